@@ -1,0 +1,1 @@
+//! Ready-made implementations of the ports; never used by the pipeline.

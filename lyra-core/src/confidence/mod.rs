@@ -1,0 +1,1 @@
+//! What a set of verdicts says about a claim.

@@ -1,0 +1,190 @@
+//! The one public error of the library.
+
+use std::fmt;
+
+/// What class of thing went wrong; stable enough to match on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// An argument, a record or a file line does not have the expected form.
+    InvalidInput,
+    /// No task with that id.
+    TaskNotFound,
+    /// A named thing other than a task (claim, edge, view, page …) is not there.
+    NotFound,
+    /// A budget of the task (pages, seconds) is used up.
+    BudgetExhausted,
+    /// A page wants a human: a challenge, a login, a cookie wall.
+    AuthRequired,
+    /// Untrusted SQL asked for something that it may not do.
+    QueryRejected,
+    /// Untrusted SQL ran out of its time, steps or memory.
+    QueryInterrupted,
+    /// A stage of the research pipeline failed.
+    Pipeline,
+    /// Calibration could not be fitted, read or rolled back.
+    Calibration,
+    /// Something did not answer in time.
+    Timeout,
+    /// The database file cannot be used (foreign, corrupt, newer, read-only, full).
+    Storage,
+    /// A network, file or model outside the library failed.
+    Backend,
+    /// The feature exists in the contract but this build does not have it.
+    Unsupported,
+    /// A defect of ours.
+    Internal,
+}
+
+/// An error: what was wrong, and where it is known, what to do about it.
+///
+/// ```
+/// use lyra_core::{Error, ErrorKind};
+/// let e = Error::invalid("top_k is 0").with_hint("use a number from 1 to 50");
+/// assert_eq!(e.kind(), ErrorKind::InvalidInput);
+/// assert_eq!(e.hint(), Some("use a number from 1 to 50"));
+/// assert_eq!(e.to_string(), "top_k is 0");
+/// ```
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    hint: Option<String>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// `Result` with this library's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of `kind` that says `message`.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner { kind, message: message.into(), hint: None, source: None }))
+    }
+
+    /// Shorthand for [`ErrorKind::InvalidInput`].
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidInput, message)
+    }
+
+    /// Shorthand for [`ErrorKind::NotFound`].
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotFound, message)
+    }
+
+    /// Shorthand for [`ErrorKind::TaskNotFound`].
+    pub fn task_not_found(task_id: &str) -> Self {
+        Self::new(ErrorKind::TaskNotFound, format!("no task {task_id:?}"))
+            .with_hint("create_task answers with the id of a new task; lyra://tasks lists the known ones")
+    }
+
+    /// Shorthand for [`ErrorKind::Internal`].
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, message)
+    }
+
+    /// The same error with advice on what to do.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// The same error with what caused it.
+    #[must_use]
+    pub fn with_source(
+        mut self,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// The same error with `context: ` before its message.
+    #[must_use]
+    pub fn context(mut self, context: impl fmt::Display) -> Self {
+        self.0.message = format!("{context}: {}", self.0.message);
+        self
+    }
+
+    /// The class of the error.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What to do about it, where that is known.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
+    /// The message without the sources.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Turns an SQLite error into ours; not a `From`, so that the dependency stays private.
+    #[track_caller]
+    pub(crate) fn sqlite(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode as C;
+        let (kind, hint) = match error.sqlite_error_code() {
+            Some(C::NotADatabase) => {
+                (ErrorKind::Storage, Some("the file is not an SQLite database; give another --db path"))
+            }
+            Some(C::DatabaseCorrupt) => {
+                (ErrorKind::Storage, Some("restore a copy, or recover with the sqlite3 shell's .recover"))
+            }
+            Some(C::ReadOnly | C::CannotOpen | C::PermissionDenied) => {
+                (ErrorKind::Storage, Some("check that the folder exists and may be written to"))
+            }
+            Some(C::DiskFull) => (ErrorKind::Storage, Some("free some disk space and try again")),
+            Some(C::DatabaseBusy | C::DatabaseLocked) => {
+                (ErrorKind::Storage, Some("another process holds the database; try again"))
+            }
+            Some(C::OperationInterrupted) => (ErrorKind::QueryInterrupted, None),
+            Some(C::ConstraintViolation) => (ErrorKind::InvalidInput, None),
+            _ => (ErrorKind::Internal, None),
+        };
+        let mut e = Self::new(kind, format!("database: {error}"));
+        if let Some(hint) = hint {
+            e = e.with_hint(hint);
+        }
+        e.with_source(error)
+    }
+}
+
+/// Converts SQLite results without an `impl From` that would leak the dependency.
+pub(crate) trait SqliteResultExt<T> {
+    /// Maps the error side with [`Error::sqlite`].
+    fn db(self) -> Result<T>;
+}
+
+impl<T> SqliteResultExt<T> for std::result::Result<T, rusqlite::Error> {
+    #[track_caller]
+    fn db(self) -> Result<T> {
+        self.map_err(Error::sqlite)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.0.kind)
+            .field("message", &self.0.message)
+            .field("hint", &self.0.hint)
+            .field("source", &self.0.source)
+            .finish()
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|e| e as _)
+    }
+}

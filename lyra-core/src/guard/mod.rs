@@ -1,0 +1,1 @@
+//! Untrusted SQL, answered safely.

@@ -1,0 +1,59 @@
+//! What a task is asked to look into.
+
+use serde::{Deserialize, Serialize};
+
+/// One thing to research: a search query, an address, or a DOI.
+///
+/// The fields hold the canonical form; `text::targets` makes one from what a user typed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Target {
+    /// Search for these words.
+    Query {
+        /// The words.
+        query: String,
+    },
+    /// Read this address.
+    Url {
+        /// Normalised address.
+        url: String,
+        /// 0 for what was asked for, 1 for what that cites, …
+        #[serde(default)]
+        depth: u32,
+        /// Why: `manual` or `citation_chase`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Look this DOI up.
+    Doi {
+        /// Normalised DOI.
+        doi: String,
+        /// 0 for what was asked for, 1 for what that cites, …
+        #[serde(default)]
+        depth: u32,
+        /// Why: `manual` or `citation_chase`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+}
+
+impl Target {
+    /// A key that is equal for targets that mean the same.
+    ///
+    /// ```
+    /// use lyra_core::model::Target;
+    /// let a = Target::Query { query: "Heart  Failure".into() };
+    /// let b = Target::Query { query: "heart failure".into() };
+    /// assert_eq!(a.dedup_key(), b.dedup_key());
+    /// ```
+    pub fn dedup_key(&self) -> String {
+        match self {
+            Self::Query { query } => {
+                let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+                format!("query:{}", words.join(" "))
+            }
+            Self::Url { url, .. } => format!("url:{url}"),
+            Self::Doi { doi, .. } => format!("doi:{doi}"),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Text to vectors.
+
+use crate::error::Result;
+use std::fmt::Debug;
+
+/// What is known of an embedding model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EmbedderInfo {
+    /// Stored with every vector; vectors of different ids are never compared.
+    pub model_id: String,
+    /// Length of every vector.
+    pub dimension: usize,
+    /// A stand-in that ships with the library rather than a neural model.
+    pub builtin: bool,
+    /// Share of the embedding in a fused ranking, 0 to 1; the rest is BM25.
+    pub fusion_weight: f32,
+    /// Cosine from which two texts are worth judging against each other.
+    pub related_threshold: f32,
+}
+
+/// Which side of a search a text stands on; some models embed the two differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextRole {
+    /// What is looked for.
+    Query,
+    /// What is found.
+    Document,
+}
+
+/// Turns texts into unit vectors.
+#[async_trait::async_trait]
+pub trait Embedder: Debug + Send + Sync + 'static {
+    /// The model.
+    fn info(&self) -> &EmbedderInfo;
+
+    /// One vector for each text, in order, each of `info().dimension` values.
+    ///
+    /// A vector has length 1 (±1e-3), or is all zeros where the model can make nothing of the
+    /// text (an empty one). The same text gives the same vector, alone or in a batch.
+    async fn embed(&self, texts: &[&str], role: TextRole) -> Result<Vec<Vec<f32>>>;
+}

@@ -1,0 +1,64 @@
+//! Addresses to bytes.
+
+use crate::error::Result;
+use std::fmt::Debug;
+
+/// What a server or file system said of the copy that we hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Validators {
+    /// `ETag`.
+    pub etag: Option<String>,
+    /// `Last-Modified`, or a file's modification time.
+    pub last_modified: Option<String>,
+}
+
+/// What to fetch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchRequest {
+    /// `file:`, `http:` or `https:`.
+    pub url: String,
+    /// Of the copy that is already there.
+    pub validators: Validators,
+}
+
+/// What came back. Trouble that belongs to one document is a value, because it is data for the
+/// pipeline (a queue item, an error column), not a failure of the fetcher.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FetchedDocument {
+    /// The bytes.
+    Found {
+        /// Where redirects led.
+        final_url: String,
+        /// HTTP status; none for files.
+        status: Option<u16>,
+        /// `Content-Type` as sent, or guessed from a file's name.
+        content_type: Option<String>,
+        /// The decoded body.
+        body: Vec<u8>,
+        /// For the next request.
+        validators: Validators,
+    },
+    /// The copy that is already there is current.
+    NotModified,
+    /// A human must pass a challenge first.
+    NeedsAuth {
+        /// `cloudflare`, `captcha`, `login` …
+        auth_type: String,
+        /// The page's registrable domain.
+        domain: String,
+    },
+}
+
+/// Fetches documents.
+#[async_trait::async_trait]
+pub trait Fetcher: Debug + Send + Sync + 'static {
+    /// Short name: `file`, `http`. Stored as `pages.fetch_method`.
+    fn name(&self) -> &str;
+
+    /// Whether this fetcher takes such an address.
+    fn accepts(&self, url: &str) -> bool;
+
+    /// Fetches one document within the fetcher's own limits of size and time. An address that may
+    /// not be fetched (outside the corpus, a private network) is an error that says so.
+    async fn fetch(&self, request: &FetchRequest) -> Result<FetchedDocument>;
+}

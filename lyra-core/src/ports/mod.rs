@@ -1,0 +1,20 @@
+//! The traits that a stranger may stand behind: models, search, fetching.
+//!
+//! Every port is object-safe, `Debug + Send + Sync`, takes batches where batches pay, and carries
+//! the id of what answers, because that id is stored with every vector, claim and verdict. What an
+//! implementation must promise is written on each method and published as functions in
+//! [`testing`], which any implementation can be run through.
+
+mod claim_extractor;
+mod embedder;
+mod fetcher;
+mod search_provider;
+mod stance_judge;
+pub mod testing;
+
+pub use crate::clock::{Clock, ManualClock, SystemClock};
+pub use claim_extractor::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Passage};
+pub use embedder::{Embedder, EmbedderInfo, TextRole};
+pub use fetcher::{FetchRequest, FetchedDocument, Fetcher, Validators};
+pub use search_provider::{SearchHit, SearchProvider, SearchQuery};
+pub use stance_judge::{StanceJudge, StancePair, Verdict};

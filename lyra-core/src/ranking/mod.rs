@@ -1,0 +1,1 @@
+//! Scoring, fusing and cutting ranked lists.

@@ -1,0 +1,1 @@
+//! What hostile text and hostile addresses may not do.

@@ -1,0 +1,3 @@
+//! The database file: connections, schema, migrations.
+
+mod tokenizer;

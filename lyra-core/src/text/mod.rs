@@ -1,0 +1,1 @@
+//! Pure functions over text: addresses, identifiers, segments, tokens, hashes.

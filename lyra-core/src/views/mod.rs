@@ -1,0 +1,1 @@
+//! Ready-made questions to the graph.
