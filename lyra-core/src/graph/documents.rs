@@ -5,7 +5,8 @@ use crate::error::{Error, Result, SqliteResultExt};
 use crate::model::{
     FragmentRecord, FragmentType, PageRecord, Reference, WorkAuthorRecord, WorkRecord,
 };
-use crate::text::{sha256_hex, slice_chars};
+use crate::text::hash::sha256_hex;
+use crate::text::segment::slice_chars;
 use rusqlite::{OptionalExtension, Row, params};
 
 /// A fragment together with what is needed to judge and to cite it.

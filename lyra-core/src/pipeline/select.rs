@@ -1,9 +1,7 @@
 //! Which passages of a document are read for claims.
 
 use crate::model::FragmentType;
-use crate::ranking::bm25::Bm25;
-use crate::ranking::fuse::fuse;
-use crate::ranking::kneedle::kneedle_cutoff;
+use crate::ranking::{Bm25, fuse, kneedle_cutoff};
 use crate::text::ranking_terms;
 
 /// Passages that the word stage lets through.
