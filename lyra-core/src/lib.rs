@@ -9,6 +9,7 @@ pub mod model;
 pub mod ports;
 pub mod ranking;
 pub mod security;
+#[allow(dead_code)]
 mod storage;
 pub mod text;
 pub mod views;
