@@ -69,6 +69,10 @@ impl Authorizer {
         self.enter(Phase::Prepare);
     }
 
+    pub(super) fn allowlist(&self) -> &Allowlist {
+        &self.allowlist
+    }
+
     pub(super) fn enter(&self, phase: Phase) {
         self.phase.store(phase as u8, Relaxed);
     }

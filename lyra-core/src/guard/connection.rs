@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a query waits for a lock; SQLite's default of seconds would outlive its deadline.
-const BUSY_TIMEOUT: Duration = Duration::from_millis(100);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// One connection with its budget and authorizer. It runs one query at a time.
 #[derive(Debug)]
