@@ -1,5 +1,7 @@
 //! Ready-made implementations of the ports; the pipeline never names one.
 
+mod builtin_claims;
+mod builtin_stance;
 mod corpus;
 pub mod documents;
 mod file_fetch;
@@ -8,6 +10,8 @@ mod http_fetch;
 mod parser;
 mod static_embedder;
 
+pub use builtin_claims::BuiltinClaimExtractor;
+pub use builtin_stance::{BuiltinStanceJudge, choose_premise};
 pub use corpus::{CorpusProvider, SyncReport};
 pub use file_fetch::FileFetcher;
 #[cfg(feature = "http")]

@@ -75,11 +75,11 @@ impl Engine {
         if let Some(task_id) = &request.task_id {
             self.inner.graph.read(|r| r.task(task_id))?;
         }
-        let params = ViewParams {
-            task_id: request.task_id.clone(),
-            current_year: self.inner.config.clock.year(),
-            values: request.params.clone(),
-        };
+        let mut params =
+            ViewParams::new(self.inner.config.clock.year()).with_all(request.params.clone());
+        if let Some(task_id) = &request.task_id {
+            params = params.with_task(task_id);
+        }
         let rendered = self.inner.catalog.render(&request.view_name, &params)?;
         let sql = SqlRequest {
             sql: rendered.sql,

@@ -3,9 +3,10 @@
 use super::Engine;
 use crate::backends::SyncReport;
 use crate::error::{Error, Result};
-use crate::graph::forget::{ForgetReport, forget_task};
-use crate::graph::interchange::{ExportReport, ImportReport, export_jsonl, import_jsonl};
-use crate::graph::verify::{VerifyReport, verify};
+use crate::graph::{
+    ExportReport, ForgetReport, ImportReport, VerifyReport, export_jsonl, forget_task, import_jsonl,
+    verify,
+};
 use crate::jobs::{WorkerOptions, Workers, run_until_idle};
 use crate::model::{TaskConfig, TaskRecord};
 use crate::task::{

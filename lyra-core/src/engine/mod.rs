@@ -11,7 +11,8 @@ pub use doctor::DoctorCheck;
 pub use explore::{ViewReply, ViewRequest};
 
 use crate::backends::{
-    BuiltinClaims, BuiltinStance, CorpusProvider, Documents, FileFetcher, StaticEmbedder,
+    BuiltinClaimExtractor, BuiltinStanceJudge, CorpusProvider, Documents, FileFetcher, StaticEmbedder,
+    choose_premise,
 };
 use crate::error::Result;
 use crate::graph::EvidenceGraph;
@@ -87,8 +88,9 @@ impl Engine {
             vectors,
             reading,
             providers,
-            extractor: config.claim_extractor.clone().unwrap_or_else(|| Arc::new(BuiltinClaims::new())),
-            judge: config.stance_judge.clone().unwrap_or_else(|| Arc::new(BuiltinStance::new())),
+            extractor: config.claim_extractor.clone().unwrap_or_else(|| Arc::new(BuiltinClaimExtractor)),
+            judge: config.stance_judge.clone().unwrap_or_else(|| Arc::new(BuiltinStanceJudge)),
+            choose_premise,
             limits: Limits::default(),
         };
         let signal = Signal::default();

@@ -3,11 +3,20 @@
 mod claims;
 mod documents;
 mod embeddings;
+mod forget;
 mod hypothesis;
+mod interchange;
 mod tasks;
+mod verify;
 
 pub use documents::StoredFragment;
 pub use embeddings::{decode_vector, encode_vector};
+pub use forget::ForgetReport;
+pub(crate) use forget::forget_task;
+pub use interchange::{ExportReport, ImportReport};
+pub(crate) use interchange::{export_jsonl, import_jsonl};
+pub(crate) use verify::verify;
+pub use verify::{VerifyReport, Violation};
 
 use crate::clock::Clock;
 use crate::error::{Result, SqliteResultExt};
@@ -81,7 +90,7 @@ impl EvidenceGraph {
     }
 }
 
-impl<'t> Writer<'t> {
+impl Writer<'_> {
     /// The same rows, for reading.
     pub fn reader(&self) -> Reader<'_> {
         Reader { db: self.db }

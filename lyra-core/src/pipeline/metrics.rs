@@ -103,8 +103,8 @@ const PRIMARY_LABELS: &[&str] = &["ac", "gov", "edu", "go", "gob", "gouv", "govt
 /// ```
 pub fn is_primary_source(domain: &str) -> bool {
     let domain = domain.trim_end_matches('.').to_ascii_lowercase();
-    let is_suffix = |s: &&str| domain == **s || domain.strip_suffix(**s).is_some_and(|d| d.ends_with('.'));
-    if PRIMARY_SUFFIXES.iter().any(|s| is_suffix(&s)) {
+    let is_suffix = |s: &str| domain == s || domain.strip_suffix(s).is_some_and(|d| d.ends_with('.'));
+    if PRIMARY_SUFFIXES.iter().any(|s| is_suffix(s)) {
         return true;
     }
     let labels: Vec<&str> = domain.rsplit('.').collect();

@@ -25,6 +25,7 @@ use crate::graph::EvidenceGraph;
 use crate::ingest::Reading;
 use crate::ports::{ClaimExtractor, SearchProvider, StanceJudge};
 use crate::vectors::VectorStore;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Everything that the stages work with.
@@ -42,9 +43,15 @@ pub struct Pipeline {
     pub extractor: Arc<dyn ClaimExtractor>,
     /// Judges claims against passages.
     pub judge: Arc<dyn StanceJudge>,
+    /// Chooses what of a fragment is shown to the judge.
+    pub choose_premise: PremiseChooser,
     /// How much of everything.
     pub limits: Limits,
 }
+
+/// From a fragment, a claim and a number of sentences to the ranges of code points that speak to
+/// the claim, the one to quote first.
+pub type PremiseChooser = fn(&str, &str, usize) -> Vec<Range<usize>>;
 
 /// How far the pipeline goes.
 #[derive(Debug, Clone, Copy, PartialEq)]

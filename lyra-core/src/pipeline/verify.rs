@@ -1,11 +1,10 @@
 //! Verification: each claim against what other sources say of the same thing.
 
-use super::{Pipeline, StageOutcome};
+use super::{Pipeline, PremiseChooser, StageOutcome};
 use crate::error::{Result, SqliteResultExt};
 use crate::graph::{Reader, Writer};
 use crate::model::{EdgeRecord, EmbeddingTarget, NodeKind, Relation};
 use crate::ports::{StancePair, Verdict};
-use crate::ranking::premise::choose_premise;
 use crate::text::segment::slice_chars;
 use rusqlite::params;
 use serde::Serialize;
@@ -159,7 +158,7 @@ impl Pipeline {
                 }
                 domains.insert(source);
                 pairs += 1;
-                questions.push(question(subject, &candidate));
+                questions.push(question(self.choose_premise, subject, &candidate));
             }
         }
         Ok(questions)
@@ -215,16 +214,18 @@ fn is_own_source(subject: &Subject, candidate: &Candidate) -> bool {
         || (subject.work_id.is_some() && subject.work_id == candidate.work_id)
 }
 
-fn question(subject: &Subject, candidate: &Candidate) -> Question {
-    let spans = choose_premise(&candidate.text, &subject.text, PREMISE_SENTENCES);
+fn question(choose_premise: PremiseChooser, subject: &Subject, candidate: &Candidate) -> Question {
+    let mut spans = choose_premise(&candidate.text, &subject.text, PREMISE_SENTENCES);
+    let deciding = spans.first().cloned();
+    spans.sort_by_key(|span| span.start);
     let parts: Vec<&str> =
         spans.iter().filter_map(|s| slice_chars(&candidate.text, s.start, s.end)).collect();
     let premise = if parts.is_empty() { candidate.text.clone() } else { parts.join(" ") };
     let to_i64 = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
-    let bounds = spans.iter().map(|s| s.start).min().zip(spans.iter().map(|s| s.end).max());
-    let quote = candidate.char_start.zip(bounds).map(|(offset, (start, end))| {
-        (offset + to_i64(start), offset + to_i64(end))
-    });
+    let quote = candidate
+        .char_start
+        .zip(deciding)
+        .map(|(offset, span)| (offset + to_i64(span.start), offset + to_i64(span.end)));
     Question {
         claim_id: subject.claim_id.clone(),
         fragment_id: candidate.fragment_id.clone(),

@@ -14,6 +14,7 @@
 
 pub mod hash;
 pub mod identifiers;
+pub mod language;
 pub mod segment;
 pub mod sentence;
 pub mod targets;
