@@ -1,1 +1,3 @@
 //! Ready-made implementations of the ports; never used by the pipeline.
+
+pub mod documents;
