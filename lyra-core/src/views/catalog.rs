@@ -80,9 +80,15 @@ struct View {
     info: ViewInfo,
     /// The template without its header.
     body: String,
-    /// Defaults of the parameters, and the SQL with nothing given: what a stored view is made of.
     /// None where a parameter other than the task is required.
-    unscoped: Option<(Map<String, Value>, String)>,
+    unscoped: Option<Unscoped>,
+}
+
+/// A view with nothing given: what a stored view is made of.
+#[derive(Debug, Clone)]
+struct Unscoped {
+    defaults: Map<String, Value>,
+    sql: String,
 }
 
 /// All views that can be asked, by name.
@@ -106,10 +112,15 @@ pub struct ViewCatalog {
 impl ViewCatalog {
     /// The views that come with the library.
     pub fn builtin() -> Result<Self> {
-        let mut catalog = Self { env: environment(), views: BTreeMap::new() };
+        let mut catalog = Self {
+            env: environment(),
+            views: BTreeMap::new(),
+        };
         for (name, source) in BUILT_IN {
             let file = format!("{name}{EXTENSION}");
-            catalog.add(name, source).map_err(|fault| bad_file(&file, &fault))?;
+            catalog
+                .add(name, source)
+                .map_err(|fault| bad_file(&file, &fault))?;
         }
         Ok(catalog)
     }
@@ -128,7 +139,10 @@ impl ViewCatalog {
         let mut paths = Vec::new();
         for entry in std::fs::read_dir(dir).map_err(|e| unreadable(dir, e))? {
             let path = entry.map_err(|e| unreadable(dir, e))?.path();
-            let name = path.file_name().and_then(|n| n.to_str()).and_then(|n| n.strip_suffix(EXTENSION));
+            let name = path
+                .file_name()
+                .and_then(|n| n.to_str())
+                .and_then(|n| n.strip_suffix(EXTENSION));
             if let Some(name) = name.map(str::to_owned).filter(|_| path.is_file()) {
                 paths.push((name, path));
             }
@@ -143,7 +157,8 @@ impl ViewCatalog {
                 bad_file(&file, &Fault::new(line, "the text is not UTF-8"))
             })?;
             let source = source.trim_start_matches('\u{feff}').replace("\r\n", "\n");
-            self.add(&name, &source).map_err(|fault| bad_file(&file, &fault))?;
+            self.add(&name, &source)
+                .map_err(|fault| bad_file(&file, &fault))?;
         }
         Ok(self)
     }
@@ -158,16 +173,20 @@ impl ViewCatalog {
             ));
         }
         if source.len() > MAX_TEMPLATE_BYTES {
-            let reason =
-                format!("{} bytes is too long: the limit is {MAX_TEMPLATE_BYTES}", source.len());
+            let reason = format!(
+                "{} bytes is too long: the limit is {MAX_TEMPLATE_BYTES}",
+                source.len()
+            );
             return Err(Fault::new(1, reason));
         }
         let header = header::parse(source)?;
         let body = &source[header.body_start..];
         check_text(body, &header)?;
         let unscoped = self.check_renderings(name, body, &header)?;
-        let (columns, column_descriptions) =
-            (header.columns.iter().map(|(n, _)| n.clone()).collect(), header.columns.into_iter().collect());
+        let (columns, column_descriptions) = (
+            header.columns.iter().map(|(n, _)| n.clone()).collect(),
+            header.columns.into_iter().collect(),
+        );
         let info = ViewInfo {
             name: name.to_owned(),
             description: header.description,
@@ -176,7 +195,14 @@ impl ViewCatalog {
             column_descriptions,
             order: header.order,
         };
-        self.views.insert(name.to_owned(), View { info, body: body.to_owned(), unscoped });
+        self.views.insert(
+            name.to_owned(),
+            View {
+                info,
+                body: body.to_owned(),
+                unscoped,
+            },
+        );
         Ok(())
     }
 
@@ -186,21 +212,34 @@ impl ViewCatalog {
         name: &str,
         body: &str,
         header: &Header,
-    ) -> Result<Option<(Map<String, Value>, String)>, Fault> {
-        let in_file = |fault: Fault| Fault { line: fault.line + header.body_line - 1, ..fault };
+    ) -> Result<Option<Unscoped>, Fault> {
+        let in_file = |fault: Fault| Fault {
+            line: fault.line + header.body_line - 1,
+            ..fault
+        };
         let names: Vec<&str> = header.parameters.iter().map(|p| p.name.as_str()).collect();
         for combination in 0..1_u32 << names.len() {
-            let chosen =
-                names.iter().enumerate().map(|(i, n)| (*n, combination >> i & 1 == 1)).collect();
+            let chosen = names
+                .iter()
+                .enumerate()
+                .map(|(i, n)| (*n, combination >> i & 1 == 1))
+                .collect();
             let sql = render_body(&self.env, name, body, &chosen).map_err(in_file)?;
             let first = scan(&sql).into_iter().next().map(|f| f.mark);
             let is_query = matches!(&first, Some(Mark::Word(word))
                 if ["select", "with"].contains(&word.to_lowercase().as_str()));
             if !is_query {
-                return Err(Fault::new(header.body_line, "the SQL must start with SELECT or WITH"));
+                return Err(Fault::new(
+                    header.body_line,
+                    "the SQL must start with SELECT or WITH",
+                ));
             }
         }
-        if header.parameters.iter().any(|p| p.required && p.name != TASK_ID) {
+        if header
+            .parameters
+            .iter()
+            .any(|p| p.required && p.name != TASK_ID)
+        {
             return Ok(None);
         }
         let defaults: Map<String, Value> = header
@@ -213,7 +252,7 @@ impl ViewCatalog {
             *year = true;
         }
         let sql = render_body(&self.env, name, body, &chosen).map_err(in_file)?;
-        Ok(Some((defaults, sql)))
+        Ok(Some(Unscoped { defaults, sql }))
     }
 
     /// Every view, by name.
@@ -255,8 +294,9 @@ impl ViewCatalog {
     /// more than a task is left out.
     pub fn temp_views(&self, current_year: i32) -> Vec<(String, String)> {
         let written = |(name, view): (&String, &View)| {
-            let (defaults, sql) = view.unscoped.as_ref()?;
-            Some((name.clone(), written_out(sql, defaults, current_year)))
+            let unscoped = view.unscoped.as_ref()?;
+            let sql = written_out(&unscoped.sql, &unscoped.defaults, current_year);
+            Some((name.clone(), sql))
         };
         self.views.iter().filter_map(written).collect()
     }
@@ -265,7 +305,10 @@ impl ViewCatalog {
 /// Checks what the header cannot: the parameters in the SQL, and that it is one statement.
 fn check_text(body: &str, header: &Header) -> Result<(), Fault> {
     if header.parameters.len() > MAX_PARAMETERS {
-        return Err(Fault::new(1, format!("more than {MAX_PARAMETERS} parameters")));
+        return Err(Fault::new(
+            1,
+            format!("more than {MAX_PARAMETERS} parameters"),
+        ));
     }
     for found in scan(body) {
         let reason = match found.mark {
@@ -283,6 +326,9 @@ fn check_text(body: &str, header: &Header) -> Result<(), Fault> {
 }
 
 fn bad_file(file: &str, fault: &Fault) -> Error {
-    Error::invalid(format!("view file {file}, line {}: {}", fault.line, fault.reason))
-        .with_hint("docs/views.md shows the form of a view file under \"Views of your own\"")
+    Error::invalid(format!(
+        "view file {file}, line {}: {}",
+        fault.line, fault.reason
+    ))
+    .with_hint("docs/views.md shows the form of a view file under \"Views of your own\"")
 }

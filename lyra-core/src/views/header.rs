@@ -38,7 +38,10 @@ pub(super) struct Fault {
 
 impl Fault {
     pub(super) fn new(line: usize, reason: impl Into<String>) -> Self {
-        Self { line, reason: reason.into() }
+        Self {
+            line,
+            reason: reason.into(),
+        }
     }
 }
 
@@ -63,7 +66,9 @@ pub(super) fn parse(source: &str) -> Result<Header, Fault> {
     let mut entries: Vec<(usize, Section, String)> = Vec::new();
     let (mut body_start, mut body_line) = (0, 1);
     for (index, line) in source.split_inclusive('\n').enumerate() {
-        let Some(comment) = line.strip_prefix("--") else { break };
+        let Some(comment) = line.strip_prefix("--") else {
+            break;
+        };
         body_start += line.len();
         body_line = index + 2;
         let text = comment.trim();
@@ -85,22 +90,43 @@ pub(super) fn parse(source: &str) -> Result<Header, Fault> {
                     entry.push(' ');
                     entry.push_str(text);
                 }
-                _ => return Err(Fault::new(index + 1, "this line goes on with no entry before it")),
+                _ => {
+                    return Err(Fault::new(
+                        index + 1,
+                        "this line goes on with no entry before it",
+                    ));
+                }
             },
             (text, Section::Order) => {
-                return Err(Fault::new(index + 1, format!("nothing may follow Order: {text:?}")));
+                return Err(Fault::new(
+                    index + 1,
+                    format!("nothing may follow Order: {text:?}"),
+                ));
             }
         }
     }
     if description.is_empty() {
-        return Err(Fault::new(1, "the file must start with a comment (--) that says what it answers"));
+        return Err(Fault::new(
+            1,
+            "the file must start with a comment (--) that says what it answers",
+        ));
     }
     let (parameters, columns) = split_entries(entries)?;
     if columns.is_empty() {
-        return Err(Fault::new(body_line, "the header has no \"-- Columns:\" with at least one column"));
+        return Err(Fault::new(
+            body_line,
+            "the header has no \"-- Columns:\" with at least one column",
+        ));
     }
     let description = description.join(" ");
-    Ok(Header { description, parameters, columns, order, body_start, body_line })
+    Ok(Header {
+        description,
+        parameters,
+        columns,
+        order,
+        body_start,
+        body_line,
+    })
 }
 
 type Entries = (Vec<ViewParameter>, Vec<(String, String)>);
@@ -113,10 +139,15 @@ fn split_entries(entries: Vec<(usize, Section, String)>) -> Result<Entries, Faul
         let name_end = text.find([' ', ':']).unwrap_or(text.len());
         let (name, rest) = text.split_at(name_end);
         if !is_name(name) {
-            return Err(fault(format!("{name:?} is not a name: use a-z, 0-9 and _, a letter first")));
+            return Err(fault(format!(
+                "{name:?} is not a name: use a-z, 0-9 and _, a letter first"
+            )));
         }
         if section == Section::Columns {
-            let described = rest.strip_prefix(':').map(str::trim).filter(|d| !d.is_empty());
+            let described = rest
+                .strip_prefix(':')
+                .map(str::trim)
+                .filter(|d| !d.is_empty());
             let described = described
                 .ok_or_else(|| fault("a column is written \"name: what it holds\"".into()))?;
             if columns.iter().any(|(other, _)| other == name) {
@@ -135,12 +166,19 @@ fn split_entries(entries: Vec<(usize, Section, String)>) -> Result<Entries, Faul
 
 /// Reads ` (type, required|optional|default …): description`.
 fn parameter(name: &str, rest: &str) -> Result<ViewParameter, String> {
-    let form = "a parameter is written \"name (type, required|optional|default VALUE): what it does\"";
-    let (details, description) =
-        rest.trim().strip_prefix('(').and_then(|r| r.split_once("):")).ok_or(form)?;
+    let form =
+        "a parameter is written \"name (type, required|optional|default VALUE): what it does\"";
+    let (details, description) = rest
+        .trim()
+        .strip_prefix('(')
+        .and_then(|r| r.split_once("):"))
+        .ok_or(form)?;
     let (value_type, need) = details.split_once(',').ok_or(form)?;
     let value_type = ParameterType::named(value_type.trim()).ok_or_else(|| {
-        format!("{:?} is no type: use text, integer, number or boolean", value_type.trim())
+        format!(
+            "{:?} is no type: use text, integer, number or boolean",
+            value_type.trim()
+        )
     })?;
     let (required, default) = match need.trim() {
         "required" => (true, None),
@@ -150,7 +188,9 @@ fn parameter(name: &str, rest: &str) -> Result<ViewParameter, String> {
             let value = serde_json::from_str(text)
                 .ok()
                 .filter(|v| value_type.admits(v))
-                .ok_or_else(|| format!("the default {text} is not {} in JSON", value_type.wanted()))?;
+                .ok_or_else(|| {
+                    format!("the default {text} is not {} in JSON", value_type.wanted())
+                })?;
             (false, Some(value))
         }
     };
@@ -158,14 +198,22 @@ fn parameter(name: &str, rest: &str) -> Result<ViewParameter, String> {
     if description.is_empty() {
         return Err(form.to_owned());
     }
-    Ok(ViewParameter { name: name.to_owned(), value_type, required, description, default })
+    Ok(ViewParameter {
+        name: name.to_owned(),
+        value_type,
+        required,
+        description,
+        default,
+    })
 }
 
 /// Whether `name` may name a view, a parameter or a column.
 pub(super) fn is_name(name: &str) -> bool {
     name.len() <= 64
         && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
 #[cfg(test)]
@@ -197,11 +245,31 @@ mod tests {
             ("-- Text.\n-- Columns:\n--   x", 3, "a column is written"),
             ("-- Text.\n-- Columns:\n--   x: y\n--   x: y", 4, "twice"),
             ("-- Text.\n-- Columns:\n--       x: y", 3, "no entry before"),
-            ("-- Text.\n-- Columns:\n--   x: y\n-- Order: x\n-- more", 5, "nothing may follow"),
-            ("-- Text.\n-- Parameters:\n--   a: y\n-- Columns:\n--   x: y", 3, "a parameter is written"),
-            ("-- Text.\n-- Parameters:\n--   a (date, optional): y", 3, "\"date\" is no type"),
-            ("-- Text.\n-- Parameters:\n--   a (integer, default x): y", 3, "the default x is not a whole"),
-            ("-- Text.\n-- Parameters:\n--   a (integer, maybe): y", 3, "a parameter is written"),
+            (
+                "-- Text.\n-- Columns:\n--   x: y\n-- Order: x\n-- more",
+                5,
+                "nothing may follow",
+            ),
+            (
+                "-- Text.\n-- Parameters:\n--   a: y\n-- Columns:\n--   x: y",
+                3,
+                "a parameter is written",
+            ),
+            (
+                "-- Text.\n-- Parameters:\n--   a (date, optional): y",
+                3,
+                "\"date\" is no type",
+            ),
+            (
+                "-- Text.\n-- Parameters:\n--   a (integer, default x): y",
+                3,
+                "the default x is not a whole",
+            ),
+            (
+                "-- Text.\n-- Parameters:\n--   a (integer, maybe): y",
+                3,
+                "a parameter is written",
+            ),
         ];
         for (source, line, reason) in cases {
             let fault = parse(source).unwrap_err();

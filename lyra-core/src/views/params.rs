@@ -88,7 +88,10 @@ pub struct ViewParams {
 impl ViewParams {
     /// No values; `current_year` (UTC, from the clock) is what counts as now.
     pub fn new(current_year: i32) -> Self {
-        Self { current_year, values: Map::new() }
+        Self {
+            current_year,
+            values: Map::new(),
+        }
     }
 
     /// The same values, scoped to one task.
@@ -126,14 +129,19 @@ impl ViewParams {
             if !names.contains(&TASK_ID) {
                 names.insert(0, TASK_ID);
             }
-            return Err(Error::invalid(format!("view {view} has no parameter {unknown:?}"))
-                .with_hint(suggestion(unknown, &names, "parameters of this view")));
+            return Err(
+                Error::invalid(format!("view {view} has no parameter {unknown:?}"))
+                    .with_hint(suggestion(unknown, &names, "parameters of this view")),
+            );
         }
         let task_id = self.values.get(TASK_ID).filter(|v| !v.is_null());
         if let Some(task_id) = task_id.filter(|v| !v.is_string()) {
             return Err(mismatch(view, TASK_ID, ParameterType::Text, task_id));
         }
-        declared.iter().map(|p| Ok((p.name.clone(), self.value_of(view, p)?))).collect()
+        declared
+            .iter()
+            .map(|p| Ok((p.name.clone(), self.value_of(view, p)?)))
+            .collect()
     }
 
     fn value_of(&self, view: &str, parameter: &ViewParameter) -> Result<Value> {
@@ -223,14 +231,21 @@ mod tests {
         vec![
             parameter("task_id", ParameterType::Text, true, None),
             parameter("current_year", ParameterType::Integer, false, None),
-            parameter("include_rejected", ParameterType::Boolean, false, Some(json!(false))),
+            parameter(
+                "include_rejected",
+                ParameterType::Boolean,
+                false,
+                Some(json!(false)),
+            ),
             parameter("floor", ParameterType::Number, false, None),
         ]
     }
 
     #[test]
     fn resolves_given_default_and_null() {
-        let params = ViewParams::new(2026).with_task("t").with("include_rejected", Value::Null);
+        let params = ViewParams::new(2026)
+            .with_task("t")
+            .with("include_rejected", Value::Null);
         let resolved = params.resolve("v_x", &declared()).unwrap();
         let expected =
             json!({"task_id": "t", "current_year": 2026, "include_rejected": false, "floor": null});
@@ -240,34 +255,73 @@ mod tests {
     #[test]
     fn refuses_what_does_not_fit_and_says_what_would() {
         let cases = [
-            (json!({}), "needs the parameter \"task_id\"", "SELECT id, hypothesis"),
+            (
+                json!({}),
+                "needs the parameter \"task_id\"",
+                "SELECT id, hypothesis",
+            ),
             (json!({"task_id": 7}), "must be a string, not a number", ""),
-            (json!({"task_id": "t", "floor": "1"}), "must be a number, not a string", ""),
-            (json!({"task_id": "t", "current_year": 1.5}), "must be a whole number", ""),
-            (json!({"task_id": "t", "include_rejected": 1}), "must be true or false", ""),
-            (json!({"task_id": "t", "curent_year": 1}), "no parameter", "did you mean current_year?"),
-            (json!({"task_id": "t", "zzzzzzzz": 1}), "no parameter", "parameters of this view: task_id"),
+            (
+                json!({"task_id": "t", "floor": "1"}),
+                "must be a number, not a string",
+                "",
+            ),
+            (
+                json!({"task_id": "t", "current_year": 1.5}),
+                "must be a whole number",
+                "",
+            ),
+            (
+                json!({"task_id": "t", "include_rejected": 1}),
+                "must be true or false",
+                "",
+            ),
+            (
+                json!({"task_id": "t", "curent_year": 1}),
+                "no parameter",
+                "did you mean current_year?",
+            ),
+            (
+                json!({"task_id": "t", "zzzzzzzz": 1}),
+                "no parameter",
+                "parameters of this view: task_id",
+            ),
         ];
         for (given, message, hint) in cases {
-            let Value::Object(map) = given.clone() else { unreachable!() };
-            let error =
-                ViewParams::new(2026).with_all(map).resolve("v_x", &declared()).unwrap_err();
+            let Value::Object(map) = given.clone() else {
+                unreachable!()
+            };
+            let error = ViewParams::new(2026)
+                .with_all(map)
+                .resolve("v_x", &declared())
+                .unwrap_err();
             assert_eq!(error.kind(), crate::ErrorKind::InvalidInput);
             assert!(error.message().contains(message), "{given}: {error}");
-            assert!(error.hint().unwrap_or_default().contains(hint), "{given}: {:?}", error.hint());
+            assert!(
+                error.hint().unwrap_or_default().contains(hint),
+                "{given}: {:?}",
+                error.hint()
+            );
         }
     }
 
     #[test]
     fn a_view_without_a_task_ignores_the_task() {
-        let resolved = ViewParams::new(2026).with_task("t").resolve("v_x", &[]).unwrap();
+        let resolved = ViewParams::new(2026)
+            .with_task("t")
+            .resolve("v_x", &[])
+            .unwrap();
         assert!(resolved.is_empty());
     }
 
     #[test]
     fn counts_edits() {
-        for (a, b, n) in [("", "abc", 3), ("abc", "abc", 0), ("kitten", "sitting", 3), ("ab", "ba", 2)]
-        {
+        for (a, b, n) in [
+            ("", "abc", 3),
+            ("abc", "abc", 0),
+            ("kitten", "sitting", 3),
+            ("ab", "ba", 2),
+        ] {
             assert_eq!(edits(a, b), n, "{a} {b}");
             assert_eq!(edits(b, a), n, "{b} {a}");
         }

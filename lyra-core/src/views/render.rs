@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Object;
-use minijinja::{Environment, ErrorKind as TemplateErrorKind, UndefinedBehavior, Value as Variable};
+use minijinja::{
+    Environment, ErrorKind as TemplateErrorKind, UndefinedBehavior, Value as Variable,
+};
 use serde_json::{Map, Value};
 
 use super::header::Fault;
@@ -42,7 +44,11 @@ pub(super) fn environment() -> Environment<'static> {
     let mut env = Environment::new();
     env.set_undefined_behavior(UndefinedBehavior::Strict);
     env.set_syntax(
-        SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().unwrap_or_default(),
+        SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .build()
+            .unwrap_or_default(),
     );
     env.set_formatter(|out, _, value| {
         if value.downcast_object_ref::<Given>().is_some() {
@@ -64,12 +70,18 @@ pub(super) fn render_body(
     body: &str,
     given: &BTreeMap<&str, bool>,
 ) -> Result<String, Fault> {
-    let context: Variable =
-        given.iter().map(|(name, given)| (*name, Variable::from_object(Given(*given)))).collect();
-    let sql = env.render_named_str(name, body, context).map_err(|e| {
-        let reason = e.detail().map_or_else(|| e.kind().to_string(), str::to_owned);
-        Fault::new(e.line().unwrap_or(1), reason)
-    })?;
+    let context: BTreeMap<String, Variable> = given
+        .iter()
+        .map(|(name, given)| ((*name).to_owned(), Variable::from_object(Given(*given))))
+        .collect();
+    let sql = env
+        .render_named_str(name, body, Variable::from(context))
+        .map_err(|e| {
+            let reason = e
+                .detail()
+                .map_or_else(|| e.kind().to_string(), str::to_owned);
+            Fault::new(e.line().unwrap_or(1), reason)
+        })?;
     let mut sql = sql.trim().to_owned();
     // A comment at the very end would swallow the bracket that closes `WITH x AS (…)`.
     if sql.lines().last().is_some_and(|line| line.contains("--")) {
@@ -87,7 +99,10 @@ pub(super) fn given<'a>(
         None | Some(Value::Null | Value::Bool(false)) => false,
         Some(_) => true,
     };
-    parameters.iter().map(|p| (p.name.as_str(), truth(p))).collect()
+    parameters
+        .iter()
+        .map(|p| (p.name.as_str(), truth(p)))
+        .collect()
 }
 
 /// Those of `values` that `sql` refers to.
@@ -110,7 +125,9 @@ pub(super) fn written_out(sql: &str, defaults: &Map<String, Value>, current_year
     let mut text = String::with_capacity(sql.len());
     let mut copied = 0;
     for found in scan(sql) {
-        let Mark::Parameter(name) = found.mark else { continue };
+        let Mark::Parameter(name) = found.mark else {
+            continue;
+        };
         text.push_str(&sql[copied..found.span.start]);
         let value = defaults.get(&name).unwrap_or(&Value::Null);
         if name == CURRENT_YEAR && value.is_null() {
@@ -139,13 +156,21 @@ mod tests {
     use serde_json::json;
 
     fn render(body: &str, given: &[(&str, bool)]) -> Result<String, Fault> {
-        render_body(&environment(), "v_x", body, &given.iter().copied().collect())
+        render_body(
+            &environment(),
+            "v_x",
+            body,
+            &given.iter().copied().collect(),
+        )
     }
 
     #[test]
     fn a_template_chooses_clauses() {
         let body = "SELECT 1\n{% if a %}\nWHERE x = :a\n{% endif %}\nLIMIT 1\n";
-        assert_eq!(render(body, &[("a", true)]).unwrap(), "SELECT 1\nWHERE x = :a\nLIMIT 1");
+        assert_eq!(
+            render(body, &[("a", true)]).unwrap(),
+            "SELECT 1\nWHERE x = :a\nLIMIT 1"
+        );
         assert_eq!(render(body, &[("a", false)]).unwrap(), "SELECT 1\nLIMIT 1");
     }
 
@@ -154,7 +179,10 @@ mod tests {
         let fault = render("SELECT\n'{{ a }}'", &[("a", true)]).unwrap_err();
         assert_eq!(fault.line, 2);
         assert!(fault.reason.contains("bound"), "{fault:?}");
-        assert_eq!(render("{{ a|upper }}", &[("a", true)]).unwrap(), "[BOUND VALUE]");
+        assert_eq!(
+            render("{{ a|upper }}", &[("a", true)]).unwrap(),
+            "[BOUND VALUE]"
+        );
         assert_eq!(render("SELECT {{ 1 + 1 }}", &[]).unwrap(), "SELECT 2");
     }
 
@@ -172,7 +200,9 @@ mod tests {
     #[test]
     fn written_out_leaves_strings_alone() {
         let defaults = json!({"a": "it's", "b": -2, "c": true, "d": null});
-        let Value::Object(defaults) = defaults else { unreachable!() };
+        let Value::Object(defaults) = defaults else {
+            unreachable!()
+        };
         let sql = "SELECT ':a', :a, :b, :c, :d, :current_year -- :a";
         assert_eq!(
             written_out(sql, &defaults, 2026),
@@ -183,7 +213,12 @@ mod tests {
     #[test]
     fn binds_what_the_text_uses() {
         let values = json!({"a": 1, "b": 2});
-        let Value::Object(values) = values else { unreachable!() };
-        assert_eq!(Value::Object(used("SELECT :a, ':b', :a", values)), json!({"a": 1}));
+        let Value::Object(values) = values else {
+            unreachable!()
+        };
+        assert_eq!(
+            Value::Object(used("SELECT :a, ':b', :a", values)),
+            json!({"a": 1})
+        );
     }
 }

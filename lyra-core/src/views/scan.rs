@@ -57,7 +57,11 @@ pub(super) fn scan(text: &str) -> Vec<Found> {
             _ => None,
         };
         if let Some(mark) = mark {
-            found.push(Found { mark, span: at..end, line });
+            found.push(Found {
+                mark,
+                span: at..end,
+                line,
+            });
         }
         line += text[at..end].matches('\n').count();
         at = end;
@@ -70,10 +74,16 @@ fn extent(rest: &str, c: char) -> usize {
     for (open, close) in SKIPPED {
         if let Some(inside) = rest.strip_prefix(open) {
             // A doubled quote closes one string and opens the next, which comes to the same.
-            return inside.find(close).map_or(rest.len(), |n| open.len() + n + close.len());
+            return inside
+                .find(close)
+                .map_or(rest.len(), |n| open.len() + n + close.len());
         }
     }
-    let word = |from: usize| rest[from..].find(|c| !is_word(c)).map_or(rest.len(), |n| from + n);
+    let word = |from: usize| {
+        rest[from..]
+            .find(|c| !is_word(c))
+            .map_or(rest.len(), |n| from + n)
+    };
     match c {
         ':' | '@' | '$' | '#' => word(1),
         c if is_word(c) => word(0),
@@ -109,7 +119,10 @@ mod tests {
             ("SELECT 'it''s :a', :b", &[":b@1"]),
             ("-- :a\nSELECT /* :b ; \n */ :c;", &[":c@3", ";@3"]),
             ("{% if :a %}\n{# ; #}{{ x }}:b", &[":b@2"]),
-            ("SELECT ?1, @x, $y, #z, x->>'$.a'", &["?@1", "@@1", "$@1", "#@1"]),
+            (
+                "SELECT ?1, @x, $y, #z, x->>'$.a'",
+                &["?@1", "@@1", "$@1", "#@1"],
+            ),
             ("SELECT 'open :a", &[]),
             ("SELECT 血糖:値", &[":値@1"]),
             ("a : b", &[]),
@@ -123,7 +136,10 @@ mod tests {
     fn spans_cut_the_parameter_out() {
         let text = "SELECT 'ü', :year - 2";
         let found = scan(text);
-        let parameter = found.iter().find(|f| matches!(f.mark, Mark::Parameter(_))).unwrap();
+        let parameter = found
+            .iter()
+            .find(|f| matches!(f.mark, Mark::Parameter(_)))
+            .unwrap();
         assert_eq!(&text[parameter.span.clone()], ":year");
     }
 }

@@ -44,9 +44,17 @@ pub(super) fn empty_graph() -> Connection {
 pub(super) fn graph_of(tables: &Value) -> Connection {
     let graph = empty_graph();
     let tables = tables.as_object().unwrap();
-    assert!(tables.keys().all(|t| TABLES.contains(&t.as_str())), "a table that is not known");
+    assert!(
+        tables.keys().all(|t| TABLES.contains(&t.as_str())),
+        "a table that is not known"
+    );
     for table in TABLES {
-        for row in tables.get(table).and_then(Value::as_array).into_iter().flatten() {
+        for row in tables
+            .get(table)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             insert(&graph, table, row.as_object().unwrap());
         }
     }
@@ -66,9 +74,12 @@ fn insert(graph: &Connection, table: &str, row: &Row) {
     }
     let names: Vec<&str> = row.keys().map(String::as_str).collect();
     let marks = vec!["?"; names.len()].join(", ");
-    let sql = format!("INSERT OR IGNORE INTO {table} ({}) VALUES ({marks})", names.join(", "));
+    let sql = format!(
+        "INSERT OR IGNORE INTO {table} ({}) VALUES ({marks})",
+        names.join(", ")
+    );
     graph
-        .prepare_cached(&sql)
+        .prepare(&sql)
         .and_then(|mut s| s.execute(params_from_iter(row.values().map(to_sql))))
         .unwrap_or_else(|e| panic!("{table} {row:?}: {e}"));
 }
@@ -77,7 +88,9 @@ fn to_sql(value: &Value) -> Sql {
     match value {
         Value::Null => Sql::Null,
         Value::Bool(b) => Sql::Integer(i64::from(*b)),
-        Value::Number(n) => n.as_i64().map_or_else(|| Sql::Real(n.as_f64().unwrap()), Sql::Integer),
+        Value::Number(n) => n
+            .as_i64()
+            .map_or_else(|| Sql::Real(n.as_f64().unwrap()), Sql::Integer),
         Value::String(s) => Sql::Text(s.clone()),
         other => panic!("{other} is no column value"),
     }
@@ -85,14 +98,19 @@ fn to_sql(value: &Value) -> Sql {
 
 /// Columns and rows of a query.
 pub(super) fn ask(graph: &Connection, sql: &str, bindings: &Row) -> (Vec<String>, Vec<Row>) {
-    let mut statement = graph.prepare_cached(sql).unwrap_or_else(|e| panic!("{e}\n{sql}"));
-    let columns: Vec<String> =
-        statement.column_names().iter().map(|c| (*c).to_owned()).collect();
+    let mut statement = graph.prepare(sql).unwrap_or_else(|e| panic!("{e}\n{sql}"));
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     for (name, value) in bindings {
         let index = statement.parameter_index(&format!(":{name}")).unwrap();
-        statement.raw_bind_parameter(index.unwrap(), to_sql(value)).unwrap();
+        statement
+            .raw_bind_parameter(index.unwrap(), to_sql(value))
+            .unwrap();
     }
-    assert_eq!(statement.parameter_count(), bindings.len(), "every parameter has a value\n{sql}");
+    assert_eq!(
+        statement.parameter_count(),
+        bindings.len(),
+        "every parameter has a value\n{sql}"
+    );
     let mut rows = statement.raw_query();
     let mut answers = Vec::new();
     while let Some(row) = rows.next().unwrap() {
@@ -103,7 +121,13 @@ pub(super) fn ask(graph: &Connection, sql: &str, bindings: &Row) -> (Vec<String>
             ValueRef::Text(t) => json!(std::str::from_utf8(t).unwrap()),
             ValueRef::Blob(_) => panic!("no view returns a blob"),
         };
-        answers.push(columns.iter().enumerate().map(|(i, c)| (c.clone(), cell(i))).collect());
+        answers.push(
+            columns
+                .iter()
+                .enumerate()
+                .map(|(i, c)| (c.clone(), cell(i)))
+                .collect(),
+        );
     }
     (columns, answers)
 }
@@ -124,7 +148,9 @@ pub(super) fn catalog() -> &'static ViewCatalog {
 /// Those cells of `row` that are named in `columns`; a missing one fails.
 pub(super) fn cells(row: &Row, columns: &[&str]) -> Row {
     let cell = |c: &&str| {
-        let value = row.get(*c).unwrap_or_else(|| panic!("no column {c} in {row:?}"));
+        let value = row
+            .get(*c)
+            .unwrap_or_else(|| panic!("no column {c} in {row:?}"));
         ((*c).to_owned(), value.clone())
     };
     columns.iter().map(cell).collect()
@@ -145,7 +171,9 @@ pub(super) fn unmatched(ours: &[Row], theirs: &[Row]) -> (Vec<Row>, Vec<Row>) {
     for row in ours {
         let equal = |other: &Row| {
             row.len() == other.len()
-                && row.iter().all(|(k, v)| other.get(k).is_some_and(|o| same(v, o)))
+                && row
+                    .iter()
+                    .all(|(k, v)| other.get(k).is_some_and(|o| same(v, o)))
         };
         match theirs.iter().position(equal) {
             Some(at) => drop(theirs.swap_remove(at)),
@@ -159,7 +187,10 @@ pub(super) fn unmatched(ours: &[Row], theirs: &[Row]) -> (Vec<Row>, Vec<Row>) {
 pub(super) fn assert_same_rows(what: &str, ours: &[Row], theirs: &[Row]) {
     let (left, right) = unmatched(ours, theirs);
     let show = |rows: &[Row]| {
-        rows.iter().map(|r| Value::Object(r.clone()).to_string()).collect::<Vec<_>>().join("\n  ")
+        rows.iter()
+            .map(|r| Value::Object(r.clone()).to_string())
+            .collect::<Vec<_>>()
+            .join("\n  ")
     };
     assert!(
         left.is_empty() && right.is_empty(),

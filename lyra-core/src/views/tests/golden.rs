@@ -9,7 +9,10 @@ use super::fixture::{Row, assert_same_rows, cells, graph_of, unmatched, view};
 use crate::views::ViewParams;
 
 fn reference(file: &str) -> Option<String> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/reference-cases");
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../shared/data/reference-cases"
+    );
     let path = PathBuf::from(folder).join(file);
     let text = std::fs::read_to_string(&path).ok();
     if text.is_none() {
@@ -67,7 +70,11 @@ fn strike(rows: &mut Vec<Row>, listed: &[Row]) -> Vec<Row> {
     let mut absent = Vec::new();
     for wanted in listed {
         let columns: Vec<&str> = wanted.keys().map(String::as_str).collect();
-        let matches = |row: &Row| unmatched(&[cells(row, &columns)], std::slice::from_ref(wanted)).0.is_empty();
+        let matches = |row: &Row| {
+            unmatched(&[cells(row, &columns)], std::slice::from_ref(wanted))
+                .0
+                .is_empty()
+        };
         match rows.iter().position(matches) {
             Some(at) => drop(rows.swap_remove(at)),
             None => absent.push(wanted.clone()),
@@ -78,9 +85,10 @@ fn strike(rows: &mut Vec<Row>, listed: &[Row]) -> Vec<Row> {
 
 #[test]
 fn views_answer_as_the_original_did() {
-    let (Some(fixture), Some(expected)) =
-        (reference("views_fixture.json"), reference("views_expected.jsonl"))
-    else {
+    let (Some(fixture), Some(expected)) = (
+        reference("views_fixture.json"),
+        reference("views_expected.jsonl"),
+    ) else {
         return;
     };
     let fixture: Value = serde_json::from_str(&fixture).unwrap();
@@ -93,14 +101,22 @@ fn views_answer_as_the_original_did() {
         let name = case["view"].as_str().unwrap();
         let task = case["task_id"].as_str();
         let listed: Vec<&Difference> = differences.iter().filter(|d| d.view == name).collect();
-        let params = task.map_or_else(|| ViewParams::new(year), |t| ViewParams::new(year).with_task(t));
+        let params = task.map_or_else(
+            || ViewParams::new(year),
+            |t| ViewParams::new(year).with_task(t),
+        );
         let rows = view(&graph, name, &params);
         if listed.iter().any(|d| d.whole) {
             continue;
         }
         let left_out = |c: &&str| !listed.iter().any(|d| d.columns.iter().any(|x| x == c));
-        let columns: Vec<&str> =
-            case["columns"].as_array().unwrap().iter().filter_map(Value::as_str).filter(left_out).collect();
+        let columns: Vec<&str> = case["columns"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(Value::as_str)
+            .filter(left_out)
+            .collect();
         let ours: Vec<Row> = rows.iter().map(|r| cells(r, &columns)).collect();
         let theirs: Vec<Row> = case["rows"]
             .as_array()
@@ -120,13 +136,22 @@ fn views_answer_as_the_original_did() {
             // A task without data has none of the rows that differ.
             if !(only_ours.is_empty() && only_theirs.is_empty()) {
                 let absent = strike(&mut only_ours, &difference.ours);
-                assert!(absent.is_empty(), "{name} {task:?}: listed as ours, but not so: {absent:?}");
+                assert!(
+                    absent.is_empty(),
+                    "{name} {task:?}: listed as ours, but not so: {absent:?}"
+                );
                 let absent = strike(&mut only_theirs, &difference.theirs);
-                assert!(absent.is_empty(), "{name} {task:?}: listed as theirs, but not so: {absent:?}");
+                assert!(
+                    absent.is_empty(),
+                    "{name} {task:?}: listed as theirs, but not so: {absent:?}"
+                );
             }
         }
         assert_same_rows(&format!("{name} for {task:?}"), &only_ours, &only_theirs);
         checked += 1;
     }
-    assert!(checked >= 30, "only {checked} answers of the original were compared");
+    assert!(
+        checked >= 30,
+        "only {checked} answers of the original were compared"
+    );
 }

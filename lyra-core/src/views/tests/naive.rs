@@ -29,7 +29,9 @@ fn text<'a>(row: &'a Value, column: &str) -> &'a str {
 }
 
 fn row(value: Value) -> Row {
-    let Value::Object(row) = value else { panic!("a row is an object") };
+    let Value::Object(row) = value else {
+        panic!("a row is an object")
+    };
     row
 }
 
@@ -43,7 +45,10 @@ impl<'a> Naive<'a> {
     }
 
     fn find(&self, table: &str, key: &str, id: &str) -> &'a Value {
-        self.rows(table).iter().find(|r| text(r, key) == id).unwrap_or(&Value::Null)
+        self.rows(table)
+            .iter()
+            .find(|r| text(r, key) == id)
+            .unwrap_or(&Value::Null)
     }
 
     fn claims(&self) -> Vec<&'a Value> {
@@ -70,7 +75,13 @@ impl<'a> Naive<'a> {
                 let work = text(self.find("pages", "id", page), "canonical_id");
                 let year = self.find("works", "canonical_id", work)["year"].as_i64();
                 let confidence = e["nli_edge_confidence"].as_f64();
-                Evidence { relation: text(e, "relation"), confidence, fragment, page, year }
+                Evidence {
+                    relation: text(e, "relation"),
+                    confidence,
+                    fragment,
+                    page,
+                    year,
+                }
             })
             .collect()
     }
@@ -154,9 +165,16 @@ impl<'a> Naive<'a> {
         let evidence = self.evidence(claim);
         let count = |r: &str| evidence.iter().filter(|e| e.relation == r).count();
         let weight = |r: &str| -> f64 {
-            evidence.iter().filter(|e| e.relation == r).filter_map(|e| e.confidence).sum()
+            evidence
+                .iter()
+                .filter(|e| e.relation == r)
+                .filter_map(|e| e.confidence)
+                .sum()
         };
-        let confidences: Vec<f64> = evidence.iter().map(|e| e.confidence.unwrap_or(0.0)).collect();
+        let confidences: Vec<f64> = evidence
+            .iter()
+            .map(|e| e.confidence.unwrap_or(0.0))
+            .collect();
         let (sw, rw) = (weight("supports"), weight("refutes"));
         let (alpha, beta) = (1.0 + sw, 1.0 + rw);
         let mean = round(alpha / (alpha + beta), 4);
@@ -183,7 +201,11 @@ impl<'a> Naive<'a> {
             by_confidence.then(a.fragment.cmp(b.fragment))
         });
         let of = |r: &str| -> Vec<&str> {
-            evidence.iter().filter(|e| e.relation == r).map(|e| e.fragment).collect()
+            evidence
+                .iter()
+                .filter(|e| e.relation == r)
+                .map(|e| e.fragment)
+                .collect()
         };
         let (s, r) = (of("supports"), of("refutes"));
         (!s.is_empty() && !r.is_empty()).then(|| {
@@ -198,9 +220,16 @@ impl<'a> Naive<'a> {
     }
 
     fn freshness(&self, claim: &Value) -> Option<Value> {
-        let dated: Vec<(&str, i64)> =
-            self.evidence(claim).iter().filter_map(|e| Some((e.relation, e.year?))).collect();
-        let recent = |r: &str| dated.iter().any(|(x, year)| *x == r && *year >= self.year - 2);
+        let dated: Vec<(&str, i64)> = self
+            .evidence(claim)
+            .iter()
+            .filter_map(|e| Some((e.relation, e.year?)))
+            .collect();
+        let recent = |r: &str| {
+            dated
+                .iter()
+                .any(|(x, year)| *x == r && *year >= self.year - 2)
+        };
         let total: i64 = dated.iter().map(|(_, year)| self.year - year).sum();
         (!dated.is_empty()).then(|| {
             json!({
@@ -215,7 +244,10 @@ impl<'a> Naive<'a> {
     fn consensus(&self, claim: &Value) -> Option<Value> {
         let supports = self.supports(claim);
         let years: BTreeSet<i64> = supports.iter().filter_map(|e| e.year).collect();
-        let recent = supports.iter().filter(|e| e.year.is_some_and(|y| y >= self.year - 2)).count();
+        let recent = supports
+            .iter()
+            .filter(|e| e.year.is_some_and(|y| y >= self.year - 2))
+            .count();
         let older = supports.len() - recent;
         (!supports.is_empty()).then(|| {
             json!({
@@ -247,13 +279,15 @@ impl<'a> Naive<'a> {
                 cell.2.push(e.confidence.unwrap_or(0.0));
             }
         }
-        let rows = cells.into_iter().map(|((task, year), (fragments, claims, confidences))| {
-            row(json!({
-                "task_id": task, "year": year, "fragment_count": fragments.len(),
-                "claim_count": claims.len(),
-                "avg_confidence": confidences.iter().sum::<f64>() / confidences.len() as f64,
-            }))
-        });
+        let rows = cells
+            .into_iter()
+            .map(|((task, year), (fragments, claims, confidences))| {
+                row(json!({
+                    "task_id": task, "year": year, "fragment_count": fragments.len(),
+                    "claim_count": claims.len(),
+                    "avg_confidence": confidences.iter().sum::<f64>() / confidences.len() as f64,
+                }))
+            });
         rows.collect()
     }
 
@@ -262,11 +296,17 @@ impl<'a> Naive<'a> {
         for task in self.tasks() {
             // Per decade the scores of the contested claims, and the number of the others.
             let mut eras: BTreeMap<i64, (Vec<f64>, usize)> = BTreeMap::new();
-            for claim in self.claims().into_iter().filter(|c| text(c, "task_id") == task) {
+            for claim in self
+                .claims()
+                .into_iter()
+                .filter(|c| text(c, "task_id") == task)
+            {
                 let evidence = self.evidence(claim);
                 let count = |r: &str| evidence.iter().filter(|e| e.relation == r).count();
                 let (s, r) = (count("supports"), count("refutes"));
-                let Some(newest) = evidence.iter().filter_map(|e| e.year).max() else { continue };
+                let Some(newest) = evidence.iter().filter_map(|e| e.year).max() else {
+                    continue;
+                };
                 if s + r == 0 {
                     continue;
                 }
@@ -298,8 +338,15 @@ impl<'a> Naive<'a> {
     fn by_page(&self, relations: &[&str]) -> BTreeMap<(&'a str, &'a str), BTreeSet<&'a str>> {
         let mut pages: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
         for claim in self.claims() {
-            for e in self.edges_to(claim).iter().filter(|e| relations.contains(&e.relation)) {
-                pages.entry((text(claim, "task_id"), e.page)).or_default().insert(text(claim, "id"));
+            for e in self
+                .edges_to(claim)
+                .iter()
+                .filter(|e| relations.contains(&e.relation))
+            {
+                pages
+                    .entry((text(claim, "task_id"), e.page))
+                    .or_default()
+                    .insert(text(claim, "id"));
             }
         }
         pages
@@ -307,15 +354,18 @@ impl<'a> Naive<'a> {
 
     fn hubs(&self) -> Vec<Row> {
         let citations = self.citations();
-        let rows = self.by_page(&["supports"]).into_iter().map(|((task, page), claims)| {
-            let mut hub = self.page_row(task, page);
-            hub.extend(row(json!({
-                "claims_supported": claims.len(),
-                "citation_count": citations.iter().filter(|(a, _)| *a == page).count(),
-                "cited_by_count": citations.iter().filter(|(_, b)| *b == page).count(),
-            })));
-            hub
-        });
+        let rows = self
+            .by_page(&["supports"])
+            .into_iter()
+            .map(|((task, page), claims)| {
+                let mut hub = self.page_row(task, page);
+                hub.extend(row(json!({
+                    "claims_supported": claims.len(),
+                    "citation_count": citations.iter().filter(|(a, _)| *a == page).count(),
+                    "cited_by_count": citations.iter().filter(|(_, b)| *b == page).count(),
+                })));
+                hub
+            });
         rows.collect()
     }
 
@@ -339,26 +389,34 @@ impl<'a> Naive<'a> {
     }
 
     fn impact(&self) -> Vec<Row> {
-        let rows = self.by_page(&["origin"]).into_iter().map(|((task, page), claims)| {
-            let confidences: Vec<f64> = claims
-                .iter()
-                .filter_map(|c| self.find("claims", "id", c)["llm_claim_confidence"].as_f64())
-                .collect();
-            let mean = (!confidences.is_empty())
-                .then(|| confidences.iter().sum::<f64>() / confidences.len() as f64);
-            let in_task = self.claims().into_iter().filter(|c| text(c, "task_id") == task);
-            let supports: usize =
-                in_task.map(|c| self.supports(c).iter().filter(|e| e.page == page).count()).sum();
-            let generated = claims.len() as f64;
-            let score = generated + mean.unwrap_or(0.5) * generated * 0.5 + 0.3 * supports as f64;
-            let mut impact = self.page_row(task, page);
-            impact.extend(row(json!({
-                "claims_generated": claims.len(),
-                "avg_claim_confidence": mean.map(|m| round(m, 4)),
-                "claims_supported": supports, "impact_score": round(score, 2),
-            })));
-            impact
-        });
+        let rows = self
+            .by_page(&["origin"])
+            .into_iter()
+            .map(|((task, page), claims)| {
+                let confidences: Vec<f64> = claims
+                    .iter()
+                    .filter_map(|c| self.find("claims", "id", c)["llm_claim_confidence"].as_f64())
+                    .collect();
+                let mean = (!confidences.is_empty())
+                    .then(|| confidences.iter().sum::<f64>() / confidences.len() as f64);
+                let in_task = self
+                    .claims()
+                    .into_iter()
+                    .filter(|c| text(c, "task_id") == task);
+                let supports: usize = in_task
+                    .map(|c| self.supports(c).iter().filter(|e| e.page == page).count())
+                    .sum();
+                let generated = claims.len() as f64;
+                let score =
+                    generated + mean.unwrap_or(0.5) * generated * 0.5 + 0.3 * supports as f64;
+                let mut impact = self.page_row(task, page);
+                impact.extend(row(json!({
+                    "claims_generated": claims.len(),
+                    "avg_claim_confidence": mean.map(|m| round(m, 4)),
+                    "claims_supported": supports, "impact_score": round(score, 2),
+                })));
+                impact
+            });
         rows.collect()
     }
 
@@ -404,7 +462,9 @@ impl<'a> Naive<'a> {
     fn coupling(&self) -> Vec<Row> {
         let citations = self.citations();
         let of = |page: &str, out: bool| -> BTreeSet<&str> {
-            let here = citations.iter().filter(|(a, b)| if out { *a == page } else { *b == page });
+            let here = citations
+                .iter()
+                .filter(|(a, b)| if out { *a == page } else { *b == page });
             here.map(|(a, b)| if out { *b } else { *a }).collect()
         };
         let pages: BTreeSet<&str> = citations.iter().map(|(a, _)| *a).collect();
@@ -427,8 +487,10 @@ impl<'a> Naive<'a> {
     fn clusters(&self) -> Vec<Row> {
         let mut citations = self.citations();
         citations.retain(|(a, b)| a != b);
-        let mut label: BTreeMap<&str, &str> =
-            citations.iter().flat_map(|(a, b)| [(*a, *a), (*b, *b)]).collect();
+        let mut label: BTreeMap<&str, &str> = citations
+            .iter()
+            .flat_map(|(a, b)| [(*a, *a), (*b, *b)])
+            .collect();
         loop {
             let before = label.clone();
             for (a, b) in &citations {
@@ -481,7 +543,11 @@ fn every_view_answers_the_hand_checked_rows_in_order() {
         assert_eq!(rows.len(), case.rows.len(), "{what}: {rows:#?}");
         for (row, wanted) in rows.iter().zip(&case.rows) {
             let equal = row.values().zip(wanted).all(|(a, b)| same(a, b));
-            assert!(equal, "{what}\n{:?}\n{wanted:?}", row.values().collect::<Vec<_>>());
+            assert!(
+                equal,
+                "{what}\n{:?}\n{wanted:?}",
+                row.values().collect::<Vec<_>>()
+            );
         }
         let naive = Naive {
             tables: &tables,

@@ -40,14 +40,16 @@ fn shapes() -> impl Strategy<Value = Shape> {
         prop::collection::vec((0..12_usize, 0..9_usize, 0..3_usize, 0..11_u8), 0..40),
         prop::collection::vec((0..9_usize, 0..9_usize), 0..16),
     )
-        .prop_map(|(years, fragments, claims, origins, links, citations)| Shape {
-            fragments: fragments.iter().map(|i| i.index(years.len())).collect(),
-            years,
-            claims,
-            origins,
-            links,
-            citations,
-        })
+        .prop_map(
+            |(years, fragments, claims, origins, links, citations)| Shape {
+                fragments: fragments.iter().map(|i| i.index(years.len())).collect(),
+                years,
+                claims,
+                origins,
+                links,
+                citations,
+            },
+        )
 }
 
 /// The graph of a shape. Ids are numbers that pages, fragments and claims share, so that a view
@@ -62,9 +64,11 @@ fn tables(shape: &Shape) -> Value {
                 "is_retracted": u8::from(i % 3 == 0)}));
         }
         let work = year.map(|_| format!("w{i}"));
-        pages.push(json!({"id": i.to_string(), "url": format!("https://{i}.example/"),
+        pages.push(
+            json!({"id": i.to_string(), "url": format!("https://{i}.example/"),
             "title": format!("Title {}", i % 3), "domain": format!("{}.example", i % 2),
-            "canonical_id": work}));
+            "canonical_id": work}),
+        );
     }
     let fragments: Vec<Value> = (shape.fragments.iter().enumerate())
         .map(|(i, page)| json!({"id": i.to_string(), "page_id": page.to_string(), "text_content": "x"}))
@@ -89,16 +93,21 @@ fn edges(shape: &Shape) -> Vec<Value> {
     let mut edges: Vec<Value> = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
     let (f, c, p) = (shape.fragments.len(), shape.claims.len(), shape.years.len());
-    let mut add = |kind: (&str, &str), ends: (usize, usize), relation: &str, confidence: Option<f64>| {
-        let group = if ["origin", "cites"].contains(&relation) { relation } else { "verdict" };
-        if seen.insert((group.to_owned(), ends)) {
-            edges.push(json!({
-                "id": format!("e{}", edges.len()), "source_type": kind.0, "target_type": kind.1,
-                "source_id": ends.0.to_string(), "target_id": ends.1.to_string(),
-                "relation": relation, "nli_edge_confidence": confidence,
-            }));
-        }
-    };
+    let mut add =
+        |kind: (&str, &str), ends: (usize, usize), relation: &str, confidence: Option<f64>| {
+            let group = if ["origin", "cites"].contains(&relation) {
+                relation
+            } else {
+                "verdict"
+            };
+            if seen.insert((group.to_owned(), ends)) {
+                edges.push(json!({
+                    "id": format!("e{}", edges.len()), "source_type": kind.0, "target_type": kind.1,
+                    "source_id": ends.0.to_string(), "target_id": ends.1.to_string(),
+                    "relation": relation, "nli_edge_confidence": confidence,
+                }));
+            }
+        };
     for (fragment, claim) in shape.origins.iter().filter(|(a, b)| *a < f && *b < c) {
         add(("fragment", "claim"), (*fragment, *claim), "origin", None);
     }
@@ -106,7 +115,12 @@ fn edges(shape: &Shape) -> Vec<Value> {
         if *fragment < f && *claim < c {
             let confidence = Some(f64::from(*eighths) / 8.0).filter(|x| *x <= 1.0);
             let relation = ["supports", "refutes", "neutral"][*relation];
-            add(("fragment", "claim"), (*fragment, *claim), relation, confidence);
+            add(
+                ("fragment", "claim"),
+                (*fragment, *claim),
+                relation,
+                confidence,
+            );
         }
     }
     for (citing, cited) in shape.citations.iter().filter(|(a, b)| *a < p && *b < p) {
@@ -122,29 +136,46 @@ fn compare(a: &Value, b: &Value) -> Ordering {
         Value::Number(_) => 1,
         _ => 2,
     };
-    rank(a).cmp(&rank(b)).then_with(|| match (a.as_f64(), b.as_f64()) {
-        (Some(a), Some(b)) => a.total_cmp(&b),
-        _ => a.as_str().cmp(&b.as_str()),
-    })
+    rank(a)
+        .cmp(&rank(b))
+        .then_with(|| match (a.as_f64(), b.as_f64()) {
+            (Some(a), Some(b)) => a.total_cmp(&b),
+            _ => a.as_str().cmp(&b.as_str()),
+        })
 }
 
 /// Fails where neighbouring rows do not stand in the order that the view's header promises.
 /// Equal keys fail, too: the order must be total.
 fn assert_ordered(view: &ViewInfo, rows: &[Row]) {
-    let order = view.order.as_deref().unwrap_or_else(|| panic!("{} has no order", view.name));
+    let order = view
+        .order
+        .as_deref()
+        .unwrap_or_else(|| panic!("{} has no order", view.name));
     let keys: Vec<(&str, bool)> = order
         .split(", ")
         .map(|key| {
             let mut words = key.split(' ');
-            (words.next().unwrap_or_default(), words.next() == Some("desc"))
+            (
+                words.next().unwrap_or_default(),
+                words.next() == Some("desc"),
+            )
         })
         .collect();
     for pair in rows.windows(2) {
-        let order = keys.iter().fold(Ordering::Equal, |so_far, (column, descending)| {
-            let here = compare(&pair[0][*column], &pair[1][*column]);
-            so_far.then(if *descending { here.reverse() } else { here })
-        });
-        assert_eq!(order, Ordering::Less, "{}: {:?} before {:?}", view.name, pair[0], pair[1]);
+        let order = keys
+            .iter()
+            .fold(Ordering::Equal, |so_far, (column, descending)| {
+                let here = compare(&pair[0][*column], &pair[1][*column]);
+                so_far.then(if *descending { here.reverse() } else { here })
+            });
+        assert_eq!(
+            order,
+            Ordering::Less,
+            "{}: {:?} before {:?}",
+            view.name,
+            pair[0],
+            pair[1]
+        );
     }
 }
 
@@ -152,9 +183,12 @@ fn check(shape: &Shape) {
     let tables = tables(shape);
     let graph = graph_of(&tables);
     for view in catalog().list() {
-        for (task, include_rejected) in
-            [(None, false), (None, true), (Some("t0"), false), (Some("t1"), true)]
-        {
+        for (task, include_rejected) in [
+            (None, false),
+            (None, true),
+            (Some("t0"), false),
+            (Some("t1"), true),
+        ] {
             let mut params = ViewParams::new(2026);
             if let Some(task) = task {
                 params = params.with_task(task);
@@ -170,7 +204,12 @@ fn check(shape: &Shape) {
             let rendered = catalog().render(&view.name, &params).unwrap();
             let (_, rows) = ask(&graph, &rendered.sql, &rendered.bindings);
             assert_ordered(&view, &rows);
-            let naive = Naive { tables: &tables, year: 2026, task, include_rejected };
+            let naive = Naive {
+                tables: &tables,
+                year: 2026,
+                task,
+                include_rejected,
+            };
             if let Some(answer) = naive.answer(&view.name) {
                 let what = format!("{} {task:?} {include_rejected}", view.name);
                 assert_same_rows(&what, &rows, &answer);
@@ -192,15 +231,26 @@ proptest! {
 #[test]
 fn clusters_are_right_on_awkward_graphs() {
     let thread = |n: usize, step: usize| -> Vec<(usize, usize)> {
-        (0..n - 1).map(|i| (i * step % n, (i + 1) * step % n)).collect()
+        (0..n - 1)
+            .map(|i| (i * step % n, (i + 1) * step % n))
+            .collect()
     };
     let star = |n: usize, centre: usize| -> Vec<(usize, usize)> {
-        (0..n).filter(|i| *i != centre).map(|i| (i, centre)).collect()
+        (0..n)
+            .filter(|i| *i != centre)
+            .map(|i| (i, centre))
+            .collect()
     };
     let two_rings: Vec<(usize, usize)> =
         (0..40).map(|i| (i, (i + 2) % 40)).chain([(3, 3)]).collect();
-    for citations in [thread(61, 1), thread(61, 17), star(50, 0), star(50, 49), star(50, 25), two_rings]
-    {
+    for citations in [
+        thread(61, 1),
+        thread(61, 17),
+        star(50, 0),
+        star(50, 49),
+        star(50, 25),
+        two_rings,
+    ] {
         let pages: Vec<Value> = (0..61)
             .map(|i| json!({"id": i.to_string(), "url": format!("https://{i}.example/")}))
             .collect();
@@ -214,10 +264,21 @@ fn clusters_are_right_on_awkward_graphs() {
             .collect();
         let tables = json!({"pages": pages, "edges": edges});
         let graph = graph_of(&tables);
-        let rendered = catalog().render("v_citation_clusters", &ViewParams::new(2026)).unwrap();
+        let rendered = catalog()
+            .render("v_citation_clusters", &ViewParams::new(2026))
+            .unwrap();
         let (_, rows) = ask(&graph, &rendered.sql, &rendered.bindings);
-        let naive = Naive { tables: &tables, year: 2026, task: None, include_rejected: false };
-        assert_same_rows("clusters", &rows, &naive.answer("v_citation_clusters").unwrap());
+        let naive = Naive {
+            tables: &tables,
+            year: 2026,
+            task: None,
+            include_rejected: false,
+        };
+        assert_same_rows(
+            "clusters",
+            &rows,
+            &naive.answer("v_citation_clusters").unwrap(),
+        );
     }
 }
 
@@ -225,8 +286,9 @@ fn clusters_are_right_on_awkward_graphs() {
 #[test]
 fn a_huge_cluster_lists_its_first_thousand_pages() {
     let id = |i: usize| format!("p{i:05}");
-    let pages: Vec<Value> =
-        (0..1_500).map(|i| json!({"id": id(i), "url": format!("https://{i}.example/")})).collect();
+    let pages: Vec<Value> = (0..1_500)
+        .map(|i| json!({"id": id(i), "url": format!("https://{i}.example/")}))
+        .collect();
     let edges: Vec<Value> = (1..1_500)
         .map(|i| {
             json!({"id": format!("e{i}"), "source_type": "page", "source_id": id(i),
@@ -234,7 +296,9 @@ fn a_huge_cluster_lists_its_first_thousand_pages() {
         })
         .collect();
     let graph = graph_of(&json!({"pages": pages, "edges": edges}));
-    let rendered = catalog().render("v_citation_clusters", &ViewParams::new(2026)).unwrap();
+    let rendered = catalog()
+        .render("v_citation_clusters", &ViewParams::new(2026))
+        .unwrap();
     let (_, rows) = ask(&graph, &rendered.sql, &rendered.bindings);
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0]["cluster_size"], json!(1_500));
