@@ -4,6 +4,7 @@ pub mod backends;
 mod clock;
 pub mod confidence;
 mod error;
+pub mod graph;
 pub mod guard;
 pub mod model;
 pub mod ports;
