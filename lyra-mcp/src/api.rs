@@ -146,9 +146,9 @@ pub struct StatusReport {
     pub warnings: Vec<String>,
 }
 #[derive(Debug, Serialize)]
-pub struct Progress {
-    pub queue: Queue,
-}
+pub struct Progress { pub queue: Queue, pub jobs_by_phase: Phases }
+#[derive(Debug, Serialize)] pub struct Phases { pub exploration: Phase, pub verification: Phase, pub citation: Phase }
+#[derive(Debug, Serialize)] pub struct Phase { pub queued: usize, pub running: usize, pub completed: usize, pub failed: usize }
 #[derive(Debug, Serialize)]
 pub struct Queue {
     pub depth: usize,
