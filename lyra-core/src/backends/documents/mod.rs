@@ -42,59 +42,8 @@ use std::ops::Range;
 /// Largest text document that is read, in bytes; [`parse`] names the cap when it refuses.
 const MAX_TEXT_BYTES: usize = 20 * 1024 * 1024;
 
-/// A part of a document, in reading order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
-    /// What part of a document it is.
-    pub kind: FragmentType,
-    /// 1 to 6 for a heading, else 0.
-    pub level: u8,
-    /// Text without markup. A list has a line for each item, a table a line for each row with
-    /// ` | ` between the cells, code its own lines; everything else is one line.
-    pub text: String,
-}
-
-impl Block {
-    /// A paragraph of running text.
-    pub fn paragraph(text: impl Into<String>) -> Self {
-        Self {
-            kind: FragmentType::Paragraph,
-            level: 0,
-            text: text.into(),
-        }
-    }
-
-    /// A heading; `level` is put into 1 to 6.
-    pub fn heading(level: u8, text: impl Into<String>) -> Self {
-        Self {
-            kind: FragmentType::Heading,
-            level: level.clamp(1, 6),
-            text: text.into(),
-        }
-    }
-
-    /// Any other part of a document.
-    pub fn new(kind: FragmentType, text: impl Into<String>) -> Self {
-        Self {
-            kind,
-            level: 0,
-            text: text.into(),
-        }
-    }
-}
-
-/// A document that was read.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ParsedDocument {
-    /// What it says about itself and what it cites.
-    pub meta: DocumentMeta,
-    /// Its text, in reading order.
-    pub blocks: Vec<Block>,
-    /// `html`, `pdf`, `jats`, `markdown`, `text` or `jsonl`.
-    pub page_type: &'static str,
-    /// What could not be read, for people.
-    pub warnings: Vec<String>,
-}
+pub use crate::ports::ParsedDocument;
+pub use crate::text::segment::Block;
 
 /// What a document is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

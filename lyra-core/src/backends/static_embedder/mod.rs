@@ -49,8 +49,8 @@ impl StaticEmbedder {
             model_id: MODEL_ID.to_owned(),
             dimension: table.dimension(),
             builtin: true,
-            fusion_weight: 0.4,
-            related_threshold: 0.45,
+            fusion_weight: 0.5,
+            related_threshold: 0.35,
         };
         Ok(Self { table, info })
     }

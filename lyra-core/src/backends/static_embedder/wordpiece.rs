@@ -52,7 +52,7 @@ pub(super) fn terms(text: &str, table: &Table) -> Terms {
     let mut cutter = Cutter { table, known: Terms::default(), seen_pieces: 0 };
     let mut run = String::new();
     let mut run_is_cjk = false;
-    for c in text.nfkc().flat_map(char::to_lowercase) {
+    for c in text.nfkc().collect::<String>().to_lowercase().chars() {
         let Some(c) = cleaned(c) else { continue };
         if is_cjk(c) != run_is_cjk {
             cutter.take(&run, run_is_cjk);
