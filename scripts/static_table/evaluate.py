@@ -73,9 +73,10 @@ def judgements(path: Path, queries: dict[str, int], docs: dict[str, int]) -> Qre
     return out
 
 
-def read_scifact(corpus: Path, folder: Path) -> tuple[list[str], list[str], Qrels]:
-    """Documents, train queries and judgements of SciFact."""
+def read_scifact(corpus: Path, folder: Path, only: str) -> tuple[list[str], list[str], Qrels]:
+    """Documents whose id matches `only`, train queries and judgements of SciFact."""
     rows = [json.loads(line) for line in corpus.open(encoding="utf-8")]
+    rows = [r for r in rows if re.fullmatch(only, str(r["doc_id"]))]
     docs = [r["title"] + " " + " ".join(r["abstract"]) for r in rows]
     names = {str(r["doc_id"]): i for i, r in enumerate(rows)}
     path = folder / "queries_train.jsonl"
@@ -152,12 +153,14 @@ def main() -> None:
     ap.add_argument("table", type=Path)
     ap.add_argument("--scifact", type=Path)
     ap.add_argument("--scifact-queries", type=Path)
+    ap.add_argument("--scifact-only", default=".*", help="pattern of document ids")
     ap.add_argument("--jaquad", type=Path)
     ap.add_argument("--work", type=Path, help="work folder with teacher vectors")
     args = ap.parse_args()
     table = Table.load(args.table)
     if args.scifact and args.scifact_queries:
-        docs, queries, qrels = read_scifact(args.scifact, args.scifact_queries)
+        docs, queries, qrels = read_scifact(args.scifact, args.scifact_queries,
+                                            args.scifact_only)
         d = np.array([table.encode(x) for x in docs])
         q = np.array([table.encode(x) for x in queries])
         sim, lexical = q @ d.T, bm25(docs, queries)

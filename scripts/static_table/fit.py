@@ -11,6 +11,7 @@ the batch, where two texts of one group (abstract, synset, page) get a small bon
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -30,7 +31,8 @@ def kept(piece: str) -> bool:
     """Whether a piece gets a row: no special, unused or CJK piece, no CJK punctuation."""
     bare = piece.removeprefix("##")
     unused = piece.startswith("[unused") and piece.endswith("]")
-    return not (piece in SPECIAL or unused or any(is_cjk(c) or 0x3000 <= ord(c) <= 0x30FF for c in bare))
+    cjk = any(is_cjk(c) or 0x3000 <= ord(c) <= 0x30FF for c in bare)
+    return not (piece in SPECIAL or unused or cjk)
 
 
 def count_matrix(texts: list[str], names: list[str], limit: int) -> sparse.csr_matrix:
@@ -177,10 +179,11 @@ def train(w: np.ndarray, data: Data, held: Data, project: np.ndarray,
             np.fill_diagonal(s, -9)
             np.fill_diagonal(k, -9)
             s, k = softmax(s / args.tau), softmax(k / args.tau)
-            losses.append((1 - (z * goal).sum(1).mean(),
-                           -(k * np.log(s + 1e-9)).sum(1).mean()))
+            if step % 10 == 0:
+                losses.append((1 - (z * goal).sum(1).mean(),
+                               -(k * np.log(s + 1e-9)).sum(1).mean()))
             g = s - k
-            dz = args.rank * (g @ z + g.T @ z) - args.cos * goal
+            dz = args.rank * ((g + g.T) @ z) - args.cos * goal
             du = (dz - z * (dz * z).sum(1, keepdims=True)) / norm
             rate = args.rate * min(1.0, (step + 1) / 50) * max(0.02, 1 - step / total)
             adam.update(w, used, xb.T @ du, rate)
@@ -211,14 +214,15 @@ def main() -> None:
     ap.add_argument("out", type=Path)
     ap.add_argument("--dim", type=int, default=256)
     ap.add_argument("--tf-power", type=float, default=0.5)
-    ap.add_argument("--epochs", type=int, default=8)
+    ap.add_argument("--epochs", type=int, default=5)
     ap.add_argument("--batch", type=int, default=1024)
-    ap.add_argument("--rate", type=float, default=0.004)
+    ap.add_argument("--rate", type=float, default=0.015)
     ap.add_argument("--tau", type=float, default=0.05)
     ap.add_argument("--cos", type=float, default=1.0, help="weight of the cosine goal")
     ap.add_argument("--rank", type=float, default=1.0, help="weight of the ranking goal")
     ap.add_argument("--bonus", type=float, default=0.1, help="added to a pair of one group")
     ap.add_argument("--exclude", action="append", default=[], help="source prefix to leave out")
+    ap.add_argument("--exclude-groups", default="-", help="pattern of groups to leave out")
     ap.add_argument("--seed", type=int, default=1)
     args = ap.parse_args()
     all_pieces = load_vocab(args.model_dir / "vocab.txt")
@@ -230,7 +234,8 @@ def main() -> None:
     held = data.pick([i for i, r in enumerate(data.rows) if r["held"] and number(r["text"]) % 3 == 0
                       and r["source"] not in ("mixture", "wordnet-lemma")])
     data = data.pick([i for i, r in enumerate(data.rows) if not r["held"]
-                      and not r["source"].startswith(tuple(args.exclude or ["-"]))])
+                      and not r["source"].startswith(tuple(args.exclude))
+                      and not re.match(args.exclude_groups, r["group"])])
     print(len(names), "rows;", Counter(r["source"] for r in data.rows), flush=True)
     some = data.teacher[:: max(1, len(data.rows) // 60000)].astype(np.float32)
     values, vectors = np.linalg.eigh(some.T @ some)
@@ -238,16 +243,12 @@ def main() -> None:
     print(f"energy kept by {args.dim} dimensions: {values[-args.dim:].sum() / values.sum():.4f}")
     w = start_rows(single, data.x, project)
     train(w, data, held, project, args)
-    # One unit: the mean norm of the rows met in training texts, weighted by how often.
-    norms = np.linalg.norm(w, axis=1)
-    share = np.asarray(data.x.sum(0)).ravel()
-    w /= (norms * share).sum() / share.sum()
+    w /= np.median(np.linalg.norm(w, axis=1))  # so that one unit suits the CJK terms
     scale, quantised = quantise(w)
     table = Table(names, scale, quantised, args.tf_power, 1.0)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     table.save(args.out)
-    data = args.out.read_bytes()
-    print(args.out.name, len(data), "bytes")
+    print(args.out.name, args.out.stat().st_size, "bytes")
 
 
 if __name__ == "__main__":

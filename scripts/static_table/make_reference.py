@@ -13,19 +13,20 @@ from encode import Table, terms
 
 LONG = (
     "Systematic reviews collect every study that answers one question and weigh them together. "
-    "The reviewers first write down which studies they will accept, where they will look, and how "
-    "they will judge the risk of bias. Two people read each abstract, and a third settles what they "
-    "disagree about. For the studies that remain, they copy the numbers of participants, the doses, "
-    "the length of follow-up, and the outcomes into a table. When the studies are alike, a pooled "
-    "estimate is computed; when they are not, the differences are described in words. A forest plot "
-    "shows each estimate with its confidence interval, and a funnel plot may show that small "
-    "studies without an effect were never published. The certainty of the evidence is then graded "
-    "from high to very low: it falls when the studies are biased, inconsistent, indirect, or "
-    "imprecise, and it may rise when the effect is large or follows the dose. Readers should look "
-    "at the certainty before they look at the effect. A precise number that comes from biased "
-    "studies is still wrong. Reviews also grow old: half of them need an update within five and a "
-    "half years, and some are out of date on the day they appear. Living reviews try to solve this "
-    "by searching again every month, at a cost that only a few groups can pay for long. ")
+    "The reviewers first write down which studies they will accept, where they will look, and "
+    "how they will judge the risk of bias. Two people read each abstract, and a third settles "
+    "what they disagree about. For the studies that remain, they copy the numbers of "
+    "participants, the doses, the length of follow-up, and the outcomes into a table. When the "
+    "studies are alike, a pooled estimate is computed; when they are not, the differences are "
+    "described in words. A forest plot shows each estimate with its confidence interval, and a "
+    "funnel plot may show that small studies without an effect were never published. The "
+    "certainty of the evidence is then graded from high to very low: it falls when the studies "
+    "are biased, inconsistent, indirect, or imprecise, and it may rise when the effect is large "
+    "or follows the dose. Readers should look at the certainty before they look at the effect. "
+    "A precise number that comes from biased studies is still wrong. Reviews also grow old: "
+    "half of them need an update within five and a half years, and some are out of date on the "
+    "day they appear. Living reviews try to solve this by searching again every month, at a "
+    "cost that only a few groups can pay for long. ")
 
 TEXTS = [
     "Aspirin lowers the risk of heart attack.",
@@ -36,23 +37,21 @@ TEXTS = [
     LONG * 4,
     "IL-6-deficient (Il6-/-) mice showed a 2.5-fold increase, p=0.003, 95% CI 1.2-4.8.",
     "The apparent diffusion coefficient was 1.8 \u00b5m\u00b2/ms at 28 wk (n = 17).",
-    "Mutations in BRCA1/BRCA2, TP53 and PI3K\u03b1 drive tumorigenesis via NF-\u03baB.",
-    "Na\u00efve caf\u00e9 owners in S\u00e3o Paulo, Krak\u00f3w and Troms\u00f8 \u2014 \u00abd\u00e9j\u00e0 vu\u00bb.",
-    "\u201cQuoted\u201d text\u2026 with \u2018Unicode\u2019 marks \u2013 and a non\u2011breaking\u00a0space.",
+    "Mutations in BRCA1/BRCA2, TP53 and PI3Kα drive tumorigenesis via NF-κB.",
+    "Naïve café owners in São Paulo, Kraków and Tromsø \u2014 \u00abdéjà vu\u00bb.",
+    "\u201cQuoted\u201d text\u2026 \u2018Unicode\u2019 marks \u2013 non\u2011breaking\u00a0space.",
     "Great result \U0001f600\U0001f44d\U0001f3fd! \u2764\ufe0f Ship it \U0001f680",
-    "\ufb01ne \ufb02ow: \u2460 \u00bd \u2122 \uff21\uff22\uff23\uff11\uff12\uff13\uff01",
-    "\u7cd6\u5c3f\u75c5\u60a3\u8005\u306e\u8840\u7cd6\u5024\u3092\u4e0b\u3052\u308b\u85ac\u306e\u52b9\u679c",
-    "2\u578b\u7cd6\u5c3f\u75c5\u60a3\u8005\u306b\u304a\u3044\u3066\uff28\uff42\uff21\uff11\uff43\u304c0.8%\u4f4e\u4e0b\u3057\u305f "
-    "(randomized controlled trial)\u3002",
-    "\u30a4\u30f3\u30b9\u30ea\u30f3\u6cb5\u6297\u6027\u3068\u306f\u3001\uff72\uff9d\uff7d\uff98\uff9d\u306e\u52b9\u304d\u304c"
-    "\u60aa\u304f\u306a\u308b\u3053\u3068\u3067\u3059\u3002",
-    "\u7cd6\u5c3f\u75c5\u662f\u4e00\u79cd\u6162\u6027\u4ee3\u8c22\u6027\u75be\u75c5\u3002",
-    "\ub2f9\ub1e8\ubcd1 \ud658\uc790\uc758 \ud608\ub2f9 \uc870\uc808",
+    "ﬁne ﬂow: \u2460 \u00bd \u2122 ＡＢＣ１２３！",
+    "糖尿病患者の血糖値を下げる薬の効果",
+    "2型糖尿病患者においてＨｂＡ１ｃが0.8%低下した (randomized controlled trial)。",
+    "インスリン抵抗性とは、ｲﾝｽﾘﾝの効きが悪くなることです。",
+    "糖尿病是一种慢性代谢性疾病。",
+    "당뇨병 환자의 혈당 조절",
     "",
     " \t\r\n\u3000 ",
     "\U0001f9ec\U0001f9ea \u16a0\u16a2\u16a6",
     "x" * 101 + " known words " + "y" * 100,
-    "The the THE the; a\u0000b\ufffdc\u200bd e\u0301t\u00e9 \u0130stanbul \u03a3\u03a3",
+    "The the THE the; a\u0000b\ufffdc\u200bd e\u0301té İstanbul ΣΣ",
     "See https://example.org/a_b?c=1&d=%20 or call foo::bar<T>(x) -> y; #1 $5 ~90%",
 ]
 

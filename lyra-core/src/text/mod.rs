@@ -1,6 +1,27 @@
-//! Pure functions over text: addresses, identifiers, segments, tokens, hashes.
+//! Pure functions over text: no I/O, no clock, no state.
+//!
+//! | module | what it answers |
+//! |---|---|
+//! | [`segment`] | blocks of a parsed document → one text and exact, paragraph-sized slices of it |
+//! | [`sentence`] | where the sentences of a text begin and end, English and Japanese |
+//! | [`url`] | one name for each address; the domain that somebody registered |
+//! | [`identifiers`] | DOI, PMID, PMCID, arXiv, OpenAlex and S2 ids in texts and addresses; the id of a work |
+//! | [`targets`] | what a user typed → what a task is to research |
+//! | [`tokenize`] | words and, for scripts without spaces, pairs of characters |
+//! | [`hash`] | SHA-256 as hex |
+//!
+//! Offsets are Unicode code points everywhere, because that is what SQLite's `substr` counts.
 
+pub mod hash;
+pub mod identifiers;
+pub mod language;
+pub mod segment;
+pub mod sentence;
+pub mod targets;
+#[cfg(test)]
+pub(crate) mod testing;
 mod tokens;
+pub mod url;
 
 pub use tokens::{
     Token, TokenKind, TokenMode, for_each_token, is_cjk, is_stop_word, ranking_terms, tokenize,

@@ -230,7 +230,7 @@ CREATE TABLE nli_verdicts (
 CREATE INDEX nli_verdicts_by_fragment ON nli_verdicts (fragment_id);
 
 CREATE TABLE embeddings (
-  seq            INTEGER PRIMARY KEY,
+  seq            INTEGER PRIMARY KEY AUTOINCREMENT,       -- grows for ever: how caches notice changes
   id             TEXT NOT NULL UNIQUE,
   target_type    TEXT NOT NULL CHECK (target_type IN ('fragment', 'claim')),
   target_id      TEXT NOT NULL,

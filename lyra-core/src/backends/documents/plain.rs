@@ -1,0 +1,175 @@
+//! Plain text: paragraphs between blank lines, a title line, lists, underlined headings.
+
+use super::lines::{self, ends_sentence, heading_level, list_item};
+use super::{Block, ParsedDocument};
+use crate::model::{DocumentMeta, FragmentType};
+
+/// Longest first line, in characters, that is taken for a title.
+const TITLE_CHARS: usize = 200;
+
+/// A line longer than this, in characters, was not wrapped by hand: it is a paragraph of its own.
+const WRAPPED_CHARS: usize = 160;
+
+/// Reads decoded plain text.
+pub(super) fn parse(text: &str) -> ParsedDocument {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let mut blocks = Vec::new();
+    let mut groups = lines
+        .split(|line| line.trim().is_empty())
+        .filter(|group| !group.is_empty());
+    let mut title = None;
+    if let Some(first) = groups.next() {
+        title = title_of(first);
+        match &title {
+            Some(text) => blocks.push(Block::heading(1, text.clone())),
+            None => read_group(first, &mut blocks),
+        }
+    }
+    for group in groups {
+        read_group(group, &mut blocks);
+    }
+    // One line and nothing else is the text, not the title of nothing.
+    if blocks.len() == 1 && title.is_some() {
+        blocks = title.take().map(Block::paragraph).into_iter().collect();
+    }
+    let meta = DocumentMeta {
+        title,
+        ..DocumentMeta::default()
+    };
+    ParsedDocument {
+        meta,
+        blocks,
+        page_type: "text",
+        warnings: Vec::new(),
+    }
+}
+
+/// The first group is a title if it is one short line (perhaps underlined) and no list item.
+fn title_of(group: &[&str]) -> Option<String> {
+    let line = match group {
+        [line] => line.trim(),
+        [line, rule] if is_rule(rule) => line.trim(),
+        _ => return None,
+    };
+    let sentence = ends_sentence(line) && !line.ends_with(['?', '？']);
+    let short = line.chars().count() <= TITLE_CHARS;
+    (short && !sentence && list_item(line).is_none() && line.chars().any(char::is_alphanumeric))
+        .then(|| lines::collapse(line))
+}
+
+fn is_rule(line: &str) -> bool {
+    let line = line.trim();
+    line.len() >= 3 && (line.bytes().all(|b| b == b'=') || line.bytes().all(|b| b == b'-'))
+}
+
+/// Reads the lines between two blank ones.
+fn read_group(group: &[&str], blocks: &mut Vec<Block>) {
+    if let [line] = group
+        && let Some(level) = heading_level(line)
+    {
+        blocks.push(Block::heading(level, lines::collapse(line)));
+        return;
+    }
+    let mut paragraph = String::new();
+    let mut items: Vec<String> = Vec::new();
+    for (at, line) in group.iter().enumerate() {
+        if is_rule(line) {
+            // A rule under a single line makes a heading of it; elsewhere it is decoration.
+            if at > 0
+                && items.is_empty()
+                && !paragraph.is_empty()
+                && paragraph == lines::collapse(group[at - 1])
+            {
+                let level = if line.trim_start().starts_with('=') {
+                    1
+                } else {
+                    2
+                };
+                blocks.push(Block::heading(level, std::mem::take(&mut paragraph)));
+            }
+            continue;
+        }
+        if let Some(item) = list_item(line) {
+            flush_paragraph(&mut paragraph, blocks);
+            items.push(lines::collapse(item));
+            continue;
+        }
+        let indented = line.starts_with([' ', '\t', '\u{3000}']);
+        match items.last_mut() {
+            Some(item) if indented => lines::push_line(item, &lines::collapse(line)),
+            _ => {
+                flush_items(&mut items, blocks);
+                let long = line.chars().count() > WRAPPED_CHARS;
+                // An indented line after a full one opens a paragraph, as Japanese prose does.
+                if long || (indented && ends_sentence(&paragraph)) {
+                    flush_paragraph(&mut paragraph, blocks);
+                }
+                lines::push_line(&mut paragraph, &lines::collapse(line));
+                if long {
+                    flush_paragraph(&mut paragraph, blocks);
+                }
+            }
+        }
+    }
+    flush_paragraph(&mut paragraph, blocks);
+    flush_items(&mut items, blocks);
+}
+
+fn flush_paragraph(paragraph: &mut String, blocks: &mut Vec<Block>) {
+    if !paragraph.is_empty() {
+        blocks.push(Block::paragraph(std::mem::take(paragraph)));
+    }
+}
+
+fn flush_items(items: &mut Vec<String>, blocks: &mut Vec<Block>) {
+    if !items.is_empty() {
+        blocks.push(Block::new(FragmentType::List, items.join("\n")));
+        items.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::outline;
+    use super::*;
+
+    #[test]
+    fn text_falls_into_blocks() {
+        let cases: &[(&str, Option<&str>, &str)] = &[
+            (
+                "On sleep\n\nPeople who work\nat night sleep less.\n\nMETHODS\n\nWe asked them:\n- when\n  they slept\n- where\n",
+                Some("On sleep"),
+                "heading1 On sleep|paragraph People who work at night sleep less.|heading2 METHODS|paragraph We asked them:|list when they slept\nwhere",
+            ),
+            (
+                "Title\n=====\n\nPart one\n--------\nBody text here.\n",
+                Some("Title"),
+                "heading1 Title|heading2 Part one|paragraph Body text here.",
+            ),
+            (
+                "\u{3000}夜勤の人は眠りが\n短い。\n\u{3000}昼に眠るからである。\n\n・一つ目\n・二つ目\n",
+                None,
+                "paragraph 夜勤の人は眠りが短い。|paragraph 昼に眠るからである。|list 一つ目\n二つ目",
+            ),
+            (
+                "A first sentence that ends.\n\nMore.",
+                None,
+                "paragraph A first sentence that ends.|paragraph More.",
+            ),
+            ("Only a line", None, "paragraph Only a line"),
+            ("", None, ""),
+            ("\n \n***\n", None, "paragraph ***"),
+        ];
+        for (text, title, want) in cases {
+            let got = parse(text);
+            assert_eq!(outline(&got.blocks), *want, "{text}");
+            assert_eq!(got.meta.title.as_deref(), *title, "{text}");
+        }
+    }
+
+    #[test]
+    fn long_lines_are_paragraphs_of_their_own() {
+        let text = format!("{}\n{}\n", "word ".repeat(40), "other ".repeat(40));
+        assert_eq!(parse(&text).blocks.len(), 2);
+    }
+}
