@@ -46,12 +46,19 @@ fn check_program(guarded: &GuardedConnection, sql: &str) -> Result<()> {
                 let table = tables.by_root(step.p3, step.p2);
                 match guarded.authorizer.allowlist().visibility(table) {
                     Visibility::Public(_) => {}
-                    _ => return Err(hint::denied(&Denial::Table(table.to_owned()), &guarded.schema)),
+                    _ => {
+                        return Err(hint::denied(
+                            &Denial::Table(table.to_owned()),
+                            &guarded.schema,
+                        ));
+                    }
                 }
                 private_cursors.insert(step.p1, tables.private_columns(table));
             }
             "Column"
-                if private_cursors.get(&step.p1).is_some_and(|cols| cols.contains(&step.p2)) =>
+                if private_cursors
+                    .get(&step.p1)
+                    .is_some_and(|cols| cols.contains(&step.p2)) =>
             {
                 return Err(hint::rejected("a private column cannot be joined on")
                     .with_hint("write JOIN … ON, and name the columns that you want"));
@@ -105,8 +112,7 @@ impl Tables {
             let mut positions = Vec::new();
             for column in table.private_columns {
                 let sql = "SELECT cid FROM pragma_table_info(?1) WHERE name = ?2";
-                positions
-                    .push(connection.query_row(sql, [table.name, column], |row| row.get(0))?);
+                positions.push(connection.query_row(sql, [table.name, column], |row| row.get(0))?);
             }
             if !positions.is_empty() {
                 private.push((table.name, positions));
@@ -118,11 +124,18 @@ impl Tables {
     /// The table of a root page in database 0, the file. Temporary tables there are none.
     fn by_root(&self, database: i64, root: i64) -> &str {
         let unknown = "sqlite_schema";
-        if database == 0 { self.by_root.get(&root).map_or(unknown, String::as_str) } else { unknown }
+        if database == 0 {
+            self.by_root.get(&root).map_or(unknown, String::as_str)
+        } else {
+            unknown
+        }
     }
 
     fn private_columns(&self, table: &str) -> &[i64] {
-        let of_table = self.private.iter().find(|(name, _)| name.eq_ignore_ascii_case(table));
+        let of_table = self
+            .private
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(table));
         of_table.map_or(&[], |(_, positions)| positions)
     }
 }

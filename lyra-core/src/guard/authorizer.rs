@@ -77,6 +77,14 @@ impl Authorizer {
         self.phase.store(phase as u8, Relaxed);
     }
 
+    pub(super) fn phase(&self) -> Phase {
+        match self.phase.load(Relaxed) {
+            0 => Phase::Prepare,
+            1 => Phase::Run,
+            _ => Phase::Own,
+        }
+    }
+
     /// The first reason for which the statement was denied.
     pub(super) fn denial(&self) -> Option<Denial> {
         lock(&self.denial).clone()
@@ -89,20 +97,22 @@ impl Authorizer {
 
     /// The callback.
     pub(super) fn decide(&self, context: AuthContext<'_>) -> Authorization {
-        let phase = self.phase.load(Relaxed);
-        if phase == Phase::Own as u8 {
-            return Authorization::Allow;
-        }
-        let running = phase == Phase::Run as u8;
+        let running = match self.phase() {
+            Phase::Own => return Authorization::Allow,
+            Phase::Run => true,
+            Phase::Prepare => false,
+        };
         match context.action {
             AuthAction::Select | AuthAction::Recursive => Authorization::Allow,
-            AuthAction::Read { table_name, column_name } => {
-                self.decide_read(table_name, column_name, context.database_name, running)
-            }
+            AuthAction::Read {
+                table_name,
+                column_name,
+            } => self.decide_read(table_name, column_name, context.database_name, running),
             AuthAction::Function { function_name } => self.decide_call(function_name, running),
-            AuthAction::Pragma { pragma_name, pragma_value } => {
-                self.decide_pragma(pragma_name, pragma_value, running)
-            }
+            AuthAction::Pragma {
+                pragma_name,
+                pragma_value,
+            } => self.decide_pragma(pragma_name, pragma_value, running),
             other => self.deny(Denial::Action(kind_of_action(&other))),
         }
     }
@@ -123,7 +133,9 @@ impl Authorizer {
             // Also while the statement runs: SQLite prepares it again if the schema has changed.
             Visibility::Public(private) if contains(private, column) => Authorization::Ignore,
             Visibility::Public(_) => Authorization::Allow,
-            Visibility::SchemaTable if column.is_empty() || contains(&SCHEMA_TABLE_COLUMNS, column) => {
+            Visibility::SchemaTable
+                if column.is_empty() || contains(&SCHEMA_TABLE_COLUMNS, column) =>
+            {
                 Authorization::Allow
             }
             Visibility::SchemaTable => self.deny(Denial::SchemaColumn(column.to_owned())),
@@ -132,7 +144,9 @@ impl Authorizer {
                 lock(&self.unresolved).push(table.to_owned());
                 Authorization::Allow
             }
-            Visibility::Internal | Visibility::Unknown => self.deny(Denial::Table(table.to_owned())),
+            Visibility::Internal | Visibility::Unknown => {
+                self.deny(Denial::Table(table.to_owned()))
+            }
         }
     }
 
@@ -208,8 +222,16 @@ mod tests {
         Authorizer::new(Arc::new(Allowlist::new(vec!["v_chain".into()], vec![])))
     }
 
-    fn ask(authorizer: &Authorizer, action: AuthAction<'_>, database: Option<&str>) -> Authorization {
-        authorizer.decide(AuthContext { action, database_name: database, accessor: None })
+    fn ask(
+        authorizer: &Authorizer,
+        action: AuthAction<'_>,
+        database: Option<&str>,
+    ) -> Authorization {
+        authorizer.decide(AuthContext {
+            action,
+            database_name: database,
+            accessor: None,
+        })
     }
 
     #[test]
@@ -234,9 +256,15 @@ mod tests {
                 let authorizer = authorizer();
                 authorizer.begin_prepare();
                 authorizer.enter(phase);
-                let action = AuthAction::Read { table_name: table, column_name: column };
+                let action = AuthAction::Read {
+                    table_name: table,
+                    column_name: column,
+                };
                 let decision = ask(&authorizer, action, database);
-                assert_eq!(decision, expected, "{table}.{column} in {database:?}, {phase:?}");
+                assert_eq!(
+                    decision, expected,
+                    "{table}.{column} in {database:?}, {phase:?}"
+                );
                 assert_eq!(authorizer.denial().is_some(), expected == Deny);
             }
         }
@@ -246,7 +274,10 @@ mod tests {
     fn names_that_may_be_ctes_are_handed_on() {
         let authorizer = authorizer();
         authorizer.begin_prepare();
-        let action = AuthAction::Read { table_name: "x", column_name: "" };
+        let action = AuthAction::Read {
+            table_name: "x",
+            column_name: "",
+        };
         assert_eq!(ask(&authorizer, action, None), Authorization::Allow);
         assert_eq!(authorizer.take_unresolved(), ["x"]);
         assert!(authorizer.take_unresolved().is_empty());
@@ -257,12 +288,18 @@ mod tests {
         let authorizer = authorizer();
         authorizer.begin_prepare();
         for _ in 0..FUNCTION_CALLS {
-            let call = AuthAction::Function { function_name: "ABS" };
+            let call = AuthAction::Function {
+                function_name: "ABS",
+            };
             assert_eq!(ask(&authorizer, call, None), Authorization::Allow);
         }
-        let call = AuthAction::Function { function_name: "abs" };
+        let call = AuthAction::Function {
+            function_name: "abs",
+        };
         assert_eq!(ask(&authorizer, call, None), Authorization::Deny);
-        let call = AuthAction::Function { function_name: "load_extension" };
+        let call = AuthAction::Function {
+            function_name: "load_extension",
+        };
         assert_eq!(ask(&authorizer, call, None), Authorization::Deny);
         assert_eq!(authorizer.denial(), Some(Denial::TooManyCalls));
         authorizer.begin_prepare();
@@ -272,11 +309,29 @@ mod tests {
     #[test]
     fn everything_else_is_denied() {
         for (action, kind) in [
-            (AuthAction::Insert { table_name: "claims" }, "writing"),
-            (AuthAction::Attach { filename: "x" }, "attaching or detaching files"),
-            (AuthAction::CreateTempView { view_name: "x" }, "changing the schema"),
+            (
+                AuthAction::Insert {
+                    table_name: "claims",
+                },
+                "writing",
+            ),
+            (
+                AuthAction::Attach { filename: "x" },
+                "attaching or detaching files",
+            ),
+            (
+                AuthAction::CreateTempView { view_name: "x" },
+                "changing the schema",
+            ),
             (AuthAction::Reindex { index_name: "x" }, "maintenance"),
-            (AuthAction::Unknown { code: 99, arg1: None, arg2: None }, "maintenance"),
+            (
+                AuthAction::Unknown {
+                    code: 99,
+                    arg1: None,
+                    arg2: None,
+                },
+                "maintenance",
+            ),
         ] {
             let authorizer = authorizer();
             authorizer.begin_prepare();

@@ -49,8 +49,12 @@ impl Budget {
     pub(super) fn start(&self, options: &SqlOptions) -> i32 {
         let interval = options.max_vm_steps.clamp(1, STEPS_PER_CHECK);
         let timeout = Duration::from_millis(options.timeout_ms);
-        self.deadline_us.store(micros(self.origin.elapsed() + timeout), Relaxed);
-        self.steps_left.store(i64::try_from(options.max_vm_steps).unwrap_or(i64::MAX), Relaxed);
+        self.deadline_us
+            .store(micros(self.origin.elapsed() + timeout), Relaxed);
+        self.steps_left.store(
+            i64::try_from(options.max_vm_steps).unwrap_or(i64::MAX),
+            Relaxed,
+        );
         self.steps_per_check.store(interval as i64, Relaxed);
         self.work.store(0, Relaxed);
         self.spent.store(0, Relaxed);
@@ -67,7 +71,12 @@ impl Budget {
     /// panic for "go on".
     pub(super) fn on_progress(&self) -> bool {
         let steps = self.steps_per_check.load(Relaxed);
-        if self.steps_left.fetch_sub(steps, Relaxed).saturating_sub(steps) <= 0 {
+        if self
+            .steps_left
+            .fetch_sub(steps, Relaxed)
+            .saturating_sub(steps)
+            <= 0
+        {
             self.spend(Spent::Steps);
             return true;
         }
@@ -86,12 +95,19 @@ impl Budget {
     /// Called by our functions for each `bytes` that they are about to work through; looks at the
     /// clock once in a while.
     pub(super) fn charge(&self, bytes: usize) -> rusqlite::Result<()> {
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).min(WORK_PER_CHECK).max(64);
+        let bytes = u32::try_from(bytes)
+            .unwrap_or(u32::MAX)
+            .min(WORK_PER_CHECK)
+            .max(64);
         if self.work.fetch_add(bytes, Relaxed) < WORK_PER_CHECK {
             return Ok(());
         }
         self.work.store(0, Relaxed);
-        if self.is_late() { Err(interrupted()) } else { Ok(()) }
+        if self.is_late() {
+            Err(interrupted())
+        } else {
+            Ok(())
+        }
     }
 
     /// Which budget ran out first, if one did.
@@ -129,14 +145,22 @@ mod tests {
     use super::*;
 
     fn options(timeout_ms: u64, max_vm_steps: u64) -> SqlOptions {
-        SqlOptions { timeout_ms, max_vm_steps, ..SqlOptions::default() }
+        SqlOptions {
+            timeout_ms,
+            max_vm_steps,
+            ..SqlOptions::default()
+        }
     }
 
     #[test]
     fn steps_run_out_after_as_many_checks_as_they_hold() {
-        for (max_vm_steps, interval, checks_before) in
-            [(1, 1, 0), (500, 500, 0), (1_000, 1_000, 0), (2_500, 1_000, 2), (5_000_000, 1_000, 4_999)]
-        {
+        for (max_vm_steps, interval, checks_before) in [
+            (1, 1, 0),
+            (500, 500, 0),
+            (1_000, 1_000, 0),
+            (2_500, 1_000, 2),
+            (5_000_000, 1_000, 4_999),
+        ] {
             let budget = Budget::new();
             assert_eq!(budget.start(&options(2_000, max_vm_steps)), interval);
             let passed = (0..10_000).take_while(|_| !budget.on_progress()).count();

@@ -45,7 +45,8 @@ pub(super) fn collect(
             collected.truncated = true;
             break;
         }
-        let mut values = read_row(row, columns.len(), options.max_bytes).map_err(Failure::Sqlite)?;
+        let mut values =
+            read_row(row, columns.len(), options.max_bytes).map_err(Failure::Sqlite)?;
         let mut row_bytes = row_bytes(&values, key_bytes);
         if bytes + row_bytes > options.max_bytes {
             collected.truncated = true;
@@ -53,11 +54,17 @@ pub(super) fn collect(
                 break;
             }
             // A row that no reply could hold would end the paging here for ever.
-            row_bytes = cut_to_fit(&mut values, key_bytes, options.max_bytes.saturating_sub(bytes))
-                .map_err(Failure::Ours)?;
+            row_bytes = cut_to_fit(
+                &mut values,
+                key_bytes,
+                options.max_bytes.saturating_sub(bytes),
+            )
+            .map_err(Failure::Ours)?;
         }
         bytes += row_bytes;
-        collected.rows.push(columns.iter().cloned().zip(values).collect());
+        collected
+            .rows
+            .push(columns.iter().cloned().zip(values).collect());
     }
     Ok(collected)
 }
@@ -85,7 +92,9 @@ fn read_row(
     columns: usize,
     max_bytes: usize,
 ) -> rusqlite::Result<Vec<Value>> {
-    (0..columns).map(|index| Ok(to_json(row.get_ref(index)?, max_bytes))).collect()
+    (0..columns)
+        .map(|index| Ok(to_json(row.get_ref(index)?, max_bytes)))
+        .collect()
 }
 
 fn to_json(value: ValueRef<'_>, max_bytes: usize) -> Value {
@@ -106,11 +115,13 @@ fn to_json(value: ValueRef<'_>, max_bytes: usize) -> Value {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 /// Bytes of the row as a JSON object with the comma after it.
@@ -146,7 +157,10 @@ fn cut_to_fit(values: &mut [Value], key_bytes: usize, max_bytes: usize) -> Resul
         if bytes <= max_bytes {
             return Ok(bytes);
         }
-        let longest = values.iter_mut().filter_map(as_text).max_by_key(|text| string_bytes(text));
+        let longest = values
+            .iter_mut()
+            .filter_map(as_text)
+            .max_by_key(|text| string_bytes(text));
         match longest {
             Some(text) if text.len() > 2 * CUT.len() => shorten(text, bytes - max_bytes),
             _ => {
@@ -218,7 +232,8 @@ mod tests {
 
     #[test]
     fn a_row_without_text_that_does_not_fit_is_an_error() {
-        let error = cut_to_fit(&mut [Value::from(i64::MAX), Value::from("ab")], 10, 20).unwrap_err();
+        let error =
+            cut_to_fit(&mut [Value::from(i64::MAX), Value::from("ab")], 10, 20).unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::QueryRejected);
     }
 

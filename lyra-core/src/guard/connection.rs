@@ -35,8 +35,9 @@ impl GuardedConnection {
         connection.busy_timeout(BUSY_TIMEOUT).db()?;
         let budget = Arc::new(Budget::new());
         functions::register(&connection, &budget, path)?;
-        let names = create_views(&connection, views)?;
+        // Before the views: a change of the temporary store drops what is in it.
         harden(&connection)?;
+        let names = create_views(&connection, views)?;
         drop_modules(&connection)?;
         let schema = Arc::new(schema::snapshot(&connection, &names)?);
         let indexes = schema::public_indexes(&connection)?;
@@ -45,11 +46,17 @@ impl GuardedConnection {
         let allowlist = Arc::new(Allowlist::new(names, indexes));
         let authorizer = Arc::new(Authorizer::new(allowlist));
         let decide = Arc::clone(&authorizer);
-        connection.authorizer(Some(move |context: rusqlite::hooks::AuthContext<'_>| {
-            decide.decide(context)
-        }))
-        .db()?;
-        Ok(Self { connection, budget, authorizer, schema })
+        connection
+            .authorizer(Some(move |context: rusqlite::hooks::AuthContext<'_>| {
+                decide.decide(context)
+            }))
+            .db()?;
+        Ok(Self {
+            connection,
+            budget,
+            authorizer,
+            schema,
+        })
     }
 
     /// Lets FTS5 read its tables again after the schema has changed under it.
@@ -67,11 +74,15 @@ fn create_views(connection: &Connection, views: &[TempView]) -> Result<Vec<Strin
     for view in views {
         check_view(view)?;
         connection
-            .prepare(&format!("CREATE TEMP VIEW \"{}\" AS {}", view.name, view.select_sql))
+            .prepare(&format!(
+                "CREATE TEMP VIEW \"{}\" AS {}",
+                view.name, view.select_sql
+            ))
             .and_then(|mut statement| statement.execute([]))
             .map_err(|e| Error::invalid(format!("view {}: {e}", view.name)).with_source(e))?;
         names.push(view.name.clone());
     }
+    connection.pragma_update(None, "query_only", true).db()?;
     for name in &names {
         connection
             .prepare(&format!("SELECT * FROM \"{name}\""))
@@ -85,7 +96,10 @@ fn check_view(view: &TempView) -> Result<()> {
     if view.name.starts_with("v_") && view.name.chars().all(plain) {
         return Ok(());
     }
-    Err(Error::invalid(format!("view name {:?}; expected v_ and a-z, 0-9 or _", view.name)))
+    Err(Error::invalid(format!(
+        "view name {:?}; expected v_ and a-z, 0-9 or _",
+        view.name
+    )))
 }
 
 fn harden(connection: &Connection) -> Result<()> {
@@ -108,7 +122,7 @@ fn harden(connection: &Connection) -> Result<()> {
         .execute_batch(
             // A file that is cut short under a mapping would kill the process; a mapped page is
             // not checked either. Sorts spill to files, so that memory stays near the cache's 2 MiB.
-            "PRAGMA query_only = ON; PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON;
+            "PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON;
              PRAGMA cache_size = -2048; PRAGMA temp_store = FILE;",
         )
         .db()
@@ -117,7 +131,10 @@ fn harden(connection: &Connection) -> Result<()> {
 /// Unregisters all virtual tables that no query needs: some show the raw file.
 #[allow(unsafe_code, reason = "the binding has no call for it")]
 fn drop_modules(connection: &Connection) -> Result<()> {
-    let names: Vec<CString> = MODULES.iter().filter_map(|m| CString::new(*m).ok()).collect();
+    let names: Vec<CString> = MODULES
+        .iter()
+        .filter_map(|m| CString::new(*m).ok())
+        .collect();
     let mut keep: Vec<*const std::ffi::c_char> = names.iter().map(|n| n.as_ptr()).collect();
     keep.push(ptr::null());
     // SAFETY: the handle is that of an open connection that this thread alone uses, and `keep` is
@@ -126,7 +143,9 @@ fn drop_modules(connection: &Connection) -> Result<()> {
     if code == ffi::SQLITE_OK {
         Ok(())
     } else {
-        Err(Error::internal(format!("virtual tables could not be unregistered (code {code})")))
+        Err(Error::internal(format!(
+            "virtual tables could not be unregistered (code {code})"
+        )))
     }
 }
 
@@ -134,7 +153,9 @@ fn drop_modules(connection: &Connection) -> Result<()> {
 fn load_full_text(connection: &Connection) -> Result<()> {
     for table in FTS_TABLES {
         let sql = format!("SELECT count(*) FROM {table} WHERE {table} MATCH 'lyra'");
-        connection.query_row(&sql, [], |row| row.get::<_, i64>(0)).db()?;
+        connection
+            .query_row(&sql, [], |row| row.get::<_, i64>(0))
+            .db()?;
     }
     Ok(())
 }

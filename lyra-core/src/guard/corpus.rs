@@ -18,11 +18,14 @@ const HOSTILE_NAMES: [(&str, &str); 4] = [
 const PRIVATE_COLUMN: [(&str, &str); 1] = [("intervention_queue", "auth_queue")];
 
 /// The same for honest statements.
-const HONEST_NAMES: [(&str, &str); 11] = [
+const HONEST_NAMES: [(&str, &str); 12] = [
     ("is_relevant", "position > 0"),
     ("language = 'ja'", "query_type = 'search'"),
-    ("domains d ON d.domain", "domain_rules d ON d.domain_pattern"),
-    ("domain_category, count", "rule, count"),
+    (
+        "domains d ON d.domain",
+        "domain_rules d ON d.domain_pattern",
+    ),
+    ("d.domain_category", "d.rule"),
     ("parent_query_id", "cause_id"),
     ("timeline_json", "granularity"),
     ("q.engines_used", "json_array('a', 'b')"),
@@ -30,6 +33,7 @@ const HONEST_NAMES: [(&str, &str); 11] = [
     ("v_outdated_evidence", "v_emerging_consensus"),
     ("v_source_authority", "v_source_impact"),
     ("v_citation_flow", "v_source_impact"),
+    ("v_orphan_sources", "v_source_impact"),
 ];
 
 fn corpus(name: &str) -> Option<Vec<Value>> {
@@ -38,11 +42,17 @@ fn corpus(name: &str) -> Option<Vec<Value>> {
         eprintln!("skipped: {folder}{name} is not there");
         return None;
     };
-    Some(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    Some(
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect(),
+    )
 }
 
 fn adapt(sql: &str, names: &[(&str, &str)]) -> String {
-    names.iter().fold(sql.to_owned(), |sql, (theirs, ours)| replace_any_case(&sql, theirs, ours))
+    names.iter().fold(sql.to_owned(), |sql, (theirs, ours)| {
+        replace_any_case(&sql, theirs, ours)
+    })
 }
 
 fn replace_any_case(sql: &str, from: &str, to: &str) -> String {
@@ -59,7 +69,12 @@ fn replace_any_case(sql: &str, from: &str, to: &str) -> String {
 }
 
 /// Runs one variant of all hostile statements; gives the failures and the worst time.
-fn run_hostile(guard: &QueryGuard, cases: &[Value], names: &[(&str, &str)], bounded: bool) -> (usize, Vec<String>, Duration) {
+fn run_hostile(
+    guard: &QueryGuard,
+    cases: &[Value],
+    names: &[(&str, &str)],
+    bounded: bool,
+) -> (usize, Vec<String>, Duration) {
     let mut failures = Vec::new();
     let mut worst = Duration::ZERO;
     let mut count = 0;
@@ -70,8 +85,11 @@ fn run_hostile(guard: &QueryGuard, cases: &[Value], names: &[(&str, &str)], boun
             continue;
         }
         count += 1;
-        let must =
-            if bounded { Must::Bounded } else { Must::parse(case["must"].as_str().unwrap()) };
+        let must = if bounded {
+            Must::Bounded
+        } else {
+            Must::parse(case["must"].as_str().unwrap())
+        };
         let (wrong, took) = attack(guard, &sql, must);
         worst = worst.max(took);
         if took > Duration::from_millis(330) {
@@ -87,12 +105,17 @@ fn run_hostile(guard: &QueryGuard, cases: &[Value], names: &[(&str, &str)], boun
 
 #[test]
 fn hostile_statements_of_the_corpus_are_stopped() {
-    let Some(cases) = corpus("attacks.jsonl") else { return };
+    let Some(cases) = corpus("attacks.jsonl") else {
+        return;
+    };
     let guard = fixture::guard();
     let mut all = Vec::new();
     for (names, bounded) in [(&HOSTILE_NAMES[..], false), (&PRIVATE_COLUMN[..], true)] {
         let (count, failures, worst) = run_hostile(&guard, &cases, names, bounded);
-        eprintln!("{} of {count} stopped, worst {worst:?}", count - failures.len());
+        eprintln!(
+            "{} of {count} stopped, worst {worst:?}",
+            count - failures.len()
+        );
         all.extend(failures);
     }
     assert!(all.is_empty(), "{}", all.join("\n"));
@@ -101,17 +124,32 @@ fn hostile_statements_of_the_corpus_are_stopped() {
 
 #[test]
 fn honest_statements_of_the_corpus_are_answered() {
-    let Some(cases) = corpus("benign.jsonl") else { return };
+    let Some(cases) = corpus("benign.jsonl") else {
+        return;
+    };
     let guard = fixture::guard();
     let mut failures = Vec::new();
     for case in &cases {
         let sql = adapt(case["sql"].as_str().unwrap(), &HONEST_NAMES);
-        let options = SqlOptions { limit: 200, timeout_ms: 2_000, max_vm_steps: 50_000_000, ..SqlOptions::default() };
-        if let Err(error) = guard.query(&SqlRequest { sql: sql.clone(), options, ..Default::default() }) {
+        let options = SqlOptions {
+            limit: 200,
+            timeout_ms: 2_000,
+            max_vm_steps: 50_000_000,
+            ..SqlOptions::default()
+        };
+        if let Err(error) = guard.query(&SqlRequest {
+            sql: sql.clone(),
+            options,
+            ..Default::default()
+        }) {
             let sql: String = sql.chars().take(150).collect();
             failures.push(format!("{} {sql}\n    {error:?}", case["id"]));
         }
     }
-    eprintln!("{} of {} answered", cases.len() - failures.len(), cases.len());
+    eprintln!(
+        "{} of {} answered",
+        cases.len() - failures.len(),
+        cases.len()
+    );
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

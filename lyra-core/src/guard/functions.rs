@@ -76,8 +76,12 @@ fn mathematics(connection: &Connection) -> rusqlite::Result<()> {
             Ok(number(c.get_raw(0)).map(function).and_then(defined))
         })?;
     }
-    let rounding: [(&str, Unary); 4] =
-        [("ceil", f64::ceil), ("ceiling", f64::ceil), ("floor", f64::floor), ("trunc", f64::trunc)];
+    let rounding: [(&str, Unary); 4] = [
+        ("ceil", f64::ceil),
+        ("ceiling", f64::ceil),
+        ("floor", f64::floor),
+        ("trunc", f64::trunc),
+    ];
     for (name, function) in rounding {
         connection.create_scalar_function(name, 1, PURE, move |c: &Context<'_>| {
             Ok(match c.get_raw(0) {
@@ -138,20 +142,26 @@ struct Collected {
 
 impl Aggregate<Collected, Option<f64>> for Percentile {
     fn init(&self, _: &mut Context<'_>) -> rusqlite::Result<Collected> {
-        Ok(Collected { values: Vec::new(), rank: self.fixed })
+        Ok(Collected {
+            values: Vec::new(),
+            rank: self.fixed,
+        })
     }
 
     fn step(&self, context: &mut Context<'_>, collected: &mut Collected) -> rusqlite::Result<()> {
         if self.fixed.is_none() {
             let rank = number(context.get_raw(1)).filter(|p| (0.0..=100.0).contains(p));
-            let rank = rank.ok_or_else(|| wrong("percentile(x, p): p is a number from 0 to 100"))?;
+            let rank =
+                rank.ok_or_else(|| wrong("percentile(x, p): p is a number from 0 to 100"))?;
             if *collected.rank.get_or_insert(rank) != rank {
                 return Err(wrong("percentile(x, p): p is the same in all rows"));
             }
         }
         if let Some(value) = number(context.get_raw(0)).and_then(defined) {
             if collected.values.len() >= MAX_COLLECTED {
-                return Err(wrong(format!("median and percentile take {MAX_COLLECTED} values")));
+                return Err(wrong(format!(
+                    "median and percentile take {MAX_COLLECTED} values"
+                )));
             }
             collected.values.push(value);
         }
@@ -164,12 +174,18 @@ impl Aggregate<Collected, Option<f64>> for Percentile {
         collected: Option<Collected>,
     ) -> rusqlite::Result<Option<f64>> {
         let Collected { mut values, rank } = collected.unwrap_or_default();
-        let (Some(rank), Some(last)) = (rank, values.len().checked_sub(1)) else { return Ok(None) };
+        let (Some(rank), Some(last)) = (rank, values.len().checked_sub(1)) else {
+            return Ok(None);
+        };
         let position = rank / 100.0 * last as f64;
         let (lower, fraction) = (position.floor() as usize, position.fract());
         let (_, below, above) = values.select_nth_unstable_by(lower, f64::total_cmp);
         let below = *below;
-        let next = above.iter().copied().min_by(f64::total_cmp).unwrap_or(below);
+        let next = above
+            .iter()
+            .copied()
+            .min_by(f64::total_cmp)
+            .unwrap_or(below);
         Ok(Some(below + (next - below) * fraction))
     }
 }
@@ -219,7 +235,9 @@ impl Aggregate<Moments, Option<f64>> for Spread {
 fn regexp(connection: &Connection, budget: &Arc<Budget>) -> rusqlite::Result<()> {
     let budget = Arc::clone(budget);
     connection.create_scalar_function("regexp", 2, PURE, move |context: &Context<'_>| {
-        let Some(text) = text_functions::bytes_of(context.get_raw(1)) else { return Ok(None) };
+        let Some(text) = text_functions::bytes_of(context.get_raw(1)) else {
+            return Ok(None);
+        };
         if matches!(context.get_raw(0), ValueRef::Null) {
             return Ok(None);
         }
@@ -230,9 +248,13 @@ fn regexp(connection: &Connection, budget: &Arc<Budget>) -> rusqlite::Result<()>
 }
 
 fn compile_regex(pattern: ValueRef<'_>) -> rusqlite::Result<Regex> {
-    let pattern = pattern.as_str().map_err(|_| wrong("REGEXP takes its pattern as text"))?;
+    let pattern = pattern
+        .as_str()
+        .map_err(|_| wrong("REGEXP takes its pattern as text"))?;
     if pattern.len() > PATTERN_BYTES {
-        return Err(wrong(format!("a REGEXP pattern has at most {PATTERN_BYTES} bytes")));
+        return Err(wrong(format!(
+            "a REGEXP pattern has at most {PATTERN_BYTES} bytes"
+        )));
     }
     RegexBuilder::new(pattern)
         .size_limit(REGEX_BYTES)
@@ -251,7 +273,10 @@ fn page_text_slice(
     budget: &Arc<Budget>,
     database: &Path,
 ) -> rusqlite::Result<()> {
-    let texts = PageTexts { database: database.to_owned(), connection: Mutex::new(None) };
+    let texts = PageTexts {
+        database: database.to_owned(),
+        connection: Mutex::new(None),
+    };
     let budget = Arc::clone(budget);
     connection.create_scalar_function("page_text_slice", 4, PURE, move |context: &Context<'_>| {
         let (ValueRef::Text(page_id), ValueRef::Integer(version)) =
@@ -262,7 +287,9 @@ fn page_text_slice(
         let (ValueRef::Integer(start), ValueRef::Integer(length)) =
             (context.get_raw(2), context.get_raw(3))
         else {
-            return Err(wrong("page_text_slice(page_id, version, start, length): integers"));
+            return Err(wrong(
+                "page_text_slice(page_id, version, start, length): integers",
+            ));
         };
         if start < 0 || !(0..=SLICE_CHARACTERS).contains(&length) {
             return Err(wrong(format!(
@@ -290,13 +317,18 @@ impl PageTexts {
         start: i64,
         length: i64,
     ) -> rusqlite::Result<Option<String>> {
-        let mut guard = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if guard.is_none() {
             let opened = storage::open_reader(&self.database).map_err(|e| wrong(e.message()))?;
             opened.busy_timeout(BUSY_TIMEOUT)?;
             *guard = Some(opened);
         }
-        let Some(connection) = guard.as_ref() else { return Ok(None) };
+        let Some(connection) = guard.as_ref() else {
+            return Ok(None);
+        };
         connection
             .prepare_cached(
                 "SELECT substr(text, ?3 + 1, ?4) FROM page_texts WHERE page_id = ?1 AND version = ?2",

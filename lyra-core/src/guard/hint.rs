@@ -9,8 +9,7 @@ use super::request::{MAX_TIMEOUT_MS, MAX_VM_STEPS, SchemaSnapshot, SqlOptions};
 use super::table::FUNCTIONS;
 use crate::error::{Error, ErrorKind};
 
-const READ_ONLY: &str =
-    "queries only read: write one SELECT, or WITH … SELECT, over the tables of include_schema: true";
+const READ_ONLY: &str = "queries only read: write one SELECT, or WITH … SELECT, over the tables of include_schema: true";
 const SEE_SCHEMA: &str = "include_schema: true with `SELECT 1` lists all tables and columns";
 
 /// Columns that are looked for in the wrong table: (column, table, what to write instead).
@@ -40,37 +39,97 @@ const DETOURS: &[(&str, &str, &str)] = &[
         "works belong to every task; JOIN pages p ON p.canonical_id = w.canonical_id JOIN \
          task_pages tp ON tp.page_id = p.id and filter by tp.task_id",
     ),
-    ("task_id", "serp_items", "JOIN queries q ON q.id = s.query_id and filter by q.task_id"),
+    (
+        "task_id",
+        "serp_items",
+        "JOIN queries q ON q.id = s.query_id and filter by q.task_id",
+    ),
     (
         "task_id",
         "embeddings",
         "JOIN claims c ON m.target_type = 'claim' AND c.id = m.target_id and filter by c.task_id",
     ),
-    ("task_id", "nli_verdicts", "JOIN claims c ON c.id = v.claim_id and filter by c.task_id"),
+    (
+        "task_id",
+        "nli_verdicts",
+        "JOIN claims c ON c.id = v.claim_id and filter by c.task_id",
+    ),
     (
         "task_id",
         "fragments_fts",
         "JOIN fragments f ON f.seq = fragments_fts.rowid JOIN edges e ON e.source_id = f.id JOIN \
          claims c ON c.id = e.target_id and filter by c.task_id",
     ),
-    ("task_id", "claims_fts", "JOIN claims c ON c.seq = claims_fts.rowid and filter by c.task_id"),
-    ("id", "works", "the key of works is canonical_id (pages.canonical_id points at it)"),
-    ("id", "page_texts", "the key of page_texts is (page_id, version)"),
-    ("url", "fragments", "JOIN pages p ON p.id = f.page_id for p.url"),
-    ("url", "works", "JOIN pages p ON p.canonical_id = w.canonical_id for p.url"),
-    ("title", "fragments", "JOIN pages p ON p.id = f.page_id for p.title"),
-    ("text", "pages", "JOIN page_texts t ON t.page_id = p.id for t.text, or fragments for passages"),
-    ("year", "pages", "JOIN works w ON w.canonical_id = p.canonical_id for w.year"),
-    ("doi", "pages", "JOIN works w ON w.canonical_id = p.canonical_id for w.doi"),
-    ("venue", "pages", "JOIN works w ON w.canonical_id = p.canonical_id for w.venue"),
+    (
+        "task_id",
+        "claims_fts",
+        "JOIN claims c ON c.seq = claims_fts.rowid and filter by c.task_id",
+    ),
+    (
+        "id",
+        "works",
+        "the key of works is canonical_id (pages.canonical_id points at it)",
+    ),
+    (
+        "id",
+        "page_texts",
+        "the key of page_texts is (page_id, version)",
+    ),
+    (
+        "url",
+        "fragments",
+        "JOIN pages p ON p.id = f.page_id for p.url",
+    ),
+    (
+        "url",
+        "works",
+        "JOIN pages p ON p.canonical_id = w.canonical_id for p.url",
+    ),
+    (
+        "title",
+        "fragments",
+        "JOIN pages p ON p.id = f.page_id for p.title",
+    ),
+    (
+        "text",
+        "pages",
+        "JOIN page_texts t ON t.page_id = p.id for t.text, or fragments for passages",
+    ),
+    (
+        "year",
+        "pages",
+        "JOIN works w ON w.canonical_id = p.canonical_id for w.year",
+    ),
+    (
+        "doi",
+        "pages",
+        "JOIN works w ON w.canonical_id = p.canonical_id for w.doi",
+    ),
+    (
+        "venue",
+        "pages",
+        "JOIN works w ON w.canonical_id = p.canonical_id for w.venue",
+    ),
     (
         "citation_count",
         "pages",
         "JOIN works w ON w.canonical_id = p.canonical_id for w.citation_count",
     ),
-    ("author", "works", "JOIN work_authors a ON a.canonical_id = w.canonical_id for a.name"),
-    ("authors", "works", "JOIN work_authors a ON a.canonical_id = w.canonical_id for a.name"),
-    ("name", "works", "JOIN work_authors a ON a.canonical_id = w.canonical_id for a.name"),
+    (
+        "author",
+        "works",
+        "JOIN work_authors a ON a.canonical_id = w.canonical_id for a.name",
+    ),
+    (
+        "authors",
+        "works",
+        "JOIN work_authors a ON a.canonical_id = w.canonical_id for a.name",
+    ),
+    (
+        "name",
+        "works",
+        "JOIN work_authors a ON a.canonical_id = w.canonical_id for a.name",
+    ),
     (
         "claim_id",
         "edges",
@@ -97,7 +156,11 @@ const DETOURS: &[(&str, &str, &str)] = &[
         "edges",
         "JOIN fragments f ON e.source_type = 'fragment' AND f.id = e.source_id for f.text_content",
     ),
-    ("text_content", "claims", "the text of a claim is claim_text"),
+    (
+        "text_content",
+        "claims",
+        "the text of a claim is claim_text",
+    ),
     (
         "bayesian_truth_confidence",
         "claims",
@@ -113,9 +176,15 @@ const DIALECT: &[(&str, &str)] = &[
     ("INTERVAL", "write date('now', '-30 days')"),
     ("date_trunc", "write strftime('%Y-%m', x)"),
     ("now", "write datetime('now')"),
-    ("string_to_array", "json_each() turns a JSON array into rows"),
+    (
+        "string_to_array",
+        "json_each() turns a JSON array into rows",
+    ),
     ("unnest", "json_each() turns a JSON array into rows"),
-    ("percentile_cont", "percentile(x, 0 to 100) and median(x) are there"),
+    (
+        "percentile_cont",
+        "percentile(x, 0 to 100) and median(x) are there",
+    ),
     ("array_agg", "json_group_array(x) is there"),
     ("to_char", "strftime() and printf() are there"),
     ("left", "write substr(x, 1, n)"),
@@ -135,10 +204,10 @@ pub(super) fn denied(denial: &Denial, schema: &SchemaSnapshot) -> Error {
                  SELECT * FROM pragma_table_info('claims')",
             ),
         Denial::Function(name) => no_such_function(name),
-        Denial::TooManyCalls => {
-            rejected(format!("more than {FUNCTION_CALLS} function calls in one statement"))
-                .with_hint("split the query, or compute once in a WITH and use the result")
-        }
+        Denial::TooManyCalls => rejected(format!(
+            "more than {FUNCTION_CALLS} function calls in one statement"
+        ))
+        .with_hint("split the query, or compute once in a WITH and use the result"),
         Denial::Pragma(name, argument) => denied_pragma(name, argument.as_deref(), schema),
         Denial::Action(what) => rejected(format!("{what} is not allowed")).with_hint(READ_ONLY),
     }
@@ -157,29 +226,44 @@ pub(super) fn failed(message: &str, sql: &str, schema: &SchemaSnapshot) -> Error
         return no_such_function(function);
     }
     if let Some(column) = named("ambiguous column name: ") {
-        return rejected(format!("ambiguous column name: {column}"))
-            .with_hint(format!("write which table's {column} is meant, such as c.{column}"));
+        return rejected(format!("ambiguous column name: {column}")).with_hint(format!(
+            "write which table's {column} is meant, such as c.{column}"
+        ));
     }
     let error = rejected(message);
-    if let Some(near) = message.strip_prefix("near \"").and_then(|m| m.split('"').next()) {
-        let advice = dialect(near).unwrap_or("this is SQLite's dialect: one SELECT or WITH … SELECT");
+    if let Some(near) = message
+        .strip_prefix("near \"")
+        .and_then(|m| m.split('"').next())
+    {
+        let advice =
+            dialect(near).unwrap_or("this is SQLite's dialect: one SELECT or WITH … SELECT");
         return error.with_hint(advice);
     }
-    if message.contains("fts5") || message.contains("unterminated string") {
-        return error.with_hint(
-            "MATCH takes words, \"phrases\", prefix*, AND, OR, NOT, NEAR(); put a word with \
-             punctuation in double quotes inside the single-quoted pattern",
-        );
-    }
     error.with_hint(READ_ONLY)
+}
+
+/// The error for a query that failed while it ran: what it was given does not suit a function.
+pub(super) fn failed_while_running(message: &str, sql: &str) -> Error {
+    let uses_full_text = sql.to_ascii_lowercase().contains("_fts");
+    let advice = if message.contains("fts5") || uses_full_text {
+        "MATCH takes words, \"phrases\", prefix*, AND, OR, NOT, NEAR(); put a word with \
+         punctuation in double quotes inside the single-quoted pattern"
+    } else if message.contains("JSON") {
+        "json_valid(x) tells which rows hold JSON"
+    } else {
+        "an argument of a function does not suit it; typeof(x) tells what it is given"
+    };
+    rejected(message).with_hint(advice)
 }
 
 /// The error for a query that ran out of its budget.
 pub(super) fn interrupted(spent: Spent, options: &SqlOptions) -> Error {
     let (message, field, maximum) = match spent {
-        Spent::Time => {
-            (format!("the deadline of {} ms passed", options.timeout_ms), "timeout_ms", MAX_TIMEOUT_MS)
-        }
+        Spent::Time => (
+            format!("the deadline of {} ms passed", options.timeout_ms),
+            "timeout_ms",
+            MAX_TIMEOUT_MS,
+        ),
         Spent::Steps => (
             format!("the budget of {} steps is used up", options.max_vm_steps),
             "max_vm_steps",
@@ -206,7 +290,9 @@ pub(super) fn rejected(message: impl Into<String>) -> Error {
 }
 
 fn denied_pragma(name: &str, argument: Option<&str>, schema: &SchemaSnapshot) -> Error {
-    let known = super::table::PRAGMAS.iter().any(|p| p.eq_ignore_ascii_case(name));
+    let known = super::table::PRAGMAS
+        .iter()
+        .any(|p| p.eq_ignore_ascii_case(name));
     match argument {
         Some(argument) if known && !name.eq_ignore_ascii_case("index_info") => {
             no_such_table(argument, schema)
@@ -227,21 +313,32 @@ fn no_such_table(name: &str, schema: &SchemaSnapshot) -> Error {
 fn no_such_function(name: &str) -> Error {
     let near = nearest(name, FUNCTIONS.iter().copied());
     let advice = dialect(name).map_or_else(
-        || did_you_mean(&near, "SQLite's text, date, JSON, window and math functions are there"),
+        || {
+            did_you_mean(
+                &near,
+                "SQLite's text, date, JSON, window and math functions are there",
+            )
+        },
         str::to_owned,
     );
     rejected(format!("no such function: {name}")).with_hint(advice)
 }
 
 fn no_such_column(written: &str, sql: &str, schema: &SchemaSnapshot) -> Error {
-    let column = written.rsplit('.').next().unwrap_or(written).trim_matches('"');
+    let column = written
+        .rsplit('.')
+        .next()
+        .unwrap_or(written)
+        .trim_matches('"');
     let error = rejected(format!("no such column: {written}"));
     if sql.contains(&format!("\"{column}\"")) && !is_column(column, schema) {
         return error.with_hint(format!("text stands in single quotes: '{column}'"));
     }
     let words = words_of(sql);
     let used = |table: &str| words.iter().any(|w| w.eq_ignore_ascii_case(table));
-    let detour = DETOURS.iter().find(|(c, table, _)| c.eq_ignore_ascii_case(column) && used(table));
+    let detour = DETOURS
+        .iter()
+        .find(|(c, table, _)| c.eq_ignore_ascii_case(column) && used(table));
     if let Some((_, _, advice)) = detour {
         return error.with_hint(*advice);
     }
@@ -267,19 +364,32 @@ fn no_such_column(written: &str, sql: &str, schema: &SchemaSnapshot) -> Error {
     if mentioned.is_empty() {
         return error.with_hint(SEE_SCHEMA);
     }
-    error.with_hint(format!("columns of the tables named: {}", mentioned.join(", ")))
+    error.with_hint(format!(
+        "columns of the tables named: {}",
+        mentioned.join(", ")
+    ))
 }
 
 fn is_column(name: &str, schema: &SchemaSnapshot) -> bool {
-    schema.tables.iter().any(|t| t.columns.iter().any(|c| c.eq_ignore_ascii_case(name)))
+    schema
+        .tables
+        .iter()
+        .any(|t| t.columns.iter().any(|c| c.eq_ignore_ascii_case(name)))
 }
 
 fn dialect(name: &str) -> Option<&'static str> {
-    DIALECT.iter().find(|(word, _)| word.eq_ignore_ascii_case(name)).map(|(_, advice)| *advice)
+    DIALECT
+        .iter()
+        .find(|(word, _)| word.eq_ignore_ascii_case(name))
+        .map(|(_, advice)| *advice)
 }
 
 fn did_you_mean(near: &[&str], otherwise: &str) -> String {
-    if near.is_empty() { otherwise.to_owned() } else { format!("did you mean {}?", near.join(", ")) }
+    if near.is_empty() {
+        otherwise.to_owned()
+    } else {
+        format!("did you mean {}?", near.join(", "))
+    }
 }
 
 /// The name at the start of the rest of an SQLite message: `claims`, `c.text`, `"fact" - should…`.
@@ -291,7 +401,9 @@ fn first_name(rest: &str) -> &str {
 }
 
 fn words_of(sql: &str) -> Vec<&str> {
-    sql.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|w| !w.is_empty()).collect()
+    sql.split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .filter(|w| !w.is_empty())
+        .collect()
 }
 
 /// Up to three candidates that differ by a few letters, or contain the name, best first.
@@ -308,7 +420,11 @@ fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a
         .collect();
     found.sort_unstable();
     found.dedup();
-    found.into_iter().take(3).map(|(_, candidate)| candidate).collect()
+    found
+        .into_iter()
+        .take(3)
+        .map(|(_, candidate)| candidate)
+        .collect()
 }
 
 /// Optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours.
@@ -346,8 +462,14 @@ mod tests {
         };
         SchemaSnapshot {
             tables: vec![
-                table("claims", &["id", "task_id", "claim_text", "llm_claim_confidence"]),
-                table("edges", &["id", "source_id", "target_id", "nli_edge_confidence"]),
+                table(
+                    "claims",
+                    &["id", "task_id", "claim_text", "llm_claim_confidence"],
+                ),
+                table(
+                    "edges",
+                    &["id", "source_id", "target_id", "nli_edge_confidence"],
+                ),
                 table("fragments", &["id", "page_id", "text_content"]),
                 table("pages", &["id", "url", "title"]),
                 table("works", &["canonical_id", "title", "year"]),
@@ -358,35 +480,98 @@ mod tests {
     #[test]
     fn messages_get_the_hint_that_helps() {
         for (message, sql, part) in [
-            ("no such column: task_id", "SELECT task_id FROM fragments", "JOIN edges e"),
-            ("no such column: p.task_id", "SELECT p.task_id FROM pages p", "JOIN task_pages"),
-            ("no such column: e.task_id", "SELECT e.task_id FROM edges e", "JOIN claims c"),
-            ("no such column: text", "SELECT text FROM fragments", "did you mean text_content?"),
-            ("no such column: claim_txt", "SELECT claim_txt FROM claims", "claim_text"),
-            ("no such column: confidence", "SELECT confidence FROM edges", "nli_edge_confidence"),
-            ("no such column: year", "SELECT year FROM claims", "year is a column of works"),
-            ("no such column: zzz", "SELECT zzz FROM pages", "id, url, title"),
+            (
+                "no such column: task_id",
+                "SELECT task_id FROM fragments",
+                "JOIN edges e",
+            ),
+            (
+                "no such column: p.task_id",
+                "SELECT p.task_id FROM pages p",
+                "JOIN task_pages",
+            ),
+            (
+                "no such column: e.task_id",
+                "SELECT e.task_id FROM edges e",
+                "JOIN claims c",
+            ),
+            (
+                "no such column: text",
+                "SELECT text FROM fragments",
+                "did you mean text_content?",
+            ),
+            (
+                "no such column: claim_txt",
+                "SELECT claim_txt FROM claims",
+                "claim_text",
+            ),
+            (
+                "no such column: confidence",
+                "SELECT confidence FROM edges",
+                "nli_edge_confidence",
+            ),
+            (
+                "no such column: year",
+                "SELECT year FROM claims",
+                "year is a column of works",
+            ),
+            (
+                "no such column: zzz",
+                "SELECT zzz FROM pages",
+                "id, url, title",
+            ),
             ("no such column: zzz", "SELECT zzz", "include_schema"),
             (
                 "no such column: \"fact\" - should this be a string literal in single-quotes?",
                 "SELECT 1 FROM claims WHERE claim_type = \"fact\"",
                 "single quotes: 'fact'",
             ),
-            ("no such table: claim", "SELECT * FROM claim", "did you mean claims?"),
-            ("no such table: main.edge", "SELECT * FROM main.edge", "did you mean edges?"),
-            ("no such table: zebra", "SELECT * FROM zebra", "include_schema"),
+            (
+                "no such table: claim",
+                "SELECT * FROM claim",
+                "did you mean claims?",
+            ),
+            (
+                "no such table: main.edge",
+                "SELECT * FROM main.edge",
+                "did you mean edges?",
+            ),
+            (
+                "no such table: zebra",
+                "SELECT * FROM zebra",
+                "include_schema",
+            ),
             ("no such function: medain", "", "did you mean median?"),
             ("no such function: now", "", "datetime('now')"),
             ("ambiguous column name: id", "", "c.id"),
             ("near \"ILIKE\": syntax error", "", "LIKE already"),
             ("near \"FORM\": syntax error", "", "SQLite's dialect"),
-            ("fts5: syntax error near \"*\"", "", "MATCH takes words"),
             ("something new", "", "queries only read"),
         ] {
             let error = failed(message, sql, &schema());
             let hint = error.hint().unwrap_or_default();
             assert!(hint.contains(part), "{message} / {sql}: {hint}");
             assert_eq!(error.kind(), ErrorKind::QueryRejected);
+        }
+    }
+
+    #[test]
+    fn failures_of_a_running_query_are_about_its_values() {
+        for (message, sql, part) in [
+            ("fts5: syntax error near \"*\"", "", "MATCH takes words"),
+            (
+                "no such column: b",
+                "SELECT 1 FROM claims_fts WHERE claims_fts MATCH 'a-b'",
+                "MATCH",
+            ),
+            ("malformed JSON", "SELECT json('{')", "json_valid"),
+            ("integer overflow", "SELECT abs(x)", "typeof"),
+        ] {
+            let error = failed_while_running(message, sql);
+            assert!(
+                error.hint().unwrap_or_default().contains(part),
+                "{message}: {error:?}"
+            );
         }
     }
 
@@ -400,10 +585,18 @@ mod tests {
 
     #[test]
     fn budgets_are_named_with_their_value() {
-        let options = SqlOptions { timeout_ms: 50, max_vm_steps: 9, ..SqlOptions::default() };
+        let options = SqlOptions {
+            timeout_ms: 50,
+            max_vm_steps: 9,
+            ..SqlOptions::default()
+        };
         let time = interrupted(Spent::Time, &options);
         assert_eq!(time.message(), "the deadline of 50 ms passed");
-        assert!(time.hint().unwrap_or_default().contains("timeout_ms (at most 2000)"));
+        assert!(
+            time.hint()
+                .unwrap_or_default()
+                .contains("timeout_ms (at most 2000)")
+        );
         let steps = interrupted(Spent::Steps, &options);
         assert_eq!(steps.message(), "the budget of 9 steps is used up");
         assert!(steps.hint().unwrap_or_default().contains("max_vm_steps"));
@@ -411,9 +604,14 @@ mod tests {
 
     #[test]
     fn distances_of_known_pairs() {
-        for (a, b, distance) in
-            [("", "", 0), ("abc", "", 3), ("claim", "claims", 1), ("calims", "claims", 1), ("ab", "ba", 1), ("edge", "page", 3)]
-        {
+        for (a, b, distance) in [
+            ("", "", 0),
+            ("abc", "", 3),
+            ("claim", "claims", 1),
+            ("calims", "claims", 1),
+            ("ab", "ba", 1),
+            ("edge", "page", 2),
+        ] {
             assert_eq!(edit_distance(a, b), distance, "{a} {b}");
         }
     }

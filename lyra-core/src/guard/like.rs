@@ -24,7 +24,10 @@ struct Piece {
 enum Token {
     Character(u32),
     Any,
-    Class { ranges: Vec<(u32, u32)>, negated: bool },
+    Class {
+        ranges: Vec<(u32, u32)>,
+        negated: bool,
+    },
 }
 
 /// The deadline passed while a pattern was being matched.
@@ -79,26 +82,35 @@ impl Pattern {
     fn new(pieces: Vec<Vec<Token>>, ignore_case: bool, broken: bool) -> Self {
         let pieces = pieces
             .into_iter()
-            .map(|tokens| Piece { literal: literal_of(&tokens), tokens })
+            .map(|tokens| Piece {
+                literal: literal_of(&tokens),
+                tokens,
+            })
             .collect();
-        Self { pieces, ignore_case, broken }
+        Self {
+            pieces,
+            ignore_case,
+            broken,
+        }
     }
 
     /// Whether the whole text matches. `is_late` is asked about every millisecond.
     ///
     /// The first piece is tied to the start and the last to the end; those between are found from
     /// left to right, the leftmost each time, which leaves the most room for the rest.
-    pub(super) fn matches(
-        &self,
-        text: &[u8],
-        is_late: impl Fn() -> bool,
-    ) -> Result<bool, Late> {
+    pub(super) fn matches(&self, text: &[u8], is_late: impl Fn() -> bool) -> Result<bool, Late> {
         if self.broken {
             return Ok(false);
         }
-        let Some((first, rest)) = self.pieces.split_first() else { return Ok(text.is_empty()) };
-        let Some(mut position) = self.piece_at(first, text, 0) else { return Ok(false) };
-        let Some((last, middle)) = rest.split_last() else { return Ok(position == text.len()) };
+        let Some((first, rest)) = self.pieces.split_first() else {
+            return Ok(text.is_empty());
+        };
+        let Some(mut position) = self.piece_at(first, text, 0) else {
+            return Ok(false);
+        };
+        let Some((last, middle)) = rest.split_last() else {
+            return Ok(position == text.len());
+        };
         let mut work = 0;
         for piece in middle {
             match self.find(piece, text, position, &mut work, &is_late)? {
@@ -187,7 +199,10 @@ impl Pattern {
             Token::Character(expected) if self.ignore_case => fold(character) == *expected,
             Token::Character(expected) => character == *expected,
             Token::Class { ranges, negated } => {
-                ranges.iter().any(|(low, high)| (*low..=*high).contains(&character)) != *negated
+                ranges
+                    .iter()
+                    .any(|(low, high)| (*low..=*high).contains(&character))
+                    != *negated
             }
         }
     }
@@ -361,8 +376,16 @@ mod tests {
             ("%ab%ab", "xabab", true, false),
             ("%ab%ab", "xab", false, false),
         ] {
-            assert_eq!(is(&Pattern::like(pattern.as_bytes(), None), text), like, "{pattern} {text}");
-            assert_eq!(is(&Pattern::glob(pattern.as_bytes()), text), glob, "{pattern} {text}");
+            assert_eq!(
+                is(&Pattern::like(pattern.as_bytes(), None), text),
+                like,
+                "{pattern} {text}"
+            );
+            assert_eq!(
+                is(&Pattern::glob(pattern.as_bytes()), text),
+                glob,
+                "{pattern} {text}"
+            );
         }
     }
 
@@ -373,7 +396,11 @@ mod tests {
         let start = Instant::now();
         let late = || start.elapsed() > Duration::from_millis(5);
         let _ = Pattern::like(pattern.as_bytes(), None).matches(text.as_bytes(), late);
-        assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
+        assert!(
+            start.elapsed() < Duration::from_millis(500),
+            "{:?}",
+            start.elapsed()
+        );
     }
 
     const TEXT: &str = "[aAbBéÉ日\\-%_*?\\[\\]^!xz.]{0,10}";

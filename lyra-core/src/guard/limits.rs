@@ -43,7 +43,9 @@ const LIMITS: [(Limit, usize); 13] = [
 /// Sets the limits on a connection.
 pub(super) fn apply(connection: &Connection) -> Result<()> {
     for (limit, value) in LIMITS {
-        connection.set_limit(limit, i32::try_from(value).unwrap_or(i32::MAX)).db()?;
+        connection
+            .set_limit(limit, i32::try_from(value).unwrap_or(i32::MAX))
+            .db()?;
     }
     Ok(())
 }

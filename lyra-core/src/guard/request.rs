@@ -65,7 +65,12 @@ impl SqlOptions {
         in_range("limit", self.limit as u64, 1, MAX_LIMIT as u64)?;
         in_range("timeout_ms", self.timeout_ms, 1, MAX_TIMEOUT_MS)?;
         in_range("max_vm_steps", self.max_vm_steps, 1, MAX_VM_STEPS)?;
-        in_range("max_bytes", self.max_bytes as u64, MIN_BYTES as u64, MAX_BYTES as u64)
+        in_range(
+            "max_bytes",
+            self.max_bytes as u64,
+            MIN_BYTES as u64,
+            MAX_BYTES as u64,
+        )
     }
 }
 
@@ -73,8 +78,11 @@ fn in_range(field: &str, value: u64, low: u64, high: u64) -> Result<()> {
     if (low..=high).contains(&value) {
         return Ok(());
     }
-    Err(Error::invalid(format!("{field} is {value}; expected {low} to {high}"))
-        .with_hint(format!("give {field} a value from {low} to {high}, or leave it out")))
+    Err(
+        Error::invalid(format!("{field} is {value}; expected {low} to {high}")).with_hint(format!(
+            "give {field} a value from {low} to {high}, or leave it out"
+        )),
+    )
 }
 
 /// Values for the statement's parameters: null, boolean (0 or 1), number or string each.
@@ -105,8 +113,10 @@ impl SqlParams {
             Value::Null => Ok(Self::None),
             Value::Array(values) => Ok(Self::Positional(values)),
             Value::Object(values) => Ok(Self::Named(values)),
-            other => Err(Error::invalid(format!("params is {other}; expected an array or object"))
-                .with_hint("give [..] for ? parameters, or {..} for :name parameters")),
+            other => Err(
+                Error::invalid(format!("params is {other}; expected an array or object"))
+                    .with_hint("give [..] for ? parameters, or {..} for :name parameters"),
+            ),
         }
     }
 }
@@ -125,7 +135,10 @@ pub struct SqlRequest {
 impl SqlRequest {
     /// A query without parameters, with default budgets.
     pub fn new(sql: impl Into<String>) -> Self {
-        Self { sql: sql.into(), ..Self::default() }
+        Self {
+            sql: sql.into(),
+            ..Self::default()
+        }
     }
 }
 

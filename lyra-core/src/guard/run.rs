@@ -19,7 +19,10 @@ pub(super) fn run(guarded: &mut GuardedConnection, request: &SqlRequest) -> Resu
     check_text(&request.sql)?;
     let interval = guarded.budget.start(&request.options);
     let budget = Arc::clone(&guarded.budget);
-    guarded.connection.progress_handler(interval, Some(move || budget.on_progress())).db()?;
+    guarded
+        .connection
+        .progress_handler(interval, Some(move || budget.on_progress()))
+        .db()?;
     let reply = prepare_and_step(guarded, request);
     guarded.budget.stop();
     guarded.authorizer.enter(Phase::Own);
@@ -29,8 +32,11 @@ pub(super) fn run(guarded: &mut GuardedConnection, request: &SqlRequest) -> Resu
 /// What has to be known before SQLite sees the text.
 fn check_text(sql: &str) -> Result<()> {
     if sql.len() > SQL_BYTES {
-        return Err(rejected(format!("the statement has {} bytes of {SQL_BYTES}", sql.len()))
-            .with_hint("pass long lists as one JSON parameter and read them with json_each(?1)"));
+        return Err(rejected(format!(
+            "the statement has {} bytes of {SQL_BYTES}",
+            sql.len()
+        ))
+        .with_hint("pass long lists as one JSON parameter and read them with json_each(?1)"));
     }
     // SQLite would read up to it and silently ignore the rest.
     if sql.contains('\0') {
@@ -64,7 +70,9 @@ fn prepare_and_step(guarded: &GuardedConnection, request: &SqlRequest) -> Result
         Failure::Ours(error) => error,
     })?;
     let row_count = collected.rows.len();
-    let next_offset = collected.truncated.then(|| request.options.offset + row_count);
+    let next_offset = collected
+        .truncated
+        .then(|| request.options.offset + row_count);
     Ok(SqlReply {
         rows: collected.rows,
         row_count,
@@ -125,8 +133,13 @@ fn expect_parameters(statement: &Statement<'_>, given: usize) -> Result<()> {
     if expected == given {
         return Ok(());
     }
-    Err(rejected(format!("the statement has {expected} parameters and {given} values were given"))
-        .with_hint(format!("parameters: {}", parameter_names(statement).join(", "))))
+    Err(rejected(format!(
+        "the statement has {expected} parameters and {given} values were given"
+    ))
+    .with_hint(format!(
+        "parameters: {}",
+        parameter_names(statement).join(", ")
+    )))
 }
 
 fn bind_named(statement: &mut Statement<'_>, values: &Map<String, Value>) -> Result<()> {
@@ -134,20 +147,27 @@ fn bind_named(statement: &mut Statement<'_>, values: &Map<String, Value>) -> Res
     let mut used = 0;
     for (index, name) in names.iter().enumerate() {
         let bare = name.trim_start_matches([':', '@', '$']);
-        let value = values.get(name).or_else(|| values.get(bare)).ok_or_else(|| {
-            rejected(format!("no value for parameter {name}"))
-                .with_hint(format!("parameters: {}", names.join(", ")))
-        })?;
+        let value = values
+            .get(name)
+            .or_else(|| values.get(bare))
+            .ok_or_else(|| {
+                rejected(format!("no value for parameter {name}"))
+                    .with_hint(format!("parameters: {}", names.join(", ")))
+            })?;
         used += usize::from(values.contains_key(name)) + usize::from(values.contains_key(bare));
         bind_value(statement, index + 1, value)?;
     }
     if used < values.len() {
         let unknown = values.keys().find(|key| {
-            !names.iter().any(|name| name == *key || name.get(1..) == Some(key.as_str()))
+            !names
+                .iter()
+                .any(|name| name == *key || name.get(1..) == Some(key.as_str()))
         });
         let unknown = unknown.map_or("", String::as_str);
-        return Err(rejected(format!("the statement has no parameter {unknown}"))
-            .with_hint(format!("parameters: {}", names.join(", "))));
+        return Err(
+            rejected(format!("the statement has no parameter {unknown}"))
+                .with_hint(format!("parameters: {}", names.join(", "))),
+        );
     }
     Ok(())
 }
@@ -176,8 +196,10 @@ fn bind_value(statement: &mut Statement<'_>, index: usize, value: &Value) -> Res
         }
         Value::String(text) => SqlValue::Text(text.clone()),
         Value::Array(_) | Value::Object(_) => {
-            return Err(rejected(format!("parameter {index} is a list or an object"))
-                .with_hint("pass it as JSON text and read it with json_each(?1)"));
+            return Err(
+                rejected(format!("parameter {index} is a list or an object"))
+                    .with_hint("pass it as JSON text and read it with json_each(?1)"),
+            );
         }
     };
     statement.raw_bind_parameter(index, value).db()
@@ -209,7 +231,10 @@ fn explain_failure(
         return hint::denied(&denial, &guarded.schema);
     }
     let (message, character) = message_of(&error, &request.sql);
-    let failure = hint::failed(&message, &request.sql, &guarded.schema);
+    let failure = match guarded.authorizer.phase() {
+        Phase::Run => hint::failed_while_running(&message, &request.sql),
+        Phase::Prepare | Phase::Own => hint::failed(&message, &request.sql, &guarded.schema),
+    };
     let storage = Error::sqlite(error);
     if storage.kind() == ErrorKind::Storage {
         return storage;

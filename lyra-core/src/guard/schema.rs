@@ -10,18 +10,32 @@ use rusqlite::Connection;
 pub(super) fn snapshot(connection: &Connection, views: &[String]) -> Result<SchemaSnapshot> {
     let mut tables = Vec::with_capacity(PUBLIC_TABLES.len() + views.len());
     for table in PUBLIC_TABLES {
-        let kind = if FTS_TABLES.contains(&table.name) { "fts" } else { "table" };
+        let kind = if FTS_TABLES.contains(&table.name) {
+            "fts"
+        } else {
+            "table"
+        };
         let mut columns = columns_of(connection, table.name)?;
         columns.retain(|c| !table.private_columns.contains(&c.as_str()));
         // An older file may lack a table.
         if !columns.is_empty() {
             let joins = joins_of(connection, table.name)?;
-            tables.push(SchemaTable { name: table.name.to_owned(), kind, columns, joins });
+            tables.push(SchemaTable {
+                name: table.name.to_owned(),
+                kind,
+                columns,
+                joins,
+            });
         }
     }
     for view in views {
         let columns = columns_of(connection, view)?;
-        tables.push(SchemaTable { name: view.clone(), kind: "view", columns, joins: Vec::new() });
+        tables.push(SchemaTable {
+            name: view.clone(),
+            kind: "view",
+            columns,
+            joins: Vec::new(),
+        });
     }
     tables.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(SchemaSnapshot { tables })
@@ -31,14 +45,24 @@ pub(super) fn snapshot(connection: &Connection, views: &[String]) -> Result<Sche
 pub(super) fn public_indexes(connection: &Connection) -> Result<Vec<String>> {
     let mut indexes = Vec::new();
     for table in PUBLIC_TABLES {
-        strings(connection, "SELECT name FROM pragma_index_list(?1)", table.name, &mut indexes)?;
+        strings(
+            connection,
+            "SELECT name FROM pragma_index_list(?1)",
+            table.name,
+            &mut indexes,
+        )?;
     }
     Ok(indexes)
 }
 
 fn columns_of(connection: &Connection, table: &str) -> Result<Vec<String>> {
     let mut columns = Vec::new();
-    strings(connection, "SELECT name FROM pragma_table_info(?1)", table, &mut columns)?;
+    strings(
+        connection,
+        "SELECT name FROM pragma_table_info(?1)",
+        table,
+        &mut columns,
+    )?;
     Ok(columns)
 }
 

@@ -12,7 +12,10 @@ pub(super) struct PublicTable {
 }
 
 const fn public(name: &'static str) -> PublicTable {
-    PublicTable { name, private_columns: &[] }
+    PublicTable {
+        name,
+        private_columns: &[],
+    }
 }
 
 /// The tables of the schema, full-text tables included.
@@ -35,13 +38,19 @@ pub(super) const PUBLIC_TABLES: &[PublicTable] = &[
     public("task_pages"),
     public("resource_index"),
     public("jobs"),
-    PublicTable { name: "auth_queue", private_columns: &["session_data"] },
+    PublicTable {
+        name: "auth_queue",
+        private_columns: &["session_data"],
+    },
     public("nli_corrections"),
     public("feedback_log"),
     public("domain_rules"),
     public("calibration_versions"),
     public("calibration_evaluations"),
-    PublicTable { name: "event_log", private_columns: &["details_json"] },
+    PublicTable {
+        name: "event_log",
+        private_columns: &["details_json"],
+    },
     public("fragments_fts"),
     public("claims_fts"),
 ];
@@ -56,8 +65,13 @@ const SHADOW_SUFFIXES: [&str; 5] = ["_data", "_idx", "_content", "_docsize", "_c
 const TABLE_FUNCTIONS: [&str; 2] = ["json_each", "json_tree"];
 
 /// Pragmas that describe one table or index, also as `pragma_…` table-valued functions.
-pub(super) const PRAGMAS: [&str; 5] =
-    ["table_info", "table_xinfo", "foreign_key_list", "index_list", "index_info"];
+pub(super) const PRAGMAS: [&str; 5] = [
+    "table_info",
+    "table_xinfo",
+    "foreign_key_list",
+    "index_list",
+    "index_info",
+];
 
 /// Columns of `sqlite_schema` that queries may read. Its `sql` and `rootpage` describe internal
 /// tables, too, and rows cannot be told apart by an authorizer.
@@ -132,15 +146,23 @@ impl Allowlist {
         if pragma_function(name).is_some_and(is_public_pragma) {
             return Visibility::Public(&[]);
         }
-        if is_shadow_table(name) { Visibility::Internal } else { Visibility::Unknown }
+        if is_shadow_table(name) {
+            Visibility::Internal
+        } else {
+            Visibility::Unknown
+        }
     }
 
     /// Whether `PRAGMA name(argument)` may describe its argument.
     pub(super) fn pragma_allowed(&self, name: &str, argument: Option<&str>) -> bool {
-        let Some(argument) = argument else { return false };
+        let Some(argument) = argument else {
+            return false;
+        };
         let about_index = name.eq_ignore_ascii_case("index_info");
         let known = if about_index {
-            self.indexes.iter().any(|i| i.eq_ignore_ascii_case(argument))
+            self.indexes
+                .iter()
+                .any(|i| i.eq_ignore_ascii_case(argument))
         } else {
             matches!(self.visibility(argument), Visibility::Public(_))
         };
@@ -161,7 +183,8 @@ pub(super) fn function_allowed(name: &str) -> bool {
 /// Whether a name is that of a table that FTS5 keeps its index in.
 pub(super) fn is_shadow_table(name: &str) -> bool {
     FTS_TABLES.into_iter().any(|table| {
-        name.get(..table.len()).is_some_and(|head| head.eq_ignore_ascii_case(table))
+        name.get(..table.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(table))
             && SHADOW_SUFFIXES
                 .into_iter()
                 .any(|suffix| name[table.len()..].eq_ignore_ascii_case(suffix))
@@ -243,7 +266,11 @@ mod tests {
             ("user_version", Some("claims"), false),
             ("database_list", None, false),
         ] {
-            assert_eq!(allow.pragma_allowed(name, argument), expected, "{name}({argument:?})");
+            assert_eq!(
+                allow.pragma_allowed(name, argument),
+                expected,
+                "{name}({argument:?})"
+            );
         }
     }
 }

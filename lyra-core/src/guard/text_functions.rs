@@ -29,11 +29,18 @@ pub(super) fn register(connection: &Connection, budget: &Arc<Budget>) -> Result<
     ];
     for (name, arguments, function) in functions {
         let budget = Arc::clone(budget);
-        connection.create_scalar_function(name, arguments, PURE, move |context: &Context<'_>| {
-            let work = (0..context.len()).map(|i| size_of_value(context.get_raw(i))).sum();
-            budget.charge(work)?;
-            function(context, &budget)
-        })?;
+        connection.create_scalar_function(
+            name,
+            arguments,
+            PURE,
+            move |context: &Context<'_>| {
+                let work = (0..context.len())
+                    .map(|i| size_of_value(context.get_raw(i)))
+                    .sum();
+                budget.charge(work)?;
+                function(context, &budget)
+            },
+        )?;
     }
     Ok(())
 }
@@ -55,28 +62,45 @@ pub(super) fn bytes_of(value: ValueRef<'_>) -> Option<Cow<'_, [u8]>> {
     }
 }
 
-/// A real number as SQLite writes it: 15 significant digits, with a point.
+/// A real number as SQLite writes it: with a point, and with the fewest digits that give it back.
+/// (SQLite itself now and then writes one digit more than it needs.)
 fn real_text(real: f64) -> String {
     if real.is_infinite() {
-        return if real > 0.0 { "Inf".into() } else { "-Inf".into() };
+        return if real > 0.0 {
+            "Inf".into()
+        } else {
+            "-Inf".into()
+        };
     }
     if real == 0.0 {
         return "0.0".into();
     }
-    let scientific = format!("{:.14e}", real.abs());
+    let scientific = format!("{:e}", real.abs());
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    let digits = digits.trim_end_matches('0');
     let sign = if real < 0.0 { "-" } else { "" };
-    let or_zero = |text: &str| if text.is_empty() { "0".to_owned() } else { text.to_owned() };
-    if !(-4..15).contains(&exponent) {
+    let or_zero = |text: &str| {
+        if text.is_empty() {
+            "0".to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
+    if !(-4..17).contains(&exponent) {
         let (head, tail) = digits.split_at(1);
         let exponent_sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{sign}{head}.{}e{exponent_sign}{:02}", or_zero(tail), exponent.abs());
+        return format!(
+            "{sign}{head}.{}e{exponent_sign}{:02}",
+            or_zero(tail),
+            exponent.abs()
+        );
     }
     let Ok(whole) = usize::try_from(exponent + 1) else {
-        return format!("{sign}0.{}{digits}", "0".repeat(exponent.unsigned_abs() as usize - 1));
+        return format!(
+            "{sign}0.{}{digits}",
+            "0".repeat(exponent.unsigned_abs() as usize - 1)
+        );
     };
     if whole == 0 {
         return format!("{sign}0.{digits}");
@@ -97,9 +121,11 @@ fn text_value(bytes: Vec<u8>) -> Value {
 /// taken as one character each.
 fn find_all(haystack: &[u8], needle: &[u8], at_most: usize) -> Vec<usize> {
     match (std::str::from_utf8(haystack), std::str::from_utf8(needle)) {
-        (Ok(haystack), Ok(needle)) => {
-            haystack.match_indices(needle).map(|(index, _)| index).take(at_most).collect()
-        }
+        (Ok(haystack), Ok(needle)) => haystack
+            .match_indices(needle)
+            .map(|(index, _)| index)
+            .take(at_most)
+            .collect(),
         _ => {
             let needle = widen(needle);
             let text = widen(haystack);
@@ -137,7 +163,10 @@ fn instr(context: &Context<'_>, _: &Budget) -> Result<Value> {
     let before = if by_bytes {
         index
     } else {
-        haystack[..index].iter().filter(|b| **b & 0xC0 != 0x80).count()
+        haystack[..index]
+            .iter()
+            .filter(|b| **b & 0xC0 != 0x80)
+            .count()
     };
     Ok(Value::Integer(before as i64 + 1))
 }
@@ -150,7 +179,9 @@ fn replace(context: &Context<'_>, _: &Budget) -> Result<Value> {
     if from.is_empty() {
         return Ok(text_value(text.into_owned()));
     }
-    let Some(to) = bytes_of(context.get_raw(2)) else { return Ok(Value::Null) };
+    let Some(to) = bytes_of(context.get_raw(2)) else {
+        return Ok(Value::Null);
+    };
     let found = find_all(&text, &from, usize::MAX);
     if text.len() - found.len() * from.len() + found.len() * to.len() > VALUE_BYTES {
         return Err(too_big());
@@ -234,7 +265,9 @@ fn merge(target: &mut serde_json::Value, patch: serde_json::Value) {
     if !target.is_object() {
         *target = serde_json::Value::Object(serde_json::Map::new());
     }
-    let Some(object) = target.as_object_mut() else { return };
+    let Some(object) = target.as_object_mut() else {
+        return;
+    };
     let mut removed = HashSet::new();
     for (key, value) in patch {
         if value.is_null() {
@@ -288,16 +321,111 @@ fn run_pattern(
         return Ok(Value::Null);
     };
     if pattern.len() > PATTERN_BYTES {
-        return Err(wrong(format!("a LIKE or GLOB pattern has at most {PATTERN_BYTES} bytes")));
+        return Err(wrong(format!(
+            "a LIKE or GLOB pattern has at most {PATTERN_BYTES} bytes"
+        )));
     }
     // SQLite keeps what belongs to a constant argument for all rows; the escape may still differ.
-    let kept = context.get_aux::<Compiled>(0)?.filter(|kept| kept.escape == escape);
+    let kept = context
+        .get_aux::<Compiled>(0)?
+        .filter(|kept| kept.escape == escape);
     let compiled = match kept {
         Some(kept) => kept,
-        None => context.set_aux(0, Compiled { pattern: compile(&pattern, escape), escape })?,
+        None => context.set_aux(
+            0,
+            Compiled {
+                pattern: compile(&pattern, escape),
+                escape,
+            },
+        )?,
     };
     match compiled.pattern.matches(&text, || budget.is_late()) {
         Ok(matched) => Ok(Value::Integer(i64::from(matched))),
         Err(_) => Err(interrupted()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bare() -> Connection {
+        #[allow(clippy::disallowed_methods, reason = "a bare SQLite to compare with")]
+        Connection::open_in_memory().unwrap()
+    }
+
+    fn ours() -> Connection {
+        let connection = bare();
+        register(&connection, &Arc::new(Budget::new())).unwrap();
+        connection
+    }
+
+    #[test]
+    fn bytes_are_found_whether_or_not_they_are_text() {
+        for (haystack, needle, expected) in [
+            (&b"abcabc"[..], &b"bc"[..], vec![1, 4]),
+            ("é糖é".as_bytes(), "é".as_bytes(), vec![0, 5]),
+            (b"\xFFa\xFFa", b"a", vec![1, 3]),
+            (b"aaaa", b"aa", vec![0, 2]),
+            (b"a", b"b", vec![]),
+        ] {
+            assert_eq!(
+                find_all(haystack, needle, usize::MAX),
+                expected,
+                "{haystack:?}"
+            );
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+        #[test]
+        fn reals_are_written_as_sqlite_writes_them(real in any::<f64>(), small in -1e6..1e6_f64) {
+            thread_local! { static BARE: Connection = bare(); }
+            if real.is_finite() {
+                prop_assert_eq!(real_text(real).parse::<f64>(), Ok(real));
+            }
+            for real in [(small * 100.0).round() / 100.0, small.round(), small.round() * 1e14] {
+                let theirs: String = BARE
+                    .with(|c| c.query_row("SELECT CAST(?1 AS TEXT)", [real], |r| r.get(0)))
+                    .unwrap();
+                prop_assert_eq!(real_text(real), theirs);
+            }
+        }
+
+        #[test]
+        fn replaced_functions_answer_as_sqlites_do(
+            a in "[abé糖 ]{0,8}|[0-9]{1,4}",
+            b in "[abé糖 ]{0,3}|[0-9]{1,2}",
+            c in "[xé]{0,2}",
+            number in -999..999_i64,
+        ) {
+            thread_local! { static BOTH: (Connection, Connection) = (bare(), ours()); }
+            for sql in [
+                "SELECT instr(?1, ?2)",
+                "SELECT instr(CAST(?1 AS BLOB), CAST(?2 AS BLOB))",
+                "SELECT instr(?4, ?2)",
+                "SELECT replace(?1, ?2, ?3)",
+                "SELECT replace(?4 / 8.0, ?2, ?3)",
+                "SELECT trim(?1, ?2) || '|' || ltrim(?1, ?2) || '|' || rtrim(?1, ?2)",
+                "SELECT hex(unhex(hex(?1) || ?3, ?3))",
+                "SELECT unhex(?1, ?2)",
+                "SELECT json_patch(json_object(?1, 1, 'k', json_object('x', ?4)), json_object(?2, NULL, 'k', json_object('y', ?3)))",
+                "SELECT ?4 LIKE ?2 || '%'",
+                "SELECT ?1 GLOB '*' || ?2",
+            ] {
+                let ask = |c0: &Connection| -> rusqlite::Result<Value> {
+                    c0.query_row(
+                        &format!("SELECT x FROM (SELECT ({sql}) AS x, ?1, ?2, ?3, ?4)"),
+                        rusqlite::params![a, b, c, number],
+                        |row| row.get(0),
+                    )
+                };
+                let (theirs, ours) = BOTH.with(|(bare, ours)| (ask(bare), ask(ours)));
+                prop_assert_eq!(ours.unwrap(), theirs.unwrap(), "{}", sql);
+            }
+        }
     }
 }

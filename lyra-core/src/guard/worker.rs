@@ -51,7 +51,9 @@ pub(super) struct WorkerPool {
 
 impl fmt::Debug for WorkerPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkerPool").field("source", &self.source).finish_non_exhaustive()
+        f.debug_struct("WorkerPool")
+            .field("source", &self.source)
+            .finish_non_exhaustive()
     }
 }
 
@@ -101,7 +103,10 @@ impl WorkerPool {
         let timeout = Duration::from_millis(request.options.timeout_ms);
         let worker = self.take(timeout)?;
         let (reply, answer) = sync_channel(1);
-        let job = Job { request: request.clone(), reply };
+        let job = Job {
+            request: request.clone(),
+            reply,
+        };
         if worker.jobs.send(job).is_err() {
             self.discard();
             return Err(worker_died());
@@ -133,7 +138,10 @@ impl WorkerPool {
                 if state.live < MAX_WORKERS {
                     state.live += 1;
                     drop(state);
-                    return self.spawn().map(|(worker, _)| worker).inspect_err(|_| self.discard());
+                    return self
+                        .spawn()
+                        .map(|(worker, _)| worker)
+                        .inspect_err(|_| self.discard());
                 }
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -169,15 +177,25 @@ impl WorkerPool {
         let (opened, ready) = sync_channel(1);
         let source = Arc::clone(&self.source);
         let left_behind = Arc::new(AtomicBool::new(false));
-        let leaving =
-            Leaving { shared: Arc::clone(&self.shared), left_behind: Arc::clone(&left_behind) };
+        let leaving = Leaving {
+            shared: Arc::clone(&self.shared),
+            left_behind: Arc::clone(&left_behind),
+        };
         let thread = std::thread::Builder::new()
             .name("lyra-guard".into())
             .stack_size(STACK_BYTES)
             .spawn(move || work(&source, &opened, &inbox, leaving))
             .map_err(|e| Error::internal("a query thread could not be started").with_source(e))?;
         let (interrupt, schema) = ready.recv().map_err(|_| worker_died())??;
-        Ok((Worker { jobs, interrupt, left_behind, thread }, schema))
+        Ok((
+            Worker {
+                jobs,
+                interrupt,
+                left_behind,
+                thread,
+            },
+            schema,
+        ))
     }
 }
 
@@ -230,7 +248,10 @@ fn work(source: &Source, opened: &SyncSender<Opened>, inbox: &Receiver<Job>, lea
         }
     };
     let interrupt = guarded.connection.get_interrupt_handle();
-    if opened.send(Ok((interrupt, Arc::clone(&guarded.schema)))).is_err() {
+    if opened
+        .send(Ok((interrupt, Arc::clone(&guarded.schema))))
+        .is_err()
+    {
         return;
     }
     while let Ok(Job { request, reply }) = inbox.recv() {

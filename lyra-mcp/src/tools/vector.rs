@@ -1,0 +1,59 @@
+//! vector_search.
+
+use super::{Call, Outcome};
+use crate::api::{Cutoff, SearchMode, VectorRequest};
+use crate::wire::{Quality, Reply};
+use lyra_core::model::EmbeddingTarget;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Search {
+    query: String,
+    target: Target,
+    #[serde(default)]
+    task_id: Option<String>,
+    top_k: usize,
+    min_similarity: f32,
+    mode: SearchMode,
+    cutoff: Cutoff,
+}
+
+/// The wire speaks of claims and fragments, as tables are called.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Target {
+    Claims,
+    Fragments,
+}
+
+pub(super) async fn search(mut call: Call) -> Outcome {
+    let Search {
+        query,
+        target,
+        task_id,
+        top_k,
+        min_similarity,
+        mode,
+        cutoff,
+    } = call.parse()?;
+    let target = match target {
+        Target::Claims => EmbeddingTarget::Claim,
+        Target::Fragments => EmbeddingTarget::Fragment,
+    };
+    let request = VectorRequest {
+        query,
+        target,
+        task_id,
+        top_k,
+        min_similarity,
+        mode,
+        cutoff,
+    };
+    let reply = call.engine.vector_search(&request).await?;
+    let quality = if reply.skipped > 0 {
+        Quality::Degraded
+    } else {
+        Quality::Normal
+    };
+    Ok(Reply::of(&reply)?.at_most(quality))
+}
