@@ -17,7 +17,7 @@
 ///
 /// ```
 /// use lyra_core::ranking::kneedle_cutoff;
-/// let scores = [0.97, 0.95, 0.93, 0.90, 0.31, 0.30, 0.29, 0.28, 0.27, 0.26];
+/// let scores = [0.95, 0.72, 0.55, 0.41, 0.22, 0.20, 0.19, 0.18, 0.17, 0.16];
 /// assert_eq!(kneedle_cutoff(&scores, 3, 50, 1.0), 4);
 /// assert_eq!(kneedle_cutoff(&scores, 3, 2, 1.0), 2);
 /// ```

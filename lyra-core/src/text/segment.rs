@@ -7,6 +7,8 @@ use super::sentence::{is_blank, is_cjk, ranges};
 use crate::model::FragmentType;
 use std::ops::Range;
 
+pub use super::sentence::sentences;
+
 /// A segment of running text is at most this long, in code points.
 const LONGEST: usize = 1_200;
 
@@ -282,8 +284,10 @@ fn tidy_prose(text: &str) -> String {
 
 /// Ranges of at most [`LONGEST`] characters that cover the block, without the blanks at the cuts.
 fn cut(kind: FragmentType, chars: &[char]) -> Vec<Range<usize>> {
+    let mut pieces = Vec::new();
     if chars.len() <= LONGEST {
-        return vec![0..chars.len()];
+        pieces.push(0..chars.len());
+        return pieces;
     }
     let lines = ends_where(chars, |c, _| c == '\n');
     let sentences = match kind {
@@ -298,7 +302,6 @@ fn cut(kind: FragmentType, chars: &[char]) -> Vec<Range<usize>> {
     });
     let words = ends_where(chars, |c, _| is_blank(c));
     let tiers = [lines, sentences, clauses, words];
-    let mut pieces = Vec::new();
     let mut start = 0;
     while chars.len() - start > LONGEST {
         let end = next_cut(chars, start, &tiers);

@@ -97,7 +97,7 @@ pub fn normalize_url(text: &str) -> Result<String> {
 ///
 /// ```
 /// use lyra_core::text::url::registrable_domain;
-/// assert_eq!(registrable_domain("https://www.nhs.uk/a").as_deref(), Some("nhs.uk"));
+/// assert_eq!(registrable_domain("https://www.who.int/a").as_deref(), Some("who.int"));
 /// assert_eq!(registrable_domain("news.bbc.co.uk").as_deref(), Some("bbc.co.uk"));
 /// assert_eq!(registrable_domain("co.uk"), None);
 /// ```
