@@ -61,6 +61,11 @@ impl Budget {
         interval as i32
     }
 
+    /// When the query has to have ended.
+    pub(super) fn deadline(&self) -> Instant {
+        self.origin + Duration::from_micros(self.deadline_us.load(Relaxed))
+    }
+
     /// Lifts all budgets, for statements of our own between two queries.
     pub(super) fn stop(&self) {
         self.deadline_us.store(u64::MAX, Relaxed);
