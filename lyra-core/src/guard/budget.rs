@@ -102,8 +102,7 @@ impl Budget {
     pub(super) fn charge(&self, bytes: usize) -> rusqlite::Result<()> {
         let bytes = u32::try_from(bytes)
             .unwrap_or(u32::MAX)
-            .min(WORK_PER_CHECK)
-            .max(64);
+            .clamp(64, WORK_PER_CHECK);
         if self.work.fetch_add(bytes, Relaxed) < WORK_PER_CHECK {
             return Ok(());
         }
