@@ -35,7 +35,6 @@ impl Record {
     }
 }
 
-
 /// What a field may hold.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {

@@ -9,13 +9,12 @@ use super::checks::{self, Quote};
 use super::fields::{Record, TABLES, Table};
 use super::line::{Cell, Row, parse};
 use super::lines::{Lines, Problems};
-use super::page_text::PageText;
+use super::page_text::TextCache;
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::storage::Database;
 use rusqlite::{CachedStatement, OptionalExtension, Transaction, ffi, params, params_from_iter};
 use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
-use std::rc::Rc;
 
 /// Reads JSON lines into the graph: all of them, or none.
 ///
@@ -88,6 +87,8 @@ struct Statements<'t> {
     insert: CachedStatement<'t>,
     /// The row number and every column of the row with the same key.
     find: CachedStatement<'t>,
+    /// Whether there is a row with this id, or first column of the key.
+    exists: CachedStatement<'t>,
     /// Puts the newest row into its full-text index, where it has one.
     index: Option<CachedStatement<'t>>,
 }
@@ -106,6 +107,7 @@ impl<'t> Statements<'t> {
             table.name,
             key.join(" AND ")
         );
+        let exists = format!("SELECT 1 FROM {} WHERE {} = ?", table.name, table.key[0]);
         let index = match table.record {
             Record::Fragment => Some(
                 "INSERT INTO fragments_fts (rowid, text_content, heading_context) VALUES (?, ?, ?)",
@@ -116,6 +118,7 @@ impl<'t> Statements<'t> {
         Ok(Self {
             insert: transaction.prepare_cached(&insert).db()?,
             find: transaction.prepare_cached(&find).db()?,
+            exists: transaction.prepare_cached(&exists).db()?,
             index: index
                 .map(|sql| transaction.prepare_cached(sql))
                 .transpose()
@@ -294,15 +297,14 @@ impl<'t> Import<'t> {
 
     /// A row that the line refers to and that is not there: its table, its id, and the field.
     fn missing(
-        &self,
+        &mut self,
         row: &Row<'_>,
-    ) -> Result<Option<(&'static Table, String, &'static str)>, Failure> {
+    ) -> rusqlite::Result<Option<(&'static Table, String, &'static str)>> {
         for (table, field) in checks::references(row) {
             let Some(id) = row.get(field).as_text() else {
                 continue;
             };
-            let sql = format!("SELECT 1 FROM {} WHERE {} = ?", table.name, table.key[0]);
-            if !self.transaction.prepare_cached(&sql)?.exists([id])? {
+            if !self.statements[table.record.index()].exists.exists([id])? {
                 return Ok(Some((table, id.to_owned(), field)));
             }
         }
@@ -385,7 +387,7 @@ impl<'t> Import<'t> {
     }
 
     /// Whether both ends of the edge are there, with the quote inside the fragment.
-    fn edge_fits(&self, row: &Row<'_>, at_end: bool) -> Result<bool, Failure> {
+    fn edge_fits(&mut self, row: &Row<'_>, at_end: bool) -> Result<bool, Failure> {
         let Some((start, end)) = row.int("quote_start").zip(row.int("quote_end")) else {
             return Ok(self.missing(row)?.is_none());
         };
@@ -536,43 +538,6 @@ fn lacks_parent(error: &rusqlite::Error) -> bool {
     error
         .sqlite_error()
         .is_some_and(|e| e.extended_code == ffi::SQLITE_CONSTRAINT_FOREIGNKEY)
-}
-
-/// Texts that were used of late, within a bound.
-#[derive(Default)]
-struct TextCache {
-    texts: HashMap<(String, i64), Rc<PageText>>,
-    weight: usize,
-}
-
-impl TextCache {
-    const MAX_WEIGHT: usize = 32 << 20;
-
-    fn get(
-        &mut self,
-        transaction: &Transaction<'_>,
-        page_id: &str,
-        version: i64,
-    ) -> rusqlite::Result<Option<Rc<PageText>>> {
-        let key = (page_id.to_owned(), version);
-        if let Some(text) = self.texts.get(&key) {
-            return Ok(Some(Rc::clone(text)));
-        }
-        let text: Option<String> = transaction
-            .prepare_cached("SELECT text FROM page_texts WHERE page_id = ?1 AND version = ?2")?
-            .query_row(params![page_id, version], |r| r.get(0))
-            .optional()?;
-        let Some(text) = text.map(|t| Rc::new(PageText::new(t))) else {
-            return Ok(None);
-        };
-        if self.weight + text.weight() > Self::MAX_WEIGHT {
-            self.texts.clear();
-            self.weight = 0;
-        }
-        self.weight += text.weight();
-        self.texts.insert(key, Rc::clone(&text));
-        Ok(Some(text))
-    }
 }
 
 /// Notes which new page holds what each identifier names, so that a target that names a paper

@@ -3,7 +3,7 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `fields` | the format as a table: types, columns, kinds, defaults, references |
-//! | `lines`, `line`, `vector` | bytes → lines → checked cells; vectors in their three spellings |
+//! | `lines`, `json`, `line`, `vector` | bytes → lines → JSON → checked cells; vectors in their three spellings |
 //! | `checks`, `page_text` | what must hold between fields, and between a quote and its page |
 //! | `import`, `export` | lines → rows in one transaction; rows → lines in canonical order |
 
@@ -11,6 +11,7 @@ mod checks;
 mod export;
 mod fields;
 mod import;
+mod json;
 mod line;
 mod lines;
 mod page_text;

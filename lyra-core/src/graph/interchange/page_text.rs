@@ -1,6 +1,9 @@
 //! A page's text that can be cut by code points without counting from its start each time.
 
+use rusqlite::{OptionalExtension, Transaction, params};
+use std::collections::HashMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// Code points between two marks.
 const STRIDE: usize = 256;
@@ -41,7 +44,7 @@ impl PageText {
     }
 
     /// Bytes that it holds in memory, about.
-    pub(in crate::graph) fn weight(&self) -> usize {
+    fn weight(&self) -> usize {
         self.text.len() + self.marks.len() * size_of::<usize>()
     }
 
@@ -91,6 +94,44 @@ pub(in crate::graph) fn first_difference<'t>(a: &'t str, b: &'t str) -> (usize, 
         &rest[..end]
     };
     (count, few(a), few(b))
+}
+
+/// Texts that were used of late, within a bound.
+#[derive(Default)]
+pub(super) struct TextCache {
+    texts: HashMap<(String, i64), Rc<PageText>>,
+    weight: usize,
+}
+
+impl TextCache {
+    const MAX_WEIGHT: usize = 32 << 20;
+
+    /// The text of that version of the page, if there is one.
+    pub(super) fn get(
+        &mut self,
+        transaction: &Transaction<'_>,
+        page_id: &str,
+        version: i64,
+    ) -> rusqlite::Result<Option<Rc<PageText>>> {
+        let key = (page_id.to_owned(), version);
+        if let Some(text) = self.texts.get(&key) {
+            return Ok(Some(Rc::clone(text)));
+        }
+        let text: Option<String> = transaction
+            .prepare_cached("SELECT text FROM page_texts WHERE page_id = ?1 AND version = ?2")?
+            .query_row(params![page_id, version], |r| r.get(0))
+            .optional()?;
+        let Some(text) = text.map(|t| Rc::new(PageText::new(t))) else {
+            return Ok(None);
+        };
+        if self.weight + text.weight() > Self::MAX_WEIGHT {
+            self.texts.clear();
+            self.weight = 0;
+        }
+        self.weight += text.weight();
+        self.texts.insert(key, Rc::clone(&text));
+        Ok(Some(text))
+    }
 }
 
 #[cfg(test)]

@@ -469,6 +469,40 @@ fn problems_are_listed_up_to_a_bound_and_do_not_cascade() {
 }
 
 #[test]
+fn an_error_on_the_last_line_leaves_nothing() {
+    let (_folder, db) = empty();
+    let mut lines = small_graph();
+    lines.push(r#"{"type":"claim","id":"late","task_id":"nobody","claim_text":"x"}"#.to_owned());
+    import(&db, &lines).unwrap_err();
+    let tables = super::fields::TABLES.iter().map(|t| t.name);
+    for table in tables.chain(["fragments_fts", "claims_fts", "resource_index", "event_log"]) {
+        assert_eq!(rows(&db, table), 0, "{table}");
+    }
+    lines.pop();
+    assert_eq!(import(&db, &lines).unwrap().total_inserted, lines.len());
+}
+
+#[test]
+fn a_reader_that_fails_is_reported() {
+    struct Broken;
+    impl std::io::Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("cable pulled"))
+        }
+    }
+    let (_folder, db) = empty();
+    let first = std::io::Cursor::new("{\"type\":\"task\",\"id\":\"t\",\"hypothesis\":\"h\"}\n");
+    let reader = std::io::BufReader::new(std::io::Read::chain(first, Broken));
+    let error = import_jsonl(&db, NOW, reader).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Backend);
+    assert!(
+        error.to_string().contains("reading line 2: cable pulled"),
+        "{error}"
+    );
+    assert_eq!(rows(&db, "tasks"), 0);
+}
+
+#[test]
 fn hostile_text_is_only_text() {
     let id = r#"'); DROP TABLE claims; --"#;
     let (_folder, db) = with(&[

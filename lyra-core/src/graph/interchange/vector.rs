@@ -1,7 +1,7 @@
 //! Vectors in the forms in which programs write them.
 
 use super::fields::MAX_DIMENSION;
-use super::line::Json;
+use super::json::Json;
 
 /// The vector as the database holds it: f32, little-endian.
 pub(super) fn from_json(value: Json<'_>) -> Result<Vec<u8>, String> {
