@@ -61,6 +61,11 @@ impl Budget {
         interval as i32
     }
 
+    /// When the query has to have ended.
+    pub(super) fn deadline(&self) -> Instant {
+        self.origin + Duration::from_micros(self.deadline_us.load(Relaxed))
+    }
+
     /// Lifts all budgets, for statements of our own between two queries.
     pub(super) fn stop(&self) {
         self.deadline_us.store(u64::MAX, Relaxed);
@@ -97,8 +102,7 @@ impl Budget {
     pub(super) fn charge(&self, bytes: usize) -> rusqlite::Result<()> {
         let bytes = u32::try_from(bytes)
             .unwrap_or(u32::MAX)
-            .min(WORK_PER_CHECK)
-            .max(64);
+            .clamp(64, WORK_PER_CHECK);
         if self.work.fetch_add(bytes, Relaxed) < WORK_PER_CHECK {
             return Ok(());
         }

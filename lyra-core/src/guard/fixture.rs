@@ -112,7 +112,10 @@ const VIEWS: [(&str, &str); 7] = [
 pub(super) fn shared() -> &'static Path {
     static FILE: OnceLock<PathBuf> = OnceLock::new();
     FILE.get_or_init(|| {
-        let path = tempfile::tempdir().unwrap().keep().join("guard.db");
+        // It lives as long as the process, and then goes with the build folder.
+        let program = std::env::current_exe().unwrap();
+        let folder = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
+        let path = folder.keep().join("guard.db");
         build(&path);
         path
     })
@@ -120,6 +123,8 @@ pub(super) fn shared() -> &'static Path {
 
 /// Builds the file anew, for tests that write to it.
 pub(super) fn build(path: &Path) -> Database {
+    // Before the first connection, unless a test of another module was faster.
+    QueryGuard::cap_memory();
     let database = Database::open(path).unwrap();
     database
         .write(|transaction| transaction.execute_batch(ROWS).db())

@@ -516,7 +516,7 @@ impl TokenReader<'_> {
             self.tokens.push(at(start)..at(end));
         }
         self.next += 1;
-        if self.next % STEPS_PER_CHECK == 0 && self.budget.is_late() {
+        if self.next.is_multiple_of(STEPS_PER_CHECK) && self.budget.is_late() {
             self.late = true;
             return ffi::SQLITE_INTERRUPT;
         }

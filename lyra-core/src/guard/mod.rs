@@ -17,6 +17,7 @@ mod collect;
 mod connection;
 mod full_text;
 mod functions;
+mod heap;
 mod hint;
 mod like;
 mod limits;
@@ -53,6 +54,14 @@ pub struct QueryGuard {
 }
 
 impl QueryGuard {
+    /// Caps the memory that SQLite takes for one query at 32 MiB, in all guards of the process.
+    ///
+    /// SQLite accepts this only before the process opens its first connection, whoever opens it;
+    /// afterwards nothing changes. Says whether the cap is in place. Calling it again is fine.
+    pub fn cap_memory() -> bool {
+        heap::install()
+    }
+
     /// Opens a guard over an existing database, with views of its own that queries may read.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use super::authorizer::{Denial, Phase};
 use super::budget::Spent;
 use super::collect::{self, Failure};
 use super::connection::GuardedConnection;
+use super::heap::{HeapSpent, Metering};
 use super::hint::{self, rejected};
 use super::limits::{SQL_BYTES, VALUE_BYTES};
 use super::request::{SqlParams, SqlReply, SqlRequest};
@@ -23,7 +24,9 @@ pub(super) fn run(guarded: &mut GuardedConnection, request: &SqlRequest) -> Resu
         .connection
         .progress_handler(interval, Some(move || budget.on_progress()))
         .db()?;
+    let metering = Metering::start(guarded.budget.deadline());
     let reply = prepare_and_step(guarded, request);
+    drop(metering);
     guarded.budget.stop();
     guarded.authorizer.enter(Phase::Own);
     reply
@@ -219,6 +222,9 @@ fn explain_failure(
         return hint::interrupted(spent, &request.options);
     }
     match error.sqlite_error_code() {
+        Some(ErrorCode::OutOfMemory) if Metering::spent() == Some(HeapSpent::Time) => {
+            return hint::interrupted(Spent::Time, &request.options);
+        }
         Some(ErrorCode::OperationInterrupted) => {
             return hint::interrupted(Spent::Time, &request.options);
         }

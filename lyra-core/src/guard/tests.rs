@@ -783,3 +783,108 @@ fn queries_run_at_the_same_time_and_a_slow_one_holds_up_none() {
         }
     });
 }
+
+/// SQLite takes the cap before its first connection only, and other tests have been here.
+#[test]
+fn memory_is_capped() {
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "--nocapture"])
+        .arg(
+            concat!(module_path!(), "::memory_is_capped_in_a_process_of_its_own")
+                .split_once("::")
+                .unwrap()
+                .1,
+        )
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&child.stdout);
+    assert!(
+        child.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
+}
+
+#[test]
+#[ignore = "memory_is_capped runs it in a process of its own"]
+fn memory_is_capped_in_a_process_of_its_own() {
+    assert!(QueryGuard::cap_memory());
+    let guard = fixture::guard();
+    let before = peak_kib();
+    for (sql, message) in [
+        (
+            "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c)
+             SELECT length(json_group_array(hex(zeroblob(50000)))) FROM c",
+            "memory",
+        ),
+        (
+            "WITH x AS MATERIALIZED (SELECT printf('%.*c', 200000, 'a') h),
+             r AS (SELECT h, value AS i FROM x, json_each('[1,2,3,4,5,6,7,8,9,10]'))
+             SELECT count(DISTINCT a.h || b.i || c.i || d.i) FROM r a, r b, r c, r d",
+            "",
+        ),
+        (
+            "WITH RECURSIVE c(i, b) AS (SELECT 1, randomblob(1000)
+             UNION ALL SELECT i + 1, randomblob(1000) FROM c, (SELECT 1 UNION ALL SELECT 2))
+             SELECT count(*) FROM c",
+            "",
+        ),
+    ] {
+        let mut request = hostile(sql);
+        request.options.timeout_ms = 2_000;
+        let error = guard.query(&request).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::QueryInterrupted, "{error:?}");
+        assert!(error.message().contains(message), "{error:?}");
+    }
+    assert_eq!(first(&guard, "SELECT count(*) FROM tasks"), json!(4));
+    let grown = peak_kib() - before;
+    assert!(grown < 64 * 1024, "{grown} KiB");
+}
+
+/// The most memory that this process has held; 0 where the system does not say.
+fn peak_kib() -> i64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|l| l.split_whitespace().next())
+        .map_or(0, |kib| kib.parse().unwrap())
+}
+
+/// Either answer would do for these; this is ours.
+#[test]
+fn debatable_statements_get_the_documented_answer() {
+    let guard = fixture::guard();
+    for (sql, answered) in [
+        ("SELECT name, type FROM sqlite_master ORDER BY name", true),
+        ("SELECT sql FROM sqlite_schema WHERE name = 'claims'", false),
+        ("PRAGMA table_info(claims)", true),
+        ("PRAGMA foreign_key_list(edges)", true),
+        ("PRAGMA index_list(claims)", true),
+        ("SELECT * FROM pragma_index_info('edges_by_target')", true),
+        ("SELECT sqlite_version()", true),
+        ("EXPLAIN SELECT * FROM claims", true),
+        ("SELECT id FROM claims WHERE claim_type = \"fact\"", false),
+        (
+            "SELECT id FROM claims WHERE claim_text REGEXP 'HbA1c.*50%'",
+            true,
+        ),
+        (
+            "WITH jobs AS (SELECT 1 AS n) SELECT count(*) FROM jobs",
+            true,
+        ),
+        (
+            "WITH claims_fts_data AS (SELECT 1 AS n) SELECT count(*) FROM claims_fts_data",
+            false,
+        ),
+        ("SELECT median(citation_count) FROM works", true),
+        (
+            "SELECT name FROM sqlite_master JOIN (SELECT 'claims' AS name) USING (name)",
+            false,
+        ),
+        (
+            "SELECT m.name FROM sqlite_master m JOIN (SELECT 'claims' AS name) c ON c.name = m.name",
+            true,
+        ),
+    ] {
+        let outcome = guard.query(&SqlRequest::new(sql));
+        assert_eq!(outcome.is_ok(), answered, "{sql}: {outcome:?}");
+    }
+}
