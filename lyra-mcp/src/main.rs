@@ -1,6 +1,5 @@
 //! The MCP server and command line of the Lyra evidence engine.
 
-mod api;
 mod cli;
 mod error;
 mod log;

@@ -66,5 +66,6 @@ async fn a_hypothesis_is_researched_over_the_demo_corpus() {
     engine.queue_targets(&second.id, &targets[..1], &Default::default()).unwrap();
     let report = engine.run(&second.id, None).await.unwrap();
     assert!(report.metrics.total_claims > 10);
-    assert!(engine.verify().unwrap().violations.is_empty());
+    let verified = engine.verify().unwrap();
+    assert!(verified.violations.is_empty(), "{:#?}", verified.violations);
 }

@@ -41,9 +41,16 @@ pub struct ClaimConfidence {
 /// ```
 pub fn claim_confidence(verdicts: &[(Relation, f64)]) -> ClaimConfidence {
     let of = |wanted: Relation| {
-        let weights = verdicts.iter().filter(|(relation, _)| *relation == wanted).map(|(_, confidence)| {
-            if confidence.is_nan() { 0.0 } else { confidence.clamp(0.0, 1.0) }
-        });
+        let weights = verdicts
+            .iter()
+            .filter(|(relation, _)| *relation == wanted)
+            .map(|(_, confidence)| {
+                if confidence.is_nan() {
+                    0.0
+                } else {
+                    confidence.clamp(0.0, 1.0)
+                }
+            });
         weights.fold((0, 0.0), |(count, sum), weight| (count + 1, sum + weight))
     };
     let (supporting_count, support) = of(Relation::Supports);
@@ -57,7 +64,11 @@ pub fn claim_confidence(verdicts: &[(Relation, f64)]) -> ClaimConfidence {
         beta,
         mean: alpha / total,
         sd: (alpha * beta / (total * total * (total + 1.0))).sqrt(),
-        controversy: if weight > 0.0 { support.min(refutation) / weight } else { 0.0 },
+        controversy: if weight > 0.0 {
+            support.min(refutation) / weight
+        } else {
+            0.0
+        },
         supporting_count,
         refuting_count,
         neutral_count,
@@ -84,7 +95,10 @@ mod tests {
             ("beta", found.beta, 0.005),
         ] {
             if let Some(expected) = expected.get(name).and_then(Value::as_f64) {
-                assert!((value - expected).abs() <= half_unit + 1e-9, "{name} {value}: {verdicts:?}");
+                assert!(
+                    (value - expected).abs() <= half_unit + 1e-9,
+                    "{name} {value}: {verdicts:?}"
+                );
             }
         }
         for (name, value) in [
@@ -98,28 +112,45 @@ mod tests {
     }
 
     fn verdict(relation: &Value, confidence: &Value) -> (Relation, f64) {
-        (relation.as_str().unwrap().parse().unwrap(), confidence.as_f64().unwrap_or(0.0))
+        (
+            relation.as_str().unwrap().parse().unwrap(),
+            confidence.as_f64().unwrap_or(0.0),
+        )
     }
 
     #[test]
     fn agrees_with_the_reference() {
         for row in reference_cases("claim_support_ratio") {
             let edges = row["edges"].as_array().unwrap();
-            let verdicts: Vec<_> = edges.iter().map(|edge| verdict(&edge[0], &edge[1])).collect();
+            let verdicts: Vec<_> = edges
+                .iter()
+                .map(|edge| verdict(&edge[0], &edge[1]))
+                .collect();
             check(&verdicts, &row);
         }
         for row in reference_cases("rec_claim_confidence") {
             let edges = row["in"]["edges"].as_array().unwrap();
-            let verdicts: Vec<_> = edges.iter().map(|edge| verdict(&edge[2], &edge[3])).collect();
+            let verdicts: Vec<_> = edges
+                .iter()
+                .map(|edge| verdict(&edge[2], &edge[3]))
+                .collect();
             check(&verdicts, &row["out"]);
         }
     }
 
     #[test]
     fn knows_nothing_without_evidence() {
-        for verdicts in [&[][..], &[(Relation::Origin, 1.0)], &[(Relation::Cites, 1.0)], &[(Relation::Supports, f64::NAN)]] {
+        for verdicts in [
+            &[][..],
+            &[(Relation::Origin, 1.0)],
+            &[(Relation::Cites, 1.0)],
+            &[(Relation::Supports, f64::NAN)],
+        ] {
             let found = claim_confidence(verdicts);
-            assert_eq!((found.alpha, found.beta, found.mean, found.controversy), (1.0, 1.0, 0.5, 0.0));
+            assert_eq!(
+                (found.alpha, found.beta, found.mean, found.controversy),
+                (1.0, 1.0, 0.5, 0.0)
+            );
             assert!((found.sd - (1.0_f64 / 12.0).sqrt()).abs() < 1e-15);
         }
     }

@@ -4,7 +4,7 @@ use super::authorizer::{Authorizer, Phase};
 use super::budget::Budget;
 use super::request::{SchemaSnapshot, TempView};
 use super::table::{Allowlist, FTS_TABLES, MODULES};
-use super::{functions, limits, schema};
+use super::{full_text, functions, limits, schema};
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::storage;
 use rusqlite::config::DbConfig;
@@ -35,6 +35,7 @@ impl GuardedConnection {
         connection.busy_timeout(BUSY_TIMEOUT).db()?;
         let budget = Arc::new(Budget::new());
         functions::register(&connection, &budget, path)?;
+        full_text::register(&connection, &budget)?;
         // Before the views: a change of the temporary store drops what is in it.
         harden(&connection)?;
         let names = create_views(&connection, views)?;

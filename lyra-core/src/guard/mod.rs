@@ -15,6 +15,7 @@ mod authorizer;
 mod budget;
 mod collect;
 mod connection;
+mod full_text;
 mod functions;
 mod hint;
 mod like;

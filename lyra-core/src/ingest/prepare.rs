@@ -136,7 +136,7 @@ fn page_of(
             .unwrap_or_else(|| "unknown".to_owned())
     };
     let language =
-        parsed.meta.language.clone().or_else(|| language::detect(&segmented.text).map(str::to_owned));
+        parsed.meta.language.clone().or_else(|| language::detect_language(&segmented.text).map(str::to_owned));
     PageRecord {
         id,
         final_url: source.final_url.or_else(|| landing.map(str::to_owned)),

@@ -5,10 +5,10 @@ mod queue;
 mod signal;
 mod worker;
 
-pub use queue::{Job, MAX_ATTEMPTS, NewJob};
+pub use queue::MAX_ATTEMPTS;
 pub use signal::Signal;
 pub use worker::{WorkerOptions, Workers};
 
 pub(crate) use dispatch::TargetInput;
-pub(crate) use queue::{cancel_jobs, enqueue, requeue_abandoned};
+pub(crate) use queue::{NewJob, cancel_jobs, enqueue};
 pub(crate) use worker::run_until_idle;

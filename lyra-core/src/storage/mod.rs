@@ -5,6 +5,5 @@ mod open;
 mod pool;
 mod tokenizer;
 
-pub(crate) use migrate::SCHEMA_VERSION;
 pub(crate) use open::open_reader;
 pub(crate) use pool::Database;

@@ -2,9 +2,9 @@
 
 /// Words that an English text of a few sentences can hardly do without.
 const ENGLISH: &[&str] = &[
-    "a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "for", "from", "had", "has",
-    "have", "in", "is", "it", "its", "may", "not", "of", "on", "or", "our", "than", "that", "the",
-    "their", "these", "they", "this", "to", "was", "we", "were", "which", "with",
+    "a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "for", "from", "had",
+    "has", "have", "in", "is", "it", "its", "may", "not", "of", "on", "or", "our", "than", "that",
+    "the", "their", "these", "they", "this", "to", "was", "we", "were", "which", "with",
 ];
 
 /// How many letters are looked at; more would not change the answer.
@@ -98,7 +98,11 @@ impl Counts {
 fn is_english(text: &str) -> bool {
     let (mut words, mut known) = (0, 0);
     let mut different: Vec<&str> = Vec::new();
-    for word in text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()).take(600) {
+    for word in text
+        .split(|c: char| !c.is_alphabetic())
+        .filter(|word| !word.is_empty())
+        .take(600)
+    {
         words += 1;
         let lower = word.to_ascii_lowercase();
         if let Ok(nth) = ENGLISH.binary_search(&lower.as_str()) {
@@ -132,7 +136,10 @@ mod tests {
             ("ผลของการรักษา", Some("th")),
             ("उपचार का प्रभाव", Some("hi")),
             ("The effect of the treatment", Some("en")),
-            ("α- and β-blockers were given to the patients in this trial", Some("en")),
+            (
+                "α- and β-blockers were given to the patients in this trial",
+                Some("en"),
+            ),
             ("Effets du traitement sur la pression", None),
             ("Der Einfluss der Therapie auf die Mortalität", None),
             ("El efecto del tratamiento en la mortalidad", None),
@@ -153,16 +160,25 @@ mod tests {
                 .iter()
                 .filter(|row| {
                     let text = match &row[key] {
-                        serde_json::Value::Array(sentences) => {
-                            sentences.iter().filter_map(|s| s.as_str()).collect::<Vec<_>>().join(" ")
-                        }
+                        serde_json::Value::Array(sentences) => sentences
+                            .iter()
+                            .filter_map(|s| s.as_str())
+                            .collect::<Vec<_>>()
+                            .join(" "),
                         other => other.as_str().unwrap().to_owned(),
                     };
                     detect_language(&text) != Some(expected)
                 })
                 .count();
-            eprintln!("{path}: {wrong} of {} not recognised as {expected}", rows.len());
-            assert!(wrong * 500 <= rows.len(), "{path}: {wrong} of {}", rows.len());
+            eprintln!(
+                "{path}: {wrong} of {} not recognised as {expected}",
+                rows.len()
+            );
+            assert!(
+                wrong * 500 <= rows.len(),
+                "{path}: {wrong} of {}",
+                rows.len()
+            );
         }
     }
 

@@ -19,7 +19,10 @@ pub fn word_shingles(text: &str, size: usize) -> BTreeSet<String> {
     if words.is_empty() {
         return BTreeSet::new();
     }
-    words.windows(size.clamp(1, words.len())).map(|window| window.join(" ")).collect()
+    words
+        .windows(size.clamp(1, words.len()))
+        .map(|window| window.join(" "))
+        .collect()
 }
 
 /// The sets of `size` neighbouring characters, in lower case, each white space as `_`.
@@ -34,14 +37,21 @@ pub fn char_shingles(text: &str, size: usize) -> BTreeSet<String> {
     if chars.is_empty() {
         return BTreeSet::new();
     }
-    chars.windows(size.clamp(1, chars.len())).map(|window| window.iter().collect()).collect()
+    chars
+        .windows(size.clamp(1, chars.len()))
+        .map(|window| window.iter().collect())
+        .collect()
 }
 
 /// The share of common elements, 0 to 1; two empty sets have nothing in common.
 pub fn jaccard(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     let common = a.intersection(b).count();
     let all = a.len() + b.len() - common;
-    if all == 0 { 0.0 } else { common as f64 / all as f64 }
+    if all == 0 {
+        0.0
+    } else {
+        common as f64 / all as f64
+    }
 }
 
 /// A fingerprint of 64 bits (Charikar 2002); texts with many common shingles differ in few bits.
@@ -56,12 +66,17 @@ pub fn simhash(shingles: &BTreeSet<String>) -> u64 {
     let mut balance = [0_i64; 64];
     for shingle in shingles {
         let digest = md5(shingle.as_bytes());
-        let bits = digest[..8].iter().fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
+        let bits = digest[..8]
+            .iter()
+            .fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
         for (nth, sum) in balance.iter_mut().enumerate() {
             *sum += if bits >> nth & 1 == 1 { 1 } else { -1 };
         }
     }
-    balance.iter().enumerate().fold(0, |hash, (nth, sum)| hash | u64::from(*sum > 0) << nth)
+    balance
+        .iter()
+        .enumerate()
+        .fold(0, |hash, (nth, sum)| hash | u64::from(*sum > 0) << nth)
 }
 
 #[cfg(test)]
@@ -85,7 +100,10 @@ mod tests {
         for row in reference_cases("jaccard_word3") {
             let of = |key: &str| word_shingles(row[key].as_str().unwrap(), 3);
             let found = jaccard(&of("a"), &of("b"));
-            assert!((found - row["jaccard"].as_f64().unwrap()).abs() < 1e-12, "{row}");
+            assert!(
+                (found - row["jaccard"].as_f64().unwrap()).abs() < 1e-12,
+                "{row}"
+            );
             assert_eq!(found >= 0.5, row["dup_at_0.5"], "{row}");
         }
     }

@@ -49,8 +49,9 @@ impl Fault {
 /// entry before.
 const ENTRY_INDENT: usize = 3;
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 enum Section {
+    #[default]
     Description,
     Parameters,
     Columns,
@@ -59,74 +60,77 @@ enum Section {
 
 /// Parses the header of `source`.
 pub(super) fn parse(source: &str) -> Result<Header, Fault> {
-    let mut section = Section::Description;
-    let mut description: Vec<String> = Vec::new();
-    let mut order: Option<String> = None;
-    // Name and details of an entry with its line and section; the text is checked at the end.
-    let mut entries: Vec<(usize, Section, String)> = Vec::new();
+    let mut block = Block::default();
     let (mut body_start, mut body_line) = (0, 1);
     for (index, line) in source.split_inclusive('\n').enumerate() {
         let Some(comment) = line.strip_prefix("--") else {
             break;
         };
+        block
+            .read(index + 1, comment)
+            .map_err(|reason| Fault::new(index + 1, reason))?;
         body_start += line.len();
         body_line = index + 2;
+    }
+    if block.description.is_empty() {
+        let reason = "the file must start with a comment (--) that says what it answers";
+        return Err(Fault::new(1, reason));
+    }
+    let (parameters, columns) = split_entries(block.entries)?;
+    if columns.is_empty() {
+        let reason = "the header has no \"-- Columns:\" with at least one column";
+        return Err(Fault::new(body_line, reason));
+    }
+    Ok(Header {
+        description: block.description.join(" "),
+        parameters,
+        columns,
+        order: block.order,
+        body_start,
+        body_line,
+    })
+}
+
+/// What has been read of a header so far.
+#[derive(Default)]
+struct Block {
+    section: Section,
+    description: Vec<String>,
+    /// Line, section and text of each entry; the text is taken apart at the end.
+    entries: Vec<(usize, Section, String)>,
+    order: Option<String>,
+}
+
+impl Block {
+    /// Takes in one line without its `--`.
+    fn read(&mut self, line: usize, comment: &str) -> Result<(), String> {
         let text = comment.trim();
         let indent = comment.len() - comment.trim_start().len();
-        match (text, section) {
+        match (text, self.section) {
             ("", _) => {}
-            ("Parameters:", Section::Description) => section = Section::Parameters,
-            ("Columns:", Section::Description | Section::Parameters) => section = Section::Columns,
+            ("Parameters:", Section::Description) => self.section = Section::Parameters,
+            ("Columns:", Section::Description | Section::Parameters) => {
+                self.section = Section::Columns;
+            }
             (text, Section::Columns) if text.starts_with("Order:") => {
-                section = Section::Order;
-                order = text.strip_prefix("Order:").map(|o| o.trim().to_owned());
+                self.section = Section::Order;
+                self.order = text.strip_prefix("Order:").map(|o| o.trim().to_owned());
             }
-            (text, Section::Description) => description.push(text.to_owned()),
-            (text, Section::Parameters | Section::Columns) if indent <= ENTRY_INDENT => {
-                entries.push((index + 1, section, text.to_owned()));
+            (text, Section::Description) => self.description.push(text.to_owned()),
+            (text, Section::Order) => return Err(format!("nothing may follow Order: {text:?}")),
+            (text, section) if indent <= ENTRY_INDENT => {
+                self.entries.push((line, section, text.to_owned()));
             }
-            (text, Section::Parameters | Section::Columns) => match entries.last_mut() {
+            (text, section) => match self.entries.last_mut() {
                 Some((_, at, entry)) if *at == section => {
                     entry.push(' ');
                     entry.push_str(text);
                 }
-                _ => {
-                    return Err(Fault::new(
-                        index + 1,
-                        "this line goes on with no entry before it",
-                    ));
-                }
+                _ => return Err("this line goes on with no entry before it".to_owned()),
             },
-            (text, Section::Order) => {
-                return Err(Fault::new(
-                    index + 1,
-                    format!("nothing may follow Order: {text:?}"),
-                ));
-            }
         }
+        Ok(())
     }
-    if description.is_empty() {
-        return Err(Fault::new(
-            1,
-            "the file must start with a comment (--) that says what it answers",
-        ));
-    }
-    let (parameters, columns) = split_entries(entries)?;
-    if columns.is_empty() {
-        return Err(Fault::new(
-            body_line,
-            "the header has no \"-- Columns:\" with at least one column",
-        ));
-    }
-    let description = description.join(" ");
-    Ok(Header {
-        description,
-        parameters,
-        columns,
-        order,
-        body_start,
-        body_line,
-    })
 }
 
 type Entries = (Vec<ViewParameter>, Vec<(String, String)>);

@@ -2,7 +2,7 @@
 
 use super::config::Settings;
 use super::output::Output;
-use crate::api::Engine;
+use lyra_core::Engine;
 use lyra_core::Result;
 use std::process::ExitCode;
 
@@ -47,19 +47,12 @@ pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
 pub(super) fn models(engine: &Engine) -> Result<()> {
     let report = engine.models();
     let mut out = Output::new();
-    for (part, id, builtin) in [
-        ("embedder", &report.embedder, report.embedder_builtin),
-        (
-            "claim_extractor",
-            &report.claim_extractor,
-            report.claim_extractor_builtin,
-        ),
-        (
-            "stance_judge",
-            &report.stance_judge,
-            report.stance_judge_builtin,
-        ),
+    for (part, id) in [
+        ("embedder", &report.embedder),
+        ("claim_extractor", &report.claim_extractor),
+        ("stance_judge", &report.stance_judge),
     ] {
+        let builtin = report.builtin.iter().any(|name| name == part);
         let kind = if builtin { "built-in" } else { "configured" };
         out.line(&format!("{part}\t{id}\t{kind}"))?;
     }

@@ -1,6 +1,6 @@
 //! `export`.
 
-use crate::api::Engine;
+use lyra_core::Engine;
 use clap::{Args, ValueEnum};
 use lyra_core::{Error, ErrorKind, Result};
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! `forget`.
 
 use super::output::Output;
-use crate::api::Engine;
+use lyra_core::Engine;
 use lyra_core::Result;
 
 pub(super) fn run(engine: &Engine, task: &str, orphans: bool) -> Result<()> {

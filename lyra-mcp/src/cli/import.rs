@@ -1,7 +1,7 @@
 //! `import`.
 
 use super::output::Output;
-use crate::api::Engine;
+use lyra_core::Engine;
 use lyra_core::{Error, Result};
 use std::fs::File;
 use std::io::{BufReader, stdin};

@@ -12,7 +12,7 @@ mod layout;
 mod output;
 mod verify;
 
-use crate::api::{Engine, EngineConfig};
+use lyra_core::{Engine, EngineConfig};
 use clap::{Args, Parser, Subcommand};
 use config::Settings;
 use lyra_core::ports::SystemClock;

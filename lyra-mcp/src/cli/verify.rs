@@ -1,7 +1,7 @@
 //! `verify`.
 
 use super::output::Output;
-use crate::api::Engine;
+use lyra_core::Engine;
 use lyra_core::Result;
 use std::process::ExitCode;
 

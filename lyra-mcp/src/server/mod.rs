@@ -5,7 +5,7 @@ mod resources;
 mod serve;
 mod transport;
 
-use crate::api::Engine;
+use lyra_core::Engine;
 use crate::error::{Code, ToolError};
 use crate::tools::{self, Call, Progress, Tool};
 use crate::wire::{self, Models};
@@ -71,9 +71,8 @@ impl Server {
     fn models(&self) -> Models {
         let report = self.engine.models();
         Models {
-            builtin: report.embedder_builtin
-                || report.claim_extractor_builtin
-                || report.stance_judge_builtin,
+            builtin: !report.builtin.is_empty(),
+            builtin_parts: report.builtin,
             embedder: report.embedder,
             claim_extractor: report.claim_extractor,
             stance_judge: report.stance_judge,

@@ -1,6 +1,6 @@
 //! Resources: what a client may put before its model without calling a tool.
 
-use crate::api::{Engine, StatusDetail};
+use lyra_core::{Engine, StatusDetail};
 use crate::error::{Code, ToolError};
 use crate::wire;
 use rmcp::model::{ErrorData, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};

@@ -2,21 +2,28 @@
 
 use super::Server;
 use super::transport::LineTransport;
-use crate::api::Engine;
+use lyra_core::Engine;
 use crate::error::Code;
 use lyra_core::ports::Clock;
 use lyra_core::{Error, ErrorKind, Result};
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
+
+/// How long running jobs may take to finish when the server ends; a client that starts us again
+/// finds what was cut off back in the queue.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serves one client on standard input and output until it goes away or the process is told to
 /// end. What is being written is finished first.
 pub(crate) async fn serve(engine: Engine, clock: Arc<dyn Clock>) -> Result<()> {
     let (stop, stopping) = watch::channel(false);
     let mut signals = Signals::listen()?;
-    let workers = engine.start_workers();
+    let workers = engine.start_workers(Arc::new(|error: &Error| {
+        crate::log::line(&format!("worker: {error:?}"));
+    }));
     let (reader, writer) = rmcp::transport::stdio_pipes();
     let transport = LineTransport::new(reader, writer, stop.clone());
     let server = Server::new(engine, clock, stopping);
@@ -25,7 +32,7 @@ pub(crate) async fn serve(engine: Engine, clock: Arc<dyn Clock>) -> Result<()> {
         () = signals.wait() => Ok(()),
     };
     let _ = stop.send(true);
-    workers.shutdown().await;
+    workers.shutdown(PATIENCE).await;
     result
 }
 

@@ -3,6 +3,7 @@
 use super::{Call, Outcome};
 use crate::error::{Code, ToolError};
 use crate::wire::Reply;
+use lyra_core::AuthItem;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -28,19 +29,13 @@ pub(super) async fn queue(mut call: Call) -> Outcome {
         group_by,
         priority_filter,
     } = call.parse()?;
-    if let Some(task_id) = &task_id {
-        call.known_task(task_id).await?;
-    }
     let items = call
         .blocking(move |engine| engine.auth_queue(task_id.as_deref()))
         .await?;
-    let items: Vec<Value> = match serde_json::to_value(items) {
-        Ok(Value::Array(items)) => items,
-        _ => return Err(ToolError::internal("the auth queue is not a list")),
-    };
     let items: Vec<Value> = items
         .into_iter()
-        .filter(|item| priority_filter == "all" || item["priority"] == priority_filter.as_str())
+        .filter(|item| priority_filter == "all" || item.priority == priority_filter)
+        .map(on_the_wire)
         .collect();
     let total = items.len();
     let reply = Reply::of(&json!({ "total_count": total }))?;
@@ -52,6 +47,20 @@ pub(super) async fn queue(mut call: Call) -> Outcome {
         GroupBy::Type => reply
             .with("group_by", "type")
             .with("groups", grouped(items, "auth_type")),
+    })
+}
+
+fn on_the_wire(item: AuthItem) -> Value {
+    json!({
+        "queue_id": item.id,
+        "task_id": item.task_id,
+        "url": item.url,
+        "domain": item.domain,
+        "auth_type": item.auth_type,
+        "priority": item.priority,
+        "status": item.status,
+        "queued_at": item.queued_at,
+        "expires_at": item.expires_at,
     })
 }
 

@@ -1,6 +1,6 @@
 //! One call of a tool: what it was given, and what it may use.
 
-use crate::api::{Engine, StatusDetail};
+use lyra_core::{Engine, StatusDetail};
 use crate::error::ToolError;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};

@@ -1,7 +1,7 @@
 //! query_sql.
 
 use super::{Call, Outcome};
-use crate::api::guard::{SqlOptions, SqlParams, SqlRequest};
+use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
 use crate::wire::Reply;
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! queue_targets.
 
 use super::{Call, Outcome};
-use crate::api::QueueOptions;
+use lyra_core::QueueOptions;
 use crate::wire::Reply;
 use lyra_core::model::Priority;
 use serde::Deserialize;

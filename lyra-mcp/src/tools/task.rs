@@ -1,7 +1,7 @@
 //! create_task, get_status, stop_task.
 
 use super::{Call, Outcome};
-use crate::api::{StatusDetail, StatusReport, StopMode, StopReason, StopRequest, StopScope};
+use lyra_core::{StatusDetail, StatusReport, StopRequest};
 use crate::error::ToolError;
 use crate::wire::{Quality, Reply};
 use lyra_core::model::TaskConfig;
@@ -41,7 +41,14 @@ pub(super) async fn create(mut call: Call) -> Outcome {
 struct Status {
     task_id: String,
     wait: u64,
-    detail: StatusDetail,
+    detail: Detail,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Detail {
+    Summary,
+    Full,
 }
 
 pub(super) async fn status(mut call: Call) -> Outcome {
@@ -50,6 +57,10 @@ pub(super) async fn status(mut call: Call) -> Outcome {
         wait,
         detail,
     } = call.parse()?;
+    let detail = match detail {
+        Detail::Summary => StatusDetail::Summary,
+        Detail::Full => StatusDetail::Full,
+    };
     let report = match Duration::from_secs(wait) {
         Duration::ZERO => {
             call.blocking(move |engine| engine.status(&task_id, detail))
@@ -130,9 +141,9 @@ fn quality(report: &StatusReport) -> Quality {
 #[derive(Deserialize)]
 struct Stop {
     task_id: String,
-    reason: StopReason,
-    mode: StopMode,
-    scope: StopScope,
+    reason: String,
+    mode: String,
+    scope: String,
 }
 
 pub(super) async fn stop(mut call: Call) -> Outcome {
@@ -142,16 +153,8 @@ pub(super) async fn stop(mut call: Call) -> Outcome {
         mode,
         scope,
     } = call.parse()?;
-    let report = call
-        .engine
-        .stop_task(
-            &task_id,
-            &StopRequest {
-                reason,
-                mode,
-                scope,
-            },
-        )
-        .await?;
+    let request =
+        StopRequest { reason: reason.parse()?, mode: mode.parse()?, scope: scope.parse()? };
+    let report = call.engine.stop_task(&task_id, &request).await?;
     Reply::of(&report)
 }

@@ -1,7 +1,7 @@
 //! vector_search.
 
 use super::{Call, Outcome};
-use crate::api::{Cutoff, SearchMode, VectorRequest};
+use lyra_core::{Cutoff, SearchMode, VectorRequest};
 use crate::wire::{Quality, Reply};
 use lyra_core::model::EmbeddingTarget;
 use serde::Deserialize;
@@ -13,9 +13,9 @@ struct Search {
     #[serde(default)]
     task_id: Option<String>,
     top_k: usize,
-    min_similarity: f32,
-    mode: SearchMode,
-    cutoff: Cutoff,
+    min_similarity: f64,
+    mode: Mode,
+    cutoff: End,
 }
 
 /// The wire speaks of claims and fragments, as tables are called.
@@ -24,6 +24,21 @@ struct Search {
 enum Target {
     Claims,
     Fragments,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Mode {
+    Semantic,
+    Hybrid,
+    Lexical,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum End {
+    None,
+    Kneedle,
 }
 
 pub(super) async fn search(mut call: Call) -> Outcome {
@@ -39,6 +54,15 @@ pub(super) async fn search(mut call: Call) -> Outcome {
     let target = match target {
         Target::Claims => EmbeddingTarget::Claim,
         Target::Fragments => EmbeddingTarget::Fragment,
+    };
+    let mode = match mode {
+        Mode::Semantic => SearchMode::Semantic,
+        Mode::Hybrid => SearchMode::Hybrid,
+        Mode::Lexical => SearchMode::Lexical,
+    };
+    let cutoff = match cutoff {
+        End::None => Cutoff::None,
+        End::Kneedle => Cutoff::Kneedle,
     };
     let request = VectorRequest {
         query,

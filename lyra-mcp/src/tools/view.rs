@@ -1,7 +1,7 @@
 //! query_view, list_views.
 
 use super::{Call, Outcome};
-use crate::api::ViewRequest;
+use lyra_core::ViewRequest;
 use crate::wire::Reply;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

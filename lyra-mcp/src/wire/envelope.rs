@@ -84,6 +84,7 @@ pub(crate) struct Models {
     pub(crate) claim_extractor: String,
     pub(crate) stance_judge: String,
     pub(crate) builtin: bool,
+    pub(crate) builtin_parts: Vec<String>,
 }
 
 /// The structured content of a successful call.
@@ -158,6 +159,7 @@ mod tests {
             claim_extractor: "c".into(),
             stance_judge: "s".into(),
             builtin: true,
+            builtin_parts: vec!["embedder".into()],
         }
     }
 

@@ -1,6 +1,6 @@
 //! Stored text in a reply that reads like instructions is named, so that a model treats it as data.
 
-use crate::api::instruction_patterns as kinds;
+use lyra_core::security::injection;
 use serde_json::{Map, Value, json};
 
 /// Warnings in a reply at most; a page that trips one pattern often trips it many times.
@@ -21,7 +21,7 @@ fn visit(location: &str, value: &Value, found: &mut Vec<Value>) {
     }
     match value {
         Value::String(text) => {
-            for kind in kinds(text).into_iter().take(MAX_WARNINGS - found.len()) {
+            for kind in injection::scan(text).into_iter().take(MAX_WARNINGS - found.len()) {
                 found.push(json!({
                     "location": location,
                     "kind": kind,

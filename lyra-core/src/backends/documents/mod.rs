@@ -36,7 +36,7 @@ pub use meta::apply_sidecar;
 pub use records::{RecordDocument, parse_records};
 
 use crate::error::{Error, Result};
-use crate::model::{DocumentMeta, FragmentType};
+use crate::model::FragmentType;
 use std::ops::Range;
 
 /// Largest text document that is read, in bytes; [`parse`] names the cap when it refuses.

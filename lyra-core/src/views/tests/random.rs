@@ -123,6 +123,10 @@ fn edges(shape: &Shape) -> Vec<Value> {
             );
         }
     }
+    // An edge between claims looks like evidence and is none.
+    for (from, to) in shape.origins.iter().filter(|(a, b)| *a < c && *b < c) {
+        add(("claim", "claim"), (*from, *to), "supports", Some(0.5));
+    }
     for (citing, cited) in shape.citations.iter().filter(|(a, b)| *a < p && *b < p) {
         add(("page", "page"), (*citing, *cited), "cites", None);
     }

@@ -2,8 +2,8 @@
 //! the guard, and views.
 
 use super::super::layout::plain;
-use crate::api::guard::{SqlOptions, SqlParams, SqlRequest};
-use crate::api::{Engine, ViewRequest};
+use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
+use lyra_core::{Engine, ViewRequest};
 use lyra_core::{Error, Result};
 use serde_json::{Map, Value, json};
 
@@ -31,7 +31,9 @@ pub(super) struct Findings {
     pub(super) contradictions: Vec<Contradiction>,
     pub(super) doubtful: Vec<Doubtful>,
     pub(super) chain: Option<Chain>,
-    pub(super) models: Vec<(&'static str, String, bool)>,
+    pub(super) models: Vec<(&'static str, String)>,
+    /// No neural model was involved.
+    pub(super) all_builtin: bool,
 }
 
 #[derive(Debug, Default)]
@@ -120,14 +122,11 @@ impl Findings {
             counts: graph.counts()?,
             refuting: graph.stated("refutes")?,
             doubtful: graph.doubtful()?,
+            all_builtin: models.builtin.len() == 3,
             models: vec![
-                ("vectors", models.embedder, models.embedder_builtin),
-                (
-                    "claims",
-                    models.claim_extractor,
-                    models.claim_extractor_builtin,
-                ),
-                ("verdicts", models.stance_judge, models.stance_judge_builtin),
+                ("vectors", models.embedder),
+                ("claims", models.claim_extractor),
+                ("verdicts", models.stance_judge),
             ],
             supporting,
             contradictions,
@@ -262,13 +261,12 @@ impl Graph<'_> {
     /// The surest verdict on a claim, with the words that it rests on.
     fn strongest(&self, claim_id: &str, relation: &str) -> Result<Option<Stated>> {
         let sql = format!(
-            "SELECT coalesce(substr(t.text, e.quote_start + 1, e.quote_end - e.quote_start),
+            "SELECT coalesce(page_text_slice(f.page_id, f.page_version, e.quote_start, e.quote_end - e.quote_start),
                              f.text_content) AS words,
                e.nli_edge_confidence AS confidence, {SOURCE}
              FROM edges AS e
              JOIN fragments AS f ON f.id = e.source_id
              JOIN pages AS p ON p.id = f.page_id
-             LEFT JOIN page_texts AS t ON t.page_id = f.page_id AND t.version = f.page_version
              LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
              WHERE e.target_id = :claim AND e.relation = :relation
              ORDER BY e.nli_edge_confidence DESC, e.id LIMIT 1"
@@ -322,14 +320,13 @@ impl Graph<'_> {
             "SELECT c.id AS claim_id, c.claim_text, e.id AS edge_id, e.quote_start, e.quote_end,
                f.id AS fragment_id, f.heading_context, f.char_start, f.char_end, f.page_version,
                p.id AS page_id,
-               substr(t.text, e.quote_start + 1, e.quote_end - e.quote_start) AS quote,
-               substr(t.text, f.char_start + 1, f.char_end - f.char_start) = f.text_content AS exact,
+               page_text_slice(f.page_id, f.page_version, e.quote_start, e.quote_end - e.quote_start) AS quote,
+               page_text_slice(f.page_id, f.page_version, f.char_start, f.char_end - f.char_start) = f.text_content AS exact,
                e.quote_start >= f.char_start AND e.quote_end <= f.char_end AS inside, {SOURCE}
              FROM claims AS c
              JOIN edges AS e ON e.target_id = c.id AND e.relation = 'origin'
              JOIN fragments AS f ON f.id = e.source_id
              JOIN pages AS p ON p.id = f.page_id
-             JOIN page_texts AS t ON t.page_id = f.page_id AND t.version = f.page_version
              LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
              WHERE c.task_id = :task AND {chosen} AND e.quote_start IS NOT NULL
              ORDER BY c.llm_claim_confidence DESC, c.id LIMIT 1"

@@ -7,7 +7,7 @@ mod report;
 use super::config::Settings;
 use super::output::{Output, ProgressLine};
 use super::{Global, engine_config, runtime};
-use crate::api::{Engine, QueueOptions, StatusReport};
+use lyra_core::{Engine, QueueOptions, StatusReport};
 use clap::Args;
 use findings::Findings;
 use lyra_core::model::{Priority, TaskConfig, random_id};

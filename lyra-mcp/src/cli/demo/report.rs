@@ -104,17 +104,16 @@ fn counts(counts: &Counts, out: &mut Print<'_>) -> Result<()> {
 }
 
 fn models(findings: &Findings, out: &mut Print<'_>) -> Result<()> {
-    let all_builtin = findings.models.iter().all(|(_, _, builtin)| *builtin);
     let names: Vec<String> = findings
         .models
         .iter()
-        .map(|(part, id, _)| format!("{part} {id}"))
+        .map(|(part, id)| format!("{part} {id}"))
         .collect();
     out("")?;
     for line in wrap(&format!("Made by: {}.", names.join(", ")), WIDTH - 2) {
         out(&format!(" {line}"))?;
     }
-    if all_builtin {
+    if findings.all_builtin {
         out(" These are built-in stand-ins: no neural model, no key, no network. Numbers are")?;
         out(" for navigation, not verdicts.")?;
     }
