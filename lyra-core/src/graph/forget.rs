@@ -158,7 +158,8 @@ impl Forget<'_> {
         self.delete("tasks", "id = ?1", &[&task_id])
     }
 
-    fn orphans(&mut self) -> Result<()> {
+    /// Takes the pages off the list that something else refers to.
+    fn keep_referred_pages(&self) -> Result<()> {
         // A reached page stays where something outside refers to it, or where a page that stays
         // cites it. Pages that only cite one another keep nobody.
         self.transaction
@@ -180,6 +181,11 @@ impl Forget<'_> {
                 [],
             )
             .db()?;
+        Ok(())
+    }
+
+    fn orphans(&mut self) -> Result<()> {
+        self.keep_referred_pages()?;
         self.transaction
             .execute_batch(
                 "INSERT OR IGNORE INTO temp.forget_works SELECT canonical_id FROM pages

@@ -1,9 +1,10 @@
 //! Re-checks the whole graph: every quote, every reference, every index.
 
-use super::interchange::{PageText, Quote, check_vector, ends_of, matches, sha256};
+use super::interchange::{PageText, Quote, check_vector, ends_of, matches};
 use crate::error::{ErrorKind, Result, SqliteResultExt};
 use crate::model::Relation;
 use crate::storage::{Database, open_reader};
+use crate::text::hash::sha256_hex;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -308,7 +309,7 @@ impl VerifyReport {
             let end: Option<i64> = row.get(4).db()?;
             let (quote, hash): (String, String) = (row.get(5).db()?, row.get(6).db()?);
             self.count("quote", 1);
-            if sha256(&quote) != hash {
+            if sha256_hex(quote.as_bytes()) != hash {
                 self.fail(
                     "text_hash",
                     "fragments",
@@ -354,7 +355,7 @@ impl VerifyReport {
             let (page_id, version): (String, i64) = (row.get(0).db()?, row.get(1).db()?);
             let (text, hash): (String, String) = (row.get(2).db()?, row.get(3).db()?);
             self.count("text_hash", 1);
-            if sha256(&text) != hash {
+            if sha256_hex(text.as_bytes()) != hash {
                 let detail = format!("is not the hash of text version {version}");
                 self.fail("text_hash", "page_texts", page_id, detail);
             }
@@ -480,8 +481,11 @@ mod tests {
         assert_eq!(noted, ["f", "extracted"]);
     }
 
-    /// Each damage, and the check, table and id that must name it.
-    const DAMAGES: &[(&str, &[(&str, &str, &str)])] = &[
+    /// The check, the table and the id that a violation names.
+    type Named = (&'static str, &'static str, &'static str);
+
+    /// Each damage, and what must name it.
+    const DAMAGES: &[(&str, &[Named])] = &[
         (
             "UPDATE fragments SET text_content = 'another text' WHERE id = 'f1'",
             &[("quote", "fragments", "f1"), ("text_hash", "fragments", "f1"), ("full_text", "fragments", "")],

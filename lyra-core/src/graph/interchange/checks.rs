@@ -4,8 +4,10 @@ use super::fields::{Absent, Field, Record, Table};
 use super::line::{Cell, Row, shown};
 use super::page_text::{PageText, first_difference};
 use crate::model::{NodeKind, Relation, content_id};
+use crate::security::injection;
+use crate::text::hash::sha256_hex;
+use crate::text::url::registrable_domain;
 use rusqlite::types::ValueRef;
-use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
 /// A span of a page's text, in code points.
@@ -29,6 +31,7 @@ pub(super) fn complete(row: &mut Row<'_>) -> Result<(), String> {
         Record::PageText => hash(row, "text"),
         Record::Fragment => {
             span(row, "char_start", "char_end")?;
+            flag(row);
             hash(row, "text_content")
         }
         Record::Edge => edge(row),
@@ -59,15 +62,8 @@ pub(super) fn references(row: &Row<'_>) -> Vec<(&'static Table, &'static str)> {
     }
 }
 
-/// The SHA-256 of a text in lower-case hex.
-pub(in crate::graph) fn sha256(text: &str) -> String {
-    let mut hex = Vec::with_capacity(64);
-    super::vector::push_hex(&mut hex, &Sha256::digest(text.as_bytes()));
-    hex.into_iter().map(char::from).collect()
-}
-
 fn hash(row: &mut Row<'_>, column: &str) -> Result<(), String> {
-    let hash = sha256(row.text(column));
+    let hash = sha256_hex(row.text(column).as_bytes());
     match row.get("text_hash").as_text() {
         Some(given) if given != hash => Err(format!(
             "field \"text_hash\": {} is not the SHA-256 of {column:?}, which is {hash}",
@@ -166,11 +162,31 @@ fn embedding(row: &mut Row<'_>) -> Result<(), String> {
 
 /// What a page without a stated domain belongs to; `local` for files.
 fn domain_of(address: &str) -> Option<String> {
-    let url = url::Url::parse(address).ok()?;
-    if url.scheme() == "file" {
+    if address.starts_with("file://") {
         return Some("local".to_owned());
     }
-    url.host_str().map(str::to_owned)
+    address
+        .contains("://")
+        .then(|| registrable_domain(address))
+        .flatten()
+}
+
+/// Adds the names of instruction-like patterns in the text to those that the line gives: a file
+/// must not be a way around the scan that other ways into the graph pass through.
+fn flag(row: &mut Row<'_>) {
+    let found = injection::scan(row.text("text_content"));
+    if found.is_empty() {
+        return;
+    }
+    let mut flags: Vec<&str> = row.text("security_flags").split(',').collect();
+    flags.retain(|f| !f.is_empty());
+    for name in found {
+        if !flags.contains(&name) {
+            flags.push(name);
+        }
+    }
+    let flags = flags.join(",");
+    row.set("security_flags", Cell::Text(Cow::Owned(flags)));
 }
 
 /// Checks the offsets of a fragment, or finds them where the line leaves them out.

@@ -21,7 +21,7 @@ pub(in crate::graph) mod testing;
 mod tests;
 mod vector;
 
-pub(super) use checks::{Quote, ends_of, matches, sha256};
+pub(super) use checks::{Quote, ends_of, matches};
 pub(crate) use export::export_jsonl;
 pub(crate) use import::import_jsonl;
 pub(super) use page_text::PageText;
