@@ -32,3 +32,8 @@ pub use task::{
     StopRequest, StopScope, WaitingFor,
 };
 pub use vectors::{Cutoff, SearchMode, VectorHit, VectorReply, VectorRequest};
+
+/// Compiles the examples of the project's README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct ReadmeExamples;
