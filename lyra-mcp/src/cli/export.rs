@@ -1,7 +1,7 @@
 //! `export`.
 
-use lyra_core::Engine;
 use clap::{Args, ValueEnum};
+use lyra_core::Engine;
 use lyra_core::{Error, ErrorKind, Result};
 use std::fs::File;
 use std::io::{BufWriter, Write, stdout};

@@ -12,10 +12,10 @@ mod layout;
 mod output;
 mod verify;
 
-use lyra_core::{Engine, EngineConfig};
 use clap::{Args, Parser, Subcommand};
 use config::Settings;
 use lyra_core::ports::SystemClock;
+use lyra_core::{Engine, EngineConfig};
 use lyra_core::{Error, ErrorKind, Result};
 use std::path::PathBuf;
 use std::process::ExitCode;

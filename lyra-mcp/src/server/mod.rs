@@ -5,10 +5,10 @@ mod resources;
 mod serve;
 mod transport;
 
-use lyra_core::Engine;
 use crate::error::{Code, ToolError};
 use crate::tools::{self, Call, Progress, Tool};
 use crate::wire::{self, Models};
+use lyra_core::Engine;
 use lyra_core::ports::Clock;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,

@@ -1,8 +1,8 @@
 //! Resources: what a client may put before its model without calling a tool.
 
-use lyra_core::{Engine, StatusDetail};
 use crate::error::{Code, ToolError};
 use crate::wire;
+use lyra_core::{Engine, StatusDetail};
 use rmcp::model::{ErrorData, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde::Serialize;
 use serde_json::{Map, Value, json};

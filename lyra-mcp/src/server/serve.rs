@@ -2,8 +2,8 @@
 
 use super::Server;
 use super::transport::LineTransport;
-use lyra_core::Engine;
 use crate::error::Code;
+use lyra_core::Engine;
 use lyra_core::ports::Clock;
 use lyra_core::{Error, ErrorKind, Result};
 use rmcp::ServiceExt;

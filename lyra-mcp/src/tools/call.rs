@@ -1,7 +1,7 @@
 //! One call of a tool: what it was given, and what it may use.
 
-use lyra_core::{Engine, StatusDetail};
 use crate::error::ToolError;
+use lyra_core::{Engine, StatusDetail};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
 use serde::de::DeserializeOwned;

@@ -1,8 +1,8 @@
 //! query_sql.
 
 use super::{Call, Outcome};
-use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
 use crate::wire::Reply;
+use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
 use serde::Deserialize;
 use serde_json::Value;
 

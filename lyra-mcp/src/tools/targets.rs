@@ -1,8 +1,8 @@
 //! queue_targets.
 
 use super::{Call, Outcome};
-use lyra_core::QueueOptions;
 use crate::wire::Reply;
+use lyra_core::QueueOptions;
 use lyra_core::model::Priority;
 use serde::Deserialize;
 use serde_json::Value;

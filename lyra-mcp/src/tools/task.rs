@@ -1,10 +1,10 @@
 //! create_task, get_status, stop_task.
 
 use super::{Call, Outcome};
-use lyra_core::{StatusDetail, StatusReport, StopRequest};
 use crate::error::ToolError;
 use crate::wire::{Quality, Reply};
 use lyra_core::model::TaskConfig;
+use lyra_core::{StatusDetail, StatusReport, StopRequest};
 use serde::Deserialize;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -153,8 +153,11 @@ pub(super) async fn stop(mut call: Call) -> Outcome {
         mode,
         scope,
     } = call.parse()?;
-    let request =
-        StopRequest { reason: reason.parse()?, mode: mode.parse()?, scope: scope.parse()? };
+    let request = StopRequest {
+        reason: reason.parse()?,
+        mode: mode.parse()?,
+        scope: scope.parse()?,
+    };
     let report = call.engine.stop_task(&task_id, &request).await?;
     Reply::of(&report)
 }

@@ -1,9 +1,9 @@
 //! vector_search.
 
 use super::{Call, Outcome};
-use lyra_core::{Cutoff, SearchMode, VectorRequest};
 use crate::wire::{Quality, Reply};
 use lyra_core::model::EmbeddingTarget;
+use lyra_core::{Cutoff, SearchMode, VectorRequest};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

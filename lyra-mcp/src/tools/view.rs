@@ -1,8 +1,8 @@
 //! query_view, list_views.
 
 use super::{Call, Outcome};
-use lyra_core::ViewRequest;
 use crate::wire::Reply;
+use lyra_core::ViewRequest;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -21,7 +21,10 @@ fn visit(location: &str, value: &Value, found: &mut Vec<Value>) {
     }
     match value {
         Value::String(text) => {
-            for kind in injection::scan(text).into_iter().take(MAX_WARNINGS - found.len()) {
+            for kind in injection::scan(text)
+                .into_iter()
+                .take(MAX_WARNINGS - found.len())
+            {
                 found.push(json!({
                     "location": location,
                     "kind": kind,

@@ -2,8 +2,8 @@
 //! the guard, and views.
 
 use super::super::layout::plain;
+use lyra_core::Engine;
 use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
-use lyra_core::{Engine, ViewRequest};
 use lyra_core::{Error, Result};
 use serde_json::{Map, Value, json};
 
@@ -78,6 +78,19 @@ pub(super) struct Contradiction {
     pub(super) refutes: i64,
     pub(super) pro: Option<Stated>,
     pub(super) con: Option<Stated>,
+}
+
+impl Contradiction {
+    /// The same passage twice would make two disputes look like one.
+    fn shares_words_with(&self, other: &Self) -> bool {
+        let words = |found: &Self| {
+            [&found.pro, &found.con].map(|side| side.as_ref().map(|stated| stated.claim.clone()))
+        };
+        let theirs = words(other);
+        words(self)
+            .iter()
+            .any(|side| side.is_some() && theirs.contains(side))
+    }
 }
 
 /// A source that was taken back or replaced.
@@ -234,28 +247,36 @@ impl Graph<'_> {
             .collect())
     }
 
+    /// The disputes that the surest words on both sides make clearest, each between other sources.
     fn contradictions(&self) -> Result<Vec<Contradiction>> {
-        let view = self.engine.query_view(&ViewRequest {
-            view_name: "v_contradictions".to_owned(),
-            task_id: Some(self.task_id.to_owned()),
-            params: Map::new(),
-            limit: CONTRADICTIONS,
-            offset: 0,
-        })?;
-        view.rows
-            .iter()
-            .map(|row| {
-                let claim_id = text(row, "claim_id").unwrap_or_default();
-                Ok(Contradiction {
-                    pro: self.strongest(&claim_id, "supports")?,
-                    con: self.strongest(&claim_id, "refutes")?,
-                    claim: text(row, "claim_text").unwrap_or_default(),
-                    supports: number(row, "support_count"),
-                    refutes: number(row, "refute_count"),
-                    claim_id,
-                })
-            })
-            .collect()
+        let sql = "SELECT v.claim_id, v.claim_text, v.support_count, v.refute_count,
+               (SELECT max(nli_edge_confidence) FROM edges
+                 WHERE target_id = v.claim_id AND relation = 'supports') AS surest_for,
+               (SELECT max(nli_edge_confidence) FROM edges
+                 WHERE target_id = v.claim_id AND relation = 'refutes') AS surest_against
+             FROM v_contradictions AS v
+             JOIN hypothesis_stances AS h ON h.claim_id = v.claim_id AND h.relation <> 'neutral'
+             WHERE v.task_id = :task
+             ORDER BY min(surest_for, surest_against) DESC, v.claim_id";
+        let mut chosen: Vec<Contradiction> = Vec::new();
+        for row in self.rows(sql, &[])? {
+            if chosen.len() == CONTRADICTIONS {
+                break;
+            }
+            let claim_id = text(&row, "claim_id").unwrap_or_default();
+            let found = Contradiction {
+                pro: self.strongest(&claim_id, "supports")?,
+                con: self.strongest(&claim_id, "refutes")?,
+                claim: text(&row, "claim_text").unwrap_or_default(),
+                supports: number(&row, "support_count"),
+                refutes: number(&row, "refute_count"),
+                claim_id,
+            };
+            if !chosen.iter().any(|other| other.shares_words_with(&found)) {
+                chosen.push(found);
+            }
+        }
+        Ok(chosen)
     }
 
     /// The surest verdict on a claim, with the words that it rests on.

@@ -88,7 +88,7 @@ pub(super) fn print(
 fn heading(style: &Style, title: &str, note: &str, out: &mut Print<'_>) -> Result<()> {
     out("")?;
     let gap = WIDTH.saturating_sub(width(title) + width(note));
-    out(&format!("{}{}{note}", style.strong(title), " ".repeat(gap)))?;
+    out(format!("{}{}{note}", style.strong(title), " ".repeat(gap)).trim_end())?;
     out(&"─".repeat(WIDTH))
 }
 
@@ -359,30 +359,10 @@ fn next(style: &Style, findings: &Findings, place: &Place, out: &mut Print<'_>) 
     out(" Three calls to begin with:")?;
     out("")?;
     let task = &findings.task_id;
-    for (tool, arguments) in [
-        (
-            "query_view",
-            json!({"view_name": "v_contradictions", "task_id": task}),
-        ),
-        (
-            "vector_search",
-            json!({"query": "why do the trials disagree", "task_id": task,
-                                 "target": "fragments", "min_similarity": 0.3}),
-        ),
-        (
-            "query_sql",
-            json!({"sql": "SELECT claim_text, support_count, refute_count FROM \
-                                     v_claim_evidence_summary WHERE task_id = ? LIMIT 5",
-                             "params": [task]}),
-        ),
-    ] {
-        for (index, line) in wrap(&arguments.to_string(), WIDTH - 17)
-            .into_iter()
-            .enumerate()
-        {
-            let tool = if index == 0 { tool } else { "" };
-            out(&format!(" {tool:<15}{line}"))?;
-        }
-    }
-    Ok(())
+    out(&format!(
+        " query_view     {{\"view_name\": \"v_contradictions\", \"task_id\": \"{task}\"}}"
+    ))?;
+    out(" vector_search  {\"query\": \"who is at risk, and why\", \"target\": \"fragments\",")?;
+    out("                 \"mode\": \"hybrid\", \"min_similarity\": 0.3}")?;
+    out(" query_sql      {\"sql\": \"SELECT title, year, doi FROM works ORDER BY year DESC\"}")
 }

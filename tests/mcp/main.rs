@@ -1,0 +1,12 @@
+//! Drives the real binary over standard input and output with raw JSON-RPC, as a client does.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test may stop where it stands"
+)]
+
+mod cli;
+mod client;
+mod concurrency;
+mod protocol;
+mod tools;
