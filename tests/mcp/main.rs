@@ -8,5 +8,6 @@
 mod cli;
 mod client;
 mod concurrency;
+mod kill_resume;
 mod protocol;
 mod tools;
