@@ -10,9 +10,9 @@ use lyra_core::{Engine, EngineConfig, Result, TaskConfig, ViewRequest};
 async fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
     let folder = words.next().unwrap_or_else(|| "examples/corpus".to_owned());
-    let hypothesis = words
-        .next()
-        .unwrap_or_else(|| "Sitagliptin does not increase hospitalization for heart failure".to_owned());
+    let hypothesis = words.next().unwrap_or_else(|| {
+        "Sitagliptin does not increase hospitalization for heart failure".to_owned()
+    });
 
     let mut config = EngineConfig::new(std::env::temp_dir().join("first_question.db"));
     config.corpus.push(folder.into());
@@ -20,11 +20,17 @@ async fn main() -> Result<()> {
     let task = engine.create_task(&hypothesis, TaskConfig::default())?;
     engine.queue_targets(&task.id, &[hypothesis.into()], &Default::default())?;
     let status = engine.run(&task.id, None).await?;
-    println!("{} claims from {} documents", status.metrics.total_claims, status.metrics.total_pages);
+    println!(
+        "{} claims from {} documents",
+        status.metrics.total_claims, status.metrics.total_pages
+    );
 
     let contradictions = ViewRequest::new("v_contradictions").for_task(&task.id);
     for row in engine.query_view(&contradictions)?.rows.iter().take(5) {
-        println!("{} for, {} against: {}", row["support_count"], row["refute_count"], row["claim_text"]);
+        println!(
+            "{} for, {} against: {}",
+            row["support_count"], row["refute_count"], row["claim_text"]
+        );
     }
     Ok(())
 }

@@ -20,13 +20,18 @@ use std::time::Instant;
 #[tokio::main]
 async fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
-    let data = words.next().ok_or_else(|| Error::invalid("give the path of the SciFact folder"))?;
+    let data = words
+        .next()
+        .ok_or_else(|| Error::invalid("give the path of the SciFact folder"))?;
     let wanted: usize = words.next().and_then(|n| n.parse().ok()).unwrap_or(20);
     let folder = tempfile::tempdir().map_err(|e| Error::internal(e.to_string()))?;
     let corpus = folder.path().join("corpus");
     std::fs::create_dir(&corpus).map_err(|e| Error::internal(e.to_string()))?;
-    std::fs::copy(Path::new(&data).join("corpus.jsonl"), corpus.join("scifact.jsonl"))
-        .map_err(|e| Error::invalid(format!("{data}/corpus.jsonl: {e}")))?;
+    std::fs::copy(
+        Path::new(&data).join("corpus.jsonl"),
+        corpus.join("scifact.jsonl"),
+    )
+    .map_err(|e| Error::invalid(format!("{data}/corpus.jsonl: {e}")))?;
 
     let db = folder.path().join("scifact.db");
     let mut config = EngineConfig::new(&db);
@@ -69,10 +74,16 @@ async fn ingest(engine: &Engine, db: &Path) -> Result<()> {
         report.read as f64 / seconds,
         report.failed.len()
     );
-    println!("memory {before} MB before, {} MB peak; database {size} MB", peak_memory_mb());
+    println!(
+        "memory {before} MB before, {} MB peak; database {size} MB",
+        peak_memory_mb()
+    );
     let started = Instant::now();
     engine.sync_corpus(&|_| ()).await?;
-    println!("a second pass over unchanged documents: {:.2} s", started.elapsed().as_secs_f64());
+    println!(
+        "a second pass over unchanged documents: {:.2} s",
+        started.elapsed().as_secs_f64()
+    );
     Ok(())
 }
 
@@ -99,7 +110,10 @@ fn training_claims(data: &Path, wanted: usize) -> Result<Vec<TrainingClaim>> {
         let value: Value = serde_json::from_str(line).ok()?;
         let evidence = value["evidence"].as_object().filter(|e| !e.is_empty())?;
         let gold = evidence.keys().cloned().collect();
-        Some(TrainingClaim { text: value["claim"].as_str()?.to_owned(), gold })
+        Some(TrainingClaim {
+            text: value["claim"].as_str()?.to_owned(),
+            gold,
+        })
     });
     Ok(claims.take(wanted).collect())
 }
@@ -126,7 +140,12 @@ async fn research(engine: &Engine, claim: &TrainingClaim, totals: &mut Totals) -
         .into_iter()
         .filter_map(|row| Some((row["relation"].as_str()?.to_owned(), row["n"].as_i64()?)))
         .collect();
-    println!("{found}/{} gold, {:>3} claims, stances {stances:?}: {}", claim.gold.len(), summary.total_claims, claim.text);
+    println!(
+        "{found}/{} gold, {:>3} claims, stances {stances:?}: {}",
+        claim.gold.len(),
+        summary.total_claims,
+        claim.text
+    );
     totals.gold += claim.gold.len();
     totals.gold_found += found;
     totals.claims += to_i64(summary.total_claims);
@@ -137,12 +156,25 @@ async fn research(engine: &Engine, claim: &TrainingClaim, totals: &mut Totals) -
 }
 
 fn rows(engine: &Engine, sql: &str) -> Result<Vec<serde_json::Map<String, Value>>> {
-    let options = SqlOptions { timeout_ms: 2_000, max_vm_steps: 50_000_000, ..SqlOptions::default() };
-    Ok(engine.query_sql(&SqlRequest { sql: sql.to_owned(), params: SqlParams::None, options })?.rows)
+    let options = SqlOptions {
+        timeout_ms: 2_000,
+        max_vm_steps: 50_000_000,
+        ..SqlOptions::default()
+    };
+    Ok(engine
+        .query_sql(&SqlRequest {
+            sql: sql.to_owned(),
+            params: SqlParams::None,
+            options,
+        })?
+        .rows)
 }
 
 fn count(engine: &Engine, sql: &str) -> Result<i64> {
-    Ok(rows(engine, sql)?.first().and_then(|row| row["n"].as_i64()).unwrap_or(0))
+    Ok(rows(engine, sql)?
+        .first()
+        .and_then(|row| row["n"].as_i64())
+        .unwrap_or(0))
 }
 
 fn to_i64(n: usize) -> i64 {
@@ -153,6 +185,8 @@ fn to_i64(n: usize) -> i64 {
 fn peak_memory_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-    let kilobytes = line.and_then(|l| l.split_whitespace().nth(1)).and_then(|n| n.parse::<u64>().ok());
+    let kilobytes = line
+        .and_then(|l| l.split_whitespace().nth(1))
+        .and_then(|n| n.parse::<u64>().ok());
     kilobytes.unwrap_or(0) / 1024
 }

@@ -27,8 +27,12 @@ const LAYERS: &[(&str, u8)] = &[
 ];
 
 /// Pairs inside one layer that may not know each other, whatever the layer says.
-const STRANGERS: &[(&str, &str)] =
-    &[("pipeline", "backends"), ("guard", "graph"), ("graph", "guard"), ("views", "vectors")];
+const STRANGERS: &[(&str, &str)] = &[
+    ("pipeline", "backends"),
+    ("guard", "graph"),
+    ("graph", "guard"),
+    ("views", "vectors"),
+];
 
 fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
@@ -52,7 +56,11 @@ fn used(source: &str) -> Vec<String> {
         .collect::<Vec<_>>()
         .join("\n");
     let names = |rest: &str| -> Vec<String> {
-        let ident = |s: &str| s.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        let ident = |s: &str| {
+            s.chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect()
+        };
         match rest.strip_prefix('{') {
             Some(group) => {
                 let inside = group.split('}').next().unwrap_or(group);
@@ -83,7 +91,13 @@ fn modules_use_only_lower_layers() {
     let mut faults = Vec::new();
     for file in files {
         let inside = file.strip_prefix(&source).unwrap();
-        let first = inside.components().next().unwrap().as_os_str().to_string_lossy().into_owned();
+        let first = inside
+            .components()
+            .next()
+            .unwrap()
+            .as_os_str()
+            .to_string_lossy()
+            .into_owned();
         let module = first.trim_end_matches(".rs").to_owned();
         if module == "lib" || inside.components().any(|c| c.as_os_str() == "tests") {
             continue;

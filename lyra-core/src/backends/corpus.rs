@@ -21,8 +21,10 @@ use tokio::sync::Mutex;
 use url::Url;
 
 /// Endings of the files that are read.
-const ENDINGS: &[&str] =
-    &["md", "markdown", "html", "htm", "xhtml", "txt", "text", "pdf", "xml", "nxml", "jsonl", "ndjson"];
+const ENDINGS: &[&str] = &[
+    "md", "markdown", "html", "htm", "xhtml", "txt", "text", "pdf", "xml", "nxml", "jsonl",
+    "ndjson",
+];
 
 /// Fragments that a search looks at for each document that it may answer with.
 const FRAGMENTS_PER_HIT: usize = 12;
@@ -56,7 +58,13 @@ impl CorpusProvider {
         reading: Reading,
         files: FileFetcher,
     ) -> Self {
-        Self { graph, vectors, reading, files, sync: Mutex::new(()) }
+        Self {
+            graph,
+            vectors,
+            reading,
+            files,
+            sync: Mutex::new(()),
+        }
     }
 
     /// Reads what is new or changed; one pass at a time. `progress` hears the counts so far.
@@ -83,7 +91,13 @@ impl CorpusProvider {
             etag: None,
             last_modified: known.and_then(|page| page.last_modified),
         };
-        let outcome = self.reading.read(&FetchRequest { url: url.clone(), validators }).await;
+        let outcome = self
+            .reading
+            .read(&FetchRequest {
+                url: url.clone(),
+                validators,
+            })
+            .await;
         match outcome {
             Ok(Read::Fresh(mut document)) => {
                 self.graph.write(|w| store(w, &mut document))?;
@@ -112,7 +126,9 @@ impl CorpusProvider {
         let parsing = tokio::task::spawn_blocking(move || {
             documents::parse_records(&body).map(|records| (records, body))
         });
-        let (records, body) = parsing.await.map_err(|e| Error::internal(e.to_string()))??;
+        let (records, body) = parsing
+            .await
+            .map_err(|e| Error::internal(e.to_string()))??;
         let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').collect();
         for record in records {
             let record = match record {
@@ -135,7 +151,10 @@ impl CorpusProvider {
                 content_type: Some("application/x-ndjson".to_owned()),
                 content_hash: hash,
                 content_length: line.len(),
-                validators: Validators { etag: None, last_modified: Some(stamp.clone()) },
+                validators: Validators {
+                    etag: None,
+                    last_modified: Some(stamp.clone()),
+                },
                 ..DocumentSource::default()
             };
             match prepare(source, record.document, self.reading.embedder.as_ref()).await {
@@ -166,7 +185,9 @@ impl CorpusProvider {
             let mut statement = r.db.prepare_cached(HIT_SQL).db()?;
             for scored in ranked {
                 let mut rows = statement.query(params![scored.id]).db()?;
-                let Some(row) = rows.next().db()? else { continue };
+                let Some(row) = rows.next().db()? else {
+                    continue;
+                };
                 let url: String = row.get(0).db()?;
                 if !self.is_ours(&url) || hits.iter().any(|h| h.url == url) {
                     continue;
@@ -200,7 +221,8 @@ impl CorpusProvider {
     }
 }
 
-const HIT_SQL: &str = "SELECT p.url, p.title, substr(f.text_content, 1, 200), w.year, w.venue, w.doi
+const HIT_SQL: &str =
+    "SELECT p.url, p.title, substr(f.text_content, 1, 200), w.year, w.venue, w.doi
     FROM fragments f JOIN pages p ON p.id = f.page_id
       LEFT JOIN works w ON w.canonical_id = p.canonical_id
     WHERE f.id = ?1
@@ -223,14 +245,19 @@ impl SearchProvider for CorpusProvider {
     async fn lookup_doi(&self, doi: &str) -> Result<Option<SearchHit>> {
         self.sync(&|_| ()).await?;
         self.graph.read(|r| {
-            let Some(page_id) = r.page_by_identifier("doi", doi)? else { return Ok(None) };
+            let Some(page_id) = r.page_by_identifier("doi", doi)? else {
+                return Ok(None);
+            };
             let page = r.page(&page_id)?;
             Ok(self.is_ours(&page.url).then(|| SearchHit {
                 url: page.url,
                 rank: 1,
                 title: page.title,
                 snippet: None,
-                meta: DocumentMeta { doi: Some(doi.to_owned()), ..DocumentMeta::default() },
+                meta: DocumentMeta {
+                    doi: Some(doi.to_owned()),
+                    ..DocumentMeta::default()
+                },
                 abstract_text: None,
             }))
         })
@@ -247,7 +274,9 @@ fn record_hashes(reader: &Reader<'_>, base: &str) -> Result<HashMap<String, Stri
         .db()?;
     // '$' follows '#' in ASCII: the range holds exactly the addresses that begin with "base#".
     let bounds = params![format!("{base}#"), format!("{base}$")];
-    let rows = statement.query_map(bounds, |r| Ok((r.get(0)?, r.get(1)?))).db()?;
+    let rows = statement
+        .query_map(bounds, |r| Ok((r.get(0)?, r.get(1)?)))
+        .db()?;
     rows.collect::<rusqlite::Result<_>>().db()
 }
 
@@ -264,7 +293,10 @@ fn documents_under(root: &Path) -> Result<Vec<PathBuf>> {
             .map_err(|e| Error::new(ErrorKind::Backend, format!("{}: {e}", path.display())))?;
         for entry in entries.flatten() {
             let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-            let inside = entry.path().canonicalize().is_ok_and(|real| real.starts_with(root));
+            let inside = entry
+                .path()
+                .canonicalize()
+                .is_ok_and(|real| real.starts_with(root));
             let is_link = entry.file_type().is_ok_and(|t| t.is_symlink());
             // A linked folder inside the root would be walked twice, or for ever.
             if !hidden && inside && !(is_link && entry.path().is_dir()) {
@@ -277,13 +309,19 @@ fn documents_under(root: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn is_document(path: &Path) -> bool {
-    let ending = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
+    let ending = path
+        .extension()
+        .and_then(|e| e.to_str())
+        .map(str::to_ascii_lowercase);
     ending.is_some_and(|e| ENDINGS.contains(&e.as_str()))
-        && !path.to_string_lossy().ends_with(&*sidecar_path(Path::new("")).to_string_lossy())
+        && !path
+            .to_string_lossy()
+            .ends_with(&*sidecar_path(Path::new("")).to_string_lossy())
 }
 
 fn is_record_file(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e == "jsonl" || e == "ndjson")
+    path.extension()
+        .is_some_and(|e| e == "jsonl" || e == "ndjson")
 }
 
 fn file_url(path: &Path) -> Result<String> {

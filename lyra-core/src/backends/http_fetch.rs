@@ -11,7 +11,8 @@ use crate::security::url_policy::{check_url, is_public};
 use crate::text::url::registrable_domain;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{
-    ACCEPT, CONTENT_TYPE, ETAG, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
+    ACCEPT, CONTENT_TYPE, ETAG, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
+    LOCATION,
 };
 use reqwest::{Client, Response, StatusCode, redirect};
 use std::sync::Arc;
@@ -55,9 +56,15 @@ impl HttpFetcher {
         // Another library in the process may have chosen a provider; any of them will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
-            .user_agent(concat!("lyra/", env!("CARGO_PKG_VERSION"), " (evidence engine)"))
+            .user_agent(concat!(
+                "lyra/",
+                env!("CARGO_PKG_VERSION"),
+                " (evidence engine)"
+            ))
             .redirect(redirect::Policy::none())
-            .dns_resolver(Arc::new(PublicResolver { allow_private: options.allow_private_hosts }))
+            .dns_resolver(Arc::new(PublicResolver {
+                allow_private: options.allow_private_hosts,
+            }))
             .no_proxy()
             .connect_timeout(Duration::from_secs(10))
             .timeout(options.timeout)
@@ -72,10 +79,15 @@ impl HttpFetcher {
         for _ in 0..=self.options.max_redirects {
             check_url(&url, self.options.allow_private_hosts)?;
             let response = self.get(&url, &request.validators).await?;
-            let Some(next) = redirect_of(&url, &response)? else { return Ok((url, response)) };
+            let Some(next) = redirect_of(&url, &response)? else {
+                return Ok((url, response));
+            };
             url = next;
         }
-        Err(failed(&url, &format!("more than {} redirects", self.options.max_redirects)))
+        Err(failed(
+            &url,
+            &format!("more than {} redirects", self.options.max_redirects),
+        ))
     }
 
     async fn get(&self, url: &Url, validators: &Validators) -> Result<Response> {
@@ -94,7 +106,10 @@ impl HttpFetcher {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|e| network_error(url, &e))? {
             if body.len() + chunk.len() > self.options.max_bytes {
-                return Err(failed(url, &format!("larger than {} bytes", self.options.max_bytes)));
+                return Err(failed(
+                    url,
+                    &format!("larger than {} bytes", self.options.max_bytes),
+                ));
             }
             body.extend_from_slice(&chunk);
         }
@@ -124,7 +139,9 @@ impl Fetcher for HttpFetcher {
                         domain: registrable_domain(url.as_str()).unwrap_or_default(),
                     });
                 }
-                _ if !status.is_success() => return Err(failed(&url, &format!("answered {status}"))),
+                _ if !status.is_success() => {
+                    return Err(failed(&url, &format!("answered {status}")));
+                }
                 _ => {}
             }
             let headers = response.headers();
@@ -143,10 +160,15 @@ impl Fetcher for HttpFetcher {
                 validators,
             })
         };
-        tokio::time::timeout(self.options.timeout, all).await.unwrap_or_else(|_| {
-            let seconds = self.options.timeout.as_secs();
-            Err(Error::new(ErrorKind::Timeout, format!("{}: no answer within {seconds} s", request.url)))
-        })
+        tokio::time::timeout(self.options.timeout, all)
+            .await
+            .unwrap_or_else(|_| {
+                let seconds = self.options.timeout.as_secs();
+                Err(Error::new(
+                    ErrorKind::Timeout,
+                    format!("{}: no answer within {seconds} s", request.url),
+                ))
+            })
     }
 }
 
@@ -154,14 +176,22 @@ fn redirect_of(url: &Url, response: &Response) -> Result<Option<Url>> {
     if !response.status().is_redirection() || response.status() == StatusCode::NOT_MODIFIED {
         return Ok(None);
     }
-    let Some(location) = text_header(response.headers(), LOCATION.as_str()) else { return Ok(None) };
-    url.join(&location)
-        .map(Some)
-        .map_err(|e| failed(url, &format!("redirects to {location:?}, which is no address: {e}")))
+    let Some(location) = text_header(response.headers(), LOCATION.as_str()) else {
+        return Ok(None);
+    };
+    url.join(&location).map(Some).map_err(|e| {
+        failed(
+            url,
+            &format!("redirects to {location:?}, which is no address: {e}"),
+        )
+    })
 }
 
 fn text_header(headers: &HeaderMap, name: &str) -> Option<String> {
-    headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+    headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned)
 }
 
 fn failed(url: &Url, why: &str) -> Error {
@@ -194,7 +224,9 @@ impl Resolve for PublicResolver {
         Box::pin(async move {
             let host = name.as_str().to_owned();
             let found = tokio::net::lookup_host((host.as_str(), 0)).await?;
-            let usable: Vec<_> = found.filter(|a| allow_private || is_public(a.ip())).collect();
+            let usable: Vec<_> = found
+                .filter(|a| allow_private || is_public(a.ip()))
+                .collect();
             if usable.is_empty() {
                 return Err(format!("{host} has no public address").into());
             }

@@ -21,13 +21,24 @@ impl DocumentParser for Documents {
 
 /// One record of a file of records: its address has the record's id behind a `#`.
 fn is_record(content_type: Option<&str>, name: &str) -> bool {
-    let path = name.split(['#', '?']).next().unwrap_or(name).to_ascii_lowercase();
-    content_type == Some("application/x-ndjson") || path.ends_with(".jsonl") || path.ends_with(".ndjson")
+    let path = name
+        .split(['#', '?'])
+        .next()
+        .unwrap_or(name)
+        .to_ascii_lowercase();
+    content_type == Some("application/x-ndjson")
+        || path.ends_with(".jsonl")
+        || path.ends_with(".ndjson")
 }
 
 /// The line of a file of records that holds the record with this id.
 pub(super) fn record_line(body: &[u8], id: &str) -> Option<Vec<u8>> {
     let records = documents::parse_records(body).ok()?;
-    let record = records.into_iter().flatten().find(|record| record.id == id)?;
-    body.split(|byte| *byte == b'\n').nth(record.line - 1).map(<[u8]>::to_vec)
+    let record = records
+        .into_iter()
+        .flatten()
+        .find(|record| record.id == id)?;
+    body.split(|byte| *byte == b'\n')
+        .nth(record.line - 1)
+        .map(<[u8]>::to_vec)
 }

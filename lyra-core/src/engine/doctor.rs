@@ -21,7 +21,12 @@ pub struct DoctorCheck {
 impl Engine {
     /// Looks at the database, the models, the corpus and the network fetcher.
     pub fn doctor(&self) -> Vec<DoctorCheck> {
-        vec![self.check_database(), self.check_models(), self.check_corpus(), check_network()]
+        vec![
+            self.check_database(),
+            self.check_models(),
+            self.check_corpus(),
+            check_network(),
+        ]
     }
 
     fn check_database(&self) -> DoctorCheck {
@@ -56,15 +61,19 @@ impl Engine {
             "embedder {} ({} dimensions), claim extractor {}, stance judge {}",
             models.embedder, models.dimension, models.claim_extractor, models.stance_judge
         );
-        let advice = (!models.builtin.is_empty()).then_some(
-            "built-in stand-ins work offline; neural models would read more closely",
-        );
+        let advice = (!models.builtin.is_empty())
+            .then_some("built-in stand-ins work offline; neural models would read more closely");
         check("models", true, detail, advice)
     }
 
     fn check_corpus(&self) -> DoctorCheck {
-        let folders: Vec<String> =
-            self.inner.config.corpus.iter().map(|p| p.display().to_string()).collect();
+        let folders: Vec<String> = self
+            .inner
+            .config
+            .corpus
+            .iter()
+            .map(|p| p.display().to_string())
+            .collect();
         if folders.is_empty() && self.inner.pipeline.providers.is_empty() {
             return check(
                 "search",
@@ -73,15 +82,30 @@ impl Engine {
                 Some("point --corpus at a folder of documents"),
             );
         }
-        let names: Vec<&str> = self.inner.pipeline.providers.iter().map(|p| p.name()).collect();
-        let detail = format!("providers: {}; corpus: {}", names.join(", "), folders.join(", "));
+        let names: Vec<&str> = self
+            .inner
+            .pipeline
+            .providers
+            .iter()
+            .map(|p| p.name())
+            .collect();
+        let detail = format!(
+            "providers: {}; corpus: {}",
+            names.join(", "),
+            folders.join(", ")
+        );
         check("search", true, detail, None)
     }
 }
 
 fn check_network() -> DoctorCheck {
     if cfg!(feature = "http") {
-        check("web", true, "http and https addresses can be fetched".to_owned(), None)
+        check(
+            "web",
+            true,
+            "http and https addresses can be fetched".to_owned(),
+            None,
+        )
     } else {
         let detail = "this build fetches no web pages".to_owned();
         check("web", false, detail, Some("build with the http feature"))
@@ -89,5 +113,10 @@ fn check_network() -> DoctorCheck {
 }
 
 fn check(name: &str, ok: bool, detail: String, advice: Option<&str>) -> DoctorCheck {
-    DoctorCheck { name: name.to_owned(), ok, detail, advice: advice.map(str::to_owned) }
+    DoctorCheck {
+        name: name.to_owned(),
+        ok,
+        detail,
+        advice: advice.map(str::to_owned),
+    }
 }

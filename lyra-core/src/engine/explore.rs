@@ -29,7 +29,13 @@ pub struct ViewRequest {
 impl ViewRequest {
     /// The first 50 rows of a view.
     pub fn new(view_name: impl Into<String>) -> Self {
-        Self { view_name: view_name.into(), task_id: None, params: Map::new(), limit: 50, offset: 0 }
+        Self {
+            view_name: view_name.into(),
+            task_id: None,
+            params: Map::new(),
+            limit: 50,
+            offset: 0,
+        }
     }
 
     /// The same for one task.
@@ -121,7 +127,10 @@ impl Engine {
         let vectors = embedder.embed(&[&request.query], TextRole::Query).await?;
         let vector = vectors.into_iter().next().unwrap_or_default();
         self.inner.graph.read(|r| {
-            self.inner.pipeline.vectors.search(r, embedder.info(), &vector, request)
+            self.inner
+                .pipeline
+                .vectors
+                .search(r, embedder.info(), &vector, request)
         })
     }
 
@@ -154,7 +163,11 @@ impl Engine {
             dimension: embedder.dimension,
             claim_extractor: pipeline.extractor.extractor_id().to_owned(),
             stance_judge: pipeline.judge.judge_id().to_owned(),
-            builtin: builtin.iter().filter(|(_, b)| *b).map(|(name, _)| (*name).to_owned()).collect(),
+            builtin: builtin
+                .iter()
+                .filter(|(_, b)| *b)
+                .map(|(name, _)| (*name).to_owned())
+                .collect(),
         }
     }
 }

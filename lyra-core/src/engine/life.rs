@@ -4,8 +4,8 @@ use super::Engine;
 use crate::backends::SyncReport;
 use crate::error::{Error, Result};
 use crate::graph::{
-    ExportReport, ForgetReport, ImportReport, VerifyReport, export_jsonl, forget_task, import_jsonl,
-    verify,
+    ExportReport, ForgetReport, ImportReport, VerifyReport, export_jsonl, forget_task,
+    import_jsonl, verify,
 };
 use crate::jobs::{WorkerOptions, Workers, run_until_idle};
 use crate::model::{TaskConfig, TaskRecord};
@@ -36,7 +36,9 @@ impl Engine {
     /// Where the task is.
     pub fn status(&self, task_id: &str, detail: StatusDetail) -> Result<StatusReport> {
         let now = self.inner.graph.clock().now_ms();
-        self.inner.graph.read(|r| task::status(r, task_id, detail, now))
+        self.inner
+            .graph
+            .read(|r| task::status(r, task_id, detail, now))
     }
 
     /// Stops the task; queueing targets resumes it.
@@ -47,9 +49,16 @@ impl Engine {
     /// Starts background workers on the current tokio runtime. `report` hears of trouble that
     /// belongs to no job.
     pub fn start_workers(&self, report: Arc<dyn Fn(&Error) + Send + Sync>) -> Workers {
-        let options =
-            WorkerOptions { count: self.inner.config.workers, ..WorkerOptions::default() };
-        Workers::start(self.inner.pipeline.clone(), self.inner.signal.clone(), &options, report)
+        let options = WorkerOptions {
+            count: self.inner.config.workers,
+            ..WorkerOptions::default()
+        };
+        Workers::start(
+            self.inner.pipeline.clone(),
+            self.inner.signal.clone(),
+            &options,
+            report,
+        )
     }
 
     /// Works in this call until the task has nothing queued and nothing running. `progress` hears

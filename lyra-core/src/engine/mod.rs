@@ -11,8 +11,8 @@ pub use doctor::DoctorCheck;
 pub use explore::{ViewReply, ViewRequest};
 
 use crate::backends::{
-    BuiltinClaimExtractor, BuiltinStanceJudge, CorpusProvider, Documents, FileFetcher, StaticEmbedder,
-    choose_premise,
+    BuiltinClaimExtractor, BuiltinStanceJudge, CorpusProvider, Documents, FileFetcher,
+    StaticEmbedder, choose_premise,
 };
 use crate::error::Result;
 use crate::graph::EvidenceGraph;
@@ -65,6 +65,9 @@ impl Engine {
     /// Opens the graph and wires up what the configuration names. Nothing is fetched and no
     /// worker is started yet.
     pub fn open(config: EngineConfig) -> Result<Self> {
+        // SQLite takes an allocator only before the process opens its first connection; where a
+        // host program was first, the guard falls back to its other limits.
+        QueryGuard::cap_memory();
         let graph = EvidenceGraph::open(&config.db, Arc::clone(&config.clock))?;
         let vectors = Arc::new(VectorStore::new());
         let mut catalog = ViewCatalog::builtin()?;
@@ -88,14 +91,28 @@ impl Engine {
             vectors,
             reading,
             providers,
-            extractor: config.claim_extractor.clone().unwrap_or_else(|| Arc::new(BuiltinClaimExtractor)),
-            judge: config.stance_judge.clone().unwrap_or_else(|| Arc::new(BuiltinStanceJudge)),
+            extractor: config
+                .claim_extractor
+                .clone()
+                .unwrap_or_else(|| Arc::new(BuiltinClaimExtractor)),
+            judge: config
+                .stance_judge
+                .clone()
+                .unwrap_or_else(|| Arc::new(BuiltinStanceJudge)),
             choose_premise,
             limits: Limits::default(),
         };
         let signal = Signal::default();
         Ok(Self {
-            inner: Arc::new(Inner { graph, guard, catalog, pipeline, signal, corpus, config }),
+            inner: Arc::new(Inner {
+                graph,
+                guard,
+                catalog,
+                pipeline,
+                signal,
+                corpus,
+                config,
+            }),
         })
     }
 
@@ -127,7 +144,11 @@ fn reading_of(config: &EngineConfig) -> Result<Reading> {
         Some(embedder) => Arc::clone(embedder),
         None => Arc::new(StaticEmbedder::new()?),
     };
-    Ok(Reading { fetchers, parser: Arc::new(Documents), embedder })
+    Ok(Reading {
+        fetchers,
+        parser: Arc::new(Documents),
+        embedder,
+    })
 }
 
 fn corpus_of(
@@ -140,7 +161,6 @@ fn corpus_of(
         return Ok(None);
     }
     let files = FileFetcher::new(&config.corpus)?;
-    let provider =
-        CorpusProvider::new(graph.clone(), Arc::clone(vectors), reading.clone(), files);
+    let provider = CorpusProvider::new(graph.clone(), Arc::clone(vectors), reading.clone(), files);
     Ok(Some(Arc::new(provider)))
 }

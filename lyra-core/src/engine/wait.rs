@@ -22,7 +22,8 @@ impl Engine {
         let mut changes = self.inner.signal.listen();
         let before = self.fingerprint(task_id)?;
         let first = self.status(task_id, detail)?;
-        let settled = first.milestones.nli_verification_done && first.milestones.citation_chase_ready;
+        let settled =
+            first.milestones.nli_verification_done && first.milestones.citation_chase_ready;
         if wait.is_zero() || settled {
             return Ok(first);
         }

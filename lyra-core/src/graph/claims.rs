@@ -93,7 +93,9 @@ impl Writer<'_> {
     }
 
     fn check_quote(&self, edge: &EdgeRecord) -> Result<()> {
-        let Some((start, end)) = edge.quote_start.zip(edge.quote_end) else { return Ok(()) };
+        let Some((start, end)) = edge.quote_start.zip(edge.quote_end) else {
+            return Ok(());
+        };
         let inside: Option<bool> = self
             .db
             .prepare_cached(
@@ -110,7 +112,10 @@ impl Writer<'_> {
                 "edge {}: the quote {start}..{end} does not lie in fragment {}",
                 edge.id, edge.source_id
             ))),
-            None => Err(Error::not_found(format!("no fragment {:?}", edge.source_id))),
+            None => Err(Error::not_found(format!(
+                "no fragment {:?}",
+                edge.source_id
+            ))),
         }
     }
 }
@@ -147,7 +152,11 @@ fn check_ends(edge: &EdgeRecord) -> Result<()> {
 impl EdgeRecord {
     /// An edge with the id that its ends and its class (origin, verdict, citation) give it.
     pub fn between(source: (NodeKind, &str), relation: Relation, target: (NodeKind, &str)) -> Self {
-        let class = if relation.is_nli() { "verdict" } else { relation.as_str() };
+        let class = if relation.is_nli() {
+            "verdict"
+        } else {
+            relation.as_str()
+        };
         Self {
             id: content_id("edge_", &[source.1, class, target.1]),
             source_type: source.0,

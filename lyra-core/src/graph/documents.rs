@@ -322,7 +322,9 @@ impl Writer<'_> {
             .db()?;
         for (position, r) in (0_i64..).zip(references) {
             insert
-                .execute(params![page_id, position, r.doi, r.url, r.title, r.context, r.source])
+                .execute(params![
+                    page_id, position, r.doi, r.url, r.title, r.context, r.source
+                ])
                 .db()?;
         }
         Ok(())
@@ -330,7 +332,13 @@ impl Writer<'_> {
 
     /// Notes where to find what an identifier names. A page that was read displaces a placeholder
     /// and takes over the citations that led to it.
-    pub fn index_resource(&self, kind: &str, value: &str, page_id: &str, fetched: bool) -> Result<()> {
+    pub fn index_resource(
+        &self,
+        kind: &str,
+        value: &str,
+        page_id: &str,
+        fetched: bool,
+    ) -> Result<()> {
         let before = self.reader().page_by_identifier(kind, value)?;
         if let Some(placeholder) = before.filter(|known| fetched && known != page_id) {
             self.displace_placeholder(&placeholder, page_id)?;
@@ -373,7 +381,11 @@ impl Writer<'_> {
             "DELETE FROM pages WHERE id = ?1 AND ?2 IS NOT NULL
                AND NOT EXISTS (SELECT 1 FROM task_pages WHERE page_id = ?1)",
         ] {
-            self.db.prepare_cached(sql).db()?.execute([placeholder, page_id]).db()?;
+            self.db
+                .prepare_cached(sql)
+                .db()?
+                .execute([placeholder, page_id])
+                .db()?;
         }
         Ok(())
     }
@@ -389,7 +401,11 @@ fn check_fragment(fragment: &FragmentRecord, page_text: &str) -> Result<()> {
     }
     let span = fragment.char_start.zip(fragment.char_end);
     let cut = span.and_then(|(start, end)| {
-        slice_chars(page_text, usize::try_from(start).ok()?, usize::try_from(end).ok()?)
+        slice_chars(
+            page_text,
+            usize::try_from(start).ok()?,
+            usize::try_from(end).ok()?,
+        )
     });
     if cut == Some(fragment.text_content.as_str()) {
         return Ok(());

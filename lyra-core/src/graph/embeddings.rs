@@ -13,7 +13,8 @@ pub fn encode_vector(vector: &[f32]) -> Vec<u8> {
 /// The vector of a blob; none if its length is not a multiple of four.
 pub fn decode_vector(blob: &[u8]) -> Option<Vec<f32>> {
     let (values, rest) = blob.as_chunks::<4>();
-    rest.is_empty().then(|| values.iter().map(|v| f32::from_le_bytes(*v)).collect())
+    rest.is_empty()
+        .then(|| values.iter().map(|v| f32::from_le_bytes(*v)).collect())
 }
 
 impl Writer<'_> {
@@ -93,7 +94,9 @@ impl Reader<'_> {
         };
         let mut statement = self.db.prepare_cached(sql).db()?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows = statement.query_map(params![model_id, limit], |r| Ok((r.get(0)?, r.get(1)?))).db()?;
+        let rows = statement
+            .query_map(params![model_id, limit], |r| Ok((r.get(0)?, r.get(1)?)))
+            .db()?;
         rows.collect::<rusqlite::Result<_>>().db()
     }
 }

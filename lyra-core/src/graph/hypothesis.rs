@@ -43,7 +43,14 @@ impl Writer<'_> {
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )
             .db()?
-            .execute(params![fragment_id, claim_id, judge_id, verdict.relation, verdict.confidence, self.now])
+            .execute(params![
+                fragment_id,
+                claim_id,
+                judge_id,
+                verdict.relation,
+                verdict.confidence,
+                self.now
+            ])
             .db()?;
         Ok(())
     }

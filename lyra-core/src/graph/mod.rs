@@ -61,7 +61,10 @@ impl EvidenceGraph {
     /// # Ok::<(), lyra_core::Error>(())
     /// ```
     pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
-        Ok(Self { db: Database::open(path)?, clock })
+        Ok(Self {
+            db: Database::open(path)?,
+            clock,
+        })
     }
 
     /// Where the file is.
@@ -82,7 +85,12 @@ impl EvidenceGraph {
     /// Runs `work` inside one transaction: all of it is stored, or none.
     pub fn write<T>(&self, work: impl FnOnce(&Writer<'_>) -> Result<T>) -> Result<T> {
         let now = self.clock.now();
-        self.db.write(|transaction| work(&Writer { db: transaction, now }))
+        self.db.write(|transaction| {
+            work(&Writer {
+                db: transaction,
+                now,
+            })
+        })
     }
 
     pub(crate) fn database(&self) -> &Database {
@@ -116,7 +124,14 @@ impl Writer<'_> {
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )
             .db()?
-            .execute(params![self.now, actor, action, task_id, subject_id, details.to_string()])
+            .execute(params![
+                self.now,
+                actor,
+                action,
+                task_id,
+                subject_id,
+                details.to_string()
+            ])
             .db()?;
         Ok(())
     }

@@ -44,7 +44,14 @@ impl Reading {
             FetchedDocument::NeedsAuth { auth_type, domain } => {
                 Ok(Read::NeedsAuth { auth_type, domain })
             }
-            FetchedDocument::Found { final_url, status, content_type, body, known, validators } => {
+            FetchedDocument::Found {
+                final_url,
+                status,
+                content_type,
+                body,
+                known,
+                validators,
+            } => {
                 let source = DocumentSource {
                     url: request.url.clone(),
                     final_url: (final_url != request.url).then_some(final_url),
@@ -76,10 +83,14 @@ impl Reading {
         let parser = Arc::clone(&self.parser);
         let content_type = source.content_type.clone();
         let name = source.url.clone();
-        let task =
-            tokio::task::spawn_blocking(move || parser.parse(&body, content_type.as_deref(), &name));
+        let task = tokio::task::spawn_blocking(move || {
+            parser.parse(&body, content_type.as_deref(), &name)
+        });
         task.await.map_err(|e| {
-            Error::new(ErrorKind::Pipeline, format!("{}: the parser gave up: {e}", source.url))
+            Error::new(
+                ErrorKind::Pipeline,
+                format!("{}: the parser gave up: {e}", source.url),
+            )
         })?
     }
 }

@@ -7,7 +7,7 @@ use crate::model::{
 use crate::ports::{Embedder, ParsedDocument, TextRole, Validators};
 use crate::security::injection;
 use crate::text::hash::sha256_hex;
-use crate::text::identifiers::{canonical_id, normalize_doi};
+use crate::text::identifiers::{canonical_id, doi_from_url, normalize_doi};
 use crate::text::language;
 use crate::text::segment::{SegmentedText, assemble};
 use crate::text::url::registrable_domain;
@@ -67,14 +67,21 @@ pub async fn prepare(
 ) -> Result<PreparedDocument> {
     let segmented = assemble(&parsed.blocks);
     if segmented.text.trim().is_empty() {
-        return Err(Error::new(ErrorKind::Pipeline, format!("{}: no text in the document", source.url))
-            .with_hint("a scanned PDF needs text recognition first; an empty page has nothing to read"));
+        return Err(Error::new(
+            ErrorKind::Pipeline,
+            format!("{}: no text in the document", source.url),
+        )
+        .with_hint(
+            "a scanned PDF needs text recognition first; an empty page has nothing to read",
+        ));
     }
     let page_id = content_id("page_", &[&source.url]);
     let texts: Vec<&str> = segmented.segments.iter().map(|s| s.text.as_str()).collect();
     let vectors = embedder.embed(&texts, TextRole::Document).await?;
     if vectors.len() != texts.len() {
-        return Err(Error::internal("the embedder answered with another number of vectors"));
+        return Err(Error::internal(
+            "the embedder answered with another number of vectors",
+        ));
     }
     let fragments = fragments_of(&page_id, &segmented, vectors);
     let work = work_of(&parsed);
@@ -130,13 +137,18 @@ fn page_of(
     let is_file = source.url.starts_with("file:");
     // A local copy of a publication belongs to whoever published it, not to the disk.
     let domain = if is_file {
-        landing.and_then(registrable_domain).unwrap_or_else(|| "local".to_owned())
+        landing
+            .and_then(registrable_domain)
+            .unwrap_or_else(|| "local".to_owned())
     } else {
         registrable_domain(source.final_url.as_deref().unwrap_or(&source.url))
             .unwrap_or_else(|| "unknown".to_owned())
     };
-    let language =
-        parsed.meta.language.clone().or_else(|| language::detect_language(&segmented.text).map(str::to_owned));
+    let language = parsed
+        .meta
+        .language
+        .clone()
+        .or_else(|| language::detect_language(&segmented.text).map(str::to_owned));
     PageRecord {
         id,
         final_url: source.final_url.or_else(|| landing.map(str::to_owned)),
@@ -179,12 +191,14 @@ fn work_of(parsed: &ParsedDocument) -> Option<(WorkRecord, Vec<WorkAuthorRecord>
         source_api: Some("document".to_owned()),
         ..WorkRecord::default()
     };
-    let authors = (0_i64..).zip(&meta.authors).map(|(position, name)| WorkAuthorRecord {
-        canonical_id: canonical_id.clone(),
-        position,
-        name: name.clone(),
-        ..WorkAuthorRecord::default()
-    });
+    let authors = (0_i64..)
+        .zip(&meta.authors)
+        .map(|(position, name)| WorkAuthorRecord {
+            canonical_id: canonical_id.clone(),
+            position,
+            name: name.clone(),
+            ..WorkAuthorRecord::default()
+        });
     Some((work, authors.collect()))
 }
 
@@ -200,10 +214,11 @@ fn references_of(parsed: ParsedDocument) -> Vec<Reference> {
     let mut references = Vec::new();
     for mut reference in successor.into_iter().chain(parsed.meta.references) {
         let given = [reference.doi.as_deref(), reference.url.as_deref()];
-        reference.doi = given.into_iter().flatten().find_map(normalize_doi).or_else(|| {
-            reference.url.as_deref().and_then(crate::text::identifiers::doi_from_url)
-        });
-        let Some(key) = reference.doi.clone().or_else(|| reference.url.clone()) else { continue };
+        let doi = given.into_iter().flatten().find_map(normalize_doi);
+        reference.doi = doi.or_else(|| reference.url.as_deref().and_then(doi_from_url));
+        let Some(key) = reference.doi.clone().or_else(|| reference.url.clone()) else {
+            continue;
+        };
         let is_itself = reference.doi.is_some() && reference.doi == own_doi;
         if !is_itself && seen.insert(key) {
             references.push(reference);

@@ -26,7 +26,12 @@ pub fn store(writer: &Writer<'_>, document: &mut PreparedDocument) -> Result<()>
         let span = (record.char_start.unwrap_or(0), record.char_end.unwrap_or(0));
         record.id = content_id(
             "frag_",
-            &[&page_id, &version_text, &span.0.to_string(), &span.1.to_string()],
+            &[
+                &page_id,
+                &version_text,
+                &span.0.to_string(),
+                &span.1.to_string(),
+            ],
         );
         record.page_version = Some(version);
         writer.add_fragment(record, &document.text)?;
@@ -49,7 +54,9 @@ fn index_identifiers(writer: &Writer<'_>, document: &PreparedDocument) -> Result
     if let Some(landing) = &page.final_url {
         writer.index_resource("url", landing, &page.id, true)?;
     }
-    let Some((work, _)) = &document.work else { return Ok(()) };
+    let Some((work, _)) = &document.work else {
+        return Ok(());
+    };
     if let Some(doi) = &work.doi {
         writer.index_resource("doi", doi, &page.id, true)?;
     }

@@ -27,7 +27,9 @@ pub(super) async fn run(pipeline: &Pipeline, job: &Job) -> Result<StageOutcome> 
         JobKind::TargetQueue => {
             let input: TargetInput = serde_json::from_value(job.input.clone())
                 .map_err(|e| Error::internal(format!("input of job {}: {e}", job.id)))?;
-            pipeline.run_target(&job.task_id, &input.target, &input.options, cause).await
+            pipeline
+                .run_target(&job.task_id, &input.target, &input.options, cause)
+                .await
         }
         JobKind::VerifyNli => pipeline.verify(&job.task_id, cause).await,
         JobKind::CitationGraph => pipeline.link_citations(&job.task_id, cause),
@@ -42,10 +44,15 @@ async fn embed_missing(pipeline: &Pipeline) -> Result<StageOutcome> {
     let mut embedded = 0;
     for target in [EmbeddingTarget::Fragment, EmbeddingTarget::Claim] {
         loop {
-            let missing = pipeline.graph.read(|r| r.missing_embeddings(target, &model, EMBED_BATCH))?;
+            let missing = pipeline
+                .graph
+                .read(|r| r.missing_embeddings(target, &model, EMBED_BATCH))?;
             let texts: Vec<&str> = missing.iter().map(|(_, text)| text.as_str()).collect();
             let vectors = embedder.embed(&texts, TextRole::Document).await?;
-            let useful = missing.iter().zip(&vectors).filter(|(_, v)| v.iter().any(|x| *x != 0.0));
+            let useful = missing
+                .iter()
+                .zip(&vectors)
+                .filter(|(_, v)| v.iter().any(|x| *x != 0.0));
             let stored = pipeline.graph.write(|w| {
                 let mut stored = 0;
                 for ((id, _), vector) in useful {
@@ -62,5 +69,8 @@ async fn embed_missing(pipeline: &Pipeline) -> Result<StageOutcome> {
             }
         }
     }
-    Ok(StageOutcome { output: serde_json::json!({ "embedded": embedded }), ..StageOutcome::default() })
+    Ok(StageOutcome {
+        output: serde_json::json!({ "embedded": embedded }),
+        ..StageOutcome::default()
+    })
 }

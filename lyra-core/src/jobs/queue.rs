@@ -49,21 +49,23 @@ pub struct Job {
 /// the same key that is not failed or cancelled; for follow-ups, one that still waits to run.
 pub(crate) fn enqueue(w: &Writer<'_>, job: &NewJob) -> Result<Option<String>> {
     let twin: bool = match &job.dedup_key {
-        Some(key) => w
-            .db
-            .prepare_cached(
+        Some(key) => {
+            w.db.prepare_cached(
                 "SELECT 1 FROM jobs WHERE task_id = ?1 AND dedup_key = ?2 AND kind = 'target_queue'
                    AND state IN ('queued', 'running', 'awaiting_auth', 'completed')",
             )
             .db()?
             .exists(params![job.task_id, key])
-            .db()?,
-        None => w
-            .db
-            .prepare_cached("SELECT 1 FROM jobs WHERE task_id = ?1 AND kind = ?2 AND state = 'queued'")
+            .db()?
+        }
+        None => {
+            w.db.prepare_cached(
+                "SELECT 1 FROM jobs WHERE task_id = ?1 AND kind = ?2 AND state = 'queued'",
+            )
             .db()?
             .exists(params![job.task_id, job.kind])
-            .db()?,
+            .db()?
+        }
     };
     if twin {
         return Ok(None);
@@ -89,22 +91,27 @@ pub(crate) fn enqueue(w: &Writer<'_>, job: &NewJob) -> Result<Option<String>> {
 }
 
 /// Takes the next job: lowest priority number first, then first come, first served.
-pub(super) fn claim(graph: &EvidenceGraph, worker_id: &str, task_id: Option<&str>) -> Result<Option<Job>> {
+pub(super) fn claim(
+    graph: &EvidenceGraph,
+    worker_id: &str,
+    task_id: Option<&str>,
+) -> Result<Option<Job>> {
     // Looking costs no write lock; most looks find nothing.
     let waiting = graph.read(|r| {
-        r.db.prepare_cached("SELECT 1 FROM jobs WHERE state = 'queued' AND (?1 IS NULL OR task_id = ?1) LIMIT 1")
-            .db()?
-            .exists([task_id])
-            .db()
+        r.db.prepare_cached(
+            "SELECT 1 FROM jobs WHERE state = 'queued' AND (?1 IS NULL OR task_id = ?1) LIMIT 1",
+        )
+        .db()?
+        .exists([task_id])
+        .db()
     })?;
     if !waiting {
         return Ok(None);
     }
     let lease = lease_end(graph);
     graph.write(|w| {
-        let claimed = w
-            .db
-            .prepare_cached(
+        let claimed =
+            w.db.prepare_cached(
                 "UPDATE jobs SET state = 'running', attempts = attempts + 1, worker_id = ?1,
                    started_at = ?2, lease_until = ?3, finished_at = NULL, error_message = NULL
                  WHERE state = 'queued' AND id = (
@@ -169,16 +176,24 @@ pub(super) fn complete(
     outcome: &StageOutcome,
 ) -> Result<bool> {
     graph.write(|w| {
-        let state =
-            if outcome.needs_auth.is_empty() { JobState::Completed } else { JobState::AwaitingAuth };
-        let done = w
-            .db
-            .prepare_cached(
+        let state = if outcome.needs_auth.is_empty() {
+            JobState::Completed
+        } else {
+            JobState::AwaitingAuth
+        };
+        let done =
+            w.db.prepare_cached(
                 "UPDATE jobs SET state = ?3, output_json = ?4, finished_at = ?5, lease_until = NULL
                  WHERE id = ?1 AND worker_id = ?2 AND state = 'running'",
             )
             .db()?
-            .execute(params![job.id, worker_id, state, outcome.output.to_string(), w.now])
+            .execute(params![
+                job.id,
+                worker_id,
+                state,
+                outcome.output.to_string(),
+                w.now
+            ])
             .db()?;
         if done == 0 {
             return Ok(false);
@@ -213,9 +228,10 @@ pub(super) fn complete(
 }
 
 fn queue_auth(w: &Writer<'_>, job: &Job, need: &AuthNeed) -> Result<()> {
-    let known = w
-        .db
-        .prepare_cached("SELECT 1 FROM auth_queue WHERE task_id = ?1 AND url = ?2 AND status = 'pending'")
+    let known =
+        w.db.prepare_cached(
+            "SELECT 1 FROM auth_queue WHERE task_id = ?1 AND url = ?2 AND status = 'pending'",
+        )
         .db()?
         .exists([&job.task_id, &need.url])
         .db()?;
@@ -265,10 +281,12 @@ pub(super) fn fail(graph: &EvidenceGraph, job: &Job, worker_id: &str, error: &Er
 pub(crate) fn requeue_abandoned(graph: &EvidenceGraph) -> Result<usize> {
     let now = graph.clock().now();
     let abandoned = graph.read(|r| {
-        r.db.prepare_cached("SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < ?1 LIMIT 1")
-            .db()?
-            .exists([&now])
-            .db()
+        r.db.prepare_cached(
+            "SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < ?1 LIMIT 1",
+        )
+        .db()?
+        .exists([&now])
+        .db()
     })?;
     if !abandoned {
         return Ok(0);
@@ -297,7 +315,10 @@ pub(super) fn next_lease_end(graph: &EvidenceGraph) -> Result<Option<i64>> {
             .query_row([], |r| r.get(0))
             .db()
     })?;
-    Ok(end.as_deref().and_then(parse_ms).map(|ms| (ms - graph.clock().now_ms()).max(0)))
+    Ok(end
+        .as_deref()
+        .and_then(parse_ms)
+        .map(|ms| (ms - graph.clock().now_ms()).max(0)))
 }
 
 /// Takes back jobs of a task in the given states; answers how many of each kind.
@@ -312,9 +333,8 @@ pub(crate) fn cancel_jobs(
     for kind in kinds {
         let mut cancelled = 0;
         for state in states {
-            cancelled += w
-                .db
-                .prepare_cached(
+            cancelled +=
+                w.db.prepare_cached(
                     "UPDATE jobs SET state = 'cancelled', error_message = ?4, finished_at = ?5,
                        lease_until = NULL WHERE task_id = ?1 AND kind = ?2 AND state = ?3",
                 )

@@ -23,7 +23,10 @@ pub struct WorkerOptions {
 
 impl Default for WorkerOptions {
     fn default() -> Self {
-        Self { count: 2, poll: Duration::from_millis(500) }
+        Self {
+            count: 2,
+            poll: Duration::from_millis(500),
+        }
     }
 }
 
@@ -53,7 +56,10 @@ impl Workers {
             };
             tokio::spawn(worker.serve(stopped.clone(), options.poll, Arc::clone(&report)))
         });
-        Self { handles: handles.collect(), stop }
+        Self {
+            handles: handles.collect(),
+            stop,
+        }
     }
 
     /// Takes no more jobs and waits for the running ones, at most `patience` long. Jobs that are
@@ -169,7 +175,9 @@ pub(crate) async fn run_until_idle(
             return Ok(());
         }
         // Another worker, here or in another process, holds the last jobs.
-        let wait = queue::next_lease_end(&pipeline.graph)?.unwrap_or(50).clamp(20, 500);
+        let wait = queue::next_lease_end(&pipeline.graph)?
+            .unwrap_or(50)
+            .clamp(20, 500);
         tokio::time::sleep(Duration::from_millis(u64::try_from(wait).unwrap_or(50))).await;
     }
 }
@@ -177,9 +185,11 @@ pub(crate) async fn run_until_idle(
 fn has_running(graph: &EvidenceGraph, task_id: &str) -> Result<bool> {
     use crate::error::SqliteResultExt;
     graph.read(|r| {
-        r.db.prepare_cached("SELECT 1 FROM jobs WHERE task_id = ?1 AND state IN ('queued', 'running')")
-            .db()?
-            .exists([task_id])
-            .db()
+        r.db.prepare_cached(
+            "SELECT 1 FROM jobs WHERE task_id = ?1 AND state IN ('queued', 'running')",
+        )
+        .db()?
+        .exists([task_id])
+        .db()
     })
 }

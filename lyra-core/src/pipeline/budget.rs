@@ -45,15 +45,20 @@ impl Budget {
     /// The scarcer of the two, in percent.
     pub fn remaining_percent(&self) -> u32 {
         let pages = percent(u64::from(self.pages_left()), u64::from(self.pages_limit));
-        let seconds =
-            percent(self.seconds_limit.saturating_sub(self.seconds_used), self.seconds_limit);
+        let seconds = percent(
+            self.seconds_limit.saturating_sub(self.seconds_used),
+            self.seconds_limit,
+        );
         pages.min(seconds)
     }
 
     /// The page budget as a search reports it.
     pub fn remaining(&self) -> BudgetRemaining {
         let percent = percent(u64::from(self.pages_left()), u64::from(self.pages_limit));
-        BudgetRemaining { pages: self.pages_left(), percent }
+        BudgetRemaining {
+            pages: self.pages_left(),
+            percent,
+        }
     }
 }
 

@@ -24,19 +24,24 @@ impl Pipeline {
     pub fn link_citations(&self, task_id: &str, cause_id: Option<&str>) -> Result<StageOutcome> {
         let page_ids = self.graph.read(|r| {
             r.task(task_id)?;
-            let mut statement = r
-                .db
-                .prepare_cached("SELECT page_id FROM task_pages WHERE task_id = ?1 ORDER BY page_id")
+            let mut statement =
+                r.db.prepare_cached(
+                    "SELECT page_id FROM task_pages WHERE task_id = ?1 ORDER BY page_id",
+                )
                 .db()?;
             let rows = statement.query_map([task_id], |r| r.get(0)).db()?;
             rows.collect::<rusqlite::Result<Vec<String>>>().db()
         })?;
         let mut report = CitationReport::default();
         for page_id in page_ids {
-            self.graph.write(|w| link_page(w, &page_id, cause_id, &mut report))?;
+            self.graph
+                .write(|w| link_page(w, &page_id, cause_id, &mut report))?;
         }
         let output = serde_json::to_value(report).unwrap_or_default();
-        Ok(StageOutcome { output, ..StageOutcome::default() })
+        Ok(StageOutcome {
+            output,
+            ..StageOutcome::default()
+        })
     }
 }
 
@@ -49,7 +54,9 @@ fn link_page(
     let references = w.reader().page_references(page_id)?;
     report.pages += usize::from(!references.is_empty());
     for reference in references {
-        let Some(cited) = resolve(w, &reference, report)? else { continue };
+        let Some(cited) = resolve(w, &reference, report)? else {
+            continue;
+        };
         if cited == page_id {
             continue;
         }

@@ -47,7 +47,10 @@ pub(super) async fn draft_claims(
         title: title.map(str::to_owned),
         passages: chosen
             .iter()
-            .map(|f| Passage { text: f.text.clone(), heading: f.heading.clone() })
+            .map(|f| Passage {
+                text: f.text.clone(),
+                heading: f.heading.clone(),
+            })
             .collect(),
         max_claims: pipeline.limits.claims_per_document,
     };
@@ -79,19 +82,28 @@ fn draft_of(
         extractor_id: extractor_id.to_owned(),
         fragment_start: fragment.char_start,
         fragment_text: fragment.text.clone(),
-        quote: (start + to_i64(claim.quote.start), start + to_i64(claim.quote.end)),
+        quote: (
+            start + to_i64(claim.quote.start),
+            start + to_i64(claim.quote.end),
+        ),
     })
 }
 
 /// The sentence that shares most words with the question.
 fn best_sentence(question: &Question, chosen: &[&StoredFragment]) -> Option<DraftClaim> {
-    let wanted: HashSet<String> = ranking_terms(&format!("{} {}", question.hypothesis, question.query))
-        .into_iter()
-        .collect();
+    let wanted: HashSet<String> =
+        ranking_terms(&format!("{} {}", question.hypothesis, question.query))
+            .into_iter()
+            .collect();
     let mut best: Option<(usize, DraftClaim)> = None;
-    for fragment in chosen.iter().filter(|f| f.fragment_type != FragmentType::Heading) {
+    for fragment in chosen
+        .iter()
+        .filter(|f| f.fragment_type != FragmentType::Heading)
+    {
         for span in sentences(&fragment.text) {
-            let Some(text) = slice_chars(&fragment.text, span.start, span.end) else { continue };
+            let Some(text) = slice_chars(&fragment.text, span.start, span.end) else {
+                continue;
+            };
             if span.len() < SHORTEST_SENTENCE {
                 continue;
             }

@@ -18,7 +18,10 @@ pub(super) fn merge(lists: Vec<(String, Vec<SearchHit>)>) -> Vec<Identified> {
     let mut all: Vec<Identified> = lists
         .into_iter()
         .flat_map(|(engine, hits)| {
-            hits.into_iter().map(move |hit| Identified { hit, engine: engine.clone() })
+            hits.into_iter().map(move |hit| Identified {
+                hit,
+                engine: engine.clone(),
+            })
         })
         .collect();
     all.sort_by_key(|found| found.hit.rank);
@@ -28,7 +31,10 @@ pub(super) fn merge(lists: Vec<(String, Vec<SearchHit>)>) -> Vec<Identified> {
         found.hit.url = normalize_url(&found.hit.url).unwrap_or(found.hit.url);
         let work = canonical_id(&found.hit.meta);
         let keys = [Some(found.hit.url.clone()), work];
-        let known = keys.iter().flatten().find_map(|key| place.get(key).copied());
+        let known = keys
+            .iter()
+            .flatten()
+            .find_map(|key| place.get(key).copied());
         let at = known.unwrap_or(merged.len());
         for key in keys.into_iter().flatten() {
             place.entry(key).or_insert(at);
@@ -57,15 +63,37 @@ mod tests {
     use crate::model::DocumentMeta;
 
     fn hit(url: &str, rank: usize, doi: Option<&str>) -> SearchHit {
-        let meta = DocumentMeta { doi: doi.map(str::to_owned), ..DocumentMeta::default() };
-        SearchHit { url: url.to_owned(), rank, title: None, snippet: None, meta, abstract_text: None }
+        let meta = DocumentMeta {
+            doi: doi.map(str::to_owned),
+            ..DocumentMeta::default()
+        };
+        SearchHit {
+            url: url.to_owned(),
+            rank,
+            title: None,
+            snippet: None,
+            meta,
+            abstract_text: None,
+        }
     }
 
     #[test]
     fn one_entry_a_work() {
         let merged = merge(vec![
-            ("a".to_owned(), vec![hit("https://x.org/1", 1, Some("10.1000/A")), hit("https://x.org/2", 2, None)]),
-            ("b".to_owned(), vec![hit("https://y.org/p", 1, Some("https://doi.org/10.1000/a")), hit("https://X.org/2", 2, None)]),
+            (
+                "a".to_owned(),
+                vec![
+                    hit("https://x.org/1", 1, Some("10.1000/A")),
+                    hit("https://x.org/2", 2, None),
+                ],
+            ),
+            (
+                "b".to_owned(),
+                vec![
+                    hit("https://y.org/p", 1, Some("https://doi.org/10.1000/a")),
+                    hit("https://X.org/2", 2, None),
+                ],
+            ),
         ]);
         let urls: Vec<_> = merged.iter().map(|m| m.hit.url.as_str()).collect();
         assert_eq!(urls, ["https://x.org/1", "https://x.org/2"]);

@@ -50,7 +50,11 @@ impl Harvest {
     }
 
     pub(super) fn harvest_rate(&self) -> f64 {
-        if self.pages == 0 { 0.0 } else { f64::from(self.useful) / f64::from(self.pages) }
+        if self.pages == 0 {
+            0.0
+        } else {
+            f64::from(self.useful) / f64::from(self.pages)
+        }
     }
 
     /// Share of the last fragments that nobody had seen; 1 at the start.
@@ -90,7 +94,16 @@ pub fn satisfaction(independent_sources: usize, has_primary: bool) -> f64 {
 }
 
 /// Suffixes of domains that publish first-hand: governments, universities, health agencies.
-const PRIMARY_SUFFIXES: &[&str] = &["gov", "edu", "mil", "int", "who.int", "europa.eu", "go.jp", "nhs.uk"];
+const PRIMARY_SUFFIXES: &[&str] = &[
+    "gov",
+    "edu",
+    "mil",
+    "int",
+    "who.int",
+    "europa.eu",
+    "go.jp",
+    "nhs.uk",
+];
 /// Second-level labels that mean the same below a country's suffix (`ac.uk`, `gov.au`, `go.kr`).
 const PRIMARY_LABELS: &[&str] = &["ac", "gov", "edu", "go", "gob", "gouv", "govt", "mil"];
 
@@ -103,7 +116,8 @@ const PRIMARY_LABELS: &[&str] = &["ac", "gov", "edu", "go", "gob", "gouv", "govt
 /// ```
 pub fn is_primary_source(domain: &str) -> bool {
     let domain = domain.trim_end_matches('.').to_ascii_lowercase();
-    let is_suffix = |s: &str| domain == s || domain.strip_suffix(s).is_some_and(|d| d.ends_with('.'));
+    let is_suffix =
+        |s: &str| domain == s || domain.strip_suffix(s).is_some_and(|d| d.ends_with('.'));
     if PRIMARY_SUFFIXES.iter().any(|s| is_suffix(s)) {
         return true;
     }
@@ -117,18 +131,33 @@ mod tests {
 
     #[test]
     fn satisfaction_by_the_formula() {
-        let cases = [(0, false, 0.0), (1, false, 0.7 / 3.0), (2, true, 1.4 / 3.0 + 0.3), (3, true, 1.0), (9, false, 0.7)];
+        let cases = [
+            (0, false, 0.0),
+            (1, false, 0.7 / 3.0),
+            (2, true, 1.4 / 3.0 + 0.3),
+            (3, true, 1.0),
+            (9, false, 0.7),
+        ];
         for (sources, primary, expected) in cases {
-            assert!((satisfaction(sources, primary) - expected).abs() < 1e-12, "{sources} {primary}");
+            assert!(
+                (satisfaction(sources, primary) - expected).abs() < 1e-12,
+                "{sources} {primary}"
+            );
         }
     }
 
     #[test]
     fn statuses() {
         let mut none = Harvest::default();
-        assert_eq!((none.status(), none.novelty()), (QueryStatus::Exhausted, 1.0));
+        assert_eq!(
+            (none.status(), none.novelty()),
+            (QueryStatus::Exhausted, 1.0)
+        );
         none.add_page(100, Some("a"), false, [true].into_iter());
-        assert_eq!((none.status(), none.useful, none.pages), (QueryStatus::Partial, 0, 1));
+        assert_eq!(
+            (none.status(), none.useful, none.pages),
+            (QueryStatus::Partial, 0, 1)
+        );
         none.add_page(500, Some("b"), true, [true, false].into_iter());
         none.add_page(500, Some("c"), false, [false].into_iter());
         assert_eq!(none.status(), QueryStatus::Satisfied);

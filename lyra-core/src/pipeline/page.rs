@@ -86,7 +86,11 @@ impl Pipeline {
         let chosen = {
             let rows = document.fragments.iter().zip(&document.vectors);
             let passages: Vec<Passage<'_>> = rows
-                .map(|(f, vector)| Passage { kind: f.fragment_type, text: &f.text, vector })
+                .map(|(f, vector)| Passage {
+                    kind: f.fragment_type,
+                    text: &f.text,
+                    vector,
+                })
                 .collect();
             let text = format!("{} {}", question.hypothesis, question.query);
             let weight = self.reading.embedder.info().fusion_weight;
@@ -95,7 +99,11 @@ impl Pipeline {
         let chosen: Vec<&StoredFragment> = chosen.iter().map(|i| &document.fragments[*i]).collect();
         let drafts = draft_claims(self, question, document.page.title.as_deref(), &chosen).await?;
         let texts: Vec<&str> = drafts.iter().map(|d| d.text.as_str()).collect();
-        let vectors = self.reading.embedder.embed(&texts, TextRole::Document).await?;
+        let vectors = self
+            .reading
+            .embedder
+            .embed(&texts, TextRole::Document)
+            .await?;
         let report = self.graph.write(|w| {
             self.persist(w, &mut document)?;
             self.persist_for_task(w, &document, question, arrival, (&drafts, &vectors))
@@ -106,27 +114,37 @@ impl Pipeline {
     /// The document behind an address: the stored copy where it is current, else a fresh one.
     async fn document(&self, url: &str) -> Result<Result<Document, AuthNeed>> {
         let known = self.graph.read(|r| {
-            let Some(page) = r.page_by_url(url)? else { return Ok(None) };
+            let Some(page) = r.page_by_url(url)? else {
+                return Ok(None);
+            };
             Ok(r.latest_version(&page.id)?.is_some().then_some(page))
         })?;
-        let validators = known.as_ref().map_or_else(Validators::default, |page| Validators {
-            etag: page.etag.clone(),
-            last_modified: page.last_modified.clone(),
-        });
+        let validators = known
+            .as_ref()
+            .map_or_else(Validators::default, |page| Validators {
+                etag: page.etag.clone(),
+                last_modified: page.last_modified.clone(),
+            });
         // A web page that is stored serves every task; a file is compared by its time first.
         if let Some(page) = known.as_ref().filter(|_| !url.starts_with("file:")) {
             return self.stored(page.clone()).await.map(Ok);
         }
-        let request = FetchRequest { url: url.to_owned(), validators };
+        let request = FetchRequest {
+            url: url.to_owned(),
+            validators,
+        };
         match (self.reading.read(&request).await?, known) {
             (Read::Fresh(document), _) => Ok(Ok(Document::fresh(document))),
             (Read::NotModified, Some(page)) => self.stored(page).await.map(Ok),
-            (Read::NotModified, None) => {
-                Err(Error::new(ErrorKind::Pipeline, format!("{url}: not modified, yet not stored")))
-            }
-            (Read::NeedsAuth { auth_type, domain }, _) => {
-                Ok(Err(AuthNeed { url: url.to_owned(), domain, auth_type }))
-            }
+            (Read::NotModified, None) => Err(Error::new(
+                ErrorKind::Pipeline,
+                format!("{url}: not modified, yet not stored"),
+            )),
+            (Read::NeedsAuth { auth_type, domain }, _) => Ok(Err(AuthNeed {
+                url: url.to_owned(),
+                domain,
+                auth_type,
+            })),
         }
     }
 
@@ -138,14 +156,31 @@ impl Pipeline {
             let vectors = r.vectors_of(EmbeddingTarget::Fragment, &ids, &model)?;
             Ok((fragments, vectors, venue_of(r, &page)?))
         })?;
-        let missing: Vec<usize> = (0..vectors.len()).filter(|i| vectors[*i].is_none()).collect();
-        let texts: Vec<&str> = missing.iter().map(|i| fragments[*i].text.as_str()).collect();
-        let made = self.reading.embedder.embed(&texts, TextRole::Document).await?;
-        let mut vectors: Vec<Vec<f32>> = vectors.into_iter().map(Option::unwrap_or_default).collect();
+        let missing: Vec<usize> = (0..vectors.len())
+            .filter(|i| vectors[*i].is_none())
+            .collect();
+        let texts: Vec<&str> = missing
+            .iter()
+            .map(|i| fragments[*i].text.as_str())
+            .collect();
+        let made = self
+            .reading
+            .embedder
+            .embed(&texts, TextRole::Document)
+            .await?;
+        let mut vectors: Vec<Vec<f32>> =
+            vectors.into_iter().map(Option::unwrap_or_default).collect();
         for (place, vector) in missing.iter().zip(made) {
             vectors[*place] = vector;
         }
-        Ok(Document { page, fragments, vectors, unstored: missing, fresh: None, venue })
+        Ok(Document {
+            page,
+            fragments,
+            vectors,
+            unstored: missing,
+            fresh: None,
+            venue,
+        })
     }
 
     /// Stores what is not stored yet.
@@ -204,7 +239,11 @@ impl Pipeline {
         Ok(PageReport {
             page_id: page.id.clone(),
             url: page.url.clone(),
-            chars: document.fragments.iter().map(|f| f.text.chars().count()).sum(),
+            chars: document
+                .fragments
+                .iter()
+                .map(|f| f.text.chars().count())
+                .sum(),
             source: source_key(page, document.venue.as_deref()),
             is_primary,
             fresh_fragments: vec![is_new_here; document.fragments.len()],
@@ -221,7 +260,13 @@ impl Pipeline {
         vector: &[f32],
     ) -> Result<String> {
         let span = (draft.quote.0.to_string(), draft.quote.1.to_string());
-        let parts = [&question.task_id, fragment_id, &span.0, &span.1, &draft.text];
+        let parts = [
+            &question.task_id,
+            fragment_id,
+            &span.0,
+            &span.1,
+            &draft.text,
+        ];
         let id = content_id("claim_", &parts);
         let is_new = w.add_claim(&ClaimRecord {
             id: id.clone(),
@@ -238,7 +283,10 @@ impl Pipeline {
             cause_id: question.cause_id.clone(),
         })?;
         if is_new {
-            let ends = ((NodeKind::Fragment, fragment_id), (NodeKind::Claim, id.as_str()));
+            let ends = (
+                (NodeKind::Fragment, fragment_id),
+                (NodeKind::Claim, id.as_str()),
+            );
             let mut origin = EdgeRecord::between(ends.0, Relation::Origin, ends.1);
             origin.quote_start = Some(draft.quote.0);
             origin.quote_end = Some(draft.quote.1);
@@ -266,7 +314,11 @@ impl Document {
         Self {
             page: prepared.page.clone(),
             fragments: fragments.collect(),
-            vectors: prepared.fragments.iter().map(|f| f.vector.clone()).collect(),
+            vectors: prepared
+                .fragments
+                .iter()
+                .map(|f| f.vector.clone())
+                .collect(),
             unstored: Vec::new(),
             venue: prepared.work.as_ref().and_then(|(w, _)| w.venue.clone()),
             fresh: Some(prepared),
@@ -275,7 +327,9 @@ impl Document {
 }
 
 fn venue_of(reader: &Reader<'_>, page: &PageRecord) -> Result<Option<String>> {
-    let Some(work) = &page.canonical_id else { return Ok(None) };
+    let Some(work) = &page.canonical_id else {
+        return Ok(None);
+    };
     let venue: Option<Option<String>> = reader
         .db
         .prepare_cached("SELECT venue FROM works WHERE canonical_id = ?1")

@@ -12,7 +12,11 @@ pub(super) fn expand(query: &str, refute: bool) -> Vec<String> {
     let mut queries = vec![query.clone()];
     if refute {
         let japanese = query.chars().any(crate::text::is_cjk);
-        let suffixes = if japanese { REFUTATIONS_JA } else { REFUTATIONS };
+        let suffixes = if japanese {
+            REFUTATIONS_JA
+        } else {
+            REFUTATIONS
+        };
         queries.extend(suffixes.iter().map(|suffix| format!("{query} {suffix}")));
     }
     queries

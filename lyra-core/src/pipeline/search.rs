@@ -1,14 +1,14 @@
 //! Targets: a query is searched and its pages are read; an address or a DOI is read.
 
+use super::Pipeline;
 use super::budget::Budget;
 use super::identify::{Identified, merge};
 use super::metrics::Harvest;
 use super::outcome::{AuthNeed, FollowUp, SearchReport, StageOutcome};
 use super::page::{Arrival, PageOutcome, PageReport, Question};
 use super::plan::expand;
-use super::Pipeline;
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
-use crate::model::{JobKind, QueryStatus, TaskPageReason, Target, content_id, random_id};
+use crate::model::{JobKind, QueryStatus, Target, TaskPageReason, content_id, random_id};
 use crate::ports::{SearchHit, SearchProvider, SearchQuery, TextRole};
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
@@ -40,21 +40,35 @@ impl Pipeline {
         let mut needs_auth = Vec::new();
         let output = match target {
             Target::Query { query } => {
-                let report = self.search_with(task_id, query, options, cause_id, &mut needs_auth).await?;
+                let report = self
+                    .search_with(task_id, query, options, cause_id, &mut needs_auth)
+                    .await?;
                 to_json(&report)
             }
             Target::Url { url, depth, reason } => {
-                let arrival = Arrival { reason: reason_of(reason.as_deref()), depth: *depth };
+                let arrival = Arrival {
+                    reason: reason_of(reason.as_deref()),
+                    depth: *depth,
+                };
                 let url = crate::text::url::normalize_url(url)?;
-                self.read_one(task_id, &url, &arrival, cause_id, &mut needs_auth).await?
+                self.read_one(task_id, &url, &arrival, cause_id, &mut needs_auth)
+                    .await?
             }
             Target::Doi { doi, depth, reason } => {
-                let arrival = Arrival { reason: reason_of(reason.as_deref()), depth: *depth };
+                let arrival = Arrival {
+                    reason: reason_of(reason.as_deref()),
+                    depth: *depth,
+                };
                 let url = self.locate_doi(doi).await?;
-                self.read_one(task_id, &url, &arrival, cause_id, &mut needs_auth).await?
+                self.read_one(task_id, &url, &arrival, cause_id, &mut needs_auth)
+                    .await?
             }
         };
-        Ok(StageOutcome { output, follow_ups: follow_ups.to_vec(), needs_auth })
+        Ok(StageOutcome {
+            output,
+            follow_ups: follow_ups.to_vec(),
+            needs_auth,
+        })
     }
 
     /// Searches all providers for a query and reads what they find.
@@ -66,7 +80,8 @@ impl Pipeline {
         query: &str,
         options: &SearchOptions,
     ) -> Result<SearchReport> {
-        self.search_with(task_id, query, options, None, &mut Vec::new()).await
+        self.search_with(task_id, query, options, None, &mut Vec::new())
+            .await
     }
 
     async fn search_with(
@@ -100,7 +115,10 @@ impl Pipeline {
             if harvest.pages >= limit || budget.is_exhausted() || harvest.is_stale() {
                 break;
             }
-            let arrival = Arrival { reason: TaskPageReason::Search, depth: 0 };
+            let arrival = Arrival {
+                reason: TaskPageReason::Search,
+                depth: 0,
+            };
             let url = &identified.hit.url;
             let status = match self.read_page(url, &question, &arrival).await {
                 Ok(PageOutcome::Read(page)) => {
@@ -120,7 +138,11 @@ impl Pipeline {
             };
             self.mark_hit(&search_id, url, status)?;
         }
-        let status = if timed_out { QueryStatus::Timeout } else { harvest.status() };
+        let status = if timed_out {
+            QueryStatus::Timeout
+        } else {
+            harvest.status()
+        };
         self.close_query(&search_id, &harvest, status)?;
         Ok(SearchReport {
             ok: true,
@@ -150,7 +172,10 @@ impl Pipeline {
         for (order, text) in expand(query, options.refute).into_iter().enumerate() {
             for (place, provider) in providers.iter().enumerate() {
                 let provider = Arc::clone(provider);
-                let query = SearchQuery { text: text.clone(), limit: self.limits.hits_per_query };
+                let query = SearchQuery {
+                    text: text.clone(),
+                    limit: self.limits.hits_per_query,
+                };
                 searches.spawn(async move {
                     let answer = provider.search(&query).await;
                     ((order, place), provider.name().to_owned(), answer)
@@ -174,21 +199,38 @@ impl Pipeline {
         }
         // Providers answer in any order; the merge must not depend on it.
         answers.sort_by_key(|(order, ..)| *order);
-        Ok(merge(answers.into_iter().map(|(_, engine, hits)| (engine, hits)).collect()))
+        Ok(merge(
+            answers
+                .into_iter()
+                .map(|(_, engine, hits)| (engine, hits))
+                .collect(),
+        ))
     }
 
     fn chosen_providers(&self, options: &SearchOptions) -> Result<Vec<Arc<dyn SearchProvider>>> {
         let names: Vec<&str> = self.providers.iter().map(|p| p.name()).collect();
-        if let Some(unknown) = options.providers.iter().find(|p| !names.contains(&p.as_str())) {
-            return Err(Error::invalid(format!("no provider {unknown:?}; there are: {}", names.join(", "))));
+        if let Some(unknown) = options
+            .providers
+            .iter()
+            .find(|p| !names.contains(&p.as_str()))
+        {
+            return Err(Error::invalid(format!(
+                "no provider {unknown:?}; there are: {}",
+                names.join(", ")
+            )));
         }
         let wanted = |p: &&Arc<dyn SearchProvider>| {
             options.providers.is_empty() || options.providers.iter().any(|name| name == p.name())
         };
         let chosen: Vec<_> = self.providers.iter().filter(wanted).cloned().collect();
         if chosen.is_empty() {
-            return Err(Error::new(ErrorKind::Unsupported, "there is nothing to search: no provider is configured")
-                .with_hint("point --corpus at a folder of documents, or queue addresses instead of queries"));
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "there is nothing to search: no provider is configured",
+            )
+            .with_hint(
+                "point --corpus at a folder of documents, or queue addresses instead of queries",
+            ));
         }
         Ok(chosen)
     }
@@ -222,17 +264,30 @@ impl Pipeline {
                 return Ok(url);
             }
         }
-        let known = self.graph.read(|r| match r.page_by_identifier("doi", doi)? {
-            Some(page_id) => r.page(&page_id).map(|page| page.fetched_at.is_some().then_some(page.url)),
-            None => Ok(None),
-        })?;
+        let known = self
+            .graph
+            .read(|r| match r.page_by_identifier("doi", doi)? {
+                Some(page_id) => r
+                    .page(&page_id)
+                    .map(|page| page.fetched_at.is_some().then_some(page.url)),
+                None => Ok(None),
+            })?;
         Ok(known.unwrap_or_else(|| format!("https://doi.org/{doi}")))
     }
 
-    async fn question(&self, task_id: &str, query: &str, cause_id: Option<&str>) -> Result<Question> {
+    async fn question(
+        &self,
+        task_id: &str,
+        query: &str,
+        cause_id: Option<&str>,
+    ) -> Result<Question> {
         let hypothesis = self.graph.read(|r| r.task(task_id))?.hypothesis;
         let text = format!("{hypothesis} {query}");
-        let vectors = self.reading.embedder.embed(&[&text], TextRole::Query).await?;
+        let vectors = self
+            .reading
+            .embedder
+            .embed(&[&text], TextRole::Query)
+            .await?;
         Ok(Question {
             task_id: task_id.to_owned(),
             hypothesis,
@@ -343,7 +398,9 @@ fn count(harvest: &mut Harvest, page: &PageReport) {
 }
 
 fn reason_of(reason: Option<&str>) -> TaskPageReason {
-    reason.and_then(|r| r.parse().ok()).unwrap_or(TaskPageReason::Manual)
+    reason
+        .and_then(|r| r.parse().ok())
+        .unwrap_or(TaskPageReason::Manual)
 }
 
 fn to_json(value: &impl Serialize) -> serde_json::Value {

@@ -26,20 +26,33 @@ pub(super) fn select(
     embedding_weight: f32,
 ) -> Vec<usize> {
     let readable: Vec<usize> = (0..passages.len())
-        .filter(|i| !matches!(passages[*i].kind, FragmentType::Heading | FragmentType::Code))
+        .filter(|i| {
+            !matches!(
+                passages[*i].kind,
+                FragmentType::Heading | FragmentType::Code
+            )
+        })
         .collect();
-    let tokens: Vec<Vec<String>> =
-        readable.iter().map(|i| ranking_terms(passages[*i].text)).collect();
+    let tokens: Vec<Vec<String>> = readable
+        .iter()
+        .map(|i| ranking_terms(passages[*i].text))
+        .collect();
     let words = Bm25::new(&tokens).scores(&ranking_terms(question.0));
     let mut first: Vec<usize> = (0..readable.len()).collect();
     first.sort_by(|a, b| words[*b].total_cmp(&words[*a]).then(a.cmp(b)));
     first.truncate(WORD_STAGE);
     let by_words: Vec<f64> = first.iter().map(|i| words[*i]).collect();
-    let by_meaning: Vec<f64> =
-        first.iter().map(|i| cosine(passages[readable[*i]].vector, question.1)).collect();
+    let by_meaning: Vec<f64> = first
+        .iter()
+        .map(|i| cosine(passages[readable[*i]].vector, question.1))
+        .collect();
     let fused = fuse(&by_meaning, &by_words, f64::from(embedding_weight));
     let mut order: Vec<usize> = (0..first.len()).collect();
-    order.sort_by(|a, b| fused[*b].total_cmp(&fused[*a]).then(first[*a].cmp(&first[*b])));
+    order.sort_by(|a, b| {
+        fused[*b]
+            .total_cmp(&fused[*a])
+            .then(first[*a].cmp(&first[*b]))
+    });
     let scores: Vec<f64> = order.iter().map(|i| fused[*i]).collect();
     let kept = kneedle_cutoff(&scores, FEWEST, MOST, 1.0).min(order.len());
     order[..kept].iter().map(|i| readable[first[*i]]).collect()
@@ -50,7 +63,10 @@ pub(super) fn cosine(a: &[f32], b: &[f32]) -> f64 {
     if a.len() != b.len() {
         return 0.0;
     }
-    a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum()
+    a.iter()
+        .zip(b)
+        .map(|(x, y)| f64::from(*x) * f64::from(*y))
+        .sum()
 }
 
 #[cfg(test)]
@@ -69,11 +85,22 @@ mod tests {
         let passages: Vec<Passage<'_>> = texts
             .iter()
             .zip(&vectors)
-            .map(|(text, vector)| Passage { kind: FragmentType::Paragraph, text, vector })
+            .map(|(text, vector)| Passage {
+                kind: FragmentType::Paragraph,
+                text,
+                vector,
+            })
             .collect();
-        let chosen = select(&passages, ("heart failure with saxagliptin", &[1.0, 0.0]), 0.5);
+        let chosen = select(
+            &passages,
+            ("heart failure with saxagliptin", &[1.0, 0.0]),
+            0.5,
+        );
         assert_eq!(chosen.first(), Some(&1));
-        let heading = [Passage { kind: FragmentType::Heading, ..passages[1] }];
+        let heading = [Passage {
+            kind: FragmentType::Heading,
+            ..passages[1]
+        }];
         assert!(select(&heading, ("heart failure", &[1.0, 0.0]), 0.5).is_empty());
     }
 }

@@ -63,7 +63,10 @@ impl Pipeline {
     /// Judges what is new: every claim of the task against the hypothesis and against fragments of
     /// other sources in the task's pages. Pairs that were judged before are left alone.
     pub async fn verify(&self, task_id: &str, cause_id: Option<&str>) -> Result<StageOutcome> {
-        let mut report = VerifyReport { stances: self.judge_stances(task_id).await?, ..VerifyReport::default() };
+        let mut report = VerifyReport {
+            stances: self.judge_stances(task_id).await?,
+            ..VerifyReport::default()
+        };
         let subjects = self.graph.read(|r| subjects(r, task_id))?;
         report.claims = subjects.len();
         let members = self.graph.read(|r| task_fragments(r, task_id))?;
@@ -80,7 +83,10 @@ impl Pipeline {
             })?;
         }
         let output = serde_json::to_value(&report).unwrap_or_default();
-        Ok(StageOutcome { output, ..StageOutcome::default() })
+        Ok(StageOutcome {
+            output,
+            ..StageOutcome::default()
+        })
     }
 
     /// How each claim stands to the hypothesis, for claims that this judge has not looked at.
@@ -103,7 +109,10 @@ impl Pipeline {
         })?;
         let pairs: Vec<StancePair> = claims
             .iter()
-            .map(|(_, text)| StancePair { premise: text.clone(), hypothesis: hypothesis.clone() })
+            .map(|(_, text)| StancePair {
+                premise: text.clone(),
+                hypothesis: hypothesis.clone(),
+            })
             .collect();
         let verdicts = self.judge.judge(&pairs).await?;
         self.graph.write(|w| {
@@ -129,7 +138,9 @@ impl Pipeline {
                 &[&subject.claim_id],
                 &model.model_id,
             )?;
-            let Some(Some(vector)) = vectors.into_iter().next() else { continue };
+            let Some(Some(vector)) = vectors.into_iter().next() else {
+                continue;
+            };
             let near = self.vectors.nearest_fragments(
                 reader,
                 model,
@@ -204,7 +215,11 @@ impl Pipeline {
 impl Candidate {
     /// Whom the candidate counts for. Local files without a publisher are each their own source.
     fn source(&self) -> String {
-        if self.domain == "local" { self.page_id.clone() } else { self.domain.clone() }
+        if self.domain == "local" {
+            self.page_id.clone()
+        } else {
+            self.domain.clone()
+        }
     }
 }
 
@@ -218,9 +233,15 @@ fn question(choose_premise: PremiseChooser, subject: &Subject, candidate: &Candi
     let mut spans = choose_premise(&candidate.text, &subject.text, PREMISE_SENTENCES);
     let deciding = spans.first().cloned();
     spans.sort_by_key(|span| span.start);
-    let parts: Vec<&str> =
-        spans.iter().filter_map(|s| slice_chars(&candidate.text, s.start, s.end)).collect();
-    let premise = if parts.is_empty() { candidate.text.clone() } else { parts.join(" ") };
+    let parts: Vec<&str> = spans
+        .iter()
+        .filter_map(|s| slice_chars(&candidate.text, s.start, s.end))
+        .collect();
+    let premise = if parts.is_empty() {
+        candidate.text.clone()
+    } else {
+        parts.join(" ")
+    };
     let to_i64 = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
     let quote = candidate
         .char_start
@@ -229,7 +250,10 @@ fn question(choose_premise: PremiseChooser, subject: &Subject, candidate: &Candi
     Question {
         claim_id: subject.claim_id.clone(),
         fragment_id: candidate.fragment_id.clone(),
-        pair: StancePair { premise, hypothesis: subject.text.clone() },
+        pair: StancePair {
+            premise,
+            hypothesis: subject.text.clone(),
+        },
         quote,
     }
 }

@@ -64,7 +64,9 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
         Some(Ipv4Addr::new(a, b, c, d))
     };
     match segments {
-        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x0064, 0xff9b, 0, 0, 0, 0, high, low] => from(high, low),
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x0064, 0xff9b, 0, 0, 0, 0, high, low] => {
+            from(high, low)
+        }
         [0, 0, 0, 0, 0, 0, high, low] if high != 0 => from(high, low),
         [0x2002, high, low, ..] => from(high, low),
         _ => None,
@@ -74,7 +76,11 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
 /// Checks the parts of an address that can be judged before its name is resolved.
 pub fn check_url(url: &Url, allow_private_hosts: bool) -> Result<()> {
     let refused = |why: &str| {
-        Err(Error::new(ErrorKind::Backend, format!("{url} may not be fetched: {why}")).with_hint(
+        Err(Error::new(
+            ErrorKind::Backend,
+            format!("{url} may not be fetched: {why}"),
+        )
+        .with_hint(
             "only http and https on public addresses; --allow-private-hosts opens local networks",
         ))
     };

@@ -59,6 +59,11 @@ fn open(path: &Path, flags: OpenFlags) -> Result<Connection> {
         .db()
         .map_err(|e| e.context(format!("opening {}", path.display())))?;
     connection.busy_timeout(BUSY_TIMEOUT).db()?;
+    // The first look at the file: what is no database is told apart here.
+    connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+        .db()
+        .map_err(|e| e.context(format!("opening {}", path.display())))?;
     tokenizer::register(&connection)?;
     Ok(connection)
 }

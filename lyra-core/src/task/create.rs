@@ -23,11 +23,14 @@ pub(crate) fn create_task(
             "hypothesis has {length} characters; at most {MAX_HYPOTHESIS} are taken"
         )));
     }
-    for (field, value) in
-        [("max_pages", config.budget.max_pages), ("max_seconds", config.budget.max_seconds)]
-    {
+    for (field, value) in [
+        ("max_pages", config.budget.max_pages),
+        ("max_seconds", config.budget.max_seconds),
+    ] {
         if value == 0 {
-            return Err(Error::invalid(format!("config.budget.{field} is 0; expected at least 1")));
+            return Err(Error::invalid(format!(
+                "config.budget.{field} is 0; expected at least 1"
+            )));
         }
     }
     let config_json = serde_json::to_string(config).map_err(|e| Error::internal(e.to_string()))?;
@@ -43,7 +46,13 @@ pub(crate) fn create_task(
     };
     graph.write(|w| {
         w.add_task(&task)?;
-        w.log_event("user", "task_created", Some(&task.id), None, &serde_json::json!({}))
+        w.log_event(
+            "user",
+            "task_created",
+            Some(&task.id),
+            None,
+            &serde_json::json!({}),
+        )
     })?;
     Ok(task)
 }

@@ -126,7 +126,11 @@ fn waiting_for(phases: &JobsByPhase, awaiting_auth: usize) -> Vec<WaitingFor> {
             completed: counts.completed,
         }
     };
-    kinds.into_iter().map(entry).filter(|w| w.status != "drained").collect()
+    kinds
+        .into_iter()
+        .map(entry)
+        .filter(|w| w.status != "drained")
+        .collect()
 }
 
 fn warnings(task: &TaskRecord, budget: &Budget, phases: &JobsByPhase, auth: usize) -> Vec<String> {
@@ -134,11 +138,16 @@ fn warnings(task: &TaskRecord, budget: &Budget, phases: &JobsByPhase, auth: usiz
     if budget.is_exhausted() {
         warnings.push("the budget is used up: no further pages will be read".to_owned());
     } else if budget.remaining_percent() < LOW_BUDGET_PERCENT {
-        warnings.push(format!("{} % of the budget is left", budget.remaining_percent()));
+        warnings.push(format!(
+            "{} % of the budget is left",
+            budget.remaining_percent()
+        ));
     }
     let failed = phases.exploration.failed + phases.verification.failed + phases.citation.failed;
     if failed > 0 {
-        warnings.push(format!("{failed} job(s) failed; get_status with detail=full says why"));
+        warnings.push(format!(
+            "{failed} job(s) failed; get_status with detail=full says why"
+        ));
     }
     if auth > 0 {
         warnings.push(format!("{auth} page(s) want a human; see get_auth_queue"));
@@ -152,10 +161,14 @@ fn warnings(task: &TaskRecord, budget: &Budget, phases: &JobsByPhase, auth: usiz
 fn job_counts(reader: &Reader<'_>, task_id: &str) -> Result<Counts> {
     let mut statement = reader
         .db
-        .prepare_cached("SELECT kind, state, count(*) FROM jobs WHERE task_id = ?1 GROUP BY kind, state")
+        .prepare_cached(
+            "SELECT kind, state, count(*) FROM jobs WHERE task_id = ?1 GROUP BY kind, state",
+        )
         .db()?;
     let rows = statement
-        .query_map([task_id], |r| Ok(((r.get(0)?, r.get(1)?), r.get::<_, usize>(2)?)))
+        .query_map([task_id], |r| {
+            Ok(((r.get(0)?, r.get(1)?), r.get::<_, usize>(2)?))
+        })
         .db()?;
     rows.collect::<rusqlite::Result<_>>().db()
 }
@@ -209,9 +222,18 @@ fn metrics(reader: &Reader<'_>, task: &TaskRecord, now_ms: i64) -> Result<Metric
         .query_row([&task.id], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
         .db()?;
     let begun = task.started_at.as_deref().and_then(parse_ms);
-    let end = task.completed_at.as_deref().and_then(parse_ms).unwrap_or(now_ms);
+    let end = task
+        .completed_at
+        .as_deref()
+        .and_then(parse_ms)
+        .unwrap_or(now_ms);
     let elapsed_seconds = begun.map_or(0, |b| u64::try_from((end - b) / 1000).unwrap_or(0));
-    Ok(Metrics { total_pages, total_fragments, total_claims, elapsed_seconds })
+    Ok(Metrics {
+        total_pages,
+        total_fragments,
+        total_claims,
+        elapsed_seconds,
+    })
 }
 
 fn evidence_summary(
@@ -315,7 +337,12 @@ fn recent_errors(reader: &Reader<'_>, task_id: &str) -> Result<Vec<RecentError>>
         .db()?;
     let rows = statement
         .query_map([task_id], |r| {
-            Ok(RecentError { job_id: r.get(0)?, kind: r.get(1)?, error: r.get(2)?, at: r.get(3)? })
+            Ok(RecentError {
+                job_id: r.get(0)?,
+                kind: r.get(1)?,
+                error: r.get(2)?,
+                at: r.get(3)?,
+            })
         })
         .db()?;
     rows.collect::<rusqlite::Result<_>>().db()

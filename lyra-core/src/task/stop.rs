@@ -160,7 +160,9 @@ pub(crate) async fn stop_task(
         mode: request.mode,
         scope: request.scope,
         jobs,
-        summary: format!("paused; {total} job(s) cancelled, {left} still running; queue_targets resumes"),
+        summary: format!(
+            "paused; {total} job(s) cancelled, {left} still running; queue_targets resumes"
+        ),
     })
 }
 

@@ -25,7 +25,11 @@ pub struct QueueOptions {
 
 impl Default for QueueOptions {
     fn default() -> Self {
-        Self { priority: Priority::Medium, budget_pages: None, providers: Vec::new() }
+        Self {
+            priority: Priority::Medium,
+            budget_pages: None,
+            providers: Vec::new(),
+        }
     }
 }
 
@@ -67,13 +71,19 @@ pub(crate) fn queue_targets(
         )));
     }
     if options.budget_pages == Some(0) {
-        return Err(Error::invalid("options.budget_pages is 0; expected at least 1"));
+        return Err(Error::invalid(
+            "options.budget_pages is 0; expected at least 1",
+        ));
     }
     graph.read(|r| r.task(task_id))?;
     let parse = |(place, value)| {
         parse_target(value).map_err(|e: Error| e.context(format!("targets[{place}]")))
     };
-    let parsed: Vec<Target> = targets.iter().enumerate().map(parse).collect::<Result<_>>()?;
+    let parsed: Vec<Target> = targets
+        .iter()
+        .enumerate()
+        .map(parse)
+        .collect::<Result<_>>()?;
     graph.write(|w| {
         let mut report = QueueReport::default();
         for (target, given) in parsed.into_iter().zip(targets) {

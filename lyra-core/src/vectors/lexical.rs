@@ -36,7 +36,11 @@ pub fn match_expression(text: &str) -> Option<String> {
             TokenKind::Word => text.get(token.span.clone()).unwrap_or(&token.text),
             _ => &token.text,
         };
-        let star = if token.kind == TokenKind::Single { "*" } else { "" };
+        let star = if token.kind == TokenKind::Single {
+            "*"
+        } else {
+            ""
+        };
         terms.push(format!("\"{}\"{star}", written.replace('"', "\"\"")));
         if terms.len() == MAX_TERMS {
             break;
@@ -52,7 +56,9 @@ pub(super) fn best_matches(
     text: &str,
     limit: usize,
 ) -> Result<Vec<(String, f64)>> {
-    let Some(expression) = match_expression(text) else { return Ok(Vec::new()) };
+    let Some(expression) = match_expression(text) else {
+        return Ok(Vec::new());
+    };
     let sql = match target {
         EmbeddingTarget::Fragment => {
             "SELECT f.id, -bm25(fragments_fts, 1.0, 0.4) FROM fragments_fts
@@ -66,6 +72,8 @@ pub(super) fn best_matches(
     };
     let mut statement = reader.db.prepare_cached(sql).db()?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = statement.query_map(params![expression, limit], |r| Ok((r.get(0)?, r.get(1)?))).db()?;
+    let rows = statement
+        .query_map(params![expression, limit], |r| Ok((r.get(0)?, r.get(1)?)))
+        .db()?;
     rows.collect::<rusqlite::Result<_>>().db()
 }

@@ -32,7 +32,10 @@ impl Eq for Candidate {}
 impl Ord for Candidate {
     fn cmp(&self, other: &Self) -> Ordering {
         // Reversed: the heap keeps its worst candidate on top.
-        other.score.total_cmp(&self.score).then(self.row.cmp(&other.row))
+        other
+            .score
+            .total_cmp(&self.score)
+            .then(self.row.cmp(&other.row))
     }
 }
 

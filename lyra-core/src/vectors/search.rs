@@ -69,10 +69,15 @@ impl VectorRequest {
     /// Checks every bound.
     pub fn validate(&self) -> Result<()> {
         if self.query.trim().is_empty() {
-            return Err(Error::invalid("query is empty").with_hint("say what to look for in a few words"));
+            return Err(
+                Error::invalid("query is empty").with_hint("say what to look for in a few words")
+            );
         }
         if !(1..=50).contains(&self.top_k) {
-            return Err(Error::invalid(format!("top_k is {}; expected 1 to 50", self.top_k)));
+            return Err(Error::invalid(format!(
+                "top_k is {}; expected 1 to 50",
+                self.top_k
+            )));
         }
         if !(0.0..=1.0).contains(&self.min_similarity) {
             return Err(Error::invalid(format!(
@@ -152,9 +157,14 @@ impl VectorStore {
                 let members = scope.iter().map(String::as_str).collect();
                 lexical(reader, request, &members)?
             }
-            SearchMode::Hybrid => {
-                hybrid(reader, model, &matrix, query_vector, (&scope, &rows), request)?
-            }
+            SearchMode::Hybrid => hybrid(
+                reader,
+                model,
+                &matrix,
+                query_vector,
+                (&scope, &rows),
+                request,
+            )?,
         };
         let kept = kept(&ranked, request);
         Ok(VectorReply {
@@ -180,19 +190,29 @@ pub fn rank_fragments(
         members.map(|ids| ids.iter().filter_map(|id| matrix.row(id)).collect());
     let near = matrix.nearest(query.1, rows.as_deref(), limit, f32::MIN);
     let words = best_matches(reader, EmbeddingTarget::Fragment, query.0, limit)?;
-    let words = words.into_iter().filter(|(id, _)| members.is_none_or(|m| m.contains(id)));
+    let words = words
+        .into_iter()
+        .filter(|(id, _)| members.is_none_or(|m| m.contains(id)));
     let near = near.iter().map(|c| matrix.id(c.row).to_owned()).collect();
     let mut ranked = combine(model, &matrix, query.1, near, words.collect());
     ranked.truncate(limit);
     Ok(ranked)
 }
 
-fn semantic(matrix: &Matrix, query: &[f32], rows: &[usize], request: &VectorRequest) -> Vec<Scored> {
+fn semantic(
+    matrix: &Matrix,
+    query: &[f32],
+    rows: &[usize],
+    request: &VectorRequest,
+) -> Vec<Scored> {
     #[allow(clippy::cast_possible_truncation, reason = "a bound between 0 and 1")]
     let floor = request.min_similarity as f32;
     let near = matrix.nearest(query, Some(rows), request.top_k, floor);
     near.into_iter()
-        .map(|c| Scored { id: matrix.id(c.row).to_owned(), score: f64::from(c.score).min(1.0) })
+        .map(|c| Scored {
+            id: matrix.id(c.row).to_owned(),
+            score: f64::from(c.score).min(1.0),
+        })
         .collect()
 }
 
@@ -209,7 +229,10 @@ fn lexical(
         .take(request.top_k)
         .map(|(id, score)| Scored { id, score })
         .collect();
-    let best = ranked.first().map_or(1.0, |s| s.score).max(f64::MIN_POSITIVE);
+    let best = ranked
+        .first()
+        .map_or(1.0, |s| s.score)
+        .max(f64::MIN_POSITIVE);
     for scored in &mut ranked {
         scored.score = (scored.score / best).clamp(0.0, 1.0);
     }
@@ -230,7 +253,10 @@ fn hybrid(
     let near = matrix.nearest(query, Some(rows), pool, floor);
     let members: HashSet<&str> = scope.iter().map(String::as_str).collect();
     let found = best_matches(reader, request.target, &request.query, usize::MAX)?;
-    let words = found.into_iter().filter(|(id, _)| members.contains(id.as_str())).take(pool);
+    let words = found
+        .into_iter()
+        .filter(|(id, _)| members.contains(id.as_str()))
+        .take(pool);
     let near = near.iter().map(|c| matrix.id(c.row).to_owned()).collect();
     let mut ranked = combine(model, matrix, query, near, words.collect());
     ranked.truncate(request.top_k);
@@ -248,15 +274,30 @@ fn combine(
     let word_scores: HashMap<String, f64> = words.iter().cloned().collect();
     let mut ids: Vec<String> = near;
     let known: HashSet<String> = ids.iter().cloned().collect();
-    ids.extend(words.into_iter().map(|(id, _)| id).filter(|id| !known.contains(id)));
+    ids.extend(
+        words
+            .into_iter()
+            .map(|(id, _)| id)
+            .filter(|id| !known.contains(id)),
+    );
     let by_meaning: Vec<f64> = ids
         .iter()
-        .map(|id| matrix.row(id).map_or(0.0, |row| f64::from(matrix.similarity(query, row))))
+        .map(|id| {
+            matrix
+                .row(id)
+                .map_or(0.0, |row| f64::from(matrix.similarity(query, row)))
+        })
         .collect();
-    let by_words: Vec<f64> = ids.iter().map(|id| word_scores.get(id).copied().unwrap_or(0.0)).collect();
+    let by_words: Vec<f64> = ids
+        .iter()
+        .map(|id| word_scores.get(id).copied().unwrap_or(0.0))
+        .collect();
     let fused = fuse(&by_meaning, &by_words, f64::from(model.fusion_weight));
-    let mut ranked: Vec<Scored> =
-        ids.into_iter().zip(fused).map(|(id, score)| Scored { id, score }).collect();
+    let mut ranked: Vec<Scored> = ids
+        .into_iter()
+        .zip(fused)
+        .map(|(id, score)| Scored { id, score })
+        .collect();
     ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(&b.id)));
     ranked
 }
@@ -288,22 +329,30 @@ fn scope_of(reader: &Reader<'_>, request: &VectorRequest) -> Result<Vec<String>>
         (EmbeddingTarget::Fragment, None) => "SELECT id FROM fragments WHERE ?1 IS NULL",
     };
     let mut statement = reader.db.prepare_cached(sql).db()?;
-    let rows = statement.query_map(params![request.task_id], |r| r.get(0)).db()?;
+    let rows = statement
+        .query_map(params![request.task_id], |r| r.get(0))
+        .db()?;
     rows.collect::<rusqlite::Result<_>>().db()
 }
 
 fn nothing_embedded(request: &VectorRequest, rows: usize) -> Error {
-    let scope = request.task_id.as_deref().map_or(String::new(), |t| format!(" of task {t}"));
+    let scope = request
+        .task_id
+        .as_deref()
+        .map_or(String::new(), |t| format!(" of task {t}"));
     let what = match request.target {
         EmbeddingTarget::Claim => "claims",
         EmbeddingTarget::Fragment => "fragments",
     };
     if rows == 0 {
-        return Error::not_found(format!("there are no {what}{scope} to search yet"))
-            .with_hint("queue_targets starts research; get_status tells when its results are there");
+        return Error::not_found(format!("there are no {what}{scope} to search yet")).with_hint(
+            "queue_targets starts research; get_status tells when its results are there",
+        );
     }
-    Error::not_found(format!("none of the {rows} {what}{scope} has an embedding of the current model"))
-        .with_hint("an embed job fills them in; until then mode=lexical in query_sql's MATCH works")
+    Error::not_found(format!(
+        "none of the {rows} {what}{scope} has an embedding of the current model"
+    ))
+    .with_hint("an embed job fills them in; until then mode=lexical in query_sql's MATCH works")
 }
 
 fn hydrate(
@@ -361,7 +410,10 @@ impl VectorStore {
         let near = matrix.nearest(vector, Some(&rows), limit, model.related_threshold);
         Ok(near
             .into_iter()
-            .map(|c| Scored { id: matrix.id(c.row).to_owned(), score: f64::from(c.score) })
+            .map(|c| Scored {
+                id: matrix.id(c.row).to_owned(),
+                score: f64::from(c.score),
+            })
             .collect())
     }
 }

@@ -53,16 +53,26 @@ impl VectorStore {
     ) -> Result<Arc<Matrix>> {
         let stamp = stamp_of(reader, target, model_id)?;
         let key = (target, model_id.to_owned());
-        let known = self.matrices.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let known = self
+            .matrices
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&key)
+            .cloned();
         if let Some(matrix) = known.as_ref().filter(|m| m.stamp == stamp) {
             return Ok(Arc::clone(matrix));
         }
         let mut next = known.map_or_else(Matrix::default, |m| Arc::unwrap_or_clone(m));
         next.catch_up(reader, target, model_id, stamp)?;
         let next = Arc::new(next);
-        let mut matrices = self.matrices.write().unwrap_or_else(PoisonError::into_inner);
+        let mut matrices = self
+            .matrices
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         // A reader with an older snapshot must not put back what a newer one has brought in.
-        let newer = matrices.get(&key).is_some_and(|m| m.stamp.highest > stamp.highest);
+        let newer = matrices
+            .get(&key)
+            .is_some_and(|m| m.stamp.highest > stamp.highest);
         if !newer {
             matrices.insert(key, Arc::clone(&next));
         }
@@ -78,7 +88,12 @@ fn stamp_of(reader: &Reader<'_>, target: EmbeddingTarget, model_id: &str) -> Res
                (SELECT count(*) FROM embeddings WHERE target_type = ?1 AND model_id = ?2)",
         )
         .db()?
-        .query_row(params![target, model_id], |r| Ok(Stamp { highest: r.get(0)?, rows: r.get(1)? }))
+        .query_row(params![target, model_id], |r| {
+            Ok(Stamp {
+                highest: r.get(0)?,
+                rows: r.get(1)?,
+            })
+        })
         .db()
 }
 
@@ -119,8 +134,9 @@ impl Matrix {
         let mut rows = statement.query(params![seq, target, model_id]).db()?;
         while let Some(row) = rows.next().db()? {
             let blob = row.get_ref(2).db()?.as_blob().unwrap_or_default();
-            let vector = decode_vector(blob)
-                .ok_or_else(|| Error::internal("an embedding's length is not a multiple of four"))?;
+            let vector = decode_vector(blob).ok_or_else(|| {
+                Error::internal("an embedding's length is not a multiple of four")
+            })?;
             self.put(row.get(0).db()?, row.get(1).db()?, &vector);
         }
         Ok(())
@@ -139,7 +155,10 @@ impl Matrix {
         let unit = vector.iter().map(|v| v * scale);
         if let Some(&row) = self.row_of.get(&id) {
             let place = row * self.dimension;
-            for (value, new) in self.values[place..place + self.dimension].iter_mut().zip(unit) {
+            for (value, new) in self.values[place..place + self.dimension]
+                .iter_mut()
+                .zip(unit)
+            {
                 *value = new;
             }
             self.seqs[row] = seq;
@@ -166,7 +185,11 @@ impl Matrix {
             .db()?
             .collect::<rusqlite::Result<_>>()
             .db()?;
-        for row in (0..self.ids.len()).rev().filter(|row| !live.contains(&self.seqs[*row])).collect::<Vec<_>>() {
+        for row in (0..self.ids.len())
+            .rev()
+            .filter(|row| !live.contains(&self.seqs[*row]))
+            .collect::<Vec<_>>()
+        {
             self.swap_remove(row);
         }
         self.misfits = live.len() - self.ids.len();
@@ -203,7 +226,10 @@ impl Matrix {
 
     /// Cosine of the query with one row.
     pub(super) fn similarity(&self, query: &[f32], row: usize) -> f32 {
-        dot(query, &self.values[row * self.dimension..(row + 1) * self.dimension])
+        dot(
+            query,
+            &self.values[row * self.dimension..(row + 1) * self.dimension],
+        )
     }
 
     /// The best `k` rows of `scope` (all rows if none) whose cosine reaches `floor`.
@@ -217,7 +243,10 @@ impl Matrix {
         if query.len() != self.dimension {
             return Vec::new();
         }
-        let scored = |row| Candidate { score: self.similarity(query, row), row };
+        let scored = |row| Candidate {
+            score: self.similarity(query, row),
+            row,
+        };
         match scope {
             Some(rows) => top_k(rows.iter().copied().map(scored), k, floor),
             None => top_k((0..self.len()).map(scored), k, floor),

@@ -60,7 +60,8 @@ impl StaticEmbedder {
         let Terms { pieces, hashed } = terms(text, self.table);
         let mut total = vec![0.0_f32; self.table.dimension()];
         for (row, count) in counted(pieces) {
-            self.table.add_row(&mut total, row, self.table.tf_weight(count));
+            self.table
+                .add_row(&mut total, row, self.table.tf_weight(count));
         }
         for ((term, weight), count) in counted(hashed) {
             let factor = self.table.tf_weight(count) * (weight.value() * self.table.cjk_unit());
@@ -133,7 +134,10 @@ mod tests {
     fn agrees_with_the_reference_encoder() {
         let text = include_str!("../../../../scripts/static_table/reference.json");
         let reference: Value = serde_json::from_str(text).unwrap();
-        let cases = reference.as_array().or_else(|| reference["cases"].as_array()).unwrap();
+        let cases = reference
+            .as_array()
+            .or_else(|| reference["cases"].as_array())
+            .unwrap();
         let embedder = StaticEmbedder::new().unwrap();
         assert!(cases.len() >= 20);
         for case in cases {
@@ -143,7 +147,10 @@ mod tests {
             assert_eq!(got.len(), expected.len());
             for (ours, theirs) in got.iter().zip(expected) {
                 let theirs = theirs.as_f64().unwrap();
-                assert!((f64::from(*ours) - theirs).abs() < 2e-5, "{text:?}: {ours} for {theirs}");
+                assert!(
+                    (f64::from(*ours) - theirs).abs() < 2e-5,
+                    "{text:?}: {ours} for {theirs}"
+                );
             }
         }
     }
@@ -152,15 +159,27 @@ mod tests {
     fn near_and_far() {
         let embedder = StaticEmbedder::new().unwrap();
         let similarity = |a: &str, b: &str| -> f32 {
-            embedder.encode(a).iter().zip(embedder.encode(b)).map(|(x, y)| x * y).sum()
+            embedder
+                .encode(a)
+                .iter()
+                .zip(embedder.encode(b))
+                .map(|(x, y)| x * y)
+                .sum()
         };
         let cases = [
-            ("heart failure", "cardiac insufficiency", "stock market prices"),
+            (
+                "heart failure",
+                "cardiac insufficiency",
+                "stock market prices",
+            ),
             ("blood sugar", "glucose level", "football match"),
             ("心不全による入院", "心不全で入院した患者", "株価の下落"),
         ];
         for (a, near, far) in cases {
-            assert!(similarity(a, near) > similarity(a, far) + 0.1, "{a}: {near} / {far}");
+            assert!(
+                similarity(a, near) > similarity(a, far) + 0.1,
+                "{a}: {near} / {far}"
+            );
         }
         assert!(embedder.encode("").iter().all(|v| *v == 0.0));
     }

@@ -23,11 +23,17 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn parse(data: &'static [u8]) -> Result<Self, String> {
         let number = |at: usize| -> Result<usize, String> {
-            let bytes = data.get(at..at + 4).and_then(|b| b.try_into().ok()).ok_or("too short")?;
+            let bytes = data
+                .get(at..at + 4)
+                .and_then(|b| b.try_into().ok())
+                .ok_or("too short")?;
             Ok(u32::from_le_bytes(bytes) as usize)
         };
         let real = |at: usize| -> Result<f32, String> {
-            let bytes = data.get(at..at + 4).and_then(|b| b.try_into().ok()).ok_or("too short")?;
+            let bytes = data
+                .get(at..at + 4)
+                .and_then(|b| b.try_into().ok())
+                .ok_or("too short")?;
             Ok(f32::from_le_bytes(bytes))
         };
         if data.get(..8) != Some(MAGIC) || number(8)? != VERSION as usize {
@@ -37,14 +43,19 @@ impl Table {
         let scales_at = HEADER + vocabulary;
         let rows_at = scales_at + 4 * count;
         if data.len() != rows_at + count * dimension || dimension == 0 {
-            return Err(format!("{} bytes do not hold {count} rows of {dimension}", data.len()));
+            return Err(format!(
+                "{} bytes do not hold {count} rows of {dimension}",
+                data.len()
+            ));
         }
         let names = std::str::from_utf8(&data[HEADER..scales_at]).map_err(|e| e.to_string())?;
         let rows_by_piece: HashMap<&str, u32> = names.split('\n').zip(0..).collect();
         if rows_by_piece.len() != count {
             return Err(format!("{} pieces for {count} rows", rows_by_piece.len()));
         }
-        let scales = (0..count).map(|i| real(scales_at + 4 * i)).collect::<Result<_, _>>()?;
+        let scales = (0..count)
+            .map(|i| real(scales_at + 4 * i))
+            .collect::<Result<_, _>>()?;
         Ok(Self {
             rows_by_piece,
             scales,
@@ -71,7 +82,11 @@ impl Table {
     pub(super) fn tf_weight(&self, count: u32) -> f32 {
         #[allow(clippy::cast_precision_loss, reason = "a count within one text")]
         let count = count as f32;
-        if count == 1.0 { 1.0 } else { count.powf(self.tf_power) }
+        if count == 1.0 {
+            1.0
+        } else {
+            count.powf(self.tf_power)
+        }
     }
 
     pub(super) fn add_row(&self, total: &mut [f32], row: u32, weight: f32) {
@@ -84,7 +99,10 @@ impl Table {
     }
 }
 
-#[allow(unsafe_code, reason = "a view of bytes as signed bytes, which the standard library lacks")]
+#[allow(
+    unsafe_code,
+    reason = "a view of bytes as signed bytes, which the standard library lacks"
+)]
 fn as_signed(bytes: &'static [u8]) -> &'static [i8] {
     // SAFETY: u8 and i8 have the same size, alignment and no invalid values.
     unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<i8>(), bytes.len()) }

@@ -49,7 +49,11 @@ impl Weight {
 
 /// Cuts a text into terms.
 pub(super) fn terms(text: &str, table: &Table) -> Terms {
-    let mut cutter = Cutter { table, known: Terms::default(), seen_pieces: 0 };
+    let mut cutter = Cutter {
+        table,
+        known: Terms::default(),
+        seen_pieces: 0,
+    };
     let mut run = String::new();
     let mut run_is_cjk = false;
     for c in text.nfkc().collect::<String>().to_lowercase().chars() {
@@ -155,8 +159,11 @@ impl Cutter<'_> {
     fn take_cjk(&mut self, run: &str) {
         let chars: Vec<char> = run.chars().collect();
         for (i, &c) in chars.iter().enumerate() {
-            let single =
-                if is_hiragana(c) || is_katakana(c) { Weight::SingleKana } else { Weight::Single };
+            let single = if is_hiragana(c) || is_katakana(c) {
+                Weight::SingleKana
+            } else {
+                Weight::Single
+            };
             self.known.hashed.push((c.to_string(), single));
             if let Some(&next) = chars.get(i + 1) {
                 let pair = match (is_hiragana(c), is_hiragana(next)) {
