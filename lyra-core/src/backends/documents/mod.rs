@@ -32,6 +32,7 @@ mod pdf_lines;
 mod plain;
 mod records;
 
+pub use crate::text::segment::Block;
 pub use meta::apply_sidecar;
 pub use records::{RecordDocument, parse_records};
 
@@ -42,53 +43,13 @@ use std::ops::Range;
 /// Largest text document that is read, in bytes; [`parse`] names the cap when it refuses.
 const MAX_TEXT_BYTES: usize = 20 * 1024 * 1024;
 
-/// A part of a document, in reading order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
-    /// What part of a document it is.
-    pub kind: FragmentType,
-    /// 1 to 6 for a heading, else 0.
-    pub level: u8,
-    /// Text without markup. A list has a line for each item, a table a line for each row with
-    /// ` | ` between the cells, code its own lines; everything else is one line.
-    pub text: String,
-}
-
-impl Block {
-    /// A paragraph of running text.
-    pub fn paragraph(text: impl Into<String>) -> Self {
-        Self {
-            kind: FragmentType::Paragraph,
-            level: 0,
-            text: text.into(),
-        }
-    }
-
-    /// A heading; `level` is put into 1 to 6.
-    pub fn heading(level: u8, text: impl Into<String>) -> Self {
-        Self {
-            kind: FragmentType::Heading,
-            level: level.clamp(1, 6),
-            text: text.into(),
-        }
-    }
-
-    /// Any other part of a document.
-    pub fn new(kind: FragmentType, text: impl Into<String>) -> Self {
-        Self {
-            kind,
-            level: 0,
-            text: text.into(),
-        }
-    }
-}
-
 /// A document that was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedDocument {
     /// What it says about itself and what it cites.
     pub meta: DocumentMeta,
-    /// Its text, in reading order.
+    /// Its text without markup, in reading order. A list has a line for each item, a table a line
+    /// for each row with ` | ` between the cells, code its own lines; every other block is one line.
     pub blocks: Vec<Block>,
     /// `html`, `pdf`, `jats`, `markdown`, `text` or `jsonl`.
     pub page_type: &'static str,
@@ -413,6 +374,37 @@ mod tests {
             return None;
         }
         Some(path)
+    }
+
+    #[test]
+    fn tmp_show() {
+        let Ok(list) = std::env::var("SHOW") else {
+            return;
+        };
+        for path in list.split(',') {
+            let bytes = std::fs::read(path).unwrap();
+            let start = std::time::Instant::now();
+            if path.ends_with(".jsonl") {
+                for r in parse_records(&bytes).unwrap() {
+                    println!("{r:#?}");
+                }
+                continue;
+            }
+            match parse(&bytes, None, path) {
+                Ok(d) => {
+                    println!(
+                        "##### {path} {:?}\n{:#?}\nwarnings {:?}",
+                        start.elapsed(),
+                        d.meta,
+                        d.warnings
+                    );
+                    for b in d.blocks {
+                        println!("[{}{}] {}", b.kind, b.level, b.text);
+                    }
+                }
+                Err(e) => println!("##### {path} ERROR {e:?}"),
+            }
+        }
     }
 
     #[test]
