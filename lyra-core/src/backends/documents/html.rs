@@ -22,10 +22,17 @@ const MAX_DEPTH: usize = 450;
 /// How long one page may take.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Parts of a page that are never its content.
-const BOILERPLATE: &str = "nav, aside, footer:not(article footer), dialog, [role=navigation], \
-    [role=contentinfo], [role=dialog], [role=alertdialog], [id*=cookie], [class*=cookie], \
-    [id*=consent], [class*=consent], [id*=gdpr], [class*=gdpr]";
+/// Parts of a page that are hardly ever its content.
+const BOILERPLATE: &str = "nav, aside, footer, dialog, [role=navigation], [role=contentinfo], \
+    [role=dialog], [role=alertdialog], [id*=cookie], [class*=cookie], [id*=consent], \
+    [class*=consent], [id*=gdpr], [class*=gdpr]";
+
+/// What such a part holds if its name misleads: `<body class="no-cookies">`, a footer of an article
+/// that is the article.
+const CONTENT: &str = "body, main, article, h1";
+
+/// A part with more than this share of the page's text is no boilerplate.
+const MOST_BOILERPLATE: f64 = 0.4;
 
 /// Reads a page; `name` is its address or a file name.
 pub(super) fn parse(bytes: &[u8], charset: Option<&str>, name: &str) -> Result<ParsedDocument> {
@@ -62,10 +69,12 @@ pub(super) fn parse(bytes: &[u8], charset: Option<&str>, name: &str) -> Result<P
 
 /// Everything that walks the tree; runs on the parser's thread.
 fn read(html: &str, address: Option<Url>) -> ParsedDocument {
-    let page = Document::parse(html);
+    let mut page = Document::parse(html);
     let mut meta = metadata(&page);
     let address = address.or_else(|| canonical_address(&page));
     let mut warnings = Vec::new();
+    prune(&mut page);
+    keep_captions(&mut page);
     let visible = visible_text(&page, address.as_ref());
     let mut walk = main_content(page, address.as_ref());
     if walk
@@ -91,12 +100,36 @@ fn read(html: &str, address: Option<Url>) -> ParsedDocument {
     document
 }
 
+/// Takes the parts out that are not content.
+fn prune(page: &mut Document) {
+    let length = |page: &Document, node| page.text_content(node).len() as f64;
+    let Some(whole) = page.body().map(|body| length(page, body)) else {
+        return;
+    };
+    for node in page
+        .query_selector_all(page.root(), BOILERPLATE)
+        .into_iter()
+        .rev()
+    {
+        let named_content = matches!(
+            page.tag_name(node),
+            "html" | "body" | "main" | "article" | "h1"
+        );
+        let certain = matches!(page.tag_name(node), "nav" | "dialog");
+        if !named_content
+            && page.query_selector(node, CONTENT).is_none()
+            && (certain || length(page, node) <= MOST_BOILERPLATE * whole)
+        {
+            page.remove(node, true);
+        }
+    }
+}
+
 fn main_content(page: Document, address: Option<&Url>) -> Walk {
     let mut options = trafilatura::Options::default()
         .with_fallback(true)
         .with_links(true)
-        .with_exclude_comments(true)
-        .with_prune_selector(BOILERPLATE);
+        .with_exclude_comments(true);
     if let Some(address) = address {
         options = options.with_url(address.clone());
     }
@@ -110,18 +143,23 @@ fn main_content(page: Document, address: Option<&Url>) -> Walk {
         .unwrap_or_default()
 }
 
-/// What a browser would show, without the parts that are never content.
-fn visible_text(page: &Document, address: Option<&Url>) -> Walk {
-    let mut page = page.clone_document();
-    for node in page
-        .query_selector_all(page.root(), BOILERPLATE)
-        .into_iter()
-        .rev()
-    {
-        page.remove(node, true);
+/// Makes a row of each table's caption, which the extraction would drop otherwise.
+fn keep_captions(page: &mut Document) {
+    for caption in page.get_elements_by_tag_name(page.root(), "caption") {
+        let text = page.text_content(caption);
+        for child in page.child_nodes(caption) {
+            page.remove(child, false);
+        }
+        page.set_tag_name(caption, "tr");
+        let cell = page.sub_element(caption, "td");
+        page.set_text(cell, &text);
     }
+}
+
+/// What a browser would show.
+fn visible_text(page: &Document, address: Option<&Url>) -> Walk {
     page.body()
-        .map(|body| read_blocks(&page, body, address))
+        .map(|body| read_blocks(page, body, address))
         .unwrap_or_default()
 }
 
@@ -140,5 +178,261 @@ fn add_links(meta: &mut DocumentMeta, walk: &Walk, address: Option<&Url>) {
         }
         reference.context = Some(link.context.clone()).filter(|context| !context.is_empty());
         add_reference(&mut meta.references, reference);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{outline, shared_data};
+    use super::*;
+    use proptest::prelude::*;
+    use std::time::Instant;
+
+    const PAGE: &str = include_str!("../../../../tests/data/documents/page.html");
+
+    #[test]
+    fn a_page_is_read() {
+        let got = parse(PAGE.as_bytes(), None, "page.html").unwrap();
+        let meta = &got.meta;
+        assert_eq!(
+            meta.title.as_deref(),
+            Some("Night work and thirst: a study")
+        );
+        assert_eq!(meta.authors, ["Smith, Ada", "Lee, Bo"]);
+        assert_eq!(
+            (
+                meta.year,
+                meta.published_date.as_deref(),
+                meta.doi.as_deref()
+            ),
+            (Some(2020), Some("2020-03-07"), Some("10.1000/night.10"))
+        );
+        assert_eq!(
+            (
+                meta.venue.as_deref(),
+                meta.language.as_deref(),
+                meta.url.as_deref()
+            ),
+            (
+                Some("Journal of Quiet Nights"),
+                Some("en-GB"),
+                Some("https://example.org/night/10")
+            )
+        );
+        let references: Vec<_> = meta
+            .references
+            .iter()
+            .map(|r| {
+                let target = r.doi.as_deref().or(r.url.as_deref()).unwrap_or_default();
+                (target, r.source.as_str(), r.context.as_deref())
+            })
+            .collect();
+        assert_eq!(
+            references,
+            [
+                ("10.1000/a1", "reference_list", None),
+                ("10.1000/a2", "reference_list", None),
+                (
+                    "10.1000/old",
+                    "link",
+                    Some("It was first described in an older trial, which asked forty nurses.")
+                ),
+                (
+                    "https://example.org/night/3",
+                    "link",
+                    Some("A later survey of drivers found the same.")
+                ),
+            ]
+        );
+        assert_eq!(meta.references[0].title.as_deref(), Some("Thirst at work"));
+        let text = outline(&got.blocks);
+        let parts: Vec<&str> = text.split("heading2 ").collect();
+        assert_eq!(parts.len(), 2, "{text}");
+        assert!(
+            parts[0].starts_with("heading1 Night work and thirst"),
+            "{text}"
+        );
+        let rest = parts[1];
+        assert!(
+            rest.starts_with(
+                "What we did|paragraph We asked two hundred people in three hospitals"
+            ),
+            "{rest}"
+        );
+        for wanted in [
+            "|list nurses and midwives\ndoctors\non call|",
+            "|table Litres a day\nshift | litres\nday | 1.9\nnight | 1.2|",
+            "|quote I was thirsty every single night",
+            "|code litres = cups * 0.25\nprint(litres)|",
+        ] {
+            assert!(rest.contains(wanted), "{wanted}: {rest}");
+        }
+        for boilerplate in ["cookies", "Home page", "Related", "coffee", "Copyright"] {
+            assert!(!text.contains(boilerplate), "{boilerplate}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_encoding_is_found() {
+        let page = "<html><head><meta charset=\"CHARSET\"><title>x</title></head><body><article><p>夜勤の人は水を飲む量が少ないことが知られている。その差はどの年齢の人にも見られ、冬に大きい。</p></article></body></html>";
+        for (label, encoding) in [
+            ("Shift_JIS", encoding_rs::SHIFT_JIS),
+            ("EUC-JP", encoding_rs::EUC_JP),
+            ("UTF-8", encoding_rs::UTF_8),
+        ] {
+            for declared in [label, "unknown"] {
+                let bytes = encoding
+                    .encode(&page.replace("CHARSET", declared))
+                    .0
+                    .into_owned();
+                let got = parse(&bytes, None, "a.html").unwrap();
+                assert!(
+                    outline(&got.blocks).contains("夜勤の人は水を飲む量が"),
+                    "{label} {declared}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn pages_without_an_article_keep_their_visible_text() {
+        let got = parse(
+            b"<p>Hi.<script>x()</script><div style='display: none'>no</div>",
+            None,
+            "a.html",
+        )
+        .unwrap();
+        assert!(
+            outline(&got.blocks).contains("paragraph Hi."),
+            "{:?}",
+            got.blocks
+        );
+        for empty in [
+            "",
+            "<html></html>",
+            "<script>draw()</script>",
+            "<body><nav><a href='/'>Home</a></nav>",
+        ] {
+            let error = parse(empty.as_bytes(), None, "a.html").unwrap_err();
+            assert!(error.message().contains("no text"), "{empty}: {error}");
+        }
+    }
+
+    #[test]
+    fn hostile_pages_end_in_time() {
+        let start = Instant::now();
+        for (open, close) in [
+            ("<div>", "</div>"),
+            ("<b>", ""),
+            ("<div><table>", ""),
+            ("<font><p>", ""),
+        ] {
+            let page = format!(
+                "<body>{}deep text{}",
+                open.repeat(30_000),
+                close.repeat(30_000)
+            );
+            let got = parse(page.as_bytes(), None, "a.html");
+            if let Ok(got) = &got {
+                assert!(
+                    got.warnings
+                        .iter()
+                        .any(|warning| warning.contains("flattened")),
+                    "{open}"
+                );
+            }
+        }
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "{:?}",
+            start.elapsed()
+        );
+        let large = vec![b' '; MAX_BYTES + 1];
+        assert!(
+            parse(&large, None, "a.html")
+                .unwrap_err()
+                .message()
+                .contains("at most")
+        );
+    }
+
+    /// Phrases that the main text must and must not hold, over real pages.
+    #[test]
+    fn main_content_of_real_pages_is_found() {
+        let Some(folder) = shared_data("extraction-dev") else {
+            return;
+        };
+        let gold = std::fs::read_to_string(folder.join("evaldata.json")).unwrap();
+        let gold: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&gold).unwrap();
+        let (mut found, mut missed, mut extra, mut clean) = (0u32, 0u32, 0u32, 0u32);
+        let mut seconds = 0.0;
+        for (url, entry) in &gold {
+            let bytes =
+                std::fs::read(folder.join("html").join(entry["file"].as_str().unwrap())).unwrap();
+            let start = Instant::now();
+            let text = parse(&bytes, None, url).map(|got| {
+                got.blocks
+                    .into_iter()
+                    .map(|block| block.text)
+                    .collect::<Vec<_>>()
+                    .join("\n")
+            });
+            seconds += start.elapsed().as_secs_f64();
+            let text = text.unwrap_or_else(|e| {
+                eprintln!("{url}: {e}");
+                String::new()
+            });
+            let phrases = |key: &str| entry[key].as_array().cloned().unwrap_or_default();
+            let holds =
+                |phrase: &serde_json::Value| text.contains(phrase.as_str().unwrap_or_default());
+            for phrase in phrases("with") {
+                if holds(&phrase) {
+                    found += 1
+                } else {
+                    missed += 1
+                }
+                if !holds(&phrase) && std::env::args().any(|a| a == "--nocapture") {
+                    eprintln!("MISSED {url} {phrase}");
+                }
+            }
+            for phrase in phrases("without") {
+                if holds(&phrase) {
+                    extra += 1
+                } else {
+                    clean += 1
+                }
+                if holds(&phrase) && std::env::args().any(|a| a == "--nocapture") {
+                    eprintln!("EXTRA {url} {phrase}");
+                }
+            }
+        }
+        let precision = f64::from(found) / f64::from(found + extra);
+        let recall = f64::from(found) / f64::from(found + missed);
+        let f1 = 2.0 * precision * recall / (precision + recall);
+        eprintln!(
+            "{} pages: precision {precision:.3}, recall {recall:.3}, F1 {f1:.3} ({clean} clean), {:.0} pages/s",
+            gold.len(),
+            gold.len() as f64 / seconds
+        );
+        assert!(f1 >= 0.90, "F1 {f1:.3}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn any_bytes_give_a_document_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse(&bytes, None, "https://example.org/");
+        }
+
+        #[test]
+        fn any_markup_gives_blocks_with_text(
+            html in "(<(p|div|table|tr|td|ul|li|dl|dt|dd|h1|pre|a href='x'|b|br|blockquote|/p|/div|/table|/ul|/a|svg|select)>|[a-c .日]{0,6}){0,25}"
+        ) {
+            if let Ok(document) = parse(html.as_bytes(), None, "https://example.org/") {
+                for block in document.blocks {
+                    prop_assert!(!block.text.trim().is_empty());
+                }
+            }
+        }
     }
 }

@@ -74,7 +74,11 @@ impl Walker<'_> {
     fn children(&mut self, parent: NodeId, kind: FragmentType) {
         for node in self.document.child_nodes(parent) {
             let name = self.document.tag_name(node);
-            if name.is_empty() || INLINE.contains(&name) && !self.holds_blocks(node) {
+            if name == "code" && self.document.text_content(node).trim().contains('\n') {
+                // The extraction turns `<pre>` into `<code>`.
+                self.flush(kind);
+                self.code(node);
+            } else if name.is_empty() || INLINE.contains(&name) && !self.holds_blocks(node) {
                 self.inline(node);
             } else if !self.is_hidden(node) {
                 self.flush(kind);
@@ -122,14 +126,16 @@ impl Walker<'_> {
             }
             "table" => self.table(node),
             "blockquote" => self.children_and_flush(node, FragmentType::Quote),
-            "pre" | "listing" => {
-                let code = self.document.text_content(node);
-                self.push(FragmentType::Code, code.trim_matches('\n').trim_end());
-            }
+            "pre" | "listing" => self.code(node),
             "figcaption" | "caption" => self.children_and_flush(node, FragmentType::Figure),
             "hr" => {}
             _ => self.children_and_flush(node, kind),
         }
+    }
+
+    fn code(&mut self, node: NodeId) {
+        let code = self.document.text_content(node);
+        self.push(FragmentType::Code, code.trim_matches('\n').trim_end());
     }
 
     fn children_and_flush(&mut self, node: NodeId, kind: FragmentType) {

