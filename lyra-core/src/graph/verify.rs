@@ -466,6 +466,27 @@ mod tests {
     }
 
     #[test]
+    fn a_graph_that_grew_since_a_reader_last_looked_is_clean() {
+        let (_folder, db) = testing::with(&testing::small_graph());
+        for round in 0..40 {
+            // A search leaves the layout of the index with the connection that ran it.
+            db.read(|connection| {
+                let sql = "SELECT count(*) FROM claims_fts WHERE claims_fts MATCH 'word1'";
+                connection.query_row(sql, [], |r| r.get::<_, i64>(0)).db()
+            })
+            .unwrap();
+            let lines: Vec<String> = (0..50)
+                .map(|n| {
+                    format!(r#"{{"type":"claim","id":"{round}_{n}","task_id":"t1","claim_text":"word{round} {n}"}}"#)
+                })
+                .collect();
+            testing::import(&db, &lines).unwrap();
+            let report = verify(&db).unwrap();
+            assert!(report.ok, "{round}: {:?}", report.violations);
+        }
+    }
+
+    #[test]
     fn what_has_no_text_is_counted_not_condemned() {
         let (_folder, db) = testing::with(&[
             r#"{"type":"task","id":"t","hypothesis":"h"}"#,

@@ -168,11 +168,6 @@ impl Allowlist {
         };
         is_public_pragma(name) && known
     }
-
-    /// The names of views, for hints.
-    pub(super) fn views(&self) -> &[String] {
-        &self.views
-    }
 }
 
 /// Whether a function is on the list.

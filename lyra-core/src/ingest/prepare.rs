@@ -188,22 +188,26 @@ fn work_of(parsed: &ParsedDocument) -> Option<(WorkRecord, Vec<WorkAuthorRecord>
     Some((work, authors.collect()))
 }
 
+/// What the document cites, each work once; what took its place comes first and says so.
 fn references_of(parsed: ParsedDocument) -> Vec<Reference> {
     let own_doi = parsed.meta.doi.as_deref().and_then(normalize_doi);
+    let successor = parsed.meta.superseded_by.map(|target| Reference {
+        url: Some(target),
+        source: "superseded_by".to_owned(),
+        ..Reference::default()
+    });
     let mut seen = std::collections::HashSet::new();
     let mut references = Vec::new();
-    for mut reference in parsed.meta.references {
-        reference.doi = reference
-            .doi
-            .as_deref()
-            .and_then(normalize_doi)
-            .or_else(|| reference.url.as_deref().and_then(crate::text::identifiers::doi_from_url));
-        let key = reference.doi.clone().or_else(|| reference.url.clone());
-        let Some(key) = key else { continue };
-        if reference.doi.is_some() && reference.doi == own_doi || !seen.insert(key) {
-            continue;
+    for mut reference in successor.into_iter().chain(parsed.meta.references) {
+        let given = [reference.doi.as_deref(), reference.url.as_deref()];
+        reference.doi = given.into_iter().flatten().find_map(normalize_doi).or_else(|| {
+            reference.url.as_deref().and_then(crate::text::identifiers::doi_from_url)
+        });
+        let Some(key) = reference.doi.clone().or_else(|| reference.url.clone()) else { continue };
+        let is_itself = reference.doi.is_some() && reference.doi == own_doi;
+        if !is_itself && seen.insert(key) {
+            references.push(reference);
         }
-        references.push(reference);
     }
     references
 }

@@ -129,7 +129,7 @@ CREATE TABLE page_references (
   url             TEXT,
   title           TEXT,
   context         TEXT,
-  citation_source TEXT NOT NULL,                        -- reference_list, link, or a provider
+  citation_source TEXT NOT NULL,                        -- reference_list, link, superseded_by, or a provider
   PRIMARY KEY (page_id, position)
 ) STRICT;
 

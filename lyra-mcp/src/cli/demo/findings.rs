@@ -257,7 +257,7 @@ impl Graph<'_> {
              FROM v_contradictions AS v
              JOIN hypothesis_stances AS h ON h.claim_id = v.claim_id AND h.relation <> 'neutral'
              WHERE v.task_id = :task
-             ORDER BY min(surest_for, surest_against) DESC, v.claim_id";
+             ORDER BY min(surest_for, surest_against) * h.confidence DESC, v.claim_id";
         let mut chosen: Vec<Contradiction> = Vec::new();
         for row in self.rows(sql, &[])? {
             if chosen.len() == CONTRADICTIONS {
@@ -296,7 +296,7 @@ impl Graph<'_> {
         Ok(rows.first().map(stated))
     }
 
-    /// Retracted works, and documents that say of themselves that they were replaced or withdrawn.
+    /// Retracted works, and documents that name what took their place.
     fn doubtful(&self) -> Result<Vec<Doubtful>> {
         let retracted = format!(
             "SELECT NULL AS words, {SOURCE}
@@ -306,19 +306,17 @@ impl Graph<'_> {
              WHERE t.task_id = :task AND w.is_retracted = 1 ORDER BY p.url"
         );
         let replaced = format!(
-            "SELECT min(f.text_content) AS words, {SOURCE}
+            "SELECT 'replaced by ' || coalesce(r.doi, r.url) AS words, {SOURCE}
              FROM task_pages AS t
              JOIN pages AS p ON p.id = t.page_id
-             JOIN fragments AS f ON f.page_id = p.id
+             JOIN page_references AS r ON r.page_id = p.id AND r.citation_source = 'superseded_by'
              LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
-             WHERE t.task_id = :task
-               AND (f.text_content LIKE 'status: superseded%' OR f.text_content LIKE 'status: withdrawn%')
-             GROUP BY p.id ORDER BY p.url"
+             WHERE t.task_id = :task ORDER BY p.url"
         );
         let mut found = Vec::new();
         for (why, sql) in [
             ("retracted", retracted),
-            ("replaced or withdrawn", replaced),
+            ("superseded", replaced),
         ] {
             for row in self.rows(&sql, &[])? {
                 found.push(Doubtful {
