@@ -20,7 +20,11 @@ fn corpus(folder: &Path) -> PathBuf {
     let mut lines = String::new();
     for n in 0..DOCUMENTS {
         let (subject, outcome) = (subjects[n % subjects.len()], outcomes[n % outcomes.len()]);
-        let verb = if n % 3 == 0 { "did not change" } else { "increased" };
+        let verb = if n % 3 == 0 {
+            "did not change"
+        } else {
+            "increased"
+        };
         let text = format!(
             "Cohort {n} followed {} adults for {} years. In this cohort {subject} {verb} {outcome} \
              (hazard ratio 1.{:02}). The result was the same in men and in women.",
@@ -38,21 +42,41 @@ fn corpus(folder: &Path) -> PathBuf {
 }
 
 fn count(client: &mut Client, sql: &str) -> i64 {
-    let reply = client.ok("query_sql", json!({ "sql": sql, "options": {"timeout_ms": 2000} }));
-    reply["rows"][0].as_object().unwrap().values().next().unwrap().as_i64().unwrap()
+    let reply = client.ok(
+        "query_sql",
+        json!({ "sql": sql, "options": {"timeout_ms": 2000} }),
+    );
+    reply["rows"][0]
+        .as_object()
+        .unwrap()
+        .values()
+        .next()
+        .unwrap()
+        .as_i64()
+        .unwrap()
 }
 
 fn counts(client: &mut Client) -> Vec<i64> {
-    ["pages", "page_texts", "fragments", "embeddings", "claims", "edges"]
-        .iter()
-        .map(|table| count(client, &format!("SELECT count(*) FROM {table}")))
-        .collect()
+    [
+        "pages",
+        "page_texts",
+        "fragments",
+        "embeddings",
+        "claims",
+        "edges",
+    ]
+    .iter()
+    .map(|table| count(client, &format!("SELECT count(*) FROM {table}")))
+    .collect()
 }
 
 fn drain(client: &mut Client, task: &str) -> Value {
     let end = Instant::now() + PATIENCE;
     loop {
-        let id = client.send_call("get_status", json!({"task_id": task, "wait": 5, "detail": "full"}));
+        let id = client.send_call(
+            "get_status",
+            json!({"task_id": task, "wait": 5, "detail": "full"}),
+        );
         let reply = client.answer_within(id, PATIENCE).expect("a status");
         let status = reply["result"]["structuredContent"].clone();
         if status["milestones"]["citation_chase_ready"] == true
@@ -67,13 +91,23 @@ fn drain(client: &mut Client, task: &str) -> Value {
 fn verify(db: &Path) {
     let output = binary(db).arg("verify").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 fn begin(client: &mut Client) -> String {
-    let task = client.ok("create_task", json!({"hypothesis": "Coffee increases blood pressure"}));
+    let task = client.ok(
+        "create_task",
+        json!({"hypothesis": "Coffee increases blood pressure"}),
+    );
     let task = task["task_id"].as_str().unwrap().to_owned();
-    client.ok("queue_targets", json!({"task_id": task, "targets": ["coffee blood pressure"]}));
+    client.ok(
+        "queue_targets",
+        json!({"task_id": task, "targets": ["coffee blood pressure"]}),
+    );
     task
 }
 
@@ -103,7 +137,10 @@ fn a_killed_ingest_resumes_and_does_nothing_twice() {
     }
     let reached = count(&mut client, "SELECT count(*) FROM pages");
     drop(client);
-    assert!(reached < expected[0], "it was over before it could be killed");
+    assert!(
+        reached < expected[0],
+        "it was over before it could be killed"
+    );
     verify(&db);
 
     let mut client = Client::connect(&db, &arguments);

@@ -118,7 +118,7 @@ fn run(cli: Cli, settings: &Settings) -> Result<ExitCode> {
     match cli.command.unwrap_or(Command::Serve) {
         Command::Serve => serve(settings)?,
         Command::Demo(options) => demo::run(settings, &cli.global, &options)?,
-        Command::Import { file } => import::run(&open_or_make(settings)?, &file)?,
+        Command::Import { file } => import::run(settings, &file)?,
         Command::Export(options) => export::run(&open(settings)?, &options)?,
         Command::Verify => return verify::run(&open(settings)?),
         Command::Forget { task, orphans } => forget::run(&open(settings)?, &task, orphans)?,
