@@ -52,7 +52,11 @@ impl Bm25 {
             .iter()
             .map(|tokens| K1 * (1.0 - B + B * tokens.len() as f64 / average))
             .collect();
-        let mut bm25 = Self { postings, length_norms, common_idf: 0.0 };
+        let mut bm25 = Self {
+            postings,
+            length_norms,
+            common_idf: 0.0,
+        };
         bm25.common_idf = bm25.idf_of_common_words();
         bm25
     }
@@ -64,7 +68,9 @@ impl Bm25 {
     pub fn scores(&self, query: &[String]) -> Vec<f64> {
         let mut scores = vec![0.0; self.length_norms.len()];
         for token in query {
-            let Some(list) = self.postings.get(token) else { continue };
+            let Some(list) = self.postings.get(token) else {
+                continue;
+            };
             let raw = self.raw_idf(list.len());
             let idf = if raw > 0.0 { raw } else { self.common_idf };
             for &(index, count) in list {
@@ -86,7 +92,10 @@ impl Bm25 {
         for list in self.postings.values() {
             *words_by_frequency.entry(list.len()).or_insert(0.0) += 1.0;
         }
-        let sum: f64 = words_by_frequency.iter().map(|(with, words)| words * self.raw_idf(*with)).sum();
+        let sum: f64 = words_by_frequency
+            .iter()
+            .map(|(with, words)| words * self.raw_idf(*with))
+            .sum();
         let average = sum / self.postings.len().max(1) as f64;
         if average > 0.0 {
             EPSILON * average
@@ -118,10 +127,18 @@ mod tests {
     #[test]
     fn agrees_with_the_reference() {
         for row in reference_cases("bm25_simple_tokenizer") {
-            let documents: Vec<_> = row["tokens"].as_array().unwrap().iter().map(strings).collect();
+            let documents: Vec<_> = row["tokens"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(strings)
+                .collect();
             let scores = Bm25::new(&documents).scores(&words(row["query"].as_str().unwrap()));
             for (score, expected) in scores.iter().zip(row["scores"].as_array().unwrap()) {
-                assert!((score - expected.as_f64().unwrap()).abs() < 1e-12, "{row}: {scores:?}");
+                assert!(
+                    (score - expected.as_f64().unwrap()).abs() < 1e-12,
+                    "{row}: {scores:?}"
+                );
             }
         }
     }
@@ -130,17 +147,26 @@ mod tests {
     fn agrees_with_the_first_stage_of_the_reference_ranking() {
         for row in reference_cases("rank_candidates") {
             let passages = row["passages"].as_array().unwrap();
-            let documents: Vec<_> =
-                passages.iter().map(|p| words(p["text"].as_str().unwrap())).collect();
+            let documents: Vec<_> = passages
+                .iter()
+                .map(|p| words(p["text"].as_str().unwrap()))
+                .collect();
             let scores = Bm25::new(&documents).scores(&words(row["query"].as_str().unwrap()));
             for result in row["result"].as_array().unwrap() {
-                let nth = passages.iter().position(|p| p["id"] == result["id"]).unwrap();
+                let nth = passages
+                    .iter()
+                    .position(|p| p["id"] == result["id"])
+                    .unwrap();
                 let expected = result["score_bm25"].as_f64().unwrap();
                 if expected < 0.0 {
                     // In the reference the only document of a collection loses by matching.
                     assert!(scores[nth] > 0.0);
                 } else {
-                    assert!((scores[nth] - expected).abs() < 1e-12, "{result}: {}", scores[nth]);
+                    assert!(
+                        (scores[nth] - expected).abs() < 1e-12,
+                        "{result}: {}",
+                        scores[nth]
+                    );
                 }
             }
         }
@@ -159,7 +185,11 @@ mod tests {
             let scores = Bm25::new(&documents).scores(&words(query));
             assert_eq!(super::super::rank_order(&scores), order, "{scores:?}");
             for (document, score) in documents.iter().zip(&scores) {
-                assert_eq!(document.contains(&query.to_owned()), *score > 0.0, "{scores:?}");
+                assert_eq!(
+                    document.contains(&query.to_owned()),
+                    *score > 0.0,
+                    "{scores:?}"
+                );
             }
         }
     }

@@ -44,7 +44,11 @@ pub fn min_max(scores: &[f64]) -> Vec<f64> {
 /// assert!(fused[1] > fused[0] && fused[0] > fused[2]);
 /// ```
 pub fn fuse(a: &[f64], b: &[f64], weight_a: f64) -> Vec<f64> {
-    let weight_a = if weight_a.is_nan() { 0.5 } else { weight_a.clamp(0.0, 1.0) };
+    let weight_a = if weight_a.is_nan() {
+        0.5
+    } else {
+        weight_a.clamp(0.0, 1.0)
+    };
     let (a, b) = (min_max(a), min_max(b));
     (0..a.len().max(b.len()))
         .map(|i| {
@@ -61,10 +65,19 @@ pub fn fuse(a: &[f64], b: &[f64], weight_a: f64) -> Vec<f64> {
 /// assert_eq!(rank_order(&[0.1, 0.9, f64::NAN, 0.9]), [1, 3, 0, 2]);
 /// ```
 pub fn rank_order(scores: &[f64]) -> Vec<usize> {
-    let key = |i: usize| if scores[i].is_nan() { f64::NEG_INFINITY } else { scores[i] + 0.0 };
+    let key = |i: usize| {
+        if scores[i].is_nan() {
+            f64::NEG_INFINITY
+        } else {
+            scores[i] + 0.0
+        }
+    };
     let mut order: Vec<usize> = (0..scores.len()).collect();
     order.sort_by(|&i, &j| {
-        key(j).total_cmp(&key(i)).then(scores[i].is_nan().cmp(&scores[j].is_nan())).then(i.cmp(&j))
+        key(j)
+            .total_cmp(&key(i))
+            .then(scores[i].is_nan().cmp(&scores[j].is_nan()))
+            .then(i.cmp(&j))
     });
     order
 }

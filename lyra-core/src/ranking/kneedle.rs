@@ -17,7 +17,7 @@
 ///
 /// ```
 /// use lyra_core::ranking::kneedle_cutoff;
-/// let scores = [0.97, 0.95, 0.93, 0.90, 0.31, 0.30, 0.29, 0.28, 0.27, 0.26];
+/// let scores = [0.95, 0.72, 0.55, 0.41, 0.22, 0.20, 0.19, 0.18, 0.17, 0.16];
 /// assert_eq!(kneedle_cutoff(&scores, 3, 50, 1.0), 4);
 /// assert_eq!(kneedle_cutoff(&scores, 3, 2, 1.0), 2);
 /// ```
@@ -51,7 +51,13 @@ fn ranked_finite(scores: &[f64]) -> Vec<f64> {
     }
     let mut ranked: Vec<f64> = scores
         .iter()
-        .map(|score| if score.is_nan() { lowest } else { score.clamp(lowest, highest) })
+        .map(|score| {
+            if score.is_nan() {
+                lowest
+            } else {
+                score.clamp(lowest, highest)
+            }
+        })
         .collect();
     ranked.sort_by(|a, b| b.total_cmp(a));
     ranked
@@ -59,16 +65,25 @@ fn ranked_finite(scores: &[f64]) -> Vec<f64> {
 
 /// Ranks 0, 1, 2 … on the scale from 0 to 1.
 fn unit_steps(count: usize) -> Vec<f64> {
-    (0..count).map(|rank| rank as f64 / (count - 1) as f64).collect()
+    (0..count)
+        .map(|rank| rank as f64 / (count - 1) as f64)
+        .collect()
 }
 
 /// How far the mirrored, normalised curve lies above the diagonal.
 fn difference_curve(ranked: &[f64]) -> Vec<f64> {
     let highest = ranked.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let lowest = ranked.iter().copied().fold(f64::INFINITY, f64::min);
-    let normal: Vec<f64> = ranked.iter().map(|y| (y - lowest) / (highest - lowest)).collect();
+    let normal: Vec<f64> = ranked
+        .iter()
+        .map(|y| (y - lowest) / (highest - lowest))
+        .collect();
     let top = normal.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    normal.iter().zip(unit_steps(ranked.len())).map(|(y, x)| (top - y) - x).collect()
+    normal
+        .iter()
+        .zip(unit_steps(ranked.len()))
+        .map(|(y, x)| (top - y) - x)
+        .collect()
 }
 
 /// The index of the first local maximum after which the curve falls below its threshold.
@@ -76,7 +91,12 @@ fn first_knee(difference: &[f64], x: &[f64], sensitivity: f64) -> Option<usize> 
     let steps: Vec<f64> = x.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let drop = sensitivity * (pairwise_sum(&steps) / steps.len() as f64).abs();
     let last = difference.len() - 1;
-    let neighbours = |i: usize| (difference[i.saturating_sub(1)], difference[(i + 1).min(last)]);
+    let neighbours = |i: usize| {
+        (
+            difference[i.saturating_sub(1)],
+            difference[(i + 1).min(last)],
+        )
+    };
     let mut threshold = 0.0;
     let mut candidate = None;
     let mut watching = false;
@@ -128,7 +148,12 @@ mod tests {
     use serde_json::Value;
 
     fn floats(value: &Value) -> Vec<f64> {
-        value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+        value
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|x| x.as_f64().unwrap())
+            .collect()
     }
 
     fn count(value: &Value) -> usize {
@@ -175,7 +200,9 @@ mod tests {
     /// of curve are mirror images, and only their first steps differ.
     #[test]
     fn finds_the_knees_that_kneed_finds() {
-        let Some(text) = shared_text("kneed/golden.json") else { return };
+        let Some(text) = shared_text("kneed/golden.json") else {
+            return;
+        };
         let golden: Value = serde_json::from_str(&text).unwrap();
         let mut whole = 0;
         for case in golden["cases"].as_array().unwrap() {
@@ -188,10 +215,14 @@ mod tests {
             let difference = floats(&case["y_difference"]);
             let knee = first_knee(&difference, &unit, sensitivity);
             // Online mode goes on to a later knee; the first one is among all that it found.
-            let found = knee.map(|i| match (params["curve"].as_str(), params["direction"].as_str()) {
-                (Some("convex"), Some("decreasing")) | (Some("concave"), Some("increasing")) => x[i],
-                _ => x[x.len() - 1 - i],
-            });
+            let found =
+                knee.map(
+                    |i| match (params["curve"].as_str(), params["direction"].as_str()) {
+                        (Some("convex"), Some("decreasing"))
+                        | (Some("concave"), Some("increasing")) => x[i],
+                        _ => x[x.len() - 1 - i],
+                    },
+                );
             match found {
                 None => assert!(case["knee"].is_null(), "{name}"),
                 Some(found) if params["online"] == true => {
@@ -223,9 +254,20 @@ mod tests {
 
     /// Cases of tied scores, where the last bit decides; expectations from `kneed` 0.8.6.
     const TIED: &[(&[f64], usize)] = &[
-        (&[1.0, 0.9, 0.7, 0.7, 0.6, 0.5, 0.4, 0.4, 0.1, 0.1, 0.1, 0.1], 6),
-        (&[1.0, 0.9, 0.9, 0.8, 0.7, 0.6, 0.5, 0.5, 0.4, 0.4, 0.4, 0.2, 0.1], 6),
-        (&[1.0, 0.9, 0.8, 0.8, 0.7, 0.5, 0.4, 0.4, 0.3, 0.3, 0.1, 0.0], 6),
+        (
+            &[1.0, 0.9, 0.7, 0.7, 0.6, 0.5, 0.4, 0.4, 0.1, 0.1, 0.1, 0.1],
+            6,
+        ),
+        (
+            &[
+                1.0, 0.9, 0.9, 0.8, 0.7, 0.6, 0.5, 0.5, 0.4, 0.4, 0.4, 0.2, 0.1,
+            ],
+            6,
+        ),
+        (
+            &[1.0, 0.9, 0.8, 0.8, 0.7, 0.5, 0.4, 0.4, 0.3, 0.3, 0.1, 0.0],
+            6,
+        ),
         (&[1.0, 0.8, 0.8, 0.7, 0.4, 0.3, 0.2, 0.1, 0.0, 0.0, 0.0], 7),
         (&[1.0, 0.9, 0.6, 0.6, 0.5, 0.5, 0.4, 0.4, 0.3, 0.1], 4),
         (&[0.9, 0.8, 0.6, 0.6, 0.4, 0.3, 0.1], 2),
@@ -248,7 +290,12 @@ mod tests {
             (&[0.5; 9], 0, 50, 0),
             (&[f64::NAN; 9], 3, 50, 3),
             (&[0.1, 0.1, 0.1, 0.1, 0.9, 0.1, 0.1], 1, 50, 1),
-            (&[1.0, 0.9, 0.1, 0.1, 0.1, f64::NAN, f64::NEG_INFINITY], 1, 50, 2),
+            (
+                &[1.0, 0.9, 0.1, 0.1, 0.1, f64::NAN, f64::NEG_INFINITY],
+                1,
+                50,
+                2,
+            ),
             (&[f64::INFINITY, 0.9, 0.1, 0.1, 0.1, 0.1, 0.1], 1, 50, 2),
             // The best stands out from the very first on: no knee to cut at.
             (&[1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0], 3, 50, 7),

@@ -46,7 +46,12 @@ pub(super) fn md5(bytes: &[u8]) -> [u8; 16] {
 }
 
 /// Rotations of the four rounds, in turn.
-const MD5_SHIFTS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
+const MD5_SHIFTS: [[u32; 4]; 4] = [
+    [7, 12, 17, 22],
+    [5, 9, 14, 20],
+    [4, 11, 16, 23],
+    [6, 10, 15, 21],
+];
 
 fn md5_block(state: &mut [u32; 4], block: &[u8]) {
     let mut words = [0_u32; 16];
@@ -64,7 +69,10 @@ fn md5_block(state: &mut [u32; 4], block: &[u8]) {
         };
         // The constants of the standard are floor(2^32 · |sin(step + 1)|).
         let constant = (((step + 1) as f64).sin().abs() * 4_294_967_296.0) as u32;
-        let sum = a.wrapping_add(mix).wrapping_add(constant).wrapping_add(words[word]);
+        let sum = a
+            .wrapping_add(mix)
+            .wrapping_add(constant)
+            .wrapping_add(words[word]);
         (a, d, c) = (d, c, b);
         b = b.wrapping_add(sum.rotate_left(MD5_SHIFTS[round][step % 4]));
     }
@@ -80,8 +88,14 @@ mod tests {
     #[test]
     fn digests_equal_the_published_ones() {
         for (text, expected) in [
-            ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
-            ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+            (
+                "",
+                "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+            ),
+            (
+                "abc",
+                "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+            ),
         ] {
             assert_eq!(sha256_hex(text.as_bytes()), expected, "{text:?}");
         }
@@ -91,7 +105,10 @@ mod tests {
             ("a", "0cc175b9c0f1b6a831c399e269772661"),
             ("abc", "900150983cd24fb0d6963f7d28e17f72"),
             ("message digest", "f96b697d7cb7938d525a2f31aaf161d0"),
-            ("abcdefghijklmnopqrstuvwxyz", "c3fcd3d76192e4007dfb496cca67e13b"),
+            (
+                "abcdefghijklmnopqrstuvwxyz",
+                "c3fcd3d76192e4007dfb496cca67e13b",
+            ),
             (
                 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
                 "d174ab98d277d9f5a5611c2c9f419d9f",

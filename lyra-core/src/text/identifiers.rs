@@ -20,8 +20,15 @@ const LONGEST_WORD: usize = 4_096;
 
 /// Hosts whose addresses carry a whole DOI, slashes included, to the end of the path.
 const WHOLE_DOI_HOSTS: &[&str] = &[
-    "api.crossref.org", "api.semanticscholar.org", "biorxiv.org", "degruyter.com", "frontiersin.org",
-    "iopscience.iop.org", "link.springer.com", "medrxiv.org", "onlinelibrary.wiley.com",
+    "api.crossref.org",
+    "api.semanticscholar.org",
+    "biorxiv.org",
+    "degruyter.com",
+    "frontiersin.org",
+    "iopscience.iop.org",
+    "link.springer.com",
+    "medrxiv.org",
+    "onlinelibrary.wiley.com",
 ];
 
 /// The identifiers that a text or an address names; the first of each kind.
@@ -107,10 +114,19 @@ macro_rules! pattern {
 pub fn find_identifiers(url_or_text: &str) -> Identifiers {
     let text = url_or_text.trim();
     let mut found = Identifiers::default();
-    for word in text.split_whitespace().filter(|word| word.len() <= LONGEST_WORD) {
-        match word.find("http").and_then(|at| from_url(trim_punctuation(url_in(&word[at..])))) {
+    for word in text
+        .split_whitespace()
+        .filter(|word| word.len() <= LONGEST_WORD)
+    {
+        match word
+            .find("http")
+            .and_then(|at| from_url(trim_punctuation(url_in(&word[at..]))))
+        {
             Some(more) => found.fill_from(more),
-            None => found.fill_from(Identifiers { doi: doi_in_word(word), ..Identifiers::default() }),
+            None => found.fill_from(Identifiers {
+                doi: doi_in_word(word),
+                ..Identifiers::default()
+            }),
         }
     }
     let first = |pattern: &Regex| pattern.captures(text).map(|hit| hit[1].to_owned());
@@ -122,7 +138,10 @@ pub fn find_identifiers(url_or_text: &str) -> Identifiers {
         ..Identifiers::default()
     });
     if found.arxiv_id.is_none()
-        && let Some(id) = found.doi.as_deref().and_then(|doi| doi.strip_prefix("10.48550/arxiv."))
+        && let Some(id) = found
+            .doi
+            .as_deref()
+            .and_then(|doi| doi.strip_prefix("10.48550/arxiv."))
     {
         found.arxiv_id = Some(id.to_owned());
     }
@@ -141,13 +160,18 @@ pub fn find_identifiers(url_or_text: &str) -> Identifiers {
 /// ```
 pub fn normalize_doi(text: &str) -> Option<String> {
     let text = text.trim();
-    if text.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("http")) {
+    if text
+        .get(..4)
+        .is_some_and(|start| start.eq_ignore_ascii_case("http"))
+    {
         return doi_from_url(text);
     }
     let prefix = pattern!(r"(?i)^(?:(?:www\.|dx\.)?doi\.org/|info:doi/|urn:doi:|doi\s*[:=]?\s*)");
     let bare = prefix.replace(text, "");
     let bare = bare.trim();
-    let bare = pattern!(r"\?\w+=").find(bare).map_or(bare, |query| &bare[..query.start()]);
+    let bare = pattern!(r"\?\w+=")
+        .find(bare)
+        .map_or(bare, |query| &bare[..query.start()]);
     tidy_doi(&decode(bare))
 }
 
@@ -161,7 +185,8 @@ pub fn doi_from_url(url: &str) -> Option<String> {
         return tidy_doi(path.strip_prefix("doi:").unwrap_or(path));
     }
     if host == "nature.com"
-        && let Some(id) = pattern!(r"(?i)^/articles/([a-z]*\d[a-z0-9-]*)(?:\.pdf|/|$)").captures(&path)
+        && let Some(id) =
+            pattern!(r"(?i)^/articles/([a-z]*\d[a-z0-9-]*)(?:\.pdf|/|$)").captures(&path)
     {
         return tidy_doi(&format!("10.1038/{}", &id[1]));
     }
@@ -192,7 +217,12 @@ pub fn doi_from_url(url: &str) -> Option<String> {
 /// assert_eq!(canonical_id(&meta).as_deref(), Some("doi:10.1234/abc"));
 /// ```
 pub fn canonical_id(meta: &DocumentMeta) -> Option<String> {
-    let given = |id: &Option<String>| id.as_deref().map(str::trim).filter(|id| !id.is_empty()).map(str::to_owned);
+    let given = |id: &Option<String>| {
+        id.as_deref()
+            .map(str::trim)
+            .filter(|id| !id.is_empty())
+            .map(str::to_owned)
+    };
     let mut known = Identifiers {
         doi: meta.doi.as_deref().and_then(lenient_doi),
         pmid: given(&meta.pmid),
@@ -204,7 +234,11 @@ pub fn canonical_id(meta: &DocumentMeta) -> Option<String> {
         known.fill_from(find_identifiers(&url));
     }
     let title_alone = || given(&meta.title).and_then(|_| title_digest(meta));
-    known.canonical_id().or_else(|| title_key(meta)).or_else(|| url_key(meta)).or_else(title_alone)
+    known
+        .canonical_id()
+        .or_else(|| title_key(meta))
+        .or_else(|| url_key(meta))
+        .or_else(title_alone)
 }
 
 /// `meta:` and a digest of the normalised title, the first author's surname and the year.
@@ -223,8 +257,10 @@ pub fn title_normalize(title: &str) -> String {
         .flat_map(char::to_lowercase)
         .map(|c| if c.is_alphanumeric() { c } else { ' ' })
         .collect();
-    let words: Vec<&str> =
-        folded.split_whitespace().filter(|word| !matches!(*word, "a" | "an" | "the")).collect();
+    let words: Vec<&str> = folded
+        .split_whitespace()
+        .filter(|word| !matches!(*word, "a" | "an" | "the"))
+        .collect();
     words.join(" ")
 }
 
@@ -260,7 +296,9 @@ fn title_digest(meta: &DocumentMeta) -> Option<String> {
         return None;
     }
     let surname = first_surname(meta).unwrap_or_default();
-    let year = year_of(meta).map(|year| year.to_string()).unwrap_or_default();
+    let year = year_of(meta)
+        .map(|year| year.to_string())
+        .unwrap_or_default();
     Some(short_digest("meta", &format!("{title}|{surname}|{year}")))
 }
 
@@ -281,14 +319,17 @@ fn first_surname(meta: &DocumentMeta) -> Option<String> {
 }
 
 fn year_of(meta: &DocumentMeta) -> Option<i64> {
-    meta.year.or_else(|| meta.published_date.as_deref()?.get(..4)?.parse().ok())
+    meta.year
+        .or_else(|| meta.published_date.as_deref()?.get(..4)?.parse().ok())
 }
 
 /// A DOI that somebody else vouches for: registrants with fewer digits than today's are kept.
 fn lenient_doi(text: &str) -> Option<String> {
     normalize_doi(text).or_else(|| {
         let text = text.trim().to_ascii_lowercase();
-        pattern!(r"^10\.\d+(?:\.\d+)*/\S+$").is_match(&text).then_some(text)
+        pattern!(r"^10\.\d+(?:\.\d+)*/\S+$")
+            .is_match(&text)
+            .then_some(text)
     })
 }
 
@@ -297,7 +338,10 @@ fn from_url(text: &str) -> Option<Identifiers> {
     let host = bare_host(&url)?;
     let path = decode(url.path());
     let first = |pattern: &Regex| pattern.captures(&path).map(|hit| hit[1].to_owned());
-    let mut found = Identifiers { doi: doi_from_url(text), ..Identifiers::default() };
+    let mut found = Identifiers {
+        doi: doi_from_url(text),
+        ..Identifiers::default()
+    };
     if matches!(host, "pubmed.ncbi.nlm.nih.gov" | "pubmed.gov") {
         found.pmid = first(pattern!(r"^/(\d{1,9})(?:/|$)"));
     } else if is_within(host, "ncbi.nlm.nih.gov") {
@@ -305,7 +349,9 @@ fn from_url(text: &str) -> Option<Identifiers> {
         found.pmcid = first(pattern!(r"(?i)^/(?:pmc/)?articles/(PMC\d+)(?:/|$)"));
     } else if is_within(host, "europepmc.org") {
         found.pmid = first(pattern!(r"(?i)^/(?:article|abstract)/MED/(\d{1,9})(?:/|$)"));
-        found.pmcid = first(pattern!(r"(?i)^/(?:(?:article|abstract)/PMC|articles)/(PMC\d+)(?:/|$)"));
+        found.pmcid = first(pattern!(
+            r"(?i)^/(?:(?:article|abstract)/PMC|articles)/(PMC\d+)(?:/|$)"
+        ));
     } else if is_within(host, "arxiv.org") {
         found.arxiv_id = first(pattern!(
             r"^/(?:abs|pdf|html|ps|format|src|e-print)/(\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?(?:\.pdf|/|$)"
@@ -336,7 +382,8 @@ fn bare_host(url: &Url) -> Option<&str> {
 
 /// Whether a host is the domain or lies under it.
 fn is_within(host: &str, domain: &str) -> bool {
-    host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    host.strip_suffix(domain)
+        .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
 /// Undoes percent-encoding where the result is UTF-8.
@@ -353,7 +400,9 @@ fn publisher_doi(rest: &str, whole: bool) -> Option<String> {
     let end = if whole {
         rest.len()
     } else {
-        rest[slash..].find('/').map_or(rest.len(), |next| slash + next)
+        rest[slash..]
+            .find('/')
+            .map_or(rest.len(), |next| slash + next)
     };
     let views = pattern!(
         r"(?i)(?:/(?:abs|abstract|citation|download|epdf|epub|figures|full|full-?text|fullhtml|html|media|meta|metrics|pdf|pdfdirect|reader|references|summary|suppl\w*|tables|xml)(?:\.(?:html?|pdf|xml|full))?)*/?$"
@@ -396,8 +445,10 @@ fn url_in(word: &str) -> &str {
 
 /// The first DOI inside a word of running text.
 fn doi_in_word(word: &str) -> Option<String> {
-    let hit = pattern!(r#"(?i)(?:^|[^0-9a-z_.]|doi)(10\.\d{4,9}(?:\.\d+)*(?:/|%2F)[^"'`\\^{}|[:^ascii:]]+)"#)
-        .captures(word)?;
+    let hit = pattern!(
+        r#"(?i)(?:^|[^0-9a-z_.]|doi)(10\.\d{4,9}(?:\.\d+)*(?:/|%2F)[^"'`\\^{}|[:^ascii:]]+)"#
+    )
+    .captures(word)?;
     let mut doi = &hit[1];
     // Inside a DOI a `<` opens a page number (`<693::AID-ASI4>`); before anything else it is markup.
     if let Some(markup) = pattern!(r"<(?:[^0-9]|$)").find(doi) {
@@ -430,7 +481,22 @@ fn trim_punctuation(text: &str) -> &str {
             Some(opener) => kept.matches(last).count() > kept.matches(opener).count(),
             None => matches!(
                 last,
-                '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '"' | '*' | '/' | '’' | '”' | '。' | '、' | '）' | '」' | '】'
+                '.' | ','
+                    | ';'
+                    | ':'
+                    | '!'
+                    | '?'
+                    | '\''
+                    | '"'
+                    | '*'
+                    | '/'
+                    | '’'
+                    | '”'
+                    | '。'
+                    | '、'
+                    | '）'
+                    | '」'
+                    | '】'
             ),
         };
         if !drop {
@@ -453,31 +519,64 @@ mod tests {
     }
 
     fn at(url: &str) -> DocumentMeta {
-        DocumentMeta { url: Some(url.to_owned()), ..DocumentMeta::default() }
+        DocumentMeta {
+            url: Some(url.to_owned()),
+            ..DocumentMeta::default()
+        }
     }
 
     /// Where the reference misses an identifier that stands in the address, or spells it in two ways.
     const URL_DIFFERENCES: &[(&str, &str)] = &[
         ("https://doi.org/10.1234%2Fabc", "doi:10.1234/abc"),
-        ("https://www.ncbi.nlm.nih.gov/pubmed/31452104", "pmid:31452104"),
-        ("https://www.ncbi.nlm.nih.gov/pmc/articles/PMC7029759/", "pmcid:PMC7029759"),
-        ("https://europepmc.org/article/MED/31452104", "pmid:31452104"),
+        (
+            "https://www.ncbi.nlm.nih.gov/pubmed/31452104",
+            "pmid:31452104",
+        ),
+        (
+            "https://www.ncbi.nlm.nih.gov/pmc/articles/PMC7029759/",
+            "pmcid:PMC7029759",
+        ),
+        (
+            "https://europepmc.org/article/MED/31452104",
+            "pmid:31452104",
+        ),
         ("https://arxiv.org/html/2301.12345", "arxiv:2301.12345"),
-        ("https://arxiv.org/abs/hep-th/9901001", "arxiv:hep-th/9901001"),
-        ("https://openalex.org/works/W2741809807", "openalex:W2741809807"),
+        (
+            "https://arxiv.org/abs/hep-th/9901001",
+            "arxiv:hep-th/9901001",
+        ),
+        (
+            "https://openalex.org/works/W2741809807",
+            "openalex:W2741809807",
+        ),
         (
             "https://www.semanticscholar.org/paper/x/204E3073870FAE3D05BCBC2F6A8E263D9B72E776",
             "s2:204e3073870fae3d05bcbc2f6a8e263d9b72e776",
         ),
-        ("https://www.nature.com/articles/s41586-020-2649-2", "doi:10.1038/s41586-020-2649-2"),
-        ("https://dl.acm.org/doi/10.1145/3292500.3330701", "doi:10.1145/3292500.3330701"),
-        ("https://link.springer.com/article/10.1007/s00125-019-4919-9", "doi:10.1007/s00125-019-4919-9"),
-        ("https://onlinelibrary.wiley.com/doi/10.1002/adma.202001234", "doi:10.1002/adma.202001234"),
+        (
+            "https://www.nature.com/articles/s41586-020-2649-2",
+            "doi:10.1038/s41586-020-2649-2",
+        ),
+        (
+            "https://dl.acm.org/doi/10.1145/3292500.3330701",
+            "doi:10.1145/3292500.3330701",
+        ),
+        (
+            "https://link.springer.com/article/10.1007/s00125-019-4919-9",
+            "doi:10.1007/s00125-019-4919-9",
+        ),
+        (
+            "https://onlinelibrary.wiley.com/doi/10.1002/adma.202001234",
+            "doi:10.1002/adma.202001234",
+        ),
         (
             "https://journals.plos.org/plosone/article?id=10.1371/journal.pone.0123456",
             "doi:10.1371/journal.pone.0123456",
         ),
-        ("https://www.biorxiv.org/content/10.1101/2020.01.01.123456v1", "doi:10.1101/2020.01.01.123456"),
+        (
+            "https://www.biorxiv.org/content/10.1101/2020.01.01.123456v1",
+            "doi:10.1101/2020.01.01.123456",
+        ),
         ("https://pubmed.gov/123", "pmid:123"),
     ];
 
@@ -488,7 +587,10 @@ mod tests {
             let expected = URL_DIFFERENCES
                 .iter()
                 .find(|difference| difference.0 == url)
-                .map_or_else(|| text_of(&row, "canonical_id"), |difference| Some(difference.1));
+                .map_or_else(
+                    || text_of(&row, "canonical_id"),
+                    |difference| Some(difference.1),
+                );
             assert_eq!(canonical_id(&at(url)).as_deref(), expected, "{url}");
         }
     }
@@ -496,7 +598,10 @@ mod tests {
     #[test]
     fn dois_in_addresses_agree_with_the_reference() {
         let differences = [
-            ("https://doi.org/10.1016/j.cell.2020.01.001?via=ihub", "10.1016/j.cell.2020.01.001"),
+            (
+                "https://doi.org/10.1016/j.cell.2020.01.001?via=ihub",
+                "10.1016/j.cell.2020.01.001",
+            ),
             ("https://doi.org/10.1234%2Fabc", "10.1234/abc"),
             (
                 "https://journals.plos.org/plosone/article?id=10.1371/journal.pone.0123456",
@@ -516,7 +621,7 @@ mod tests {
     #[test]
     fn dois_in_text_agree_with_the_reference() {
         let differences = [
-            ("see 10.1234/abc, and more", "10.1234/abc"),   // the comma belongs to the sentence
+            ("see 10.1234/abc, and more", "10.1234/abc"), // the comma belongs to the sentence
             ("10.1234/ABC and 10.5678/def", "10.1234/abc"), // one spelling
         ];
         for row in reference_cases("doi_from_text") {
@@ -532,29 +637,71 @@ mod tests {
     #[test]
     fn every_way_to_write_a_doi() {
         for text in [
-            "10.1234/abc.def", "10.1234/ABC.DEF", "doi:10.1234/abc.def", "DOI: 10.1234/abc.def.", "doi.org/10.1234/abc.def",
-            "https://doi.org/10.1234/abc.def", "http://dx.doi.org/10.1234/abc.def?x=1#top", "10.1234%2Fabc.def",
-            "https://doi.org/10.1234%2fabc.def", "info:doi/10.1234/abc.def", "urn:doi:10.1234/abc.def", " 10.1234/abc.def), ",
-            "https://dl.acm.org/doi/pdf/10.1234/abc.def", "https://www.tandfonline.com/doi/full/10.1234/abc.def?needAccess=true",
-            "https://www.frontiersin.org/articles/10.1234/abc.def/full", "https://x.org/10.1234/abc.def.pdf",
-            "https://onlinelibrary.wiley.com/doi/epdf/10.1234/abc.def", "https://link.springer.com/content/pdf/10.1234/abc.def.pdf",
-            "https://x.org/page?doi=10.1234/abc.def", "10.1234/abc.def?via=ihub",
+            "10.1234/abc.def",
+            "10.1234/ABC.DEF",
+            "doi:10.1234/abc.def",
+            "DOI: 10.1234/abc.def.",
+            "doi.org/10.1234/abc.def",
+            "https://doi.org/10.1234/abc.def",
+            "http://dx.doi.org/10.1234/abc.def?x=1#top",
+            "10.1234%2Fabc.def",
+            "https://doi.org/10.1234%2fabc.def",
+            "info:doi/10.1234/abc.def",
+            "urn:doi:10.1234/abc.def",
+            " 10.1234/abc.def), ",
+            "https://dl.acm.org/doi/pdf/10.1234/abc.def",
+            "https://www.tandfonline.com/doi/full/10.1234/abc.def?needAccess=true",
+            "https://www.frontiersin.org/articles/10.1234/abc.def/full",
+            "https://x.org/10.1234/abc.def.pdf",
+            "https://onlinelibrary.wiley.com/doi/epdf/10.1234/abc.def",
+            "https://link.springer.com/content/pdf/10.1234/abc.def.pdf",
+            "https://x.org/page?doi=10.1234/abc.def",
+            "10.1234/abc.def?via=ihub",
         ] {
-            assert_eq!(normalize_doi(text).as_deref(), Some("10.1234/abc.def"), "{text}");
+            assert_eq!(
+                normalize_doi(text).as_deref(),
+                Some("10.1234/abc.def"),
+                "{text}"
+            );
         }
         for (text, expected) in [
-            ("10.1016/S0140-6736(20)30183-5", Some("10.1016/s0140-6736(20)30183-5")),
+            (
+                "10.1016/S0140-6736(20)30183-5",
+                Some("10.1016/s0140-6736(20)30183-5"),
+            ),
             ("(10.1016/S0140-6736(20)30183-5)", None),
-            ("10.1002/(SICI)1097-4571(199806)49:8<693::AID-ASI4>3.0.CO;2-O", Some("10.1002/(sici)1097-4571(199806)49:8<693::aid-asi4>3.0.co;2-o")),
-            ("https://www.medrxiv.org/content/10.1101/2020.01.01.123456v2.full.pdf+html", Some("10.1101/2020.01.01.123456v2.full.pdf+html")),
-            ("https://www.medrxiv.org/content/10.1101/2020.01.01.123456v2.full.pdf", Some("10.1101/2020.01.01.123456")),
-            ("https://iopscience.iop.org/article/10.1088/1742-6596/1/1/012/meta", Some("10.1088/1742-6596/1/1/012")),
-            ("https://www.nature.com/articles/nature12373.pdf", Some("10.1038/nature12373")),
+            (
+                "10.1002/(SICI)1097-4571(199806)49:8<693::AID-ASI4>3.0.CO;2-O",
+                Some("10.1002/(sici)1097-4571(199806)49:8<693::aid-asi4>3.0.co;2-o"),
+            ),
+            (
+                "https://www.medrxiv.org/content/10.1101/2020.01.01.123456v2.full.pdf+html",
+                Some("10.1101/2020.01.01.123456v2.full.pdf+html"),
+            ),
+            (
+                "https://www.medrxiv.org/content/10.1101/2020.01.01.123456v2.full.pdf",
+                Some("10.1101/2020.01.01.123456"),
+            ),
+            (
+                "https://iopscience.iop.org/article/10.1088/1742-6596/1/1/012/meta",
+                Some("10.1088/1742-6596/1/1/012"),
+            ),
+            (
+                "https://www.nature.com/articles/nature12373.pdf",
+                Some("10.1038/nature12373"),
+            ),
             ("https://www.nature.com/articles/", None),
             ("https://example.org/search?q=10.1234/abc", None),
             ("https://evil.example/doi.org", None),
-            ("10.1234/", None), ("10.12/short", None), ("10.1234", None), ("", None), ("doi:", None), ("3.10.1234", None),
-            ("10.1234/abc and more", None), ("heart failure", None), ("https://", None),
+            ("10.1234/", None),
+            ("10.12/short", None),
+            ("10.1234", None),
+            ("", None),
+            ("doi:", None),
+            ("3.10.1234", None),
+            ("10.1234/abc and more", None),
+            ("heart failure", None),
+            ("https://", None),
         ] {
             assert_eq!(normalize_doi(text).as_deref(), expected, "{text}");
         }
@@ -574,7 +721,14 @@ mod tests {
         assert_eq!(found.doi.as_deref(), Some("10.48550/arxiv.2301.00001"));
         assert_eq!(found.arxiv_id.as_deref(), Some("2301.00001"));
         assert_eq!(found.pmid.as_deref(), Some("99"));
-        for nothing in ["", "p = 10.5/7", "110.1234/abc", "PMID", "version 10.1234", "https://evilarxiv.org/abs/2301.12345"] {
+        for nothing in [
+            "",
+            "p = 10.5/7",
+            "110.1234/abc",
+            "PMID",
+            "version 10.1234",
+            "https://evilarxiv.org/abs/2301.12345",
+        ] {
             assert!(find_identifiers(nothing).is_empty(), "{nothing}");
         }
     }
@@ -583,7 +737,11 @@ mod tests {
     fn canonical_ids_agree_with_the_reference() {
         for row in reference_cases("rec_canonical_id") {
             let meta: DocumentMeta = serde_json::from_value(row["in"].clone()).unwrap();
-            assert_eq!(canonical_id(&meta).as_deref(), text_of(&row, "out"), "{row}");
+            assert_eq!(
+                canonical_id(&meta).as_deref(),
+                text_of(&row, "out"),
+                "{row}"
+            );
         }
     }
 
@@ -606,14 +764,20 @@ mod tests {
             year: Some(2020),
             ..DocumentMeta::default()
         };
-        let without = DocumentMeta { doi: None, ..with_doi.clone() };
+        let without = DocumentMeta {
+            doi: None,
+            ..with_doi.clone()
+        };
         assert_eq!(title_key(&with_doi), title_key(&without));
         assert_eq!(title_key(&without), canonical_id(&without));
     }
 
     #[test]
     fn a_title_alone_is_a_weak_name() {
-        let mut meta = DocumentMeta { title: Some("Introduction".into()), ..at("https://e.org/1") };
+        let mut meta = DocumentMeta {
+            title: Some("Introduction".into()),
+            ..at("https://e.org/1")
+        };
         assert_eq!(canonical_id(&meta), canonical_id(&at("https://e.org/1")));
         assert_eq!(title_key(&meta), None);
         meta.url = None;
@@ -625,16 +789,28 @@ mod tests {
     fn titles_and_names_agree_with_the_reference() {
         for row in reference_cases("title_normalize") {
             let title = text_of(&row, "title").unwrap();
-            assert_eq!(title_normalize(title), text_of(&row, "norm").unwrap(), "{title}");
+            assert_eq!(
+                title_normalize(title),
+                text_of(&row, "norm").unwrap(),
+                "{title}"
+            );
         }
         for row in reference_cases("author_surname") {
             let name = text_of(&row, "name").unwrap();
-            assert_eq!(author_surname(name).as_deref(), text_of(&row, "surname"), "{name}");
+            assert_eq!(
+                author_surname(name).as_deref(),
+                text_of(&row, "surname"),
+                "{name}"
+            );
         }
         // Forms that the reference reads wrongly.
         for (name, surname) in [
-            ("Smith, John", "smith"), ("Smith JA", "smith"), ("Smith J.", "smith"), ("John Smith Jr.", "smith"),
-            ("Ｊｏｈｎ Ｓｍｉｔｈ", "smith"), ("Jean-Luc Saint-Martin", "saint-martin"),
+            ("Smith, John", "smith"),
+            ("Smith JA", "smith"),
+            ("Smith J.", "smith"),
+            ("John Smith Jr.", "smith"),
+            ("Ｊｏｈｎ Ｓｍｉｔｈ", "smith"),
+            ("Jean-Luc Saint-Martin", "saint-martin"),
         ] {
             assert_eq!(author_surname(name).as_deref(), Some(surname), "{name}");
         }

@@ -7,14 +7,18 @@
 //! | [`url`] | one name for each address; the domain that somebody registered |
 //! | [`identifiers`] | DOI, PMID, PMCID, arXiv, OpenAlex and S2 ids in texts and addresses; the id of a work |
 //! | [`targets`] | what a user typed → what a task is to research |
+//! | [`similarity`] | whether two texts are nearly the same |
+//! | [`language`] | in which language a text is written, as far as its script says |
 //! | [`hash`] | SHA-256 as hex |
 //!
 //! Offsets are Unicode code points everywhere, because that is what SQLite's `substr` counts.
 
 pub mod hash;
 pub mod identifiers;
+pub mod language;
 pub mod segment;
 pub mod sentence;
+pub mod similarity;
 pub mod targets;
 #[cfg(test)]
 pub(crate) mod testing;

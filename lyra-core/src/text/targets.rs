@@ -44,7 +44,9 @@ pub fn parse_target(value: &Value) -> Result<Target> {
             "target is {}, not an object or a string",
             type_name(other)
         ))
-        .with_hint("write {\"kind\": \"query\", \"query\": \"…\"}, or the query, URL or DOI itself")),
+        .with_hint(
+            "write {\"kind\": \"query\", \"query\": \"…\"}, or the query, URL or DOI itself",
+        )),
     }
 }
 
@@ -55,15 +57,22 @@ pub fn parse_target(value: &Value) -> Result<Target> {
 pub fn parse_target_text(text: &str) -> Result<Target> {
     let text = checked_text("target", text)?;
     let has_scheme = |scheme: &str| {
-        text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+        text.get(..scheme.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
     };
     if has_scheme("http://") || has_scheme("https://") || has_scheme("file:") {
         return address("target", text, 0, None);
     }
     if let Some(doi) = normalize_doi(text) {
-        return Ok(Target::Doi { doi, depth: 0, reason: None });
+        return Ok(Target::Doi {
+            doi,
+            depth: 0,
+            reason: None,
+        });
     }
-    Ok(Target::Query { query: text.to_owned() })
+    Ok(Target::Query {
+        query: text.to_owned(),
+    })
 }
 
 fn parse_object(object: &Value) -> Result<Target> {
@@ -79,36 +88,51 @@ fn parse_object(object: &Value) -> Result<Target> {
         Some(Value::String(text)) => checked_text(kind, text)?,
         other => {
             let found = other.map_or("missing", type_name);
-            return Err(Error::invalid(format!("{kind} must be a non-empty string, but is {found}"))
-                .with_hint(format!("write {{\"kind\": \"{kind}\", \"{kind}\": \"…\"}}")));
+            return Err(Error::invalid(format!(
+                "{kind} must be a non-empty string, but is {found}"
+            ))
+            .with_hint(format!("write {{\"kind\": \"{kind}\", \"{kind}\": \"…\"}}")));
         }
     };
     let depth = depth_of(object)?;
     let reason = reason_of(object)?;
     match kind {
-        "query" => Ok(Target::Query { query: text.to_owned() }),
+        "query" => Ok(Target::Query {
+            query: text.to_owned(),
+        }),
         "url" => address("url", text, depth, reason),
         _ => match normalize_doi(text) {
             Some(doi) => Ok(Target::Doi { doi, depth, reason }),
-            None => Err(Error::invalid(format!("doi {text:?} is not a DOI"))
-                .with_hint("a DOI looks like 10.1234/abc; doi: and https://doi.org/ may stand before it")),
+            None => Err(
+                Error::invalid(format!("doi {text:?} is not a DOI")).with_hint(
+                    "a DOI looks like 10.1234/abc; doi: and https://doi.org/ may stand before it",
+                ),
+            ),
         },
     }
 }
 
 fn unknown_kind(found: &str) -> Error {
-    Error::invalid(format!("kind must be \"query\", \"url\" or \"doi\", but is {found}"))
+    Error::invalid(format!(
+        "kind must be \"query\", \"url\" or \"doi\", but is {found}"
+    ))
 }
 
 /// An address; a DOI where it leads to the resolver, because then no page needs to be guessed.
 fn address(field: &str, text: &str, depth: u32, reason: Option<String>) -> Result<Target> {
     let url = normalize_url(text).map_err(|error| error.context(field))?;
-    let parsed = url::Url::parse(text).map_err(|_| Error::invalid(format!("{field} is not a URL")))?;
+    let parsed =
+        url::Url::parse(text).map_err(|_| Error::invalid(format!("{field} is not a URL")))?;
     if !parsed.username().is_empty() || parsed.password().is_some() {
-        return Err(Error::invalid(format!("{field} contains a user name or password"))
-            .with_hint("targets are stored where agents read them: leave credentials out"));
+        return Err(
+            Error::invalid(format!("{field} contains a user name or password"))
+                .with_hint("targets are stored where agents read them: leave credentials out"),
+        );
     }
-    let resolver = matches!(parsed.host_str(), Some("doi.org" | "www.doi.org" | "dx.doi.org"));
+    let resolver = matches!(
+        parsed.host_str(),
+        Some("doi.org" | "www.doi.org" | "dx.doi.org")
+    );
     match normalize_doi(text).filter(|_| resolver) {
         Some(doi) => Ok(Target::Doi { doi, depth, reason }),
         None => Ok(Target::Url { url, depth, reason }),
@@ -118,7 +142,9 @@ fn address(field: &str, text: &str, depth: u32, reason: Option<String>) -> Resul
 fn checked_text<'a>(field: &str, text: &'a str) -> Result<&'a str> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(Error::invalid(format!("{field} must be a non-empty string")));
+        return Err(Error::invalid(format!(
+            "{field} must be a non-empty string"
+        )));
     }
     let length = text.chars().count();
     if length > LONGEST {
@@ -129,21 +155,30 @@ fn checked_text<'a>(field: &str, text: &'a str) -> Result<&'a str> {
 }
 
 fn depth_of(object: &Value) -> Result<u32> {
-    let Some(value) = object.get("depth").filter(|value| !value.is_null()) else { return Ok(0) };
+    let Some(value) = object.get("depth").filter(|value| !value.is_null()) else {
+        return Ok(0);
+    };
     value
         .as_u64()
         .filter(|depth| *depth <= DEEPEST)
         .and_then(|depth| u32::try_from(depth).ok())
         .ok_or_else(|| {
-            Error::invalid(format!("depth must be a whole number from 0 to {DEEPEST}, but is {value}"))
+            Error::invalid(format!(
+                "depth must be a whole number from 0 to {DEEPEST}, but is {value}"
+            ))
         })
 }
 
 fn reason_of(object: &Value) -> Result<Option<String>> {
     match object.get("reason") {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::String(reason)) => checked_text("reason", reason).map(|text| Some(text.to_owned())),
-        Some(other) => Err(Error::invalid(format!("reason must be a string, but is {}", type_name(other)))),
+        Some(Value::String(reason)) => {
+            checked_text("reason", reason).map(|text| Some(text.to_owned()))
+        }
+        Some(other) => Err(Error::invalid(format!(
+            "reason must be a string, but is {}",
+            type_name(other)
+        ))),
     }
 }
 
@@ -166,15 +201,25 @@ mod tests {
     use serde_json::json;
 
     fn doi(doi: &str, depth: u32) -> Target {
-        Target::Doi { doi: doi.into(), depth, reason: None }
+        Target::Doi {
+            doi: doi.into(),
+            depth,
+            reason: None,
+        }
     }
 
     fn url(url: &str) -> Target {
-        Target::Url { url: url.into(), depth: 0, reason: None }
+        Target::Url {
+            url: url.into(),
+            depth: 0,
+            reason: None,
+        }
     }
 
     fn query(query: &str) -> Target {
-        Target::Query { query: query.into() }
+        Target::Query {
+            query: query.into(),
+        }
     }
 
     #[test]
@@ -188,7 +233,9 @@ mod tests {
                 r#"{"kind":"doi","doi":"https://doi.org/10.1234/abc"}"# | r#""str""# => Ok(()),
                 r#"{"kind":"doi","doi":"10.1234/x","depth":-5}"# => Err("depth"),
                 _ => match row["param"].as_str() {
-                    Some(param) => Err(param.trim_start_matches("targets[0]").trim_start_matches('.')),
+                    Some(param) => Err(param
+                        .trim_start_matches("targets[0]")
+                        .trim_start_matches('.')),
                     None => Ok(()),
                 },
             };
@@ -212,8 +259,14 @@ mod tests {
             ("https://doi.org/10.1234%2Fabc", doi("10.1234/abc", 0)),
             ("dx.doi.org/10.1234/abc", doi("10.1234/abc", 0)),
             ("https://doi.org/", url("https://doi.org/")),
-            ("HTTPS://Example.org/a?utm_source=x", url("https://example.org/a")),
-            ("https://dl.acm.org/doi/10.1145/1.2", url("https://dl.acm.org/doi/10.1145/1.2")),
+            (
+                "HTTPS://Example.org/a?utm_source=x",
+                url("https://example.org/a"),
+            ),
+            (
+                "https://dl.acm.org/doi/10.1145/1.2",
+                url("https://dl.acm.org/doi/10.1145/1.2"),
+            ),
             ("file:///data/a.jsonl#7", url("file:///data/a.jsonl#7")),
             ("  metformin and HbA1c ", query("metformin and HbA1c")),
             ("example.org", query("example.org")),
@@ -260,15 +313,37 @@ mod tests {
             (json!({"kind": "url", "url": ["https://a.org"]}), "url"),
             (json!({"kind": "doi", "doi": "metformin"}), "doi"),
             (json!({"kind": "doi"}), "doi"),
-            (json!({"kind": "url", "url": "https://a.org", "depth": 11}), "depth"),
-            (json!({"kind": "url", "url": "https://a.org", "depth": -1}), "depth"),
-            (json!({"kind": "url", "url": "https://a.org", "depth": 0.5}), "depth"),
-            (json!({"kind": "url", "url": "https://a.org", "depth": "1"}), "depth"),
-            (json!({"kind": "url", "url": "https://a.org", "reason": 1}), "reason"),
-            (json!({"kind": "url", "url": "https://a.org", "reason": ""}), "reason"),
+            (
+                json!({"kind": "url", "url": "https://a.org", "depth": 11}),
+                "depth",
+            ),
+            (
+                json!({"kind": "url", "url": "https://a.org", "depth": -1}),
+                "depth",
+            ),
+            (
+                json!({"kind": "url", "url": "https://a.org", "depth": 0.5}),
+                "depth",
+            ),
+            (
+                json!({"kind": "url", "url": "https://a.org", "depth": "1"}),
+                "depth",
+            ),
+            (
+                json!({"kind": "url", "url": "https://a.org", "reason": 1}),
+                "reason",
+            ),
+            (
+                json!({"kind": "url", "url": "https://a.org", "reason": ""}),
+                "reason",
+            ),
         ] {
             let error = parse_target(&target).unwrap_err();
-            assert!(error.message().starts_with(field), "{target}: {}", error.message());
+            assert!(
+                error.message().starts_with(field),
+                "{target}: {}",
+                error.message()
+            );
             assert!(!error.message().contains("secret"), "{}", error.message());
         }
     }

@@ -9,8 +9,12 @@ pub(crate) fn reference_cases(table: &str) -> Vec<Value> {
 
 /// The lines of a shared JSONL file; none, with a note, where it is not there.
 pub(crate) fn shared_lines(path: &str) -> Vec<Value> {
-    let Some(text) = shared_text(path) else { return Vec::new() };
-    text.lines().map(|line| serde_json::from_str(line).expect(path)).collect()
+    let Some(text) = shared_text(path) else {
+        return Vec::new();
+    };
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect(path))
+        .collect()
 }
 
 /// A shared file; `None`, with a note, where it is not there.
