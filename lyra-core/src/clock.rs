@@ -15,7 +15,10 @@ pub trait Clock: Debug + Send + Sync + 'static {
 
     /// The current year in UTC.
     fn year(&self) -> i32 {
-        self.now().get(..4).and_then(|y| y.parse().ok()).unwrap_or(1970)
+        self.now()
+            .get(..4)
+            .and_then(|y| y.parse().ok())
+            .unwrap_or(1970)
     }
 }
 
@@ -29,7 +32,9 @@ pub fn format_ms(ms: i64) -> String {
 
 /// Parses RFC 3339 into milliseconds since the epoch.
 pub fn parse_ms(text: &str) -> Option<i64> {
-    text.parse::<jiff::Timestamp>().ok().map(|t| t.as_millisecond())
+    text.parse::<jiff::Timestamp>()
+        .ok()
+        .map(|t| t.as_millisecond())
 }
 
 /// The system's clock.
@@ -37,7 +42,10 @@ pub fn parse_ms(text: &str) -> Option<i64> {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[allow(clippy::disallowed_methods, reason = "this is the clock port's real implementation")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "this is the clock port's real implementation"
+    )]
     fn now_ms(&self) -> i64 {
         std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)

@@ -60,7 +60,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error of `kind` that says `message`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, message: message.into(), hint: None, source: None }))
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            hint: None,
+            source: None,
+        }))
     }
 
     /// Shorthand for [`ErrorKind::InvalidInput`].
@@ -75,8 +80,9 @@ impl Error {
 
     /// Shorthand for [`ErrorKind::TaskNotFound`].
     pub fn task_not_found(task_id: &str) -> Self {
-        Self::new(ErrorKind::TaskNotFound, format!("no task {task_id:?}"))
-            .with_hint("create_task answers with the id of a new task; lyra://tasks lists the known ones")
+        Self::new(ErrorKind::TaskNotFound, format!("no task {task_id:?}")).with_hint(
+            "create_task answers with the id of a new task; lyra://tasks lists the known ones",
+        )
     }
 
     /// Shorthand for [`ErrorKind::Internal`].
@@ -128,19 +134,26 @@ impl Error {
     pub(crate) fn sqlite(error: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode as C;
         let (kind, hint) = match error.sqlite_error_code() {
-            Some(C::NotADatabase) => {
-                (ErrorKind::Storage, Some("the file is not an SQLite database; give another --db path"))
-            }
-            Some(C::DatabaseCorrupt) => {
-                (ErrorKind::Storage, Some("restore a copy, or recover with the sqlite3 shell's .recover"))
-            }
-            Some(C::ReadOnly | C::CannotOpen | C::PermissionDenied) => {
-                (ErrorKind::Storage, Some("check that the folder exists and may be written to"))
-            }
-            Some(C::DiskFull) => (ErrorKind::Storage, Some("free some disk space and try again")),
-            Some(C::DatabaseBusy | C::DatabaseLocked) => {
-                (ErrorKind::Storage, Some("another process holds the database; try again"))
-            }
+            Some(C::NotADatabase) => (
+                ErrorKind::Storage,
+                Some("the file is not an SQLite database; give another --db path"),
+            ),
+            Some(C::DatabaseCorrupt) => (
+                ErrorKind::Storage,
+                Some("restore a copy, or recover with the sqlite3 shell's .recover"),
+            ),
+            Some(C::ReadOnly | C::CannotOpen | C::PermissionDenied) => (
+                ErrorKind::Storage,
+                Some("check that the folder exists and may be written to"),
+            ),
+            Some(C::DiskFull) => (
+                ErrorKind::Storage,
+                Some("free some disk space and try again"),
+            ),
+            Some(C::DatabaseBusy | C::DatabaseLocked) => (
+                ErrorKind::Storage,
+                Some("another process holds the database; try again"),
+            ),
             Some(C::OperationInterrupted) => (ErrorKind::QueryInterrupted, None),
             Some(C::ConstraintViolation) => (ErrorKind::InvalidInput, None),
             _ => (ErrorKind::Internal, None),

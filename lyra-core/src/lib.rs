@@ -1,16 +1,39 @@
-//! Lyra: an embeddable evidence-graph engine.
+#![doc = include_str!("../README.md")]
 
 pub mod backends;
 mod clock;
 pub mod confidence;
+mod engine;
 mod error;
+pub mod graph;
 pub mod guard;
+pub mod ingest;
+mod jobs;
 pub mod model;
+pub mod pipeline;
 pub mod ports;
 pub mod ranking;
 pub mod security;
 mod storage;
+mod task;
 pub mod text;
+pub mod vectors;
 pub mod views;
 
+pub use engine::{DoctorCheck, Engine, EngineConfig, ModelReport, ViewReply, ViewRequest};
 pub use error::{Error, ErrorKind, Result};
+pub use graph::EvidenceGraph;
+pub use jobs::{MAX_ATTEMPTS, Workers};
+pub use model::{TaskBudget, TaskConfig, TaskRecord};
+pub use task::{
+    AuthItem, BudgetStatus, EvidenceSummary, JobCounts, JobsByPhase, Metrics, Milestones, Progress,
+    QueueCounts, QueueItem, QueueOptions, QueueReport, RecentError, SearchCounts, SearchDetail,
+    SkippedTarget, StatusDetail, StatusReport, StopCounts, StopMode, StopReason, StopReport,
+    StopRequest, StopScope, WaitingFor,
+};
+pub use vectors::{Cutoff, SearchMode, VectorHit, VectorReply, VectorRequest};
+
+/// Compiles the examples of the project's README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct ReadmeExamples;

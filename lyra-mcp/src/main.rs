@@ -1,1 +1,14 @@
-fn main(){}
+//! The MCP server and command line of the Lyra evidence engine.
+
+mod cli;
+mod error;
+mod log;
+mod server;
+mod tools;
+mod wire;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

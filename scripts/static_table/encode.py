@@ -3,15 +3,16 @@
 This file is the specification that the Rust encoder follows. Steps of `encode`:
 
 1. NFKC, then lower-case (full Unicode lower-casing).
-2. Each character is cleaned: U+0000, U+FFFD and control/format characters (general category Cc,
-   Cf, Cs, Co, Cn; not tab, LF, CR) are dropped; white space becomes one space.
+2. Each character is cleaned: tab, LF, CR and space separators (category Z*) become a space; U+FFFD
+   and characters of category Cc, Cf, Cs and Co are dropped.
 3. NFD; combining marks (category Mn) are dropped, **except** inside CJK runs (see `is_cjk`), which
    are cut out of the text before this step.
 4. Non-CJK text is split at white space, and each punctuation character (category P*, or ASCII
    33-47, 58-64, 91-96, 123-126) is a word of its own.
 5. Greedy longest-match WordPiece with the prefix "##" for continuations. A word of more than 100
    characters, or one that cannot be covered, is one unknown piece, which adds nothing.
-6. Pieces and CJK terms count together against `MAX_TERMS` in order of appearance.
+6. At most `MAX_PIECES` pieces (unknown ones count) and `MAX_CJK` CJK terms are used, the first
+   ones of each kind.
 7. The vector is the sum over distinct pieces of `tf_weight(count) * row`, plus the sum over CJK
    terms of `tf_weight(count) * weight * direction`, L2-normalised. No terms: the zero vector.
 """
@@ -24,17 +25,19 @@ import sys
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 MAGIC, VERSION = b"LYRATAB1", 1
-MAX_WORD, MAX_TERMS = 100, 512
+MAX_WORD, MAX_PIECES, MAX_CJK = 100, 512, 2048
 MASK64 = (1 << 64) - 1
 UNKNOWN = "[UNK]"
 
-# Weights of hashed CJK terms, in units of the table's mean row norm (header field cjk_unit).
-BIGRAM, BIGRAM_HIRAGANA, BIGRAM_MIXED, SINGLE = 1.0, 0.1, 0.5, 0.3
+# Weights of hashed CJK terms, in units of `Table.cjk_unit`. A bigram's weight goes by how many of
+# its two characters are Hiragana (0, 1, 2).
+BIGRAM, SINGLE, SINGLE_KANA = (1.0, 0.2, 0.05), 0.7, 0.05
 
 
 def is_cjk(c: str) -> bool:
@@ -52,6 +55,12 @@ def is_hiragana(c: str) -> bool:
     return 0x3041 <= ord(c) <= 0x3096 or 0x309D <= ord(c) <= 0x309F
 
 
+def is_katakana(c: str) -> bool:
+    """Whether `c` is a Katakana letter or mark (full width)."""
+    o = ord(c)
+    return 0x30A1 <= o <= 0x30FA or 0x30FC <= o <= 0x30FF or 0x31F0 <= o <= 0x31FF
+
+
 def is_punctuation(c: str) -> bool:
     """BERT's notion of punctuation."""
     o = ord(c)
@@ -63,9 +72,10 @@ def runs(text: str) -> list[tuple[bool, str]]:
     """Steps 1 and 2: the cleaned text as runs of (is CJK, characters)."""
     out: list[tuple[bool, list[str]]] = []
     for c in unicodedata.normalize("NFKC", text).lower():
-        if c in "\t\n\r" or unicodedata.category(c) == "Zs" or c in "\u2028\u2029":
+        kind = unicodedata.category(c)
+        if c in "\t\n\r" or kind.startswith("Z"):
             c = " "
-        elif c == "\ufffd" or unicodedata.category(c).startswith("C"):
+        elif c == "\ufffd" or kind in ("Cc", "Cf", "Cs", "Co"):
             continue
         cjk = is_cjk(c)
         if not out or out[-1][0] != cjk:
@@ -113,34 +123,28 @@ def wordpiece(word: str, vocab: dict[str, int]) -> list[str]:
 
 
 def cjk_terms(run: str) -> list[tuple[str, float]]:
-    """The hashed terms of a CJK run with their weights: all bigrams, then single characters."""
+    """The hashed terms of a CJK run with their weights: for each character itself, then its bigram
+    with the next one."""
     out: list[tuple[str, float]] = []
-    for a, b in zip(run, run[1:]):
-        kana = is_hiragana(a) + is_hiragana(b)
-        out.append((a + b, (BIGRAM, BIGRAM_MIXED, BIGRAM_HIRAGANA)[kana]))
-    return out + [(c, SINGLE) for c in run if not is_hiragana(c)]
+    for i, c in enumerate(run):
+        out.append((c, SINGLE_KANA if is_hiragana(c) or is_katakana(c) else SINGLE))
+        if i + 1 < len(run):
+            hiragana = is_hiragana(c) + is_hiragana(run[i + 1])
+            out.append((run[i:i + 2], BIGRAM[hiragana]))
+    return out
 
 
 def terms(text: str, vocab: dict[str, int]) -> tuple[list[str], list[tuple[str, float]]]:
-    """The pieces (unknown ones included) and the CJK terms of `text`, cut at MAX_TERMS."""
+    """The pieces (unknown ones included) and the weighted CJK terms of `text`."""
     found: list[str] = []
     hashed: list[tuple[str, float]] = []
-    left = MAX_TERMS
     for cjk, run in runs(text):
-        if cjk:
-            add = cjk_terms(run)[:left]
-            hashed += add
-            left -= len(add)
-        else:
+        if cjk and len(hashed) < MAX_CJK:
+            hashed += cjk_terms(run)
+        elif not cjk and len(found) < MAX_PIECES:
             for word in words(run):
-                add = wordpiece(word, vocab)[:left]
-                found += add
-                left -= len(add)
-                if not left:
-                    break
-        if not left:
-            break
-    return found, hashed
+                found += wordpiece(word, vocab)
+    return found[:MAX_PIECES], hashed[:MAX_CJK]
 
 
 def pieces(text: str, vocab: dict[str, int]) -> list[str]:
@@ -148,6 +152,7 @@ def pieces(text: str, vocab: dict[str, int]) -> list[str]:
     return terms(text, vocab)[0]
 
 
+@lru_cache(maxsize=1 << 18)
 def direction(term: str, dim: int) -> np.ndarray:
     """The pseudo-random direction of a hashed term: +-1/sqrt(dim) from FNV-1a 64 and splitmix64."""
     state = 0xCBF29CE484222325

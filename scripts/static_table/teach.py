@@ -18,8 +18,11 @@ import numpy as np
 import onnxruntime as ort
 from tokenizers import Tokenizer
 
+from texts import number
+
 MAX_LEN, SHARD, BATCH_TOKENS = 256, 8192, 256
-FIRST = ("scifact", "wordnet-gloss", "wordnet-example", "python", "rust", "mixture", "wordnet")
+SOURCES = ("wordnet-gloss", "python", "rust", "mixture", "wordnet-gloss", "wordnet-example",
+           "wordnet-lemma")
 
 
 class Teacher:
@@ -61,16 +64,26 @@ class Teacher:
 
 
 def shards(work: Path) -> Iterator[tuple[Path, list[dict]]]:
-    """The shards of texts.jsonl, most useful sources first, with the file of their vectors."""
+    """The shards of texts.jsonl with the files of their vectors.
+
+    SciFact comes first, then the other sources in turn, each in a fixed random order of groups.
+    """
     rows = [json.loads(line) for line in (work / "texts.jsonl").open(encoding="utf-8")]
-    for prefix in FIRST:
+    queues: dict[str, list[list[dict]]] = {}
+    for prefix in ("scifact", *SOURCES):
         part = [r for r in rows if r["source"].startswith(prefix)]
-        if prefix == "wordnet":
-            part = [r for r in part if r["source"] == "wordnet-lemma"]
-        for at in range(0, len(part), SHARD):
-            chunk = part[at:at + SHARD]
-            key = blake2b("\n".join(r["text"] for r in chunk).encode(), digest_size=10).hexdigest()
-            yield work / "teacher" / f"{key}.npy", chunk
+        if prefix != "scifact":
+            part.sort(key=lambda r: number(r["group"]))
+        queues[prefix] = [part[at:at + SHARD] for at in range(0, len(part), SHARD)][::-1]
+    turns = ["scifact"] * len(queues["scifact"])
+    while turns:
+        for prefix in turns:
+            if queues[prefix]:
+                chunk = queues[prefix].pop()
+                text = "\n".join(r["text"] for r in chunk)
+                key = blake2b(text.encode(), digest_size=10).hexdigest()
+                yield work / "teacher" / f"{key}.npy", chunk
+        turns = list(SOURCES) if any(queues.values()) else []
 
 
 _teacher: Teacher
@@ -97,6 +110,7 @@ def main() -> None:
     ap.add_argument("model_dir", type=Path)
     ap.add_argument("work", type=Path)
     ap.add_argument("--workers", type=int, default=2)
+    ap.add_argument("--shards", type=int, default=10**6, help="only the first so many shards")
     args = ap.parse_args()
     paths = (args.work / "minilm-int8.onnx", args.model_dir / "tokenizer.json")
     (args.work / "teacher").mkdir(parents=True, exist_ok=True)
@@ -107,7 +121,8 @@ def main() -> None:
         ids = [[cls, i, sep] for i in range(teacher.tok.get_vocab_size())]
         np.save(single, teacher.encode_ids(ids).astype(np.float16))
         print("tokens", len(ids), flush=True)
-    jobs = [(p, [r["text"] for r in c]) for p, c in shards(args.work) if not p.exists()]
+    jobs = [(p, [r["text"] for r in c])
+            for p, c in list(shards(args.work))[:args.shards] if not p.exists()]
     with get_context("spawn").Pool(args.workers, _start, paths) as pool:
         for name, count in pool.imap(_work, jobs):
             print(name, count, flush=True)

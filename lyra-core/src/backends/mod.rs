@@ -1,3 +1,20 @@
-//! Ready-made implementations of the ports; never used by the pipeline.
+//! Ready-made implementations of the ports; the pipeline never names one.
 
+mod builtin_claims;
+mod builtin_stance;
+mod corpus;
 pub mod documents;
+mod file_fetch;
+#[cfg(feature = "http")]
+mod http_fetch;
+mod parser;
+mod static_embedder;
+
+pub use builtin_claims::BuiltinClaimExtractor;
+pub use builtin_stance::{BuiltinStanceJudge, choose_premise};
+pub use corpus::{CorpusProvider, SyncReport};
+pub use file_fetch::FileFetcher;
+#[cfg(feature = "http")]
+pub use http_fetch::{HttpFetcher, HttpOptions};
+pub use parser::Documents;
+pub use static_embedder::{MODEL_ID as STATIC_MODEL_ID, StaticEmbedder};

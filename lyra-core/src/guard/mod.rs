@@ -1,1 +1,98 @@
 //! Untrusted SQL, answered safely.
+//!
+//! [`QueryGuard`] runs statements that nobody has read, such as those that a language model writes,
+//! on a database that another connection may be writing to. It lets analysis through (joins, CTEs,
+//! windows, JSON, full text, the `v_…` views) and stops everything else at the level of the engine:
+//! no keyword is searched for, and no statement is rewritten. docs/sql-guard.md has the threat
+//! model and says which defence stops what.
+//!
+//! Replies are bounded: at most `limit` rows and `max_bytes` bytes of JSON. A row that would not
+//! fit into a reply by itself comes with its longest texts cut (they end in `…`) and
+//! `truncated: true`, so that paging gets past it.
+
+mod audit;
+mod authorizer;
+mod budget;
+mod collect;
+mod connection;
+mod full_text;
+mod functions;
+mod heap;
+mod hint;
+mod like;
+mod limits;
+mod request;
+mod run;
+mod schema;
+mod table;
+mod text_functions;
+mod worker;
+
+#[cfg(test)]
+mod corpus;
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;
+
+pub use request::{
+    SchemaSnapshot, SchemaTable, SqlOptions, SqlParams, SqlReply, SqlRequest, TempView,
+};
+
+use crate::error::Result;
+use std::path::Path;
+use std::time::Instant;
+use worker::WorkerPool;
+
+/// Answers untrusted queries over one database file.
+///
+/// It may be shared between threads; four queries run at a time.
+#[derive(Debug)]
+pub struct QueryGuard {
+    workers: WorkerPool,
+    schema: SchemaSnapshot,
+}
+
+impl QueryGuard {
+    /// Caps the memory that SQLite takes for one query at 32 MiB, in all guards of the process.
+    ///
+    /// SQLite accepts this only before the process opens its first connection, whoever opens it;
+    /// afterwards nothing changes. Says whether the cap is in place. Calling it again is fine.
+    pub fn cap_memory() -> bool {
+        heap::install()
+    }
+
+    /// Opens a guard over an existing database, with views of its own that queries may read.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Storage`](crate::ErrorKind::Storage) if the file cannot be read;
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) names a view that does not work.
+    pub fn open(db_path: &Path, temp_views: Vec<TempView>) -> Result<Self> {
+        let (workers, schema) = WorkerPool::open(db_path.to_owned(), temp_views)?;
+        Ok(Self { workers, schema })
+    }
+
+    /// Runs one statement.
+    ///
+    /// # Errors
+    /// - [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): an option is out of range.
+    /// - [`ErrorKind::QueryRejected`](crate::ErrorKind::QueryRejected): the statement is not one
+    ///   query, wants what queries may not have, or does not fit its parameters.
+    /// - [`ErrorKind::QueryInterrupted`](crate::ErrorKind::QueryInterrupted): it ran out of time,
+    ///   steps or memory; the message says of which.
+    ///
+    /// The hint says what to do in each case.
+    pub fn query(&self, request: &SqlRequest) -> Result<SqlReply> {
+        request.options.validate()?;
+        let start = Instant::now();
+        let mut reply = self.workers.query(request)?;
+        reply.elapsed_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        reply.schema = request.options.include_schema.then(|| self.schema.clone());
+        Ok(reply)
+    }
+
+    /// The tables and views that queries may read, as they were when the guard was opened.
+    pub fn schema(&self) -> SchemaSnapshot {
+        self.schema.clone()
+    }
+}

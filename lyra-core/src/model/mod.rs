@@ -12,7 +12,7 @@ pub use enums::{
 pub use ids::{content_id, random_id};
 pub use records::{
     ClaimRecord, DocumentMeta, EdgeRecord, EmbeddingRecord, FragmentRecord, PageRecord,
-    PageTextRecord, Reference, TaskBudget, TaskConfig, TaskPageRecord, TaskRecord, WorkAuthorRecord,
-    WorkRecord,
+    PageTextRecord, Reference, TaskBudget, TaskConfig, TaskPageRecord, TaskRecord,
+    WorkAuthorRecord, WorkRecord,
 };
 pub use target::Target;

@@ -28,13 +28,19 @@ pub struct TaskBudget {
 
 impl Default for TaskBudget {
     fn default() -> Self {
-        Self { max_pages: 200, max_seconds: 3600 }
+        Self {
+            max_pages: 200,
+            max_seconds: 3600,
+        }
     }
 }
 
 impl Default for TaskConfig {
     fn default() -> Self {
-        Self { budget: TaskBudget::default(), priority_domains: Vec::new() }
+        Self {
+            budget: TaskBudget::default(),
+            priority_domains: Vec::new(),
+        }
     }
 }
 

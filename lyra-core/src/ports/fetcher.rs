@@ -1,6 +1,7 @@
 //! Addresses to bytes.
 
 use crate::error::Result;
+use crate::model::DocumentMeta;
 use std::fmt::Debug;
 
 /// What a server or file system said of the copy that we hold.
@@ -35,6 +36,9 @@ pub enum FetchedDocument {
         content_type: Option<String>,
         /// The decoded body.
         body: Vec<u8>,
+        /// What the fetcher knows of the document beside its body (a sidecar file, a provider's
+        /// record); it completes what the document says about itself and wins where they differ.
+        known: Box<DocumentMeta>,
         /// For the next request.
         validators: Validators,
     },

@@ -6,6 +6,7 @@
 //! [`testing`], which any implementation can be run through.
 
 mod claim_extractor;
+mod document_parser;
 mod embedder;
 mod fetcher;
 mod search_provider;
@@ -14,6 +15,7 @@ pub mod testing;
 
 pub use crate::clock::{Clock, ManualClock, SystemClock};
 pub use claim_extractor::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Passage};
+pub use document_parser::{DocumentParser, ParsedDocument};
 pub use embedder::{Embedder, EmbedderInfo, TextRole};
 pub use fetcher::{FetchRequest, FetchedDocument, Fetcher, Validators};
 pub use search_provider::{SearchHit, SearchProvider, SearchQuery};

@@ -39,4 +39,9 @@ pub trait SearchProvider: Debug + Send + Sync + 'static {
     /// The best hits first, ranks 1, 2, 3 …, at most `limit`. Nothing found is an empty list; an
     /// outage is an error, never an empty list.
     async fn search(&self, query: &SearchQuery) -> Result<Vec<SearchHit>>;
+
+    /// The document with this normalised DOI, if the provider has it.
+    async fn lookup_doi(&self, _doi: &str) -> Result<Option<SearchHit>> {
+        Ok(None)
+    }
 }

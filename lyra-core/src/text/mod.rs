@@ -7,6 +7,7 @@
 //! | [`url`] | one name for each address; the domain that somebody registered |
 //! | [`identifiers`] | DOI, PMID, PMCID, arXiv, OpenAlex and S2 ids in texts and addresses; the id of a work |
 //! | [`targets`] | what a user typed → what a task is to research |
+//! | [`tokenize`] | words and, for scripts without spaces, pairs of characters |
 //! | [`similarity`] | whether two texts are nearly the same |
 //! | [`language`] | in which language a text is written, as far as its script says |
 //! | [`hash`] | SHA-256 as hex |
@@ -22,4 +23,9 @@ pub mod similarity;
 pub mod targets;
 #[cfg(test)]
 pub(crate) mod testing;
+mod tokens;
 pub mod url;
+
+pub use tokens::{
+    Token, TokenKind, TokenMode, for_each_token, is_cjk, is_stop_word, ranking_terms, tokenize,
+};

@@ -1,1 +1,18 @@
-//! Ready-made questions to the graph.
+//! Ready-made questions to the graph: one SQL template a file, catalogued by its own header.
+//!
+//! A template chooses clauses by what was given (`{% if task_id %}`); values are bound
+//! (`:task_id`), never rendered into the text. One source serves three uses: a query of its own
+//! ([`ViewCatalog::render`]), a building block inside `WITH x AS (…)`, and a temporary view that
+//! `query_sql` can read ([`ViewCatalog::temp_views`]).
+
+mod catalog;
+mod header;
+mod params;
+mod render;
+mod scan;
+#[cfg(test)]
+mod tests;
+
+pub use catalog::{ViewCatalog, ViewInfo};
+pub use params::{ParameterType, ViewParameter, ViewParams};
+pub use render::RenderedView;

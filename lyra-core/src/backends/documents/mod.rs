@@ -39,25 +39,13 @@ pub use meta::apply_sidecar;
 pub use records::{RecordDocument, parse_records};
 
 use crate::error::{Error, Result};
-use crate::model::{DocumentMeta, FragmentType};
+use crate::model::FragmentType;
 use std::ops::Range;
 
 /// Largest text document that is read, in bytes; [`parse`] names the cap when it refuses.
 const MAX_TEXT_BYTES: usize = 20 * 1024 * 1024;
 
-/// A document that was read.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ParsedDocument {
-    /// What it says about itself and what it cites.
-    pub meta: DocumentMeta,
-    /// Its text without markup, in reading order. A list has a line for each item, a table a line
-    /// for each row with ` | ` between the cells, code its own lines; every other block is one line.
-    pub blocks: Vec<Block>,
-    /// `html`, `pdf`, `jats`, `markdown`, `text` or `jsonl`.
-    pub page_type: &'static str,
-    /// What could not be read, for people.
-    pub warnings: Vec<String>,
-}
+pub use crate::ports::ParsedDocument;
 
 /// What a document is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

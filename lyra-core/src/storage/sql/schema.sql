@@ -129,7 +129,7 @@ CREATE TABLE page_references (
   url             TEXT,
   title           TEXT,
   context         TEXT,
-  citation_source TEXT NOT NULL,                        -- reference_list, link, or a provider
+  citation_source TEXT NOT NULL,                        -- reference_list, link, superseded_by, or a provider
   PRIMARY KEY (page_id, position)
 ) STRICT;
 
@@ -230,7 +230,7 @@ CREATE TABLE nli_verdicts (
 CREATE INDEX nli_verdicts_by_fragment ON nli_verdicts (fragment_id);
 
 CREATE TABLE embeddings (
-  seq            INTEGER PRIMARY KEY,
+  seq            INTEGER PRIMARY KEY AUTOINCREMENT,       -- grows for ever: how caches notice changes
   id             TEXT NOT NULL UNIQUE,
   target_type    TEXT NOT NULL CHECK (target_type IN ('fragment', 'claim')),
   target_id      TEXT NOT NULL,

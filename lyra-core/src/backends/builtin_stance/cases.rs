@@ -1,0 +1,504 @@
+//! Hand-written pairs that the judge must get right, as data.
+
+/// The question that most English cases are about.
+pub(crate) const CLASS_RISK: &str = "DPP-4 inhibitors increase the risk of hospitalization for heart failure in patients with type 2 diabetes";
+pub(crate) const SAXA_RISK: &str =
+    "Saxagliptin increases the risk of hospitalization for heart failure";
+const SITA_RISK: &str = "Sitagliptin increases the risk of hospitalization for heart failure";
+const JA_CLASS_RISK: &str = "DPP-4阻害薬は2型糖尿病患者の心不全による入院リスクを増加させる";
+const JA_SAXA_RISK: &str = "サキサグリプチンは心不全入院のリスクを増加させる";
+
+/// (hypothesis, premise, verdict): `+` supports, `-` refutes, `0` neutral.
+pub(crate) const CASES: &[(&str, &str, char)] = &[
+    // Effect sizes decide.
+    (
+        CLASS_RISK,
+        "More patients in the saxagliptin group than in the placebo group were hospitalized for heart failure (3.5% vs. 2.8%; hazard ratio, 1.27; 95% CI, 1.07 to 1.51; P=0.007).",
+        '+',
+    ),
+    (
+        CLASS_RISK,
+        "Hospitalization for heart failure did not differ between sitagliptin and placebo (hazard ratio, 1.00; 95% CI, 0.83 to 1.20; P=0.98).",
+        '-',
+    ),
+    (
+        CLASS_RISK,
+        "Linagliptin did not increase the risk of hospitalization for heart failure (HR 0.90; 95% CI 0.74-1.08).",
+        '-',
+    ),
+    (
+        CLASS_RISK,
+        "The rate of hospitalization for heart failure was 6.0% with linagliptin and 6.5% with placebo (HR 0.90, 95% CI 0.74–1.08).",
+        '-',
+    ),
+    (
+        SAXA_RISK,
+        "Saxagliptin: hospitalization for heart failure, HR 1.27 (95% CI 1.07-1.51).",
+        '+',
+    ),
+    (
+        SITA_RISK,
+        "For hospitalization for heart failure, the hazard ratio with sitagliptin was 1.00 (95% CI 0.83 to 1.20).",
+        '-',
+    ),
+    (
+        CLASS_RISK,
+        "In the pooled analysis of five trials, DPP-4 inhibitors were associated with a higher risk of hospital admission for heart failure (odds ratio 1.13, 95% confidence interval 1.00 to 1.26).",
+        '+',
+    ),
+    (
+        CLASS_RISK,
+        "Use of DPP-4 inhibitors was associated with a lower risk of heart failure hospitalization than sulfonylureas (HR 0.68, 95% CI 0.54-0.86).",
+        '-',
+    ),
+    (
+        CLASS_RISK,
+        "In this cohort the rate of hospitalization for heart failure did not increase with the use of incretin-based drugs including DPP-4 inhibitors (HR 0.82; 95% CI, 0.67 to 1.00).",
+        '-',
+    ),
+    (
+        "Statins reduce the incidence of stroke",
+        "Atorvastatin lowered the incidence of stroke (RR 0.74; 95% CI 0.60 to 0.91).",
+        '+',
+    ),
+    (
+        "Statins reduce the incidence of stroke",
+        "The incidence of stroke was similar with pravastatin and placebo (RR 0.98, 95% CI 0.80 to 1.19).",
+        '-',
+    ),
+    (
+        "Vitamin D supplementation prevents fractures",
+        "Vitamin D supplementation had no effect on the incidence of fractures (hazard ratio 1.03; 95% CI 0.93 to 1.14).",
+        '-',
+    ),
+    (
+        "Coffee consumption lowers the risk of gout",
+        "Coffee drinkers had a lower risk of gout (relative risk 0.41; 95% CI 0.19 to 0.88).",
+        '+',
+    ),
+    (
+        "Aspirin reduces the risk of colorectal cancer",
+        "Aspirin use was not associated with the risk of colorectal cancer (OR 1.02, 95% CI 0.91 to 1.15).",
+        '-',
+    ),
+    // Direction, in words.
+    (
+        SAXA_RISK,
+        "Saxagliptin raised the rate of hospitalization for heart failure.",
+        '+',
+    ),
+    (
+        SAXA_RISK,
+        "Hospitalization for heart failure was more frequent with saxagliptin than with placebo.",
+        '+',
+    ),
+    (
+        CLASS_RISK,
+        "Treatment with DPP-4 inhibitors was associated with an increased risk of heart failure hospitalization in patients with type 2 diabetes.",
+        '+',
+    ),
+    (
+        CLASS_RISK,
+        "The FDA concluded that medicines containing saxagliptin and alogliptin may increase the risk of heart failure.",
+        '+',
+    ),
+    (
+        "Smoking increases the risk of lung cancer",
+        "Smoking reduced the risk of lung cancer in this cohort.",
+        '-',
+    ),
+    (
+        "Smoking increases the risk of lung cancer",
+        "The risk of lung cancer was higher in smokers than in those who never smoked.",
+        '+',
+    ),
+    (
+        "Exercise lowers blood pressure in older adults",
+        "Regular exercise decreased blood pressure in older adults.",
+        '+',
+    ),
+    (
+        "Exercise lowers blood pressure in older adults",
+        "Regular exercise raised blood pressure in older adults.",
+        '-',
+    ),
+    (
+        "Metformin improves survival in breast cancer",
+        "Metformin improved survival among women with breast cancer.",
+        '+',
+    ),
+    (
+        "Metformin improves survival in breast cancer",
+        "Metformin worsened survival among women with breast cancer.",
+        '-',
+    ),
+    (
+        "Sleep deprivation impairs memory consolidation",
+        "Sleep deprivation impaired memory consolidation in young adults.",
+        '+',
+    ),
+    (
+        "Sleep deprivation impairs memory consolidation",
+        "Sleep deprivation improved memory consolidation in young adults.",
+        '-',
+    ),
+    (
+        "IL-6 promotes tumor growth",
+        "Here we show that IL-6 enhances tumor growth in mice.",
+        '+',
+    ),
+    (
+        "IL-6 promotes tumor growth",
+        "Here we show that IL-6 suppresses tumor growth in mice.",
+        '-',
+    ),
+    (
+        "Deletion of SIRT1 decreases insulin sensitivity",
+        "Mice with deletion of SIRT1 had lower insulin sensitivity.",
+        '+',
+    ),
+    (
+        "Rapamycin extends lifespan",
+        "Rapamycin increased the lifespan of mice by 12%.",
+        '+',
+    ),
+    (
+        "Air pollution exposure is associated with dementia",
+        "Exposure to air pollution was associated with a greater risk of dementia.",
+        '+',
+    ),
+    // Negation.
+    (
+        CLASS_RISK,
+        "DPP-4 inhibitors did not increase the risk of hospitalization for heart failure.",
+        '-',
+    ),
+    (
+        CLASS_RISK,
+        "There was no evidence that DPP-4 inhibitors increase the risk of hospitalization for heart failure.",
+        '-',
+    ),
+    (
+        CLASS_RISK,
+        "No significant increase in hospitalization for heart failure was seen with DPP-4 inhibitors.",
+        '-',
+    ),
+    (
+        CLASS_RISK,
+        "An increased risk of hospitalization for heart failure was not observed with DPP-4 inhibitors in patients with type 2 diabetes.",
+        '-',
+    ),
+    (
+        CLASS_RISK,
+        "DPP-4 inhibitors were neutral with respect to hospitalization for heart failure.",
+        '-',
+    ),
+    (
+        CLASS_RISK,
+        "Heart failure hospitalization rates were similar among users of DPP-4 inhibitors and nonusers.",
+        '-',
+    ),
+    (
+        CLASS_RISK,
+        "DPP-4 inhibitors improved glycemic control without increasing hospitalization for heart failure.",
+        '-',
+    ),
+    (
+        "Antioxidant supplements reduce mortality",
+        "Antioxidant supplements failed to reduce mortality.",
+        '-',
+    ),
+    (
+        "Antioxidant supplements reduce mortality",
+        "Neither vitamin E nor other antioxidant supplements reduced mortality.",
+        '-',
+    ),
+    (
+        "Beta-carotene reduces the risk of lung cancer",
+        "Beta-carotene had no effect on the risk of lung cancer.",
+        '-',
+    ),
+    (
+        "The vaccine causes autism",
+        "There is no association between the vaccine and autism.",
+        '-',
+    ),
+    (
+        "The vaccine is not associated with autism",
+        "No association between the vaccine and autism was found.",
+        '+',
+    ),
+    (
+        "The vaccine is not associated with autism",
+        "The vaccine was associated with an increased risk of autism.",
+        '-',
+    ),
+    (
+        "Sitagliptin does not increase hospitalization for heart failure",
+        "Sitagliptin did not affect rates of hospitalization for heart failure (HR 1.00; 95% CI 0.83-1.20).",
+        '+',
+    ),
+    (
+        "Saxagliptin does not increase hospitalization for heart failure",
+        "Hospitalization for heart failure was increased by saxagliptin (HR 1.27; 95% CI 1.07-1.51).",
+        '-',
+    ),
+    (
+        "Zinc shortens the duration of the common cold",
+        "The duration of the common cold was not shortened by zinc lozenges.",
+        '-',
+    ),
+    (
+        "Zinc shortens the duration of the common cold",
+        "Zinc lozenges reduced the duration of the common cold by two days.",
+        '+',
+    ),
+    // Contrast inside a sentence.
+    (
+        "Saxagliptin increases ischemic events",
+        "Saxagliptin increased hospitalization for heart failure but did not increase ischemic events.",
+        '-',
+    ),
+    (
+        SAXA_RISK,
+        "Saxagliptin did not increase ischemic events, but it increased the rate of hospitalization for heart failure.",
+        '+',
+    ),
+    (
+        SITA_RISK,
+        "Saxagliptin increased hospitalization for heart failure, whereas sitagliptin did not increase it (hospitalization for heart failure 3.1% vs 3.1%).",
+        '-',
+    ),
+    // Neutral: another drug.
+    (
+        SAXA_RISK,
+        "Sitagliptin did not increase the risk of hospitalization for heart failure (HR 1.00; 95% CI 0.83-1.20).",
+        '0',
+    ),
+    (
+        SITA_RISK,
+        "Saxagliptin increased the risk of hospitalization for heart failure (HR 1.27; 95% CI 1.07-1.51).",
+        '0',
+    ),
+    (
+        CLASS_RISK,
+        "Empagliflozin reduced hospitalization for heart failure (HR 0.65; 95% CI 0.50 to 0.85).",
+        '0',
+    ),
+    (
+        CLASS_RISK,
+        "Rosiglitazone increased the risk of hospitalization for heart failure (HR 2.10; 95% CI 1.35-3.27).",
+        '0',
+    ),
+    (
+        "Atorvastatin reduces the incidence of stroke",
+        "Losartan reduced the incidence of stroke compared with atenolol.",
+        '0',
+    ),
+    // Neutral: another outcome.
+    (
+        CLASS_RISK,
+        "Saxagliptin did not change the rate of ischemic stroke (HR 1.11; 95% CI 0.88-1.39).",
+        '0',
+    ),
+    (
+        CLASS_RISK,
+        "Sitagliptin lowered glycated hemoglobin by 0.3 percentage points.",
+        '0',
+    ),
+    (
+        SAXA_RISK,
+        "Pancreatitis occurred in similar numbers of patients with saxagliptin and placebo.",
+        '0',
+    ),
+    (
+        "Coffee consumption lowers the risk of gout",
+        "Coffee consumption lowered the risk of Parkinson disease.",
+        '0',
+    ),
+    // Neutral: another topic, a method, a plan.
+    (
+        CLASS_RISK,
+        "The museum opened a new exhibition of Dutch paintings in the spring.",
+        '0',
+    ),
+    (
+        CLASS_RISK,
+        "Zebrafish embryos were raised at 28 degrees and staged by standard criteria.",
+        '0',
+    ),
+    (
+        CLASS_RISK,
+        "Patients were randomly assigned to saxagliptin or placebo and followed for a median of 2.1 years.",
+        '0',
+    ),
+    (
+        CLASS_RISK,
+        "We aimed to determine whether DPP-4 inhibitors increase the risk of hospitalization for heart failure.",
+        '0',
+    ),
+    (
+        CLASS_RISK,
+        "Type 2 diabetes is a risk factor for heart failure, and it worsens mortality once heart failure is present.",
+        '0',
+    ),
+    (
+        CLASS_RISK,
+        "The society does not recommend the DPP-4 inhibitor saxagliptin in patients with heart failure.",
+        '0',
+    ),
+    (
+        CLASS_RISK,
+        "Some, but not all, DPP-4 inhibitors have been associated with an increased risk of heart failure.",
+        '+',
+    ),
+    (
+        CLASS_RISK,
+        "The rate of hospitalization for heart failure did not differ between the groups (hazard ratio 1.00; 95% CI 0.83 to 1.20).",
+        '-',
+    ),
+    (
+        CLASS_RISK,
+        "Thiazolidinediones increase the risk of heart failure.",
+        '0',
+    ),
+    (
+        "Smoking increases the risk of lung cancer",
+        "Increased rainfall reduces the risk of wildfire.",
+        '0',
+    ),
+    (
+        "Exercise lowers blood pressure in older adults",
+        "The parliament rejected the budget after a long debate.",
+        '0',
+    ),
+    (
+        "IL-6 promotes tumor growth",
+        "The global average temperature increased by one degree.",
+        '0',
+    ),
+    (
+        "The vaccine causes autism",
+        "Rust is a language that prevents data races at compile time.",
+        '0',
+    ),
+    // Japanese.
+    (
+        JA_CLASS_RISK,
+        "サキサグリプチン群では心不全による入院が有意に増加した（ハザード比1.27、95%信頼区間1.07-1.51）。",
+        '+',
+    ),
+    (
+        JA_CLASS_RISK,
+        "シタグリプチンは心不全による入院リスクを増加させなかった（HR 1.00、95%CI 0.83-1.20）。",
+        '-',
+    ),
+    (
+        JA_CLASS_RISK,
+        "心不全による入院について、リナグリプチン群とプラセボ群の間に有意差は認められなかった。",
+        '-',
+    ),
+    (
+        JA_CLASS_RISK,
+        "DPP-4阻害薬の投与により心不全入院のリスクが上昇した。",
+        '+',
+    ),
+    (
+        JA_CLASS_RISK,
+        "DPP-4阻害薬と心不全入院のリスクとの間に関連は認められなかった。",
+        '-',
+    ),
+    (
+        JA_CLASS_RISK,
+        "心不全による入院はアログリプチン群とプラセボ群で同程度であった。",
+        '-',
+    ),
+    (
+        JA_CLASS_RISK,
+        "DPP-4阻害薬は心不全による入院リスクを低下させた。",
+        '-',
+    ),
+    (
+        JA_SAXA_RISK,
+        "サキサグリプチンはプラセボと比較して心不全入院のリスクを高めた。",
+        '+',
+    ),
+    (
+        JA_SAXA_RISK,
+        "シタグリプチンは心不全入院のリスクを増加させなかった。",
+        '0',
+    ),
+    (
+        JA_CLASS_RISK,
+        "エンパグリフロジンは心不全による入院を減少させた。",
+        '0',
+    ),
+    (
+        JA_CLASS_RISK,
+        "シタグリプチンはHbA1cを0.7%低下させた。",
+        '0',
+    ),
+    (JA_CLASS_RISK, "この美術館では春に新しい展示が始まる。", '0'),
+    (
+        JA_CLASS_RISK,
+        "対象は2型糖尿病患者であり、無作為に二群に割り付けられた。",
+        '0',
+    ),
+    (
+        JA_CLASS_RISK,
+        "本研究の目的は、DPP-4阻害薬が心不全入院のリスクを増加させるかどうかを検討することである。",
+        '0',
+    ),
+    (
+        "喫煙は肺がんのリスクを高める",
+        "喫煙者では肺がんのリスクが高かった。",
+        '+',
+    ),
+    (
+        "喫煙は肺がんのリスクを高める",
+        "喫煙と肺がんのリスクとの間に関連はみられなかった。",
+        '-',
+    ),
+    (
+        "運動は血圧を低下させる",
+        "運動により血圧は有意に低下した。",
+        '+',
+    ),
+    (
+        "運動は血圧を低下させる",
+        "運動は血圧を低下させなかった。",
+        '-',
+    ),
+    ("運動は血圧を低下させる", "運動により血圧は上昇した。", '-'),
+    (
+        "睡眠不足は肥満の原因となる",
+        "新しい鉄道が来年開通する予定である。",
+        '0',
+    ),
+    (
+        "ワクチンは感染を予防する",
+        "ワクチンは感染を予防した。",
+        '+',
+    ),
+    (
+        "ワクチンは感染を予防する",
+        "ワクチンには感染を予防する効果が認められなかった。",
+        '-',
+    ),
+    // Across the two languages.
+    (
+        CLASS_RISK,
+        "DPP-4阻害薬は心不全による入院リスクを増加させなかった。",
+        '-',
+    ),
+    (
+        CLASS_RISK,
+        "サキサグリプチン群では心不全による入院が増加した（HR 1.27、95%CI 1.07-1.51）。",
+        '+',
+    ),
+    (
+        JA_CLASS_RISK,
+        "Saxagliptin increased the risk of hospitalization for heart failure (HR 1.27; 95% CI 1.07-1.51).",
+        '+',
+    ),
+];

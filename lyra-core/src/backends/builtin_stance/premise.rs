@@ -1,0 +1,102 @@
+//! Which sentences of a passage speak to a claim.
+//!
+//! A judge that reads a long block finds something of everything in it. It is given the sentences
+//! closest to the claim, with one neighbour that often holds what the sentence leaves out.
+
+use super::lexicon::Cue;
+use super::words::{self, Token};
+use crate::text::{segment::slice_chars, sentence::sentences};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+/// The sentences of `fragment_text` that speak to `claim`, closest first, as ranges of code
+/// points, followed by one neighbour of the closest.
+///
+/// At most `max_sentences` sentences and one neighbour come back, and the first of them is the one
+/// to quote. Sentences that share nothing with the claim are left out, save the closest: a text
+/// with any sentence gives at least one, unless `max_sentences` is 0.
+///
+/// ```
+/// use lyra_core::backends::builtin_stance::{choose_premise, premise_text};
+/// let text = "We followed 900 adults. Coffee lowered the risk of gout. Funding was public.";
+/// let chosen = choose_premise(text, "Coffee lowers gout risk", 1);
+/// assert_eq!(chosen[0], 24..56);
+/// assert!(premise_text(text, &chosen).contains("Coffee lowered the risk of gout."));
+/// ```
+pub fn choose_premise(fragment_text: &str, claim: &str, max_sentences: usize) -> Vec<Range<usize>> {
+    let spans = sentences(fragment_text);
+    if spans.is_empty() || max_sentences == 0 {
+        return Vec::new();
+    }
+    let read: Vec<Vec<Token>> = spans
+        .iter()
+        .map(|s| words::tokenize(slice_chars(fragment_text, s.start, s.end).unwrap_or_default()))
+        .collect();
+    let scores = closeness(&read, &words::tokenize(claim));
+    let mut order: Vec<usize> = (0..spans.len()).collect();
+    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
+    let best = order[0];
+    let mut chosen: Vec<usize> = order
+        .into_iter()
+        .take(max_sentences)
+        .filter(|&i| i == best || scores[i] >= 0.5 * scores[best] && scores[i] > 0.0)
+        .collect();
+    let neighbour = [best.checked_sub(1), Some(best + 1)]
+        .into_iter()
+        .flatten()
+        .filter(|i| *i < spans.len() && !chosen.contains(i))
+        .max_by(|a, b| scores[*a].total_cmp(&scores[*b]).then(b.cmp(a)));
+    chosen.extend(neighbour);
+    chosen.into_iter().map(|i| spans[i].clone()).collect()
+}
+
+/// The text of chosen sentences, in the order of the document, with a space between.
+///
+/// Ranges count code points; one that lies outside the text is left out.
+pub fn premise_text(fragment_text: &str, chosen: &[Range<usize>]) -> String {
+    let mut in_order = chosen.to_vec();
+    in_order.sort_by_key(|range| range.start);
+    let parts: Vec<&str> = in_order
+        .iter()
+        .filter_map(|range| slice_chars(fragment_text, range.start, range.end))
+        .collect();
+    parts.join(" ")
+}
+
+/// How much of the claim each sentence holds. Words that most sentences of the passage have tell
+/// them apart less; a sentence that reports something goes before one that plans.
+fn closeness(sentences: &[Vec<Token>], claim: &[Token]) -> Vec<f64> {
+    let stems: Vec<HashSet<&str>> = sentences
+        .iter()
+        .map(|s| s.iter().map(|t| t.stem.as_str()).collect())
+        .collect();
+    let mut wanted: HashMap<&str, f64> = HashMap::new();
+    for token in claim.iter().filter(|t| t.is_content()) {
+        let holders = stems
+            .iter()
+            .filter(|s| s.contains(token.stem.as_str()))
+            .count() as f64;
+        let rarity = (1.0 + (1.0 + stems.len() as f64) / (1.0 + holders)).ln();
+        wanted.insert(&token.stem, token.weight * rarity);
+    }
+    let mut wanted: Vec<(&str, f64)> = wanted.into_iter().collect();
+    wanted.sort_by(|a, b| a.0.cmp(b.0));
+    let total: f64 = wanted.iter().map(|(_, w)| w).sum::<f64>().max(1e-9);
+    sentences
+        .iter()
+        .zip(&stems)
+        .map(|(tokens, stems)| {
+            let shared: f64 = wanted
+                .iter()
+                .filter(|(s, _)| stems.contains(s))
+                .map(|(_, w)| w)
+                .sum();
+            let has = |cue: Cue| tokens.iter().any(|t| t.cue == cue);
+            let reports = tokens.iter().any(|t| t.cue.is_event());
+            let factor =
+                1.0 + if reports { 0.15 } else { 0.0 } + if has(Cue::Result) { 0.1 } else { 0.0 }
+                    - if has(Cue::Whether) { 0.2 } else { 0.0 };
+            shared / total * factor
+        })
+        .collect()
+}

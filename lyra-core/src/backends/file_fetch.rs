@@ -1,0 +1,245 @@
+//! Local files as documents: only inside the folders that the user pointed at.
+
+use super::documents::apply_sidecar;
+use super::parser::record_line;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::DocumentMeta;
+use crate::ports::{FetchRequest, FetchedDocument, Fetcher, Validators};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+use url::Url;
+
+/// No file is read beyond this.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Fetches `file:` addresses inside the corpus folders, links resolved first.
+///
+/// `file:///folder/list.jsonl#id` is one record of a file that holds many.
+#[derive(Debug, Clone)]
+pub struct FileFetcher {
+    roots: Vec<PathBuf>,
+}
+
+impl FileFetcher {
+    /// A fetcher for these folders (or single files), which must exist.
+    pub fn new(roots: &[PathBuf]) -> Result<Self> {
+        let canonical = roots.iter().map(|root| {
+            root.canonicalize().map_err(|e| {
+                Error::not_found(format!("corpus {}: {e}", root.display()))
+                    .with_hint("give --corpus the path of a folder that exists")
+            })
+        });
+        Ok(Self {
+            roots: canonical.collect::<Result<_>>()?,
+        })
+    }
+
+    /// The folders, links resolved.
+    pub fn roots(&self) -> &[PathBuf] {
+        &self.roots
+    }
+
+    fn path_of(&self, url: &str) -> Result<(PathBuf, Option<String>)> {
+        let parsed = Url::parse(url).map_err(|e| Error::invalid(format!("{url:?}: {e}")))?;
+        let record = parsed.fragment().map(|f| percent_decoded(f));
+        let outside = || {
+            Error::new(
+                ErrorKind::Backend,
+                format!("{url} lies outside the corpus folders"),
+            )
+            .with_hint("file: addresses are read only inside the folders given with --corpus")
+        };
+        let path = parsed.to_file_path().map_err(|()| outside())?;
+        let real = path
+            .canonicalize()
+            .map_err(|e| Error::not_found(format!("{url}: {e}")))?;
+        if self.roots.iter().any(|root| real.starts_with(root)) {
+            Ok((real, record))
+        } else {
+            Err(outside())
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl Fetcher for FileFetcher {
+    fn name(&self) -> &'static str {
+        "file"
+    }
+
+    fn accepts(&self, url: &str) -> bool {
+        url.starts_with("file:")
+    }
+
+    async fn fetch(&self, request: &FetchRequest) -> Result<FetchedDocument> {
+        let (path, record) = self.path_of(&request.url)?;
+        let request = request.clone();
+        let task =
+            tokio::task::spawn_blocking(move || fetch_file(&path, record.as_deref(), &request));
+        task.await
+            .map_err(|e| Error::internal(format!("reading a file: {e}")))?
+    }
+}
+
+fn fetch_file(
+    path: &Path,
+    record: Option<&str>,
+    request: &FetchRequest,
+) -> Result<FetchedDocument> {
+    let stamp = stamp(path)?;
+    if request.validators.last_modified.as_deref() == Some(stamp.as_str()) {
+        return Ok(FetchedDocument::NotModified);
+    }
+    let mut body = read_bounded(path)?;
+    if let Some(id) = record {
+        body = record_line(&body, id)
+            .ok_or_else(|| Error::not_found(format!("{}: no record {id:?}", path.display())))?;
+    }
+    Ok(FetchedDocument::Found {
+        final_url: request.url.clone(),
+        status: None,
+        content_type: None,
+        body,
+        known: Box::new(sidecar(path)?),
+        validators: Validators {
+            etag: None,
+            last_modified: Some(stamp),
+        },
+    })
+}
+
+fn read_bounded(path: &Path) -> Result<Vec<u8>> {
+    let failed =
+        |e: std::io::Error| Error::new(ErrorKind::Backend, format!("{}: {e}", path.display()));
+    let length = path.metadata().map_err(failed)?.len();
+    if length > MAX_BYTES {
+        return Err(Error::new(
+            ErrorKind::Backend,
+            format!(
+                "{}: {length} bytes; at most {MAX_BYTES} are read",
+                path.display()
+            ),
+        ));
+    }
+    std::fs::read(path).map_err(failed)
+}
+
+/// Where the bibliographic data of a file that cannot hold its own stands.
+pub(super) fn sidecar_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".meta.json");
+    PathBuf::from(name)
+}
+
+fn sidecar(path: &Path) -> Result<DocumentMeta> {
+    let mut meta = DocumentMeta::default();
+    let beside = sidecar_path(path);
+    if let Ok(json) = std::fs::read_to_string(&beside) {
+        apply_sidecar(&mut meta, &json).map_err(|e| e.context(beside.display()))?;
+    }
+    Ok(meta)
+}
+
+/// Changes whenever the file or its sidecar changes: times and sizes of both.
+pub(super) fn stamp(path: &Path) -> Result<String> {
+    let part = |path: &Path| -> std::io::Result<String> {
+        let meta = path.metadata()?;
+        let since = meta
+            .modified()?
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Ok(format!(
+            "{}.{:09}-{}",
+            since.as_secs(),
+            since.subsec_nanos(),
+            meta.len()
+        ))
+    };
+    let own = part(path)
+        .map_err(|e| Error::new(ErrorKind::Backend, format!("{}: {e}", path.display())))?;
+    Ok(match part(&sidecar_path(path)) {
+        Ok(beside) => format!("{own}+{beside}"),
+        Err(_) => own,
+    })
+}
+
+fn percent_decoded(text: &str) -> String {
+    let bytes: Vec<u8> =
+        url::form_urlencoded::parse(format!("x={}", text.replace('+', "%2B")).as_bytes())
+            .next()
+            .map(|(_, value)| value.into_owned().into_bytes())
+            .unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn fetched(root: &Path, url: &str) -> Result<FetchedDocument> {
+        let fetcher = FileFetcher::new(&[root.to_path_buf()])?;
+        fetcher
+            .fetch(&FetchRequest {
+                url: url.to_owned(),
+                validators: Validators::default(),
+            })
+            .await
+    }
+
+    #[tokio::test]
+    async fn stays_inside_its_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("corpus");
+        std::fs::create_dir(&root).unwrap();
+        std::fs::write(root.join("a b.txt"), "inside").unwrap();
+        std::fs::write(folder.path().join("secret.txt"), "outside").unwrap();
+        std::os::unix::fs::symlink(folder.path().join("secret.txt"), root.join("link.txt"))
+            .unwrap();
+        let base = Url::from_directory_path(&root).unwrap();
+        let inside = fetched(&root, base.join("a%20b.txt").unwrap().as_str())
+            .await
+            .unwrap();
+        assert!(matches!(inside, FetchedDocument::Found { body, .. } if body == b"inside"));
+        for outside in ["../secret.txt", "link.txt", "/etc/hostname"] {
+            let url = base.join(outside).unwrap();
+            let error = fetched(&root, url.as_str()).await.unwrap_err();
+            assert!(error.to_string().contains("outside"), "{outside}: {error}");
+        }
+        let missing = fetched(&root, base.join("no.txt").unwrap().as_str())
+            .await
+            .unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::NotFound);
+    }
+
+    #[tokio::test]
+    async fn an_unchanged_file_is_not_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.txt");
+        std::fs::write(&file, "text").unwrap();
+        let fetcher = FileFetcher::new(&[folder.path().to_path_buf()]).unwrap();
+        let url = Url::from_file_path(&file).unwrap().to_string();
+        let first = FetchRequest {
+            url,
+            validators: Validators::default(),
+        };
+        let FetchedDocument::Found { validators, .. } = fetcher.fetch(&first).await.unwrap() else {
+            panic!("not found")
+        };
+        let again = FetchRequest {
+            validators,
+            ..first
+        };
+        assert_eq!(
+            fetcher.fetch(&again).await.unwrap(),
+            FetchedDocument::NotModified
+        );
+        std::fs::write(sidecar_path(&file), r#"{"title": "T", "year": 2020}"#).unwrap();
+        let FetchedDocument::Found { known, .. } = fetcher.fetch(&again).await.unwrap() else {
+            panic!("a new sidecar makes a new document")
+        };
+        assert_eq!(
+            (known.title.as_deref(), known.year),
+            (Some("T"), Some(2020))
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! The file format of the table; `scripts/static_table/encode.py` writes it.
+//!
+//! Little-endian: magic `LYRATAB1`, u32 version, u32 rows, u32 dimension, u32 bytes of vocabulary,
+//! f32 tf_power, f32 cjk_unit; the pieces joined by newlines; one f32 scale a row; the i8 rows.
+
+use std::collections::HashMap;
+
+const MAGIC: &[u8; 8] = b"LYRATAB1";
+const VERSION: u32 = 1;
+const HEADER: usize = 32;
+
+/// A parsed table; the rows stay where they are.
+#[derive(Debug)]
+pub(super) struct Table {
+    rows_by_piece: HashMap<&'static str, u32>,
+    scales: Vec<f32>,
+    rows: &'static [i8],
+    dimension: usize,
+    tf_power: f32,
+    cjk_unit: f32,
+}
+
+impl Table {
+    pub(super) fn parse(data: &'static [u8]) -> Result<Self, String> {
+        let number = |at: usize| -> Result<usize, String> {
+            let bytes = data
+                .get(at..at + 4)
+                .and_then(|b| b.try_into().ok())
+                .ok_or("too short")?;
+            Ok(u32::from_le_bytes(bytes) as usize)
+        };
+        let real = |at: usize| -> Result<f32, String> {
+            let bytes = data
+                .get(at..at + 4)
+                .and_then(|b| b.try_into().ok())
+                .ok_or("too short")?;
+            Ok(f32::from_le_bytes(bytes))
+        };
+        if data.get(..8) != Some(MAGIC) || number(8)? != VERSION as usize {
+            return Err("not a table of this version".to_owned());
+        }
+        let (count, dimension, vocabulary) = (number(12)?, number(16)?, number(20)?);
+        let scales_at = HEADER + vocabulary;
+        let rows_at = scales_at + 4 * count;
+        if data.len() != rows_at + count * dimension || dimension == 0 {
+            return Err(format!(
+                "{} bytes do not hold {count} rows of {dimension}",
+                data.len()
+            ));
+        }
+        let names = std::str::from_utf8(&data[HEADER..scales_at]).map_err(|e| e.to_string())?;
+        let rows_by_piece: HashMap<&str, u32> = names.split('\n').zip(0..).collect();
+        if rows_by_piece.len() != count {
+            return Err(format!("{} pieces for {count} rows", rows_by_piece.len()));
+        }
+        let scales = (0..count)
+            .map(|i| real(scales_at + 4 * i))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            rows_by_piece,
+            scales,
+            rows: as_signed(&data[rows_at..]),
+            dimension,
+            tf_power: real(24)?,
+            cjk_unit: real(28)?,
+        })
+    }
+
+    pub(super) fn row_of(&self, piece: &str) -> Option<u32> {
+        self.rows_by_piece.get(piece).copied()
+    }
+
+    pub(super) fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    pub(super) fn cjk_unit(&self) -> f32 {
+        self.cjk_unit
+    }
+
+    /// The weight of a term that occurs `count` times.
+    pub(super) fn tf_weight(&self, count: u32) -> f32 {
+        #[allow(clippy::cast_precision_loss, reason = "a count within one text")]
+        let count = count as f32;
+        if count == 1.0 {
+            1.0
+        } else {
+            count.powf(self.tf_power)
+        }
+    }
+
+    pub(super) fn add_row(&self, total: &mut [f32], row: u32, weight: f32) {
+        let row = row as usize;
+        let factor = self.scales[row] * weight;
+        let values = &self.rows[row * self.dimension..(row + 1) * self.dimension];
+        for (sum, value) in total.iter_mut().zip(values) {
+            *sum += factor * f32::from(*value);
+        }
+    }
+}
+
+#[allow(
+    unsafe_code,
+    reason = "a view of bytes as signed bytes, which the standard library lacks"
+)]
+fn as_signed(bytes: &'static [u8]) -> &'static [i8] {
+    // SAFETY: u8 and i8 have the same size, alignment and no invalid values.
+    unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<i8>(), bytes.len()) }
+}

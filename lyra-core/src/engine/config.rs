@@ -1,0 +1,68 @@
+//! What an engine is made of.
+
+use crate::clock::{Clock, SystemClock};
+use crate::ports::{ClaimExtractor, Embedder, Fetcher, SearchProvider, StanceJudge};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What an engine is made of. Everything but the database has a default that works offline.
+#[derive(Debug, Clone)]
+pub struct EngineConfig {
+    /// The database file; made if it is not there.
+    pub db: PathBuf,
+    /// Folders (or files) of documents that queries search.
+    pub corpus: Vec<PathBuf>,
+    /// Whether web addresses on private networks may be fetched.
+    pub allow_private_hosts: bool,
+    /// Jobs that run at once.
+    pub workers: usize,
+    /// A folder of `.sql.j2` files that add views or take the place of built-in ones.
+    pub views_dir: Option<PathBuf>,
+    /// The clock that stamps every row.
+    pub clock: Arc<dyn Clock>,
+    /// In place of the built-in static table.
+    pub embedder: Option<Arc<dyn Embedder>>,
+    /// In place of the built-in extractor.
+    pub claim_extractor: Option<Arc<dyn ClaimExtractor>>,
+    /// In place of the built-in judge.
+    pub stance_judge: Option<Arc<dyn StanceJudge>>,
+    /// Beside the corpus.
+    pub providers: Vec<Arc<dyn SearchProvider>>,
+    /// Before the built-in fetchers.
+    pub fetchers: Vec<Arc<dyn Fetcher>>,
+}
+
+impl EngineConfig {
+    /// The defaults, with this database file.
+    pub fn new(db: impl Into<PathBuf>) -> Self {
+        Self {
+            db: db.into(),
+            corpus: Vec::new(),
+            allow_private_hosts: false,
+            workers: 2,
+            views_dir: None,
+            clock: Arc::new(SystemClock),
+            embedder: None,
+            claim_extractor: None,
+            stance_judge: None,
+            providers: Vec::new(),
+            fetchers: Vec::new(),
+        }
+    }
+}
+
+/// Which models answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModelReport {
+    /// Id of the embedder.
+    pub embedder: String,
+    /// Length of its vectors.
+    pub dimension: usize,
+    /// Id of the claim extractor.
+    pub claim_extractor: String,
+    /// Id of the stance judge.
+    pub stance_judge: String,
+    /// Which of the three are stand-ins that ship with the library.
+    pub builtin: Vec<String>,
+}

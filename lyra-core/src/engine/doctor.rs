@@ -1,0 +1,122 @@
+//! What is configured, what works, and what to do about the rest.
+
+use super::Engine;
+use crate::error::SqliteResultExt;
+use serde::Serialize;
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DoctorCheck {
+    /// What.
+    pub name: String,
+    /// Whether it works as it is.
+    pub ok: bool,
+    /// What was found.
+    pub detail: String,
+    /// What to do, or what would make it better.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+}
+
+impl Engine {
+    /// Looks at the database, the models, the corpus and the network fetcher.
+    pub fn doctor(&self) -> Vec<DoctorCheck> {
+        vec![
+            self.check_database(),
+            self.check_models(),
+            self.check_corpus(),
+            check_network(),
+        ]
+    }
+
+    fn check_database(&self) -> DoctorCheck {
+        let found = self.inner.graph.read(|r| {
+            r.db.query_row(
+                "SELECT (SELECT count(*) FROM tasks), (SELECT count(*) FROM pages),
+                   (SELECT count(*) FROM claims), (SELECT count(*) FROM edges), sqlite_version()",
+                [],
+                |row| {
+                    Ok(format!(
+                        "{} tasks, {} pages, {} claims, {} edges (SQLite {})",
+                        row.get::<_, i64>(0)?,
+                        row.get::<_, i64>(1)?,
+                        row.get::<_, i64>(2)?,
+                        row.get::<_, i64>(3)?,
+                        row.get::<_, String>(4)?,
+                    ))
+                },
+            )
+            .db()
+        });
+        let path = self.inner.graph.path().display().to_string();
+        match found {
+            Ok(counts) => check("database", true, format!("{path}: {counts}"), None),
+            Err(e) => check("database", false, format!("{path}: {e}"), e.hint()),
+        }
+    }
+
+    fn check_models(&self) -> DoctorCheck {
+        let models = self.models();
+        let detail = format!(
+            "embedder {} ({} dimensions), claim extractor {}, stance judge {}",
+            models.embedder, models.dimension, models.claim_extractor, models.stance_judge
+        );
+        let advice = (!models.builtin.is_empty())
+            .then_some("built-in stand-ins work offline; neural models would read more closely");
+        check("models", true, detail, advice)
+    }
+
+    fn check_corpus(&self) -> DoctorCheck {
+        let folders: Vec<String> = self
+            .inner
+            .config
+            .corpus
+            .iter()
+            .map(|p| p.display().to_string())
+            .collect();
+        if folders.is_empty() && self.inner.pipeline.providers.is_empty() {
+            return check(
+                "search",
+                false,
+                "no corpus and no search provider: queries have nothing to search".to_owned(),
+                Some("point --corpus at a folder of documents"),
+            );
+        }
+        let names: Vec<&str> = self
+            .inner
+            .pipeline
+            .providers
+            .iter()
+            .map(|p| p.name())
+            .collect();
+        let detail = format!(
+            "providers: {}; corpus: {}",
+            names.join(", "),
+            folders.join(", ")
+        );
+        check("search", true, detail, None)
+    }
+}
+
+fn check_network() -> DoctorCheck {
+    if cfg!(feature = "http") {
+        check(
+            "web",
+            true,
+            "http and https addresses can be fetched".to_owned(),
+            None,
+        )
+    } else {
+        let detail = "this build fetches no web pages".to_owned();
+        check("web", false, detail, Some("build with the http feature"))
+    }
+}
+
+fn check(name: &str, ok: bool, detail: String, advice: Option<&str>) -> DoctorCheck {
+    DoctorCheck {
+        name: name.to_owned(),
+        ok,
+        detail,
+        advice: advice.map(str::to_owned),
+    }
+}

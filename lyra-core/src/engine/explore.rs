@@ -1,0 +1,173 @@
+//! Asking the graph.
+
+use super::{Engine, ModelReport};
+use crate::error::Result;
+use crate::guard::{SchemaSnapshot, SqlOptions, SqlParams, SqlReply, SqlRequest};
+use crate::model::TaskRecord;
+use crate::ports::TextRole;
+use crate::task::{AuthItem, auth_items};
+use crate::vectors::{VectorReply, VectorRequest};
+use crate::views::{ViewInfo, ViewParams};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// A question to a view.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ViewRequest {
+    /// `v_…`.
+    pub view_name: String,
+    /// Only this task.
+    pub task_id: Option<String>,
+    /// The view's other parameters.
+    pub params: Map<String, Value>,
+    /// 1 to 200 rows.
+    pub limit: usize,
+    /// Rows to pass over.
+    pub offset: usize,
+}
+
+impl ViewRequest {
+    /// The first 50 rows of a view.
+    pub fn new(view_name: impl Into<String>) -> Self {
+        Self {
+            view_name: view_name.into(),
+            task_id: None,
+            params: Map::new(),
+            limit: 50,
+            offset: 0,
+        }
+    }
+
+    /// The same for one task.
+    #[must_use]
+    pub fn for_task(mut self, task_id: impl Into<String>) -> Self {
+        self.task_id = Some(task_id.into());
+        self
+    }
+}
+
+/// What a view answers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ViewReply {
+    /// `v_…`.
+    pub view_name: String,
+    /// Rows by column name.
+    pub rows: Vec<Map<String, Value>>,
+    /// How many.
+    pub row_count: usize,
+    /// Column names in order.
+    pub columns: Vec<String>,
+    /// Whether there are more rows.
+    pub truncated: bool,
+    /// Where they begin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<usize>,
+    /// Milliseconds.
+    pub elapsed_ms: u64,
+}
+
+/// Views are ours: they get more time than a stranger's SQL by default.
+const VIEW_TIMEOUT_MS: u64 = 2_000;
+const VIEW_VM_STEPS: u64 = 50_000_000;
+
+impl Engine {
+    /// Runs untrusted SQL: one statement, read-only, within its budgets. Blocks.
+    pub fn query_sql(&self, request: &SqlRequest) -> Result<SqlReply> {
+        self.inner.guard.query(request)
+    }
+
+    /// Runs a ready-made question. Blocks.
+    pub fn query_view(&self, request: &ViewRequest) -> Result<ViewReply> {
+        if let Some(task_id) = &request.task_id {
+            self.inner.graph.read(|r| r.task(task_id))?;
+        }
+        let mut params =
+            ViewParams::new(self.inner.config.clock.year()).with_all(request.params.clone());
+        if let Some(task_id) = &request.task_id {
+            params = params.with_task(task_id);
+        }
+        let rendered = self.inner.catalog.render(&request.view_name, &params)?;
+        let sql = SqlRequest {
+            sql: rendered.sql,
+            params: SqlParams::Named(rendered.bindings),
+            options: SqlOptions {
+                limit: request.limit,
+                offset: request.offset,
+                timeout_ms: VIEW_TIMEOUT_MS,
+                max_vm_steps: VIEW_VM_STEPS,
+                ..SqlOptions::default()
+            },
+        };
+        let reply = self.inner.guard.query(&sql)?;
+        Ok(ViewReply {
+            view_name: request.view_name.clone(),
+            rows: reply.rows,
+            row_count: reply.row_count,
+            columns: reply.columns,
+            truncated: reply.truncated,
+            next_offset: reply.next_offset,
+            elapsed_ms: reply.elapsed_ms,
+        })
+    }
+
+    /// The views, by name.
+    pub fn list_views(&self) -> Vec<ViewInfo> {
+        self.inner.catalog.list()
+    }
+
+    /// The tables and columns that SQL may read.
+    pub fn schema(&self) -> SchemaSnapshot {
+        self.inner.guard.schema()
+    }
+
+    /// Searches claims or fragments by meaning, by words, or by both.
+    pub async fn vector_search(&self, request: &VectorRequest) -> Result<VectorReply> {
+        request.validate()?;
+        let embedder = &self.inner.pipeline.reading.embedder;
+        let vectors = embedder.embed(&[&request.query], TextRole::Query).await?;
+        let vector = vectors.into_iter().next().unwrap_or_default();
+        self.inner.graph.read(|r| {
+            self.inner
+                .pipeline
+                .vectors
+                .search(r, embedder.info(), &vector, request)
+        })
+    }
+
+    /// Every task, newest first.
+    pub fn tasks(&self) -> Result<Vec<TaskRecord>> {
+        self.inner.graph.read(|r| r.tasks())
+    }
+
+    /// What waits for a human, of one task or of all.
+    pub fn auth_queue(&self, task_id: Option<&str>) -> Result<Vec<AuthItem>> {
+        self.inner.graph.read(|r| {
+            if let Some(task_id) = task_id {
+                r.task(task_id)?;
+            }
+            auth_items(r, task_id)
+        })
+    }
+
+    /// Which models answer.
+    pub fn models(&self) -> ModelReport {
+        let pipeline = &self.inner.pipeline;
+        let embedder = pipeline.reading.embedder.info();
+        let builtin = [
+            ("embedder", embedder.builtin),
+            ("claim_extractor", pipeline.extractor.is_builtin()),
+            ("stance_judge", pipeline.judge.is_builtin()),
+        ];
+        ModelReport {
+            embedder: embedder.model_id.clone(),
+            dimension: embedder.dimension,
+            claim_extractor: pipeline.extractor.extractor_id().to_owned(),
+            stance_judge: pipeline.judge.judge_id().to_owned(),
+            builtin: builtin
+                .iter()
+                .filter(|(_, b)| *b)
+                .map(|(name, _)| (*name).to_owned())
+                .collect(),
+        }
+    }
+}

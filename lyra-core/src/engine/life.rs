@@ -1,0 +1,123 @@
+//! The life of a task, and what concerns the file as a whole.
+
+use super::Engine;
+use crate::backends::SyncReport;
+use crate::error::{Error, Result};
+use crate::graph::{
+    ExportReport, ForgetReport, ImportReport, VerifyReport, export_jsonl, forget_task,
+    import_jsonl, verify,
+};
+use crate::jobs::{WorkerOptions, Workers, run_until_idle};
+use crate::model::{TaskConfig, TaskRecord};
+use crate::task::{
+    self, QueueOptions, QueueReport, StatusDetail, StatusReport, StopReport, StopRequest,
+};
+use std::io::{BufRead, Write};
+use std::sync::Arc;
+
+impl Engine {
+    /// A new task around a hypothesis.
+    pub fn create_task(&self, hypothesis: &str, config: TaskConfig) -> Result<TaskRecord> {
+        task::create_task(&self.inner.graph, hypothesis, &config)
+    }
+
+    /// Queues queries, addresses and DOIs; each is a JSON object with a `kind`, or a bare string.
+    pub fn queue_targets(
+        &self,
+        task_id: &str,
+        targets: &[serde_json::Value],
+        options: &QueueOptions,
+    ) -> Result<QueueReport> {
+        let report = task::queue_targets(&self.inner.graph, task_id, targets, options)?;
+        self.inner.signal.raise();
+        Ok(report)
+    }
+
+    /// Where the task is.
+    pub fn status(&self, task_id: &str, detail: StatusDetail) -> Result<StatusReport> {
+        let now = self.inner.graph.clock().now_ms();
+        self.inner
+            .graph
+            .read(|r| task::status(r, task_id, detail, now))
+    }
+
+    /// Stops the task; queueing targets resumes it.
+    pub async fn stop_task(&self, task_id: &str, request: &StopRequest) -> Result<StopReport> {
+        task::stop_task(&self.inner.graph, &self.inner.signal, task_id, request).await
+    }
+
+    /// Starts background workers on the current tokio runtime. `report` hears of trouble that
+    /// belongs to no job.
+    pub fn start_workers(&self, report: Arc<dyn Fn(&Error) + Send + Sync>) -> Workers {
+        let options = WorkerOptions {
+            count: self.inner.config.workers,
+            ..WorkerOptions::default()
+        };
+        Workers::start(
+            self.inner.pipeline.clone(),
+            self.inner.signal.clone(),
+            &options,
+            report,
+        )
+    }
+
+    /// Works in this call until the task has nothing queued and nothing running. `progress` hears
+    /// of every finished job.
+    pub async fn run(
+        &self,
+        task_id: &str,
+        progress: Option<&(dyn Fn(&StatusReport) + Send + Sync)>,
+    ) -> Result<StatusReport> {
+        self.status(task_id, StatusDetail::Summary)?;
+        let on_step = || -> Result<bool> {
+            if let Some(progress) = progress {
+                progress(&self.status(task_id, StatusDetail::Summary)?);
+            }
+            Ok(true)
+        };
+        run_until_idle(&self.inner.pipeline, &self.inner.signal, task_id, &on_step).await?;
+        self.status(task_id, StatusDetail::Summary)
+    }
+
+    /// Reads new and changed documents of the corpus folders into the graph. Queries do so by
+    /// themselves; this is for doing it beforehand. None without a corpus.
+    pub async fn sync_corpus(
+        &self,
+        progress: &(dyn Fn(&SyncReport) + Send + Sync),
+    ) -> Result<Option<SyncReport>> {
+        match &self.inner.corpus {
+            Some(corpus) => corpus.sync(progress).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads a JSONL file into the graph: all of it, or nothing.
+    pub fn import_jsonl(&self, reader: impl BufRead) -> Result<ImportReport> {
+        let graph = &self.inner.graph;
+        let report = import_jsonl(graph.database(), &graph.clock().now(), reader)?;
+        self.inner.signal.raise();
+        Ok(report)
+    }
+
+    /// Writes the graph, or one task's part of it, as JSONL.
+    pub fn export_jsonl(
+        &self,
+        writer: &mut impl Write,
+        task_id: Option<&str>,
+    ) -> Result<ExportReport> {
+        export_jsonl(self.inner.graph.database(), writer, task_id)
+    }
+
+    /// Re-checks the whole graph and names every row that fails.
+    pub fn verify(&self) -> Result<VerifyReport> {
+        verify(self.inner.graph.database())
+    }
+
+    /// Removes a task; with `orphans` also what nothing else refers to afterwards.
+    pub fn forget(&self, task_id: &str, orphans: bool) -> Result<ForgetReport> {
+        let graph = &self.inner.graph;
+        let report = forget_task(graph.database(), task_id, orphans, &graph.clock().now())?;
+        self.inner.signal.raise();
+        Ok(report)
+    }
+}

@@ -1,0 +1,166 @@
+//! Everything wired together: the handle that programs, the server and the Python module hold.
+
+mod config;
+mod doctor;
+mod explore;
+mod life;
+mod wait;
+
+pub use config::{EngineConfig, ModelReport};
+pub use doctor::DoctorCheck;
+pub use explore::{ViewReply, ViewRequest};
+
+use crate::backends::{
+    BuiltinClaimExtractor, BuiltinStanceJudge, CorpusProvider, Documents, FileFetcher,
+    StaticEmbedder, choose_premise,
+};
+use crate::error::Result;
+use crate::graph::EvidenceGraph;
+use crate::guard::{QueryGuard, TempView};
+use crate::ingest::Reading;
+use crate::jobs::Signal;
+use crate::pipeline::{Limits, Pipeline};
+use crate::ports::{Fetcher, SearchProvider};
+use crate::vectors::VectorStore;
+use crate::views::ViewCatalog;
+use std::sync::Arc;
+
+/// An open evidence graph with its models, providers and workers. Cheap to clone.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let papers = folder.path().join("papers");
+/// # std::fs::create_dir(&papers).unwrap();
+/// # std::fs::write(papers.join("a.md"), "# Trial A\n\nDrug X increased the risk of falls in older adults.").unwrap();
+/// use lyra_core::{Engine, EngineConfig, TaskConfig, VectorRequest};
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// let mut config = EngineConfig::new(folder.path().join("evidence.db"));
+/// config.corpus.push(papers);
+/// let engine = Engine::open(config)?;
+/// let task = engine.create_task("Drug X increases the risk of falls", TaskConfig::default())?;
+/// engine.queue_targets(&task.id, &["drug X falls".into()], &Default::default())?;
+/// let report = engine.run(&task.id, None).await?;
+/// assert_eq!(report.metrics.total_pages, 1);
+/// let found = engine.vector_search(&VectorRequest::new("falls in older adults")).await?;
+/// assert!(found.results[0].text_preview.contains("increased the risk of falls"));
+/// # Ok::<(), lyra_core::Error>(()) }).unwrap();
+/// ```
+#[derive(Debug, Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    graph: EvidenceGraph,
+    guard: QueryGuard,
+    catalog: ViewCatalog,
+    pipeline: Pipeline,
+    signal: Signal,
+    corpus: Option<Arc<CorpusProvider>>,
+    config: EngineConfig,
+}
+
+impl Engine {
+    /// Opens the graph and wires up what the configuration names. Nothing is fetched and no
+    /// worker is started yet.
+    pub fn open(config: EngineConfig) -> Result<Self> {
+        // SQLite takes an allocator only before the process opens its first connection; where a
+        // host program was first, the guard falls back to its other limits.
+        QueryGuard::cap_memory();
+        let graph = EvidenceGraph::open(&config.db, Arc::clone(&config.clock))?;
+        let vectors = Arc::new(VectorStore::new());
+        let mut catalog = ViewCatalog::builtin()?;
+        if let Some(folder) = &config.views_dir {
+            catalog = catalog.with_folder(folder)?;
+        }
+        let views = catalog
+            .temp_views(config.clock.year())
+            .into_iter()
+            .map(|(name, select_sql)| TempView { name, select_sql });
+        let guard = QueryGuard::open(&config.db, views.collect())?;
+        let reading = reading_of(&config)?;
+        let corpus = corpus_of(&config, &graph, &vectors, &reading)?;
+        let mut providers: Vec<Arc<dyn SearchProvider>> = Vec::new();
+        if let Some(corpus) = &corpus {
+            providers.push(Arc::clone(corpus) as Arc<dyn SearchProvider>);
+        }
+        providers.extend(config.providers.iter().cloned());
+        let pipeline = Pipeline {
+            graph: graph.clone(),
+            vectors,
+            reading,
+            providers,
+            extractor: config
+                .claim_extractor
+                .clone()
+                .unwrap_or_else(|| Arc::new(BuiltinClaimExtractor)),
+            judge: config
+                .stance_judge
+                .clone()
+                .unwrap_or_else(|| Arc::new(BuiltinStanceJudge)),
+            choose_premise,
+            limits: Limits::default(),
+        };
+        let signal = Signal::default();
+        Ok(Self {
+            inner: Arc::new(Inner {
+                graph,
+                guard,
+                catalog,
+                pipeline,
+                signal,
+                corpus,
+                config,
+            }),
+        })
+    }
+
+    /// The graph itself, for typed reads and writes.
+    pub fn graph(&self) -> &EvidenceGraph {
+        &self.inner.graph
+    }
+
+    /// The pipeline, for programs that run its stages themselves.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.inner.pipeline
+    }
+}
+
+fn reading_of(config: &EngineConfig) -> Result<Reading> {
+    let mut fetchers: Vec<Arc<dyn Fetcher>> = config.fetchers.clone();
+    if !config.corpus.is_empty() {
+        fetchers.push(Arc::new(FileFetcher::new(&config.corpus)?));
+    }
+    #[cfg(feature = "http")]
+    {
+        let options = crate::backends::HttpOptions {
+            allow_private_hosts: config.allow_private_hosts,
+            ..crate::backends::HttpOptions::default()
+        };
+        fetchers.push(Arc::new(crate::backends::HttpFetcher::new(options)?));
+    }
+    let embedder = match &config.embedder {
+        Some(embedder) => Arc::clone(embedder),
+        None => Arc::new(StaticEmbedder::new()?),
+    };
+    Ok(Reading {
+        fetchers,
+        parser: Arc::new(Documents),
+        embedder,
+    })
+}
+
+fn corpus_of(
+    config: &EngineConfig,
+    graph: &EvidenceGraph,
+    vectors: &Arc<VectorStore>,
+    reading: &Reading,
+) -> Result<Option<Arc<CorpusProvider>>> {
+    if config.corpus.is_empty() {
+        return Ok(None);
+    }
+    let files = FileFetcher::new(&config.corpus)?;
+    let provider = CorpusProvider::new(graph.clone(), Arc::clone(vectors), reading.clone(), files);
+    Ok(Some(Arc::new(provider)))
+}

@@ -1,0 +1,69 @@
+//! How claims stand to the hypothesis of their task, and the memory of judged pairs.
+
+use super::{Reader, Writer};
+use crate::error::{Result, SqliteResultExt};
+use crate::ports::Verdict;
+use rusqlite::params;
+
+impl Writer<'_> {
+    /// Stores how a claim stands to the hypothesis of its task.
+    pub fn put_hypothesis_stance(
+        &self,
+        task_id: &str,
+        claim_id: &str,
+        judge_id: &str,
+        verdict: &Verdict,
+    ) -> Result<()> {
+        self.db
+            .prepare_cached(
+                "INSERT INTO hypothesis_stances (claim_id, task_id, relation, confidence, judge_id, created_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                 ON CONFLICT (claim_id) DO UPDATE SET relation = excluded.relation,
+                   confidence = excluded.confidence, judge_id = excluded.judge_id,
+                   created_at = excluded.created_at",
+            )
+            .db()?
+            .execute(params![claim_id, task_id, verdict.relation, verdict.confidence, judge_id, self.now])
+            .db()?;
+        Ok(())
+    }
+
+    /// Remembers that a judge has looked at a pair, whatever it said.
+    pub fn remember_verdict(
+        &self,
+        fragment_id: &str,
+        claim_id: &str,
+        judge_id: &str,
+        verdict: &Verdict,
+    ) -> Result<()> {
+        self.db
+            .prepare_cached(
+                "INSERT OR REPLACE INTO nli_verdicts
+                   (fragment_id, claim_id, judge_id, relation, confidence, created_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )
+            .db()?
+            .execute(params![
+                fragment_id,
+                claim_id,
+                judge_id,
+                verdict.relation,
+                verdict.confidence,
+                self.now
+            ])
+            .db()?;
+        Ok(())
+    }
+}
+
+impl Reader<'_> {
+    /// The fragments that were already judged against the claim.
+    pub fn judged_fragments(&self, claim_id: &str) -> Result<std::collections::HashSet<String>> {
+        let mut statement = self
+            .db
+            .prepare_cached("SELECT fragment_id FROM nli_verdicts WHERE claim_id = ?1")
+            .db()?;
+        let rows = statement.query_map([claim_id], |r| r.get(0)).db()?;
+        rows.collect::<rusqlite::Result<_>>().db()
+    }
+}

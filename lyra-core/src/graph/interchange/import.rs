@@ -1,0 +1,578 @@
+//! JSON lines → rows, in one transaction.
+//!
+//! A line is stored as soon as what it refers to is there, so that a file in the order of an
+//! export passes through without being held in memory. A line that comes too early waits for the
+//! end of the file. Nothing is committed unless every line was good.
+
+use super::ImportReport;
+use super::checks::{self, Quote};
+use super::fields::{Record, TABLES, Table};
+use super::line::{Cell, Row, parse};
+use super::lines::{Lines, Problems};
+use super::page_text::TextCache;
+use crate::error::{Error, Result, SqliteResultExt};
+use crate::storage::Database;
+use rusqlite::{CachedStatement, OptionalExtension, Transaction, ffi, params, params_from_iter};
+use std::collections::{HashMap, HashSet};
+use std::io::BufRead;
+
+/// Reads JSON lines into the graph: all of them, or none.
+///
+/// The lines may stand in any order, and may stand in the graph already. `now` (RFC 3339) is
+/// written where a line leaves its time out.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] names the line, the field and the reason, for the first 20
+/// bad lines; then nothing was written.
+pub(crate) fn import_jsonl(db: &Database, now: &str, reader: impl BufRead) -> Result<ImportReport> {
+    db.write(|transaction| {
+        let mut import = Import::new(transaction, now)?;
+        import.stream(reader)?;
+        import.finish()
+    })
+}
+
+/// What became of a line.
+enum Outcome {
+    Inserted,
+    Updated,
+    Skipped,
+    /// Something that it refers to is not there yet.
+    TooEarly,
+}
+
+/// Why a line was not stored.
+pub(super) enum Failure {
+    /// The line is wrong.
+    Line(String),
+    /// The database failed.
+    Fatal(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Fatal(error)
+    }
+}
+
+impl From<String> for Failure {
+    fn from(reason: String) -> Self {
+        Self::Line(reason)
+    }
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Fatal(Error::sqlite(error))
+    }
+}
+
+struct Import<'t> {
+    transaction: &'t Transaction<'t>,
+    now: &'t str,
+    statements: Vec<Statements<'t>>,
+    /// Rows above this number were inserted by this import, for each table.
+    last_old_row: Vec<i64>,
+    report: ImportReport,
+    waiting: Vec<(Record, u64, String)>,
+    problems: Problems,
+    /// Ids that a refused line would have defined: lines that refer to them are not at fault.
+    refused: HashSet<(&'static str, String)>,
+    texts: TextCache,
+    /// The lines of fragments that were stored before any text of their page.
+    lines_without_text: HashMap<i64, u64>,
+}
+
+struct Statements<'t> {
+    insert: CachedStatement<'t>,
+    /// The row number and every column of the row with the same key.
+    find: CachedStatement<'t>,
+    /// Whether there is a row with this id, or first column of the key.
+    exists: CachedStatement<'t>,
+    /// Puts the newest row into its full-text index, where it has one.
+    index: Option<CachedStatement<'t>>,
+}
+
+impl<'t> Statements<'t> {
+    fn new(transaction: &'t Transaction<'t>, table: &Table) -> Result<Self> {
+        let columns = table.columns();
+        let marks = vec!["?"; table.fields.len()].join(", ");
+        let key: Vec<String> = table.key.iter().map(|k| format!("{k} = ?")).collect();
+        let insert = format!(
+            "INSERT INTO {} ({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING",
+            table.name
+        );
+        let find = format!(
+            "SELECT rowid, {columns} FROM {} WHERE {}",
+            table.name,
+            key.join(" AND ")
+        );
+        let exists = format!("SELECT 1 FROM {} WHERE {} = ?", table.name, table.key[0]);
+        let index = match table.record {
+            Record::Fragment => Some(
+                "INSERT INTO fragments_fts (rowid, text_content, heading_context) VALUES (?, ?, ?)",
+            ),
+            Record::Claim => Some("INSERT INTO claims_fts (rowid, claim_text) VALUES (?, ?)"),
+            _ => None,
+        };
+        Ok(Self {
+            insert: transaction.prepare_cached(&insert).db()?,
+            find: transaction.prepare_cached(&find).db()?,
+            exists: transaction.prepare_cached(&exists).db()?,
+            index: index
+                .map(|sql| transaction.prepare_cached(sql))
+                .transpose()
+                .db()?,
+        })
+    }
+}
+
+impl<'t> Import<'t> {
+    fn new(transaction: &'t Transaction<'t>, now: &'t str) -> Result<Self> {
+        let last_row = |table: &Table| {
+            let sql = format!("SELECT coalesce(max(rowid), 0) FROM {}", table.name);
+            transaction.query_row(&sql, [], |r| r.get(0)).db()
+        };
+        Ok(Self {
+            transaction,
+            now,
+            statements: TABLES
+                .iter()
+                .map(|t| Statements::new(transaction, t))
+                .collect::<Result<_>>()?,
+            last_old_row: TABLES.iter().map(last_row).collect::<Result<_>>()?,
+            report: ImportReport::default(),
+            waiting: Vec::new(),
+            problems: Problems::default(),
+            refused: HashSet::new(),
+            texts: TextCache::default(),
+            lines_without_text: HashMap::new(),
+        })
+    }
+
+    fn stream(&mut self, reader: impl BufRead) -> Result<()> {
+        let mut lines = Lines::new(reader);
+        while !self.problems.full() {
+            match lines.next()? {
+                None => break,
+                Some(Ok((number, line))) => {
+                    self.report.lines += 1;
+                    self.line(number, line, false)?;
+                }
+                Some(Err((number, reason))) => self.problems.add(number, reason),
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<ImportReport> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.sort_by_key(|(record, number, _)| (*record, *number));
+        let after_fragments = waiting.partition_point(|(record, ..)| *record <= Record::Fragment);
+        for (_, number, line) in &waiting[..after_fragments] {
+            self.line(*number, line, true)?;
+        }
+        self.locate_fragments()?;
+        for (_, number, line) in &waiting[after_fragments..] {
+            self.line(*number, line, true)?;
+        }
+        self.problems.into_result()?;
+        if self.report.total_inserted > 0 {
+            index_resources(self.transaction, self.last_old_row[Record::Page.index()])?;
+            log_import(self.transaction, self.now, &self.report)?;
+        }
+        Ok(self.report)
+    }
+
+    /// Stores one line. `at_end`: everything that may come has come.
+    fn line(&mut self, number: u64, line: &str, at_end: bool) -> Result<()> {
+        if self.problems.full() {
+            return Ok(());
+        }
+        let mut row = match parse(line, self.now) {
+            Ok(row) => row,
+            Err(refusal) => {
+                self.refused
+                    .extend(refusal.names.map(|(table, id)| (table.name, id)));
+                self.problems.add(number, refusal.reason);
+                return Ok(());
+            }
+        };
+        let tag = row.table.tag;
+        match self.store(&mut row, number, at_end) {
+            Ok(Outcome::Inserted) => {
+                *self.report.inserted.entry(tag.to_owned()).or_default() += 1;
+                self.report.total_inserted += 1;
+            }
+            Ok(Outcome::Updated) => {
+                *self.report.updated.entry(tag.to_owned()).or_default() += 1;
+            }
+            Ok(Outcome::Skipped) => {
+                *self.report.skipped.entry(tag.to_owned()).or_default() += 1;
+            }
+            Ok(Outcome::TooEarly) if at_end => {
+                return Err(Error::internal(format!("line {number} is still too early")));
+            }
+            Ok(Outcome::TooEarly) => {
+                self.waiting
+                    .push((row.table.record, number, line.to_owned()));
+            }
+            Err(Failure::Line(reason)) => {
+                self.remember_refused(&row);
+                self.problems.add(number, reason);
+            }
+            Err(Failure::Fatal(error)) => return Err(error.context(format!("line {number}"))),
+        }
+        Ok(())
+    }
+
+    fn remember_refused(&mut self, row: &Row<'_>) {
+        if let [key] = row.table.key
+            && let Some(id) = row.get(key).as_text()
+        {
+            self.refused.insert((row.table.name, id.to_owned()));
+        }
+    }
+
+    fn store(&mut self, row: &mut Row<'_>, number: u64, at_end: bool) -> Result<Outcome, Failure> {
+        checks::complete(row)?;
+        if at_end {
+            match self.missing(row)? {
+                None => {}
+                Some((table, id, _)) if self.refused.contains(&(table.name, id.clone())) => {
+                    // Its own line was refused with a reason; repeating that for each line that
+                    // refers to it would bury the reason.
+                    self.remember_refused(row);
+                    return Ok(Outcome::Skipped);
+                }
+                Some((table, id, field)) => {
+                    return Err(Failure::Line(format!(
+                        "field {field:?}: there is no {} {} in the file or the database",
+                        table.tag,
+                        super::line::shown(&id)
+                    )));
+                }
+            }
+        }
+        let ready = match row.table.record {
+            Record::Fragment => self.place_fragment(row, at_end)?,
+            Record::Edge => self.edge_fits(row, at_end)?,
+            Record::Embedding => self.missing(row)?.is_none(),
+            _ => true,
+        };
+        if !ready {
+            return Ok(Outcome::TooEarly);
+        }
+        match self.insert(row) {
+            Ok(Some(rowid)) => {
+                if row.table.record == Record::Fragment && *row.get("char_start") == Cell::Null {
+                    self.lines_without_text.insert(rowid, number);
+                }
+                Ok(Outcome::Inserted)
+            }
+            Ok(None) => self.merge(row),
+            Err(error) if lacks_parent(&error) && !at_end => Ok(Outcome::TooEarly),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Inserts the row and indexes it; answers its number, or none where a unique column is taken.
+    fn insert(&mut self, row: &Row<'_>) -> rusqlite::Result<Option<i64>> {
+        let statements = &mut self.statements[row.table.record.index()];
+        if statements.insert.execute(params_from_iter(&row.cells))? == 0 {
+            return Ok(None);
+        }
+        let rowid = self.transaction.last_insert_rowid();
+        if let Some(index) = &mut statements.index {
+            match row.table.record {
+                Record::Claim => index.execute(params![rowid, row.get("claim_text")])?,
+                _ => {
+                    let (text, heading) = (row.get("text_content"), row.get("heading_context"));
+                    index.execute(params![rowid, text, heading])?
+                }
+            };
+        }
+        Ok(Some(rowid))
+    }
+
+    /// A row that the line refers to and that is not there: its table, its id, and the field.
+    fn missing(
+        &mut self,
+        row: &Row<'_>,
+    ) -> rusqlite::Result<Option<(&'static Table, String, &'static str)>> {
+        for (table, field) in checks::references(row) {
+            let Some(id) = row.get(field).as_text() else {
+                continue;
+            };
+            if !self.statements[table.record.index()].exists.exists([id])? {
+                return Ok(Some((table, id.to_owned(), field)));
+            }
+        }
+        Ok(None)
+    }
+
+    // ------------------------------------------------------------ quotes
+
+    /// Checks the fragment against the text of its page, and works out its offsets where the line
+    /// leaves them out. False: the text may still come.
+    fn place_fragment(&mut self, row: &mut Row<'_>, at_end: bool) -> Result<bool, Failure> {
+        let page_id = row.text("page_id");
+        let version = row.int("page_version").unwrap_or(1);
+        let Some(text) = self.texts.get(self.transaction, page_id, version)? else {
+            let wants_text = row.int("char_start").is_some() || self.has_text(page_id)?;
+            return match (wants_text, at_end) {
+                (false, _) => Ok(true),
+                (true, false) => Ok(false),
+                (true, true) => Err(Failure::Line(format!(
+                    "field \"page_version\": page {page_id} has no text of version {version} in \
+                     the file or the database, so the quote cannot be checked"
+                ))),
+            };
+        };
+        checks::place(row, &text, version)?;
+        Ok(true)
+    }
+
+    fn has_text(&self, page_id: &str) -> rusqlite::Result<bool> {
+        self.transaction
+            .prepare_cached("SELECT 1 FROM page_texts WHERE page_id = ?")?
+            .exists([page_id])
+    }
+
+    /// Gives offsets to fragments that were stored before the text of their page.
+    fn locate_fragments(&mut self) -> Result<()> {
+        let mut statement = self
+            .transaction
+            .prepare(
+                "SELECT f.seq, f.id, f.page_id, coalesce(f.page_version, 1), f.text_content
+                 FROM page_texts t JOIN fragments f ON f.page_id = t.page_id
+                 WHERE t.rowid > ?1 AND f.char_start IS NULL GROUP BY f.seq",
+            )
+            .db()?;
+        let without: Vec<(i64, String, String, i64, String)> = statement
+            .query_map([self.last_old_row[Record::PageText.index()]], |r| {
+                Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?))
+            })
+            .db()?
+            .collect::<rusqlite::Result<_>>()
+            .db()?;
+        for (seq, id, page_id, version, quote) in without {
+            let place = match self.texts.get(self.transaction, &page_id, version).db()? {
+                Some(text) => checks::only_place(&quote, &text),
+                None => Err(format!(
+                    "field \"page_version\": page {page_id} has texts, but none of version {version}"
+                )),
+            };
+            match (place, self.lines_without_text.get(&seq)) {
+                (Ok(Quote { start, end }), _) => {
+                    self.transaction
+                        .prepare_cached(
+                            "UPDATE fragments SET page_version = ?2, char_start = ?3, char_end = ?4
+                             WHERE seq = ?1",
+                        )
+                        .db()?
+                        .execute(params![seq, version, start, end])
+                        .db()?;
+                }
+                (Err(reason), Some(number)) => self.problems.add(*number, reason),
+                (Err(reason), None) => {
+                    self.problems.add(
+                        0,
+                        format!("fragment {id}, which was there before: {reason}"),
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether both ends of the edge are there, with the quote inside the fragment.
+    fn edge_fits(&mut self, row: &Row<'_>, at_end: bool) -> Result<bool, Failure> {
+        let Some((start, end)) = row.int("quote_start").zip(row.int("quote_end")) else {
+            return Ok(self.missing(row)?.is_none());
+        };
+        let span: Option<(Option<i64>, Option<i64>)> = self
+            .transaction
+            .prepare_cached("SELECT char_start, char_end FROM fragments WHERE id = ?")?
+            .query_row([row.text("source_id")], |r| Ok((r.get(0)?, r.get(1)?)))
+            .optional()?;
+        match span {
+            Some((Some(from), Some(to))) => checks::inside(Quote { start, end }, from, to)?,
+            Some(_) if at_end => {
+                return Err(Failure::Line(format!(
+                    "field \"quote_start\": fragment {} has no offsets that a quote could lie in",
+                    row.text("source_id")
+                )));
+            }
+            _ => return Ok(false),
+        }
+        Ok(self.missing(row)?.is_none())
+    }
+
+    // ------------------------------------------------------------ rows that are there already
+
+    /// What to do with a line whose row, or a row of the same meaning, is there already.
+    fn merge(&mut self, row: &Row<'_>) -> Result<Outcome, Failure> {
+        let last_old_row = self.last_old_row[row.table.record.index()];
+        let keys: Vec<&Cell<'_>> = row.table.key.iter().map(|k| row.get(k)).collect();
+        let find = &mut self.statements[row.table.record.index()].find;
+        let mut rows = find.query(params_from_iter(keys))?;
+        let Some(stored) = rows.next()? else {
+            drop(rows);
+            return self.merge_twin(row, last_old_row);
+        };
+        let was_before = stored.get::<_, i64>(0)? <= last_old_row;
+        let fills = checks::compare(row, stored, was_before)?;
+        drop(rows);
+        if fills.is_empty() {
+            return Ok(Outcome::Skipped);
+        }
+        let columns: Vec<String> = fills
+            .iter()
+            .map(|place| format!("{} = ?", row.table.fields[*place].name))
+            .collect();
+        let key: Vec<String> = row.table.key.iter().map(|k| format!("{k} = ?")).collect();
+        let sql = format!(
+            "UPDATE {} SET {} WHERE {}",
+            row.table.name,
+            columns.join(", "),
+            key.join(" AND ")
+        );
+        let values = fills.iter().map(|place| &row.cells[*place]);
+        let values = values.chain(row.table.key.iter().map(|k| row.get(k)));
+        match self
+            .transaction
+            .prepare_cached(&sql)?
+            .execute(params_from_iter(values))
+        {
+            Ok(_) => Ok(Outcome::Updated),
+            Err(error) if lacks_parent(&error) => Ok(Outcome::TooEarly),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The same, where the row has another id.
+    fn merge_twin(&mut self, row: &Row<'_>, last_old_row: i64) -> Result<Outcome, Failure> {
+        match row.table.record {
+            Record::Page => {
+                let id: String = self
+                    .transaction
+                    .prepare_cached("SELECT id FROM pages WHERE url = ?")?
+                    .query_row([row.get("url")], |r| r.get(0))?;
+                Err(Failure::Line(format!(
+                    "field \"url\": that address is already page {id}; an address is one page"
+                )))
+            }
+            Record::Edge => self.merge_edge_twin(row, last_old_row),
+            Record::Embedding => self.merge_vector_twin(row, last_old_row),
+            _ => Err(Error::internal(format!("{} met no row of its key", row.label())).into()),
+        }
+    }
+
+    /// A pair has one origin, one verdict and one citation. An edge that was there before the
+    /// import stays; of two in the file, the one that a human corrected, then the lower id, so
+    /// that the order of the lines does not matter.
+    fn merge_edge_twin(&mut self, row: &Row<'_>, last_old_row: i64) -> Result<Outcome, Failure> {
+        let (rowid, id, corrected): (i64, String, i64) = self
+            .transaction
+            .prepare_cached(
+                "SELECT rowid, id, edge_human_corrected FROM edges
+                 WHERE source_id = ?1 AND target_id = ?2 AND CASE ?3
+                   WHEN 'origin' THEN relation = 'origin' WHEN 'cites' THEN relation = 'cites'
+                   ELSE relation IN ('supports', 'refutes', 'neutral') END",
+            )?
+            .query_row(
+                params![
+                    row.get("source_id"),
+                    row.get("target_id"),
+                    row.get("relation")
+                ],
+                |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)),
+            )?;
+        let rank = |corrected: i64| -corrected;
+        let new = (
+            rank(row.int("edge_human_corrected").unwrap_or(0)),
+            row.text("id"),
+        );
+        if rowid > last_old_row && new < (rank(corrected), id.as_str()) {
+            self.transaction
+                .prepare_cached("DELETE FROM edges WHERE rowid = ?")?
+                .execute([rowid])?;
+            self.insert(row)?;
+        }
+        Ok(Outcome::Skipped)
+    }
+
+    /// A target has one vector of a model.
+    fn merge_vector_twin(&mut self, row: &Row<'_>, last_old_row: i64) -> Result<Outcome, Failure> {
+        let key = params![
+            row.get("target_type"),
+            row.get("target_id"),
+            row.get("model_id")
+        ];
+        let (seq, id, blob): (i64, String, Vec<u8>) = self
+            .transaction
+            .prepare_cached(
+                "SELECT seq, id, embedding_blob FROM embeddings
+                 WHERE target_type = ?1 AND target_id = ?2 AND model_id = ?3",
+            )?
+            .query_row(key, |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?;
+        if *row.get("embedding_blob") != Cell::Blob(blob) {
+            return Err(Failure::Line(format!(
+                "field \"embedding_blob\": {} {} has another vector of model {} already, as {id}",
+                row.text("target_type"),
+                row.text("target_id"),
+                row.text("model_id"),
+            )));
+        }
+        if seq > last_old_row && row.text("id") < id.as_str() {
+            self.transaction
+                .prepare_cached("UPDATE embeddings SET id = ?1 WHERE seq = ?2")?
+                .execute(params![row.get("id"), seq])?;
+        }
+        Ok(Outcome::Skipped)
+    }
+}
+
+fn lacks_parent(error: &rusqlite::Error) -> bool {
+    error
+        .sqlite_error()
+        .is_some_and(|e| e.extended_code == ffi::SQLITE_CONSTRAINT_FOREIGNKEY)
+}
+
+/// Notes which new page holds what each identifier names, so that a target that names a paper
+/// finds the page that came with the file. What is known already stays.
+fn index_resources(transaction: &Transaction<'_>, last_old_page: i64) -> Result<()> {
+    transaction
+        .execute(
+            "WITH new AS (SELECT id, url, canonical_id, fetched_at FROM pages WHERE rowid > ?1),
+               named (kind, value, page_id, fetched_at) AS (
+                 SELECT 'url', url, id, fetched_at FROM new
+                 UNION ALL SELECT 'doi', w.doi, n.id, n.fetched_at
+                   FROM new n JOIN works w USING (canonical_id)
+                 UNION ALL SELECT 'pmid', i.pmid, n.id, n.fetched_at
+                   FROM new n JOIN work_identifiers i USING (canonical_id)
+                 UNION ALL SELECT 'arxiv', i.arxiv_id, n.id, n.fetched_at
+                   FROM new n JOIN work_identifiers i USING (canonical_id))
+             INSERT INTO resource_index (identifier_type, identifier_value, page_id, status)
+             SELECT kind, value, page_id, CASE WHEN fetched_at IS NULL THEN 'known' ELSE 'fetched' END
+             FROM named WHERE value IS NOT NULL ORDER BY fetched_at IS NULL, page_id
+             ON CONFLICT DO NOTHING",
+            [last_old_page],
+        )
+        .db()?;
+    Ok(())
+}
+
+fn log_import(transaction: &Transaction<'_>, now: &str, report: &ImportReport) -> Result<()> {
+    let details = serde_json::to_string(report)
+        .map_err(|e| Error::internal("an import report is not JSON").with_source(e))?;
+    transaction
+        .execute(
+            "INSERT INTO event_log (at, actor, action, details_json)
+             VALUES (?1, 'library', 'import', ?2)",
+            params![now, details],
+        )
+        .db()?;
+    Ok(())
+}

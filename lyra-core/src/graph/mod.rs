@@ -1,0 +1,138 @@
+//! The evidence graph: typed reads and writes over the database file.
+
+mod claims;
+mod documents;
+mod embeddings;
+mod forget;
+mod hypothesis;
+mod interchange;
+mod tasks;
+mod verify;
+
+pub use documents::StoredFragment;
+pub use embeddings::{decode_vector, encode_vector};
+pub use forget::ForgetReport;
+pub(crate) use forget::forget_task;
+pub use interchange::{ExportReport, ImportReport};
+pub(crate) use interchange::{export_jsonl, import_jsonl};
+pub(crate) use verify::verify;
+pub use verify::{VerifyReport, Violation};
+
+use crate::clock::Clock;
+use crate::error::{Result, SqliteResultExt};
+use crate::storage::Database;
+use rusqlite::{Connection, Transaction, params};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The evidence graph in one SQLite file.
+///
+/// Reading never waits for writing; writing is one transaction at a time, here and in every other
+/// process that has the file open.
+#[derive(Debug, Clone)]
+pub struct EvidenceGraph {
+    db: Database,
+    clock: Arc<dyn Clock>,
+}
+
+/// Reads inside one snapshot.
+#[derive(Debug)]
+pub struct Reader<'c> {
+    pub(crate) db: &'c Connection,
+}
+
+/// Writes inside one transaction, and reads what it wrote.
+#[derive(Debug)]
+pub struct Writer<'t> {
+    pub(crate) db: &'t Transaction<'t>,
+    pub(crate) now: String,
+}
+
+impl EvidenceGraph {
+    /// Opens the file, making it or bringing its schema up to date first.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// use lyra_core::{graph::EvidenceGraph, ports::SystemClock};
+    /// let graph = EvidenceGraph::open(&folder.path().join("g.db"), Arc::new(SystemClock))?;
+    /// let tasks = graph.read(|r| r.tasks())?;
+    /// assert!(tasks.is_empty());
+    /// # Ok::<(), lyra_core::Error>(())
+    /// ```
+    pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
+        Ok(Self {
+            db: Database::open(path)?,
+            clock,
+        })
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        self.db.path()
+    }
+
+    /// The clock that stamps every row.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// Runs `work` inside one snapshot.
+    pub fn read<T>(&self, work: impl FnOnce(&Reader<'_>) -> Result<T>) -> Result<T> {
+        self.db.read(|connection| work(&Reader { db: connection }))
+    }
+
+    /// Runs `work` inside one transaction: all of it is stored, or none.
+    pub fn write<T>(&self, work: impl FnOnce(&Writer<'_>) -> Result<T>) -> Result<T> {
+        let now = self.clock.now();
+        self.db.write(|transaction| {
+            work(&Writer {
+                db: transaction,
+                now,
+            })
+        })
+    }
+
+    pub(crate) fn database(&self) -> &Database {
+        &self.db
+    }
+}
+
+impl Writer<'_> {
+    /// The same rows, for reading.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader { db: self.db }
+    }
+
+    /// The time that this transaction stamps on its rows.
+    pub fn now(&self) -> &str {
+        &self.now
+    }
+
+    /// Adds a line to the append-only audit log. `details` never holds secrets.
+    pub fn log_event(
+        &self,
+        actor: &str,
+        action: &str,
+        task_id: Option<&str>,
+        subject_id: Option<&str>,
+        details: &serde_json::Value,
+    ) -> Result<()> {
+        self.db
+            .prepare_cached(
+                "INSERT INTO event_log (at, actor, action, task_id, subject_id, details_json)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )
+            .db()?
+            .execute(params![
+                self.now,
+                actor,
+                action,
+                task_id,
+                subject_id,
+                details.to_string()
+            ])
+            .db()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,611 @@
+//! Re-checks the whole graph: every quote, every reference, every index.
+
+use super::interchange::{PageText, Quote, check_vector, ends_of, matches};
+use crate::error::{ErrorKind, Result, SqliteResultExt};
+use crate::model::Relation;
+use crate::storage::{Database, open_reader};
+use crate::text::hash::sha256_hex;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What a check of the whole graph found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct VerifyReport {
+    /// Nothing is wrong. What cannot be verified is not wrong.
+    pub ok: bool,
+    /// Rows that each check looked at.
+    pub checked: BTreeMap<String, usize>,
+    /// Every row that fails a check.
+    pub violations: Vec<Violation>,
+    /// Rows that cannot be traced to a text: fragments of pages that came without their text, and
+    /// extracted claims without an origin.
+    pub unverifiable: usize,
+    /// The first 100 of these rows.
+    pub notes: Vec<Violation>,
+}
+
+/// A row that fails a check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// Which check.
+    pub check: String,
+    /// The table of the row.
+    pub table: String,
+    /// Its id; where it has none, its number; empty where the whole table is concerned.
+    pub id: String,
+    /// What is wrong.
+    pub detail: String,
+}
+
+/// How many rows that cannot be verified are named.
+const MAX_NOTES: usize = 100;
+
+/// Checks everything that can be checked, and changes nothing.
+///
+/// # Errors
+/// Only where the database cannot be read at all; what is wrong in it is in the report.
+pub(crate) fn verify(db: &Database) -> Result<VerifyReport> {
+    let mut report = VerifyReport::default();
+    // A connection of its own: a pooled one may hold the layout of a full-text index from before
+    // the latest commit, and the integrity check of FTS5, alone among its methods, does not ask
+    // whether that is still current. It would report corruption that is not there.
+    let fresh = open_reader(db.path())?;
+    report.attempt("database_file", "", |r| r.check_file(&fresh))?;
+    db.read(|connection| {
+        report.attempt("foreign_key", "", |r| r.check_foreign_keys(connection))?;
+        report.attempt("quote", "fragments", |r| r.check_fragments(connection))?;
+        report.attempt("text_hash", "page_texts", |r| r.check_texts(connection))?;
+        report.attempt("vector", "embeddings", |r| r.check_vectors(connection))?;
+        report.attempt("edge_kinds", "edges", |r| r.check_kinds(connection))?;
+        for check in CHECKS {
+            report.attempt(check.name, check.table, |r| r.check_rows(connection, check))?;
+        }
+        report.attempt("origin", "claims", |r| {
+            r.note_claims_without_origin(connection)
+        })
+    })?;
+    // The command that compares an index with its table is spelt as an INSERT.
+    db.maintain(|connection| {
+        for table in ["fragments", "claims"] {
+            report.attempt("full_text", table, |r| r.check_index(connection, table))?;
+        }
+        Ok(())
+    })?;
+    report.ok = report.violations.is_empty();
+    Ok(report)
+}
+
+/// A check that one statement makes: it answers the id and the detail of each row that fails.
+struct Check {
+    name: &'static str,
+    table: &'static str,
+    sql: &'static str,
+}
+
+const CHECKS: &[Check] = &[
+    Check {
+        name: "edge_source",
+        table: "edges",
+        sql: "SELECT id, 'its source, ' || source_type || ' ' || source_id || ', does not exist'
+              FROM edges e WHERE NOT CASE source_type
+                WHEN 'fragment' THEN EXISTS (SELECT 1 FROM fragments x WHERE x.id = e.source_id)
+                WHEN 'claim' THEN EXISTS (SELECT 1 FROM claims x WHERE x.id = e.source_id)
+                ELSE EXISTS (SELECT 1 FROM pages x WHERE x.id = e.source_id) END",
+    },
+    Check {
+        name: "edge_target",
+        table: "edges",
+        sql: "SELECT id, 'its target, ' || target_type || ' ' || target_id || ', does not exist'
+              FROM edges e WHERE NOT CASE target_type
+                WHEN 'fragment' THEN EXISTS (SELECT 1 FROM fragments x WHERE x.id = e.target_id)
+                WHEN 'claim' THEN EXISTS (SELECT 1 FROM claims x WHERE x.id = e.target_id)
+                ELSE EXISTS (SELECT 1 FROM pages x WHERE x.id = e.target_id) END",
+    },
+    Check {
+        name: "edge_self_citation",
+        table: "edges",
+        sql: "SELECT id, 'page ' || source_id || ' cites itself'
+              FROM edges WHERE relation = 'cites' AND source_id = target_id",
+    },
+    Check {
+        name: "edge_quote",
+        table: "edges",
+        sql: "SELECT e.id, 'its quote ' || coalesce(e.quote_start, '?') || '..' ||
+                coalesce(e.quote_end, '?') || ' does not lie within fragment ' || e.source_id || ', ' ||
+                coalesce(f.char_start || '..' || f.char_end, 'which has no offsets')
+              FROM edges e LEFT JOIN fragments f ON e.source_type = 'fragment' AND f.id = e.source_id
+              WHERE (e.quote_start IS NOT NULL OR e.quote_end IS NOT NULL) AND NOT coalesce(
+                f.char_start <= e.quote_start AND e.quote_start < e.quote_end
+                AND e.quote_end <= f.char_end, 0)",
+    },
+    Check {
+        name: "edge_confidence",
+        table: "edges",
+        sql: "SELECT id, 'its nli_edge_confidence is ' || nli_edge_confidence
+              FROM edges WHERE nli_edge_confidence NOT BETWEEN 0 AND 1",
+    },
+    Check {
+        name: "edge_pair",
+        table: "edges",
+        sql: "SELECT max(id), count(*) || ' edges of one class for a pair: ' || group_concat(id, ', ')
+              FROM edges GROUP BY source_type, source_id, target_type, target_id,
+                CASE WHEN relation IN ('supports', 'refutes', 'neutral') THEN 'verdict' ELSE relation END
+              HAVING count(*) > 1",
+    },
+    Check {
+        name: "claim_task",
+        table: "claims",
+        sql: "SELECT id, 'its task, ' || task_id || ', does not exist'
+              FROM claims c WHERE NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = c.task_id)",
+    },
+    Check {
+        name: "claim_confidence",
+        table: "claims",
+        sql: "SELECT id, 'its llm_claim_confidence is ' || llm_claim_confidence
+              FROM claims WHERE llm_claim_confidence NOT BETWEEN 0 AND 1",
+    },
+    Check {
+        name: "embedding_target",
+        table: "embeddings",
+        sql: "SELECT id, target_type || ' ' || target_id || ' does not exist'
+              FROM embeddings e WHERE NOT CASE target_type
+                WHEN 'fragment' THEN EXISTS (SELECT 1 FROM fragments x WHERE x.id = e.target_id)
+                ELSE EXISTS (SELECT 1 FROM claims x WHERE x.id = e.target_id) END",
+    },
+    Check {
+        name: "embedding_dimension",
+        table: "embeddings",
+        sql: "SELECT id, length(embedding_blob) || ' bytes for ' || dimension || ' values of 4'
+              FROM embeddings WHERE length(embedding_blob) <> 4 * dimension",
+    },
+    Check {
+        name: "full_text_row",
+        table: "fragments",
+        sql: "SELECT id, 'is not in the full-text index' FROM fragments
+              WHERE seq NOT IN (SELECT id FROM fragments_fts_docsize)
+              UNION ALL SELECT id, 'row of the full-text index without a fragment'
+              FROM fragments_fts_docsize WHERE id NOT IN (SELECT seq FROM fragments)",
+    },
+    Check {
+        name: "full_text_row",
+        table: "claims",
+        sql: "SELECT id, 'is not in the full-text index' FROM claims
+              WHERE seq NOT IN (SELECT id FROM claims_fts_docsize)
+              UNION ALL SELECT id, 'row of the full-text index without a claim'
+              FROM claims_fts_docsize WHERE id NOT IN (SELECT seq FROM claims)",
+    },
+];
+
+impl VerifyReport {
+    /// Runs a check. Damage to the file that stops it is a finding, not a failure.
+    fn attempt(
+        &mut self,
+        check: &str,
+        table: &str,
+        run: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        match run(self) {
+            Err(e) if e.kind() == ErrorKind::Storage => {
+                self.fail(check, table, "", format!("cannot be checked: {e}"));
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn fail(&mut self, check: &str, table: &str, id: impl Into<String>, detail: String) {
+        let (check, table) = (check.to_owned(), table.to_owned());
+        self.violations.push(Violation {
+            check,
+            table,
+            id: id.into(),
+            detail,
+        });
+    }
+
+    fn note(&mut self, check: &str, table: &str, id: &str, detail: &str) {
+        self.unverifiable += 1;
+        if self.notes.len() < MAX_NOTES {
+            let [check, table, id, detail] = [check, table, id, detail].map(str::to_owned);
+            self.notes.push(Violation {
+                check,
+                table,
+                id,
+                detail,
+            });
+        }
+    }
+
+    fn count(&mut self, check: &str, rows: usize) {
+        *self.checked.entry(check.to_owned()).or_default() += rows;
+    }
+
+    fn check_file(&mut self, connection: &Connection) -> Result<()> {
+        let mut statement = connection.prepare("PRAGMA integrity_check").db()?;
+        let mut rows = statement.query([]).db()?;
+        while let Some(row) = rows.next().db()? {
+            let finding: String = row.get(0).db()?;
+            if finding != "ok" {
+                self.fail("database_file", "", "", finding);
+            }
+        }
+        self.count("database_file", 1);
+        Ok(())
+    }
+
+    fn check_foreign_keys(&mut self, connection: &Connection) -> Result<()> {
+        let mut statement = connection.prepare("PRAGMA foreign_key_check").db()?;
+        let mut rows = statement.query([]).db()?;
+        while let Some(row) = rows.next().db()? {
+            let table: String = row.get(0).db()?;
+            let rowid: Option<i64> = row.get(1).db()?;
+            let parent: String = row.get(2).db()?;
+            let id = rowid.map(|n| n.to_string()).unwrap_or_default();
+            self.fail(
+                "foreign_key",
+                &table,
+                id,
+                format!("refers to a row of {parent} that is not there"),
+            );
+        }
+        Ok(())
+    }
+
+    fn check_rows(&mut self, connection: &Connection, check: &Check) -> Result<()> {
+        let mut statement = connection.prepare(check.sql).db()?;
+        let mut rows = statement.query([]).db()?;
+        while let Some(row) = rows.next().db()? {
+            let id: rusqlite::types::Value = row.get(0).db()?;
+            let id = match id {
+                rusqlite::types::Value::Text(id) => id,
+                rusqlite::types::Value::Integer(seq) => seq.to_string(),
+                other => format!("{other:?}"),
+            };
+            let detail: Option<String> = row.get(1).db()?;
+            self.fail(check.name, check.table, id, detail.unwrap_or_default());
+        }
+        self.count(check.name, row_count(connection, check.table)?);
+        Ok(())
+    }
+
+    /// Whether each edge leads between the kinds of nodes that its relation connects.
+    fn check_kinds(&mut self, connection: &Connection) -> Result<()> {
+        let mut statement = connection
+            .prepare(
+                "SELECT id, source_type, target_type FROM edges
+                 WHERE relation = ?1 AND (source_type <> ?2 OR target_type <> ?3)",
+            )
+            .db()?;
+        for relation in Relation::ALL {
+            let (source, target) = ends_of(*relation);
+            let mut rows = statement.query(params![relation, source, target]).db()?;
+            while let Some(row) = rows.next().db()? {
+                let (id, from, to): (String, String, String) =
+                    (row.get(0).db()?, row.get(1).db()?, row.get(2).db()?);
+                let detail =
+                    format!("{relation} leads from a {source} to a {target}, not {from} to {to}");
+                self.fail("edge_kinds", "edges", id, detail);
+            }
+        }
+        self.count("edge_kinds", row_count(connection, "edges")?);
+        Ok(())
+    }
+
+    /// The quotes and hashes of all fragments; page by page, so that each text is read once.
+    fn check_fragments(&mut self, connection: &Connection) -> Result<()> {
+        let mut statement = connection
+            .prepare(
+                "SELECT id, page_id, page_version, char_start, char_end, text_content, text_hash
+                 FROM fragments ORDER BY page_id, page_version",
+            )
+            .db()?;
+        let mut rows = statement.query([]).db()?;
+        let mut open: Option<(String, i64, Option<PageText>)> = None;
+        while let Some(row) = rows.next().db()? {
+            let (id, page_id): (String, String) = (row.get(0).db()?, row.get(1).db()?);
+            let version: Option<i64> = row.get(2).db()?;
+            let start: Option<i64> = row.get(3).db()?;
+            let end: Option<i64> = row.get(4).db()?;
+            let (quote, hash): (String, String) = (row.get(5).db()?, row.get(6).db()?);
+            self.count("quote", 1);
+            if sha256_hex(quote.as_bytes()) != hash {
+                self.fail(
+                    "text_hash",
+                    "fragments",
+                    &id,
+                    "is not the hash of its text".to_owned(),
+                );
+            }
+            let Some((start, end)) = start.zip(end) else {
+                if has_text(connection, &page_id)? {
+                    let detail = "has no offsets, though its page has a text".to_owned();
+                    self.fail("quote", "fragments", id, detail);
+                } else {
+                    self.note("quote", "fragments", &id, "its page has no text");
+                }
+                continue;
+            };
+            let version = version.unwrap_or(1);
+            if !matches!(&open, Some((p, v, _)) if *p == page_id && *v == version) {
+                let text = text_of(connection, &page_id, version)?;
+                open = Some((page_id.clone(), version, text));
+            }
+            match &open {
+                Some((.., Some(text))) => {
+                    if let Err(reason) = matches(&quote, Quote { start, end }, text) {
+                        self.fail("quote", "fragments", id, reason);
+                    }
+                }
+                _ => {
+                    let detail = format!("page {page_id} has no text of version {version}");
+                    self.fail("quote", "fragments", id, detail);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_texts(&mut self, connection: &Connection) -> Result<()> {
+        let mut statement = connection
+            .prepare("SELECT page_id, version, text, text_hash FROM page_texts")
+            .db()?;
+        let mut rows = statement.query([]).db()?;
+        while let Some(row) = rows.next().db()? {
+            let (page_id, version): (String, i64) = (row.get(0).db()?, row.get(1).db()?);
+            let (text, hash): (String, String) = (row.get(2).db()?, row.get(3).db()?);
+            self.count("text_hash", 1);
+            if sha256_hex(text.as_bytes()) != hash {
+                let detail = format!("is not the hash of text version {version}");
+                self.fail("text_hash", "page_texts", page_id, detail);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_vectors(&mut self, connection: &Connection) -> Result<()> {
+        let mut statement = connection
+            .prepare("SELECT id, embedding_blob FROM embeddings")
+            .db()?;
+        let mut rows = statement.query([]).db()?;
+        while let Some(row) = rows.next().db()? {
+            self.count("vector", 1);
+            let blob = row.get_ref(1).db()?.as_blob().unwrap_or_default();
+            if let Err(reason) = check_vector(blob) {
+                self.fail(
+                    "vector",
+                    "embeddings",
+                    row.get::<_, String>(0).db()?,
+                    reason,
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares a full-text index with the table that it stands for, word by word.
+    fn check_index(&mut self, connection: &Connection, table: &str) -> Result<()> {
+        let sql =
+            format!("INSERT INTO {table}_fts ({table}_fts, rank) VALUES ('integrity-check', 1)");
+        match connection.execute(&sql, []).db() {
+            Ok(_) => {}
+            Err(e) if e.kind() == ErrorKind::Storage => {
+                let detail = format!(
+                    "the full-text index differs from the table; make it anew with \
+                     INSERT INTO {table}_fts ({table}_fts) VALUES ('rebuild')"
+                );
+                self.fail("full_text", table, "", detail);
+            }
+            Err(e) => return Err(e),
+        }
+        self.count("full_text", 1);
+        Ok(())
+    }
+
+    /// Programs may add claims by hand; what an extractor read, it read somewhere.
+    fn note_claims_without_origin(&mut self, connection: &Connection) -> Result<()> {
+        let mut statement = connection
+            .prepare(
+                "SELECT id FROM claims c WHERE extractor_id IS NOT NULL AND NOT EXISTS (
+                   SELECT 1 FROM edges e WHERE e.target_id = c.id AND e.relation = 'origin')",
+            )
+            .db()?;
+        let mut rows = statement.query([]).db()?;
+        while let Some(row) = rows.next().db()? {
+            let id: String = row.get(0).db()?;
+            self.note("origin", "claims", &id, "was extracted, but has no origin");
+        }
+        Ok(())
+    }
+}
+
+fn row_count(connection: &Connection, table: &str) -> Result<usize> {
+    let sql = format!("SELECT count(*) FROM {table}");
+    let rows: i64 = connection.query_row(&sql, [], |r| r.get(0)).db()?;
+    Ok(usize::try_from(rows).unwrap_or_default())
+}
+
+fn has_text(connection: &Connection, page_id: &str) -> Result<bool> {
+    connection
+        .prepare_cached("SELECT 1 FROM page_texts WHERE page_id = ?1")
+        .and_then(|mut statement| statement.exists([page_id]))
+        .db()
+}
+
+fn text_of(connection: &Connection, page_id: &str, version: i64) -> Result<Option<PageText>> {
+    let text: Option<String> = connection
+        .prepare_cached("SELECT text FROM page_texts WHERE page_id = ?1 AND version = ?2")
+        .db()?
+        .query_row(params![page_id, version], |r| r.get(0))
+        .optional()
+        .db()?;
+    Ok(text.map(PageText::new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::interchange::testing;
+
+    fn failing(report: &VerifyReport) -> Vec<(&str, &str, &str)> {
+        report
+            .violations
+            .iter()
+            .map(|v| (v.check.as_str(), v.table.as_str(), v.id.as_str()))
+            .collect()
+    }
+
+    #[test]
+    fn a_sound_graph_is_clean() {
+        let (_folder, db) = testing::with(&testing::small_graph());
+        let report = verify(&db).unwrap();
+        assert!(report.ok, "{:?}", report.violations);
+        assert_eq!(report.unverifiable, 0);
+        assert_eq!(report.checked["quote"], 4);
+        assert_eq!(report.checked["vector"], 2);
+    }
+
+    #[test]
+    fn a_graph_that_grew_since_a_reader_last_looked_is_clean() {
+        let (_folder, db) = testing::with(&testing::small_graph());
+        for round in 0..40 {
+            // A search leaves the layout of the index with the connection that ran it.
+            db.read(|connection| {
+                let sql = "SELECT count(*) FROM claims_fts WHERE claims_fts MATCH 'word1'";
+                connection.query_row(sql, [], |r| r.get::<_, i64>(0)).db()
+            })
+            .unwrap();
+            let lines: Vec<String> = (0..50)
+                .map(|n| {
+                    format!(r#"{{"type":"claim","id":"{round}_{n}","task_id":"t1","claim_text":"word{round} {n}"}}"#)
+                })
+                .collect();
+            testing::import(&db, &lines).unwrap();
+            let report = verify(&db).unwrap();
+            assert!(report.ok, "{round}: {:?}", report.violations);
+        }
+    }
+
+    #[test]
+    fn what_has_no_text_is_counted_not_condemned() {
+        let (_folder, db) = testing::with(&[
+            r#"{"type":"task","id":"t","hypothesis":"h"}"#,
+            r#"{"type":"page","id":"p","url":"https://x.org/"}"#,
+            r#"{"type":"fragment","id":"f","page_id":"p","text_content":"abc"}"#,
+            r#"{"type":"claim","id":"by_hand","task_id":"t","claim_text":"x"}"#,
+            r#"{"type":"claim","id":"extracted","task_id":"t","claim_text":"x","extractor_id":"m"}"#,
+        ]);
+        let report = verify(&db).unwrap();
+        assert!(report.ok);
+        assert_eq!(report.unverifiable, 2);
+        let noted: Vec<_> = report.notes.iter().map(|n| n.id.as_str()).collect();
+        assert_eq!(noted, ["f", "extracted"]);
+    }
+
+    /// The check, the table and the id that a violation names.
+    type Named = (&'static str, &'static str, &'static str);
+
+    /// Each damage, and what must name it.
+    const DAMAGES: &[(&str, &[Named])] = &[
+        (
+            "UPDATE fragments SET text_content = 'another text' WHERE id = 'f1'",
+            &[("quote", "fragments", "f1"), ("text_hash", "fragments", "f1"), ("full_text", "fragments", "")],
+        ),
+        (
+            "UPDATE fragments SET char_start = char_start + 1, char_end = char_end + 1 WHERE id = 'f2'",
+            &[("quote", "fragments", "f2")],
+        ),
+        ("UPDATE fragments SET char_end = 9999 WHERE id = 'f1'", &[("quote", "fragments", "f1")]),
+        (
+            "UPDATE fragments SET char_start = NULL, char_end = NULL WHERE id = 'f2'",
+            &[("quote", "fragments", "f2")],
+        ),
+        (
+            "UPDATE page_texts SET text = 'x' || text WHERE page_id = 'p1'",
+            &[("quote", "fragments", "f1"), ("text_hash", "page_texts", "p1")],
+        ),
+        (
+            "DELETE FROM page_texts WHERE page_id = 'p1'",
+            &[("quote", "fragments", "f1"), ("quote", "fragments", "f2")],
+        ),
+        ("UPDATE fragments SET text_hash = 'beef' WHERE id = 'f3'", &[("text_hash", "fragments", "f3")]),
+        ("UPDATE edges SET quote_start = 0 WHERE id = 'e2'", &[("edge_quote", "edges", "e2")]),
+        ("UPDATE edges SET quote_end = 500 WHERE id = 'e1'", &[("edge_quote", "edges", "e1")]),
+        ("UPDATE edges SET quote_end = NULL WHERE id = 'e1'", &[("edge_quote", "edges", "e1")]),
+        ("UPDATE edges SET source_id = 'gone' WHERE id = 'e3'", &[("edge_source", "edges", "e3")]),
+        ("UPDATE edges SET target_id = 'gone' WHERE id = 'e4'", &[("edge_target", "edges", "e4")]),
+        ("UPDATE edges SET target_id = source_id WHERE id = 'e4'", &[("edge_self_citation", "edges", "e4")]),
+        (
+            "UPDATE edges SET source_type = 'page', source_id = 'p1' WHERE id = 'e3'",
+            &[("edge_kinds", "edges", "e3")],
+        ),
+        ("UPDATE edges SET relation = 'cites' WHERE id = 'e3'", &[("edge_kinds", "edges", "e3")]),
+        (
+            "DROP INDEX edges_one_verdict; INSERT INTO edges (id, source_type, source_id, target_type,
+               target_id, relation, created_at) VALUES ('e9', 'fragment', 'f3', 'claim', 'c1', 'refutes', '')",
+            &[("edge_pair", "edges", "e9")],
+        ),
+        (
+            "DROP INDEX edges_one_citation; INSERT INTO edges (id, source_type, source_id, target_type,
+               target_id, relation, created_at) VALUES ('e9', 'page', 'p1', 'page', 'p2', 'cites', '')",
+            &[("edge_pair", "edges", "e9")],
+        ),
+        ("UPDATE edges SET nli_edge_confidence = 1.5 WHERE id = 'e3'", &[("edge_confidence", "edges", "e3")]),
+        ("UPDATE claims SET llm_claim_confidence = -1 WHERE id = 'c1'", &[("claim_confidence", "claims", "c1")]),
+        (
+            "UPDATE claims SET task_id = 'gone' WHERE id = 'c1'",
+            &[("claim_task", "claims", "c1"), ("foreign_key", "claims", "1")],
+        ),
+        (
+            "UPDATE claims SET claim_text = 'unindexed words' WHERE id = 'c1'",
+            &[("full_text", "claims", "")],
+        ),
+        (
+            "DELETE FROM embeddings; INSERT INTO embeddings (id, target_type, target_id, model_id,
+               embedding_blob, dimension, created_at) VALUES ('m', 'claim', 'gone', 'x', zeroblob(8), 2, '')",
+            &[("embedding_target", "embeddings", "m")],
+        ),
+        (
+            "UPDATE embeddings SET dimension = 3 WHERE id = 'm1'",
+            &[("embedding_dimension", "embeddings", "m1")],
+        ),
+        (
+            "UPDATE embeddings SET embedding_blob = x'0000c07f0000803f' WHERE id = 'm1'",
+            &[("vector", "embeddings", "m1")],
+        ),
+        (
+            "INSERT INTO claims_fts (claims_fts, rowid, claim_text)
+               SELECT 'delete', seq, claim_text FROM claims WHERE id = 'c2'",
+            &[("full_text_row", "claims", "c2"), ("full_text", "claims", "")],
+        ),
+        (
+            "INSERT INTO fragments_fts (rowid, text_content) VALUES (77, 'stray')",
+            &[("full_text_row", "fragments", "77")],
+        ),
+    ];
+
+    #[test]
+    fn every_planted_damage_is_named() {
+        for (damage, expected) in DAMAGES {
+            let (_folder, db) = testing::with(&testing::small_graph());
+            db.maintain(|connection| {
+                connection
+                    .execute_batch(
+                        "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON",
+                    )
+                    .db()?;
+                connection.execute_batch(damage).db()
+            })
+            .unwrap();
+            let report = verify(&db).unwrap();
+            assert!(!report.ok, "{damage}");
+            let found = failing(&report);
+            for row in *expected {
+                assert!(
+                    found.contains(row),
+                    "{damage}\n  wanted {row:?}\n  found {found:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The deadline and the step budget of the query that a connection is running.
+//!
+//! Three parties look at it: SQLite's progress handler every thousand steps, our own SQL functions
+//! from inside their loops, and the caller's thread, which interrupts from outside.
+
+use super::request::SqlOptions;
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Steps of the virtual machine between two looks at the clock: about 6 µs.
+const STEPS_PER_CHECK: u64 = 1_000;
+
+/// Bytes that our functions work through between two looks at the clock: a few µs.
+const WORK_PER_CHECK: u32 = 64 * 1024;
+
+/// Which budget ran out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spent {
+    /// The deadline passed.
+    Time,
+    /// The virtual machine took all its steps.
+    Steps,
+}
+
+/// Shared by a connection's callbacks; reset for each query.
+#[derive(Debug)]
+pub(super) struct Budget {
+    origin: Instant,
+    deadline_us: AtomicU64,
+    steps_left: AtomicI64,
+    steps_per_check: AtomicI64,
+    work: AtomicU32,
+    spent: AtomicU8,
+}
+
+impl Budget {
+    pub(super) fn new() -> Self {
+        Self {
+            origin: Instant::now(),
+            deadline_us: AtomicU64::new(u64::MAX),
+            steps_left: AtomicI64::new(i64::MAX),
+            steps_per_check: AtomicI64::new(STEPS_PER_CHECK as i64),
+            work: AtomicU32::new(0),
+            spent: AtomicU8::new(0),
+        }
+    }
+
+    /// Starts a query's time and steps. Returns how often the progress handler has to be called.
+    pub(super) fn start(&self, options: &SqlOptions) -> i32 {
+        let interval = options.max_vm_steps.clamp(1, STEPS_PER_CHECK);
+        let timeout = Duration::from_millis(options.timeout_ms);
+        self.deadline_us
+            .store(micros(self.origin.elapsed() + timeout), Relaxed);
+        self.steps_left.store(
+            i64::try_from(options.max_vm_steps).unwrap_or(i64::MAX),
+            Relaxed,
+        );
+        self.steps_per_check.store(interval as i64, Relaxed);
+        self.work.store(0, Relaxed);
+        self.spent.store(0, Relaxed);
+        interval as i32
+    }
+
+    /// When the query has to have ended.
+    pub(super) fn deadline(&self) -> Instant {
+        self.origin + Duration::from_micros(self.deadline_us.load(Relaxed))
+    }
+
+    /// Lifts all budgets, for statements of our own between two queries.
+    pub(super) fn stop(&self) {
+        self.deadline_us.store(u64::MAX, Relaxed);
+        self.steps_left.store(i64::MAX, Relaxed);
+    }
+
+    /// The progress handler: true interrupts. It must not panic, since SQLite's binding takes a
+    /// panic for "go on".
+    pub(super) fn on_progress(&self) -> bool {
+        let steps = self.steps_per_check.load(Relaxed);
+        if self
+            .steps_left
+            .fetch_sub(steps, Relaxed)
+            .saturating_sub(steps)
+            <= 0
+        {
+            self.spend(Spent::Steps);
+            return true;
+        }
+        self.is_late()
+    }
+
+    /// Whether the deadline has passed.
+    pub(super) fn is_late(&self) -> bool {
+        let late = micros(self.origin.elapsed()) >= self.deadline_us.load(Relaxed);
+        if late {
+            self.spend(Spent::Time);
+        }
+        late
+    }
+
+    /// Called by our functions for each `bytes` that they are about to work through; looks at the
+    /// clock once in a while.
+    pub(super) fn charge(&self, bytes: usize) -> rusqlite::Result<()> {
+        let bytes = u32::try_from(bytes)
+            .unwrap_or(u32::MAX)
+            .clamp(64, WORK_PER_CHECK);
+        if self.work.fetch_add(bytes, Relaxed) < WORK_PER_CHECK {
+            return Ok(());
+        }
+        self.work.store(0, Relaxed);
+        if self.is_late() {
+            Err(interrupted())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Which budget ran out first, if one did.
+    pub(super) fn spent(&self) -> Option<Spent> {
+        match self.spent.load(Relaxed) {
+            1 => Some(Spent::Time),
+            2 => Some(Spent::Steps),
+            _ => None,
+        }
+    }
+
+    fn spend(&self, which: Spent) {
+        let code = match which {
+            Spent::Time => 1,
+            Spent::Steps => 2,
+        };
+        // Only the first one counts; a failed exchange means that another was first.
+        let _ = self.spent.compare_exchange(0, code, Relaxed, Relaxed);
+    }
+}
+
+/// What a function returns when it finds the deadline behind it. Without a message of its own:
+/// SQLite would turn an error with a message into a general one.
+pub(super) fn interrupted() -> rusqlite::Error {
+    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_INTERRUPT);
+    rusqlite::Error::SqliteFailure(code, None)
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(timeout_ms: u64, max_vm_steps: u64) -> SqlOptions {
+        SqlOptions {
+            timeout_ms,
+            max_vm_steps,
+            ..SqlOptions::default()
+        }
+    }
+
+    #[test]
+    fn steps_run_out_after_as_many_checks_as_they_hold() {
+        for (max_vm_steps, interval, checks_before) in [
+            (1, 1, 0),
+            (500, 500, 0),
+            (1_000, 1_000, 0),
+            (2_500, 1_000, 2),
+            (5_000_000, 1_000, 4_999),
+        ] {
+            let budget = Budget::new();
+            assert_eq!(budget.start(&options(2_000, max_vm_steps)), interval);
+            let passed = (0..10_000).take_while(|_| !budget.on_progress()).count();
+            assert_eq!(passed, checks_before, "{max_vm_steps}");
+            assert_eq!(budget.spent(), Some(Spent::Steps));
+        }
+    }
+
+    #[test]
+    fn the_deadline_stops_progress_and_functions_until_the_next_start() {
+        let budget = Budget::new();
+        budget.start(&options(1, 50_000_000));
+        std::thread::sleep(Duration::from_millis(3));
+        assert!(budget.on_progress());
+        assert!((0..3).any(|_| budget.charge(1 << 20).is_err()));
+        assert_eq!(budget.spent(), Some(Spent::Time));
+        budget.start(&options(2_000, 50_000_000));
+        assert_eq!(budget.spent(), None);
+        assert!(!budget.on_progress());
+        budget.stop();
+        assert!(!budget.is_late());
+    }
+}

@@ -1,0 +1,155 @@
+//! A large corpus of hostile and honest statements, where it is at hand. They were written over
+//! another schema, so that names are adapted; what each of them tries is not.
+
+use super::tests::{Must, attack, hostile};
+use super::{QueryGuard, SqlOptions, SqlRequest, fixture};
+use serde_json::Value;
+use std::time::Duration;
+
+/// Names of the other schema and what stands for them here, for hostile statements.
+const HOSTILE_NAMES: [(&str, &str); 4] = [
+    ("FROM jobs", "FROM claims_fts_idx"),
+    ("input_json", "term"),
+    ("session_data", "block"),
+    ("intervention_queue", "claims_fts_data"),
+];
+
+/// The same, with the table that is public but for one column.
+const PRIVATE_COLUMN: [(&str, &str); 1] = [("intervention_queue", "auth_queue")];
+
+/// The same for honest statements.
+const HONEST_NAMES: [(&str, &str); 12] = [
+    ("is_relevant", "position > 0"),
+    ("language = 'ja'", "query_type = 'search'"),
+    (
+        "domains d ON d.domain",
+        "domain_rules d ON d.domain_pattern",
+    ),
+    ("d.domain_category", "d.rule"),
+    ("parent_query_id", "cause_id"),
+    ("timeline_json", "granularity"),
+    ("q.engines_used", "json_array('a', 'b')"),
+    ("verification_notes", "cause_id"),
+    ("v_outdated_evidence", "v_emerging_consensus"),
+    ("v_source_authority", "v_source_impact"),
+    ("v_citation_flow", "v_source_impact"),
+    ("v_orphan_sources", "v_source_impact"),
+];
+
+fn corpus(name: &str) -> Option<Vec<Value>> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/sql-corpus/");
+    let Ok(text) = std::fs::read_to_string(format!("{folder}{name}")) else {
+        eprintln!("skipped: {folder}{name} is not there");
+        return None;
+    };
+    Some(
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect(),
+    )
+}
+
+fn adapt(sql: &str, names: &[(&str, &str)]) -> String {
+    names.iter().fold(sql.to_owned(), |sql, (theirs, ours)| {
+        replace_any_case(&sql, theirs, ours)
+    })
+}
+
+fn replace_any_case(sql: &str, from: &str, to: &str) -> String {
+    let lower = sql.to_ascii_lowercase();
+    let mut adapted = String::new();
+    let mut position = 0;
+    for (index, _) in lower.match_indices(&from.to_ascii_lowercase()) {
+        adapted.push_str(&sql[position..index]);
+        adapted.push_str(to);
+        position = index + from.len();
+    }
+    adapted.push_str(&sql[position..]);
+    adapted
+}
+
+/// Runs one variant of all hostile statements; gives the failures and the worst time.
+fn run_hostile(
+    guard: &QueryGuard,
+    cases: &[Value],
+    names: &[(&str, &str)],
+    bounded: bool,
+) -> (usize, Vec<String>, Duration) {
+    let mut failures = Vec::new();
+    let mut worst = Duration::ZERO;
+    let mut count = 0;
+    for case in cases {
+        let original = case["sql"].as_str().unwrap();
+        let sql = adapt(original, names);
+        if bounded && sql == original {
+            continue;
+        }
+        count += 1;
+        let must = if bounded {
+            Must::Bounded
+        } else {
+            Must::parse(case["must"].as_str().unwrap())
+        };
+        let (wrong, took) = attack(guard, &sql, must);
+        worst = worst.max(took);
+        if took > Duration::from_millis(330) {
+            eprintln!("  {} took {took:?}", case["id"]);
+        }
+        if let Some(wrong) = wrong {
+            let sql: String = sql.chars().take(150).collect();
+            failures.push(format!("{} {must:?} {sql}\n    {wrong}", case["id"]));
+        }
+    }
+    (count, failures, worst)
+}
+
+#[test]
+fn hostile_statements_of_the_corpus_are_stopped() {
+    let Some(cases) = corpus("attacks.jsonl") else {
+        return;
+    };
+    let guard = fixture::guard();
+    let mut all = Vec::new();
+    for (names, bounded) in [(&HOSTILE_NAMES[..], false), (&PRIVATE_COLUMN[..], true)] {
+        let (count, failures, worst) = run_hostile(&guard, &cases, names, bounded);
+        eprintln!(
+            "{} of {count} stopped, worst {worst:?}",
+            count - failures.len()
+        );
+        all.extend(failures);
+    }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+    assert!(guard.query(&hostile("SELECT 1")).is_ok());
+}
+
+#[test]
+fn honest_statements_of_the_corpus_are_answered() {
+    let Some(cases) = corpus("benign.jsonl") else {
+        return;
+    };
+    let guard = fixture::guard();
+    let mut failures = Vec::new();
+    for case in &cases {
+        let sql = adapt(case["sql"].as_str().unwrap(), &HONEST_NAMES);
+        let options = SqlOptions {
+            limit: 200,
+            timeout_ms: 2_000,
+            max_vm_steps: 50_000_000,
+            ..SqlOptions::default()
+        };
+        if let Err(error) = guard.query(&SqlRequest {
+            sql: sql.clone(),
+            options,
+            ..Default::default()
+        }) {
+            let sql: String = sql.chars().take(150).collect();
+            failures.push(format!("{} {sql}\n    {error:?}", case["id"]));
+        }
+    }
+    eprintln!(
+        "{} of {} answered",
+        cases.len() - failures.len(),
+        cases.len()
+    );
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

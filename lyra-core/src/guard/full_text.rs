@@ -1,0 +1,685 @@
+//! FTS5's `snippet()` and `highlight()`, linear in the length of the text.
+//!
+//! SQLite's own `snippet()` takes time quadratic in the number of matches of a row and cannot be
+//! stopped: a hostile page that repeats one word is enough to hold a query up for a minute.
+//!
+//! The interface is described at <https://sqlite.org/fts5.html#custom_auxiliary_functions>.
+#![allow(
+    unsafe_code,
+    reason = "FTS5 takes auxiliary functions only through its C interface"
+)]
+
+use super::budget::Budget;
+use super::limits::VALUE_BYTES;
+use crate::error::{Error, Result};
+use rusqlite::{Connection, ffi};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::{ptr, slice};
+
+/// Tokens that a snippet has at most, as with SQLite's own.
+const SNIPPET_TOKENS: c_int = 64;
+
+/// Matches or tokens between two looks at the deadline.
+const STEPS_PER_CHECK: usize = 1_024;
+
+/// What SQLite calls a function with that has failed.
+type Code = c_int;
+
+/// Replaces both functions on a connection.
+pub(super) fn register(connection: &Connection, budget: &Arc<Budget>) -> Result<()> {
+    let api = interface(connection)?;
+    create(api, c"snippet", budget, snippet_entry)?;
+    create(api, c"highlight", budget, highlight_entry)
+}
+
+/// Asks a connection for its FTS5 interface, as the FTS5 documentation prescribes.
+fn interface(connection: &Connection) -> Result<*mut ffi::fts5_api> {
+    let mut api: *mut ffi::fts5_api = ptr::null_mut();
+    let mut statement = ptr::null_mut();
+    // SAFETY: the connection is open and this thread alone uses it. The statement is finalized
+    // before anything else happens (SQLite allows that for null, too), and `api` outlives it.
+    unsafe {
+        let sql = c"SELECT fts5(?1)".as_ptr();
+        let handle = connection.handle();
+        ffi::sqlite3_prepare_v2(handle, sql, -1, &raw mut statement, ptr::null_mut());
+        let slot = (&raw mut api).cast::<c_void>();
+        ffi::sqlite3_bind_pointer(statement, 1, slot, c"fts5_api_ptr".as_ptr(), None);
+        ffi::sqlite3_step(statement);
+        ffi::sqlite3_finalize(statement);
+    }
+    if api.is_null() {
+        return Err(Error::internal("this SQLite was built without FTS5"));
+    }
+    Ok(api)
+}
+
+type Entry = unsafe extern "C" fn(
+    *const ffi::Fts5ExtensionApi,
+    *mut ffi::Fts5Context,
+    *mut ffi::sqlite3_context,
+    c_int,
+    *mut *mut ffi::sqlite3_value,
+);
+
+fn create(api: *mut ffi::fts5_api, name: &CStr, budget: &Arc<Budget>, entry: Entry) -> Result<()> {
+    let data = Arc::into_raw(Arc::clone(budget))
+        .cast_mut()
+        .cast::<c_void>();
+    // SAFETY: `api` came from an open connection; FTS5 copies the name and keeps `data` until it
+    // hands it to `release_budget`, once.
+    let code = unsafe {
+        match (*api).xCreateFunction {
+            Some(create) => create(api, name.as_ptr(), data, Some(entry), Some(release_budget)),
+            None => ffi::SQLITE_ERROR,
+        }
+    };
+    if code == ffi::SQLITE_OK {
+        Ok(())
+    } else {
+        Err(Error::internal(format!(
+            "FTS5 refused {name:?} (code {code})"
+        )))
+    }
+}
+
+unsafe extern "C" fn release_budget(data: *mut c_void) {
+    // SAFETY: `data` is what `create` made with Arc::into_raw, and FTS5 releases it once.
+    drop(unsafe { Arc::from_raw(data.cast_const().cast::<Budget>()) });
+}
+
+unsafe extern "C" fn snippet_entry(
+    api: *const ffi::Fts5ExtensionApi,
+    context: *mut ffi::Fts5Context,
+    result: *mut ffi::sqlite3_context,
+    count: c_int,
+    values: *mut *mut ffi::sqlite3_value,
+) {
+    // SAFETY: the arguments are FTS5's, for the time of this call.
+    unsafe { answer(api, context, result, count, values, snippet) }
+}
+
+unsafe extern "C" fn highlight_entry(
+    api: *const ffi::Fts5ExtensionApi,
+    context: *mut ffi::Fts5Context,
+    result: *mut ffi::sqlite3_context,
+    count: c_int,
+    values: *mut *mut ffi::sqlite3_value,
+) {
+    // SAFETY: the arguments are FTS5's, for the time of this call.
+    unsafe { answer(api, context, result, count, values, highlight) }
+}
+
+type Body = fn(&Row<'_>, &[*mut ffi::sqlite3_value]) -> std::result::Result<Vec<u8>, Code>;
+
+/// Runs one of the functions and hands SQLite its text, or its error.
+///
+/// # Safety
+/// The arguments are those of a call by FTS5.
+unsafe fn answer(
+    api: *const ffi::Fts5ExtensionApi,
+    context: *mut ffi::Fts5Context,
+    result: *mut ffi::sqlite3_context,
+    count: c_int,
+    values: *mut *mut ffi::sqlite3_value,
+    body: Body,
+) {
+    // SAFETY: FTS5 passes a valid interface and as many values as it says; the user data is the
+    // budget that `create` handed over, which outlives the function.
+    let outcome = unsafe {
+        let api = &*api;
+        let count = usize::try_from(count).unwrap_or(0);
+        let values = if count == 0 {
+            &[]
+        } else {
+            slice::from_raw_parts(values, count)
+        };
+        let budget = api
+            .xUserData
+            .map(|data| &*data(context).cast_const().cast::<Budget>());
+        catch_unwind(AssertUnwindSafe(|| match budget {
+            Some(budget) => body(
+                &Row {
+                    api,
+                    context,
+                    budget,
+                },
+                values,
+            ),
+            None => Err(ffi::SQLITE_INTERNAL),
+        }))
+    };
+    // SAFETY: `result` is FTS5's; SQLite copies the text before this call returns.
+    unsafe {
+        match outcome {
+            Ok(Ok(text)) => {
+                let length = c_int::try_from(text.len()).unwrap_or(0);
+                let bytes = text.as_ptr().cast::<c_char>();
+                ffi::sqlite3_result_text(result, bytes, length, ffi::SQLITE_TRANSIENT());
+            }
+            Ok(Err(code)) => ffi::sqlite3_result_error_code(result, code),
+            // A panic must not cross into C.
+            Err(_) => ffi::sqlite3_result_error_code(result, ffi::SQLITE_INTERNAL),
+        }
+    }
+}
+
+/// `snippet(table, column, open, close, ellipsis, tokens)`: the part of the text with the most of
+/// the query's phrases in it. A column below 0 stands for the best one.
+fn snippet(
+    row: &Row<'_>,
+    values: &[*mut ffi::sqlite3_value],
+) -> std::result::Result<Vec<u8>, Code> {
+    let &[column, open, close, ellipsis, size] = values else {
+        return Err(ffi::SQLITE_MISUSE);
+    };
+    let size = row.integer(size).clamp(1, SNIPPET_TOKENS) as usize;
+    let column = row.integer(column);
+    let matches = row.matches(column)?;
+    let (column, first) = best_window(&matches, size).unwrap_or((column.max(0), 0));
+    let text = row.column_text(column)?;
+    let total = row.column_tokens(column)?;
+    // Near the end the window moves back, so that it is full.
+    let first = first.min(total.saturating_sub(size));
+    let window = first..first + size;
+    let tokens = row.tokens(text, window.clone())?;
+    let start = if first == 0 {
+        0
+    } else {
+        tokens.first().map_or(0, |token| token.start)
+    };
+    let end = if window.end < total {
+        tokens.last().map_or(text.len(), |token| token.end)
+    } else {
+        text.len()
+    };
+    let mut output = Vec::new();
+    if start > 0 {
+        output.extend_from_slice(row.text(ellipsis));
+    }
+    let ranges = byte_ranges(&matches, column, &window, &tokens);
+    mark(
+        &mut output,
+        text,
+        start..end,
+        &ranges,
+        row.text(open),
+        row.text(close),
+    )?;
+    if end < text.len() {
+        output.extend_from_slice(row.text(ellipsis));
+    }
+    if output.len() > VALUE_BYTES {
+        Err(ffi::SQLITE_TOOBIG)
+    } else {
+        Ok(output)
+    }
+}
+
+/// `highlight(table, column, open, close)`: the whole text with the matches marked.
+fn highlight(
+    row: &Row<'_>,
+    values: &[*mut ffi::sqlite3_value],
+) -> std::result::Result<Vec<u8>, Code> {
+    let &[column, open, close] = values else {
+        return Err(ffi::SQLITE_MISUSE);
+    };
+    let column = row.integer(column);
+    let matches = row.matches(column)?;
+    let text = row.column_text(column)?;
+    let tokens = row.tokens(text, 0..usize::MAX)?;
+    let ranges = byte_ranges(&matches, column, &(0..usize::MAX), &tokens);
+    let mut output = Vec::new();
+    mark(
+        &mut output,
+        text,
+        0..text.len(),
+        &ranges,
+        row.text(open),
+        row.text(close),
+    )?;
+    Ok(output)
+}
+
+/// A phrase of the query in a row: the tokens `first..end` of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Match {
+    column: c_int,
+    first: usize,
+    end: usize,
+    phrase: c_int,
+}
+
+/// The column and first token of the window of `size` tokens that holds the most different
+/// phrases, then the most matches, then comes first. Both ends move forward only.
+fn best_window(matches: &[Match], size: usize) -> Option<(c_int, usize)> {
+    let mut counts = std::collections::HashMap::<c_int, usize>::new();
+    let mut best = None;
+    let mut best_score = (0, 0);
+    let mut next = 0;
+    for (index, left) in matches.iter().enumerate() {
+        let inside = |m: &Match| m.column == left.column && m.first < left.first + size;
+        while let Some(right) = matches.get(next).filter(|m| inside(m)) {
+            *counts.entry(right.phrase).or_default() += 1;
+            next += 1;
+        }
+        let score = (counts.len(), next - index);
+        if score > best_score {
+            best_score = score;
+            let span = matches[next - 1].end.saturating_sub(left.first);
+            // What room is left goes to both sides.
+            best = Some((
+                left.column,
+                left.first.saturating_sub(size.saturating_sub(span) / 2),
+            ));
+        }
+        if let Some(count) = counts.get_mut(&left.phrase) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&left.phrase);
+            }
+        }
+    }
+    best
+}
+
+/// Where the matches of a column lie in its text, as far as they lie in the window; those that
+/// touch one another are one.
+fn byte_ranges(
+    matches: &[Match],
+    column: c_int,
+    window: &Range<usize>,
+    tokens: &[Range<usize>],
+) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for found in matches.iter().filter(|m| m.column == column) {
+        let first = found.first.max(window.start) - window.start;
+        let end = found
+            .end
+            .min(window.end)
+            .saturating_sub(window.start)
+            .min(tokens.len());
+        let Some(inside) = tokens.get(first..end).filter(|inside| !inside.is_empty()) else {
+            continue;
+        };
+        let (start, end) = (inside[0].start, inside[inside.len() - 1].end);
+        match ranges.last_mut() {
+            // Overlapping tokens, as of Chinese or Japanese text, would be marked twice.
+            Some(last) if start < last.end => last.end = last.end.max(end),
+            _ => ranges.push(start..end),
+        }
+    }
+    ranges
+}
+
+/// Writes a part of a text with marks around ranges, which are in order and do not overlap.
+fn mark(
+    output: &mut Vec<u8>,
+    text: &[u8],
+    part: Range<usize>,
+    ranges: &[Range<usize>],
+    open: &[u8],
+    close: &[u8],
+) -> std::result::Result<(), Code> {
+    let mut position = part.start;
+    for range in ranges {
+        let (Some(before), Some(inside)) =
+            (text.get(position..range.start), text.get(range.clone()))
+        else {
+            continue;
+        };
+        for bytes in [before, open, inside, close] {
+            output.extend_from_slice(bytes);
+        }
+        position = range.end;
+        if output.len() > VALUE_BYTES {
+            return Err(ffi::SQLITE_TOOBIG);
+        }
+    }
+    output.extend_from_slice(text.get(position..part.end).unwrap_or_default());
+    if output.len() > VALUE_BYTES {
+        Err(ffi::SQLITE_TOOBIG)
+    } else {
+        Ok(())
+    }
+}
+
+/// The row that FTS5 asks about.
+struct Row<'a> {
+    api: &'a ffi::Fts5ExtensionApi,
+    context: *mut ffi::Fts5Context,
+    budget: &'a Budget,
+}
+
+impl<'a> Row<'a> {
+    fn check_deadline(&self) -> std::result::Result<(), Code> {
+        if self.budget.is_late() {
+            Err(ffi::SQLITE_INTERRUPT)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn integer(&self, value: *mut ffi::sqlite3_value) -> c_int {
+        // SAFETY: the value is an argument of the running call.
+        unsafe { ffi::sqlite3_value_int(value) }
+    }
+
+    fn text(&self, value: *mut ffi::sqlite3_value) -> &'a [u8] {
+        // SAFETY: the value is an argument of the running call and stays as it is until that
+        // returns; SQLite says how long its text is, after it has converted it.
+        unsafe {
+            let text = ffi::sqlite3_value_text(value);
+            let length = usize::try_from(ffi::sqlite3_value_bytes(value)).unwrap_or(0);
+            if text.is_null() {
+                b""
+            } else {
+                slice::from_raw_parts(text, length)
+            }
+        }
+    }
+
+    /// The matches of the row in order, in one column or, below 0, in all.
+    fn matches(&self, column: c_int) -> std::result::Result<Vec<Match>, Code> {
+        self.check_deadline()?;
+        let (Some(count), Some(get), Some(phrase_size)) =
+            (self.api.xInstCount, self.api.xInst, self.api.xPhraseSize)
+        else {
+            return Err(ffi::SQLITE_INTERNAL);
+        };
+        let mut total = 0;
+        // SAFETY: the context is that of the running call; FTS5 writes one integer.
+        check(unsafe { count(self.context, &raw mut total) })?;
+        let mut matches = Vec::new();
+        for index in 0..total {
+            let (mut phrase, mut found_in, mut first) = (0, 0, 0);
+            // SAFETY: as above, with an index below the count; FTS5 writes three integers.
+            let tokens = unsafe {
+                check(get(
+                    self.context,
+                    index,
+                    &raw mut phrase,
+                    &raw mut found_in,
+                    &raw mut first,
+                ))?;
+                phrase_size(self.context, phrase)
+            };
+            if column < 0 || found_in == column {
+                let first = usize::try_from(first).unwrap_or(0);
+                let end = first + usize::try_from(tokens).unwrap_or(0);
+                matches.push(Match {
+                    column: found_in,
+                    first,
+                    end,
+                    phrase,
+                });
+            }
+            if index as usize % STEPS_PER_CHECK == STEPS_PER_CHECK - 1 {
+                self.check_deadline()?;
+            }
+        }
+        matches.sort_unstable();
+        Ok(matches)
+    }
+
+    fn column_text(&self, column: c_int) -> std::result::Result<&'a [u8], Code> {
+        let (Some(count), Some(get)) = (self.api.xColumnCount, self.api.xColumnText) else {
+            return Err(ffi::SQLITE_INTERNAL);
+        };
+        let (mut text, mut length) = (ptr::null(), 0);
+        // SAFETY: the context is that of the running call; the text stays in place until that
+        // returns, since no other row is asked for.
+        unsafe {
+            if !(0..count(self.context)).contains(&column) {
+                return Err(ffi::SQLITE_RANGE);
+            }
+            check(get(self.context, column, &raw mut text, &raw mut length))?;
+            let length = usize::try_from(length).unwrap_or(0);
+            Ok(if text.is_null() {
+                b""
+            } else {
+                slice::from_raw_parts(text.cast::<u8>(), length)
+            })
+        }
+    }
+
+    fn column_tokens(&self, column: c_int) -> std::result::Result<usize, Code> {
+        let Some(get) = self.api.xColumnSize else {
+            return Err(ffi::SQLITE_INTERNAL);
+        };
+        let mut total = 0;
+        // SAFETY: the context is that of the running call; FTS5 writes one integer.
+        check(unsafe { get(self.context, column, &raw mut total) })?;
+        Ok(usize::try_from(total).unwrap_or(0))
+    }
+
+    /// Where the tokens of a window lie in a text.
+    fn tokens(
+        &self,
+        text: &[u8],
+        window: Range<usize>,
+    ) -> std::result::Result<Vec<Range<usize>>, Code> {
+        let Some(tokenize) = self.api.xTokenize else {
+            return Err(ffi::SQLITE_INTERNAL);
+        };
+        let mut reader = TokenReader {
+            window,
+            next: 0,
+            tokens: Vec::new(),
+            budget: self.budget,
+            late: false,
+        };
+        let length = c_int::try_from(text.len()).map_err(|_| ffi::SQLITE_TOOBIG)?;
+        // SAFETY: the context is that of the running call; text and reader outlive it, and
+        // `read_token` gets back the reader that is passed here.
+        let code = unsafe {
+            tokenize(
+                self.context,
+                text.as_ptr().cast(),
+                length,
+                (&raw mut reader).cast(),
+                Some(read_token),
+            )
+        };
+        if reader.late {
+            return Err(ffi::SQLITE_INTERRUPT);
+        }
+        if code != ffi::SQLITE_DONE {
+            check(code)?;
+        }
+        Ok(reader.tokens)
+    }
+}
+
+fn check(code: Code) -> std::result::Result<(), Code> {
+    if code == ffi::SQLITE_OK {
+        Ok(())
+    } else {
+        Err(code)
+    }
+}
+
+struct TokenReader<'a> {
+    window: Range<usize>,
+    next: usize,
+    tokens: Vec<Range<usize>>,
+    budget: &'a Budget,
+    late: bool,
+}
+
+impl TokenReader<'_> {
+    fn read(&mut self, start: c_int, end: c_int) -> Code {
+        if self.window.contains(&self.next) {
+            let at = |offset: c_int| usize::try_from(offset).unwrap_or(0);
+            self.tokens.push(at(start)..at(end));
+        }
+        self.next += 1;
+        if self.next.is_multiple_of(STEPS_PER_CHECK) && self.budget.is_late() {
+            self.late = true;
+            return ffi::SQLITE_INTERRUPT;
+        }
+        if self.next >= self.window.end {
+            ffi::SQLITE_DONE
+        } else {
+            ffi::SQLITE_OK
+        }
+    }
+}
+
+unsafe extern "C" fn read_token(
+    reader: *mut c_void,
+    flags: c_int,
+    _token: *const c_char,
+    _length: c_int,
+    start: c_int,
+    end: c_int,
+) -> c_int {
+    if flags & ffi::FTS5_TOKEN_COLOCATED != 0 {
+        return ffi::SQLITE_OK;
+    }
+    // SAFETY: `reader` is the one that `Row::tokens` passed in, and nothing else uses it while
+    // the tokenizer runs.
+    unsafe { (*reader.cast::<TokenReader<'_>>()).read(start, end) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::time::Instant;
+
+    fn found(column: c_int, first: usize, end: usize, phrase: c_int) -> Match {
+        Match {
+            column,
+            first,
+            end,
+            phrase,
+        }
+    }
+
+    #[test]
+    fn the_window_with_the_most_phrases_wins() {
+        for (matches, size, expected) in [
+            (vec![], 8, None),
+            (vec![found(0, 5, 6, 0)], 9, Some((0, 1))),
+            (
+                vec![
+                    found(0, 0, 1, 0),
+                    found(0, 1, 2, 0),
+                    found(0, 50, 51, 0),
+                    found(0, 51, 52, 1),
+                ],
+                4,
+                Some((0, 49)),
+            ),
+            (
+                vec![found(0, 3, 4, 0), found(1, 9, 10, 0), found(1, 10, 11, 0)],
+                2,
+                Some((1, 9)),
+            ),
+            (vec![found(0, 10, 20, 0)], 4, Some((0, 10))),
+        ] {
+            assert_eq!(best_window(&matches, size), expected, "{matches:?}");
+        }
+    }
+
+    #[test]
+    fn ranges_that_overlap_become_one() {
+        // Tokens of 2 bytes that overlap by one, as pairs of characters do.
+        let tokens: Vec<Range<usize>> = (0..6).map(|i| i..i + 2).collect();
+        let matches = [
+            found(0, 0, 1, 0),
+            found(0, 1, 2, 0),
+            found(0, 4, 5, 0),
+            found(1, 2, 3, 0),
+        ];
+        assert_eq!(byte_ranges(&matches, 0, &(0..6), &tokens), [0..3, 4..6]);
+        assert_eq!(
+            byte_ranges(&matches, 0, &(1..7), &tokens[1..]),
+            [1..3, 4..6]
+        );
+        assert!(byte_ranges(&matches, 0, &(9..12), &tokens).is_empty());
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "a bare SQLite to compare with")]
+    fn table(text: &str, replaced: bool) -> Connection {
+        let connection = Connection::open_in_memory().unwrap();
+        if replaced {
+            register(&connection, &Arc::new(Budget::new())).unwrap();
+        }
+        connection
+            .execute_batch("CREATE VIRTUAL TABLE t USING fts5 (a, b)")
+            .unwrap();
+        connection
+            .execute("INSERT INTO t VALUES (?1, 'in the other column')", [text])
+            .unwrap();
+        connection
+    }
+
+    fn ask(connection: &Connection, expression: &str, query: &str) -> Option<String> {
+        let sql = format!("SELECT {expression} FROM t WHERE t MATCH ?1");
+        connection.query_row(&sql, [query], |row| row.get(0)).ok()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn highlight_is_sqlites(
+            words in prop::collection::vec("[abc]", 0..40),
+            query in prop::sample::select(vec!["a", "a b", "\"a b\"", "a OR c", "\"a b\" OR \"b c\"", "b: other OR a"]),
+        ) {
+            let text = words.join(" ");
+            let expression = "highlight(t, 0, '[', ']')";
+            let ours = ask(&table(&text, true), expression, query);
+            let theirs = ask(&table(&text, false), expression, query);
+            // Phrases that overlap are one range in both; those that only touch stay apart.
+            prop_assert_eq!(ours, theirs);
+        }
+
+        #[test]
+        fn a_snippet_is_a_marked_piece_of_the_text(
+            words in prop::collection::vec("[a-e]", 1..200), size in 1..20_usize,
+        ) {
+            let text = words.join(" ");
+            let snippet = ask(&table(&text, true), &format!("snippet(t, 0, '[', ']', '~', {size})"), "a");
+            let Some(snippet) = snippet else {
+                prop_assert!(!text.contains('a'));
+                return Ok(());
+            };
+            let plain = snippet.replace(['[', ']', '~'], "");
+            prop_assert!(text.contains(&plain));
+            prop_assert!(plain.split_whitespace().count() <= size);
+            prop_assert!(snippet.contains("[a]"));
+            prop_assert_eq!(plain.matches('a').count(), snippet.matches("[a]").count());
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_one_word_over_and_over_takes_no_time() {
+        let connection = table(&"glucose ".repeat(25_000), true);
+        let start = Instant::now();
+        let snippet = ask(&connection, "snippet(t, -1, '[', ']', '~', 3)", "glucose").unwrap();
+        assert_eq!(snippet, "[glucose] [glucose] [glucose]~");
+        assert!(start.elapsed().as_secs() < 3, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn wrong_arguments_are_errors() {
+        let connection = table("a b", true);
+        for expression in [
+            "highlight(t, 9, '', '')",
+            "highlight(t)",
+            "snippet(t, 0)",
+            "highlight(t, -1, '', '')",
+        ] {
+            assert_eq!(ask(&connection, expression, "a"), None, "{expression}");
+        }
+        assert_eq!(
+            ask(&connection, "highlight(t, 0, '<', '>')", "a").as_deref(),
+            Some("<a> b")
+        );
+    }
+}

@@ -1,0 +1,235 @@
+//! A cap on the memory that SQLite takes for one query.
+//!
+//! SQLite's own limit on the heap is one for the whole process, writers included. This puts a
+//! thin layer over SQLite's allocator instead, which counts per thread while a query runs: an
+//! allocation over the cap fails, and SQLite turns that into a clean error. Since SQLite allocates
+//! where it does anything at length, the layer looks at the deadline, too, and so ends operations
+//! in which the progress handler is never called.
+#![allow(
+    unsafe_code,
+    reason = "SQLite takes an allocator only through its C interface"
+)]
+
+use rusqlite::ffi;
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+/// Bytes that SQLite may hold for one query, beyond what it held when the query began.
+pub(super) const QUERY_BYTES: i64 = 32 << 20;
+
+/// Small allocations between two looks at the clock.
+const ALLOCATIONS_PER_CHECK: u32 = 32;
+
+/// Allocations of this size look at the clock each time.
+const LARGE: c_int = 4_096;
+
+/// What is counted for the query that this thread runs.
+#[derive(Clone, Copy)]
+struct Account {
+    used: i64,
+    deadline: Instant,
+    allocations: u32,
+    spent: Option<HeapSpent>,
+}
+
+/// Why an allocation was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HeapSpent {
+    /// The query holds as much as it may.
+    Memory,
+    /// The deadline has passed.
+    Time,
+}
+
+thread_local! {
+    /// None while no query runs here: everything is allowed and nothing counted.
+    static ACCOUNT: Cell<Option<Account>> = const { Cell::new(None) };
+}
+
+/// SQLite's own allocator, which does the work.
+static UNDERLYING: OnceLock<Methods> = OnceLock::new();
+
+struct Methods {
+    malloc: unsafe extern "C" fn(c_int) -> *mut c_void,
+    free: unsafe extern "C" fn(*mut c_void),
+    realloc: unsafe extern "C" fn(*mut c_void, c_int) -> *mut c_void,
+    size: unsafe extern "C" fn(*mut c_void) -> c_int,
+}
+
+/// Puts the layer over SQLite's allocator. SQLite takes it only before the process has opened its
+/// first connection. Says whether it is there.
+pub(super) fn install() -> bool {
+    static INSTALLED: OnceLock<bool> = OnceLock::new();
+    *INSTALLED.get_or_init(|| {
+        // SAFETY: both calls are made once, by one thread, with a struct that outlives them;
+        // SQLite refuses them, with no effect, if it is in use already. Zero is a valid value of
+        // the struct, whose fields are nullable function pointers and a pointer.
+        unsafe {
+            let mut methods: ffi::sqlite3_mem_methods = std::mem::zeroed();
+            let got = ffi::sqlite3_config(ffi::SQLITE_CONFIG_GETMALLOC, &raw mut methods);
+            let (Some(malloc), Some(free), Some(realloc), Some(size)) = (
+                methods.xMalloc,
+                methods.xFree,
+                methods.xRealloc,
+                methods.xSize,
+            ) else {
+                return false;
+            };
+            let underlying = Methods {
+                malloc,
+                free,
+                realloc,
+                size,
+            };
+            if got != ffi::SQLITE_OK || UNDERLYING.set(underlying).is_err() {
+                return false;
+            }
+            methods.xMalloc = Some(counted_malloc);
+            methods.xFree = Some(counted_free);
+            methods.xRealloc = Some(counted_realloc);
+            ffi::sqlite3_config(ffi::SQLITE_CONFIG_MALLOC, &raw mut methods) == ffi::SQLITE_OK
+        }
+    })
+}
+
+/// Counts for one query on this thread until it is dropped.
+#[derive(Debug)]
+pub(super) struct Metering(());
+
+impl Metering {
+    pub(super) fn start(deadline: Instant) -> Self {
+        let account = Account {
+            used: 0,
+            deadline,
+            allocations: 0,
+            spent: None,
+        };
+        ACCOUNT.set(Some(account));
+        Self(())
+    }
+
+    /// Why an allocation was refused first, if one was.
+    pub(super) fn spent() -> Option<HeapSpent> {
+        ACCOUNT.get().and_then(|account| account.spent)
+    }
+}
+
+impl Drop for Metering {
+    fn drop(&mut self) {
+        ACCOUNT.set(None);
+    }
+}
+
+/// Whether this thread's query may have `extra` bytes more.
+fn admit(extra: i64, size: c_int) -> bool {
+    let Some(mut account) = ACCOUNT.get() else {
+        return true;
+    };
+    account.allocations = account.allocations.wrapping_add(1);
+    let look = size >= LARGE || account.allocations % ALLOCATIONS_PER_CHECK == 0;
+    let refused = if account.used + extra > QUERY_BYTES {
+        Some(HeapSpent::Memory)
+    } else if look && Instant::now() >= account.deadline {
+        Some(HeapSpent::Time)
+    } else {
+        None
+    };
+    account.spent = account.spent.or(refused);
+    ACCOUNT.set(Some(account));
+    refused.is_none()
+}
+
+fn count(bytes: i64) {
+    if let Some(mut account) = ACCOUNT.get() {
+        account.used += bytes;
+        ACCOUNT.set(Some(account));
+    }
+}
+
+unsafe extern "C" fn counted_malloc(size: c_int) -> *mut c_void {
+    let Some(underlying) = UNDERLYING.get() else {
+        return ptr::null_mut();
+    };
+    if !admit(i64::from(size), size) {
+        return ptr::null_mut();
+    }
+    // SAFETY: SQLite's own allocator is called as SQLite would call it.
+    unsafe {
+        let memory = (underlying.malloc)(size);
+        if !memory.is_null() {
+            count(i64::from((underlying.size)(memory)));
+        }
+        memory
+    }
+}
+
+unsafe extern "C" fn counted_free(memory: *mut c_void) {
+    let Some(underlying) = UNDERLYING.get() else {
+        return;
+    };
+    // SAFETY: as above; the memory came from the same allocator.
+    unsafe {
+        if !memory.is_null() {
+            count(-i64::from((underlying.size)(memory)));
+        }
+        (underlying.free)(memory);
+    }
+}
+
+unsafe extern "C" fn counted_realloc(memory: *mut c_void, size: c_int) -> *mut c_void {
+    let Some(underlying) = UNDERLYING.get() else {
+        return ptr::null_mut();
+    };
+    // SAFETY: as above; SQLite never passes null here, but the underlying allocator would not
+    // mind, and its size is asked for only if it is not.
+    unsafe {
+        let old = if memory.is_null() {
+            0
+        } else {
+            i64::from((underlying.size)(memory))
+        };
+        let extra = i64::from(size) - old;
+        if extra > 0 && !admit(extra, size) {
+            return ptr::null_mut();
+        }
+        let moved = (underlying.realloc)(memory, size);
+        if !moved.is_null() {
+            count(i64::from((underlying.size)(moved)) - old);
+        }
+        moved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn only_a_running_query_is_counted_and_it_is_refused_what_is_too_much() {
+        assert!(admit(i64::MAX / 2, c_int::MAX));
+        let metering = Metering::start(Instant::now() + Duration::from_secs(60));
+        assert!(admit(QUERY_BYTES, 1));
+        count(QUERY_BYTES - 10);
+        assert!(admit(10, 1));
+        assert!(!admit(11, 1));
+        assert_eq!(Metering::spent(), Some(HeapSpent::Memory));
+        count(-100);
+        assert!(admit(11, 1));
+        drop(metering);
+        assert!(admit(i64::MAX / 2, 1));
+        assert_eq!(Metering::spent(), None);
+    }
+
+    #[test]
+    fn after_the_deadline_nothing_large_is_given_and_little_that_is_small() {
+        let _metering = Metering::start(Instant::now());
+        assert!(!admit(5_000, 5_000));
+        assert_eq!(Metering::spent(), Some(HeapSpent::Time));
+        let given = (0..320).filter(|_| admit(8, 8)).count();
+        assert_eq!(given, 310);
+    }
+}

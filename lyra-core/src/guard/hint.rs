@@ -1,0 +1,628 @@
+//! Errors that say what to do: nearest names, the JOIN to use, which budget ran out.
+//!
+//! Words of the statement are looked at here to choose a hint, never to decide what is allowed.
+
+use super::authorizer::Denial;
+use super::budget::Spent;
+use super::limits::{FUNCTION_CALLS, VALUE_BYTES};
+use super::request::{MAX_TIMEOUT_MS, MAX_VM_STEPS, SchemaSnapshot, SqlOptions};
+use super::table::FUNCTIONS;
+use crate::error::{Error, ErrorKind};
+
+const READ_ONLY: &str = "queries only read: write one SELECT, or WITH … SELECT, over the tables of include_schema: true";
+const SEE_SCHEMA: &str = "include_schema: true with `SELECT 1` lists all tables and columns";
+
+/// Columns that are looked for in the wrong table: (column, table, what to write instead).
+const DETOURS: &[(&str, &str, &str)] = &[
+    (
+        "task_id",
+        "fragments",
+        "fragments belong to every task; reach one task's through its claims: JOIN edges e ON \
+         e.source_type = 'fragment' AND e.source_id = f.id JOIN claims c ON c.id = e.target_id \
+         WHERE c.task_id = …",
+    ),
+    (
+        "task_id",
+        "edges",
+        "edges belong to every task; JOIN claims c ON e.target_type = 'claim' AND \
+         c.id = e.target_id and filter by c.task_id",
+    ),
+    (
+        "task_id",
+        "pages",
+        "pages belong to every task; JOIN task_pages tp ON tp.page_id = p.id and filter by \
+         tp.task_id",
+    ),
+    (
+        "task_id",
+        "works",
+        "works belong to every task; JOIN pages p ON p.canonical_id = w.canonical_id JOIN \
+         task_pages tp ON tp.page_id = p.id and filter by tp.task_id",
+    ),
+    (
+        "task_id",
+        "serp_items",
+        "JOIN queries q ON q.id = s.query_id and filter by q.task_id",
+    ),
+    (
+        "task_id",
+        "embeddings",
+        "JOIN claims c ON m.target_type = 'claim' AND c.id = m.target_id and filter by c.task_id",
+    ),
+    (
+        "task_id",
+        "nli_verdicts",
+        "JOIN claims c ON c.id = v.claim_id and filter by c.task_id",
+    ),
+    (
+        "task_id",
+        "fragments_fts",
+        "JOIN fragments f ON f.seq = fragments_fts.rowid JOIN edges e ON e.source_id = f.id JOIN \
+         claims c ON c.id = e.target_id and filter by c.task_id",
+    ),
+    (
+        "task_id",
+        "claims_fts",
+        "JOIN claims c ON c.seq = claims_fts.rowid and filter by c.task_id",
+    ),
+    (
+        "id",
+        "works",
+        "the key of works is canonical_id (pages.canonical_id points at it)",
+    ),
+    (
+        "id",
+        "page_texts",
+        "the key of page_texts is (page_id, version)",
+    ),
+    (
+        "url",
+        "fragments",
+        "JOIN pages p ON p.id = f.page_id for p.url",
+    ),
+    (
+        "url",
+        "works",
+        "JOIN pages p ON p.canonical_id = w.canonical_id for p.url",
+    ),
+    (
+        "title",
+        "fragments",
+        "JOIN pages p ON p.id = f.page_id for p.title",
+    ),
+    (
+        "text",
+        "pages",
+        "JOIN page_texts t ON t.page_id = p.id for t.text, or fragments for passages",
+    ),
+    (
+        "year",
+        "pages",
+        "JOIN works w ON w.canonical_id = p.canonical_id for w.year",
+    ),
+    (
+        "doi",
+        "pages",
+        "JOIN works w ON w.canonical_id = p.canonical_id for w.doi",
+    ),
+    (
+        "venue",
+        "pages",
+        "JOIN works w ON w.canonical_id = p.canonical_id for w.venue",
+    ),
+    (
+        "citation_count",
+        "pages",
+        "JOIN works w ON w.canonical_id = p.canonical_id for w.citation_count",
+    ),
+    (
+        "author",
+        "works",
+        "JOIN work_authors a ON a.canonical_id = w.canonical_id for a.name",
+    ),
+    (
+        "authors",
+        "works",
+        "JOIN work_authors a ON a.canonical_id = w.canonical_id for a.name",
+    ),
+    (
+        "name",
+        "works",
+        "JOIN work_authors a ON a.canonical_id = w.canonical_id for a.name",
+    ),
+    (
+        "claim_id",
+        "edges",
+        "a claim is the target of an edge: e.target_type = 'claim' AND e.target_id = c.id",
+    ),
+    (
+        "fragment_id",
+        "edges",
+        "a fragment is the source of an edge: e.source_type = 'fragment' AND e.source_id = f.id",
+    ),
+    (
+        "page_id",
+        "claims",
+        "JOIN edges e ON e.target_id = c.id AND e.source_type = 'fragment' JOIN fragments f ON \
+         f.id = e.source_id for f.page_id",
+    ),
+    (
+        "claim_text",
+        "edges",
+        "JOIN claims c ON e.target_type = 'claim' AND c.id = e.target_id for c.claim_text",
+    ),
+    (
+        "text_content",
+        "edges",
+        "JOIN fragments f ON e.source_type = 'fragment' AND f.id = e.source_id for f.text_content",
+    ),
+    (
+        "text_content",
+        "claims",
+        "the text of a claim is claim_text",
+    ),
+    (
+        "bayesian_truth_confidence",
+        "claims",
+        "it is computed, not stored: read it from v_claim_evidence_summary",
+    ),
+];
+
+/// Dialects that SQLite does not speak: (what the message names, what to write instead).
+const DIALECT: &[(&str, &str)] = &[
+    ("ILIKE", "LIKE already ignores the case of ASCII letters"),
+    (":", "write CAST(x AS TEXT) for x::text"),
+    ("TOP", "write LIMIT n at the end for TOP n"),
+    ("INTERVAL", "write date('now', '-30 days')"),
+    ("date_trunc", "write strftime('%Y-%m', x)"),
+    ("now", "write datetime('now')"),
+    (
+        "string_to_array",
+        "json_each() turns a JSON array into rows",
+    ),
+    ("unnest", "json_each() turns a JSON array into rows"),
+    (
+        "percentile_cont",
+        "percentile(x, 0 to 100) and median(x) are there",
+    ),
+    ("array_agg", "json_group_array(x) is there"),
+    ("to_char", "strftime() and printf() are there"),
+    ("left", "write substr(x, 1, n)"),
+    ("right", "write substr(x, -n)"),
+    ("year", "write CAST(strftime('%Y', x) AS INTEGER)"),
+    ("var_samp", "variance(x) is there"),
+    ("stddev_samp", "stddev(x) is there"),
+];
+
+/// The error for a statement that the authorizer denied.
+pub(super) fn denied(denial: &Denial, schema: &SchemaSnapshot) -> Error {
+    match denial {
+        Denial::Table(name) => no_such_table(name, schema),
+        Denial::SchemaColumn(column) => rejected(format!("sqlite_schema.{column} is not shown"))
+            .with_hint(
+                "type, name and tbl_name are; for columns use include_schema: true or \
+                 SELECT * FROM pragma_table_info('claims')",
+            ),
+        Denial::Function(name) => no_such_function(name),
+        Denial::TooManyCalls => rejected(format!(
+            "more than {FUNCTION_CALLS} function calls in one statement"
+        ))
+        .with_hint("split the query, or compute once in a WITH and use the result"),
+        Denial::Pragma(name, argument) => denied_pragma(name, argument.as_deref(), schema),
+        Denial::Action(what) => rejected(format!("{what} is not allowed")).with_hint(READ_ONLY),
+    }
+}
+
+/// The error for a statement that SQLite could not prepare or that failed while it ran.
+pub(super) fn failed(message: &str, sql: &str, schema: &SchemaSnapshot) -> Error {
+    let named = |prefix: &str| message.strip_prefix(prefix).map(first_name);
+    if let Some(column) = named("no such column: ") {
+        return no_such_column(column, sql, schema);
+    }
+    if let Some(table) = named("no such table: ") {
+        return no_such_table(table, schema);
+    }
+    if let Some(function) = named("no such function: ") {
+        return no_such_function(function);
+    }
+    if let Some(column) = named("ambiguous column name: ") {
+        return rejected(format!("ambiguous column name: {column}")).with_hint(format!(
+            "write which table's {column} is meant, such as c.{column}"
+        ));
+    }
+    let error = rejected(message);
+    if let Some(near) = message
+        .strip_prefix("near \"")
+        .and_then(|m| m.split('"').next())
+    {
+        let advice =
+            dialect(near).unwrap_or("this is SQLite's dialect: one SELECT or WITH … SELECT");
+        return error.with_hint(advice);
+    }
+    error.with_hint(READ_ONLY)
+}
+
+/// The error for a query that failed while it ran: what it was given does not suit a function.
+pub(super) fn failed_while_running(message: &str, sql: &str) -> Error {
+    let uses_full_text = sql.to_ascii_lowercase().contains("_fts");
+    let advice = if message.contains("fts5") || uses_full_text {
+        "MATCH takes words, \"phrases\", prefix*, AND, OR, NOT, NEAR(); put a word with \
+         punctuation in double quotes inside the single-quoted pattern"
+    } else if message.contains("JSON") {
+        "json_valid(x) tells which rows hold JSON"
+    } else {
+        "an argument of a function does not suit it; typeof(x) tells what it is given"
+    };
+    rejected(message).with_hint(advice)
+}
+
+/// The error for a query that ran out of its budget.
+pub(super) fn interrupted(spent: Spent, options: &SqlOptions) -> Error {
+    let (message, field, maximum) = match spent {
+        Spent::Time => (
+            format!("the deadline of {} ms passed", options.timeout_ms),
+            "timeout_ms",
+            MAX_TIMEOUT_MS,
+        ),
+        Spent::Steps => (
+            format!("the budget of {} steps is used up", options.max_vm_steps),
+            "max_vm_steps",
+            MAX_VM_STEPS,
+        ),
+    };
+    Error::new(ErrorKind::QueryInterrupted, message).with_hint(format!(
+        "narrow it with WHERE or a smaller join (task_id, source_id and target_id are indexed), \
+         aggregate in the query, or raise {field} (at most {maximum})"
+    ))
+}
+
+/// The error for a value or an intermediate result that grew too large.
+pub(super) fn too_large(message: &str) -> Error {
+    Error::new(ErrorKind::QueryInterrupted, message).with_hint(format!(
+        "one value holds at most {VALUE_BYTES} bytes: use fewer rows, substr() before joining \
+         strings, and page_text_slice(page_id, version, start, length) for long page texts"
+    ))
+}
+
+/// A statement that may not run.
+pub(super) fn rejected(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::QueryRejected, message)
+}
+
+fn denied_pragma(name: &str, argument: Option<&str>, schema: &SchemaSnapshot) -> Error {
+    let known = super::table::PRAGMAS
+        .iter()
+        .any(|p| p.eq_ignore_ascii_case(name));
+    match argument {
+        Some(argument) if known && !name.eq_ignore_ascii_case("index_info") => {
+            no_such_table(argument, schema)
+        }
+        _ => rejected(format!("PRAGMA {name} is not allowed")).with_hint(
+            "pragma_table_info('claims'), pragma_foreign_key_list('edges') and \
+             pragma_index_list('claims') are",
+        ),
+    }
+}
+
+fn no_such_table(name: &str, schema: &SchemaSnapshot) -> Error {
+    let name = name.rsplit('.').next().unwrap_or(name);
+    let near = nearest(name, schema.tables.iter().map(|t| t.name.as_str()));
+    rejected(format!("no such table: {name}")).with_hint(did_you_mean(&near, SEE_SCHEMA))
+}
+
+fn no_such_function(name: &str) -> Error {
+    let near = nearest(name, FUNCTIONS.iter().copied());
+    let advice = dialect(name).map_or_else(
+        || {
+            did_you_mean(
+                &near,
+                "SQLite's text, date, JSON, window and math functions are there",
+            )
+        },
+        str::to_owned,
+    );
+    rejected(format!("no such function: {name}")).with_hint(advice)
+}
+
+fn no_such_column(written: &str, sql: &str, schema: &SchemaSnapshot) -> Error {
+    let column = written
+        .rsplit('.')
+        .next()
+        .unwrap_or(written)
+        .trim_matches('"');
+    let error = rejected(format!("no such column: {written}"));
+    if sql.contains(&format!("\"{column}\"")) && !is_column(column, schema) {
+        return error.with_hint(format!("text stands in single quotes: '{column}'"));
+    }
+    let words = words_of(sql);
+    let used = |table: &str| words.iter().any(|w| w.eq_ignore_ascii_case(table));
+    let detour = DETOURS
+        .iter()
+        .find(|(c, table, _)| c.eq_ignore_ascii_case(column) && used(table));
+    if let Some((_, _, advice)) = detour {
+        return error.with_hint(*advice);
+    }
+    let mentioned: Vec<&str> = schema
+        .tables
+        .iter()
+        .filter(|t| used(&t.name))
+        .flat_map(|t| t.columns.iter().map(String::as_str))
+        .collect();
+    let near = nearest(column, mentioned.iter().copied());
+    if !near.is_empty() {
+        return error.with_hint(did_you_mean(&near, SEE_SCHEMA));
+    }
+    let holders: Vec<&str> = schema
+        .tables
+        .iter()
+        .filter(|t| t.columns.iter().any(|c| c.eq_ignore_ascii_case(column)))
+        .map(|t| t.name.as_str())
+        .collect();
+    if !holders.is_empty() {
+        return error.with_hint(format!("{column} is a column of {}", holders.join(", ")));
+    }
+    if mentioned.is_empty() {
+        return error.with_hint(SEE_SCHEMA);
+    }
+    error.with_hint(format!(
+        "columns of the tables named: {}",
+        mentioned.join(", ")
+    ))
+}
+
+fn is_column(name: &str, schema: &SchemaSnapshot) -> bool {
+    schema
+        .tables
+        .iter()
+        .any(|t| t.columns.iter().any(|c| c.eq_ignore_ascii_case(name)))
+}
+
+fn dialect(name: &str) -> Option<&'static str> {
+    DIALECT
+        .iter()
+        .find(|(word, _)| word.eq_ignore_ascii_case(name))
+        .map(|(_, advice)| *advice)
+}
+
+fn did_you_mean(near: &[&str], otherwise: &str) -> String {
+    if near.is_empty() {
+        otherwise.to_owned()
+    } else {
+        format!("did you mean {}?", near.join(", "))
+    }
+}
+
+/// The name at the start of the rest of an SQLite message: `claims`, `c.text`, `"fact" - should…`.
+fn first_name(rest: &str) -> &str {
+    if let Some(quoted) = rest.strip_prefix('"') {
+        return quoted.split('"').next().unwrap_or(quoted);
+    }
+    rest.split(" - ").next().unwrap_or(rest).trim()
+}
+
+fn words_of(sql: &str) -> Vec<&str> {
+    sql.split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .filter(|w| !w.is_empty())
+        .collect()
+}
+
+/// Up to three candidates that differ by a few letters, or contain the name, best first.
+fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let name: String = name.to_ascii_lowercase().chars().take(64).collect();
+    let allowed = (name.chars().count() / 3).clamp(1, 3);
+    let mut found: Vec<(usize, &str)> = candidates
+        .filter_map(|candidate| {
+            let distance = edit_distance(&name, candidate);
+            let inside = name.len() >= 3 && (candidate.contains(&name) || name.contains(candidate));
+            (distance <= allowed || (inside && candidate.len() >= 3))
+                .then_some((distance, candidate))
+        })
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+        .into_iter()
+        .take(3)
+        .map(|(_, candidate)| candidate)
+        .collect()
+}
+
+/// Optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().collect();
+    let b: Vec<char> = b.chars().collect();
+    let mut before_last = vec![0; b.len() + 1];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let replace = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = replace.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before_last[j - 2] + 1);
+            }
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::request::SchemaTable;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn schema() -> SchemaSnapshot {
+        let table = |name: &str, columns: &[&str]| SchemaTable {
+            name: name.into(),
+            kind: "table",
+            columns: columns.iter().map(|c| (*c).to_owned()).collect(),
+            joins: vec![],
+        };
+        SchemaSnapshot {
+            tables: vec![
+                table(
+                    "claims",
+                    &["id", "task_id", "claim_text", "llm_claim_confidence"],
+                ),
+                table(
+                    "edges",
+                    &["id", "source_id", "target_id", "nli_edge_confidence"],
+                ),
+                table("fragments", &["id", "page_id", "text_content"]),
+                table("pages", &["id", "url", "title"]),
+                table("works", &["canonical_id", "title", "year"]),
+            ],
+        }
+    }
+
+    #[test]
+    fn messages_get_the_hint_that_helps() {
+        for (message, sql, part) in [
+            (
+                "no such column: task_id",
+                "SELECT task_id FROM fragments",
+                "JOIN edges e",
+            ),
+            (
+                "no such column: p.task_id",
+                "SELECT p.task_id FROM pages p",
+                "JOIN task_pages",
+            ),
+            (
+                "no such column: e.task_id",
+                "SELECT e.task_id FROM edges e",
+                "JOIN claims c",
+            ),
+            (
+                "no such column: text",
+                "SELECT text FROM fragments",
+                "did you mean text_content?",
+            ),
+            (
+                "no such column: claim_txt",
+                "SELECT claim_txt FROM claims",
+                "claim_text",
+            ),
+            (
+                "no such column: confidence",
+                "SELECT confidence FROM edges",
+                "nli_edge_confidence",
+            ),
+            (
+                "no such column: year",
+                "SELECT year FROM claims",
+                "year is a column of works",
+            ),
+            (
+                "no such column: zzz",
+                "SELECT zzz FROM pages",
+                "id, url, title",
+            ),
+            ("no such column: zzz", "SELECT zzz", "include_schema"),
+            (
+                "no such column: \"fact\" - should this be a string literal in single-quotes?",
+                "SELECT 1 FROM claims WHERE claim_type = \"fact\"",
+                "single quotes: 'fact'",
+            ),
+            (
+                "no such table: claim",
+                "SELECT * FROM claim",
+                "did you mean claims?",
+            ),
+            (
+                "no such table: main.edge",
+                "SELECT * FROM main.edge",
+                "did you mean edges?",
+            ),
+            (
+                "no such table: zebra",
+                "SELECT * FROM zebra",
+                "include_schema",
+            ),
+            ("no such function: medain", "", "did you mean median?"),
+            ("no such function: now", "", "datetime('now')"),
+            ("ambiguous column name: id", "", "c.id"),
+            ("near \"ILIKE\": syntax error", "", "LIKE already"),
+            ("near \"FORM\": syntax error", "", "SQLite's dialect"),
+            ("something new", "", "queries only read"),
+        ] {
+            let error = failed(message, sql, &schema());
+            let hint = error.hint().unwrap_or_default();
+            assert!(hint.contains(part), "{message} / {sql}: {hint}");
+            assert_eq!(error.kind(), ErrorKind::QueryRejected);
+        }
+    }
+
+    #[test]
+    fn failures_of_a_running_query_are_about_its_values() {
+        for (message, sql, part) in [
+            ("fts5: syntax error near \"*\"", "", "MATCH takes words"),
+            (
+                "no such column: b",
+                "SELECT 1 FROM claims_fts WHERE claims_fts MATCH 'a-b'",
+                "MATCH",
+            ),
+            ("malformed JSON", "SELECT json('{')", "json_valid"),
+            ("integer overflow", "SELECT abs(x)", "typeof"),
+        ] {
+            let error = failed_while_running(message, sql);
+            assert!(
+                error.hint().unwrap_or_default().contains(part),
+                "{message}: {error:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn denials_do_not_tell_private_from_missing() {
+        let private = denied(&Denial::Table("fragments_fts_data".into()), &schema());
+        assert_eq!(private.message(), "no such table: fragments_fts_data");
+        let pragma = Denial::Pragma("table_info".into(), Some("fragments_fts_data".into()));
+        assert_eq!(denied(&pragma, &schema()).message(), private.message());
+    }
+
+    #[test]
+    fn budgets_are_named_with_their_value() {
+        let options = SqlOptions {
+            timeout_ms: 50,
+            max_vm_steps: 9,
+            ..SqlOptions::default()
+        };
+        let time = interrupted(Spent::Time, &options);
+        assert_eq!(time.message(), "the deadline of 50 ms passed");
+        assert!(
+            time.hint()
+                .unwrap_or_default()
+                .contains("timeout_ms (at most 2000)")
+        );
+        let steps = interrupted(Spent::Steps, &options);
+        assert_eq!(steps.message(), "the budget of 9 steps is used up");
+        assert!(steps.hint().unwrap_or_default().contains("max_vm_steps"));
+    }
+
+    #[test]
+    fn distances_of_known_pairs() {
+        for (a, b, distance) in [
+            ("", "", 0),
+            ("abc", "", 3),
+            ("claim", "claims", 1),
+            ("calims", "claims", 1),
+            ("ab", "ba", 1),
+            ("edge", "page", 2),
+        ] {
+            assert_eq!(edit_distance(a, b), distance, "{a} {b}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn distance_is_symmetric_and_bounded(a in "[a-d]{0,8}", b in "[a-d]{0,8}") {
+            let d = edit_distance(&a, &b);
+            prop_assert_eq!(d, edit_distance(&b, &a));
+            prop_assert!(d <= a.len().max(b.len()));
+            prop_assert_eq!(d == 0, a == b);
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Worker threads, each with a guarded connection of its own, and callers that never wait for
+//! longer than the deadline and a little.
+//!
+//! The caller is the watchdog: at the deadline it interrupts the connection from outside. What
+//! even that does not stop, because SQLite is inside one long operation, is left to itself: the
+//! worker ends when the operation does, and another one takes its place.
+
+use super::budget::Spent;
+use super::connection::GuardedConnection;
+use super::request::{SchemaSnapshot, SqlReply, SqlRequest, TempView};
+use super::{hint, run};
+use crate::error::{Error, ErrorKind, Result};
+use rusqlite::InterruptHandle;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Queries that run at the same time.
+const MAX_WORKERS: usize = 4;
+
+/// Workers left behind in an operation that nothing stops. Beyond this the guard refuses queries
+/// until one of them ends.
+const MAX_ABANDONED: usize = 2;
+
+/// How long after the deadline a worker may take to notice it.
+const GRACE: Duration = Duration::from_millis(25);
+
+/// Between two interrupts: one that comes while SQLite is between two statements is lost.
+const BETWEEN_INTERRUPTS: Duration = Duration::from_millis(2);
+
+/// SQLite's parser, and the binding's look for a second statement, recurse; address space is
+/// taken, memory only as far as it is used.
+const STACK_BYTES: usize = 16 << 20;
+
+/// What a connection is opened from.
+#[derive(Debug)]
+struct Source {
+    path: PathBuf,
+    views: Vec<TempView>,
+}
+
+/// The workers of one guard.
+pub(super) struct WorkerPool {
+    shared: Arc<Shared>,
+    source: Arc<Source>,
+}
+
+impl fmt::Debug for WorkerPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerPool")
+            .field("source", &self.source)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    idle: Vec<Worker>,
+    /// Workers that are idle or at work for a caller.
+    live: usize,
+    abandoned: usize,
+}
+
+struct Worker {
+    jobs: Sender<Job>,
+    interrupt: InterruptHandle,
+    left_behind: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+struct Job {
+    request: SqlRequest,
+    reply: SyncSender<Result<SqlReply>>,
+}
+
+impl WorkerPool {
+    /// Starts the first worker, so that a file or a view that cannot be opened is known at once.
+    pub(super) fn open(path: PathBuf, views: Vec<TempView>) -> Result<(Self, SchemaSnapshot)> {
+        let pool = Self {
+            shared: Arc::new(Shared::default()),
+            source: Arc::new(Source { path, views }),
+        };
+        let (worker, schema) = pool.spawn()?;
+        let mut state = pool.shared.lock();
+        state.live = 1;
+        state.idle.push(worker);
+        drop(state);
+        Ok((pool, (*schema).clone()))
+    }
+
+    /// Runs a query on a worker. Waits for a free one for as long as the query itself may take.
+    pub(super) fn query(&self, request: &SqlRequest) -> Result<SqlReply> {
+        let timeout = Duration::from_millis(request.options.timeout_ms);
+        let worker = self.take(timeout)?;
+        let (reply, answer) = sync_channel(1);
+        let job = Job {
+            request: request.clone(),
+            reply,
+        };
+        if worker.jobs.send(job).is_err() {
+            self.discard();
+            return Err(worker_died());
+        }
+        match wait(&answer, &worker.interrupt, timeout) {
+            Ok(result) => {
+                self.give_back(worker);
+                result
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                self.abandon(worker);
+                Err(hint::interrupted(Spent::Time, &request.options))
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                self.discard();
+                Err(worker_died())
+            }
+        }
+    }
+
+    fn take(&self, patience: Duration) -> Result<Worker> {
+        let until = Instant::now() + patience;
+        let mut state = self.shared.lock();
+        loop {
+            if state.abandoned < MAX_ABANDONED {
+                if let Some(worker) = state.idle.pop() {
+                    return Ok(worker);
+                }
+                if state.live < MAX_WORKERS {
+                    state.live += 1;
+                    drop(state);
+                    return self
+                        .spawn()
+                        .map(|(worker, _)| worker)
+                        .inspect_err(|_| self.discard());
+                }
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(busy());
+            }
+            let waited = self.shared.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn give_back(&self, worker: Worker) {
+        self.shared.lock().idle.push(worker);
+        self.shared.changed.notify_one();
+    }
+
+    /// Takes a worker that is gone out of the count.
+    fn discard(&self) {
+        self.shared.lock().live -= 1;
+        self.shared.changed.notify_one();
+    }
+
+    fn abandon(&self, worker: Worker) {
+        let mut state = self.shared.lock();
+        state.live -= 1;
+        state.abandoned += 1;
+        // Under the lock: the worker looks at it under the lock when it ends.
+        worker.left_behind.store(true, Ordering::Relaxed);
+    }
+
+    fn spawn(&self) -> Result<(Worker, Arc<SchemaSnapshot>)> {
+        let (jobs, inbox) = channel();
+        let (opened, ready) = sync_channel(1);
+        let source = Arc::clone(&self.source);
+        let left_behind = Arc::new(AtomicBool::new(false));
+        let leaving = Leaving {
+            shared: Arc::clone(&self.shared),
+            left_behind: Arc::clone(&left_behind),
+        };
+        let thread = std::thread::Builder::new()
+            .name("lyra-guard".into())
+            .stack_size(STACK_BYTES)
+            .spawn(move || work(&source, &opened, &inbox, leaving))
+            .map_err(|e| Error::internal("a query thread could not be started").with_source(e))?;
+        let (interrupt, schema) = ready.recv().map_err(|_| worker_died())??;
+        Ok((
+            Worker {
+                jobs,
+                interrupt,
+                left_behind,
+                thread,
+            },
+            schema,
+        ))
+    }
+}
+
+impl Drop for WorkerPool {
+    fn drop(&mut self) {
+        let idle = std::mem::take(&mut self.shared.lock().idle);
+        for Worker { jobs, thread, .. } in idle {
+            drop(jobs);
+            // A worker that panicked has nothing to tell any more.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    /// The counts are changed in single steps, so that a panic elsewhere leaves them whole.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes an abandoned worker out of the count when its thread ends, by whatever way.
+struct Leaving {
+    shared: Arc<Shared>,
+    left_behind: Arc<AtomicBool>,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        if self.left_behind.load(Ordering::Relaxed) {
+            state.abandoned -= 1;
+            self.shared.changed.notify_all();
+        }
+    }
+}
+
+type Opened = Result<(InterruptHandle, Arc<SchemaSnapshot>)>;
+
+/// The life of a worker thread.
+fn work(source: &Source, opened: &SyncSender<Opened>, inbox: &Receiver<Job>, leaving: Leaving) {
+    // Declared first, dropped last: the connection is closed before the worker is counted out.
+    let _leaving = leaving;
+    let mut guarded = match GuardedConnection::open(&source.path, &source.views) {
+        Ok(guarded) => guarded,
+        Err(error) => {
+            // The one who waits for it is there until it has come.
+            let _ = opened.send(Err(error));
+            return;
+        }
+    };
+    let interrupt = guarded.connection.get_interrupt_handle();
+    if opened
+        .send(Ok((interrupt, Arc::clone(&guarded.schema))))
+        .is_err()
+    {
+        return;
+    }
+    while let Ok(Job { request, reply }) = inbox.recv() {
+        if reply.send(run::run(&mut guarded, &request)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits for an answer until the deadline, then interrupts until it comes or the grace is over.
+fn wait(
+    answer: &Receiver<Result<SqlReply>>,
+    interrupt: &InterruptHandle,
+    timeout: Duration,
+) -> std::result::Result<Result<SqlReply>, RecvTimeoutError> {
+    let end = Instant::now() + timeout + GRACE;
+    let mut patience = timeout;
+    loop {
+        match answer.recv_timeout(patience) {
+            Err(RecvTimeoutError::Timeout) if Instant::now() < end => {
+                interrupt.interrupt();
+                patience = BETWEEN_INTERRUPTS;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+fn worker_died() -> Error {
+    Error::internal("the query thread ended unexpectedly")
+}
+
+fn busy() -> Error {
+    Error::new(ErrorKind::QueryInterrupted, "all query workers are busy")
+        .with_hint("try again in a moment; at most four queries run at a time")
+}

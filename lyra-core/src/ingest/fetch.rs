@@ -1,0 +1,117 @@
+//! From an address to a prepared document.
+
+use super::prepare::{DocumentSource, PreparedDocument, content_hash, prepare};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::DocumentMeta;
+use crate::ports::{
+    DocumentParser, Embedder, FetchRequest, FetchedDocument, Fetcher, ParsedDocument,
+};
+use std::sync::Arc;
+
+/// The ports that reading a document needs.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// Tried in order; the first that accepts the address fetches it.
+    pub fetchers: Vec<Arc<dyn Fetcher>>,
+    /// Takes documents apart.
+    pub parser: Arc<dyn DocumentParser>,
+    /// Embeds fragments and claims.
+    pub embedder: Arc<dyn Embedder>,
+}
+
+/// What became of an address.
+#[derive(Debug)]
+pub enum Read {
+    /// A document that is ready to be stored.
+    Fresh(Box<PreparedDocument>),
+    /// What is stored is current.
+    NotModified,
+    /// A human must pass a challenge first.
+    NeedsAuth {
+        /// `cloudflare`, `captcha`, `login` …
+        auth_type: String,
+        /// The page's registrable domain.
+        domain: String,
+    },
+}
+
+impl Reading {
+    /// Fetches, parses, cuts and embeds one document.
+    pub async fn read(&self, request: &FetchRequest) -> Result<Read> {
+        let fetcher = self.fetcher_of(&request.url)?;
+        match fetcher.fetch(request).await? {
+            FetchedDocument::NotModified => Ok(Read::NotModified),
+            FetchedDocument::NeedsAuth { auth_type, domain } => {
+                Ok(Read::NeedsAuth { auth_type, domain })
+            }
+            FetchedDocument::Found {
+                final_url,
+                status,
+                content_type,
+                body,
+                known,
+                validators,
+            } => {
+                let source = DocumentSource {
+                    url: request.url.clone(),
+                    final_url: (final_url != request.url).then_some(final_url),
+                    fetch_method: fetcher.name().to_owned(),
+                    status,
+                    content_hash: content_hash(&body),
+                    content_length: body.len(),
+                    content_type,
+                    validators,
+                };
+                let mut parsed = self.parse(body, &source).await?;
+                complete(&mut parsed.meta, *known);
+                let document = prepare(source, parsed, self.embedder.as_ref()).await?;
+                Ok(Read::Fresh(Box::new(document)))
+            }
+        }
+    }
+
+    fn fetcher_of(&self, url: &str) -> Result<&Arc<dyn Fetcher>> {
+        self.fetchers.iter().find(|f| f.accepts(url)).ok_or_else(|| {
+            Error::new(ErrorKind::Unsupported, format!("nothing here can fetch {url}")).with_hint(
+                "file: addresses need their folder in --corpus; http and https need the http feature",
+            )
+        })
+    }
+
+    /// Parsing is computing: it runs where it blocks nobody.
+    async fn parse(&self, body: Vec<u8>, source: &DocumentSource) -> Result<ParsedDocument> {
+        let parser = Arc::clone(&self.parser);
+        let content_type = source.content_type.clone();
+        let name = source.url.clone();
+        let task = tokio::task::spawn_blocking(move || {
+            parser.parse(&body, content_type.as_deref(), &name)
+        });
+        task.await.map_err(|e| {
+            Error::new(
+                ErrorKind::Pipeline,
+                format!("{}: the parser gave up: {e}", source.url),
+            )
+        })?
+    }
+}
+
+/// What is known beside the document wins; what the document says fills the gaps.
+fn complete(meta: &mut DocumentMeta, known: DocumentMeta) {
+    let own = std::mem::replace(meta, known);
+    meta.title = meta.title.take().or(own.title);
+    if meta.authors.is_empty() {
+        meta.authors = own.authors;
+    }
+    meta.year = meta.year.or(own.year);
+    meta.published_date = meta.published_date.take().or(own.published_date);
+    meta.venue = meta.venue.take().or(own.venue);
+    meta.doi = meta.doi.take().or(own.doi);
+    meta.pmid = meta.pmid.take().or(own.pmid);
+    meta.pmcid = meta.pmcid.take().or(own.pmcid);
+    meta.arxiv_id = meta.arxiv_id.take().or(own.arxiv_id);
+    meta.url = meta.url.take().or(own.url);
+    meta.language = meta.language.take().or(own.language);
+    meta.is_retracted |= own.is_retracted;
+    meta.superseded_by = meta.superseded_by.take().or(own.superseded_by);
+    meta.references.extend(own.references);
+}

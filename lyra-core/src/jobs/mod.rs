@@ -1,0 +1,14 @@
+//! The work queue: rows in the database → workers → pipeline. Only this module queues work.
+
+mod dispatch;
+mod queue;
+mod signal;
+mod worker;
+
+pub use queue::MAX_ATTEMPTS;
+pub use signal::Signal;
+pub use worker::{WorkerOptions, Workers};
+
+pub(crate) use dispatch::TargetInput;
+pub(crate) use queue::{NewJob, cancel_jobs, enqueue};
+pub(crate) use worker::run_until_idle;

@@ -1,0 +1,348 @@
+//! Jobs as rows: queued, claimed by one compare-and-swap, finished together with what follows.
+
+use crate::clock::{format_ms, parse_ms};
+use crate::error::{Error, Result, SqliteResultExt};
+use crate::graph::{EvidenceGraph, Writer};
+use crate::model::{JobKind, JobState, TaskStatus, random_id};
+use crate::pipeline::{AuthNeed, StageOutcome};
+use rusqlite::{OptionalExtension, params};
+
+/// A job that was taken up and left so often has failed.
+pub const MAX_ATTEMPTS: i64 = 3;
+
+/// How long a job is kept for a worker that says nothing.
+pub(super) const LEASE_MS: i64 = 10_000;
+
+/// A job to be queued.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewJob {
+    /// The task.
+    pub task_id: String,
+    /// What kind of work.
+    pub kind: JobKind,
+    /// Lower runs first.
+    pub priority: i64,
+    /// What to do.
+    pub input: serde_json::Value,
+    /// Equal for targets that mean the same.
+    pub dedup_key: Option<String>,
+    /// The job that led to this one.
+    pub cause_id: Option<String>,
+}
+
+/// A job that a worker holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// `job_…`.
+    pub id: String,
+    /// The task.
+    pub task_id: String,
+    /// What kind of work.
+    pub kind: JobKind,
+    /// How often it was taken up, this time included.
+    pub attempts: i64,
+    /// What to do.
+    pub input: serde_json::Value,
+}
+
+/// Queues a job; answers its id, or none where one like it is there already: for targets, one with
+/// the same key that is not failed or cancelled; for follow-ups, one that still waits to run.
+pub(crate) fn enqueue(w: &Writer<'_>, job: &NewJob) -> Result<Option<String>> {
+    let twin: bool = match &job.dedup_key {
+        Some(key) => {
+            w.db.prepare_cached(
+                "SELECT 1 FROM jobs WHERE task_id = ?1 AND dedup_key = ?2 AND kind = 'target_queue'
+                   AND state IN ('queued', 'running', 'awaiting_auth', 'completed')",
+            )
+            .db()?
+            .exists(params![job.task_id, key])
+            .db()?
+        }
+        None => {
+            w.db.prepare_cached(
+                "SELECT 1 FROM jobs WHERE task_id = ?1 AND kind = ?2 AND state = 'queued'",
+            )
+            .db()?
+            .exists(params![job.task_id, job.kind])
+            .db()?
+        }
+    };
+    if twin {
+        return Ok(None);
+    }
+    let id = random_id("job_", 16);
+    w.db.prepare_cached(
+        "INSERT INTO jobs (id, task_id, kind, priority, state, input_json, cause_id, dedup_key, created_at,
+           queued_at) VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?7, ?8, ?8)",
+    )
+    .db()?
+    .execute(params![
+        id,
+        job.task_id,
+        job.kind,
+        job.priority,
+        job.input.to_string(),
+        job.cause_id,
+        job.dedup_key,
+        w.now,
+    ])
+    .db()?;
+    Ok(Some(id))
+}
+
+/// Takes the next job: lowest priority number first, then first come, first served.
+pub(super) fn claim(
+    graph: &EvidenceGraph,
+    worker_id: &str,
+    task_id: Option<&str>,
+) -> Result<Option<Job>> {
+    // Looking costs no write lock; most looks find nothing.
+    let waiting = graph.read(|r| {
+        r.db.prepare_cached(
+            "SELECT 1 FROM jobs WHERE state = 'queued' AND (?1 IS NULL OR task_id = ?1) LIMIT 1",
+        )
+        .db()?
+        .exists([task_id])
+        .db()
+    })?;
+    if !waiting {
+        return Ok(None);
+    }
+    let lease = lease_end(graph);
+    graph.write(|w| {
+        let claimed =
+            w.db.prepare_cached(
+                "UPDATE jobs SET state = 'running', attempts = attempts + 1, worker_id = ?1,
+                   started_at = ?2, lease_until = ?3, finished_at = NULL, error_message = NULL
+                 WHERE state = 'queued' AND id = (
+                   SELECT id FROM jobs WHERE state = 'queued' AND (?4 IS NULL OR task_id = ?4)
+                   ORDER BY priority, queued_at, id LIMIT 1)
+                 RETURNING id, task_id, kind, attempts, input_json",
+            )
+            .db()?
+            .query_row(params![worker_id, w.now, lease, task_id], |r| {
+                let input: String = r.get(4)?;
+                Ok(Job {
+                    id: r.get(0)?,
+                    task_id: r.get(1)?,
+                    kind: r.get(2)?,
+                    attempts: r.get(3)?,
+                    input: serde_json::from_str(&input).unwrap_or_default(),
+                })
+            })
+            .optional()
+            .db()?;
+        if let Some(job) = &claimed {
+            start_task(w, &job.task_id)?;
+        }
+        Ok(claimed)
+    })
+}
+
+fn start_task(w: &Writer<'_>, task_id: &str) -> Result<()> {
+    w.db.prepare_cached("UPDATE tasks SET started_at = coalesce(started_at, ?2) WHERE id = ?1")
+        .db()?
+        .execute(params![task_id, w.now])
+        .db()?;
+    Ok(())
+}
+
+/// Keeps a running job; answers whether it is still ours.
+pub(super) fn renew(graph: &EvidenceGraph, job_id: &str, worker_id: &str) -> Result<bool> {
+    let lease = lease_end(graph);
+    graph.write(|w| {
+        let kept = w
+            .db
+            .prepare_cached(
+                "UPDATE jobs SET lease_until = ?3 WHERE id = ?1 AND worker_id = ?2 AND state = 'running'",
+            )
+            .db()?
+            .execute(params![job_id, worker_id, lease])
+            .db()?;
+        Ok(kept > 0)
+    })
+}
+
+fn lease_end(graph: &EvidenceGraph) -> String {
+    format_ms(graph.clock().now_ms() + LEASE_MS)
+}
+
+/// Ends a job with what it gave, and queues what follows, in one transaction. A job that is not
+/// ours any more (cancelled, or given to another worker) is left alone.
+pub(super) fn complete(
+    graph: &EvidenceGraph,
+    job: &Job,
+    worker_id: &str,
+    outcome: &StageOutcome,
+) -> Result<bool> {
+    graph.write(|w| {
+        let state = if outcome.needs_auth.is_empty() {
+            JobState::Completed
+        } else {
+            JobState::AwaitingAuth
+        };
+        let done =
+            w.db.prepare_cached(
+                "UPDATE jobs SET state = ?3, output_json = ?4, finished_at = ?5, lease_until = NULL
+                 WHERE id = ?1 AND worker_id = ?2 AND state = 'running'",
+            )
+            .db()?
+            .execute(params![
+                job.id,
+                worker_id,
+                state,
+                outcome.output.to_string(),
+                w.now
+            ])
+            .db()?;
+        if done == 0 {
+            return Ok(false);
+        }
+        for need in &outcome.needs_auth {
+            queue_auth(w, job, need)?;
+        }
+        if w.reader().task(&job.task_id)?.status == TaskStatus::Exploring {
+            for follow_up in &outcome.follow_ups {
+                enqueue(
+                    w,
+                    &NewJob {
+                        task_id: job.task_id.clone(),
+                        kind: follow_up.kind,
+                        priority: follow_up.kind.default_priority(),
+                        input: serde_json::json!({}),
+                        dedup_key: None,
+                        cause_id: Some(job.id.clone()),
+                    },
+                )?;
+            }
+        }
+        w.log_event(
+            "worker",
+            "job_completed",
+            Some(&job.task_id),
+            Some(&job.id),
+            &serde_json::json!({ "kind": job.kind }),
+        )?;
+        Ok(true)
+    })
+}
+
+fn queue_auth(w: &Writer<'_>, job: &Job, need: &AuthNeed) -> Result<()> {
+    let known =
+        w.db.prepare_cached(
+            "SELECT 1 FROM auth_queue WHERE task_id = ?1 AND url = ?2 AND status = 'pending'",
+        )
+        .db()?
+        .exists([&job.task_id, &need.url])
+        .db()?;
+    if known {
+        return Ok(());
+    }
+    w.db.prepare_cached(
+        "INSERT INTO auth_queue (id, task_id, url, domain, auth_type, job_id, queued_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )
+    .db()?
+    .execute(params![
+        random_id("iq_", 12),
+        job.task_id,
+        need.url,
+        need.domain,
+        need.auth_type,
+        job.id,
+        w.now
+    ])
+    .db()?;
+    Ok(())
+}
+
+/// Ends a job with the reason why it failed.
+pub(super) fn fail(graph: &EvidenceGraph, job: &Job, worker_id: &str, error: &Error) -> Result<()> {
+    graph.write(|w| {
+        w.db.prepare_cached(
+            "UPDATE jobs SET state = 'failed', error_message = ?3, finished_at = ?4, lease_until = NULL
+             WHERE id = ?1 AND worker_id = ?2 AND state = 'running'",
+        )
+        .db()?
+        .execute(params![job.id, worker_id, error.to_string(), w.now])
+        .db()?;
+        w.log_event(
+            "worker",
+            "job_failed",
+            Some(&job.task_id),
+            Some(&job.id),
+            &serde_json::json!({ "kind": job.kind, "error": error.to_string() }),
+        )
+    })
+}
+
+/// Puts back jobs whose worker has gone silent; those taken up too often have failed.
+/// Answers how many it found.
+pub(crate) fn requeue_abandoned(graph: &EvidenceGraph) -> Result<usize> {
+    let now = graph.clock().now();
+    let abandoned = graph.read(|r| {
+        r.db.prepare_cached(
+            "SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < ?1 LIMIT 1",
+        )
+        .db()?
+        .exists([&now])
+        .db()
+    })?;
+    if !abandoned {
+        return Ok(0);
+    }
+    graph.write(|w| {
+        w.db.prepare_cached(
+            "UPDATE jobs SET
+               state = CASE WHEN attempts >= ?2 THEN 'failed' ELSE 'queued' END,
+               error_message = CASE WHEN attempts >= ?2
+                 THEN 'given up: its worker stopped ' || attempts || ' times without finishing it' END,
+               finished_at = CASE WHEN attempts >= ?2 THEN ?1 END,
+               worker_id = NULL, lease_until = NULL
+             WHERE state = 'running' AND lease_until < ?1",
+        )
+        .db()?
+        .execute(params![now, MAX_ATTEMPTS])
+        .db()
+    })
+}
+
+/// Milliseconds until the next lease could run out; none if no job runs.
+pub(super) fn next_lease_end(graph: &EvidenceGraph) -> Result<Option<i64>> {
+    let end: Option<String> = graph.read(|r| {
+        r.db.prepare_cached("SELECT min(lease_until) FROM jobs WHERE state = 'running'")
+            .db()?
+            .query_row([], |r| r.get(0))
+            .db()
+    })?;
+    Ok(end
+        .as_deref()
+        .and_then(parse_ms)
+        .map(|ms| (ms - graph.clock().now_ms()).max(0)))
+}
+
+/// Takes back jobs of a task in the given states; answers how many of each kind.
+pub(crate) fn cancel_jobs(
+    w: &Writer<'_>,
+    task_id: &str,
+    kinds: &[JobKind],
+    states: &[JobState],
+    reason: &str,
+) -> Result<Vec<(JobKind, usize)>> {
+    let mut counts = Vec::new();
+    for kind in kinds {
+        let mut cancelled = 0;
+        for state in states {
+            cancelled +=
+                w.db.prepare_cached(
+                    "UPDATE jobs SET state = 'cancelled', error_message = ?4, finished_at = ?5,
+                       lease_until = NULL WHERE task_id = ?1 AND kind = ?2 AND state = ?3",
+                )
+                .db()?
+                .execute(params![task_id, kind, state, reason, w.now])
+                .db()?;
+        }
+        counts.push((*kind, cancelled));
+    }
+    Ok(counts)
+}

@@ -1,0 +1,26 @@
+//! Tells waiters that something about a task may have changed.
+
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// A counter that rises with every change made in this process.
+#[derive(Debug, Clone)]
+pub struct Signal(Arc<watch::Sender<u64>>);
+
+impl Default for Signal {
+    fn default() -> Self {
+        Self(Arc::new(watch::channel(0).0))
+    }
+}
+
+impl Signal {
+    /// Says that something changed.
+    pub fn raise(&self) {
+        self.0.send_modify(|count| *count += 1);
+    }
+
+    /// Hears of changes from now on.
+    pub fn listen(&self) -> watch::Receiver<u64> {
+        self.0.subscribe()
+    }
+}

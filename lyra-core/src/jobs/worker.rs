@@ -1,0 +1,195 @@
+//! Workers: tasks that take jobs, keep their leases, and end them.
+
+use super::dispatch;
+use super::queue::{self, Job, LEASE_MS};
+use super::signal::Signal;
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::EvidenceGraph;
+use crate::model::random_id;
+use crate::pipeline::Pipeline;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// How workers behave.
+#[derive(Debug, Clone)]
+pub struct WorkerOptions {
+    /// Jobs that run at once.
+    pub count: usize,
+    /// How long an idle worker sleeps before it looks for what another process has queued.
+    pub poll: Duration,
+}
+
+impl Default for WorkerOptions {
+    fn default() -> Self {
+        Self {
+            count: 2,
+            poll: Duration::from_millis(500),
+        }
+    }
+}
+
+/// Running workers; dropping them lets the running jobs go on until the runtime ends.
+#[derive(Debug)]
+pub struct Workers {
+    stop: watch::Sender<bool>,
+    handles: Vec<JoinHandle<()>>,
+}
+
+impl Workers {
+    /// Starts workers on the current tokio runtime. `report` hears of trouble that belongs to no
+    /// job, such as a full disk.
+    pub fn start(
+        pipeline: Pipeline,
+        signal: Signal,
+        options: &WorkerOptions,
+        report: Arc<dyn Fn(&Error) + Send + Sync>,
+    ) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let handles = (0..options.count.max(1)).map(|_| {
+            let worker = Worker {
+                id: random_id("worker_", 12),
+                pipeline: pipeline.clone(),
+                signal: signal.clone(),
+                task_id: None,
+            };
+            tokio::spawn(worker.serve(stopped.clone(), options.poll, Arc::clone(&report)))
+        });
+        Self {
+            handles: handles.collect(),
+            stop,
+        }
+    }
+
+    /// Takes no more jobs and waits for the running ones, at most `patience` long. Jobs that are
+    /// cut off go back to the queue when their lease runs out.
+    pub async fn shutdown(self, patience: Duration) {
+        let _ = self.stop.send(true);
+        let all = async {
+            for handle in self.handles {
+                let _ = handle.await;
+            }
+        };
+        let _ = tokio::time::timeout(patience, all).await;
+    }
+}
+
+struct Worker {
+    id: String,
+    pipeline: Pipeline,
+    signal: Signal,
+    task_id: Option<String>,
+}
+
+impl Worker {
+    async fn serve(
+        self,
+        mut stopped: watch::Receiver<bool>,
+        poll: Duration,
+        report: Arc<dyn Fn(&Error) + Send + Sync>,
+    ) {
+        let mut changes = self.signal.listen();
+        while !*stopped.borrow() {
+            match self.step().await {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(e) => report(&e),
+            }
+            tokio::select! {
+                _ = changes.changed() => {}
+                () = tokio::time::sleep(poll) => {}
+                _ = stopped.changed() => {}
+            }
+        }
+    }
+
+    /// Runs one job, if there is one.
+    async fn step(&self) -> Result<bool> {
+        let graph = &self.pipeline.graph;
+        if queue::requeue_abandoned(graph)? > 0 {
+            self.signal.raise();
+        }
+        let Some(job) = queue::claim(graph, &self.id, self.task_id.as_deref())? else {
+            return Ok(false);
+        };
+        self.signal.raise();
+        let outcome = self.run_leased(&job).await;
+        match outcome {
+            Ok(outcome) => {
+                queue::complete(graph, &job, &self.id, &outcome)?;
+            }
+            Err(e) => queue::fail(graph, &job, &self.id, &e)?,
+        }
+        self.signal.raise();
+        Ok(true)
+    }
+
+    /// Runs the job beside a heartbeat; a job that is taken from us is dropped.
+    async fn run_leased(&self, job: &Job) -> Result<crate::pipeline::StageOutcome> {
+        let pipeline = self.pipeline.clone();
+        let running = job.clone();
+        // A task of its own: a panic in a stage is a failed job, not a dead worker.
+        let mut work = tokio::spawn(async move { dispatch::run(&pipeline, &running).await });
+        let beat = Duration::from_millis(u64::try_from(LEASE_MS / 3).unwrap_or(3_000));
+        loop {
+            tokio::select! {
+                done = &mut work => return done.unwrap_or_else(|e| Err(panicked(&e))),
+                () = tokio::time::sleep(beat) => {
+                    if !queue::renew(&self.pipeline.graph, &job.id, &self.id)? {
+                        work.abort();
+                        return Err(Error::new(ErrorKind::Pipeline, "the job was taken back while it ran"));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn panicked(error: &tokio::task::JoinError) -> Error {
+    Error::internal(format!("the job stopped unexpectedly: {error}"))
+}
+
+/// Works in the caller's own task until the given task has nothing queued and nothing running.
+/// `on_step` is called after every job.
+pub(crate) async fn run_until_idle(
+    pipeline: &Pipeline,
+    signal: &Signal,
+    task_id: &str,
+    on_step: &(dyn Fn() -> Result<bool> + Send + Sync),
+) -> Result<()> {
+    let worker = Worker {
+        id: random_id("worker_", 12),
+        pipeline: pipeline.clone(),
+        signal: signal.clone(),
+        task_id: Some(task_id.to_owned()),
+    };
+    loop {
+        if worker.step().await? {
+            if !on_step()? {
+                return Ok(());
+            }
+            continue;
+        }
+        if !has_running(&pipeline.graph, task_id)? {
+            return Ok(());
+        }
+        // Another worker, here or in another process, holds the last jobs.
+        let wait = queue::next_lease_end(&pipeline.graph)?
+            .unwrap_or(50)
+            .clamp(20, 500);
+        tokio::time::sleep(Duration::from_millis(u64::try_from(wait).unwrap_or(50))).await;
+    }
+}
+
+fn has_running(graph: &EvidenceGraph, task_id: &str) -> Result<bool> {
+    use crate::error::SqliteResultExt;
+    graph.read(|r| {
+        r.db.prepare_cached(
+            "SELECT 1 FROM jobs WHERE task_id = ?1 AND state IN ('queued', 'running')",
+        )
+        .db()?
+        .exists([task_id])
+        .db()
+    })
+}

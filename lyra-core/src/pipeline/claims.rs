@@ -1,0 +1,132 @@
+//! Claims out of the chosen passages, each tied to the characters that it rests on.
+
+use super::Pipeline;
+use super::page::Question;
+use crate::error::Result;
+use crate::graph::StoredFragment;
+use crate::model::{ClaimType, FragmentType};
+use crate::ports::{ExtractedClaim, ExtractionRequest, Passage};
+use crate::text::ranking_terms;
+use crate::text::segment::slice_chars;
+use crate::text::sentence::sentences;
+use std::collections::HashSet;
+
+/// Confidence of a claim that nobody extracted: the best sentence of a page that gave no claims.
+const FALLBACK_CONFIDENCE: f64 = 0.3;
+/// Sentences shorter than this, in characters, say nothing.
+const SHORTEST_SENTENCE: usize = 20;
+
+/// A claim that is ready to be stored.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct DraftClaim {
+    pub(super) text: String,
+    pub(super) claim_type: ClaimType,
+    pub(super) confidence: f64,
+    pub(super) extractor_id: String,
+    /// Where its fragment begins in the page's text, and the fragment's text: a fragment that is
+    /// not stored yet has no id.
+    pub(super) fragment_start: Option<i64>,
+    pub(super) fragment_text: String,
+    /// The quote, in the page's text.
+    pub(super) quote: (i64, i64),
+}
+
+/// Reads the chosen fragments for claims; at least the best sentence where nothing is found.
+pub(super) async fn draft_claims(
+    pipeline: &Pipeline,
+    question: &Question,
+    title: Option<&str>,
+    chosen: &[&StoredFragment],
+) -> Result<Vec<DraftClaim>> {
+    if chosen.is_empty() {
+        return Ok(Vec::new());
+    }
+    let request = ExtractionRequest {
+        hypothesis: question.hypothesis.clone(),
+        query: question.query.clone(),
+        title: title.map(str::to_owned),
+        passages: chosen
+            .iter()
+            .map(|f| Passage {
+                text: f.text.clone(),
+                heading: f.heading.clone(),
+            })
+            .collect(),
+        max_claims: pipeline.limits.claims_per_document,
+    };
+    let extracted = pipeline.extractor.extract(&request).await?;
+    let extractor_id = pipeline.extractor.extractor_id();
+    let drafts: Vec<DraftClaim> = extracted
+        .into_iter()
+        .filter_map(|claim| draft_of(claim, chosen, extractor_id))
+        .collect();
+    if drafts.is_empty() {
+        return Ok(best_sentence(question, chosen).into_iter().collect());
+    }
+    Ok(drafts)
+}
+
+/// A claim whose quote is not in its passage is dropped: nothing is stored without its trace.
+fn draft_of(
+    claim: ExtractedClaim,
+    chosen: &[&StoredFragment],
+    extractor_id: &str,
+) -> Option<DraftClaim> {
+    let fragment = chosen.get(claim.passage)?;
+    slice_chars(&fragment.text, claim.quote.start, claim.quote.end).filter(|q| !q.is_empty())?;
+    let start = fragment.char_start.unwrap_or(0);
+    Some(DraftClaim {
+        text: claim.text,
+        claim_type: claim.claim_type,
+        confidence: claim.confidence.clamp(0.0, 1.0),
+        extractor_id: extractor_id.to_owned(),
+        fragment_start: fragment.char_start,
+        fragment_text: fragment.text.clone(),
+        quote: (
+            start + to_i64(claim.quote.start),
+            start + to_i64(claim.quote.end),
+        ),
+    })
+}
+
+/// The sentence that shares most words with the question.
+fn best_sentence(question: &Question, chosen: &[&StoredFragment]) -> Option<DraftClaim> {
+    let wanted: HashSet<String> =
+        ranking_terms(&format!("{} {}", question.hypothesis, question.query))
+            .into_iter()
+            .collect();
+    let mut best: Option<(usize, DraftClaim)> = None;
+    for fragment in chosen
+        .iter()
+        .filter(|f| f.fragment_type != FragmentType::Heading)
+    {
+        for span in sentences(&fragment.text) {
+            let Some(text) = slice_chars(&fragment.text, span.start, span.end) else {
+                continue;
+            };
+            if span.len() < SHORTEST_SENTENCE {
+                continue;
+            }
+            let shared: HashSet<String> = ranking_terms(text).into_iter().collect();
+            let score = shared.intersection(&wanted).count();
+            if best.as_ref().is_none_or(|(known, _)| score > *known) {
+                let start = fragment.char_start.unwrap_or(0);
+                let draft = DraftClaim {
+                    text: text.split_whitespace().collect::<Vec<_>>().join(" "),
+                    claim_type: ClaimType::Fact,
+                    confidence: FALLBACK_CONFIDENCE,
+                    extractor_id: "lyra-best-sentence-v1".to_owned(),
+                    fragment_start: fragment.char_start,
+                    fragment_text: fragment.text.clone(),
+                    quote: (start + to_i64(span.start), start + to_i64(span.end)),
+                };
+                best = Some((score, draft));
+            }
+        }
+    }
+    best.map(|(_, draft)| draft)
+}
+
+fn to_i64(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,90 @@
+//! The research pipeline: plan → search → identify → fetch → extract → select → claims → persist →
+//! verify → follow-ups. Stages take data and answer with values; only [`crate::jobs`] queues work.
+
+mod budget;
+mod citations;
+mod claims;
+mod identify;
+mod metrics;
+mod outcome;
+mod page;
+mod plan;
+mod search;
+mod select;
+mod verify;
+
+pub use budget::Budget;
+pub use citations::CitationReport;
+pub use metrics::{is_primary_source, satisfaction};
+pub use outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome};
+pub use page::PageReport;
+pub use search::SearchOptions;
+pub use verify::VerifyReport;
+
+use crate::graph::EvidenceGraph;
+use crate::ingest::Reading;
+use crate::ports::{ClaimExtractor, SearchProvider, StanceJudge};
+use crate::vectors::VectorStore;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Everything that the stages work with.
+#[derive(Debug, Clone)]
+pub struct Pipeline {
+    /// Where results go.
+    pub graph: EvidenceGraph,
+    /// Similarity search over what is there.
+    pub vectors: Arc<VectorStore>,
+    /// Fetching, parsing, embedding.
+    pub reading: Reading,
+    /// Where queries are searched.
+    pub providers: Vec<Arc<dyn SearchProvider>>,
+    /// Finds claims in passages.
+    pub extractor: Arc<dyn ClaimExtractor>,
+    /// Judges claims against passages.
+    pub judge: Arc<dyn StanceJudge>,
+    /// Chooses what of a fragment is shown to the judge.
+    pub choose_premise: PremiseChooser,
+    /// How much of everything.
+    pub limits: Limits,
+}
+
+/// From a fragment, a claim and a number of sentences to the ranges of code points that speak to
+/// the claim, the one to quote first.
+pub type PremiseChooser = fn(&str, &str, usize) -> Vec<Range<usize>>;
+
+/// How far the pipeline goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Hits that each provider is asked for.
+    pub hits_per_query: usize,
+    /// Pages read for one query.
+    pub pages_per_query: u32,
+    /// Claims taken from one document.
+    pub claims_per_document: usize,
+    /// Least cosine of a passage to hypothesis or query for its claims to matter.
+    pub passage_floor: f32,
+    /// Fragments looked at for each claim in verification.
+    pub verify_candidates: usize,
+    /// Different domains that judge one claim.
+    pub verify_domains: usize,
+    /// Pairs judged for one claim.
+    pub verify_pairs: usize,
+    /// Verdicts below this confidence are remembered, but make no edge.
+    pub min_confidence: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            hits_per_query: 20,
+            pages_per_query: 20,
+            claims_per_document: 4,
+            passage_floor: 0.25,
+            verify_candidates: 30,
+            verify_domains: 6,
+            verify_pairs: 20,
+            min_confidence: 0.5,
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! One document for one task: read, select, extract, persist.
+
+use super::claims::{DraftClaim, draft_claims};
+use super::metrics::is_primary_source;
+use super::outcome::FoundClaim;
+use super::select::{Passage, select};
+use super::{AuthNeed, Pipeline};
+use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::graph::{Reader, StoredFragment, Writer};
+use crate::ingest::{PreparedDocument, Read, store};
+use crate::model::{
+    AdoptionStatus, ClaimRecord, EdgeRecord, EmbeddingTarget, NodeKind, PageRecord, Relation,
+    TaskPageReason, TaskPageRecord, content_id,
+};
+use crate::ports::{FetchRequest, TextRole, Validators};
+use rusqlite::OptionalExtension;
+
+/// The question that a document is read for.
+#[derive(Debug, Clone)]
+pub(super) struct Question {
+    pub(super) task_id: String,
+    pub(super) hypothesis: String,
+    pub(super) query: String,
+    /// Embedding of hypothesis and query together.
+    pub(super) vector: Vec<f32>,
+    /// The job.
+    pub(super) cause_id: Option<String>,
+}
+
+/// How a page came to the task.
+#[derive(Debug, Clone)]
+pub(super) struct Arrival {
+    pub(super) reason: TaskPageReason,
+    pub(super) depth: u32,
+}
+
+/// What reading a page for a task gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PageReport {
+    /// The page.
+    pub page_id: String,
+    /// Its address.
+    pub url: String,
+    /// Characters of text.
+    pub chars: usize,
+    /// Whom the evidence counts for: publisher or venue, registrable domain, or the page itself.
+    pub source: String,
+    /// Whether the domain is that of a primary source.
+    pub is_primary: bool,
+    /// For each fragment, whether the task had not seen it before.
+    pub fresh_fragments: Vec<bool>,
+    /// Claims as stored.
+    pub claims: Vec<FoundClaim>,
+}
+
+/// What became of a page.
+#[derive(Debug)]
+pub(super) enum PageOutcome {
+    Read(Box<PageReport>),
+    NeedsAuth(AuthNeed),
+}
+
+/// A document with all that the later steps need, stored already or not.
+struct Document {
+    page: PageRecord,
+    fragments: Vec<StoredFragment>,
+    vectors: Vec<Vec<f32>>,
+    /// Fragments whose vector was made just now and is not stored.
+    unstored: Vec<usize>,
+    fresh: Option<Box<PreparedDocument>>,
+    venue: Option<String>,
+}
+
+impl Pipeline {
+    /// Reads one page for a task, all of it in one transaction.
+    pub(super) async fn read_page(
+        &self,
+        url: &str,
+        question: &Question,
+        arrival: &Arrival,
+    ) -> Result<PageOutcome> {
+        let mut document = match self.document(url).await? {
+            Ok(document) => document,
+            Err(need) => return Ok(PageOutcome::NeedsAuth(need)),
+        };
+        let chosen = {
+            let rows = document.fragments.iter().zip(&document.vectors);
+            let passages: Vec<Passage<'_>> = rows
+                .map(|(f, vector)| Passage {
+                    kind: f.fragment_type,
+                    text: &f.text,
+                    vector,
+                })
+                .collect();
+            let text = format!("{} {}", question.hypothesis, question.query);
+            let weight = self.reading.embedder.info().fusion_weight;
+            select(&passages, (&text, &question.vector), weight)
+        };
+        let chosen: Vec<&StoredFragment> = chosen.iter().map(|i| &document.fragments[*i]).collect();
+        let drafts = draft_claims(self, question, document.page.title.as_deref(), &chosen).await?;
+        let texts: Vec<&str> = drafts.iter().map(|d| d.text.as_str()).collect();
+        let vectors = self
+            .reading
+            .embedder
+            .embed(&texts, TextRole::Document)
+            .await?;
+        let report = self.graph.write(|w| {
+            self.persist(w, &mut document)?;
+            self.persist_for_task(w, &document, question, arrival, (&drafts, &vectors))
+        })?;
+        Ok(PageOutcome::Read(Box::new(report)))
+    }
+
+    /// The document behind an address: the stored copy where it is current, else a fresh one.
+    async fn document(&self, url: &str) -> Result<Result<Document, AuthNeed>> {
+        let known = self.graph.read(|r| {
+            let Some(page) = r.page_by_url(url)? else {
+                return Ok(None);
+            };
+            Ok(r.latest_version(&page.id)?.is_some().then_some(page))
+        })?;
+        let validators = known
+            .as_ref()
+            .map_or_else(Validators::default, |page| Validators {
+                etag: page.etag.clone(),
+                last_modified: page.last_modified.clone(),
+            });
+        // A web page that is stored serves every task; a file is compared by its time first.
+        if let Some(page) = known.as_ref().filter(|_| !url.starts_with("file:")) {
+            return self.stored(page.clone()).await.map(Ok);
+        }
+        let request = FetchRequest {
+            url: url.to_owned(),
+            validators,
+        };
+        match (self.reading.read(&request).await?, known) {
+            (Read::Fresh(document), _) => Ok(Ok(Document::fresh(document))),
+            (Read::NotModified, Some(page)) => self.stored(page).await.map(Ok),
+            (Read::NotModified, None) => Err(Error::new(
+                ErrorKind::Pipeline,
+                format!("{url}: not modified, yet not stored"),
+            )),
+            (Read::NeedsAuth { auth_type, domain }, _) => Ok(Err(AuthNeed {
+                url: url.to_owned(),
+                domain,
+                auth_type,
+            })),
+        }
+    }
+
+    async fn stored(&self, page: PageRecord) -> Result<Document> {
+        let model = self.reading.embedder.info().model_id.clone();
+        let (fragments, vectors, venue) = self.graph.read(|r| {
+            let fragments = r.page_fragments(&page.id)?;
+            let ids: Vec<&str> = fragments.iter().map(|f| f.id.as_str()).collect();
+            let vectors = r.vectors_of(EmbeddingTarget::Fragment, &ids, &model)?;
+            Ok((fragments, vectors, venue_of(r, &page)?))
+        })?;
+        let missing: Vec<usize> = (0..vectors.len())
+            .filter(|i| vectors[*i].is_none())
+            .collect();
+        let texts: Vec<&str> = missing
+            .iter()
+            .map(|i| fragments[*i].text.as_str())
+            .collect();
+        let made = self
+            .reading
+            .embedder
+            .embed(&texts, TextRole::Document)
+            .await?;
+        let mut vectors: Vec<Vec<f32>> =
+            vectors.into_iter().map(Option::unwrap_or_default).collect();
+        for (place, vector) in missing.iter().zip(made) {
+            vectors[*place] = vector;
+        }
+        Ok(Document {
+            page,
+            fragments,
+            vectors,
+            unstored: missing,
+            fresh: None,
+            venue,
+        })
+    }
+
+    /// Stores what is not stored yet.
+    fn persist(&self, w: &Writer<'_>, document: &mut Document) -> Result<()> {
+        if let Some(fresh) = &mut document.fresh {
+            store(w, fresh)?;
+            for (fragment, prepared) in document.fragments.iter_mut().zip(&fresh.fragments) {
+                fragment.id.clone_from(&prepared.record.id);
+            }
+        }
+        let model = &self.reading.embedder.info().model_id;
+        for place in document.unstored.drain(..) {
+            let vector = &document.vectors[place];
+            if vector.iter().any(|v| *v != 0.0) {
+                let id = &document.fragments[place].id;
+                w.put_embedding(EmbeddingTarget::Fragment, id, model, vector)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn persist_for_task(
+        &self,
+        w: &Writer<'_>,
+        document: &Document,
+        question: &Question,
+        arrival: &Arrival,
+        (drafts, vectors): (&[DraftClaim], &[Vec<f32>]),
+    ) -> Result<PageReport> {
+        let page = &document.page;
+        let is_new_here = w.add_task_page(&TaskPageRecord {
+            task_id: question.task_id.clone(),
+            page_id: page.id.clone(),
+            reason: arrival.reason,
+            depth: i64::from(arrival.depth),
+            source_page_id: None,
+        })?;
+        let domain = page.domain.as_deref().unwrap_or("local");
+        let is_primary = is_primary_source(domain);
+        let mut claims = Vec::with_capacity(drafts.len());
+        for (draft, vector) in drafts.iter().zip(vectors) {
+            let fragment = document
+                .fragments
+                .iter()
+                .find(|f| f.char_start == draft.fragment_start && f.text == draft.fragment_text)
+                .ok_or_else(|| Error::internal("a claim names a fragment that is not there"))?;
+            let id = self.add_claim(w, question, draft, &fragment.id, vector)?;
+            claims.push(FoundClaim {
+                id,
+                text: draft.text.clone(),
+                confidence: draft.confidence,
+                source_url: page.url.clone(),
+                is_primary_source: is_primary,
+            });
+        }
+        Ok(PageReport {
+            page_id: page.id.clone(),
+            url: page.url.clone(),
+            chars: document
+                .fragments
+                .iter()
+                .map(|f| f.text.chars().count())
+                .sum(),
+            source: source_key(page, document.venue.as_deref()),
+            is_primary,
+            fresh_fragments: vec![is_new_here; document.fragments.len()],
+            claims,
+        })
+    }
+
+    fn add_claim(
+        &self,
+        w: &Writer<'_>,
+        question: &Question,
+        draft: &DraftClaim,
+        fragment_id: &str,
+        vector: &[f32],
+    ) -> Result<String> {
+        let span = (draft.quote.0.to_string(), draft.quote.1.to_string());
+        let parts = [
+            &question.task_id,
+            fragment_id,
+            &span.0,
+            &span.1,
+            &draft.text,
+        ];
+        let id = content_id("claim_", &parts);
+        let is_new = w.add_claim(&ClaimRecord {
+            id: id.clone(),
+            task_id: question.task_id.clone(),
+            claim_text: draft.text.clone(),
+            claim_type: draft.claim_type,
+            granularity: Some("sentence".to_owned()),
+            llm_claim_confidence: Some(draft.confidence),
+            extractor_id: Some(draft.extractor_id.clone()),
+            claim_adoption_status: AdoptionStatus::Adopted,
+            claim_rejection_reason: None,
+            claim_rejected_at: None,
+            created_at: None,
+            cause_id: question.cause_id.clone(),
+        })?;
+        if is_new {
+            let ends = (
+                (NodeKind::Fragment, fragment_id),
+                (NodeKind::Claim, id.as_str()),
+            );
+            let mut origin = EdgeRecord::between(ends.0, Relation::Origin, ends.1);
+            origin.quote_start = Some(draft.quote.0);
+            origin.quote_end = Some(draft.quote.1);
+            origin.cause_id.clone_from(&question.cause_id);
+            w.add_edge(&origin)?;
+            if vector.iter().any(|v| *v != 0.0) {
+                let model = &self.reading.embedder.info().model_id;
+                w.put_embedding(EmbeddingTarget::Claim, &id, model, vector)?;
+            }
+        }
+        Ok(id)
+    }
+}
+
+impl Document {
+    fn fresh(prepared: Box<PreparedDocument>) -> Self {
+        let fragments = prepared.fragments.iter().map(|f| StoredFragment {
+            id: String::new(),
+            page_id: prepared.page.id.clone(),
+            fragment_type: f.record.fragment_type,
+            text: f.record.text_content.clone(),
+            heading: f.record.heading_context.clone(),
+            char_start: f.record.char_start,
+        });
+        Self {
+            page: prepared.page.clone(),
+            fragments: fragments.collect(),
+            vectors: prepared
+                .fragments
+                .iter()
+                .map(|f| f.vector.clone())
+                .collect(),
+            unstored: Vec::new(),
+            venue: prepared.work.as_ref().and_then(|(w, _)| w.venue.clone()),
+            fresh: Some(prepared),
+        }
+    }
+}
+
+fn venue_of(reader: &Reader<'_>, page: &PageRecord) -> Result<Option<String>> {
+    let Some(work) = &page.canonical_id else {
+        return Ok(None);
+    };
+    let venue: Option<Option<String>> = reader
+        .db
+        .prepare_cached("SELECT venue FROM works WHERE canonical_id = ?1")
+        .db()?
+        .query_row([work], |r| r.get(0))
+        .optional()
+        .db()?;
+    Ok(venue.flatten())
+}
+
+/// Whom a page's evidence counts for. Two papers in one journal are one publisher's word less
+/// than two papers in two.
+fn source_key(page: &PageRecord, venue: Option<&str>) -> String {
+    match (venue, page.domain.as_deref()) {
+        (Some(venue), _) => format!("venue:{}", venue.to_lowercase()),
+        (None, Some(domain)) if domain != "local" => format!("domain:{domain}"),
+        _ => format!("page:{}", page.id),
+    }
+}

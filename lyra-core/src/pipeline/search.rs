@@ -1,0 +1,408 @@
+//! Targets: a query is searched and its pages are read; an address or a DOI is read.
+
+use super::Pipeline;
+use super::budget::Budget;
+use super::identify::{Identified, merge};
+use super::metrics::Harvest;
+use super::outcome::{AuthNeed, FollowUp, SearchReport, StageOutcome};
+use super::page::{Arrival, PageOutcome, PageReport, Question};
+use super::plan::expand;
+use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::model::{JobKind, QueryStatus, Target, TaskPageReason, content_id, random_id};
+use crate::ports::{SearchHit, SearchProvider, SearchQuery, TextRole};
+use rusqlite::params;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// How one target is researched.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SearchOptions {
+    /// At most so many pages for this target.
+    pub budget_pages: Option<u32>,
+    /// Only these providers, by name; all if empty.
+    pub providers: Vec<String>,
+    /// Search for the other side as well.
+    pub refute: bool,
+}
+
+impl Pipeline {
+    /// Researches one target of a task.
+    pub async fn run_target(
+        &self,
+        task_id: &str,
+        target: &Target,
+        options: &SearchOptions,
+        cause_id: Option<&str>,
+    ) -> Result<StageOutcome> {
+        let follow_ups = [JobKind::VerifyNli, JobKind::CitationGraph].map(|kind| FollowUp { kind });
+        let mut needs_auth = Vec::new();
+        let output = match target {
+            Target::Query { query } => {
+                let report = self
+                    .search_with(task_id, query, options, cause_id, &mut needs_auth)
+                    .await?;
+                to_json(&report)
+            }
+            Target::Url { url, depth, reason } => {
+                let arrival = Arrival {
+                    reason: reason_of(reason.as_deref()),
+                    depth: *depth,
+                };
+                let url = crate::text::url::normalize_url(url)?;
+                self.read_one(task_id, &url, &arrival, cause_id, &mut needs_auth)
+                    .await?
+            }
+            Target::Doi { doi, depth, reason } => {
+                let arrival = Arrival {
+                    reason: reason_of(reason.as_deref()),
+                    depth: *depth,
+                };
+                let url = self.locate_doi(doi).await?;
+                self.read_one(task_id, &url, &arrival, cause_id, &mut needs_auth)
+                    .await?
+            }
+        };
+        Ok(StageOutcome {
+            output,
+            follow_ups: follow_ups.to_vec(),
+            needs_auth,
+        })
+    }
+
+    /// Searches all providers for a query and reads what they find.
+    ///
+    /// The ids in the report are those in the database.
+    pub async fn search(
+        &self,
+        task_id: &str,
+        query: &str,
+        options: &SearchOptions,
+    ) -> Result<SearchReport> {
+        self.search_with(task_id, query, options, None, &mut Vec::new())
+            .await
+    }
+
+    async fn search_with(
+        &self,
+        task_id: &str,
+        query: &str,
+        options: &SearchOptions,
+        cause_id: Option<&str>,
+        needs_auth: &mut Vec<AuthNeed>,
+    ) -> Result<SearchReport> {
+        self.check_budget(task_id)?;
+        let question = self.question(task_id, query, cause_id).await?;
+        let search_id = random_id("s_", 12);
+        self.open_query(&search_id, &question)?;
+        let mut errors = Vec::new();
+        let found = match self.find(query, options, &mut errors).await {
+            Ok(found) => found,
+            Err(e) => {
+                self.close_query(&search_id, &Harvest::default(), QueryStatus::Failed)?;
+                return Err(e);
+            }
+        };
+        self.log_hits(&search_id, &found)?;
+        let limit = options.budget_pages.unwrap_or(self.limits.pages_per_query);
+        let mut harvest = Harvest::default();
+        let mut claims = Vec::new();
+        let mut timed_out = false;
+        for identified in found {
+            let budget = self.budget(task_id)?;
+            timed_out = budget.seconds_used >= budget.seconds_limit;
+            if harvest.pages >= limit || budget.is_exhausted() || harvest.is_stale() {
+                break;
+            }
+            let arrival = Arrival {
+                reason: TaskPageReason::Search,
+                depth: 0,
+            };
+            let url = &identified.hit.url;
+            let status = match self.read_page(url, &question, &arrival).await {
+                Ok(PageOutcome::Read(page)) => {
+                    count(&mut harvest, &page);
+                    claims.extend(page.claims);
+                    "fetched"
+                }
+                Ok(PageOutcome::NeedsAuth(need)) => {
+                    needs_auth.push(need);
+                    "needs_auth"
+                }
+                Err(e) if e.kind() == ErrorKind::Storage => return Err(e),
+                Err(e) => {
+                    errors.push(format!("{url}: {e}"));
+                    "failed"
+                }
+            };
+            self.mark_hit(&search_id, url, status)?;
+        }
+        let status = if timed_out {
+            QueryStatus::Timeout
+        } else {
+            harvest.status()
+        };
+        self.close_query(&search_id, &harvest, status)?;
+        Ok(SearchReport {
+            ok: true,
+            search_id,
+            query: query.to_owned(),
+            status,
+            pages_fetched: harvest.pages,
+            useful_fragments: harvest.useful,
+            harvest_rate: harvest.harvest_rate(),
+            claims_found: claims,
+            satisfaction_score: harvest.satisfaction(),
+            novelty_score: harvest.novelty(),
+            budget_remaining: self.budget(task_id)?.remaining(),
+            errors,
+        })
+    }
+
+    /// Asks all providers at once; one that fails is named, all failing is an error.
+    async fn find(
+        &self,
+        query: &str,
+        options: &SearchOptions,
+        errors: &mut Vec<String>,
+    ) -> Result<Vec<Identified>> {
+        let providers = self.chosen_providers(options)?;
+        let mut searches = JoinSet::new();
+        for (order, text) in expand(query, options.refute).into_iter().enumerate() {
+            for (place, provider) in providers.iter().enumerate() {
+                let provider = Arc::clone(provider);
+                let query = SearchQuery {
+                    text: text.clone(),
+                    limit: self.limits.hits_per_query,
+                };
+                searches.spawn(async move {
+                    let answer = provider.search(&query).await;
+                    ((order, place), provider.name().to_owned(), answer)
+                });
+            }
+        }
+        let asked = searches.len();
+        let mut answers = Vec::with_capacity(asked);
+        while let Some(joined) = searches.join_next().await {
+            match joined {
+                Ok((order, engine, Ok(hits))) => answers.push((order, engine, hits)),
+                Ok((_, engine, Err(e))) => errors.push(format!("provider {engine}: {e}")),
+                Err(e) => errors.push(format!("a provider gave up: {e}")),
+            }
+        }
+        if answers.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Backend,
+                format!("no search provider answered: {}", errors.join("; ")),
+            ));
+        }
+        // Providers answer in any order; the merge must not depend on it.
+        answers.sort_by_key(|(order, ..)| *order);
+        Ok(merge(
+            answers
+                .into_iter()
+                .map(|(_, engine, hits)| (engine, hits))
+                .collect(),
+        ))
+    }
+
+    fn chosen_providers(&self, options: &SearchOptions) -> Result<Vec<Arc<dyn SearchProvider>>> {
+        let names: Vec<&str> = self.providers.iter().map(|p| p.name()).collect();
+        if let Some(unknown) = options
+            .providers
+            .iter()
+            .find(|p| !names.contains(&p.as_str()))
+        {
+            return Err(Error::invalid(format!(
+                "no provider {unknown:?}; there are: {}",
+                names.join(", ")
+            )));
+        }
+        let wanted = |p: &&Arc<dyn SearchProvider>| {
+            options.providers.is_empty() || options.providers.iter().any(|name| name == p.name())
+        };
+        let chosen: Vec<_> = self.providers.iter().filter(wanted).cloned().collect();
+        if chosen.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "there is nothing to search: no provider is configured",
+            )
+            .with_hint(
+                "point --corpus at a folder of documents, or queue addresses instead of queries",
+            ));
+        }
+        Ok(chosen)
+    }
+
+    async fn read_one(
+        &self,
+        task_id: &str,
+        url: &str,
+        arrival: &Arrival,
+        cause_id: Option<&str>,
+        needs_auth: &mut Vec<AuthNeed>,
+    ) -> Result<serde_json::Value> {
+        self.check_budget(task_id)?;
+        let question = self.question(task_id, "", cause_id).await?;
+        match self.read_page(url, &question, arrival).await? {
+            PageOutcome::Read(page) => Ok(serde_json::json!({
+                "url": page.url, "page_id": page.page_id, "fragments": page.fresh_fragments.len(),
+                "claims_found": to_json(&page.claims),
+            })),
+            PageOutcome::NeedsAuth(need) => {
+                needs_auth.push(need);
+                Ok(serde_json::json!({ "url": url, "needs_auth": true }))
+            }
+        }
+    }
+
+    /// The address of a DOI: a page that is known, a provider's, or the resolver's.
+    async fn locate_doi(&self, doi: &str) -> Result<String> {
+        for provider in &self.providers {
+            if let Some(SearchHit { url, .. }) = provider.lookup_doi(doi).await? {
+                return Ok(url);
+            }
+        }
+        let known = self
+            .graph
+            .read(|r| match r.page_by_identifier("doi", doi)? {
+                Some(page_id) => r
+                    .page(&page_id)
+                    .map(|page| page.fetched_at.is_some().then_some(page.url)),
+                None => Ok(None),
+            })?;
+        Ok(known.unwrap_or_else(|| format!("https://doi.org/{doi}")))
+    }
+
+    async fn question(
+        &self,
+        task_id: &str,
+        query: &str,
+        cause_id: Option<&str>,
+    ) -> Result<Question> {
+        let hypothesis = self.graph.read(|r| r.task(task_id))?.hypothesis;
+        let text = format!("{hypothesis} {query}");
+        let vectors = self
+            .reading
+            .embedder
+            .embed(&[&text], TextRole::Query)
+            .await?;
+        Ok(Question {
+            task_id: task_id.to_owned(),
+            hypothesis,
+            query: query.to_owned(),
+            vector: vectors.into_iter().next().unwrap_or_default(),
+            cause_id: cause_id.map(str::to_owned),
+        })
+    }
+
+    fn budget(&self, task_id: &str) -> Result<Budget> {
+        let now = self.graph.clock().now_ms();
+        self.graph.read(|r| Budget::of(r, task_id, now))
+    }
+
+    fn check_budget(&self, task_id: &str) -> Result<()> {
+        let budget = self.budget(task_id)?;
+        if !budget.is_exhausted() {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::BudgetExhausted,
+            format!(
+                "the budget is used up: {} of {} pages, {} of {} seconds",
+                budget.pages_used, budget.pages_limit, budget.seconds_used, budget.seconds_limit
+            ),
+        )
+        .with_hint("explore what is there, or create a task with a larger budget"))
+    }
+
+    fn open_query(&self, search_id: &str, question: &Question) -> Result<()> {
+        self.graph.write(|w| {
+            // A job that was killed in the middle left its search open.
+            w.db.prepare_cached(
+                "UPDATE queries SET status = 'failed', finished_at = ?2
+                 WHERE cause_id = ?1 AND status = 'running'",
+            )
+            .db()?
+            .execute(params![question.cause_id, w.now])
+            .db()?;
+            w.db.prepare_cached(
+                "INSERT INTO queries (id, task_id, query_text, query_type, status, created_at, cause_id)
+                 VALUES (?1, ?2, ?3, 'search', 'running', ?4, ?5)",
+            )
+            .db()?
+            .execute(params![search_id, question.task_id, question.query, w.now, question.cause_id])
+            .db()?;
+            Ok(())
+        })
+    }
+
+    fn log_hits(&self, search_id: &str, found: &[Identified]) -> Result<()> {
+        self.graph.write(|w| {
+            let mut insert = w
+                .db
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO serp_items
+                       (id, query_id, engine, rank, url, title, snippet, published_date, fetch_status)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'skipped')",
+                )
+                .db()?;
+            for (rank, Identified { hit, engine }) in (1_i64..).zip(found) {
+                let id = content_id("serp_", &[search_id, &hit.url]);
+                let date = &hit.meta.published_date;
+                insert
+                    .execute(params![id, search_id, engine, rank, hit.url, hit.title, hit.snippet, date])
+                    .db()?;
+            }
+            Ok(())
+        })
+    }
+
+    fn mark_hit(&self, search_id: &str, url: &str, status: &str) -> Result<()> {
+        self.graph.write(|w| {
+            w.db.prepare_cached("UPDATE serp_items SET fetch_status = ?2 WHERE id = ?1")
+                .db()?
+                .execute(params![content_id("serp_", &[search_id, url]), status])
+                .db()?;
+            Ok(())
+        })
+    }
+
+    fn close_query(&self, search_id: &str, harvest: &Harvest, status: QueryStatus) -> Result<()> {
+        self.graph.write(|w| {
+            w.db.prepare_cached(
+                "UPDATE queries SET status = ?2, pages_fetched = ?3, useful_fragments = ?4, harvest_rate = ?5,
+                   satisfaction_score = ?6, novelty_score = ?7, finished_at = ?8 WHERE id = ?1",
+            )
+            .db()?
+            .execute(params![
+                search_id,
+                status,
+                harvest.pages,
+                harvest.useful,
+                harvest.harvest_rate(),
+                harvest.satisfaction(),
+                harvest.novelty(),
+                w.now
+            ])
+            .db()?;
+            Ok(())
+        })
+    }
+}
+
+fn count(harvest: &mut Harvest, page: &PageReport) {
+    let fresh = page.fresh_fragments.iter().copied();
+    harvest.add_page(page.chars, Some(&page.source), page.is_primary, fresh);
+}
+
+fn reason_of(reason: Option<&str>) -> TaskPageReason {
+    reason
+        .and_then(|r| r.parse().ok())
+        .unwrap_or(TaskPageReason::Manual)
+}
+
+fn to_json(value: &impl Serialize) -> serde_json::Value {
+    serde_json::to_value(value).unwrap_or_default()
+}

@@ -1,0 +1,28 @@
+//! Bytes to documents.
+
+use crate::error::Result;
+use crate::model::DocumentMeta;
+use crate::text::segment::Block;
+use std::fmt::Debug;
+
+/// A document taken apart: what it says about itself, and its parts in reading order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ParsedDocument {
+    /// Bibliographic data and references.
+    pub meta: DocumentMeta,
+    /// Headings, paragraphs, lists, tables …
+    pub blocks: Vec<Block>,
+    /// `html`, `pdf`, `jats`, `markdown`, `text` or `jsonl`.
+    pub page_type: &'static str,
+    /// What was left out or guessed, for the log.
+    pub warnings: Vec<String>,
+}
+
+/// Takes documents apart.
+pub trait DocumentParser: Debug + Send + Sync + 'static {
+    /// Parses one document. `name` is its file name or address, for the extension.
+    ///
+    /// Any bytes give an answer or an error that says why not, within bounded time and memory;
+    /// never a panic. The same bytes give the same document.
+    fn parse(&self, body: &[u8], content_type: Option<&str>, name: &str) -> Result<ParsedDocument>;
+}

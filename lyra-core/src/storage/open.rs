@@ -1,0 +1,90 @@
+//! How connections are opened: flags and pragmas, each with its reason.
+
+use super::{migrate, tokenizer};
+use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+use std::time::Duration;
+
+/// Marks a file as ours in the SQLite header: "LYRA" in ASCII.
+pub(crate) const APPLICATION_ID: i32 = 0x4C59_5241;
+
+/// How long a connection of ours waits for another one's lock.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Opens (and creates or migrates) the database for writing.
+pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
+    // No SQLITE_OPEN_URI: a path with "?mode=" in it is a path.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = open(path, flags)?;
+    let setup = |connection: &mut Connection| -> Result<()> {
+        // Readers never wait for the writer, and a killed process loses nothing committed.
+        connection.pragma_update(None, "journal_mode", "WAL").db()?;
+        // In WAL mode, NORMAL survives a killed process; only a power cut can cost the last
+        // transactions, never consistency (sqlite.org/pragma.html#pragma_synchronous).
+        connection
+            .pragma_update(None, "synchronous", "NORMAL")
+            .db()?;
+        connection.pragma_update(None, "foreign_keys", true).db()?;
+        // Bulk imports read back what they wrote; 32 MiB keeps their b-tree tops in memory.
+        connection.pragma_update(None, "cache_size", -32_768).db()?;
+        connection
+            .pragma_update(None, "temp_store", "MEMORY")
+            .db()?;
+        connection.set_prepared_statement_cache_capacity(128);
+        migrate::migrate(connection)
+    };
+    setup(&mut connection).map_err(|e| e.context(format!("opening {}", path.display())))?;
+    Ok(connection)
+}
+
+/// Opens an existing database for reading.
+pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = open(path, flags)?;
+    connection.pragma_update(None, "query_only", true).db()?;
+    connection.pragma_update(None, "cache_size", -16_384).db()?;
+    connection.set_prepared_statement_cache_capacity(128);
+    Ok(connection)
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "this is where connections are opened"
+)]
+fn open(path: &Path, flags: OpenFlags) -> Result<Connection> {
+    let connection = Connection::open_with_flags(path, flags)
+        .db()
+        .map_err(|e| e.context(format!("opening {}", path.display())))?;
+    connection.busy_timeout(BUSY_TIMEOUT).db()?;
+    // The first look at the file: what is no database is told apart here.
+    connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+        .db()
+        .map_err(|e| e.context(format!("opening {}", path.display())))?;
+    tokenizer::register(&connection)?;
+    Ok(connection)
+}
+
+/// Refuses files that are databases, but not ours.
+pub(crate) fn check_ownership(connection: &Connection) -> Result<()> {
+    let id: i32 = connection
+        .pragma_query_value(None, "application_id", |r| r.get(0))
+        .db()?;
+    if id == APPLICATION_ID {
+        return Ok(());
+    }
+    let objects: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))
+        .db()?;
+    if id == 0 && objects == 0 {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Storage,
+        "this SQLite file belongs to another program",
+    )
+    .with_hint("give the path of a new file, or of one that Lyra made, with --db"))
+}

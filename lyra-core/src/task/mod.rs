@@ -1,0 +1,23 @@
+//! What a user asks of a task: begin it, feed it, look at it, stop it.
+
+mod auth;
+mod create;
+mod status;
+mod status_query;
+mod stop;
+mod targets;
+
+pub use auth::AuthItem;
+pub use status::{
+    BudgetStatus, EvidenceSummary, JobCounts, JobsByPhase, Metrics, Milestones, Progress,
+    QueueCounts, QueueItem, RecentError, SearchCounts, SearchDetail, StatusDetail, StatusReport,
+    WaitingFor,
+};
+pub use stop::{StopCounts, StopMode, StopReason, StopReport, StopRequest, StopScope};
+pub use targets::{QueueOptions, QueueReport, SkippedTarget};
+
+pub(crate) use auth::auth_items;
+pub(crate) use create::create_task;
+pub(crate) use status_query::status;
+pub(crate) use stop::stop_task;
+pub(crate) use targets::queue_targets;

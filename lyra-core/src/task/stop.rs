@@ -1,0 +1,198 @@
+//! Ends a session of a task; queueing targets resumes it.
+
+use crate::error::{Error, Result, SqliteResultExt};
+use crate::graph::EvidenceGraph;
+use crate::jobs::{Signal, cancel_jobs};
+use crate::model::{JobKind, JobState, TaskStatus};
+use rusqlite::params;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// How long a graceful or full stop waits for running jobs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Declares a small closed set with its public spelling.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$v:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+        pub enum $name { $($(#[$v])* #[serde(rename = $text)] $variant,)+ }
+
+        impl FromStr for $name {
+            type Err = Error;
+            fn from_str(text: &str) -> Result<Self> {
+                match text {
+                    $($text => Ok(Self::$variant),)+
+                    _ => Err(Error::invalid(format!("{text:?} is not one of {}", [$($text),+].join(", ")))),
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// Why a task is stopped.
+    StopReason {
+        /// The user has what they wanted.
+        SessionCompleted = "session_completed",
+        /// The budget is used up.
+        BudgetExhausted = "budget_exhausted",
+        /// The user changed their mind.
+        UserCancelled = "user_cancelled",
+    }
+}
+
+words! {
+    /// What becomes of running jobs.
+    StopMode {
+        /// They may finish, for 30 seconds; after that they are left running.
+        Graceful = "graceful",
+        /// They are cancelled.
+        Immediate = "immediate",
+        /// They are cancelled, and the call waits until every worker has let go.
+        Full = "full",
+    }
+}
+
+words! {
+    /// Which jobs are stopped.
+    StopScope {
+        /// All kinds.
+        AllJobs = "all_jobs",
+        /// Only targets; verification and citations go on.
+        TargetQueueOnly = "target_queue_only",
+    }
+}
+
+/// How to stop a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StopRequest {
+    /// Why.
+    pub reason: StopReason,
+    /// What becomes of running jobs.
+    pub mode: StopMode,
+    /// Which jobs.
+    pub scope: StopScope,
+}
+
+impl Default for StopRequest {
+    fn default() -> Self {
+        Self {
+            reason: StopReason::SessionCompleted,
+            mode: StopMode::Graceful,
+            scope: StopScope::AllJobs,
+        }
+    }
+}
+
+/// What stopping did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StopReport {
+    /// The task.
+    pub task_id: String,
+    /// `paused`.
+    pub final_status: TaskStatus,
+    /// Why.
+    pub reason: StopReason,
+    /// What became of running jobs.
+    pub mode: StopMode,
+    /// Which jobs.
+    pub scope: StopScope,
+    /// Jobs by kind.
+    pub jobs: BTreeMap<String, StopCounts>,
+    /// One sentence.
+    pub summary: String,
+}
+
+/// Jobs of one kind at the end of a stop.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct StopCounts {
+    /// Taken back.
+    pub cancelled: usize,
+    /// Still under way.
+    pub running: usize,
+}
+
+/// Stops a task.
+pub(crate) async fn stop_task(
+    graph: &EvidenceGraph,
+    signal: &Signal,
+    task_id: &str,
+    request: &StopRequest,
+) -> Result<StopReport> {
+    let kinds: &[JobKind] = match request.scope {
+        StopScope::AllJobs => JobKind::ALL,
+        StopScope::TargetQueueOnly => &[JobKind::TargetQueue],
+    };
+    let mut states = vec![JobState::Queued, JobState::AwaitingAuth];
+    if request.mode != StopMode::Graceful {
+        states.push(JobState::Running);
+    }
+    // Paused first and in the same transaction, so that a job that ends now queues nothing.
+    let cancelled = graph.write(|w| {
+        w.set_task_status(task_id, TaskStatus::Paused)?;
+        w.log_event(
+            "user",
+            "task_stopped",
+            Some(task_id),
+            None,
+            &serde_json::json!({ "reason": request.reason, "mode": request.mode, "scope": request.scope }),
+        )?;
+        cancel_jobs(w, task_id, kinds, &states, "the task was stopped")
+    })?;
+    signal.raise();
+    if request.mode != StopMode::Immediate {
+        wait_for_running(graph, signal, task_id, kinds).await?;
+    }
+    let mut jobs: BTreeMap<String, StopCounts> = BTreeMap::new();
+    for (kind, cancelled) in cancelled {
+        let running = running(graph, task_id, &[kind])?;
+        jobs.insert(kind.as_str().to_owned(), StopCounts { cancelled, running });
+    }
+    let total: usize = jobs.values().map(|c| c.cancelled).sum();
+    let left: usize = jobs.values().map(|c| c.running).sum();
+    Ok(StopReport {
+        task_id: task_id.to_owned(),
+        final_status: TaskStatus::Paused,
+        reason: request.reason,
+        mode: request.mode,
+        scope: request.scope,
+        jobs,
+        summary: format!(
+            "paused; {total} job(s) cancelled, {left} still running; queue_targets resumes"
+        ),
+    })
+}
+
+async fn wait_for_running(
+    graph: &EvidenceGraph,
+    signal: &Signal,
+    task_id: &str,
+    kinds: &[JobKind],
+) -> Result<()> {
+    let mut changes = signal.listen();
+    let end = tokio::time::Instant::now() + PATIENCE;
+    while running(graph, task_id, kinds)? > 0 && tokio::time::Instant::now() < end {
+        let _ = tokio::time::timeout(Duration::from_millis(200), changes.changed()).await;
+    }
+    Ok(())
+}
+
+fn running(graph: &EvidenceGraph, task_id: &str, kinds: &[JobKind]) -> Result<usize> {
+    graph.read(|r| {
+        let mut total = 0;
+        for kind in kinds {
+            total += r
+                .db
+                .prepare_cached(
+                    "SELECT count(*) FROM jobs WHERE task_id = ?1 AND kind = ?2 AND state = 'running'",
+                )
+                .db()?
+                .query_row(params![task_id, kind], |row| row.get::<_, usize>(0))
+                .db()?;
+        }
+        Ok(total)
+    })
+}

@@ -1,0 +1,131 @@
+//! Targets of a task: checked, put into canonical form, queued once.
+
+use crate::error::{Error, Result};
+use crate::graph::EvidenceGraph;
+use crate::jobs::{NewJob, TargetInput, enqueue};
+use crate::model::{JobKind, Priority, Target, TaskStatus};
+use crate::pipeline::SearchOptions;
+use crate::text::targets::parse_target;
+use serde::Serialize;
+use serde_json::Value;
+
+/// At most so many targets in one call.
+const MAX_TARGETS: usize = 200;
+
+/// How targets are queued.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueOptions {
+    /// How urgent they are.
+    pub priority: Priority,
+    /// At most so many pages for each query.
+    pub budget_pages: Option<u32>,
+    /// Only these providers; all if empty.
+    pub providers: Vec<String>,
+}
+
+impl Default for QueueOptions {
+    fn default() -> Self {
+        Self {
+            priority: Priority::Medium,
+            budget_pages: None,
+            providers: Vec::new(),
+        }
+    }
+}
+
+/// What became of the targets.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct QueueReport {
+    /// Targets that will be researched.
+    pub queued_count: usize,
+    /// Targets that will not.
+    pub skipped_count: usize,
+    /// Job ids of the queued ones, in order.
+    pub target_ids: Vec<String>,
+    /// The others, with the reason.
+    pub skipped: Vec<SkippedTarget>,
+}
+
+/// A target that was not queued.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SkippedTarget {
+    /// As it was given.
+    pub target: Value,
+    /// Why.
+    pub reason: String,
+}
+
+/// Queues targets; a task that was paused goes on.
+///
+/// One target that is malformed is an error that names it, and nothing is queued.
+pub(crate) fn queue_targets(
+    graph: &EvidenceGraph,
+    task_id: &str,
+    targets: &[Value],
+    options: &QueueOptions,
+) -> Result<QueueReport> {
+    if targets.is_empty() || targets.len() > MAX_TARGETS {
+        return Err(Error::invalid(format!(
+            "targets has {} entries; expected 1 to {MAX_TARGETS}",
+            targets.len()
+        )));
+    }
+    if options.budget_pages == Some(0) {
+        return Err(Error::invalid(
+            "options.budget_pages is 0; expected at least 1",
+        ));
+    }
+    graph.read(|r| r.task(task_id))?;
+    let parse = |(place, value)| {
+        parse_target(value).map_err(|e: Error| e.context(format!("targets[{place}]")))
+    };
+    let parsed: Vec<Target> = targets
+        .iter()
+        .enumerate()
+        .map(parse)
+        .collect::<Result<_>>()?;
+    graph.write(|w| {
+        let mut report = QueueReport::default();
+        for (target, given) in parsed.into_iter().zip(targets) {
+            let dedup_key = target.dedup_key();
+            let input = TargetInput {
+                target,
+                options: SearchOptions {
+                    budget_pages: options.budget_pages,
+                    providers: options.providers.clone(),
+                    refute: false,
+                },
+            };
+            let job = NewJob {
+                task_id: task_id.to_owned(),
+                kind: JobKind::TargetQueue,
+                priority: options.priority.value(),
+                input: serde_json::to_value(&input).map_err(|e| Error::internal(e.to_string()))?,
+                dedup_key: Some(dedup_key),
+                cause_id: None,
+            };
+            match enqueue(w, &job)? {
+                Some(id) => report.target_ids.push(id),
+                None => report.skipped.push(SkippedTarget {
+                    target: given.clone(),
+                    reason: "already queued, running or done in this task".to_owned(),
+                }),
+            }
+        }
+        report.queued_count = report.target_ids.len();
+        report.skipped_count = report.skipped.len();
+        // Reading the status inside the transaction: a stop that comes between must not be undone
+        // by targets that were queued before it.
+        if report.queued_count > 0 && w.reader().task(task_id)?.status != TaskStatus::Exploring {
+            w.set_task_status(task_id, TaskStatus::Exploring)?;
+        }
+        w.log_event(
+            "user",
+            "targets_queued",
+            Some(task_id),
+            None,
+            &serde_json::json!({ "queued": report.queued_count, "skipped": report.skipped_count }),
+        )?;
+        Ok(report)
+    })
+}

@@ -1,0 +1,79 @@
+//! Search by words: BM25 over the full-text index.
+
+use crate::error::{Result, SqliteResultExt};
+use crate::graph::Reader;
+use crate::model::EmbeddingTarget;
+use crate::text::{TokenKind, TokenMode, is_stop_word, tokenize};
+use rusqlite::params;
+
+/// At most so many different terms of a query are looked up.
+const MAX_TERMS: usize = 64;
+
+/// A full-text `MATCH` expression that finds any of the words of `text`; none if there are none.
+///
+/// Function words and pairs of hiragana are left out unless there is nothing else.
+///
+/// ```
+/// use lyra_core::vectors::match_expression;
+/// assert_eq!(match_expression("the risk of 心不全").as_deref(), Some(r#""risk" OR "心不" OR "不全""#));
+/// assert_eq!(match_expression("the").as_deref(), Some(r#""the""#));
+/// assert_eq!(match_expression("?!"), None);
+/// ```
+pub fn match_expression(text: &str) -> Option<String> {
+    let tokens = tokenize(text, TokenMode::Query);
+    let telling = |kind, word: &str| {
+        kind != TokenKind::Kana && !(kind == TokenKind::Word && is_stop_word(word))
+    };
+    let any_telling = tokens.iter().any(|t| telling(t.kind, &t.text));
+    let mut seen = std::collections::HashSet::new();
+    let mut terms = Vec::new();
+    for token in &tokens {
+        if any_telling && !telling(token.kind, &token.text) || !seen.insert(token.text.clone()) {
+            continue;
+        }
+        // The index stems again what it is asked for, so it gets the word as it was written.
+        let written = match token.kind {
+            TokenKind::Word => text.get(token.span.clone()).unwrap_or(&token.text),
+            _ => &token.text,
+        };
+        let star = if token.kind == TokenKind::Single {
+            "*"
+        } else {
+            ""
+        };
+        terms.push(format!("\"{}\"{star}", written.replace('"', "\"\"")));
+        if terms.len() == MAX_TERMS {
+            break;
+        }
+    }
+    (!terms.is_empty()).then(|| terms.join(" OR "))
+}
+
+/// Ids and BM25 scores (greater is better) of the best matches of `text`, best first.
+pub(super) fn best_matches(
+    reader: &Reader<'_>,
+    target: EmbeddingTarget,
+    text: &str,
+    limit: usize,
+) -> Result<Vec<(String, f64)>> {
+    let Some(expression) = match_expression(text) else {
+        return Ok(Vec::new());
+    };
+    let sql = match target {
+        EmbeddingTarget::Fragment => {
+            "SELECT f.id, -bm25(fragments_fts, 1.0, 0.4) FROM fragments_fts
+               JOIN fragments f ON f.seq = fragments_fts.rowid
+             WHERE fragments_fts MATCH ?1 ORDER BY bm25(fragments_fts, 1.0, 0.4), f.id LIMIT ?2"
+        }
+        EmbeddingTarget::Claim => {
+            "SELECT c.id, -bm25(claims_fts) FROM claims_fts JOIN claims c ON c.seq = claims_fts.rowid
+             WHERE claims_fts MATCH ?1 ORDER BY bm25(claims_fts), c.id LIMIT ?2"
+        }
+    };
+    let mut statement = reader.db.prepare_cached(sql).db()?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = statement
+        .query_map(params![expression, limit], |r| Ok((r.get(0)?, r.get(1)?)))
+        .db()?;
+    rows.collect::<rusqlite::Result<_>>().db()
+}

@@ -1,0 +1,284 @@
+//! Reads the comment block at the top of a template: what the view answers, takes and returns.
+//!
+//! ```text
+//! -- What the view answers; as many lines as it takes.
+//! -- Parameters:
+//! --   task_id (text, optional): What it does.
+//! --   include_rejected (boolean, default false): A longer text goes on
+//! --     in lines that stand deeper.
+//! -- Columns:
+//! --   claim_id: What the column holds.
+//! -- Order: claim_id
+//! ```
+//!
+//! `Parameters` may be missing, `Order`, too. The block ends at the first line without `--`.
+
+use super::params::{ParameterType, ViewParameter};
+
+/// A template cut into its header and its SQL.
+#[derive(Debug)]
+pub(super) struct Header {
+    pub(super) description: String,
+    pub(super) parameters: Vec<ViewParameter>,
+    /// Name and description of each column, in order.
+    pub(super) columns: Vec<(String, String)>,
+    pub(super) order: Option<String>,
+    /// Byte at which the SQL starts.
+    pub(super) body_start: usize,
+    /// Line at which the SQL starts, counted from 1.
+    pub(super) body_line: usize,
+}
+
+/// What is wrong with a template, and in which line (counted from 1).
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) line: usize,
+    pub(super) reason: String,
+}
+
+impl Fault {
+    pub(super) fn new(line: usize, reason: impl Into<String>) -> Self {
+        Self {
+            line,
+            reason: reason.into(),
+        }
+    }
+}
+
+/// Entries stand this many spaces after the `--` at most; what stands deeper goes on with the
+/// entry before.
+const ENTRY_INDENT: usize = 3;
+
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Section {
+    #[default]
+    Description,
+    Parameters,
+    Columns,
+    Order,
+}
+
+/// Parses the header of `source`.
+pub(super) fn parse(source: &str) -> Result<Header, Fault> {
+    let mut block = Block::default();
+    let (mut body_start, mut body_line) = (0, 1);
+    for (index, line) in source.split_inclusive('\n').enumerate() {
+        let Some(comment) = line.strip_prefix("--") else {
+            break;
+        };
+        block
+            .read(index + 1, comment)
+            .map_err(|reason| Fault::new(index + 1, reason))?;
+        body_start += line.len();
+        body_line = index + 2;
+    }
+    if block.description.is_empty() {
+        let reason = "the file must start with a comment (--) that says what it answers";
+        return Err(Fault::new(1, reason));
+    }
+    let (parameters, columns) = split_entries(block.entries)?;
+    if columns.is_empty() {
+        let reason = "the header has no \"-- Columns:\" with at least one column";
+        return Err(Fault::new(body_line, reason));
+    }
+    Ok(Header {
+        description: block.description.join(" "),
+        parameters,
+        columns,
+        order: block.order,
+        body_start,
+        body_line,
+    })
+}
+
+/// What has been read of a header so far.
+#[derive(Default)]
+struct Block {
+    section: Section,
+    description: Vec<String>,
+    /// Line, section and text of each entry; the text is taken apart at the end.
+    entries: Vec<(usize, Section, String)>,
+    order: Option<String>,
+}
+
+impl Block {
+    /// Takes in one line without its `--`.
+    fn read(&mut self, line: usize, comment: &str) -> Result<(), String> {
+        let text = comment.trim();
+        let indent = comment.len() - comment.trim_start().len();
+        match (text, self.section) {
+            ("", _) => {}
+            ("Parameters:", Section::Description) => self.section = Section::Parameters,
+            ("Columns:", Section::Description | Section::Parameters) => {
+                self.section = Section::Columns;
+            }
+            (text, Section::Columns) if text.starts_with("Order:") => {
+                self.section = Section::Order;
+                self.order = text.strip_prefix("Order:").map(|o| o.trim().to_owned());
+            }
+            (text, Section::Description) => self.description.push(text.to_owned()),
+            (text, Section::Order) => return Err(format!("nothing may follow Order: {text:?}")),
+            (text, section) if indent <= ENTRY_INDENT => {
+                self.entries.push((line, section, text.to_owned()));
+            }
+            (text, section) => match self.entries.last_mut() {
+                Some((_, at, entry)) if *at == section => {
+                    entry.push(' ');
+                    entry.push_str(text);
+                }
+                _ => return Err("this line goes on with no entry before it".to_owned()),
+            },
+        }
+        Ok(())
+    }
+}
+
+type Entries = (Vec<ViewParameter>, Vec<(String, String)>);
+
+fn split_entries(entries: Vec<(usize, Section, String)>) -> Result<Entries, Fault> {
+    let mut parameters: Vec<ViewParameter> = Vec::new();
+    let mut columns: Vec<(String, String)> = Vec::new();
+    for (line, section, text) in entries {
+        let fault = |reason: String| Fault::new(line, reason);
+        let name_end = text.find([' ', ':']).unwrap_or(text.len());
+        let (name, rest) = text.split_at(name_end);
+        if !is_name(name) {
+            return Err(fault(format!(
+                "{name:?} is not a name: use a-z, 0-9 and _, a letter first"
+            )));
+        }
+        if section == Section::Columns {
+            let described = rest
+                .strip_prefix(':')
+                .map(str::trim)
+                .filter(|d| !d.is_empty());
+            let described = described
+                .ok_or_else(|| fault("a column is written \"name: what it holds\"".into()))?;
+            if columns.iter().any(|(other, _)| other == name) {
+                return Err(fault(format!("the column {name:?} stands here twice")));
+            }
+            columns.push((name.to_owned(), described.to_owned()));
+        } else {
+            if parameters.iter().any(|p| p.name == name) {
+                return Err(fault(format!("the parameter {name:?} stands here twice")));
+            }
+            parameters.push(parameter(name, rest).map_err(fault)?);
+        }
+    }
+    Ok((parameters, columns))
+}
+
+/// Reads ` (type, required|optional|default …): description`.
+fn parameter(name: &str, rest: &str) -> Result<ViewParameter, String> {
+    let form =
+        "a parameter is written \"name (type, required|optional|default VALUE): what it does\"";
+    let (details, description) = rest
+        .trim()
+        .strip_prefix('(')
+        .and_then(|r| r.split_once("):"))
+        .ok_or(form)?;
+    let (value_type, need) = details.split_once(',').ok_or(form)?;
+    let value_type = ParameterType::named(value_type.trim()).ok_or_else(|| {
+        format!(
+            "{:?} is no type: use text, integer, number or boolean",
+            value_type.trim()
+        )
+    })?;
+    let (required, default) = match need.trim() {
+        "required" => (true, None),
+        "optional" => (false, None),
+        need => {
+            let text = need.strip_prefix("default ").ok_or(form)?;
+            let value = serde_json::from_str(text)
+                .ok()
+                .filter(|v| value_type.admits(v))
+                .ok_or_else(|| {
+                    format!("the default {text} is not {} in JSON", value_type.wanted())
+                })?;
+            (false, Some(value))
+        }
+    };
+    let description = description.trim().to_owned();
+    if description.is_empty() {
+        return Err(form.to_owned());
+    }
+    Ok(ViewParameter {
+        name: name.to_owned(),
+        value_type,
+        required,
+        description,
+        default,
+    })
+}
+
+/// Whether `name` may name a view, a parameter or a column.
+pub(super) fn is_name(name: &str) -> bool {
+    name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn reads_every_part() {
+        let source = "-- What it\n-- answers.\n-- Parameters:\n--   a (text, required): First.\n--   b (number, default 0.5): Second,\n--     continued.\n-- Columns:\n--   x: The x.\n-- Order: x\n\nSELECT 1 AS x";
+        let header = parse(source).unwrap();
+        assert_eq!(header.description, "What it answers.");
+        assert_eq!(header.order.as_deref(), Some("x"));
+        assert_eq!(header.columns, [("x".to_owned(), "The x.".to_owned())]);
+        assert_eq!(source[header.body_start..].trim(), "SELECT 1 AS x");
+        assert_eq!(header.body_line, 10);
+        assert_eq!(header.parameters.len(), 2);
+        assert!(header.parameters[0].required);
+        assert_eq!(header.parameters[1].default, Some(json!(0.5)));
+        assert_eq!(header.parameters[1].description, "Second, continued.");
+    }
+
+    #[test]
+    fn names_line_and_reason_of_a_fault() {
+        let cases = [
+            ("SELECT 1", 1, "must start with a comment"),
+            ("-- Text.\nSELECT 1", 2, "no \"-- Columns:\""),
+            ("-- Text.\n-- Columns:\n--   X: y", 3, "\"X\" is not a name"),
+            ("-- Text.\n-- Columns:\n--   x", 3, "a column is written"),
+            ("-- Text.\n-- Columns:\n--   x: y\n--   x: y", 4, "twice"),
+            ("-- Text.\n-- Columns:\n--       x: y", 3, "no entry before"),
+            (
+                "-- Text.\n-- Columns:\n--   x: y\n-- Order: x\n-- more",
+                5,
+                "nothing may follow",
+            ),
+            (
+                "-- Text.\n-- Parameters:\n--   a: y\n-- Columns:\n--   x: y",
+                3,
+                "a parameter is written",
+            ),
+            (
+                "-- Text.\n-- Parameters:\n--   a (date, optional): y",
+                3,
+                "\"date\" is no type",
+            ),
+            (
+                "-- Text.\n-- Parameters:\n--   a (integer, default x): y",
+                3,
+                "the default x is not a whole",
+            ),
+            (
+                "-- Text.\n-- Parameters:\n--   a (integer, maybe): y",
+                3,
+                "a parameter is written",
+            ),
+        ];
+        for (source, line, reason) in cases {
+            let fault = parse(source).unwrap_err();
+            assert_eq!(fault.line, line, "{source}: {fault:?}");
+            assert!(fault.reason.contains(reason), "{source}: {fault:?}");
+        }
+    }
+}

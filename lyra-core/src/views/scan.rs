@@ -1,0 +1,145 @@
+//! Finds what matters to a template in SQL text: parameters, statement ends, nesting.
+//!
+//! Strings, quoted names, comments and template tags are stepped over, so that a `:` or `;` in
+//! them counts for nothing.
+
+use std::ops::Range;
+
+/// A thing found in the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// A parameter `:name`; the name without its colon.
+    Parameter(String),
+    /// A parameter in a style that views do not use: `?`, `@name`, `$name`, `#name`.
+    ForeignParameter(char),
+    /// The end of a statement.
+    Semicolon,
+    /// A bare word: keyword, name or function.
+    Word(String),
+}
+
+/// A [`Mark`] with where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) mark: Mark,
+    /// Bytes of the text that the mark covers.
+    pub(super) span: Range<usize>,
+    /// Line, counted from 1.
+    pub(super) line: usize,
+}
+
+/// What is stepped over, as opening and closing text.
+const SKIPPED: [(&str, &str); 9] = [
+    ("{%", "%}"),
+    ("{{", "}}"),
+    ("{#", "#}"),
+    ("--", "\n"),
+    ("/*", "*/"),
+    ("'", "'"),
+    ("\"", "\""),
+    ("`", "`"),
+    ("[", "]"),
+];
+
+/// All marks of `text`, first to last.
+pub(super) fn scan(text: &str) -> Vec<Found> {
+    let mut found = Vec::new();
+    let (mut at, mut line) = (0, 1);
+    while let Some(c) = text[at..].chars().next() {
+        let rest = &text[at..];
+        let end = at + extent(rest, c);
+        let mark = match c {
+            ':' if end > at + 1 => Some(Mark::Parameter(text[at + 1..end].to_owned())),
+            '?' => Some(Mark::ForeignParameter(c)),
+            '@' | '$' | '#' if end > at + 1 => Some(Mark::ForeignParameter(c)),
+            ';' => Some(Mark::Semicolon),
+            _ if is_word(c) => Some(Mark::Word(rest[..end - at].to_owned())),
+            _ => None,
+        };
+        if let Some(mark) = mark {
+            found.push(Found {
+                mark,
+                span: at..end,
+                line,
+            });
+        }
+        line += text[at..end].matches('\n').count();
+        at = end;
+    }
+    found
+}
+
+/// How many bytes the thing at the start of `rest` (whose first character is `c`) takes.
+fn extent(rest: &str, c: char) -> usize {
+    for (open, close) in SKIPPED {
+        if let Some(inside) = rest.strip_prefix(open) {
+            // A doubled quote closes one string and opens the next, which comes to the same.
+            return inside
+                .find(close)
+                .map_or(rest.len(), |n| open.len() + n + close.len());
+        }
+    }
+    let word = |from: usize| {
+        rest[from..]
+            .find(|c| !is_word(c))
+            .map_or(rest.len(), |n| from + n)
+    };
+    match c {
+        ':' | '@' | '$' | '#' => word(1),
+        c if is_word(c) => word(0),
+        c => c.len_utf8(),
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c == '_' || c.is_alphanumeric()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marks(text: &str) -> Vec<String> {
+        scan(text)
+            .into_iter()
+            .filter_map(|f| match f.mark {
+                Mark::Parameter(name) => Some(format!(":{name}@{}", f.line)),
+                Mark::ForeignParameter(c) => Some(format!("{c}@{}", f.line)),
+                Mark::Semicolon => Some(format!(";@{}", f.line)),
+                Mark::Word(_) => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn finds_only_what_sqlite_would_take_for_a_parameter() {
+        let cases: &[(&str, &[&str])] = &[
+            ("SELECT :a, :b_2", &[":a@1", ":b_2@1"]),
+            ("SELECT ':a', \":b\", [:c], `:d`", &[]),
+            ("SELECT 'it''s :a', :b", &[":b@1"]),
+            ("-- :a\nSELECT /* :b ; \n */ :c;", &[":c@3", ";@3"]),
+            ("{% if :a %}\n{# ; #}{{ x }}:b", &[":b@2"]),
+            (
+                "SELECT ?1, @x, $y, #z, x->>'$.a'",
+                &["?@1", "@@1", "$@1", "#@1"],
+            ),
+            ("SELECT 'open :a", &[]),
+            ("SELECT 血糖:値", &[":値@1"]),
+            ("a : b", &[]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(marks(text), *expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn spans_cut_the_parameter_out() {
+        let text = "SELECT 'ü', :year - 2";
+        let found = scan(text);
+        let parameter = found
+            .iter()
+            .find(|f| matches!(f.mark, Mark::Parameter(_)))
+            .unwrap();
+        assert_eq!(&text[parameter.span.clone()], ":year");
+    }
+}

@@ -1,0 +1,380 @@
+//! Settings: `lyra.toml`, then `LYRA_*` variables, then flags; the later wins.
+
+use super::Global;
+use crate::wire::nearest;
+use lyra_core::{Error, Result};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Keys of `lyra.toml`.
+const KEYS: [&str; 5] = [
+    "db",
+    "corpus",
+    "allow_private_hosts",
+    "workers",
+    "views_dir",
+];
+
+/// Research jobs that run at the same time where nothing else is said.
+const WORKERS: usize = 2;
+
+/// The settings in force.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Settings {
+    pub(super) db: PathBuf,
+    /// Nobody chose the place of the database, so we may make its folder.
+    pub(super) db_is_default: bool,
+    pub(super) corpus: Vec<PathBuf>,
+    pub(super) allow_private_hosts: bool,
+    pub(super) workers: usize,
+    pub(super) views_dir: Option<PathBuf>,
+    /// The file that was read.
+    pub(super) file: Option<PathBuf>,
+}
+
+/// Reads all three sources.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a binary reads the environment, and here is where"
+)]
+pub(super) fn settle(flags: &Global) -> Result<Settings> {
+    settle_with(flags, &|name| {
+        std::env::var_os(name).filter(|value| !value.is_empty())
+    })
+}
+
+fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Settings> {
+    let file = config_file(flags, env)?;
+    let mut layer = match &file {
+        Some(path) => read_file(path)?,
+        None => Layer::default(),
+    };
+    layer.overlay(from_env(env)?);
+    layer.overlay(Layer {
+        db: flags.db.clone(),
+        corpus: (!flags.corpus.is_empty()).then(|| flags.corpus.clone()),
+        allow_private_hosts: flags.allow_private_hosts.then_some(true),
+        workers: None,
+        views_dir: flags.views_dir.clone(),
+    });
+    Ok(Settings {
+        db_is_default: layer.db.is_none(),
+        db: layer
+            .db
+            .unwrap_or_else(|| data_folder(env).join("lyra").join("lyra.db")),
+        corpus: layer.corpus.unwrap_or_default(),
+        allow_private_hosts: layer.allow_private_hosts.unwrap_or(false),
+        workers: layer.workers.unwrap_or(WORKERS),
+        views_dir: layer.views_dir,
+        file,
+    })
+}
+
+/// What one source says; what it is silent about, the source below decides.
+#[derive(Debug, Default, PartialEq)]
+struct Layer {
+    db: Option<PathBuf>,
+    corpus: Option<Vec<PathBuf>>,
+    allow_private_hosts: Option<bool>,
+    workers: Option<usize>,
+    views_dir: Option<PathBuf>,
+}
+
+impl Layer {
+    fn overlay(&mut self, above: Self) {
+        self.db = above.db.or(self.db.take());
+        self.corpus = above.corpus.or(self.corpus.take());
+        self.allow_private_hosts = above.allow_private_hosts.or(self.allow_private_hosts);
+        self.workers = above.workers.or(self.workers);
+        self.views_dir = above.views_dir.or(self.views_dir.take());
+    }
+}
+
+/// The configuration file: the one that was named, else the first that is there.
+fn config_file(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Option<PathBuf>> {
+    let named = flags
+        .config
+        .clone()
+        .or_else(|| env("LYRA_CONFIG").map(PathBuf::from));
+    if let Some(path) = named {
+        if path.is_file() {
+            return Ok(Some(path));
+        }
+        return Err(
+            Error::invalid(format!("there is no configuration file {}", path.display()))
+                .with_hint("check --config and LYRA_CONFIG"),
+        );
+    }
+    let usual = [
+        PathBuf::from("lyra.toml"),
+        config_folder(env).join("lyra").join("lyra.toml"),
+    ];
+    Ok(usual.into_iter().find(|path| path.is_file()))
+}
+
+fn read_file(path: &Path) -> Result<Layer> {
+    let place = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Error::invalid(format!("{place} cannot be read: {error}")))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    from_toml(&text, folder).map_err(|error| error.context(place))
+}
+
+/// Paths in the file are relative to the folder of the file, wherever the program was started.
+fn from_toml(text: &str, folder: &Path) -> Result<Layer> {
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        Error::invalid(format!("not valid TOML: {}", error.message()))
+    })?;
+    if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
+        let known = KEYS.join(", ");
+        let error = Error::invalid(format!("key {key:?} is not known; expected one of {known}"));
+        return Err(match nearest(key, KEYS) {
+            Some(near) => error.with_hint(format!("did you mean {near:?}?")),
+            None => error,
+        });
+    }
+    let path = |key: &str| match table.get(key) {
+        None => Ok(None),
+        Some(toml::Value::String(path)) => Ok(Some(folder.join(path))),
+        Some(_) => Err(wrong(key, "a string")),
+    };
+    let corpus = match table.get("corpus") {
+        None => None,
+        Some(toml::Value::Array(items)) => Some(
+            items
+                .iter()
+                .map(|item| item.as_str().map(|path| folder.join(path)))
+                .collect::<Option<Vec<_>>>()
+                .ok_or_else(|| wrong("corpus", "an array of strings"))?,
+        ),
+        Some(_) => return Err(wrong("corpus", "an array of strings")),
+    };
+    let allow_private_hosts = match table.get("allow_private_hosts") {
+        None => None,
+        Some(value) => Some(
+            value
+                .as_bool()
+                .ok_or_else(|| wrong("allow_private_hosts", "true or false"))?,
+        ),
+    };
+    let workers = match table.get("workers") {
+        None => None,
+        Some(value) => Some(
+            value
+                .as_integer()
+                .and_then(|n| usize::try_from(n).ok())
+                .filter(|n| (1..=64).contains(n))
+                .ok_or_else(|| wrong("workers", "an integer from 1 to 64"))?,
+        ),
+    };
+    Ok(Layer {
+        db: path("db")?,
+        corpus,
+        allow_private_hosts,
+        workers,
+        views_dir: path("views_dir")?,
+    })
+}
+
+fn wrong(key: &str, expected: &str) -> Error {
+    Error::invalid(format!(
+        "key {key:?} has the wrong type; expected {expected}"
+    ))
+}
+
+fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
+    let allow_private_hosts = match env("LYRA_ALLOW_PRIVATE_HOSTS") {
+        None => None,
+        Some(value) => Some(match value.to_str().map(str::to_lowercase).as_deref() {
+            Some("1" | "true" | "yes" | "on") => true,
+            Some("0" | "false" | "no" | "off") => false,
+            _ => return Err(Error::invalid("LYRA_ALLOW_PRIVATE_HOSTS: expected 1 or 0")),
+        }),
+    };
+    let workers = match env("LYRA_WORKERS") {
+        None => None,
+        Some(value) => Some(
+            value
+                .to_str()
+                .and_then(|text| text.parse().ok())
+                .filter(|n| (1..=64).contains(n))
+                .ok_or_else(|| Error::invalid("LYRA_WORKERS: expected an integer from 1 to 64"))?,
+        ),
+    };
+    Ok(Layer {
+        db: env("LYRA_DB").map(PathBuf::from),
+        corpus: env("LYRA_CORPUS").map(|list| std::env::split_paths(&list).collect()),
+        allow_private_hosts,
+        workers,
+        views_dir: env("LYRA_VIEWS_DIR").map(PathBuf::from),
+    })
+}
+
+/// Where the database goes when nobody says. It does not depend on the working folder, because
+/// clients start servers in folders of their own choosing.
+fn data_folder(env: &dyn Fn(&str) -> Option<OsString>) -> PathBuf {
+    user_folder(env, "XDG_DATA_HOME", "LOCALAPPDATA", ".local/share")
+}
+
+fn config_folder(env: &dyn Fn(&str) -> Option<OsString>) -> PathBuf {
+    user_folder(env, "XDG_CONFIG_HOME", "APPDATA", ".config")
+}
+
+fn user_folder(
+    env: &dyn Fn(&str) -> Option<OsString>,
+    xdg: &str,
+    windows: &str,
+    below_home: &str,
+) -> PathBuf {
+    let absolute = |name: &str| {
+        env(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    if let Some(folder) = absolute(xdg) {
+        return folder;
+    }
+    if cfg!(windows)
+        && let Some(folder) = absolute(windows)
+    {
+        return folder;
+    }
+    absolute("HOME").map_or_else(std::env::temp_dir, |home| home.join(below_home))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    fn settle_in(
+        file: Option<&str>,
+        env: &[(&str, &str)],
+        flags: Global,
+    ) -> (Result<Settings>, tempfile::TempDir) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut env: HashMap<String, OsString> = env
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), OsString::from(v)))
+            .collect();
+        env.entry("XDG_CONFIG_HOME".into())
+            .or_insert(folder.path().into());
+        if let Some(text) = file {
+            let path = folder.path().join("some.toml");
+            std::fs::write(&path, text).expect("written");
+            env.insert("LYRA_CONFIG".into(), path.into());
+        }
+        (settle_with(&flags, &|name| env.get(name).cloned()), folder)
+    }
+
+    #[test]
+    fn the_later_source_wins_key_by_key() {
+        let file =
+            "db = \"file.db\"\ncorpus = [\"docs\"]\nworkers = 4\nallow_private_hosts = true\n";
+        let (settings, folder) = settle_in(
+            Some(file),
+            &[("LYRA_DB", "/env.db"), ("LYRA_ALLOW_PRIVATE_HOSTS", "0")],
+            Global {
+                corpus: vec!["flag-docs".into()],
+                ..Global::default()
+            },
+        );
+        let settings = settings.expect("good");
+        assert_eq!(settings.db, PathBuf::from("/env.db"));
+        assert_eq!(settings.corpus, vec![PathBuf::from("flag-docs")]);
+        assert_eq!((settings.workers, settings.allow_private_hosts), (4, false));
+        assert_eq!(settings.file, Some(folder.path().join("some.toml")));
+
+        let (settings, folder) = settle_in(Some(file), &[], Global::default());
+        let settings = settings.expect("good");
+        assert_eq!(
+            settings.db,
+            folder.path().join("file.db"),
+            "relative to the file's folder"
+        );
+        assert!(settings.allow_private_hosts && !settings.db_is_default);
+    }
+
+    #[test]
+    fn without_any_source_the_data_folder_of_the_user_is_used() {
+        for (env, expected) in [
+            (
+                vec![("XDG_DATA_HOME", "/data"), ("HOME", "/home/u")],
+                "/data/lyra/lyra.db",
+            ),
+            (
+                vec![("HOME", "/home/u")],
+                "/home/u/.local/share/lyra/lyra.db",
+            ),
+            (
+                vec![("XDG_DATA_HOME", "not/absolute"), ("HOME", "/h")],
+                "/h/.local/share/lyra/lyra.db",
+            ),
+        ] {
+            let (settings, _folder) = settle_in(None, &env, Global::default());
+            let settings = settings.expect("good");
+            assert_eq!(settings.db, PathBuf::from(expected));
+            assert!(settings.db_is_default);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (file, message, hint) in [
+            (
+                "corpse = []",
+                "key \"corpse\" is not known",
+                Some("did you mean \"corpus\"?"),
+            ),
+            (
+                "db = 5",
+                "key \"db\" has the wrong type; expected a string",
+                None,
+            ),
+            (
+                "corpus = \"docs\"",
+                "key \"corpus\" has the wrong type; expected an array",
+                None,
+            ),
+            (
+                "corpus = [5]",
+                "key \"corpus\" has the wrong type; expected an array",
+                None,
+            ),
+            (
+                "workers = 0",
+                "key \"workers\" has the wrong type; expected an integer from 1",
+                None,
+            ),
+            ("db = ", "not valid TOML", None),
+        ] {
+            let (settings, _folder) = settle_in(Some(file), &[], Global::default());
+            let error = settings.expect_err(file);
+            assert!(
+                error.message().contains(message),
+                "{file}: {}",
+                error.message()
+            );
+            assert_eq!(error.hint(), hint, "{file}");
+        }
+        let (settings, _folder) = settle_in(None, &[("LYRA_WORKERS", "many")], Global::default());
+        assert!(settings.is_err());
+        let missing = Global {
+            config: Some("/nowhere/lyra.toml".into()),
+            ..Global::default()
+        };
+        let (settings, _folder) = settle_in(None, &[], missing);
+        assert!(settings.is_err());
+    }
+
+    #[test]
+    fn the_corpus_variable_is_a_path_list() {
+        let list = std::env::join_paths(["/a", "/b"]).expect("a list");
+        let list = list.to_str().expect("text").to_owned();
+        let (settings, _folder) = settle_in(None, &[("LYRA_CORPUS", &list)], Global::default());
+        assert_eq!(
+            settings.expect("good").corpus,
+            vec![PathBuf::from("/a"), PathBuf::from("/b")]
+        );
+    }
+}

@@ -1,0 +1,368 @@
+//! The report on a terminal: 80 columns, plain text, bold headings where that shows.
+
+use super::super::layout::{cut, side_by_side, width, wrap};
+use super::findings::{Chain, Contradiction, Counts, Doubtful, Findings, Source, Stated};
+use lyra_core::Result;
+use serde_json::json;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+/// Columns of the report.
+const WIDTH: usize = 80;
+
+/// Longest quote that is shown in one of two columns; what is left out is marked.
+const QUOTE_COLUMNS: usize = 330;
+
+/// Where the graph is, for the client's configuration.
+pub(super) struct Place {
+    pub(super) db: PathBuf,
+    pub(super) corpus: Vec<PathBuf>,
+}
+
+/// How headings are set off.
+pub(super) struct Style {
+    bold: bool,
+}
+
+impl Style {
+    /// Bold on a terminal that shows it and whose user has nothing against it.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "NO_COLOR and TERM are for binaries to read"
+    )]
+    pub(super) fn of_terminal() -> Self {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let asked_not_to = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self {
+            bold: std::io::stdout().is_terminal() && !dumb && !asked_not_to,
+        }
+    }
+
+    fn strong(&self, text: &str) -> String {
+        if self.bold {
+            format!("\x1b[1m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+type Print<'a> = dyn FnMut(&str) -> Result<()> + 'a;
+
+/// Prints the whole report.
+pub(super) fn print(
+    findings: &Findings,
+    place: &Place,
+    style: &Style,
+    out: &mut Print<'_>,
+) -> Result<()> {
+    out(&"═".repeat(WIDTH))?;
+    for line in wrap(&findings.hypothesis, WIDTH - 2) {
+        out(&format!(" {}", style.strong(&line)))?;
+    }
+    out(&"═".repeat(WIDTH))?;
+    counts(&findings.counts, out)?;
+    models(findings, out)?;
+    side(
+        style,
+        "SUPPORTS THE HYPOTHESIS",
+        &findings.supporting,
+        findings.counts.claims_for,
+        out,
+    )?;
+    side(
+        style,
+        "SPEAKS AGAINST IT",
+        &findings.refuting,
+        findings.counts.claims_against,
+        out,
+    )?;
+    contradictions(style, findings, out)?;
+    doubtful(style, &findings.doubtful, out)?;
+    if let Some(found) = &findings.chain {
+        chain(style, found, out)?;
+    }
+    next(style, findings, place, out)
+}
+
+fn heading(style: &Style, title: &str, note: &str, out: &mut Print<'_>) -> Result<()> {
+    out("")?;
+    let gap = WIDTH.saturating_sub(width(title) + width(note));
+    out(format!("{}{}{note}", style.strong(title), " ".repeat(gap)).trim_end())?;
+    out(&"─".repeat(WIDTH))
+}
+
+fn counts(counts: &Counts, out: &mut Print<'_>) -> Result<()> {
+    out(&format!(
+        " {:>5} documents   {:>5} fragments   {:>5} claims",
+        counts.documents, counts.fragments, counts.claims
+    ))?;
+    out(&format!(
+        " {:>5} supports    {:>5} refutes     {:>5} neutral   {:>5} claims in dispute",
+        counts.supports, counts.refutes, counts.neutral, counts.contradicted
+    ))
+}
+
+fn models(findings: &Findings, out: &mut Print<'_>) -> Result<()> {
+    let names: Vec<String> = findings
+        .models
+        .iter()
+        .map(|(part, id)| format!("{part} {id}"))
+        .collect();
+    out("")?;
+    for line in wrap(&format!("Made by: {}.", names.join(", ")), WIDTH - 2) {
+        out(&format!(" {line}"))?;
+    }
+    if findings.all_builtin {
+        out(" These are built-in stand-ins: no neural model, no key, no network. Numbers are")?;
+        out(" for navigation, not verdicts.")?;
+    }
+    Ok(())
+}
+
+fn side(
+    style: &Style,
+    title: &str,
+    claims: &[Stated],
+    total: i64,
+    out: &mut Print<'_>,
+) -> Result<()> {
+    let note = format!("{} of {total} claims, one a source", claims.len());
+    heading(style, title, &note, out)?;
+    if claims.is_empty() {
+        return out(" none found");
+    }
+    for stated in claims {
+        quoted(&format!("{:.2}", stated.confidence), &stated.claim, out)?;
+        attribution(&stated.source, 6, out)?;
+    }
+    Ok(())
+}
+
+/// A text with a mark before its first line.
+fn quoted(mark: &str, text: &str, out: &mut Print<'_>) -> Result<()> {
+    for (index, line) in wrap(text, WIDTH - 7).into_iter().enumerate() {
+        let mark = if index == 0 { mark } else { "" };
+        out(&format!(" {mark:<5}{line}"))?;
+    }
+    Ok(())
+}
+
+fn attribution(source: &Source, indent: usize, out: &mut Print<'_>) -> Result<()> {
+    for line in wrap(&format!("— {}", citation(source)), WIDTH - indent - 1) {
+        out(&format!("{}{line}", " ".repeat(indent)))?;
+    }
+    Ok(())
+}
+
+/// `Scirica et al. 2013, New England Journal of Medicine, doi:10.…`
+fn citation(source: &Source) -> String {
+    let mut parts = Vec::new();
+    let who = source
+        .author
+        .as_ref()
+        .or(source.title.as_ref())
+        .unwrap_or(&source.file);
+    parts.push(match source.year {
+        Some(year) => format!("{} {year}", cut(who, 60)),
+        None => cut(who, 60),
+    });
+    parts.extend(source.venue.clone());
+    parts.extend(source.doi.as_ref().map(|doi| format!("doi:{doi}")));
+    if source.is_retracted {
+        parts.push("RETRACTED".to_owned());
+    }
+    parts.join(", ")
+}
+
+fn contradictions(style: &Style, findings: &Findings, out: &mut Print<'_>) -> Result<()> {
+    let shown = &findings.contradictions;
+    let note = format!("{} of {} claims", shown.len(), findings.counts.contradicted);
+    heading(style, "WHERE SOURCES CONTRADICT EACH OTHER", &note, out)?;
+    if shown.is_empty() {
+        return out(" none found");
+    }
+    for (index, contradiction) in shown.iter().enumerate() {
+        if index > 0 {
+            out("")?;
+        }
+        contradiction_of(style, index + 1, contradiction, out)?;
+    }
+    Ok(())
+}
+
+fn contradiction_of(
+    style: &Style,
+    number: usize,
+    found: &Contradiction,
+    out: &mut Print<'_>,
+) -> Result<()> {
+    for (index, line) in wrap(&found.claim, WIDTH - 7).into_iter().enumerate() {
+        let mark = if index == 0 {
+            format!("{number}.")
+        } else {
+            String::new()
+        };
+        out(&format!(" {mark:<5}{}", style.strong(&line)))?;
+    }
+    let half = (WIDTH - 5) / 2;
+    let mut left = vec![format!("SUPPORTED BY {}", passages(found.supports))];
+    left.extend(column(found.pro.as_ref(), half));
+    let mut right = vec![format!("REFUTED BY {}", passages(found.refutes))];
+    right.extend(column(found.con.as_ref(), half));
+    out("")?;
+    for line in side_by_side(&left, &right, half) {
+        out(&format!(" {line}"))?;
+    }
+    Ok(())
+}
+
+fn passages(n: i64) -> String {
+    if n == 1 {
+        "1 PASSAGE".to_owned()
+    } else {
+        format!("{n} PASSAGES, THE SUREST:")
+    }
+}
+
+fn column(stated: Option<&Stated>, columns: usize) -> Vec<String> {
+    let Some(stated) = stated else {
+        return Vec::new();
+    };
+    let mut lines = wrap(&format!("“{}”", cut(&stated.claim, QUOTE_COLUMNS)), columns);
+    lines.extend(wrap(&format!("— {}", citation(&stated.source)), columns));
+    lines.push(format!("confidence {:.2}", stated.confidence));
+    lines
+}
+
+fn doubtful(style: &Style, found: &[Doubtful], out: &mut Print<'_>) -> Result<()> {
+    heading(
+        style,
+        "RETRACTED OR SUPERSEDED SOURCES",
+        &format!("{}", found.len()),
+        out,
+    )?;
+    if found.is_empty() {
+        return out(" none found");
+    }
+    for doubtful in found {
+        let title = doubtful
+            .source
+            .title
+            .as_ref()
+            .unwrap_or(&doubtful.source.file);
+        quoted("", &format!("{title} ({})", doubtful.why), out)?;
+        if let Some(words) = &doubtful.words {
+            for line in wrap(&format!("“{}”", cut(words, QUOTE_COLUMNS)), WIDTH - 9) {
+                out(&format!("        {line}"))?;
+            }
+        }
+        attribution(&doubtful.source, 6, out)?;
+    }
+    Ok(())
+}
+
+fn chain(style: &Style, chain: &Chain, out: &mut Print<'_>) -> Result<()> {
+    heading(
+        style,
+        "ONE CLAIM, BACK TO THE CHARACTERS THAT IT WAS READ FROM",
+        "",
+        out,
+    )?;
+    labelled("claim", &chain.claim_id, &chain.claim, out)?;
+    labelled(
+        "edge",
+        &chain.edge_id,
+        "origin: the claim was read in this fragment",
+        out,
+    )?;
+    let (start, end) = chain.span;
+    let heading = chain.heading.as_deref().unwrap_or("no heading");
+    labelled(
+        "fragment",
+        &chain.fragment_id,
+        &format!("{heading}; characters {start}–{end}"),
+        out,
+    )?;
+    let title = chain.source.title.as_deref().unwrap_or("");
+    let page = format!(
+        "{}, text version {}: {title}",
+        chain.source.file, chain.page_version
+    );
+    labelled("page", &chain.page_id, &page, out)?;
+    labelled("work", "", &citation(&chain.source), out)?;
+    let (start, end) = chain.quote_span;
+    labelled(
+        "quote",
+        &format!("characters {start}–{end} of the page's text"),
+        "",
+        out,
+    )?;
+    for line in wrap(&format!("“{}”", chain.quote), WIDTH - 12) {
+        out(&format!("           {line}"))?;
+    }
+    let says = |good: bool| if good { "yes" } else { "NO" };
+    labelled(
+        "check",
+        "",
+        &format!(
+            "substr(text, {}, {}) of the page equals the fragment: {}",
+            chain.span.0 + 1,
+            chain.span.1 - chain.span.0,
+            says(chain.fragment_is_exact)
+        ),
+        out,
+    )?;
+    labelled(
+        "",
+        "",
+        &format!(
+            "the quote lies inside the fragment: {}",
+            says(chain.quote_is_inside)
+        ),
+        out,
+    )
+}
+
+fn labelled(label: &str, id: &str, text: &str, out: &mut Print<'_>) -> Result<()> {
+    let both = match (id.is_empty(), text.is_empty()) {
+        (false, false) => format!("{id}  {text}"),
+        _ => format!("{id}{text}"),
+    };
+    for (index, line) in wrap(&both, WIDTH - 12).into_iter().enumerate() {
+        let label = if index == 0 { label } else { "" };
+        out(&format!(" {label:<10}{line}"))?;
+    }
+    Ok(())
+}
+
+fn next(style: &Style, findings: &Findings, place: &Place, out: &mut Print<'_>) -> Result<()> {
+    heading(style, "ASK IT YOURSELF", "", out)?;
+    out(" Configuration of an MCP client that serves this graph:")?;
+    out("")?;
+    let command = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lyra-mcp"));
+    let mut arguments = vec!["--db".to_owned(), place.db.display().to_string()];
+    for folder in &place.corpus {
+        arguments.extend(["--corpus".to_owned(), folder.display().to_string()]);
+    }
+    let config = json!({"mcpServers": {"lyra": {
+        "command": command.display().to_string(),
+        "args": arguments,
+    }}});
+    for line in serde_json::to_string_pretty(&config)
+        .unwrap_or_default()
+        .lines()
+    {
+        out(&format!(" {line}"))?;
+    }
+    out("")?;
+    out(" Three calls to begin with:")?;
+    out("")?;
+    let task = &findings.task_id;
+    out(&format!(
+        " query_view     {{\"view_name\": \"v_contradictions\", \"task_id\": \"{task}\"}}"
+    ))?;
+    out(" vector_search  {\"query\": \"who is at risk, and why\", \"target\": \"fragments\",")?;
+    out("                 \"mode\": \"hybrid\", \"min_similarity\": 0.3}")?;
+    out(" query_sql      {\"sql\": \"SELECT title, year, doi FROM works ORDER BY year DESC\"}")
+}

@@ -1,0 +1,68 @@
+//! `doctor`, `models list`, `views`: what there is.
+
+use super::config::Settings;
+use super::output::Output;
+use lyra_core::Engine;
+use lyra_core::Result;
+use std::process::ExitCode;
+
+pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
+    let mut out = Output::new();
+    let file = settings
+        .file
+        .as_ref()
+        .map_or("none".to_owned(), |path| path.display().to_string());
+    out.line(&format!("config file    {file}"))?;
+    out.line(&format!("database       {}", settings.db.display()))?;
+    for folder in &settings.corpus {
+        out.line(&format!("corpus         {}", folder.display()))?;
+    }
+    out.line("")?;
+    let engine = match super::open_or_make(settings) {
+        Ok(engine) => engine,
+        Err(error) => {
+            out.line(&format!("FAIL  database: {}", error.message()))?;
+            if let Some(hint) = error.hint() {
+                out.line(&format!("      {hint}"))?;
+            }
+            out.finish()?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let mut code = ExitCode::SUCCESS;
+    for check in engine.doctor() {
+        let mark = if check.ok { "ok  " } else { "FAIL" };
+        out.line(&format!("{mark}  {}: {}", check.name, check.detail))?;
+        if let Some(advice) = &check.advice {
+            out.line(&format!("      {advice}"))?;
+        }
+        if !check.ok {
+            code = ExitCode::FAILURE;
+        }
+    }
+    out.finish()?;
+    Ok(code)
+}
+
+pub(super) fn models(engine: &Engine) -> Result<()> {
+    let report = engine.models();
+    let mut out = Output::new();
+    for (part, id) in [
+        ("embedder", &report.embedder),
+        ("claim_extractor", &report.claim_extractor),
+        ("stance_judge", &report.stance_judge),
+    ] {
+        let builtin = report.builtin.iter().any(|name| name == part);
+        let kind = if builtin { "built-in" } else { "configured" };
+        out.line(&format!("{part}\t{id}\t{kind}"))?;
+    }
+    out.finish()
+}
+
+pub(super) fn views(engine: &Engine) -> Result<()> {
+    let mut out = Output::new();
+    for view in engine.list_views() {
+        out.line(&format!("{}\t{}", view.name, view.description))?;
+    }
+    out.finish()
+}

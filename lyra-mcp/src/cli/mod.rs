@@ -1,0 +1,215 @@
+//! The command line: flags, then one function a command. Standard output holds data only; what is
+//! said about it goes to standard error. Exit codes: 0 done, 1 failed or violations found, 2 wrong
+//! usage or configuration.
+
+mod config;
+mod demo;
+mod doctor;
+mod export;
+mod forget;
+mod import;
+mod layout;
+mod output;
+mod verify;
+
+use clap::{Args, Parser, Subcommand};
+use config::Settings;
+use lyra_core::ports::SystemClock;
+use lyra_core::{Engine, EngineConfig};
+use lyra_core::{Error, ErrorKind, Result};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+#[derive(Parser)]
+#[command(
+    name = "lyra-mcp",
+    version,
+    about = "Lyra evidence graph: MCP server over stdio, and command line",
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// Flags that every command takes. They win over LYRA_* variables, and these over lyra.toml.
+#[derive(Args, Debug, Default)]
+struct Global {
+    /// The database file [env: LYRA_DB] [default: lyra/lyra.db in the user's data folder]
+    #[arg(long, global = true, value_name = "PATH")]
+    db: Option<PathBuf>,
+    /// A folder of documents to search and read; may be given several times [env: LYRA_CORPUS]
+    #[arg(long, global = true, value_name = "DIR")]
+    corpus: Vec<PathBuf>,
+    /// Allow fetching from private network addresses [env: LYRA_ALLOW_PRIVATE_HOSTS]
+    #[arg(long, global = true)]
+    allow_private_hosts: bool,
+    /// A folder of .sql.j2 files that add views or replace them [env: LYRA_VIEWS_DIR]
+    #[arg(long, global = true, value_name = "DIR")]
+    views_dir: Option<PathBuf>,
+    /// The configuration file [env: LYRA_CONFIG] [default: ./lyra.toml, then lyra/lyra.toml in the
+    /// user's configuration folder]
+    #[arg(long, global = true, value_name = "PATH")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve MCP on standard input and output (the default)
+    Serve,
+    /// Research an example hypothesis over the example documents and report what was found
+    Demo(demo::Options),
+    /// Read a graph from a JSONL file; all of it, or on bad input nothing
+    Import {
+        /// The file; - for standard input
+        file: PathBuf,
+    },
+    /// Write the graph out
+    Export(export::Options),
+    /// Check the whole graph: every quote against its page, every reference
+    Verify,
+    /// Remove a task with its claims, edges and jobs
+    Forget {
+        /// The task
+        #[arg(long, value_name = "ID")]
+        task: String,
+        /// Also remove pages, fragments and works that nothing else refers to
+        #[arg(long)]
+        orphans: bool,
+    },
+    /// The models that make vectors, claims and verdicts
+    #[command(subcommand)]
+    Models(Models),
+    /// What is configured, what works, and what to do
+    Doctor,
+    /// The ready-made views
+    Views,
+}
+
+#[derive(Subcommand)]
+enum Models {
+    /// List them
+    List,
+}
+
+/// What `main` does.
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let settings = match config::settle(&cli.global) {
+        Ok(settings) => settings,
+        Err(error) => {
+            complain(&error);
+            return ExitCode::from(2);
+        }
+    };
+    match run(cli, &settings) {
+        Ok(code) => code,
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli, settings: &Settings) -> Result<ExitCode> {
+    match cli.command.unwrap_or(Command::Serve) {
+        Command::Serve => serve(settings)?,
+        Command::Demo(options) => demo::run(settings, &cli.global, &options)?,
+        Command::Import { file } => import::run(settings, &file)?,
+        Command::Export(options) => export::run(&open(settings)?, &options)?,
+        Command::Verify => return verify::run(&open(settings)?),
+        Command::Forget { task, orphans } => forget::run(&open(settings)?, &task, orphans)?,
+        Command::Models(Models::List) => doctor::models(&open_or_make(settings)?)?,
+        Command::Doctor => return doctor::run(settings),
+        Command::Views => doctor::views(&open_or_make(settings)?)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn serve(settings: &Settings) -> Result<()> {
+    let engine = open_or_make(settings)?;
+    runtime()?.block_on(crate::server::serve(engine, Arc::new(SystemClock)))
+}
+
+/// Two threads carry the protocol and the workers; what blocks has threads of its own.
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Error::internal("the runtime cannot start").with_source(error))
+}
+
+/// Opens the database, making it where it is not there yet.
+fn open_or_make(settings: &Settings) -> Result<Engine> {
+    if settings.db_is_default
+        && let Some(folder) = settings.db.parent()
+    {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            Error::new(
+                ErrorKind::Storage,
+                format!("cannot make {}: {error}", folder.display()),
+            )
+            .with_hint("give another place with --db PATH")
+        })?;
+    }
+    Engine::open(engine_config(settings))
+}
+
+/// Opens a database that must be there already: an empty one would answer every question wrongly.
+fn open(settings: &Settings) -> Result<Engine> {
+    if !settings.db.exists() {
+        return Err(
+            Error::not_found(format!("there is no database at {}", settings.db.display()))
+                .with_hint("give its place with --db PATH or LYRA_DB"),
+        );
+    }
+    Engine::open(engine_config(settings))
+}
+
+fn engine_config(settings: &Settings) -> EngineConfig {
+    let mut config = EngineConfig::new(&settings.db);
+    config.corpus.clone_from(&settings.corpus);
+    config.allow_private_hosts = settings.allow_private_hosts;
+    config.workers = settings.workers;
+    config.views_dir.clone_from(&settings.views_dir);
+    config
+}
+
+fn complain(error: &Error) {
+    crate::log::line(&format!("error: {}", error.message()));
+    if let Some(hint) = error.hint() {
+        crate::log::line(&format!("hint: {hint}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn flags_may_stand_before_and_after_the_command() {
+        for arguments in [
+            ["lyra-mcp", "--db", "x.db", "verify"],
+            ["lyra-mcp", "verify", "--db", "x.db"],
+        ] {
+            let cli = Cli::try_parse_from(arguments).expect("parses");
+            assert_eq!(cli.global.db, Some(PathBuf::from("x.db")));
+        }
+        assert!(
+            Cli::try_parse_from(["lyra-mcp"])
+                .expect("parses")
+                .command
+                .is_none()
+        );
+    }
+}

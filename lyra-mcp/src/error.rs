@@ -1,0 +1,191 @@
+//! Errors on the wire: one closed set of codes, and one match that leads to it.
+
+use lyra_core::{Error, ErrorKind};
+use serde_json::{Map, Value, json};
+
+/// The `error_code` of a failed reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Code {
+    InvalidParams,
+    TaskNotFound,
+    ResourceNotFound,
+    BudgetExhausted,
+    AuthRequired,
+    QueryRejected,
+    QueryInterrupted,
+    PipelineError,
+    CalibrationError,
+    Timeout,
+    InternalError,
+}
+
+impl Code {
+    /// The spelling on the wire.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidParams => "INVALID_PARAMS",
+            Self::TaskNotFound => "TASK_NOT_FOUND",
+            Self::ResourceNotFound => "RESOURCE_NOT_FOUND",
+            Self::BudgetExhausted => "BUDGET_EXHAUSTED",
+            Self::AuthRequired => "AUTH_REQUIRED",
+            Self::QueryRejected => "QUERY_REJECTED",
+            Self::QueryInterrupted => "QUERY_INTERRUPTED",
+            Self::PipelineError => "PIPELINE_ERROR",
+            Self::CalibrationError => "CALIBRATION_ERROR",
+            Self::Timeout => "TIMEOUT",
+            Self::InternalError => "INTERNAL_ERROR",
+        }
+    }
+
+    /// The code of an error of the library.
+    pub(crate) fn of(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::InvalidInput => Self::InvalidParams,
+            ErrorKind::TaskNotFound => Self::TaskNotFound,
+            ErrorKind::NotFound => Self::ResourceNotFound,
+            ErrorKind::BudgetExhausted => Self::BudgetExhausted,
+            ErrorKind::AuthRequired => Self::AuthRequired,
+            ErrorKind::QueryRejected => Self::QueryRejected,
+            ErrorKind::QueryInterrupted => Self::QueryInterrupted,
+            ErrorKind::Pipeline | ErrorKind::Backend | ErrorKind::Unsupported => {
+                Self::PipelineError
+            }
+            ErrorKind::Calibration => Self::CalibrationError,
+            ErrorKind::Timeout => Self::Timeout,
+            // A kind that this crate does not know yet is a defect of ours, not of the caller.
+            ErrorKind::Storage | ErrorKind::Internal | _ => Self::InternalError,
+        }
+    }
+}
+
+/// A failure as a client gets it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ToolError {
+    pub(crate) code: Code,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+    pub(crate) details: Option<Value>,
+}
+
+impl ToolError {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            hint: None,
+            details: None,
+        }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Code::InvalidParams, message)
+    }
+
+    #[must_use]
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    /// A defect of ours: what happened goes to the log under an id, and the client gets the id
+    /// only, because the particulars may hold paths, SQL or other people's data.
+    pub(crate) fn internal(what_happened: &str) -> Self {
+        Self::hidden("something went wrong inside the server", what_happened)
+            .with_hint("try again; if it happens again, report it with the error_id")
+    }
+
+    fn hidden(message: &str, what_happened: &str) -> Self {
+        let error_id = lyra_core::model::random_id("err_", 8);
+        crate::log::line(&format!("error {error_id}: {what_happened}"));
+        Self::new(Code::InternalError, message).with_details(json!({ "error_id": error_id }))
+    }
+
+    /// The reply's body.
+    pub(crate) fn body(&self) -> Map<String, Value> {
+        let mut body = Map::new();
+        body.insert("ok".into(), json!(false));
+        body.insert("error_code".into(), json!(self.code.as_str()));
+        body.insert("error".into(), json!(self.message));
+        if let Some(hint) = &self.hint {
+            body.insert("hint".into(), json!(hint));
+        }
+        if let Some(details) = &self.details {
+            body.insert("details".into(), details.clone());
+        }
+        body
+    }
+}
+
+impl From<Error> for ToolError {
+    fn from(error: Error) -> Self {
+        let code = Code::of(error.kind());
+        if code != Code::InternalError {
+            let mut own = Self::new(code, error.message());
+            own.hint = error.hint().map(Into::into);
+            return own;
+        }
+        if error.kind() == ErrorKind::Storage {
+            let own = Self::hidden("the database could not be used", &format!("{error:?}"));
+            return own.with_hint(
+                error
+                    .hint()
+                    .unwrap_or("`lyra-mcp doctor` says what is wrong with the database"),
+            );
+        }
+        Self::internal(&format!("{error:?}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_its_code() {
+        for (kind, code) in [
+            (ErrorKind::InvalidInput, "INVALID_PARAMS"),
+            (ErrorKind::TaskNotFound, "TASK_NOT_FOUND"),
+            (ErrorKind::NotFound, "RESOURCE_NOT_FOUND"),
+            (ErrorKind::BudgetExhausted, "BUDGET_EXHAUSTED"),
+            (ErrorKind::AuthRequired, "AUTH_REQUIRED"),
+            (ErrorKind::QueryRejected, "QUERY_REJECTED"),
+            (ErrorKind::QueryInterrupted, "QUERY_INTERRUPTED"),
+            (ErrorKind::Pipeline, "PIPELINE_ERROR"),
+            (ErrorKind::Backend, "PIPELINE_ERROR"),
+            (ErrorKind::Unsupported, "PIPELINE_ERROR"),
+            (ErrorKind::Calibration, "CALIBRATION_ERROR"),
+            (ErrorKind::Timeout, "TIMEOUT"),
+            (ErrorKind::Storage, "INTERNAL_ERROR"),
+            (ErrorKind::Internal, "INTERNAL_ERROR"),
+        ] {
+            assert_eq!(Code::of(kind).as_str(), code, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn an_internal_error_shows_its_id_and_nothing_else() {
+        for kind in [ErrorKind::Internal, ErrorKind::Storage] {
+            let secret = "SELECT x FROM /home/me/lyra.db";
+            let text = serde_json::to_string(&ToolError::from(Error::new(kind, secret)).body())
+                .expect("plain JSON");
+            assert!(
+                !text.contains("SELECT") && !text.contains("/home"),
+                "{text}"
+            );
+            assert!(text.contains("\"error_id\":\"err_"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_caller_error_keeps_its_words() {
+        let own = ToolError::from(Error::invalid("top_k is 0").with_hint("use 1 to 50"));
+        assert_eq!(own.message, "top_k is 0");
+        assert_eq!(own.body()["hint"], "use 1 to 50");
+    }
+}

@@ -1,0 +1,126 @@
+//! Resources: what a client may put before its model without calling a tool.
+
+use crate::error::{Code, ToolError};
+use crate::wire;
+use lyra_core::{Engine, StatusDetail};
+use rmcp::model::{ErrorData, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// Tasks in a listing at most, the newest.
+const MAX_TASKS: usize = 50;
+
+const JSON: &str = "application/json";
+
+pub(super) fn list(engine: &Engine) -> Result<Vec<Resource>, ErrorData> {
+    let mut resources = vec![
+        Resource::new("lyra://tasks", "tasks")
+            .with_title("Research tasks")
+            .with_description("Every task with its hypothesis and status, newest first")
+            .with_mime_type(JSON),
+        Resource::new("lyra://schema", "schema")
+            .with_title("Tables and views")
+            .with_description("What query_sql can read: tables, columns and how they join")
+            .with_mime_type(JSON),
+    ];
+    for task in newest_tasks(engine)?.into_iter().take(MAX_TASKS) {
+        resources.push(
+            Resource::new(format!("lyra://task/{}", task.id), task.id.clone())
+                .with_title(task.hypothesis)
+                .with_description("Status of the task")
+                .with_mime_type(JSON),
+        );
+    }
+    for view in engine.list_views() {
+        resources.push(
+            Resource::new(format!("lyra://views/{}", view.name), view.name.clone())
+                .with_description(view.description.clone())
+                .with_mime_type(JSON),
+        );
+    }
+    Ok(resources)
+}
+
+pub(super) fn templates() -> Vec<ResourceTemplate> {
+    vec![
+        ResourceTemplate::new("lyra://task/{id}", "task")
+            .with_title("A task")
+            .with_description("Status of one task")
+            .with_mime_type(JSON),
+        ResourceTemplate::new("lyra://views/{name}", "view")
+            .with_title("A view")
+            .with_description("What a view shows, its parameters and columns")
+            .with_mime_type(JSON),
+    ]
+}
+
+pub(super) fn read(engine: &Engine, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    let body = if uri == "lyra://tasks" {
+        tasks(engine)?
+    } else if uri == "lyra://schema" {
+        object(&engine.schema())?
+    } else if let Some(id) = uri.strip_prefix("lyra://task/") {
+        object(
+            &engine
+                .status(id, StatusDetail::Summary)
+                .map_err(|e| protocol(e.into()))?,
+        )?
+    } else if let Some(name) = uri.strip_prefix("lyra://views/") {
+        let views = engine.list_views();
+        let view = views.iter().find(|view| view.name == name);
+        object(view.ok_or_else(|| unknown(uri))?)?
+    } else {
+        return Err(unknown(uri));
+    };
+    let text = Value::Object(body).to_string();
+    let contents = ResourceContents::text(text, uri).with_mime_type(JSON);
+    Ok(ReadResourceResult::new(vec![contents]))
+}
+
+fn tasks(engine: &Engine) -> Result<Map<String, Value>, ErrorData> {
+    let tasks: Vec<Value> = newest_tasks(engine)?
+        .into_iter()
+        .map(|task| {
+            json!({"task_id": task.id, "hypothesis": task.hypothesis, "status": task.status,
+                   "created_at": task.created_at})
+        })
+        .collect();
+    object(&json!({ "count": tasks.len(), "tasks": tasks }))
+}
+
+fn newest_tasks(engine: &Engine) -> Result<Vec<lyra_core::model::TaskRecord>, ErrorData> {
+    let mut tasks = engine.tasks().map_err(|error| protocol(error.into()))?;
+    tasks.sort_by(|a, b| (&b.created_at, &b.id).cmp(&(&a.created_at, &a.id)));
+    Ok(tasks)
+}
+
+/// The value as an object, within the same byte budget as a tool's reply.
+fn object(value: &impl Serialize) -> Result<Map<String, Value>, ErrorData> {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(mut body)) => {
+            wire::fit(&mut body, &["tasks", "tables"]).map_err(protocol)?;
+            Ok(body)
+        }
+        _ => Err(protocol(ToolError::internal("a resource is not an object"))),
+    }
+}
+
+fn unknown(uri: &str) -> ErrorData {
+    let short: String = uri.chars().take(128).collect();
+    ErrorData::resource_not_found(
+        format!("no resource {short:?}"),
+        Some(json!({ "uri": short })),
+    )
+}
+
+/// A failure as a protocol error, for which resources have no other place.
+fn protocol(error: ToolError) -> ErrorData {
+    let data = Some(Value::Object(error.body()));
+    match error.code {
+        Code::TaskNotFound | Code::ResourceNotFound => {
+            ErrorData::resource_not_found(error.message, data)
+        }
+        Code::InternalError => ErrorData::internal_error(error.message, data),
+        _ => ErrorData::invalid_params(error.message, data),
+    }
+}

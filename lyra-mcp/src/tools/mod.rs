@@ -1,0 +1,301 @@
+//! The 14 tools: one table, and one function a tool that goes from arguments to the library and
+//! back. No logic lives here.
+
+mod auth;
+mod calibration;
+mod call;
+mod feedback;
+mod references;
+mod sql;
+mod targets;
+mod task;
+mod vector;
+mod view;
+
+use crate::error::ToolError;
+use crate::wire::{Reply, ToolSchema};
+pub(crate) use call::{Call, Progress};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::LazyLock;
+
+/// What a tool's function gives back.
+pub(crate) type Outcome = Result<Reply, ToolError>;
+
+type Run = fn(Call) -> Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
+/// What a tool does to the world; hints for a client, as the protocol calls them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hints {
+    pub(crate) read_only: bool,
+    pub(crate) destructive: bool,
+    pub(crate) idempotent: bool,
+    pub(crate) open_world: bool,
+}
+
+/// Looks and changes nothing.
+const READS: Hints = Hints {
+    read_only: true,
+    destructive: false,
+    idempotent: true,
+    open_world: false,
+};
+/// Adds to the graph or the queue, and takes nothing away.
+const ADDS: Hints = Hints {
+    read_only: false,
+    destructive: false,
+    idempotent: false,
+    open_world: false,
+};
+/// Adds targets that may lead to the network.
+const EXPLORES: Hints = Hints {
+    read_only: false,
+    destructive: false,
+    idempotent: true,
+    open_world: true,
+};
+/// Takes something back, and doing it twice is doing it once.
+const CORRECTS: Hints = Hints {
+    read_only: false,
+    destructive: true,
+    idempotent: true,
+    open_world: false,
+};
+
+/// One tool.
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) description: &'static str,
+    pub(crate) hints: Hints,
+    /// Its replies carry text that came from outside.
+    pub(crate) stored_text: bool,
+    /// The arrays of a reply that may be cut to fit the byte budget.
+    pub(crate) lists: &'static [&'static str],
+    pub(crate) schema: ToolSchema,
+    pub(crate) run: Run,
+}
+
+/// All tools, in the order in which a session uses them.
+pub(crate) fn all() -> &'static [Tool] {
+    static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(table);
+    &TOOLS
+}
+
+/// The tool of that name.
+pub(crate) fn find(name: &str) -> Option<&'static Tool> {
+    all().iter().find(|tool| tool.name == name)
+}
+
+/// A tool with its two schema files.
+macro_rules! tool {
+    ($name:literal, $title:literal, $hints:expr, stored_text: $stored:literal, lists: $lists:expr, $run:path, $description:literal $(,)?) => {
+        Tool {
+            name: $name,
+            title: $title,
+            description: $description,
+            hints: $hints,
+            stored_text: $stored,
+            lists: &$lists,
+            schema: ToolSchema::parse(
+                include_str!(concat!("../schemas/", $name, ".input.json")),
+                include_str!(concat!("../schemas/", $name, ".output.json")),
+            )
+            .expect("the schema files are JSON; a test reads them all"),
+            run: |call| Box::pin($run(call)),
+        }
+    };
+}
+
+fn table() -> Vec<Tool> {
+    let mut tools = task_tools();
+    tools.extend(exploration_tools());
+    tools.extend(human_tools());
+    tools
+}
+
+fn task_tools() -> Vec<Tool> {
+    vec![
+        tool!("create_task", "Create a research task", ADDS, stored_text: false, lists: [],
+            task::create,
+            "Start research on one hypothesis: a sentence that could be true or false. Answers with \
+             the task_id that every other tool takes. Next: queue_targets with several queries, \
+             among them some that would find evidence against the hypothesis. Nothing runs before \
+             that."),
+        tool!("queue_targets", "Queue targets", EXPLORES, stored_text: false, lists: ["skipped", "target_ids"],
+            targets::queue,
+            "Queue things to research for a task: search queries, URLs, DOIs, as plain strings or \
+             as {kind, query|url|doi}. Each is found, read, split into quoted fragments and claims \
+             in the background; checking the claims against other sources follows by itself. \
+             Duplicates are skipped with the reason. Works on a stopped task, too, and resumes it. \
+             Next: get_status(wait=180) until milestones.target_queue_drained."),
+        tool!("queue_reference_candidates", "Queue cited documents", EXPLORES, stored_text: true,
+            lists: ["candidates", "skipped", "target_ids"],
+            references::queue,
+            "Follow citations: queue documents that the task's sources cite. First wait for \
+             get_status milestones.citation_chase_ready, look at \
+             query_view(v_reference_candidates, task_id), then choose with include_ids or \
+             exclude_ids (citation_edge_id), not both. dry_run shows what would be queued."),
+        tool!("get_status", "Task status", READS, stored_text: true,
+            lists: ["recent_errors", "queue_items", "searches_detail", "pending_auth_detail",
+                    "domain_overrides", "blocked_domains", "warnings"],
+            task::status,
+            "Progress of a task. With wait (seconds) it answers as soon as anything changes, so \
+             call it in a loop rather than often. milestones say what to do next: \
+             target_queue_drained: the loop can end; nli_verification_done: \
+             query_view(v_contradictions) and v_claim_evidence_summary are complete; \
+             citation_chase_ready: v_reference_candidates is complete. pending_auth_count > 0: see \
+             get_auth_queue."),
+        tool!("stop_task", "Stop a task", CORRECTS, stored_text: false, lists: [],
+            task::stop,
+            "Pause a task and its jobs. What was found stays and can be queried; queue_targets \
+             resumes it. Call it when the session is over."),
+    ]
+}
+
+fn exploration_tools() -> Vec<Tool> {
+    vec![
+        tool!("query_sql", "Query with SQL", READS, stored_text: true, lists: ["rows"],
+            sql::query,
+            "One read-only SELECT (SQLite) over the evidence graph: tasks, claims (claim_text, \
+             task_id), fragments (text_content, heading_context, page_id, char_start, char_end), \
+             pages (url, title, canonical_id), works (year, venue, doi, is_retracted), \
+             work_authors, edges (source_id → target_id; relation origin|supports|refutes|neutral \
+             from fragment to claim, cites from page to page), page_texts, and every v_* view. \
+             fragments_fts and claims_fts answer MATCH. options.include_schema lists all columns. \
+             Values go into params. Start with query_view where a view fits."),
+        tool!("vector_search", "Search by meaning", READS, stored_text: true, lists: ["results"],
+            vector::search,
+            "Find claims or fragments (target) by meaning, not by words; mode hybrid adds words. \
+             Give the ids it answers to query_sql or query_view to see their sources. Too few \
+             results: lower min_similarity."),
+        tool!("query_view", "Query a ready-made view", READS, stored_text: true, lists: ["rows"],
+            view::query,
+            "Ready-made analyses of a task. v_contradictions: claims with evidence on both sides; \
+             v_claim_evidence_summary: support and refutation of each claim; v_evidence_chain: \
+             claim to quote to source; v_claim_origins: where each claim was read; \
+             v_unsupported_claims; v_source_impact: key sources; v_evidence_timeline; \
+             v_outdated_evidence; v_reference_candidates: what to read next. list_views has all. \
+             Confidence numbers are for navigation, not verdicts."),
+        tool!("list_views", "List views", READS, stored_text: false, lists: ["views"],
+            view::list,
+            "Every view that query_view knows, with its description, parameters and columns."),
+    ]
+}
+
+fn human_tools() -> Vec<Tool> {
+    vec![
+        tool!("get_auth_queue", "Pages that wait for a human", READS, stored_text: true, lists: ["items"],
+            auth::queue,
+            "Pages that could not be read because they ask for a human: a challenge, a login, a \
+             cookie wall. Show them to the user, then resolve_auth."),
+        tool!("resolve_auth", "Resolve waiting pages", CORRECTS, stored_text: false, lists: ["queue_ids"],
+            auth::resolve,
+            "Tell that the user passed a challenge (action complete: the waiting jobs run again) or \
+             gives the page up (action skip), for one item (queue_id), a whole domain, or a whole \
+             task."),
+        tool!("feedback", "Correct the graph", CORRECTS, stored_text: false, lists: [],
+            feedback::apply,
+            "Human corrections, all logged and all reversible: edge_correct (edge_id, \
+             correct_relation), claim_reject and claim_restore (claim_id), domain_block, \
+             domain_unblock and domain_clear_override (domain_pattern). A rejected claim leaves \
+             views and search; a blocked domain is no longer read or counted."),
+        tool!("calibration_metrics", "Calibration metrics", READS, stored_text: false,
+            lists: ["evaluations", "sources"],
+            calibration::metrics,
+            "How well the confidence of each stance judge agrees with human corrections: versions \
+             in force (get_stats) or every measurement (get_evaluations)."),
+        tool!("calibration_rollback", "Roll calibration back", CORRECTS, stored_text: false, lists: [],
+            calibration::rollback,
+            "Return the calibration of a stance judge (source) to an earlier version. The reason \
+             is logged."),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    const NAMES: [&str; 14] = [
+        "create_task",
+        "queue_targets",
+        "queue_reference_candidates",
+        "get_status",
+        "stop_task",
+        "query_sql",
+        "vector_search",
+        "query_view",
+        "list_views",
+        "get_auth_queue",
+        "resolve_auth",
+        "feedback",
+        "calibration_metrics",
+        "calibration_rollback",
+    ];
+
+    #[test]
+    fn there_are_exactly_the_tools_of_the_contract() {
+        let names: Vec<&str> = all().iter().map(|tool| tool.name).collect();
+        assert_eq!(names, NAMES);
+    }
+
+    #[test]
+    fn the_schemas_are_sound() {
+        for tool in all() {
+            let name = tool.name;
+            for (side, schema) in [
+                ("input", tool.schema.input()),
+                ("output", tool.schema.output()),
+            ] {
+                let value = Value::Object((**schema).clone());
+                assert!(jsonschema::meta::is_valid(&value), "{name} {side}");
+                assert_eq!(value["type"], "object", "{name} {side}");
+                assert_eq!(
+                    value["$schema"],
+                    "https://json-schema.org/draft/2020-12/schema"
+                );
+                assert_eq!(value["additionalProperties"], false, "{name} {side}");
+            }
+            assert!(tool.schema.input_check().is_some() && tool.schema.output_check().is_some());
+            // Several model providers refuse these at the top of an input schema.
+            for keyword in ["anyOf", "oneOf", "allOf", "not", "if"] {
+                assert!(
+                    !tool.schema.input().contains_key(keyword),
+                    "{name}: {keyword}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_output_schema_has_the_same_envelope() {
+        let first = &all()[0].schema.output()["properties"];
+        let meta = &find("query_sql").expect("a tool").schema.output()["properties"]["_lyra_meta"];
+        for tool in all() {
+            let properties = &tool.schema.output()["properties"];
+            for field in ["ok", "error_code", "error", "hint", "details"] {
+                assert_eq!(properties[field], first[field], "{}: {field}", tool.name);
+            }
+            match tool.stored_text {
+                true => assert_eq!(&properties["_lyra_meta"], meta, "{}", tool.name),
+                false => assert!(properties.get("_lyra_meta").is_none(), "{}", tool.name),
+            }
+            for list in tool.lists {
+                assert!(
+                    properties[*list]["type"] == "array" && properties["truncated"].is_object(),
+                    "{}: {list}",
+                    tool.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn descriptions_say_what_comes_next_and_stay_short() {
+        for tool in all() {
+            assert!((60..900).contains(&tool.description.len()), "{}", tool.name);
+            assert!(!tool.description.contains("  "), "{}", tool.name);
+        }
+    }
+}

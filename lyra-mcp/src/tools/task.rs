@@ -1,0 +1,163 @@
+//! create_task, get_status, stop_task.
+
+use super::{Call, Outcome};
+use crate::error::ToolError;
+use crate::wire::{Quality, Reply};
+use lyra_core::model::TaskConfig;
+use lyra_core::{StatusDetail, StatusReport, StopRequest};
+use serde::Deserialize;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// Seconds that a client without a progress token is kept waiting at most; common clients give a
+/// silent call up after 60.
+const SILENT_WAIT: Duration = Duration::from_secs(45);
+
+/// Time between two progress notifications.
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
+
+#[derive(Deserialize)]
+struct Create {
+    hypothesis: String,
+    config: TaskConfig,
+}
+
+pub(super) async fn create(mut call: Call) -> Outcome {
+    let Create { hypothesis, config } = call.parse()?;
+    let in_force = config.clone();
+    let task = call
+        .blocking(move |engine| engine.create_task(&hypothesis, config))
+        .await?;
+    Reply::of(&json!({
+        "task_id": task.id,
+        "hypothesis": task.hypothesis,
+        "status": task.status,
+        "config": in_force,
+        "created_at": task.created_at,
+    }))
+}
+
+#[derive(Deserialize)]
+struct Status {
+    task_id: String,
+    wait: u64,
+    detail: Detail,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Detail {
+    Summary,
+    Full,
+}
+
+pub(super) async fn status(mut call: Call) -> Outcome {
+    let Status {
+        task_id,
+        wait,
+        detail,
+    } = call.parse()?;
+    let detail = match detail {
+        Detail::Summary => StatusDetail::Summary,
+        Detail::Full => StatusDetail::Full,
+    };
+    let report = match Duration::from_secs(wait) {
+        Duration::ZERO => {
+            call.blocking(move |engine| engine.status(&task_id, detail))
+                .await?
+        }
+        wait if call.progress.is_some() => wait_aloud(&mut call, &task_id, wait, detail).await?,
+        wait => wait_silently(&mut call, &task_id, wait.min(SILENT_WAIT), detail).await?,
+    };
+    let quality = quality(&report);
+    Ok(Reply::of(&report)?.at_most(quality))
+}
+
+async fn wait_silently(
+    call: &mut Call,
+    task_id: &str,
+    wait: Duration,
+    detail: StatusDetail,
+) -> Result<StatusReport, ToolError> {
+    tokio::select! {
+        report = call.engine.wait_status(task_id, wait, detail) => Ok(report?),
+        () = stopped(&mut call.stopping) => Ok(call.engine.status(task_id, detail)?),
+    }
+}
+
+/// Waits like [`wait_silently`], and tells the client now and then that it still does.
+async fn wait_aloud(
+    call: &mut Call,
+    task_id: &str,
+    wait: Duration,
+    detail: StatusDetail,
+) -> Result<StatusReport, ToolError> {
+    let began = Instant::now();
+    let changed = call.engine.wait_status(task_id, wait, detail);
+    tokio::pin!(changed);
+    let mut ticks = tokio::time::interval(PROGRESS_EVERY);
+    loop {
+        tokio::select! {
+            report = &mut changed => return Ok(report?),
+            () = stopped(&mut call.stopping) => return Ok(call.engine.status(task_id, detail)?),
+            _ = ticks.tick() => {
+                let now = call.engine.status(task_id, StatusDetail::Summary)?;
+                if let Some(progress) = &call.progress {
+                    let done = began.elapsed().as_secs_f64();
+                    progress.send(done, wait.as_secs_f64(), in_words(&now)).await;
+                }
+            }
+        }
+    }
+}
+
+/// Comes back when the server is about to end.
+async fn stopped(stopping: &mut tokio::sync::watch::Receiver<bool>) {
+    if stopping.wait_for(|stop| *stop).await.is_err() {
+        // The sender lives as long as the server; without it nobody will ever say stop.
+        std::future::pending::<()>().await;
+    }
+}
+
+fn in_words(report: &StatusReport) -> String {
+    let queue = &report.progress.queue;
+    format!(
+        "{} running, {} queued; {} pages, {} claims so far",
+        queue.running, queue.depth, report.metrics.total_pages, report.metrics.total_claims
+    )
+}
+
+/// Pages that wait for a human leave a hole in the evidence; warnings say that something else did.
+fn quality(report: &StatusReport) -> Quality {
+    if report.pending_auth_count > 0 {
+        Quality::Limited
+    } else if report.warnings.is_empty() {
+        Quality::Normal
+    } else {
+        Quality::Degraded
+    }
+}
+
+#[derive(Deserialize)]
+struct Stop {
+    task_id: String,
+    reason: String,
+    mode: String,
+    scope: String,
+}
+
+pub(super) async fn stop(mut call: Call) -> Outcome {
+    let Stop {
+        task_id,
+        reason,
+        mode,
+        scope,
+    } = call.parse()?;
+    let request = StopRequest {
+        reason: reason.parse()?,
+        mode: mode.parse()?,
+        scope: scope.parse()?,
+    };
+    let report = call.engine.stop_task(&task_id, &request).await?;
+    Reply::of(&report)
+}

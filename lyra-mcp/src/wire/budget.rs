@@ -1,0 +1,158 @@
+//! The byte budget: a reply that is too large loses rows from its end, and says so.
+
+use crate::error::ToolError;
+use serde_json::{Map, Value, json};
+
+/// Bytes of JSON that one reply may take. Tens of thousands of tokens in one reply are what users
+/// of graph tools complain of most; this is about 12,000.
+pub(crate) const REPLY_BYTES: usize = 48 * 1024;
+
+/// Room for what is added when rows are cut.
+const MARGIN: usize = 64;
+
+/// Cuts the arrays named in `lists`, the longest first, until `body` fits `budget` bytes.
+///
+/// `offset` is where the page began, for tools that page: the reply then tells where to go on.
+pub(crate) fn fit(
+    body: &mut Map<String, Value>,
+    lists: &[&str],
+    offset: Option<u64>,
+    budget: usize,
+) -> Result<(), ToolError> {
+    let size = json_size(body);
+    if size <= budget {
+        return Ok(());
+    }
+    let mut excess = size + MARGIN - budget;
+    while excess > 0 {
+        let Some(name) = largest(body, lists) else {
+            return Err(too_large(size, budget));
+        };
+        let Some(Value::Array(items)) = body.get_mut(name) else {
+            break;
+        };
+        while excess > 0
+            && let Some(item) = items.pop()
+        {
+            excess = excess.saturating_sub(json_size(&item) + 1);
+        }
+        if items.is_empty() && offset.is_some() {
+            // Not even one row fits: an empty page would have the caller ask for it for ever.
+            return Err(too_large(size, budget));
+        }
+    }
+    body.insert("truncated".into(), json!(true));
+    let kept = body.get("rows").and_then(Value::as_array).map(Vec::len);
+    if let (Some(kept), Some(offset)) = (kept, offset) {
+        body.insert("row_count".into(), json!(kept));
+        body.insert("next_offset".into(), json!(offset + kept as u64));
+    }
+    Ok(())
+}
+
+fn largest<'a>(body: &Map<String, Value>, lists: &[&'a str]) -> Option<&'a str> {
+    lists
+        .iter()
+        .filter_map(|name| Some((*name, body.get(*name)?.as_array()?)))
+        .filter(|(_, items)| !items.is_empty())
+        .max_by_key(|(_, items)| json_size(*items))
+        .map(|(name, _)| name)
+}
+
+fn too_large(size: usize, budget: usize) -> ToolError {
+    ToolError::invalid(format!(
+        "the reply would take {size} bytes; at most {budget} bytes are sent"
+    ))
+    .with_hint("ask for less: fewer columns, substr() of long texts, or a smaller limit")
+}
+
+/// Bytes of the compact JSON, counted without writing it anywhere.
+pub(crate) fn json_size(value: &impl serde::Serialize) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, value) {
+        Ok(()) => count.0,
+        Err(_) => usize::MAX,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(rows: usize, width: usize) -> Map<String, Value> {
+        let rows: Vec<Value> = (0..rows)
+            .map(|i| json!({"i": i, "t": "x".repeat(width)}))
+            .collect();
+        let count = rows.len();
+        let body = json!({"ok": true, "rows": rows, "row_count": count, "truncated": false});
+        body.as_object().expect("an object").clone()
+    }
+
+    #[test]
+    fn a_reply_that_fits_is_left_alone() {
+        let mut body = page(3, 10);
+        let before = body.clone();
+        fit(&mut body, &["rows"], Some(0), 10_000).expect("fits");
+        assert_eq!(body, before);
+    }
+
+    #[test]
+    fn rows_are_cut_from_the_end_and_paging_goes_on_there() {
+        for budget in [1_000, 5_000, 20_000] {
+            let mut body = page(200, 100);
+            fit(&mut body, &["rows"], Some(400), budget).expect("can be cut");
+            let kept = body["rows"].as_array().expect("rows").len();
+            assert!(json_size(&body) <= budget, "{budget}");
+            assert!(kept > 0 && kept < 200);
+            assert_eq!(body["rows"][kept - 1]["i"], json!(kept - 1));
+            assert_eq!(body["row_count"], json!(kept));
+            assert_eq!(body["next_offset"], json!(400 + kept));
+            assert_eq!(body["truncated"], json!(true));
+            // Not more is cut than must be: one more row would not have fitted.
+            assert!(
+                json_size(&body) + 2 * 130 > budget,
+                "{budget}: {}",
+                json_size(&body)
+            );
+        }
+    }
+
+    #[test]
+    fn one_row_that_is_too_large_is_an_error() {
+        let error = fit(&mut page(1, 5_000), &["rows"], Some(0), 1_000).expect_err("too large");
+        assert_eq!(error.code.as_str(), "INVALID_PARAMS");
+        let mut no_list = page(0, 0);
+        no_list.insert("hypothesis".into(), json!("x".repeat(2_000)));
+        fit(&mut no_list, &["rows"], None, 1_000).expect_err("nothing to cut");
+    }
+
+    #[test]
+    fn lists_of_an_unpaged_reply_are_cut_the_longest_first() {
+        let list = |n: usize| vec![json!("x".repeat(100)); n];
+        let body = json!({"ok": true, "long": list(30), "short": list(2), "longer": list(29)});
+        let mut body = body.as_object().expect("an object").clone();
+        fit(&mut body, &["long", "short", "longer"], None, 1_000).expect("can be cut");
+        assert!(json_size(&body) <= 1_000);
+        assert_eq!(body["short"].as_array().map(Vec::len), Some(2));
+        assert!(!body.contains_key("next_offset"));
+    }
+
+    #[test]
+    fn sizes_are_exact() {
+        let body = page(3, 10);
+        assert_eq!(
+            json_size(&body),
+            serde_json::to_string(&body).expect("JSON").len()
+        );
+    }
+}

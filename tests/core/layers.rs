@@ -1,0 +1,124 @@
+//! Dependencies point one way: a module of lyra-core uses only modules of lower layers.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Every module of lyra-core and its layer; a new module fails the test until it has one.
+const LAYERS: &[(&str, u8)] = &[
+    ("error", 0),
+    ("model", 0),
+    ("clock", 0),
+    ("text", 1),
+    ("ranking", 1),
+    ("confidence", 1),
+    ("security", 1),
+    ("ports", 1),
+    ("storage", 2),
+    ("graph", 3),
+    ("guard", 3),
+    ("vectors", 4),
+    ("views", 4),
+    ("ingest", 4),
+    ("pipeline", 5),
+    ("backends", 5),
+    ("jobs", 6),
+    ("task", 7),
+    ("engine", 8),
+];
+
+/// Pairs inside one layer that may not know each other, whatever the layer says.
+const STRANGERS: &[(&str, &str)] = &[
+    ("pipeline", "backends"),
+    ("guard", "graph"),
+    ("graph", "guard"),
+    ("views", "vectors"),
+];
+
+fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The modules that a source text names through `crate::…`, tests and comments left out.
+fn used(source: &str) -> Vec<String> {
+    let code: String = source
+        .split("#[cfg(test)]\nmod tests {")
+        .next()
+        .unwrap()
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let names = |rest: &str| -> Vec<String> {
+        let ident = |s: &str| {
+            s.chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect()
+        };
+        match rest.strip_prefix('{') {
+            Some(group) => {
+                let inside = group.split('}').next().unwrap_or(group);
+                inside.split(',').map(|part| ident(part.trim())).collect()
+            }
+            None => vec![ident(rest)],
+        }
+    };
+    code.split("crate::").skip(1).flatten_names(names)
+}
+
+trait FlattenNames {
+    fn flatten_names(self, names: impl Fn(&str) -> Vec<String>) -> Vec<String>;
+}
+
+impl<'a, I: Iterator<Item = &'a str>> FlattenNames for I {
+    fn flatten_names(self, names: impl Fn(&str) -> Vec<String>) -> Vec<String> {
+        self.flat_map(|rest| names(rest)).collect()
+    }
+}
+
+#[test]
+fn modules_use_only_lower_layers() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let layers: BTreeMap<&str, u8> = LAYERS.iter().copied().collect();
+    let mut files = Vec::new();
+    rust_files(&source, &mut files);
+    let mut faults = Vec::new();
+    for file in files {
+        let inside = file.strip_prefix(&source).unwrap();
+        let first = inside
+            .components()
+            .next()
+            .unwrap()
+            .as_os_str()
+            .to_string_lossy()
+            .into_owned();
+        let module = first.trim_end_matches(".rs").to_owned();
+        if module == "lib" || inside.components().any(|c| c.as_os_str() == "tests") {
+            continue;
+        }
+        let Some(layer) = layers.get(module.as_str()) else {
+            faults.push(format!("{} has no layer", inside.display()));
+            continue;
+        };
+        for name in used(&std::fs::read_to_string(&file).unwrap()) {
+            let upward = layers.get(name.as_str()).is_some_and(|other| other > layer);
+            let strangers = STRANGERS.contains(&(module.as_str(), name.as_str()));
+            if upward || strangers {
+                faults.push(format!("{} uses crate::{name}", inside.display()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn the_scanner_sees_groups_and_paths() {
+    let source = "use crate::graph::Reader;\nuse crate::{model::X, jobs};\n// crate::engine\nlet x = crate::text::y();";
+    assert_eq!(used(source), ["graph", "model", "jobs", "text"]);
+}

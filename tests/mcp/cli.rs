@@ -1,0 +1,165 @@
+//! The command line: data on standard output, words on standard error, exit codes.
+
+use crate::client::binary;
+use std::path::Path;
+use std::process::Output;
+
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/corpus");
+
+fn run(db: &Path, arguments: &[&str]) -> Output {
+    binary(db).args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn the_demo_reports_and_its_graph_verifies_and_travels() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("demo.db");
+    let demo = run(&db, &["demo", "--corpus", CORPUS]);
+    assert!(demo.status.success(), "{}", text(&demo.stderr));
+    let report = text(&demo.stdout);
+    for part in [
+        "SUPPORTS THE HYPOTHESIS",
+        "SPEAKS AGAINST IT",
+        "REFUTED BY",
+        "Status: superseded",
+        "of the page equals the fragment: yes",
+        "the quote lies inside the fragment: yes",
+        "\"mcpServers\"",
+        "doi:10.",
+    ] {
+        assert!(report.contains(part), "{part:?} is missing in\n{report}");
+    }
+    assert!(
+        !report.contains('\u{1b}'),
+        "no colour where there is no terminal"
+    );
+
+    let verified = run(&db, &["verify"]);
+    assert!(verified.status.success(), "{}", text(&verified.stdout));
+    assert!(
+        text(&verified.stdout).contains("violations           0"),
+        "{}",
+        text(&verified.stdout)
+    );
+
+    let file = folder.path().join("graph.jsonl");
+    let file = file.to_str().unwrap();
+    let exported = run(&db, &["export", "--out", file]);
+    assert!(exported.status.success() && exported.stdout.is_empty());
+    let copy = folder.path().join("copy.db");
+    let imported = run(&copy, &["import", file]);
+    assert!(imported.status.success(), "{}", text(&imported.stderr));
+    let sorted = |db: &Path| {
+        let out = run(db, &["export"]);
+        let mut lines: Vec<String> = text(&out.stdout).lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&db), sorted(&copy));
+}
+
+#[test]
+fn wrong_usage_exits_with_2_and_failure_with_1() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("a.db");
+    let config = folder.path().join("lyra.toml");
+    std::fs::write(&config, "corpse = []\n").unwrap();
+    let config = config.to_str().unwrap();
+    let no_file = folder.path().join("none.jsonl");
+    for (arguments, code, words) in [
+        (vec!["nonsense"], 2, "nonsense"),
+        (vec!["export", "--format", "docx"], 2, "docx"),
+        (
+            vec!["--config", config, "views"],
+            2,
+            "did you mean \"corpus\"?",
+        ),
+        (
+            vec!["--config", "/nowhere.toml", "views"],
+            2,
+            "there is no configuration file",
+        ),
+        (vec!["verify"], 1, "there is no database"),
+        (
+            vec!["forget", "--task", "task_1"],
+            1,
+            "there is no database",
+        ),
+        (
+            vec!["import", no_file.to_str().unwrap()],
+            1,
+            "cannot be read",
+        ),
+    ] {
+        let out = binary_in(&folder, &db).args(&arguments).output().unwrap();
+        assert_eq!(
+            out.status.code(),
+            Some(code),
+            "{arguments:?}: {}",
+            text(&out.stderr)
+        );
+        assert!(
+            text(&out.stderr).contains(words),
+            "{arguments:?}: {}",
+            text(&out.stderr)
+        );
+        assert!(out.stdout.is_empty(), "{arguments:?}");
+    }
+    assert!(!db.exists(), "nothing was made on the way");
+
+    let views = run(&db, &["--config", &empty(folder.path()), "views"]);
+    assert!(views.status.success());
+    assert_eq!(text(&views.stdout).lines().count(), 21);
+    let other = run(
+        &db,
+        &[
+            "--config",
+            &empty(folder.path()),
+            "export",
+            "--format",
+            "bibtex",
+        ],
+    );
+    assert_eq!(other.status.code(), Some(1));
+    assert!(text(&other.stderr).contains("not part of this build yet"));
+}
+
+/// The working folder of `binary` holds the broken configuration; this one does not.
+fn binary_in(folder: &tempfile::TempDir, db: &Path) -> std::process::Command {
+    let elsewhere = folder.path().join("elsewhere");
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    let mut command = binary(db);
+    command.current_dir(elsewhere);
+    command
+}
+
+fn empty(folder: &Path) -> String {
+    let path = folder.join("empty.toml");
+    std::fs::write(&path, "").unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_bad_import_writes_nothing_and_names_the_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("a.db");
+    let file = folder.path().join("bad.jsonl");
+    std::fs::write(
+        &file,
+        "{\"type\": \"task\", \"id\": \"task_00000001\", \"hypothesis\": \"Tea is good.\"}\n{\"type\": \"nonsense\"}\n",
+    )
+    .unwrap();
+    let out = run(&db, &["import", file.to_str().unwrap()]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(
+        text(&out.stderr).contains("line 2"),
+        "{}",
+        text(&out.stderr)
+    );
+    let exported = run(&db, &["export"]);
+    assert!(exported.stdout.is_empty(), "{}", text(&exported.stdout));
+}

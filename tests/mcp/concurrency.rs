@@ -1,0 +1,136 @@
+//! Several calls at once: a long poll keeps nobody waiting, wakes on a change, can be cancelled.
+
+use crate::client::Client;
+use serde_json::{Value, json};
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+/// A web server that takes connections and never answers, so that a job runs for as long as a test
+/// wants it to.
+fn silent_server() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/page.html", listener.local_addr().unwrap());
+    (listener, url)
+}
+
+/// A client, and a task with a job that does not end.
+fn busy() -> (Client, String, TcpListener, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(&folder.path().join("a.db"), &["--allow-private-hosts"]);
+    let task = client.ok("create_task", json!({"hypothesis": "Tea is good for you."}));
+    let task = task["task_id"].as_str().unwrap().to_owned();
+    let (listener, url) = silent_server();
+    let queued = client.ok("queue_targets", json!({"task_id": task, "targets": [url]}));
+    assert_eq!(queued["queued_count"], 1, "{queued}");
+    let end = Instant::now() + Duration::from_secs(20);
+    while running(&mut client, &task) == 0 {
+        assert!(Instant::now() < end, "the job never began");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    (client, task, listener, folder)
+}
+
+fn running(client: &mut Client, task: &str) -> i64 {
+    let status = client.ok("get_status", json!({"task_id": task, "wait": 0}));
+    status["progress"]["queue"]["running"].as_i64().unwrap()
+}
+
+#[test]
+fn a_long_poll_blocks_nobody_and_wakes_on_a_change() {
+    let (mut client, task, _listener, _folder) = busy();
+    let poll = client.send_call("get_status", json!({"task_id": task, "wait": 300}));
+    let began = Instant::now();
+    for _ in 0..5 {
+        client.ok(
+            "query_sql",
+            json!({"sql": "SELECT count(*) AS n FROM tasks"}),
+        );
+    }
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
+    assert!(
+        client
+            .answer_within(poll, Duration::from_millis(200))
+            .is_none(),
+        "answered too early"
+    );
+    client.ok(
+        "queue_targets",
+        json!({"task_id": task, "targets": ["green tea"]}),
+    );
+    let woken = client.answer(poll);
+    assert_eq!(
+        woken["result"]["structuredContent"]["changed"], true,
+        "{woken}"
+    );
+}
+
+#[test]
+fn progress_is_told_to_who_asks_and_cancelling_ends_the_wait() {
+    let (mut client, task, _listener, _folder) = busy();
+    let poll = client.send(
+        "tools/call",
+        json!({"name": "get_status", "arguments": {"task_id": task, "wait": 300},
+               "_meta": {"progressToken": "p1"}}),
+    );
+    let mut last = -1.0;
+    for _ in 0..2 {
+        let note = client.message(Duration::from_secs(30)).expect("progress");
+        assert_eq!(note["method"], "notifications/progress", "{note}");
+        assert_eq!(note["params"]["progressToken"], "p1");
+        assert!(note["params"]["progress"].as_f64().unwrap() > last);
+        last = note["params"]["progress"].as_f64().unwrap();
+    }
+    client.say(
+        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                "params": {"requestId": poll, "reason": "enough"}})
+        .to_string(),
+    );
+    client.ok("list_views", json!({}));
+    client.ok(
+        "queue_targets",
+        json!({"task_id": task, "targets": ["green tea"]}),
+    );
+    assert!(
+        client.answer_within(poll, Duration::from_secs(1)).is_none(),
+        "cancelled, yet answered"
+    );
+}
+
+#[test]
+fn a_long_poll_does_not_keep_the_server_from_ending() {
+    let (mut client, task, _listener, _folder) = busy();
+    let poll = client.send_call("get_status", json!({"task_id": task, "wait": 300}));
+    client.ok("list_views", json!({}));
+    client.hang_up();
+    let reply = client.answer(poll);
+    assert_eq!(
+        reply["result"]["structuredContent"]["changed"], false,
+        "{reply}"
+    );
+    assert_eq!(client.exit(Duration::from_secs(20)), Some(0));
+}
+
+#[test]
+fn many_calls_at_once_are_all_answered_with_their_own_ids() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(&folder.path().join("a.db"), &[]);
+    let calls: Vec<(i64, i64)> = (0..100)
+        .map(|n| {
+            (
+                client.send_call("query_sql", json!({"sql": "SELECT ? AS n", "params": [n]})),
+                n,
+            )
+        })
+        .collect();
+    for (id, n) in calls {
+        let reply: Value = client.answer(id);
+        assert_eq!(
+            reply["result"]["structuredContent"]["rows"][0]["n"], n,
+            "{reply}"
+        );
+    }
+}

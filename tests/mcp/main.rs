@@ -1,0 +1,13 @@
+//! Drives the real binary over standard input and output with raw JSON-RPC, as a client does.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test may stop where it stands"
+)]
+
+mod cli;
+mod client;
+mod concurrency;
+mod kill_resume;
+mod protocol;
+mod tools;

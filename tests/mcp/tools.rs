@@ -1,0 +1,389 @@
+//! The 14 tools: listing, success on a real graph, typed errors, schemas kept, sizes bounded.
+
+use crate::client::Client;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/corpus");
+const NO_TASK: &str = "task_00000000";
+
+/// The output schemas, by tool, as the server lists them.
+fn schemas(client: &mut Client) -> BTreeMap<String, jsonschema::Validator> {
+    let tools = client.request("tools/list", json!({}));
+    let tools = tools["result"]["tools"].as_array().unwrap();
+    let compiled = tools.iter().map(|tool| {
+        let check = jsonschema::draft202012::new(&tool["outputSchema"]).unwrap();
+        (tool["name"].as_str().unwrap().to_owned(), check)
+    });
+    compiled.collect()
+}
+
+/// Checks what every reply must keep to, good or bad.
+fn check_reply(tool: &str, result: &Value, schemas: &BTreeMap<String, jsonschema::Validator>) {
+    let body = &result["structuredContent"];
+    if let Some(breach) = schemas[tool].iter_errors(body).next() {
+        panic!("{tool}: {breach} in {body}");
+    }
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert_eq!(
+        &serde_json::from_str::<Value>(text).unwrap(),
+        body,
+        "{tool}: text and structure"
+    );
+    assert!(text.len() <= 48 * 1024, "{tool}: {} bytes", text.len());
+    assert_eq!(body["ok"], result["isError"] == false, "{tool}: {body}");
+    if body["ok"] == false {
+        assert!(
+            body["error_code"].is_string() && body["error"].is_string(),
+            "{tool}: {body}"
+        );
+        for leak in [env!("CARGO_MANIFEST_DIR"), "/tmp/", "src/", "panicked"] {
+            assert!(!text.contains(leak), "{tool}: {text}");
+        }
+    }
+}
+
+#[test]
+fn the_listing_is_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(&folder.path().join("a.db"), &[]);
+    let reply = client.request("tools/list", json!({}));
+    let tools = reply["result"]["tools"].as_array().unwrap();
+    assert_eq!(tools.len(), 14);
+    for tool in tools {
+        let name = tool["name"].as_str().unwrap();
+        assert!(
+            tool["title"].is_string() && tool["description"].is_string(),
+            "{name}"
+        );
+        assert_eq!(tool["inputSchema"]["type"], "object", "{name}");
+        assert_eq!(tool["outputSchema"]["type"], "object", "{name}");
+        for hint in [
+            "readOnlyHint",
+            "destructiveHint",
+            "idempotentHint",
+            "openWorldHint",
+        ] {
+            assert!(tool["annotations"][hint].is_boolean(), "{name}: {hint}");
+        }
+    }
+}
+
+#[test]
+fn every_error_is_typed_and_keeps_its_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(&folder.path().join("a.db"), &[]);
+    let schemas = schemas(&mut client);
+    let task = client.ok("create_task", json!({"hypothesis": "Tea is good for you."}));
+    let task = task["task_id"].as_str().unwrap();
+    for (tool, arguments, code) in [
+        ("create_task", json!({}), "INVALID_PARAMS"),
+        (
+            "create_task",
+            json!({"hypothesis": "   "}),
+            "INVALID_PARAMS",
+        ),
+        (
+            "create_task",
+            json!({"hypothesis": "x", "config": {"budget": {"max_pages": 0}}}),
+            "INVALID_PARAMS",
+        ),
+        (
+            "queue_targets",
+            json!({"task_id": NO_TASK, "targets": ["tea"]}),
+            "TASK_NOT_FOUND",
+        ),
+        (
+            "queue_targets",
+            json!({"task_id": task, "targets": "tea"}),
+            "INVALID_PARAMS",
+        ),
+        (
+            "queue_targets",
+            json!({"task_id": task, "targets": [{"kind": "doi", "doi": "x"}]}),
+            "INVALID_PARAMS",
+        ),
+        (
+            "queue_reference_candidates",
+            json!({"task_id": NO_TASK}),
+            "TASK_NOT_FOUND",
+        ),
+        (
+            "queue_reference_candidates",
+            json!({"task_id": task, "include_ids": ["a"], "exclude_ids": ["b"]}),
+            "INVALID_PARAMS",
+        ),
+        ("get_status", json!({"task_id": NO_TASK}), "TASK_NOT_FOUND"),
+        (
+            "get_status",
+            json!({"task_id": task, "wait": 301}),
+            "INVALID_PARAMS",
+        ),
+        ("stop_task", json!({"task_id": NO_TASK}), "TASK_NOT_FOUND"),
+        (
+            "stop_task",
+            json!({"task_id": task, "mode": "hard"}),
+            "INVALID_PARAMS",
+        ),
+        (
+            "query_sql",
+            json!({"sql": "DELETE FROM claims"}),
+            "QUERY_REJECTED",
+        ),
+        (
+            "query_sql",
+            json!({"sql": "SELECT 1; SELECT 2"}),
+            "QUERY_REJECTED",
+        ),
+        (
+            "query_sql",
+            json!({"sql": "SELECT session_data FROM auth_queue, event_log_x"}),
+            "QUERY_REJECTED",
+        ),
+        (
+            "query_sql",
+            json!({"sql": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
+                   "options": {"timeout_ms": 50}}),
+            "QUERY_INTERRUPTED",
+        ),
+        (
+            "vector_search",
+            json!({"query": "tea", "top_k": 51}),
+            "INVALID_PARAMS",
+        ),
+        (
+            "vector_search",
+            json!({"query": "tea", "task_id": NO_TASK}),
+            "TASK_NOT_FOUND",
+        ),
+        (
+            "query_view",
+            json!({"view_name": "v_contradiction"}),
+            "RESOURCE_NOT_FOUND",
+        ),
+        (
+            "query_view",
+            json!({"view_name": "v_contradictions", "task_id": NO_TASK}),
+            "TASK_NOT_FOUND",
+        ),
+        ("list_views", json!({"verbose": true}), "INVALID_PARAMS"),
+        (
+            "get_auth_queue",
+            json!({"task_id": NO_TASK}),
+            "TASK_NOT_FOUND",
+        ),
+        (
+            "get_auth_queue",
+            json!({"group_by": "url"}),
+            "INVALID_PARAMS",
+        ),
+        (
+            "resolve_auth",
+            json!({"action": "complete"}),
+            "INVALID_PARAMS",
+        ),
+        (
+            "resolve_auth",
+            json!({"action": "skip", "target": "task", "task_id": NO_TASK}),
+            "TASK_NOT_FOUND",
+        ),
+        (
+            "feedback",
+            json!({"action": "claim_reject", "claim_id": "c"}),
+            "INVALID_PARAMS",
+        ),
+        ("feedback", json!({"action": "praise"}), "INVALID_PARAMS"),
+        (
+            "calibration_metrics",
+            json!({"action": "fit"}),
+            "INVALID_PARAMS",
+        ),
+        (
+            "calibration_rollback",
+            json!({"source": "s"}),
+            "INVALID_PARAMS",
+        ),
+    ] {
+        let result = client.call(tool, arguments.clone());
+        check_reply(tool, &result, &schemas);
+        let body = &result["structuredContent"];
+        assert_eq!(body["error_code"], code, "{tool} {arguments}: {body}");
+    }
+}
+
+#[test]
+fn a_session_on_real_documents_goes_from_hypothesis_to_quotes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(&folder.path().join("a.db"), &["--corpus", CORPUS]);
+    let schemas = schemas(&mut client);
+    let mut run = |tool: &str, arguments: Value| {
+        let result = client.call(tool, arguments);
+        check_reply(tool, &result, &schemas);
+        let body = result["structuredContent"].clone();
+        assert_eq!(body["ok"], true, "{tool}: {body}");
+        body
+    };
+    let task = run(
+        "create_task",
+        json!({"hypothesis":
+        "DPP-4 inhibitors increase the risk of hospitalization for heart failure."}),
+    );
+    let task = task["task_id"].clone();
+    let targets = [
+        "saxagliptin heart failure hospitalization",
+        "sitagliptin no increase in heart failure",
+    ];
+    let queued = run(
+        "queue_targets",
+        json!({"task_id": task, "targets": targets}),
+    );
+    assert_eq!(queued["queued_count"], 2);
+    let again = run(
+        "queue_targets",
+        json!({"task_id": task, "targets": targets}),
+    );
+    assert_eq!(
+        (&again["queued_count"], &again["skipped_count"]),
+        (&json!(0), &json!(2))
+    );
+
+    let end = Instant::now() + Duration::from_secs(180);
+    let status = loop {
+        let status = run(
+            "get_status",
+            json!({"task_id": task, "wait": 20, "detail": "full"}),
+        );
+        if status["milestones"]["nli_verification_done"] == true {
+            break status;
+        }
+        assert!(Instant::now() < end, "never done: {status}");
+    };
+    assert!(
+        status["metrics"]["total_claims"].as_i64().unwrap() > 10,
+        "{status}"
+    );
+    assert_eq!(status["_lyra_meta"]["models"]["builtin"], true);
+    assert_eq!(status["queue_items"].as_array().unwrap().len(), 2);
+
+    let disputed = run(
+        "query_view",
+        json!({"view_name": "v_contradictions", "task_id": task}),
+    );
+    assert!(
+        disputed["row_count"].as_i64().unwrap() > 0,
+        "the corpus is about a real dispute"
+    );
+    let quotes = run(
+        "query_sql",
+        json!({
+        "sql": "SELECT f.text_content = substr(t.text, f.char_start + 1, f.char_end - f.char_start) AS exact
+                FROM claims c JOIN edges e ON e.target_id = c.id AND e.relation = 'origin'
+                JOIN fragments f ON f.id = e.source_id
+                JOIN page_texts t ON t.page_id = f.page_id AND t.version = f.page_version
+                WHERE c.task_id = ?", "params": [task], "options": {"limit": 200}}),
+    );
+    let rows = quotes["rows"].as_array().unwrap();
+    assert!(rows.len() > 10 && rows.iter().all(|row| row["exact"] == 1));
+    for mode in ["semantic", "hybrid", "lexical"] {
+        for target in ["claims", "fragments"] {
+            let found = run(
+                "vector_search",
+                json!({"query": "hospitalization for heart failure",
+                "task_id": task, "target": target, "mode": mode, "min_similarity": 0.2}),
+            );
+            assert!(
+                !found["results"].as_array().unwrap().is_empty(),
+                "{mode} {target}"
+            );
+        }
+    }
+    let views = run("list_views", json!({}));
+    assert_eq!(views["count"], 21);
+    for view in views["views"].as_array().unwrap() {
+        run(
+            "query_view",
+            json!({"view_name": view["name"], "task_id": task}),
+        );
+    }
+    run("get_auth_queue", json!({"group_by": "domain"}));
+    let stopped = run("stop_task", json!({"task_id": task}));
+    assert_eq!(stopped["final_status"], "paused");
+}
+
+#[test]
+fn what_is_not_there_yet_says_so_and_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(&folder.path().join("a.db"), &[]);
+    let task = client.ok("create_task", json!({"hypothesis": "Tea is good for you."}));
+    for (tool, arguments, code) in [
+        (
+            "queue_reference_candidates",
+            json!({"task_id": task["task_id"]}),
+            "PIPELINE_ERROR",
+        ),
+        (
+            "resolve_auth",
+            json!({"action": "skip", "queue_id": "iq_1"}),
+            "PIPELINE_ERROR",
+        ),
+        (
+            "feedback",
+            json!({"action": "claim_restore", "claim_id": "c"}),
+            "PIPELINE_ERROR",
+        ),
+        ("calibration_metrics", json!({}), "CALIBRATION_ERROR"),
+        (
+            "calibration_rollback",
+            json!({"source": "s", "reason": "r"}),
+            "CALIBRATION_ERROR",
+        ),
+    ] {
+        let body = client.fails(tool, arguments);
+        assert_eq!(body["error_code"], code, "{tool}");
+        assert!(
+            body["error"]
+                .as_str()
+                .unwrap()
+                .contains("not part of this build yet"),
+            "{tool}"
+        );
+        assert!(body["hint"].is_string(), "{tool}");
+    }
+}
+
+#[test]
+fn a_large_reply_is_cut_and_can_be_paged_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(&folder.path().join("a.db"), &[]);
+    let sql = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 149)
+               SELECT i, hex(zeroblob(400)) AS wide FROM n";
+    let mut seen = Vec::new();
+    let mut offset = 0;
+    let mut pages = 0;
+    loop {
+        let result = client.call(
+            "query_sql",
+            json!({"sql": sql,
+            "options": {"limit": 200, "offset": offset, "max_bytes": 1_048_576}}),
+        );
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.len() <= 48 * 1024, "{} bytes", text.len());
+        let body = &result["structuredContent"];
+        assert_eq!(body["row_count"], body["rows"].as_array().unwrap().len());
+        seen.extend(
+            body["rows"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|row| row["i"].as_i64().unwrap()),
+        );
+        pages += 1;
+        if body["truncated"] == false {
+            break;
+        }
+        offset = body["next_offset"].as_i64().unwrap();
+    }
+    assert!(pages > 2, "{pages}");
+    assert_eq!(seen, (0..150).collect::<Vec<i64>>());
+}
