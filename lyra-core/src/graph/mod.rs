@@ -21,6 +21,7 @@ pub use verify::{VerifyReport, Violation};
 use crate::clock::Clock;
 use crate::error::{Result, SqliteResultExt};
 use crate::storage::Database;
+pub use crate::storage::Interrupter;
 use rusqlite::{Connection, Transaction, params};
 use std::path::Path;
 use std::sync::Arc;
@@ -91,6 +92,11 @@ impl EvidenceGraph {
                 now,
             })
         })
+    }
+
+    /// Ends running reads and writes from another thread.
+    pub fn interrupter(&self) -> Interrupter {
+        self.db.interrupter()
     }
 
     pub(crate) fn database(&self) -> &Database {

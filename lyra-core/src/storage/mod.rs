@@ -1,9 +1,11 @@
 //! The database file: connections, schema, migrations, the full-text tokenizer.
 
+mod interrupt;
 mod migrate;
 mod open;
 mod pool;
 mod tokenizer;
 
+pub use interrupt::Interrupter;
 pub(crate) use open::open_reader;
 pub(crate) use pool::Database;

@@ -20,6 +20,8 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = open(path, flags)?;
     let setup = |connection: &mut Connection| -> Result<()> {
+        // Before anything is changed: setting WAL mode writes to the file.
+        migrate::check(connection)?;
         // Readers never wait for the writer, and a killed process loses nothing committed.
         connection.pragma_update(None, "journal_mode", "WAL").db()?;
         // In WAL mode, NORMAL survives a killed process; only a power cut can cost the last

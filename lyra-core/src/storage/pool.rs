@@ -1,5 +1,6 @@
 //! One writer, many readers. Closures own transactions.
 
+use super::interrupt::Interrupter;
 use super::open::{open_reader, open_writer};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use r2d2::{ManageConnection, Pool};
@@ -14,19 +15,25 @@ pub(crate) struct Database {
     path: PathBuf,
     writer: Arc<Mutex<Connection>>,
     readers: Pool<Readers>,
+    interrupter: Interrupter,
 }
 
 /// Opens and checks reading connections for the pool. Ours, because the ready-made manager lags
 /// behind the SQLite binding, and because readers are not opened like the writer.
 #[derive(Debug)]
-struct Readers(PathBuf);
+struct Readers {
+    path: PathBuf,
+    interrupter: Interrupter,
+}
 
 impl ManageConnection for Readers {
     type Connection = Connection;
     type Error = Error;
 
     fn connect(&self) -> Result<Connection> {
-        open_reader(&self.0)
+        let connection = open_reader(&self.path)?;
+        self.interrupter.watch(connection.get_interrupt_handle());
+        Ok(connection)
     }
 
     fn is_valid(&self, connection: &mut Connection) -> Result<()> {
@@ -46,23 +53,34 @@ impl Database {
     /// Opens the file, creating or migrating it first.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let writer = open_writer(path)?;
+        let interrupter = Interrupter::default();
+        interrupter.watch(writer.get_interrupt_handle());
         let readers = Pool::builder()
             .max_size(READERS)
             .min_idle(Some(0))
             .test_on_check_out(false)
+            // Connections stay open: a prepared statement costs more than an idle descriptor.
+            .idle_timeout(None)
+            .max_lifetime(None)
             .connection_timeout(Duration::from_secs(30))
-            .build(Readers(path.to_path_buf()))
+            .build(Readers { path: path.to_path_buf(), interrupter: interrupter.clone() })
             .map_err(pool_error)?;
         Ok(Self {
             path: path.to_path_buf(),
             writer: Arc::new(Mutex::new(writer)),
             readers,
+            interrupter,
         })
     }
 
     /// Where the file is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Ends running statements from another thread.
+    pub(crate) fn interrupter(&self) -> Interrupter {
+        self.interrupter.clone()
     }
 
     /// Runs `work` on a reading connection, inside one snapshot.
@@ -99,4 +117,82 @@ fn pool_error(error: r2d2::Error) -> Error {
         ErrorKind::Storage,
         format!("no reading connection: {error}"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENDLESS: &str =
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
+
+    fn open() -> (tempfile::TempDir, Database) {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(&folder.path().join("g.db")).unwrap();
+        (folder, db)
+    }
+
+    #[test]
+    fn running_statements_can_be_ended() {
+        let (_folder, db) = open();
+        let interrupter = db.interrupter();
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    interrupter.interrupt();
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            });
+            let read = db.read(|c| c.query_row(ENDLESS, [], |r| r.get::<_, i64>(0)).db());
+            assert_eq!(read.unwrap_err().kind(), ErrorKind::QueryInterrupted);
+            let write = db.write(|t| {
+                t.execute("INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '')", []).db()?;
+                t.query_row(ENDLESS, [], |r| r.get::<_, i64>(0)).db()
+            });
+            assert_eq!(write.unwrap_err().kind(), ErrorKind::QueryInterrupted);
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        let left = db.read(|c| c.query_row("SELECT count(*) FROM tasks", [], |r| r.get::<_, i64>(0)).db());
+        assert_eq!(left.unwrap(), 0, "the interrupted transaction was rolled back");
+    }
+
+    #[test]
+    fn a_reader_sees_one_snapshot_while_the_writer_goes_on() {
+        let (_folder, db) = open();
+        let count = |c: &Connection| c.query_row("SELECT count(*) FROM tasks", [], |r| r.get::<_, i64>(0)).db();
+        let seen = db.read(|c| {
+            let before = count(c)?;
+            db.write(|t| {
+                t.execute("INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '')", []).db()
+            })?;
+            Ok((before, count(c)?))
+        });
+        assert_eq!(seen.unwrap(), (0, 0));
+        assert_eq!(db.read(count).unwrap(), 1);
+    }
+
+    #[test]
+    fn files_that_are_not_ours_are_refused_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let check = |name: &str, make: &dyn Fn(&Path), expected: &str| {
+            let path = folder.path().join(name);
+            make(&path);
+            let before = std::fs::read(&path).unwrap();
+            let error = Database::open(&path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Storage, "{name}: {error}");
+            assert!(error.to_string().contains(expected), "{name}: {error}");
+            assert!(error.hint().is_some(), "{name}");
+            assert!(std::fs::read(&path).unwrap() == before, "{name} was changed");
+        };
+        #[allow(clippy::disallowed_methods, reason = "makes files that are not ours")]
+        let sql = |path: &Path, sql: &str| Connection::open(path).unwrap().execute_batch(sql).unwrap();
+        check("text", &|p| std::fs::write(p, "no database, only text, and enough of it to be read as a header of one hundred bytes or more").unwrap(), "not a database");
+        check("foreign", &|p| sql(p, "CREATE TABLE albums (x)"), "another program");
+        check(
+            "newer",
+            &|p| sql(p, "PRAGMA application_id = 1280922177; PRAGMA user_version = 99"),
+            "schema version 99",
+        );
+    }
 }
