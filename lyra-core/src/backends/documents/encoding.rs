@@ -64,9 +64,9 @@ fn mostly_utf8(bytes: &[u8]) -> bool {
     let (mut good, mut bad) = (0usize, 0usize);
     for c in text.chars().filter(|c| !c.is_ascii()) {
         if c == char::REPLACEMENT_CHARACTER {
-            bad += 1
+            bad += 1;
         } else {
-            good += 1
+            good += 1;
         }
     }
     good > bad * 4

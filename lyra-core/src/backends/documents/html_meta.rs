@@ -23,6 +23,40 @@ const ARTICLE_TYPES: &[&str] = &[
     "MedicalWebPage",
 ];
 
+/// Names of `<meta>` elements, the most reliable first.
+const TITLE_TAGS: &[&str] = &["citation_title", "dc.title", "dcterms.title", "prism.title"];
+const DATE_TAGS: &[&str] = &[
+    "citation_publication_date",
+    "citation_date",
+    "citation_online_date",
+    "dc.date",
+    "dcterms.issued",
+    "dcterms.date",
+    "dc.date.issued",
+    "prism.publicationdate",
+    "article:published_time",
+    "og:article:published_time",
+    "datepublished",
+    "date",
+];
+const VENUE_TAGS: &[&str] = &[
+    "citation_journal_title",
+    "citation_conference_title",
+    "citation_conference",
+    "citation_inbook_title",
+    "prism.publicationname",
+    "dc.source",
+];
+const DOI_TAGS: &[&str] = &[
+    "citation_doi",
+    "prism.doi",
+    "bepress_citation_doi",
+    "dc.identifier.doi",
+    "doi",
+    "dc.identifier",
+    "dcterms.identifier",
+];
+
 /// Reads the metadata of a page.
 pub(super) fn metadata(page: &Document) -> DocumentMeta {
     let tags = MetaTags::read(page);
@@ -30,64 +64,40 @@ pub(super) fn metadata(page: &Document) -> DocumentMeta {
     let article = article.as_ref();
     let site = tags.first(&["og:site_name"]);
     let title = tags
-        .first(&["citation_title", "dc.title", "dcterms.title", "prism.title"])
+        .first(TITLE_TAGS)
         .or_else(|| article.and_then(|a| text_at(a, "headline").or_else(|| text_at(a, "name"))))
         .or_else(|| tags.first(&["og:title", "twitter:title"]))
         .or_else(|| only_heading(page))
         .or_else(|| title_element(page, site.as_deref()));
     let published_date = tags
-        .first(&[
-            "citation_publication_date",
-            "citation_date",
-            "citation_online_date",
-            "dc.date",
-            "dcterms.issued",
-            "dcterms.date",
-            "dc.date.issued",
-            "prism.publicationdate",
-            "article:published_time",
-            "og:article:published_time",
-            "datepublished",
-            "date",
-        ])
+        .first(DATE_TAGS)
         .or_else(|| article.and_then(|a| text_at(a, "datePublished")))
         .or_else(|| time_element(page))
         .and_then(|date| iso_date(&date));
-    let doi = tags
-        .first(&[
-            "citation_doi",
-            "prism.doi",
-            "bepress_citation_doi",
-            "dc.identifier.doi",
-            "doi",
-        ])
-        .or_else(|| tags.first(&["dc.identifier", "dcterms.identifier"]))
-        .and_then(|text| doi_in(&text))
-        .or_else(|| article.and_then(json_ld_doi));
-    let year = published_date
-        .as_deref()
-        .and_then(year_in)
-        .or_else(|| tags.first(&["citation_year"]).as_deref().and_then(year_in));
+    let journal = |a| name_at(a, "isPartOf").or_else(|| name_at(a, "publisher"));
+    let mut references = Vec::new();
+    for reference in tags.all(&["citation_reference"]).take(MAX_REFERENCES) {
+        if let Some(reference) = citation_reference(reference) {
+            add_reference(&mut references, reference);
+        }
+    }
     DocumentMeta {
         is_retracted: title.as_deref().is_some_and(says_retracted),
         authors: authors(&tags, article),
-        year,
+        year: published_date
+            .as_deref()
+            .and_then(year_in)
+            .or_else(|| tags.first(&["citation_year"]).as_deref().and_then(year_in)),
         published_date,
         venue: tags
-            .first(&[
-                "citation_journal_title",
-                "citation_conference_title",
-                "citation_conference",
-                "citation_inbook_title",
-                "prism.publicationname",
-                "dc.source",
-            ])
-            .or_else(|| {
-                article.and_then(|a| name_at(a, "isPartOf").or_else(|| name_at(a, "publisher")))
-            })
+            .first(VENUE_TAGS)
+            .or_else(|| article.and_then(journal))
             .or_else(|| tags.first(&["citation_publisher", "dc.publisher", "dcterms.publisher"]))
             .or(site),
-        doi,
+        doi: tags
+            .first(DOI_TAGS)
+            .and_then(|text| doi_in(&text))
+            .or_else(|| article.and_then(json_ld_doi)),
         pmid: tags
             .first(&["citation_pmid"])
             .filter(|id| id.bytes().all(|b| b.is_ascii_digit())),
@@ -96,14 +106,7 @@ pub(super) fn metadata(page: &Document) -> DocumentMeta {
         url: canonical_address(page).map(String::from),
         language: language(page, &tags),
         superseded_by: link_with_rel(page, "successor-version"),
-        references: tags
-            .all(&["citation_reference"])
-            .take(MAX_REFERENCES)
-            .filter_map(citation_reference)
-            .fold(Vec::new(), |mut list, reference| {
-                add_reference(&mut list, reference);
-                list
-            }),
+        references,
         title,
     }
 }

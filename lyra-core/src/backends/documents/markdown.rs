@@ -1,8 +1,9 @@
 //! Markdown with front matter: block structure; the inline part is in `markdown_inline`.
 
+use super::front_matter::front_matter;
 use super::lines::{self, join, list_item};
 use super::markdown_inline::{Definitions, Inline, definition, inline};
-use super::meta::{MAX_REFERENCES, add_reference, apply_object, front_matter, reference_to};
+use super::meta::{MAX_REFERENCES, add_reference, apply_object, reference_to};
 use super::{Block, ParsedDocument, context_of, lead_with_title};
 use crate::model::{DocumentMeta, FragmentType};
 

@@ -9,6 +9,7 @@
 mod deadline;
 mod encoding;
 mod entities;
+mod front_matter;
 #[cfg(feature = "html")]
 mod html;
 #[cfg(feature = "html")]

@@ -80,21 +80,7 @@ fn push_text(blocks: &mut Vec<Block>, text: String) {
 
 /// Drops page numbers, and what stands at the top or bottom of many pages with other numbers.
 fn without_running_heads(lines: Vec<Line>) -> Vec<Line> {
-    let mut edges: HashSet<usize> = HashSet::new();
-    let mut start = 0;
-    let mut pages = 0;
-    for page in lines.chunk_by(|a, b| a.page == b.page) {
-        pages += 1;
-        let mut by_height: Vec<usize> = (start..start + page.len()).collect();
-        by_height.sort_by(|a, b| lines[*b].base.total_cmp(&lines[*a].base));
-        edges.extend(
-            by_height
-                .iter()
-                .take(2)
-                .chain(by_height.iter().rev().take(2)),
-        );
-        start += page.len();
-    }
+    let (edges, pages) = edge_lines(&lines);
     let shape = |line: &Line| -> String {
         line.text
             .chars()
@@ -143,6 +129,25 @@ fn without_running_heads(lines: Vec<Line>) -> Vec<Line> {
         .zip(keep)
         .filter_map(|(line, keep)| keep.then_some(line))
         .collect()
+}
+
+/// The two highest and the two lowest lines of each page, and the number of pages.
+fn edge_lines(lines: &[Line]) -> (HashSet<usize>, usize) {
+    let mut edges: HashSet<usize> = HashSet::new();
+    let (mut start, mut pages) = (0, 0);
+    for page in lines.chunk_by(|a, b| a.page == b.page) {
+        pages += 1;
+        let mut by_height: Vec<usize> = (start..start + page.len()).collect();
+        by_height.sort_by(|a, b| lines[*b].base.total_cmp(&lines[*a].base));
+        edges.extend(
+            by_height
+                .iter()
+                .take(2)
+                .chain(by_height.iter().rev().take(2)),
+        );
+        start += page.len();
+    }
+    (edges, pages)
 }
 
 /// The size that most characters have.
@@ -221,7 +226,7 @@ fn is_break(group: &[&Line], line: &Line, next: Option<&Line>, leading: f64) -> 
             && !goes_on
             && (ended && (short || is_indented(line, next, size)) || !ended && !is_prose(group));
     }
-    let spaced = down > leading.max(last.size) * 1.35 && !(down < 0.4 * size);
+    let spaced = down > leading.max(last.size) * 1.35;
     spaced
         || (ended && short)
         || (is_indented(line, next, size) && line.left > last.left + 0.7 * size)
