@@ -23,7 +23,7 @@ pub trait Clock: Debug + Send + Sync + 'static {
 }
 
 /// Formats milliseconds since the epoch as RFC 3339 in UTC.
-pub fn format_ms(ms: i64) -> String {
+pub(crate) fn format_ms(ms: i64) -> String {
     jiff::Timestamp::from_millisecond(ms)
         .unwrap_or(jiff::Timestamp::UNIX_EPOCH)
         .strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
@@ -31,7 +31,7 @@ pub fn format_ms(ms: i64) -> String {
 }
 
 /// Parses RFC 3339 into milliseconds since the epoch.
-pub fn parse_ms(text: &str) -> Option<i64> {
+pub(crate) fn parse_ms(text: &str) -> Option<i64> {
     text.parse::<jiff::Timestamp>()
         .ok()
         .map(|t| t.as_millisecond())

@@ -69,17 +69,7 @@ fn used(source: &str) -> Vec<String> {
             None => vec![ident(rest)],
         }
     };
-    code.split("crate::").skip(1).flatten_names(names)
-}
-
-trait FlattenNames {
-    fn flatten_names(self, names: impl Fn(&str) -> Vec<String>) -> Vec<String>;
-}
-
-impl<'a, I: Iterator<Item = &'a str>> FlattenNames for I {
-    fn flatten_names(self, names: impl Fn(&str) -> Vec<String>) -> Vec<String> {
-        self.flat_map(|rest| names(rest)).collect()
-    }
+    code.split("crate::").skip(1).flat_map(names).collect()
 }
 
 #[test]

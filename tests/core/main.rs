@@ -1,4 +1,6 @@
 //! One integration binary for lyra-core, against its public API.
 
+#![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
 mod demo_corpus;
 mod layers;

@@ -161,7 +161,7 @@ impl CorpusProvider {
                 Ok(mut document) => {
                     self.graph.write(|w| store(w, &mut document))?;
                     report.read += 1;
-                    if report.read % 256 == 0 {
+                    if report.read.is_multiple_of(256) {
                         progress(report);
                     }
                 }

@@ -41,7 +41,7 @@ impl FileFetcher {
 
     fn path_of(&self, url: &str) -> Result<(PathBuf, Option<String>)> {
         let parsed = Url::parse(url).map_err(|e| Error::invalid(format!("{url:?}: {e}")))?;
-        let record = parsed.fragment().map(|f| percent_decoded(f));
+        let record = parsed.fragment().map(percent_decoded);
         let outside = || {
             Error::new(
                 ErrorKind::Backend,

@@ -6,9 +6,9 @@ mod signal;
 mod worker;
 
 pub use queue::MAX_ATTEMPTS;
-pub use signal::Signal;
-pub use worker::{WorkerOptions, Workers};
+pub(crate) use signal::Signal;
+pub use worker::Workers;
 
 pub(crate) use dispatch::TargetInput;
 pub(crate) use queue::{NewJob, cancel_jobs, enqueue};
-pub(crate) use worker::run_until_idle;
+pub(crate) use worker::{WorkerOptions, run_until_idle};

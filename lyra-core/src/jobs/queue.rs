@@ -15,34 +15,34 @@ pub(super) const LEASE_MS: i64 = 10_000;
 
 /// A job to be queued.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NewJob {
+pub(crate) struct NewJob {
     /// The task.
-    pub task_id: String,
+    pub(crate) task_id: String,
     /// What kind of work.
-    pub kind: JobKind,
+    pub(crate) kind: JobKind,
     /// Lower runs first.
-    pub priority: i64,
+    pub(crate) priority: i64,
     /// What to do.
-    pub input: serde_json::Value,
+    pub(crate) input: serde_json::Value,
     /// Equal for targets that mean the same.
-    pub dedup_key: Option<String>,
+    pub(crate) dedup_key: Option<String>,
     /// The job that led to this one.
-    pub cause_id: Option<String>,
+    pub(crate) cause_id: Option<String>,
 }
 
 /// A job that a worker holds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Job {
+pub(crate) struct Job {
     /// `job_…`.
-    pub id: String,
+    pub(crate) id: String,
     /// The task.
-    pub task_id: String,
+    pub(crate) task_id: String,
     /// What kind of work.
-    pub kind: JobKind,
+    pub(crate) kind: JobKind,
     /// How often it was taken up, this time included.
-    pub attempts: i64,
+    pub(crate) attempts: i64,
     /// What to do.
-    pub input: serde_json::Value,
+    pub(crate) input: serde_json::Value,
 }
 
 /// Queues a job; answers its id, or none where one like it is there already: for targets, one with

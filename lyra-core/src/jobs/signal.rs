@@ -5,7 +5,7 @@ use tokio::sync::watch;
 
 /// A counter that rises with every change made in this process.
 #[derive(Debug, Clone)]
-pub struct Signal(Arc<watch::Sender<u64>>);
+pub(crate) struct Signal(Arc<watch::Sender<u64>>);
 
 impl Default for Signal {
     fn default() -> Self {
@@ -15,12 +15,12 @@ impl Default for Signal {
 
 impl Signal {
     /// Says that something changed.
-    pub fn raise(&self) {
+    pub(crate) fn raise(&self) {
         self.0.send_modify(|count| *count += 1);
     }
 
     /// Hears of changes from now on.
-    pub fn listen(&self) -> watch::Receiver<u64> {
+    pub(crate) fn listen(&self) -> watch::Receiver<u64> {
         self.0.subscribe()
     }
 }

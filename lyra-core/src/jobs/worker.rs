@@ -14,11 +14,11 @@ use tokio::task::JoinHandle;
 
 /// How workers behave.
 #[derive(Debug, Clone)]
-pub struct WorkerOptions {
+pub(crate) struct WorkerOptions {
     /// Jobs that run at once.
-    pub count: usize,
+    pub(crate) count: usize,
     /// How long an idle worker sleeps before it looks for what another process has queued.
-    pub poll: Duration,
+    pub(crate) poll: Duration,
 }
 
 impl Default for WorkerOptions {
@@ -40,7 +40,7 @@ pub struct Workers {
 impl Workers {
     /// Starts workers on the current tokio runtime. `report` hears of trouble that belongs to no
     /// job, such as a full disk.
-    pub fn start(
+    pub(crate) fn start(
         pipeline: Pipeline,
         signal: Signal,
         options: &WorkerOptions,

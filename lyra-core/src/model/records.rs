@@ -7,7 +7,7 @@ use super::{
 use serde::{Deserialize, Serialize};
 
 /// What a task may use up, and where it should look first.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskConfig {
     /// How much the task may use.
@@ -31,15 +31,6 @@ impl Default for TaskBudget {
         Self {
             max_pages: 200,
             max_seconds: 3600,
-        }
-    }
-}
-
-impl Default for TaskConfig {
-    fn default() -> Self {
-        Self {
-            budget: TaskBudget::default(),
-            priority_domains: Vec::new(),
         }
     }
 }

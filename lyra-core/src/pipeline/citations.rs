@@ -80,14 +80,13 @@ fn resolve(
     report: &mut CitationReport,
 ) -> Result<Option<String>> {
     let url = reference.url.as_deref().and_then(|u| normalize_url(u).ok());
-    if let Some(doi) = &reference.doi {
-        if let Some(page_id) = w.reader().page_by_identifier("doi", doi)? {
-            return Ok(Some(page_id));
-        }
-    } else if let Some(url) = &url {
-        if let Some(page_id) = w.reader().page_by_identifier("url", url)? {
-            return Ok(Some(page_id));
-        }
+    let known = match (&reference.doi, &url) {
+        (Some(doi), _) => w.reader().page_by_identifier("doi", doi)?,
+        (None, Some(url)) => w.reader().page_by_identifier("url", url)?,
+        (None, None) => None,
+    };
+    if known.is_some() {
+        return Ok(known);
     }
     let address = match (&reference.doi, url) {
         (Some(doi), _) => format!("https://doi.org/{doi}"),

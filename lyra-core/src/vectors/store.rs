@@ -62,7 +62,7 @@ impl VectorStore {
         if let Some(matrix) = known.as_ref().filter(|m| m.stamp == stamp) {
             return Ok(Arc::clone(matrix));
         }
-        let mut next = known.map_or_else(Matrix::default, |m| Arc::unwrap_or_clone(m));
+        let mut next = known.map_or_else(Matrix::default, Arc::unwrap_or_clone);
         next.catch_up(reader, target, model_id, stamp)?;
         let next = Arc::new(next);
         let mut matrices = self

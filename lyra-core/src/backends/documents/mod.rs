@@ -26,6 +26,8 @@ mod meta;
 #[cfg(feature = "pdf")]
 mod pdf;
 #[cfg(feature = "pdf")]
+mod pdf_fonts;
+#[cfg(feature = "pdf")]
 mod pdf_layout;
 #[cfg(feature = "pdf")]
 mod pdf_lines;
@@ -362,37 +364,6 @@ mod tests {
             return None;
         }
         Some(path)
-    }
-
-    #[test]
-    fn tmp_show() {
-        let Ok(list) = std::env::var("SHOW") else {
-            return;
-        };
-        for path in list.split(',') {
-            let bytes = std::fs::read(path).unwrap();
-            let start = std::time::Instant::now();
-            if path.ends_with(".jsonl") {
-                for r in parse_records(&bytes).unwrap() {
-                    println!("{r:#?}");
-                }
-                continue;
-            }
-            match parse(&bytes, None, path) {
-                Ok(d) => {
-                    println!(
-                        "##### {path} {:?}\n{:#?}\nwarnings {:?}",
-                        start.elapsed(),
-                        d.meta,
-                        d.warnings
-                    );
-                    for b in d.blocks {
-                        println!("[{}{}] {}", b.kind, b.level, b.text);
-                    }
-                }
-                Err(e) => println!("##### {path} ERROR {e:?}"),
-            }
-        }
     }
 
     #[test]

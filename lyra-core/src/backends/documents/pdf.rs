@@ -3,6 +3,7 @@
 use super::deadline::within;
 use super::lines::collapse;
 use super::meta::{doi_in, says_retracted};
+use super::pdf_fonts::prepare;
 use super::pdf_layout::{Layout, layout};
 use super::pdf_lines::{Collector, Line};
 use super::{ParsedDocument, encoding, too_large};
@@ -45,6 +46,7 @@ fn read(bytes: &[u8]) -> Result<ParsedDocument> {
         return Err(Error::invalid("the PDF is locked with a password")
             .with_hint("save a copy without the password"));
     }
+    prepare(&mut file);
     let mut warnings = Vec::new();
     let lines = read_pages(&file, &mut warnings);
     let readable = |line: &Line| line.text.chars().any(char::is_alphanumeric);
@@ -193,6 +195,7 @@ fn authors(text: &str) -> Vec<String> {
 mod tests {
     use super::super::tests::{outline, shared_data};
     use super::*;
+    use proptest::prelude::*;
 
     const PAPER: &[u8] = include_bytes!("../../../../tests/data/documents/paper.pdf");
 
@@ -277,6 +280,18 @@ mod tests {
                 .map(|block| block.text.split_whitespace().count())
                 .sum();
             assert!(words > 200, "{path:?}: {words} words");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn any_bytes_give_a_document_or_an_error(
+            bytes in proptest::collection::vec(any::<u8>(), 0..300),
+            at in 0..PAPER.len(),
+        ) {
+            let _ = parse(&[b"%PDF-1.4\n", &bytes[..]].concat());
+            let _ = parse(&[&PAPER[..at], &bytes[..], &PAPER[at..]].concat());
         }
     }
 }
