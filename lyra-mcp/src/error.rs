@@ -64,7 +64,8 @@ pub(crate) struct ToolError {
     pub(crate) code: Code,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
-    pub(crate) details: Option<Value>,
+    /// Boxed, because every result would else carry its size.
+    pub(crate) details: Option<Box<Value>>,
 }
 
 impl ToolError {
@@ -89,7 +90,7 @@ impl ToolError {
 
     #[must_use]
     pub(crate) fn with_details(mut self, details: Value) -> Self {
-        self.details = Some(details);
+        self.details = Some(Box::new(details));
         self
     }
 
@@ -116,7 +117,7 @@ impl ToolError {
             body.insert("hint".into(), json!(hint));
         }
         if let Some(details) = &self.details {
-            body.insert("details".into(), details.clone());
+            body.insert("details".into(), Value::clone(details));
         }
         body
     }

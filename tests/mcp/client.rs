@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// How long an answer may take before a test gives up; machines that build at the same time are slow.
@@ -126,10 +126,7 @@ impl Client {
 
     /// The next message, whatever it is.
     pub(crate) fn message(&mut self, patience: Duration) -> Option<Value> {
-        match self.lines.recv_timeout(patience) {
-            Ok(message) => Some(message),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        self.lines.recv_timeout(patience).ok()
     }
 
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {

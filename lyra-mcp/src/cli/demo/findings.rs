@@ -98,6 +98,8 @@ impl Contradiction {
 pub(super) struct Doubtful {
     pub(super) why: &'static str,
     pub(super) words: Option<String>,
+    /// What took its place.
+    pub(super) successor: Option<String>,
     pub(super) source: Source,
 }
 
@@ -296,32 +298,35 @@ impl Graph<'_> {
         Ok(rows.first().map(stated))
     }
 
-    /// Retracted works, and documents that name what took their place.
+    /// Retracted works, and documents that say what took their place.
     fn doubtful(&self) -> Result<Vec<Doubtful>> {
         let retracted = format!(
-            "SELECT NULL AS words, {SOURCE}
+            "SELECT NULL AS words, NULL AS successor, {SOURCE}
              FROM task_pages AS t
              JOIN pages AS p ON p.id = t.page_id
              JOIN works AS w ON w.canonical_id = p.canonical_id
              WHERE t.task_id = :task AND w.is_retracted = 1 ORDER BY p.url"
         );
-        let replaced = format!(
-            "SELECT 'replaced by ' || coalesce(r.doi, r.url) AS words, {SOURCE}
+        let superseded = format!(
+            "SELECT coalesce(next.title, r.doi, r.url) AS successor,
+               (SELECT f.text_content FROM fragments AS f
+                 WHERE f.page_id = p.id AND f.text_content LIKE '%superseded%'
+                 ORDER BY f.position LIMIT 1) AS words, {SOURCE}
              FROM task_pages AS t
              JOIN pages AS p ON p.id = t.page_id
-             JOIN page_references AS r ON r.page_id = p.id AND r.citation_source = 'superseded_by'
+             JOIN page_references AS r
+               ON r.page_id = p.id AND r.citation_source = 'superseded_by'
+             LEFT JOIN pages AS next ON next.url = r.url
              LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
              WHERE t.task_id = :task ORDER BY p.url"
         );
         let mut found = Vec::new();
-        for (why, sql) in [
-            ("retracted", retracted),
-            ("superseded", replaced),
-        ] {
+        for (why, sql) in [("retracted", retracted), ("superseded", superseded)] {
             for row in self.rows(&sql, &[])? {
                 found.push(Doubtful {
                     why,
                     words: text(&row, "words"),
+                    successor: text(&row, "successor"),
                     source: source(&row),
                 });
             }
