@@ -474,6 +474,54 @@ mod tests {
         assert!(error.message().contains("2 documents"));
     }
 
+    #[test]
+    fn the_cost_of_hostile_text_is_linear() {
+        let start = std::time::Instant::now();
+        let pieces = [
+            "[",
+            "![a](",
+            "[a](b)",
+            "*a ",
+            "*a _b ",
+            "**a*",
+            "`",
+            "`a``",
+            "<",
+            "<a ",
+            "&",
+            "> ",
+            "> a\n",
+            "- a\n",
+            "  - ",
+            "| a ",
+            "|-|\n",
+            "# ",
+            "a\n---\n",
+            "```\n",
+            "[a]: b\n",
+            "<!--",
+            "h",
+            "http://a ",
+            "\u{3000}a\n",
+            "<article>",
+            "<p>",
+            "<!DOCTYPE ",
+            "<![CDATA[",
+            "{\"a\":",
+            "---\na: [",
+            "- \"",
+        ];
+        for piece in pieces {
+            let text = piece.repeat(200_000 / piece.len());
+            for name in ["a.md", "a.txt", "a.xml", "a.jsonl"] {
+                let before = start.elapsed();
+                let _ = parse(text.as_bytes(), None, name);
+                let took = start.elapsed() - before;
+                assert!(took.as_secs() < 10, "{piece:?} as {name} took {took:?}");
+            }
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
         #[test]
