@@ -316,7 +316,9 @@ impl Graph<'_> {
              JOIN pages AS p ON p.id = t.page_id
              JOIN page_references AS r
                ON r.page_id = p.id AND r.citation_source = 'superseded_by'
-             LEFT JOIN pages AS next ON next.url = r.url
+             LEFT JOIN resource_index AS known
+               ON known.identifier_type = 'url' AND known.identifier_value = r.url
+             LEFT JOIN pages AS next ON next.id = known.page_id
              LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
              WHERE t.task_id = :task ORDER BY p.url"
         );

@@ -259,7 +259,7 @@ fn doubtful(style: &Style, found: &[Doubtful], out: &mut Print<'_>) -> Result<()
         }
         attribution(&doubtful.source, 6, out)?;
         if let Some(successor) = &doubtful.successor {
-            for line in wrap(&format!("→ replaced by: {successor}"), WIDTH - 7) {
+            for line in wrap(&format!("→ replaced by {successor}"), WIDTH - 7) {
                 out(&format!("      {line}"))?;
             }
         }
