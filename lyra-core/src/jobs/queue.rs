@@ -116,7 +116,7 @@ pub(super) fn claim(
                    started_at = ?2, lease_until = ?3, finished_at = NULL, error_message = NULL
                  WHERE state = 'queued' AND id = (
                    SELECT id FROM jobs WHERE state = 'queued' AND (?4 IS NULL OR task_id = ?4)
-                   ORDER BY priority, queued_at, id LIMIT 1)
+                   ORDER BY priority, queued_at, rowid LIMIT 1)
                  RETURNING id, task_id, kind, attempts, input_json",
             )
             .db()?

@@ -50,7 +50,7 @@ impl StaticEmbedder {
             dimension: table.dimension(),
             builtin: true,
             fusion_weight: 0.5,
-            related_threshold: 0.35,
+            related_threshold: 0.45,
         };
         Ok(Self { table, info })
     }

@@ -285,7 +285,7 @@ CREATE TABLE jobs (
   lease_until   TEXT
 ) STRICT;
 CREATE INDEX jobs_by_task ON jobs (task_id, kind, state);
-CREATE INDEX jobs_waiting ON jobs (priority, queued_at, id) WHERE state = 'queued';
+CREATE INDEX jobs_waiting ON jobs (priority, queued_at) WHERE state = 'queued';
 CREATE INDEX jobs_leased ON jobs (lease_until) WHERE state = 'running';
 CREATE UNIQUE INDEX jobs_one_target ON jobs (task_id, dedup_key)
   WHERE kind = 'target_queue' AND state IN ('queued', 'running', 'awaiting_auth', 'completed');
