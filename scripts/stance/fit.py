@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.sparse import csr_matrix, hstack, vstack
+from scipy.sparse import hstack
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
@@ -21,9 +21,6 @@ from sklearn.model_selection import GroupKFold
 
 CLASSES = ["supports", "refutes", "neutral"]
 KIND_WEIGHT = {"gold": 1.0, "rationale": 0.5, "other": 0.3, "far": 0.3}
-# Features that describe one text alone tell how a data set was written, not what a pair says;
-# features that name a drug are used by rules, as the training data hardly has any.
-UNUSED = {"hypothesis_denies", "hypothesis_directed", "drug_same", "drug_kin", "drug_silent", "drug_other"}
 # Which way a feature may push (supports, refutes): where the data say otherwise, they lack it.
 SIGNS = {
     "agree": (1, -1), "disagree": (-1, 1),
@@ -77,7 +74,7 @@ def bounds_of(names):
     for klass in range(3):
         for name in names:
             sign = SIGNS.get(name, (0, 0))[klass] if klass < 2 else 0
-            if name in UNUSED or klass == 2:
+            if klass == 2:
                 # Neutral is the reference class.
                 bounds.append((0.0, 0.0))
             else:
@@ -197,14 +194,12 @@ def write(path, names, w, b, figures, n_gold, n_all):
         *[f"//! {line}" for line in figures],
         "//! ```",
         "",
-        "use super::features::COUNT;",
-        "",
         "/// One row for each class (supports, refutes, neutral), one weight for each feature.",
         "#[rustfmt::skip]",
-        "pub(crate) const WEIGHTS: [[f64; COUNT]; 3] = [",
+        "pub(crate) const WEIGHTS: [&[f64]; 3] = [",
     ]
     for row in w:
-        lines.append("    [")
+        lines.append("    &[")
         for name, value in zip(names, row):
             lines.append(f"        {value:.4f}, // {name}".replace("-0.0000,", "0.0000,"))
         lines.append("    ],")

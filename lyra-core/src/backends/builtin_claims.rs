@@ -40,7 +40,7 @@ const LENGTHS: Range<usize> = 30..601;
 const CJK_LENGTHS: Range<usize> = 15..401;
 
 /// Below this score a sentence is no claim worth keeping.
-const LOWEST_SCORE: f64 = 0.30;
+const LOWEST_SCORE: f64 = 0.32;
 
 /// How much of their words two sentences share before they say the same.
 const SAME_FROM: f64 = 0.8;
@@ -168,109 +168,31 @@ fn has_link_noise(text: &str) -> bool {
         "Sign in",
         "Click ",
     ];
-    NOISE.iter().any(|noise| text.contains(noise))
+    text.starts_with('#') || NOISE.iter().any(|noise| text.contains(noise)) || names_a_doi(text)
+}
+
+/// A DOI stands in a reference, not in a statement.
+fn names_a_doi(text: &str) -> bool {
+    text.match_indices("10.").any(|(at, _)| {
+        let rest = &text[at + 3..];
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        digits >= 4 && rest[digits..].starts_with('/')
+    })
 }
 
 /// Verbs that any statement may be built on.
+#[rustfmt::skip]
 const VERBS: &[&str] = &[
-    "is",
-    "are",
-    "was",
-    "were",
-    "be",
-    "been",
-    "has",
-    "have",
-    "had",
-    "does",
-    "do",
-    "did",
-    "can",
-    "cannot",
-    "could",
-    "may",
-    "might",
-    "will",
-    "would",
-    "should",
-    "must",
-    "remains",
-    "remained",
-    "became",
-    "becomes",
-    "occurred",
-    "occurs",
-    "showed",
-    "shows",
-    "show",
-    "found",
-    "finds",
-    "led",
-    "leads",
-    "made",
-    "makes",
-    "gave",
-    "gives",
-    "took",
-    "takes",
-    "rose",
-    "fell",
-    "grew",
-    "grows",
-    "causes",
-    "means",
-    "contains",
-    "contain",
-    "produces",
-    "produce",
-    "provides",
-    "provide",
-    "supports",
-    "support",
-    "plays",
-    "play",
-    "needs",
-    "need",
-    "works",
-    "work",
-    "acts",
-    "act",
-    "explains",
-    "requires",
-    "require",
-    "depends",
-    "appears",
-    "appear",
-    "seems",
-    "seem",
-    "tends",
-    "tend",
-    "says",
-    "said",
-    "reports",
-    "suggests",
-    "suggest",
-    "reveals",
-    "carries",
-    "carry",
-    "includes",
-    "include",
-    "represents",
-    "affects",
-    "affect",
-    "lowers",
-    "lower",
-    "raises",
-    "raise",
-    "keeps",
-    "keep",
-    "lies",
-    "stands",
-    "exceeds",
-    "outperforms",
-    "gets",
-    "got",
-    "differ",
+    "is", "are", "was", "were", "be", "been", "has", "have", "had", "does", "do", "did", "can",
+    "cannot", "could", "may", "might", "will", "would", "should", "must", "remains", "remained",
+    "became", "becomes", "occurred", "occurs", "showed", "shows", "show", "found", "finds", "led",
+    "leads", "made", "makes", "gave", "gives", "took", "takes", "rose", "fell", "grew", "grows",
+    "causes", "means", "contains", "contain", "produces", "produce", "provides", "provide",
+    "supports", "support", "plays", "play", "needs", "need", "works", "work", "acts", "act",
+    "explains", "requires", "require", "depends", "appears", "appear", "seems", "seem", "tends",
+    "tend", "says", "said", "reports", "suggests", "suggest", "reveals", "carries", "carry",
+    "includes", "include", "represents", "affects", "affect", "lowers", "lower", "raises",
+    "raise", "keeps", "keep", "lies", "stands", "exceeds", "outperforms", "gets", "got", "differ",
     "differs",
 ];
 
@@ -372,120 +294,34 @@ impl Topic {
 }
 
 /// Phrases that announce a finding.
+#[rustfmt::skip]
 const FINDING: &[&str] = &[
-    "we found",
-    "was found",
-    "were found",
-    "showed that",
-    "shows that",
-    "demonstrated",
-    "revealed",
-    "associated with",
-    "significantly",
-    "no significant",
-    "did not",
-    "hazard ratio",
-    "odds ratio",
-    "relative risk",
-    "risk ratio",
-    "95% ci",
-    "95% confidence",
-    "p <",
-    "p<",
-    "p =",
-    "p=",
-    "compared with",
-    "concluded",
-    "conclusion",
-    "results suggest",
-    "findings",
-    "resulted in",
-    "led to",
-    "evidence that",
-    "有意",
-    "認められ",
-    "みられ",
-    "増加",
-    "減少",
-    "上昇",
-    "低下",
-    "示した",
-    "示され",
-    "明らか",
-    "関連",
-    "ハザード比",
-    "オッズ比",
-    "リスク比",
+    "we found", "was found", "were found", "showed that", "shows that", "demonstrated",
+    "revealed", "associated with", "significantly", "no significant", "did not", "hazard ratio",
+    "odds ratio", "relative risk", "risk ratio", "95% ci", "95% confidence", "p <", "p<", "p =",
+    "p=", "compared with", "concluded", "conclusion", "results suggest", "findings",
+    "resulted in", "led to", "evidence that", "有意", "認められ", "みられ", "増加", "減少",
+    "上昇", "低下", "示した", "示され", "明らか", "関連", "ハザード比", "オッズ比", "リスク比",
     "信頼区間",
 ];
 
 /// Phrases that announce a method, an aim, a wish or paperwork.
+#[rustfmt::skip]
 const NO_FINDING: &[&str] = &[
-    "we aimed",
-    "aim of",
-    "aims to",
-    "aimed to",
-    "objective of",
-    "purpose of",
-    "to determine whether",
-    "to investigate",
-    "to assess whether",
-    "to evaluate",
-    "we hypothesi",
-    "it is unclear",
-    "remains unclear",
-    "remain unclear",
-    "is unknown",
-    "remains to be",
-    "further studies",
-    "further research",
-    "future research",
-    "future studies",
-    "more research",
-    "is needed",
-    "are needed",
-    "were randomised",
-    "were randomized",
-    "randomly assigned",
-    "were enrolled",
-    "were recruited",
-    "were included",
-    "was approved by",
-    "ethics committee",
-    "informed consent",
-    "funded by",
-    "conflict of interest",
-    "were searched",
-    "we searched",
-    "data were",
-    "was calculated",
-    "were calculated",
-    "was measured using",
-    "were collected",
-    "in this review",
-    "this article",
-    "this paper",
-    "this section",
-    "see table",
-    "see figure",
-    "shown in",
-    "supplementary",
-    "click",
-    "subscribe",
-    "目的",
-    "検討した",
-    "調査した",
-    "対象とし",
-    "無作為",
-    "割り付け",
-    "今後",
-    "さらなる",
-    "期待され",
-    "倫理委員会",
-    "同意を",
-    "不明で",
-    "解析した",
-    "登録され",
+    "we aimed", "aim of", "aims to", "aimed to", "objective of", "purpose of",
+    "to determine whether", "to investigate", "to assess whether", "to evaluate", "we hypothesi",
+    "it is unclear", "remains unclear", "remain unclear", "is unknown", "remains to be",
+    "further studies", "further research", "future research", "future studies", "more research",
+    "is needed", "are needed", "were randomised", "were randomized", "randomly assigned",
+    "were enrolled", "were recruited", "were included", "was matched", "were matched",
+    "was followed", "were followed", "was defined", "were defined", "was identified from",
+    "analyses looked at", "supplied a cohort", "selected from", "reviewed", "was approved by",
+    "ethics committee", "informed consent", "funded by", "conflict of interest", "were searched",
+    "we searched", "data were", "was calculated", "were calculated", "was measured using",
+    "were collected", "in this review", "this article", "this paper", "this section", "see table",
+    "see figure", "shown in", "supplementary", "click", "subscribe", "目的", "検討した",
+    "調査した", "対象とし", "無作為", "割り付け", "今後", "さらなる", "期待され", "倫理委員会",
+    "同意を", "不明で", "解析した", "登録され",
 ];
 
 /// -0.3 to 0.5: what the words of a sentence say about its being a finding.
@@ -613,5 +449,208 @@ fn similarity(a: &HashSet<String>, b: &HashSet<String>) -> f64 {
         1.0
     } else {
         shared as f64 / all as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HYPOTHESIS: &str = "DPP-4 inhibitors increase the risk of hospitalization for heart failure in patients with type 2 diabetes";
+
+    fn request(texts: &[&str]) -> ExtractionRequest {
+        ExtractionRequest {
+            hypothesis: HYPOTHESIS.to_owned(),
+            query: "DPP-4 inhibitors heart failure".to_owned(),
+            title: None,
+            passages: texts
+                .iter()
+                .map(|t| Passage {
+                    text: (*t).to_owned(),
+                    heading: None,
+                })
+                .collect(),
+            max_claims: 10,
+        }
+    }
+
+    fn texts(claims: &[ExtractedClaim]) -> Vec<&str> {
+        claims.iter().map(|c| c.text.as_str()).collect()
+    }
+
+    const FINDING_SENTENCE: &str = "Saxagliptin increased hospitalization for heart failure (hazard ratio 1.27, 95% CI 1.07 to 1.51).";
+
+    #[test]
+    fn keeps_findings_and_leaves_the_rest() {
+        let cases: &[(&str, bool)] = &[
+            (FINDING_SENTENCE, true),
+            (
+                "Sitagliptin did not increase the risk of heart failure.",
+                true,
+            ),
+            (
+                "DPP-4 inhibitors may increase the risk of heart failure in some patients.",
+                true,
+            ),
+            (
+                "サキサグリプチンは心不全による入院を有意に増加させた。",
+                true,
+            ),
+            (
+                "DPP-4阻害薬と心不全のリスクとの間に関連は認められなかった。",
+                true,
+            ),
+            (
+                "Do DPP-4 inhibitors increase the risk of heart failure?",
+                false,
+            ),
+            (
+                "DPP-4 inhibitors and heart failure in type 2 diabetes",
+                false,
+            ),
+            ("Heart failure", false),
+            (
+                "We aimed to determine whether DPP-4 inhibitors increase heart failure.",
+                false,
+            ),
+            (
+                "Further studies are needed in patients with heart failure.",
+                false,
+            ),
+            (
+                "Patients were randomly assigned to receive saxagliptin or placebo.",
+                false,
+            ),
+            (
+                "Saxagliptin 289 3.5 228 2.8 1.27 1.07 1.51 0.007 8280 8212",
+                false,
+            ),
+            (
+                "Green JB, et al. Sitagliptin and heart failure was studied. doi 10.1056/NEJMoa1501352.",
+                false,
+            ),
+            (
+                "The museum opened a new exhibition of Dutch paintings in the spring.",
+                false,
+            ),
+            (
+                "本研究の目的は、DPP-4阻害薬が心不全を増加させるかどうかを検討することである。",
+                false,
+            ),
+            ("糖尿病と心不全の治療に関する診療ガイドライン", false),
+        ];
+        for (sentence, expected) in cases {
+            let found = extract(&request(&[sentence]));
+            assert_eq!(!found.is_empty(), *expected, "{sentence} {found:?}");
+        }
+    }
+
+    #[test]
+    fn every_claim_is_a_quote_with_its_span() {
+        let text = "The trial ran for two years.  Saxagliptin increased  hospitalization for heart failure. 血糖値は変わらなかった。";
+        let passages = ["Nothing here.", text];
+        let found = extract(&request(&passages));
+        assert!(!found.is_empty());
+        for claim in &found {
+            let quote =
+                slice_chars(passages[claim.passage], claim.quote.start, claim.quote.end).unwrap();
+            assert_eq!(
+                quote.split_whitespace().collect::<Vec<_>>().join(" "),
+                claim.text
+            );
+            assert!((0.0..=1.0).contains(&claim.confidence));
+        }
+    }
+
+    #[test]
+    fn findings_on_the_question_come_first_and_only_once() {
+        let found = extract(&request(&[
+            "Glycated hemoglobin was lowered by 0.3 percentage points with the drug.",
+            FINDING_SENTENCE,
+            "Saxagliptin increased hospitalization for heart failure (hazard ratio 1.27; 95% CI 1.07–1.51).",
+        ]));
+        assert_eq!(texts(&found)[0], FINDING_SENTENCE);
+        assert_eq!(
+            texts(&found).iter().filter(|t| t.contains("1.27")).count(),
+            1
+        );
+        assert!(
+            found
+                .windows(2)
+                .all(|pair| pair[0].confidence >= pair[1].confidence)
+        );
+    }
+
+    #[test]
+    fn claims_are_as_many_as_asked_for_and_the_same_each_time() {
+        let many: Vec<String> = (1..30)
+            .map(|i| {
+                format!(
+                    "Drug number {i} raised heart failure admissions in cohort {i} by {i} percent."
+                )
+            })
+            .collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let mut request = request(&many);
+        request.max_claims = 3;
+        let found = extract(&request);
+        assert!((1..=3).contains(&found.len()));
+        assert_eq!(found, extract(&request));
+        request.max_claims = 0;
+        assert!(extract(&request).is_empty());
+        request.passages.clear();
+        assert!(extract(&request).is_empty());
+    }
+
+    #[test]
+    fn claims_have_types() {
+        let cases = [
+            (FINDING_SENTENCE, ClaimType::Fact),
+            (
+                "Saxagliptin should not be used in patients with heart failure.",
+                ClaimType::Opinion,
+            ),
+            (
+                "Heart failure will become the leading cause of hospitalization by 2040.",
+                ClaimType::Prediction,
+            ),
+            (
+                "心不全患者へのサキサグリプチンの投与は推奨されない。",
+                ClaimType::Opinion,
+            ),
+            (
+                "心不全による入院は2030年までに増加すると予測される。",
+                ClaimType::Prediction,
+            ),
+        ];
+        for (sentence, expected) in cases {
+            assert_eq!(
+                claim_type(sentence, &tokenize(sentence)),
+                expected,
+                "{sentence}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn hostile_text_is_read_in_time() {
+        let mut texts = vec![
+            "(".repeat(50_000),
+            "a. ".repeat(50_000),
+            "は".repeat(50_000),
+            "1.".repeat(50_000),
+        ];
+        texts.push("DPP-4 ".repeat(20_000));
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let found = BuiltinClaimExtractor
+            .extract(&request(&texts))
+            .await
+            .unwrap();
+        assert!(found.iter().all(|c| !c.text.is_empty()));
+        assert_eq!(
+            BuiltinClaimExtractor.extractor_id(),
+            "lyra-builtin-claims-v1"
+        );
+        assert!(BuiltinClaimExtractor.is_builtin());
     }
 }

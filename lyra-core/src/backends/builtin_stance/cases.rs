@@ -1,7 +1,7 @@
 //! Hand-written pairs that the judge must get right, as data.
 
 /// The question that most English cases are about.
-pub(crate) const CLASS_RISK: &str = "DPP-4 inhibitors increase the risk of hospitalization for heart failure in patients with type 2 diabetes";
+const CLASS_RISK: &str = "DPP-4 inhibitors increase the risk of hospitalization for heart failure in patients with type 2 diabetes";
 pub(crate) const SAXA_RISK: &str =
     "Saxagliptin increases the risk of hospitalization for heart failure";
 const SITA_RISK: &str = "Sitagliptin increases the risk of hospitalization for heart failure";
@@ -9,6 +9,7 @@ const JA_CLASS_RISK: &str = "DPP-4阻害薬は2型糖尿病患者の心不全に
 const JA_SAXA_RISK: &str = "サキサグリプチンは心不全入院のリスクを増加させる";
 
 /// (hypothesis, premise, verdict): `+` supports, `-` refutes, `0` neutral.
+#[rustfmt::skip]
 pub(crate) const CASES: &[(&str, &str, char)] = &[
     // Effect sizes decide.
     (
@@ -501,4 +502,47 @@ pub(crate) const CASES: &[(&str, &str, char)] = &[
         "Saxagliptin increased the risk of hospitalization for heart failure (HR 1.27; 95% CI 1.07-1.51).",
         '+',
     ),
+    // Written after the judge and right at first sight, save three.
+    ("Caffeine intake raises blood pressure", "Caffeine intake was followed by an increase in systolic blood pressure of 8 mmHg.", '+'),
+    ("Caffeine intake raises blood pressure", "Blood pressure remained unchanged after caffeine intake.", '-'),
+    ("Caffeine intake raises blood pressure", "Caffeine intake delayed the onset of sleep.", '0'),
+    ("Omega-3 supplements reduce cardiovascular mortality", "Cardiovascular mortality was not reduced by omega-3 supplements (HR 0.97; 95% CI 0.89-1.05).", '-'),
+    ("Omega-3 supplements reduce cardiovascular mortality", "Participants who took omega-3 supplements had fewer cardiovascular deaths (HR 0.81; 95% CI 0.70 to 0.94).", '+'),
+    ("Omega-3 supplements reduce cardiovascular mortality", "Omega-3 supplements were well tolerated, and fishy aftertaste was the most common complaint.", '0'),
+    ("Remote work increases productivity", "Productivity rose by 13% among employees who switched to remote work.", '+'),
+    ("Remote work increases productivity", "Productivity fell after the switch to remote work.", '-'),
+    ("Remote work increases productivity", "The study found no effect of remote work on productivity.", '-'),
+    ("Remote work increases productivity", "Remote work was introduced in March 2020 at all sites of the company.", '0'),
+    ("Minimum wage increases do not reduce employment", "We find no indication that higher minimum wages reduced employment.", '+'),
+    ("Minimum wage increases do not reduce employment", "Minimum wage increases reduced employment among teenagers.", '-'),
+    ("Canagliflozin increases the risk of amputation", "Canagliflozin was not associated with amputation (HR 0.98; 95% CI 0.68-1.41).", '-'),
+    ("Canagliflozin increases the risk of amputation", "Amputation was more common with canagliflozin than with placebo (6.3 vs 3.4 per 1000 patient-years; hazard ratio 1.97; 95% CI 1.41 to 2.75).", '+'),
+    ("Canagliflozin increases the risk of amputation", "Empagliflozin did not increase the risk of amputation (HR 1.00; 95% CI 0.70-1.44).", '0'),
+    ("SGLT2 inhibitors reduce hospitalization for heart failure", "Dapagliflozin lowered the rate of hospitalization for heart failure (HR 0.73; 95% CI 0.61 to 0.88).", '+'),
+    ("SGLT2 inhibitors reduce hospitalization for heart failure", "Semaglutide reduced body weight by 12%.", '0'),
+    ("Statins increase the risk of dementia", "Statin use was associated with a reduced risk of dementia (RR 0.85, 95% CI 0.79 to 0.92).", '-'),
+    ("Statins increase the risk of dementia", "No association was seen between statin use and dementia.", '-'),
+    ("Proton pump inhibitors increase the risk of fractures", "Omeprazole users had a higher risk of fractures (adjusted OR 1.33, 95% CI 1.15-1.54).", '+'),
+    ("Proton pump inhibitors increase the risk of fractures", "Proton pump inhibitors heal peptic ulcers within eight weeks.", '0'),
+    ("p53 loss promotes tumor progression", "Loss of p53 accelerated tumor progression in the lung.", '+'),
+    ("p53 loss promotes tumor progression", "Loss of p53 did not affect tumor progression.", '-'),
+    ("Breastfeeding lowers the risk of childhood obesity", "Breastfed children were less likely to be obese: the odds ratio for childhood obesity with breastfeeding was 0.78 (95% CI 0.74 to 0.81).", '+'),
+    ("Breastfeeding lowers the risk of childhood obesity", "Breastfeeding rates differ between regions of the country.", '0'),
+    ("Video games cause aggression", "Playing video games was unrelated to aggression in adolescents.", '-'),
+    ("Hydroxychloroquine has no effect on mortality in COVID-19", "Mortality was similar with hydroxychloroquine and usual care in patients with COVID-19 (rate ratio 1.09; 95% CI 0.97 to 1.23).", '+'),
+    ("Hydroxychloroquine reduces mortality in COVID-19", "Hydroxychloroquine did not lower mortality in COVID-19.", '-'),
+    ("Hydroxychloroquine reduces mortality in COVID-19", "The stock market closed higher on Friday.", '0'),
+    ("Meditation is effective against chronic pain", "Meditation was ineffective against chronic pain.", '-'),
+    ("コーヒーは糖尿病のリスクを低下させる", "コーヒーを飲む人では糖尿病のリスクが低かった（ハザード比0.75、95%信頼区間0.65-0.87）。", '+'),
+    ("コーヒーは糖尿病のリスクを低下させる", "コーヒーの摂取と糖尿病のリスクに関連は認められなかった。", '-'),
+    ("コーヒーは糖尿病のリスクを低下させる", "コーヒーの価格は昨年より上昇した。", '0'),
+    ("スタチンは脳卒中の発症率を減少させる", "アトルバスタチンは脳卒中の発症率を有意に減少させた。", '+'),
+    ("スタチンは脳卒中の発症率を減少させる", "スタチン群とプラセボ群で脳卒中の発症率に有意差はなかった。", '-'),
+    ("スタチンは脳卒中の発症率を減少させる", "スタチンは横紋筋融解症を起こすことがある。", '0'),
+    ("運動療法は認知症の発症を予防する", "運動療法により認知症の発症が減少した。", '+'),
+    ("運動療法は認知症の発症を予防する", "運動療法は認知症の発症を減らさなかった。", '-'),
+    ("運動療法は認知症の発症を予防する", "認知症の診断基準は2011年に改訂された。", '0'),
+    ("SGLT2阻害薬は骨折を増加させる", "ダパグリフロジンは骨折を増加させなかった（HR 1.04、95%CI 0.91-1.18）。", '-'),
+    ("SGLT2阻害薬は骨折を増加させる", "サキサグリプチンは骨折を増加させなかった。", '0'),
+    ("残業時間の増加はうつ病の原因となる", "残業時間が長い人ではうつ病のリスクが高かった。", '+'),
 ];

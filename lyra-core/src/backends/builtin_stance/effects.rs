@@ -42,7 +42,7 @@ impl Effect {
 /// How many tokens may stand between a measure's name and its value.
 const VALUE_REACH: usize = 12;
 /// How many tokens may stand between a value and its interval.
-const INTERVAL_REACH: usize = 8;
+const INTERVAL_REACH: usize = 12;
 
 /// The effects of a text, in order.
 pub(crate) fn effects(tokens: &[Token]) -> Vec<Effect> {
@@ -124,9 +124,7 @@ fn interval_after(tokens: &[Token], from: usize) -> Option<((f64, f64), usize)> 
             }
             continue;
         };
-        let Some(separator) = tokens.get(i + 1) else {
-            return None;
-        };
+        let separator = tokens.get(i + 1)?;
         let joined = matches!(
             separator.lower.as_str(),
             "-" | "to" | "," | "、" | "and" | ";"
@@ -186,4 +184,82 @@ pub(crate) fn significance(tokens: &[Token]) -> Option<bool> {
         });
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::tokenize;
+    use super::*;
+
+    #[test]
+    fn reads_ratios_with_their_intervals() {
+        type Case = (&'static str, f64, Option<(f64, f64)>, Tendency);
+        let cases: &[Case] = &[
+            (
+                "(hazard ratio, 1.27; 95% CI, 1.07 to 1.51; P=0.007)",
+                1.27,
+                Some((1.07, 1.51)),
+                Tendency::More,
+            ),
+            (
+                "HR 0.90 (95% CI 0.74–1.08)",
+                0.90,
+                Some((0.74, 1.08)),
+                Tendency::Unclear,
+            ),
+            (
+                "adjusted OR, 0.50; 95% confidence interval [CI], 0.33-0.76",
+                0.5,
+                Some((0.33, 0.76)),
+                Tendency::Less,
+            ),
+            (
+                "relative risk 0·52 (0·24 to 1·12)",
+                0.52,
+                Some((0.24, 1.12)),
+                Tendency::Unclear,
+            ),
+            (
+                "odds ratio 1.13, 95% confidence interval 1.00 to 1.26",
+                1.13,
+                Some((1.0, 1.26)),
+                Tendency::More,
+            ),
+            (
+                "ハザード比1.27、95%信頼区間1.07〜1.51",
+                1.27,
+                Some((1.07, 1.51)),
+                Tendency::More,
+            ),
+            ("a hazard ratio of 2.1 was seen", 2.1, None, Tendency::More),
+        ];
+        for (text, point, interval, tendency) in cases {
+            let found = effects(&tokenize(text));
+            assert_eq!(found.len(), 1, "{text}");
+            assert_eq!(
+                (found[0].point, found[0].interval),
+                (*point, *interval),
+                "{text}"
+            );
+            assert_eq!(found[0].tendency().0, *tendency, "{text}");
+        }
+        for text in ["more or 1.5 less", "95% of 20 patients", "in 2013 or 2014"] {
+            assert!(effects(&tokenize(text)).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn reads_p_values_that_test_an_effect() {
+        let cases = [
+            ("P<0.001", Some(true)),
+            ("p = 0.98", Some(false)),
+            ("P>0.05", Some(false)),
+            ("p = 0.03 for interaction", None),
+            ("P<0.001 for noninferiority", None),
+            ("no value", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(significance(&tokenize(text)), expected, "{text}");
+        }
+    }
 }

@@ -1,11 +1,14 @@
 //! What is measured on a (premise, hypothesis) pair: the inputs of the built-in judge.
 
-use super::lexicon::Cue;
 use super::negation::{self, Value};
+use super::overlap::{
+    Stems, Weights, bigrams, covered, has_stem, numbers, phrases, share_of, stem_weights,
+};
+use super::split::Split;
 use super::statement::{Reading, Statement};
 use super::subjects::{self, Mention, SubjectMatch};
+use super::wording::{antonyms, local_agreement, parity, subject_sign};
 use super::words::{Kind, Token};
-use std::collections::{HashMap, HashSet};
 
 /// The features' names, in order; the weights table is written against them.
 pub(crate) const NAMES: &[&str] = &[
@@ -20,10 +23,6 @@ pub(crate) const NAMES: &[&str] = &[
     "symbol_coverage",
     "number_match",
     "number_clash",
-    "drug_same",
-    "drug_kin",
-    "drug_silent",
-    "drug_other",
     "agree",
     "disagree",
     "agree_by_effect",
@@ -38,8 +37,6 @@ pub(crate) const NAMES: &[&str] = &[
     "negation_other",
     "no_value",
     "premise_denies",
-    "hypothesis_denies",
-    "hypothesis_directed",
     "asks",
     "hedges",
     "concludes",
@@ -47,7 +44,7 @@ pub(crate) const NAMES: &[&str] = &[
 ];
 
 /// The number of features.
-pub(crate) const COUNT: usize = 35;
+pub(crate) const COUNT: usize = NAMES.len();
 
 /// A hypothesis, read once and compared with many premises.
 #[derive(Debug)]
@@ -59,17 +56,15 @@ pub(crate) struct Hypothesis {
     outcome: Weights,
     /// Stems of the rest.
     subject: Weights,
+    /// Neighbouring words of the outcome.
+    phrases: Vec<(String, String)>,
     value: Option<Value>,
     /// False where the hypothesis speaks of the lack of its subject.
     own_sign: bool,
     denies: bool,
     drugs: Vec<Mention>,
-    bigrams: HashSet<(String, String)>,
     numbers: Vec<(f64, bool)>,
 }
-
-/// Stems with their weights, sorted by stem, so that sums always run in the same order.
-type Weights = Vec<(String, f64)>;
 
 /// What a comparison found.
 #[derive(Debug, Clone)]
@@ -89,6 +84,8 @@ pub(crate) enum Mismatch {
     Question,
     /// The hypothesis is about a drug, and it names none and gives no figure.
     Unnamed,
+    /// The hypothesis has a direction, and it says nothing of any.
+    Undirected,
     /// It names nothing of what the hypothesis says is affected, or is about something else.
     Topic,
 }
@@ -102,6 +99,7 @@ impl Comparison {
             Some(Mismatch::Subject) => 0.05,
             Some(Mismatch::Question) => 0.15,
             Some(Mismatch::Topic) => 0.25,
+            Some(Mismatch::Undirected) => 0.4,
             Some(Mismatch::Unnamed) => 0.45,
         }
     }
@@ -127,7 +125,7 @@ impl Hypothesis {
         let own_sign = subject_sign(&reading.tokens, whole, &subject);
         Self {
             own_sign,
-            bigrams: bigrams(&reading.tokens),
+            phrases: phrases(&reading.tokens, &outcome),
             numbers: numbers(&reading.tokens),
             denies: negation::has_negation(&reading.tokens),
             value: split.value,
@@ -141,7 +139,7 @@ impl Hypothesis {
 
     /// Compares a premise with the hypothesis.
     pub(crate) fn compare(&self, premise: &Reading) -> Comparison {
-        let stems: HashSet<&str> = premise.tokens.iter().map(|t| t.stem.as_str()).collect();
+        let stems = Stems::new(premise.tokens.iter().map(|t| t.stem.as_str()));
         let coverage = covered(&self.weights, &stems);
         let judged: Vec<Judged<'_>> = premise
             .statements
@@ -157,67 +155,72 @@ impl Hypothesis {
             values: [0.0; COUNT],
         };
         self.fill_overlap(&mut found, premise, &stems, coverage);
-        let subject = best.map_or(SubjectMatch::Silent, |b| b.subject);
-        found.set(
-            "drug_same",
-            f64::from(u8::from(subject == SubjectMatch::Same)),
-        );
-        found.set(
-            "drug_kin",
-            f64::from(u8::from(subject == SubjectMatch::Kin)),
-        );
-        found.set(
-            "drug_silent",
-            f64::from(u8::from(subject == SubjectMatch::Silent)),
-        );
-        found.set(
-            "drug_other",
-            f64::from(u8::from(subject == SubjectMatch::Other)),
-        );
         if let Some(best) = best {
             self.fill_polarity(&mut found, premise, best, &judged, coverage);
         }
-        let mismatch = match best {
-            Some(best) if best.subject == SubjectMatch::Other => Some(Mismatch::Subject),
-            Some(best) if best.statement.plans => Some(Mismatch::Question),
-            Some(best) if coverage < UNRELATED_BELOW || best.misses_outcome => {
-                Some(Mismatch::Topic)
-            }
-            Some(best)
-                if best.subject == SubjectMatch::Silent && best.statement.effect.is_none() =>
-            {
-                Some(Mismatch::Unnamed)
-            }
-            Some(_) => None,
-            None => Some(Mismatch::Topic),
-        };
+        let mismatch = best.map_or(Some(Mismatch::Topic), |b| self.mismatch(b, coverage));
         Comparison {
             values: found.values,
             mismatch,
         }
     }
 
+    fn mismatch(&self, best: &Judged<'_>, coverage: f64) -> Option<Mismatch> {
+        let directed = matches!(
+            self.value,
+            Some(Value::Up | Value::Down | Value::NotUp | Value::NotDown)
+        );
+        let is_silent = best.subject == SubjectMatch::Silent && best.statement.effect.is_none();
+        if best.subject == SubjectMatch::Other {
+            Some(Mismatch::Subject)
+        } else if best.statement.plans {
+            Some(Mismatch::Question)
+        } else if coverage < UNRELATED_BELOW || best.misses_outcome {
+            Some(Mismatch::Topic)
+        } else if directed
+            && best
+                .value
+                .is_none_or(|(v, _)| best.agreement(self, v) == 0.0)
+        {
+            Some(Mismatch::Undirected)
+        } else {
+            is_silent.then_some(Mismatch::Unnamed)
+        }
+    }
+
     fn judge<'a>(&self, premise: &Reading, statement: &'a Statement) -> Judged<'a> {
-        let tokens = premise.of(statement);
-        let own: HashSet<&str> = tokens.iter().map(|t| t.stem.as_str()).collect();
-        let sentence: HashSet<&str> = premise
-            .statements
-            .iter()
-            .filter(|s| s.sentence == statement.sentence)
-            .flat_map(|s| premise.of(s))
-            .map(|t| t.stem.as_str())
-            .collect();
-        let outcome = 0.7 * covered(&self.outcome, &own) + 0.3 * covered(&self.outcome, &sentence);
-        let misses_outcome = self.outcome.iter().any(|(_, w)| *w >= 1.0)
-            && !self
-                .outcome
+        // Who was studied is not what happened to them.
+        let told = |i: &usize| !statement.population.contains(i);
+        let own = Stems::new(
+            statement
+                .tokens
+                .clone()
+                .map(|i| premise.tokens[i].stem.as_str()),
+        );
+        let findings = Stems::new(
+            statement
+                .tokens
+                .clone()
+                .filter(told)
+                .map(|i| premise.tokens[i].stem.as_str()),
+        );
+        let sentence = Stems::new(
+            premise
+                .statements
                 .iter()
-                .any(|(s, w)| *w >= 1.0 && sentence.contains(s.as_str()));
+                .filter(|s| s.sentence == statement.sentence)
+                .flat_map(|s| s.tokens.clone().filter(|i| !s.population.contains(i)))
+                .map(|i| premise.tokens[i].stem.as_str()),
+        );
+        let outcome =
+            0.7 * covered(&self.outcome, &findings) + 0.3 * covered(&self.outcome, &sentence);
+        let misses_outcome = self.misses_outcome(&sentence);
         let coverage = 0.6 * covered(&self.weights, &own) + 0.4 * covered(&self.weights, &sentence);
         let turned = self.subject_sign(&premise.tokens, statement) != self.own_sign;
         let positions: Vec<usize> = statement
             .tokens
             .clone()
+            .filter(told)
             .filter(|&i| has_stem(&self.outcome, &premise.tokens[i].stem))
             .collect();
         let value = statement.value(&positions);
@@ -246,26 +249,53 @@ impl Hypothesis {
         }
     }
 
+    /// Whether a sentence names none of the outcome's own words, or only pieces of its phrases:
+    /// "heart" without "failure" is not heart failure.
+    fn misses_outcome(&self, sentence: &Stems<'_>) -> bool {
+        let mut own = self
+            .outcome
+            .iter()
+            .filter(|(_, w)| *w >= 1.0)
+            .map(|(s, _)| s.as_str())
+            .peekable();
+        let is_piece = |stem: &str| {
+            let mut partners = self
+                .phrases
+                .iter()
+                .filter_map(|(a, b)| {
+                    if a == stem {
+                        Some(b)
+                    } else if b == stem {
+                        Some(a)
+                    } else {
+                        None
+                    }
+                })
+                .peekable();
+            !self.drugs.is_empty()
+                && partners.peek().is_some()
+                && partners.all(|p| !sentence.has(p))
+        };
+        own.peek().is_some() && !own.any(|stem| sentence.has(stem) && !is_piece(stem))
+    }
+
     fn subject_sign(&self, tokens: &[Token], statement: &Statement) -> bool {
         subject_sign(tokens, statement.tokens.clone(), &self.subject)
     }
 
-    fn fill_overlap(
-        &self,
-        f: &mut Filler,
-        premise: &Reading,
-        stems: &HashSet<&str>,
-        coverage: f64,
-    ) {
+    fn fill_overlap(&self, f: &mut Filler, premise: &Reading, stems: &Stems<'_>, coverage: f64) {
         f.set("coverage", coverage);
         f.set("coverage_squared", coverage * coverage);
         f.set("subject_coverage", covered(&self.subject, stems));
-        let premise_weights = stem_weights(premise.tokens.iter());
-        let own: HashSet<&str> = self.weights.iter().map(|(stem, _)| stem.as_str()).collect();
-        f.set("premise_share", covered(&premise_weights, &own));
-        if !self.bigrams.is_empty() {
-            let shared = bigrams(&premise.tokens).intersection(&self.bigrams).count();
-            f.set("bigram_coverage", shared as f64 / self.bigrams.len() as f64);
+        f.set("premise_share", share_of(&premise.tokens, &self.weights));
+        let mine = bigrams(&self.reading.tokens);
+        if !mine.is_empty() {
+            let theirs = bigrams(&premise.tokens);
+            let shared = mine
+                .iter()
+                .filter(|pair| theirs.binary_search(pair).is_ok())
+                .count();
+            f.set("bigram_coverage", shared as f64 / mine.len() as f64);
         }
         let symbols: Vec<&Token> = self
             .reading
@@ -274,10 +304,7 @@ impl Hypothesis {
             .filter(|t| t.kind == Kind::Symbol)
             .collect();
         if !symbols.is_empty() {
-            let there = symbols
-                .iter()
-                .filter(|t| stems.contains(t.stem.as_str()))
-                .count();
+            let there = symbols.iter().filter(|t| stems.has(&t.stem)).count();
             f.set("symbol_coverage", there as f64 / symbols.len() as f64);
             f.set("symbol_missing", 1.0 - there as f64 / symbols.len() as f64);
         }
@@ -328,9 +355,9 @@ impl Hypothesis {
             };
             let vote = j.agreement(self, value) * firmness * j.outcome * j.coverage;
             if vote > 0.0 {
-                vote_for += vote
+                vote_for += vote;
             } else {
-                vote_against -= vote
+                vote_against -= vote;
             }
         }
         f.set("vote_for", f64::min(vote_for, 2.0));
@@ -361,11 +388,6 @@ impl Hypothesis {
             );
         }
         f.set("premise_denies", f64::from(u8::from(denies)));
-        f.set("hypothesis_denies", f64::from(u8::from(self.denies)));
-        f.set(
-            "hypothesis_directed",
-            f64::from(u8::from(self.value.is_some())),
-        );
         f.set("asks", f64::from(u8::from(best.statement.asks)));
         f.set("hedges", f64::from(u8::from(best.statement.hedges)));
         f.set(
@@ -425,286 +447,4 @@ impl Filler {
         self.set(positive, value.max(0.0));
         self.set(negative, (-value).max(0.0));
     }
-}
-
-/// Where a hypothesis turns from its subject to what is said of it.
-struct Split {
-    /// The event that the hypothesis asserts.
-    at: Option<usize>,
-    value: Option<Value>,
-    /// Whether the outcome stands before the event ("X is increased by Y").
-    passive: bool,
-}
-
-impl Split {
-    fn of(tokens: &[Token], statements: &[Statement]) -> Self {
-        let events: Vec<_> = statements.iter().flat_map(|s| &s.events).collect();
-        let content_before = |at: usize| tokens[..at].iter().any(|t| t.weight >= 1.0);
-        let main = events
-            .iter()
-            .find(|e| content_before(e.at))
-            .or_else(|| events.first())
-            .copied();
-        let Some(main) = main else {
-            return Self {
-                at: None,
-                value: None,
-                passive: false,
-            };
-        };
-        // "is associated with an increased risk" asserts the increase.
-        let refined = events
-            .iter()
-            .filter(|e| e.at > main.at && e.at <= main.at + 5)
-            .find(|e| !matches!(e.value, Value::Linked | Value::Unlinked));
-        let value = match (main.value, refined) {
-            (Value::Linked, Some(event)) => event.value,
-            (Value::Unlinked, Some(event)) => event.value.denied(),
-            (value, _) => value,
-        };
-        let after = &tokens[main.at + 1..];
-        let content_after = after.iter().filter(|t| t.weight >= 1.0).count();
-        let passive = tokens[main.at].kind == Kind::Cjk
-            || content_after == 0
-            || after.first().is_some_and(|t| t.lower == "by");
-        Self {
-            at: Some(main.at),
-            value: Some(value),
-            passive,
-        }
-    }
-
-    fn outcome(&self, tokens: &[Token]) -> Weights {
-        let Some(at) = self.at else {
-            return stem_weights(tokens.iter());
-        };
-        let part = if self.passive {
-            &tokens[..at]
-        } else {
-            &tokens[at + 1..]
-        };
-        let context = population_start(part);
-        let mut weights = stem_weights(part[..context].iter());
-        let surroundings: Weights = stem_weights(part[context..].iter())
-            .into_iter()
-            .filter(|(stem, _)| !has_stem(&weights, stem))
-            .map(|(stem, weight)| (stem, weight * 0.2))
-            .collect();
-        weights.extend(surroundings);
-        weights.sort_by(|a, b| a.0.cmp(&b.0));
-        // In Japanese the subject stands before the outcome, both before the verb.
-        if tokens[at].kind == Kind::Cjk {
-            for mention in subjects::mentions(part) {
-                weights.retain(|(stem, _)| *stem != part[mention.at].stem);
-            }
-        }
-        if weights.is_empty() {
-            stem_weights(tokens.iter())
-        } else {
-            weights
-        }
-    }
-
-    fn drugs(&self, reading: &Reading) -> Vec<Mention> {
-        let all = subjects::mentions(&reading.tokens);
-        let own: Vec<Mention> = reading
-            .statements
-            .first()
-            .map_or_else(Vec::new, |s| s.subjects.clone());
-        let before: Vec<Mention> = own
-            .iter()
-            .filter(|m| self.at.is_none_or(|at| m.at < at))
-            .cloned()
-            .collect();
-        if !before.is_empty() {
-            before
-        } else if !own.is_empty() {
-            own
-        } else {
-            all
-        }
-    }
-}
-
-/// Where "in patients with …" begins: what it names is context, not outcome.
-fn population_start(tokens: &[Token]) -> usize {
-    (1..tokens.len())
-        .find(|&i| {
-            matches!(tokens[i].lower.as_str(), "in" | "among")
-                && tokens[i + 1..]
-                    .iter()
-                    .take(4)
-                    .any(|t| t.cue == Cue::Population)
-        })
-        .unwrap_or(tokens.len())
-}
-
-fn stem_weights<'a>(tokens: impl Iterator<Item = &'a Token>) -> Weights {
-    let mut weights: Weights = tokens
-        .filter(|t| t.is_content())
-        .map(|t| (t.stem.clone(), t.weight))
-        .collect();
-    weights.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
-    weights.dedup_by(|a, b| a.0 == b.0);
-    weights
-}
-
-fn has_stem(weights: &Weights, stem: &str) -> bool {
-    weights
-        .binary_search_by(|(s, _)| s.as_str().cmp(stem))
-        .is_ok()
-}
-
-/// The share of the weights whose stems are there; 0 where there are no weights.
-fn covered(weights: &Weights, stems: &HashSet<&str>) -> f64 {
-    let total: f64 = weights.iter().map(|(_, w)| w).sum();
-    let there: f64 = weights
-        .iter()
-        .filter(|(s, _)| stems.contains(s.as_str()))
-        .map(|(_, w)| w)
-        .sum();
-    if total > 0.0 { there / total } else { 0.0 }
-}
-
-fn bigrams(tokens: &[Token]) -> HashSet<(String, String)> {
-    let content: Vec<&Token> = tokens.iter().filter(|t| t.is_content()).collect();
-    content
-        .windows(2)
-        .map(|p| (p[0].stem.clone(), p[1].stem.clone()))
-        .collect()
-}
-
-fn numbers(tokens: &[Token]) -> Vec<(f64, bool)> {
-    tokens
-        .iter()
-        .filter_map(|t| t.number().map(|v| (v, t.percent)))
-        .collect()
-}
-
-/// Plus or minus: the product of all directions and negations of a clause.
-fn parity(tokens: &[Token]) -> Option<bool> {
-    let mut seen = false;
-    let mut positive = true;
-    for token in tokens {
-        match token.cue {
-            Cue::Down | Cue::LevelDown | Cue::Bad | Cue::Not | Cue::NotBefore => {
-                positive = !positive;
-                seen = true;
-            }
-            Cue::Up | Cue::LevelUp | Cue::Good | Cue::Link => seen = true,
-            _ => {}
-        }
-    }
-    seen.then_some(positive)
-}
-
-/// False where a word right beside one of the subject's own words says that it is missing,
-/// silenced or low: "Sirt1 deficiency", "mice lacking Sirt1", "inhibition of TOR".
-fn subject_sign(tokens: &[Token], range: std::ops::Range<usize>, subject: &Weights) -> bool {
-    let is_own = |at: usize| tokens[at].weight >= 1.0 && has_stem(subject, &tokens[at].stem);
-    let lacks = |at: usize| {
-        let token = &tokens[at];
-        let follows_own = at > range.start && is_own(at - 1);
-        let of = tokens.get(at + 1).is_some_and(|t| t.lower == "of");
-        let own_ahead = (at + 1..range.end.min(at + 4)).any(is_own);
-        match token.cue {
-            Cue::LevelDown => follows_own || own_ahead,
-            Cue::Down => token.lower.ends_with("tion") && (follows_own || of && own_ahead),
-            _ => false,
-        }
-    };
-    !range.clone().any(lacks)
-}
-
-/// How many tokens away a direction still describes a word.
-const LOCAL_REACH: usize = 5;
-
-/// Of the words that both texts share, how many have the same direction beside them, and how
-/// many the opposite one (shares of all that have one in both).
-fn local_agreement(hypothesis: &[Token], premise: &[Token]) -> (f64, f64) {
-    let mine = local_signs(hypothesis);
-    let theirs = local_signs(premise);
-    let (mut same, mut other) = (0.0, 0.0);
-    for (stem, sign) in &mine {
-        match theirs.get(stem) {
-            Some(found) if found == sign => same += 1.0,
-            Some(_) => other += 1.0,
-            None => {}
-        }
-    }
-    let all = same + other;
-    if all > 0.0 {
-        (same / all, other / all)
-    } else {
-        (0.0, 0.0)
-    }
-}
-
-fn local_signs(tokens: &[Token]) -> HashMap<&str, bool> {
-    let sign = |cue: Cue| match cue {
-        Cue::Up | Cue::LevelUp | Cue::Good => Some(true),
-        Cue::Down | Cue::LevelDown | Cue::Bad => Some(false),
-        _ => None,
-    };
-    let mut signs = HashMap::new();
-    for (at, token) in tokens.iter().enumerate() {
-        if token.weight < 1.0 || sign(token.cue).is_some() {
-            continue;
-        }
-        let from = at.saturating_sub(LOCAL_REACH);
-        let to = tokens.len().min(at + LOCAL_REACH);
-        let nearest = (from..to)
-            .filter_map(|i| sign(tokens[i].cue).map(|s| (i.abs_diff(at), s, i)))
-            .min_by_key(|(distance, _, i)| (*distance, *i));
-        if let Some((_, positive, i)) = nearest {
-            let denied = tokens[i.saturating_sub(4)..i]
-                .iter()
-                .any(|t| t.cue == Cue::Not);
-            signs.insert(token.stem.as_str(), positive != denied);
-        }
-    }
-    signs
-}
-
-/// Pairs of stems that exclude one another.
-const ANTONYMS: &[(&str, &str)] = &[
-    ("sensitiv", "resist"),
-    ("sensit", "resist"),
-    ("stable", "unstable"),
-    ("suppressor", "oncogen"),
-    ("suppressor", "enhancer"),
-    ("active", "inactive"),
-    ("present", "absent"),
-    ("posit", "negat"),
-    ("benefit", "harm"),
-    ("benef", "harmful"),
-    ("protectiv", "harmful"),
-    ("dependent", "independent"),
-    ("dispens", "essent"),
-    ("dispens", "requir"),
-    ("agonist", "antagonist"),
-    ("maximum", "minimum"),
-    ("survival", "death"),
-    ("early", "late"),
-    ("direct", "indirect"),
-    ("soluble", "insoluble"),
-    ("necessar", "unnecessar"),
-    ("capabl", "incapabl"),
-    ("able", "unable"),
-    ("likel", "unlikel"),
-    ("common", "rare"),
-    ("long", "short"),
-    ("gain", "loss"),
-];
-
-/// 1 where one text has a word and the other its antonym instead.
-fn antonyms(hypothesis: &[Token], premise: &[Token]) -> f64 {
-    let mine: HashSet<&str> = hypothesis.iter().map(|t| t.stem.as_str()).collect();
-    let theirs: HashSet<&str> = premise.iter().map(|t| t.stem.as_str()).collect();
-    let clash = |a: &str, b: &str| {
-        mine.contains(a) && theirs.contains(b) && !theirs.contains(a) && !mine.contains(b)
-    };
-    f64::from(u8::from(
-        ANTONYMS.iter().any(|(a, b)| clash(a, b) || clash(b, a)),
-    ))
 }

@@ -10,10 +10,13 @@ mod effects;
 mod features;
 mod lexicon;
 mod negation;
+mod overlap;
 mod premise;
+mod split;
 mod statement;
 mod subjects;
 mod weights;
+mod wording;
 mod words;
 
 pub use premise::{choose_premise, premise_text};
@@ -87,7 +90,7 @@ fn verdict(comparison: &Comparison) -> Verdict {
 /// The probability of each of [`CLASSES`].
 fn probabilities(comparison: &Comparison) -> [f64; 3] {
     let mut scores = weights::INTERCEPTS;
-    for (score, row) in scores.iter_mut().zip(&weights::WEIGHTS) {
+    for (score, row) in scores.iter_mut().zip(weights::WEIGHTS) {
         *score += row
             .iter()
             .zip(&comparison.values)

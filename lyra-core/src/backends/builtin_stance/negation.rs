@@ -83,7 +83,7 @@ pub(crate) fn events(clause: &[Token]) -> Vec<Event> {
         .iter()
         .enumerate()
         .filter(|(at, token)| token.cue.is_event() && !is_modifier(clause, *at))
-        .filter_map(|(at, token)| {
+        .filter_map(|(at, _)| {
             let insignificant = beside(clause, at, Cue::Insignificant);
             value(signed_cue(clause, at), negated[at], insignificant).map(|value| Event {
                 at,
@@ -184,6 +184,11 @@ fn nearest_event_before(clause: &[Token], at: usize) -> Option<usize> {
         .find(|&i| clause[i].cue.is_event())
 }
 
+/// Verbs that stand behind a subject, so that what is before them is a noun.
+const AUXILIARIES: &[&str] = &[
+    "do", "does", "did", "is", "are", "was", "were", "have", "has", "had", "can", "may", "will",
+];
+
 /// A cue that only describes a noun: "reduced ejection fraction", "DPP-4 inhibitor use", "less
 /// than 10", "more than 50 patients".
 fn is_modifier(clause: &[Token], at: usize) -> bool {
@@ -195,8 +200,21 @@ fn is_modifier(clause: &[Token], at: usize) -> bool {
     let ejection = matches!(token.lower.as_str(), "reduced" | "preserved")
         && next.is_some_and(|t| t.lower == "ejection");
     let adverse_events = token.lower == "adverse";
+    // "Wage increases do not …": a plural noun before its verb.
+    let noun = token.kind == Kind::Word
+        && token.lower.ends_with('s')
+        && next.is_some_and(|t| AUXILIARIES.contains(&t.lower.as_str()));
+    let glucose_lowering = token.lower == "lowering"
+        && next.is_some_and(|t| {
+            matches!(t.stem.as_str(), "medic" | "treat") || t.lower.starts_with("strateg")
+        });
+    // "different answers" is no finding of a difference; "not different" is one of none.
+    let merely_several = token.lower == "different"
+        && !clause[at.saturating_sub(3)..at]
+            .iter()
+            .any(|t| t.cue == Cue::Not || t.cue == Cue::Observed);
     let loose = token.lower == "independent" && next.is_none_or(|t| t.lower != "of");
-    then_number || ejection || adverse_events || loose
+    then_number || ejection || adverse_events || loose || noun || glucose_lowering || merely_several
 }
 
 fn beside(clause: &[Token], at: usize, cue: Cue) -> bool {
@@ -254,5 +272,65 @@ pub(crate) fn agreement(hypothesis: Value, premise: Value) -> f64 {
         (V::Down | V::Good, V::Linked) => 0.2,
         (V::NotUp | V::NotBad, V::Linked) => -0.4,
         _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::tokenize;
+    use super::*;
+
+    #[test]
+    fn negation_reaches_what_it_denies() {
+        use Value as V;
+        let cases: &[(&str, &[Value])] = &[
+            ("the drug increased the risk", &[V::Up]),
+            ("the drug did not increase the risk", &[V::NotUp]),
+            ("the drug didn't increase the risk", &[V::NotUp]),
+            ("no significant reduction in deaths", &[V::NotDown]),
+            ("a nonsignificant increase in deaths", &[V::Same]),
+            ("an increase was not observed", &[V::NotUp]),
+            ("there was no difference between groups", &[V::Same]),
+            ("not only raised glucose", &[V::Up]),
+            ("more than 50 centers took part", &[]),
+            ("an inverse correlation", &[V::Down, V::Linked]),
+            ("a positive correlation", &[V::Up]),
+            ("heart failure with reduced ejection fraction", &[]),
+            ("増加させなかった", &[V::NotUp]),
+            ("関連は認められなかった", &[V::Unlinked]),
+            ("有意差はなかった", &[V::Same]),
+        ];
+        for (text, expected) in cases {
+            let found: Vec<Value> = events(&tokenize(text)).iter().map(|e| e.value).collect();
+            assert_eq!(&found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn agreement_is_about_sides() {
+        use Value as V;
+        let cases = [
+            (V::Up, V::Same, -0.9),
+            (V::NotUp, V::Same, 0.9),
+            (V::NotUp, V::Down, 0.6),
+            (V::Same, V::Up, -0.9),
+            (V::Linked, V::Down, 0.5),
+            (V::Linked, V::Unlinked, -0.9),
+            (V::Up, V::Good, 0.0),
+        ];
+        for (hypothesis, premise, expected) in cases {
+            assert_eq!(
+                agreement(hypothesis, premise),
+                expected,
+                "{hypothesis:?} {premise:?}"
+            );
+        }
+        for value in [V::Up, V::Down, V::Good, V::Bad] {
+            assert_eq!(agreement(value, value), 1.0);
+            assert_eq!(agreement(value, value.flipped()), -1.0);
+            assert_eq!(agreement(value, value.denied()), -1.0);
+            assert_eq!(agreement(value.denied(), value), -1.0);
+            assert_eq!(value.flipped().flipped(), value);
+        }
     }
 }

@@ -4,9 +4,10 @@
 //! closest to the claim, with one neighbour that often holds what the sentence leaves out.
 
 use super::lexicon::Cue;
+use super::overlap::Stems;
 use super::words::{self, Token};
 use crate::text::{segment::slice_chars, sentence::sentences};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The sentences of `fragment_text` that speak to `claim`, closest first, as ranges of code
@@ -65,16 +66,13 @@ pub fn premise_text(fragment_text: &str, chosen: &[Range<usize>]) -> String {
 /// How much of the claim each sentence holds. Words that most sentences of the passage have tell
 /// them apart less; a sentence that reports something goes before one that plans.
 fn closeness(sentences: &[Vec<Token>], claim: &[Token]) -> Vec<f64> {
-    let stems: Vec<HashSet<&str>> = sentences
+    let stems: Vec<Stems<'_>> = sentences
         .iter()
-        .map(|s| s.iter().map(|t| t.stem.as_str()).collect())
+        .map(|s| Stems::new(s.iter().map(|t| t.stem.as_str())))
         .collect();
     let mut wanted: HashMap<&str, f64> = HashMap::new();
     for token in claim.iter().filter(|t| t.is_content()) {
-        let holders = stems
-            .iter()
-            .filter(|s| s.contains(token.stem.as_str()))
-            .count() as f64;
+        let holders = stems.iter().filter(|s| s.has(&token.stem)).count() as f64;
         let rarity = (1.0 + (1.0 + stems.len() as f64) / (1.0 + holders)).ln();
         wanted.insert(&token.stem, token.weight * rarity);
     }
@@ -87,7 +85,7 @@ fn closeness(sentences: &[Vec<Token>], claim: &[Token]) -> Vec<f64> {
         .map(|(tokens, stems)| {
             let shared: f64 = wanted
                 .iter()
-                .filter(|(s, _)| stems.contains(s))
+                .filter(|(s, _)| stems.has(s))
                 .map(|(_, w)| w)
                 .sum();
             let has = |cue: Cue| tokens.iter().any(|t| t.cue == cue);

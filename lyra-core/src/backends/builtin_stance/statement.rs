@@ -22,6 +22,8 @@ pub(crate) struct Reading {
 pub(crate) struct Statement {
     /// Its tokens, as a range of the reading's.
     pub(crate) tokens: Range<usize>,
+    /// Those of them that say first who was studied ("In patients with heart failure,").
+    pub(crate) population: Range<usize>,
     /// Which sentence it belongs to.
     pub(crate) sentence: usize,
     /// What happens in it; positions count from the start of the reading.
@@ -151,7 +153,10 @@ fn clauses(tokens: &[Token], found: &[Effect]) -> Vec<(Range<usize>, usize)> {
         let label = token.is_mark(":") && at - start <= 3;
         let cut_after =
             ends_sentence || label || closes_effect || (token.is_mark(";") && depth == 0);
-        let cut_before = token.cue == Cue::Contrast && at > start + 1;
+        let cut_before = at > start + 1
+            && (token.cue == Cue::Contrast
+                || turns_to_another_event(tokens, at)
+                || starts_another_finding(tokens, start, at));
         if cut_before {
             result.push((start..at, sentence));
             start = at;
@@ -169,6 +174,22 @@ fn clauses(tokens: &[Token], found: &[Effect]) -> Vec<(Range<usize>, usize)> {
         result.push((start..tokens.len(), sentence));
     }
     result
+}
+
+/// "raises the risk of A without raising B": B has an event of its own.
+fn turns_to_another_event(tokens: &[Token], at: usize) -> bool {
+    tokens[at].lower == "without" && tokens[at + 1..].iter().take(2).any(|t| t.cue.is_event())
+}
+
+/// "increased A, and B was unchanged": a comma and an "and" between two events.
+fn starts_another_finding(tokens: &[Token], start: usize, at: usize) -> bool {
+    let after_comma = tokens[at - 1].is_mark(",") && tokens[at].lower == "and";
+    after_comma
+        && tokens[start..at].iter().any(|t| t.cue.is_event())
+        && tokens[at..]
+            .iter()
+            .take_while(|t| !matches!(t.lower.as_str(), "." | ";" | "," | "("))
+            .any(|t| t.cue.is_event())
 }
 
 /// The period of "vs." or of an initial ends nothing.
@@ -214,11 +235,12 @@ fn read_statement(
         comparators,
         control_first,
         asks: asks(clause),
-        plans: plans(clause),
+        plans: reports_nothing(clause),
         denies: negation::has_negation(&clause[..comparator_start(clause)]),
         hedges: has(Cue::Hedge),
         concludes: has(Cue::Result) || same_sentence.is_some_and(|b| b.concludes),
         sentence,
+        population: leading_population(tokens, range.clone()),
         tokens: range,
     }
 }
@@ -260,8 +282,29 @@ const PLANS: &[&str] = &[
     "objectives",
     "purpose",
     "sought",
+    "worry",
+    "worries",
+    "concern",
+    "concerns",
+    "debate",
+    "question",
     "かどうか",
     "目的",
+];
+
+/// Words that leave a matter open.
+const OPEN: &[&str] = &[
+    "uncertain",
+    "uncertainty",
+    "inconclusive",
+    "conflicting",
+    "inconsistent",
+    "disagreed",
+    "disagree",
+    "contradictory",
+    "unsettled",
+    "unclear",
+    "unknown",
 ];
 
 /// Words of advice: what to do, not what was found.
@@ -276,14 +319,16 @@ const ADVICE: &[&str] = &[
     "advised",
     "advises",
     "推奨",
+    "必要がある",
+    "注意しながら",
 ];
 
-fn plans(clause: &[Token]) -> bool {
-    asks(clause)
-        && clause
-            .iter()
-            .any(|t| PLANS.contains(&t.lower.as_str()) || t.is_mark("?"))
-        || clause.iter().any(|t| ADVICE.contains(&t.lower.as_str()))
+/// A clause that asks, leaves open or advises reports no finding.
+fn reports_nothing(clause: &[Token]) -> bool {
+    let has = |words: &[&str]| clause.iter().any(|t| words.contains(&t.lower.as_str()));
+    asks(clause) && (has(PLANS) || clause.iter().any(|t| t.is_mark("?")))
+        || has(OPEN)
+        || has(ADVICE)
 }
 
 /// Where the clause turns to what it compares with, if something was said before.
@@ -295,6 +340,35 @@ fn comparator_start(clause: &[Token]) -> usize {
         .unwrap_or(clause.len())
 }
 
+/// Where a clause begins with who was studied: "In patients with X, …".
+fn leading_population(tokens: &[Token], range: Range<usize>) -> Range<usize> {
+    let found = population(tokens, range.clone());
+    let leads = found.start <= range.start + 2;
+    if leads && found.end < range.end && tokens[found.end].is_mark(",") {
+        found
+    } else {
+        range.end..range.end
+    }
+}
+
+/// Where a clause says who was studied: "in patients with X", to a comma or the next event.
+pub(crate) fn population(tokens: &[Token], range: Range<usize>) -> Range<usize> {
+    let opens = |at: usize| {
+        matches!(tokens[at].lower.as_str(), "in" | "among")
+            && tokens[at + 1..range.end]
+                .iter()
+                .take(4)
+                .any(|t| t.cue == Cue::Population)
+    };
+    let Some(start) = range.clone().find(|&at| opens(at)) else {
+        return range.end..range.end;
+    };
+    let end = (start + 1..range.end)
+        .find(|&at| tokens[at].is_mark(",") || tokens[at].is_mark("(") || tokens[at].cue.is_event())
+        .unwrap_or(range.end);
+    start..end
+}
+
 /// The drugs of a clause on the two sides of its comparison.
 fn sides(clause: &[Token], offset: usize) -> (Vec<Mention>, Vec<Mention>, bool) {
     let mentions = subjects::mentions(clause);
@@ -304,9 +378,9 @@ fn sides(clause: &[Token], offset: usize) -> (Vec<Mention>, Vec<Mention>, bool) 
         let is_other = compared.contains(&mention.at);
         mention.at += offset;
         if is_other {
-            other.push(mention)
+            other.push(mention);
         } else {
-            own.push(mention)
+            own.push(mention);
         }
     }
     let control_first = clause

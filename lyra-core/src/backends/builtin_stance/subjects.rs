@@ -4,7 +4,9 @@
 //! word in -gliptin is a DPP-4 inhibitor. A statement on one member of a class decides nothing
 //! about another member; a statement on a class speaks of its members and the other way round.
 
+use super::lexicon::Table;
 use super::words::{Kind, Token};
+use std::sync::LazyLock;
 
 /// A class of drugs, named by the ending of its members' names.
 pub(crate) type DrugClass = &'static str;
@@ -109,6 +111,9 @@ const NAMES: &[(&str, DrugClass, bool)] = &[
     ("gliptin", "gliptin", false),
     ("gliptins", "gliptin", false),
     ("グリプチン", "gliptin", false),
+    // What acts through incretins is these inhibitors and the GLP-1 agonists together.
+    ("incretin", "gliptin", false),
+    ("インクレチン", "gliptin", false),
     ("sglt2", "gliflozin", false),
     ("sglt2i", "gliflozin", false),
     ("sglt", "gliflozin", false),
@@ -153,6 +158,13 @@ const NAMES: &[(&str, DrugClass, bool)] = &[
     ("benzodiazepines", "azepam", false),
 ];
 
+static BY_NAME: LazyLock<Table<&'static str, (DrugClass, bool)>> = LazyLock::new(|| {
+    NAMES
+        .iter()
+        .map(|(name, class, member)| (*name, (*class, *member)))
+        .collect()
+});
+
 /// The drugs and drug classes of a text, in order.
 pub(crate) fn mentions(tokens: &[Token]) -> Vec<Mention> {
     tokens
@@ -166,10 +178,10 @@ fn mention(tokens: &[Token], at: usize, token: &Token) -> Option<Mention> {
     if matches!(token.kind, Kind::Punct | Kind::Number) {
         return None;
     }
-    if let Some((name, class, is_member)) = NAMES.iter().find(|(name, ..)| *name == token.lower) {
+    if let Some((class, is_member)) = BY_NAME.get(token.lower.as_str()) {
         return Some(Mention {
             class,
-            member: is_member.then(|| (*name).to_owned()),
+            member: is_member.then(|| token.lower.clone()),
             at,
         });
     }
@@ -191,7 +203,7 @@ fn mention(tokens: &[Token], at: usize, token: &Token) -> Option<Mention> {
         });
     }
     let singular = token.lower.as_str();
-    if NOT_DRUGS.contains(&singular) {
+    if singular.len() < 7 || NOT_DRUGS.contains(&singular) {
         return None;
     }
     ENDINGS
@@ -242,4 +254,62 @@ pub(crate) fn compare(hypothesis: &[&Mention], text: &[&Mention]) -> SubjectMatc
         }
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::tokenize;
+    use super::*;
+
+    #[test]
+    fn names_drugs_by_their_stems() {
+        type Case = (&'static str, &'static [(DrugClass, Option<&'static str>)]);
+        let cases: &[Case] = &[
+            (
+                "saxagliptin or placebo",
+                &[("gliptin", Some("saxagliptin"))],
+            ),
+            ("DPP-4 inhibitors", &[("gliptin", None)]),
+            ("dipeptidyl peptidase 4 inhibitor", &[("gliptin", None)]),
+            ("DPP-4阻害薬", &[("gliptin", None)]),
+            ("リナグリプチン", &[("gliptin", Some("リナグリプチン"))]),
+            (
+                "atorvastatin and losartan",
+                &[
+                    ("statin", Some("atorvastatin")),
+                    ("sartan", Some("losartan")),
+                ],
+            ),
+            ("somatostatin, nystatin", &[]),
+            ("ACE inhibitors", &[("pril", None)]),
+            ("patients with diabetes in April", &[]),
+        ];
+        for (text, expected) in cases {
+            let found = mentions(&tokenize(text));
+            let found: Vec<_> = found
+                .iter()
+                .map(|m| (m.class, m.member.as_deref()))
+                .collect();
+            assert_eq!(&found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn members_of_one_class_are_not_one_drug() {
+        let cases = [
+            ("saxagliptin", "saxagliptin", SubjectMatch::Same),
+            ("saxagliptin", "sitagliptin", SubjectMatch::Other),
+            ("saxagliptin", "DPP-4 inhibitors", SubjectMatch::Kin),
+            ("DPP-4 inhibitors", "sitagliptin", SubjectMatch::Kin),
+            ("DPP-4 inhibitors", "gliptins", SubjectMatch::Same),
+            ("DPP-4 inhibitors", "empagliflozin", SubjectMatch::Other),
+            ("DPP-4 inhibitors", "the drug", SubjectMatch::Silent),
+            ("coffee", "empagliflozin", SubjectMatch::Open),
+        ];
+        for (hypothesis, text, expected) in cases {
+            let (a, b) = (mentions(&tokenize(hypothesis)), mentions(&tokenize(text)));
+            let (a, b): (Vec<_>, Vec<_>) = (a.iter().collect(), b.iter().collect());
+            assert_eq!(compare(&a, &b), expected, "{hypothesis} / {text}");
+        }
+    }
 }

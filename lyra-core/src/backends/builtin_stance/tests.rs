@@ -1,3 +1,5 @@
+//! Tests of the judge as a whole, and the dump of features that its weights are fitted on.
+
 use super::*;
 
 /// Writes the features of labelled pairs as CSV, for `scripts/stance/fit.py`.
@@ -28,31 +30,141 @@ fn dump_stance_features() {
     }
 }
 
+fn judged(hypothesis: &str, premise: &str) -> Verdict {
+    let pair = StancePair {
+        premise: premise.to_owned(),
+        hypothesis: hypothesis.to_owned(),
+    };
+    judge_all(&[pair]).remove(0)
+}
+
 #[test]
 fn hand_written_cases() {
-    let mut wrong = 0;
-    for (hypothesis, premise, expected) in cases::CASES {
-        let compared = Hypothesis::new(hypothesis).compare(&Reading::new(premise));
-        let given = verdict(&compared);
-        let sign = match given.relation {
-            Relation::Supports => '+',
-            Relation::Refutes => '-',
-            _ => '0',
-        };
-        if sign != *expected {
-            wrong += 1;
-            println!(
-                "{sign} for {expected} ({:.2}): {premise} / {hypothesis}",
-                given.confidence
+    let wrong: Vec<String> = cases::CASES
+        .iter()
+        .filter_map(|(hypothesis, premise, expected)| {
+            let verdict = judged(hypothesis, premise);
+            let sign = match verdict.relation {
+                Relation::Supports => '+',
+                Relation::Refutes => '-',
+                _ => '0',
+            };
+            (sign != *expected).then(|| {
+                format!(
+                    "{sign} for {expected} ({:.2}): {premise} / {hypothesis}",
+                    verdict.confidence
+                )
+            })
+        })
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        cases::CASES.len(),
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn premises_of_other_cases_are_neutral() {
+    // Every hypothesis beside every premise about none of its words.
+    let mut compared = 0;
+    for (hypothesis, ..) in cases::CASES {
+        let own: std::collections::HashSet<String> = tokenize(hypothesis)
+            .into_iter()
+            .filter(|t| t.weight >= 1.0)
+            .map(|t| t.stem)
+            .collect();
+        for (_, premise, _) in cases::CASES {
+            if tokenize(premise).iter().any(|t| own.contains(&t.stem)) {
+                continue;
+            }
+            compared += 1;
+            let verdict = judged(hypothesis, premise);
+            assert_eq!(
+                verdict.relation,
+                Relation::Neutral,
+                "{premise} / {hypothesis}"
             );
-            let set: Vec<String> = features::NAMES
-                .iter()
-                .zip(&compared.values)
-                .filter(|(_, v)| **v != 0.0)
-                .map(|(n, v)| format!("{n}={v:.2}"))
-                .collect();
-            println!("    {:?} {}", compared.mismatch, set.join(" "));
         }
     }
-    assert_eq!(wrong, 0, "of {}", cases::CASES.len());
+    assert!(compared > 1000, "{compared}");
+}
+
+#[test]
+fn weights_fit_the_features() {
+    for row in weights::WEIGHTS {
+        assert_eq!(row.len(), features::COUNT);
+        assert!(row.iter().all(|w| w.is_finite()));
+    }
+}
+
+#[test]
+fn odd_texts_are_neutral_with_a_confidence_in_range() {
+    let long = "risk ".repeat(20_000);
+    for text in [
+        "", " ", "。", "p", "(((", "95% CI", "HR 1.2 (", "not", "より", "は", "\u{0}", &long,
+    ] {
+        for other in ["", "Coffee lowers the risk of gout", text] {
+            for (hypothesis, premise) in [(text, other), (other, text)] {
+                let verdict = judged(hypothesis, premise);
+                assert!(
+                    (0.0..=1.0).contains(&verdict.confidence),
+                    "{premise:?} / {hypothesis:?}"
+                );
+            }
+        }
+    }
+    assert_eq!(
+        judged("Coffee lowers the risk of gout", "").relation,
+        Relation::Neutral
+    );
+    assert_eq!(
+        judged("", "Coffee lowers the risk of gout").relation,
+        Relation::Neutral
+    );
+}
+
+#[tokio::test]
+async fn a_batch_answers_as_single_pairs_do() {
+    let pairs: Vec<StancePair> = cases::CASES
+        .iter()
+        .map(|(h, p, _)| StancePair {
+            premise: (*p).to_owned(),
+            hypothesis: (*h).to_owned(),
+        })
+        .collect();
+    let judge = BuiltinStanceJudge;
+    let batch = judge.judge(&pairs).await.unwrap();
+    assert_eq!(batch.len(), pairs.len());
+    for (pair, verdict) in pairs.iter().zip(&batch) {
+        assert_eq!(
+            &judge.judge(std::slice::from_ref(pair)).await.unwrap()[0],
+            verdict
+        );
+    }
+    assert_eq!(judge.judge_id(), "lyra-builtin-stance-v1");
+    assert!(judge.is_builtin());
+}
+
+#[test]
+fn premises_are_the_sentences_closest_to_the_claim() {
+    let text = "Patients were followed for two years. Saxagliptin increased the rate of hospitalization \
+                for heart failure. Funding came from the maker. The museum opened in May.";
+    let chosen = choose_premise(text, cases::SAXA_RISK, 2);
+    assert_eq!(
+        premise_text(text, &chosen[..1]),
+        "Saxagliptin increased the rate of hospitalization for heart failure."
+    );
+    assert!(chosen.len() <= 3);
+    assert!(!premise_text(text, &chosen).contains("museum"));
+    assert!(choose_premise("", "anything", 2).is_empty());
+    assert!(choose_premise(text, "anything", 0).is_empty());
+    let japanese = "対象は成人である。サキサグリプチンは心不全入院を増加させた。資金は企業による。";
+    let chosen = choose_premise(japanese, "サキサグリプチンは心不全を増やす", 1);
+    assert_eq!(
+        premise_text(japanese, &chosen[..1]),
+        "サキサグリプチンは心不全入院を増加させた。"
+    );
 }

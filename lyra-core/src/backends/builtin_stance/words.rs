@@ -303,13 +303,14 @@ fn push_word(raw: &str, length: usize, out: &mut Vec<Token>) {
 }
 
 fn word_token(lower: String, kind: Kind) -> Token {
-    let cue = lexicon::cue(&lower, stem(&lower));
+    let base = stem(&lower);
+    let cue = lexicon::cue(&lower, base);
     let mut stemmed = match kind {
         Kind::Symbol => lower
             .strip_suffix('s')
             .filter(|s| s.len() >= 3)
             .unwrap_or(&lower),
-        _ => stem(&lower),
+        _ => base,
     };
     stemmed = lexicon::canonical(stemmed);
     let stemmed = stemmed.to_owned();
@@ -370,8 +371,11 @@ pub(crate) fn stem(word: &str) -> &str {
     if !word.is_ascii() {
         return word;
     }
+    let last = word.as_bytes().last();
     for ending in ENDINGS {
-        if let Some(rest) = word.strip_suffix(ending)
+        // Nearly all endings fall out here, without a call to compare them.
+        if ending.as_bytes().last() == last
+            && let Some(rest) = word.strip_suffix(ending)
             && rest.len() >= 4
             && !(*ending == "s" && rest.ends_with('s'))
         {
@@ -381,4 +385,42 @@ pub(crate) fn stem(word: &str) -> &str {
     word.strip_suffix('s')
         .filter(|r| r.len() >= 3 && !r.ends_with(['s', 'u', 'i']))
         .unwrap_or(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_a_word_share_their_stem() {
+        for forms in [
+            &["hospitalization", "hospitalised", "hospitalizations"][..],
+            &["increase", "increased", "increasing", "increases"],
+            &["inhibits", "inhibited", "inhibition", "inhibiting"],
+            &["risk", "risks"],
+            &["diabetes", "diabetic"],
+        ] {
+            let stems: Vec<&str> = forms.iter().map(|w| stem(w)).collect();
+            assert!(stems.iter().all(|s| *s == stems[0]), "{forms:?} {stems:?}");
+        }
+        assert_ne!(stem("glucose"), stem("glucagon"));
+    }
+
+    #[test]
+    fn texts_become_tokens() {
+        let cases = [
+            ("DPP-4 inhibitors", "dpp4 inhibitors"),
+            ("COVID-19, IL-6", "covid19 , il6"),
+            ("a meta-analysis", "a meta - analysis"),
+            ("didn't", "did not"),
+            ("1,234 of 0·83–1.20", "1234 of 0.83 - 1.20"),
+            ("Ｈ２Ｏ", "h2o"),
+            ("血糖値が上昇した", "glucose 値 上昇"),
+            ("サキサグリプチン", "サキサグリプチン"),
+        ];
+        for (text, expected) in cases {
+            let found: Vec<String> = tokenize(text).into_iter().map(|t| t.lower).collect();
+            assert_eq!(found.join(" "), expected, "{text}");
+        }
+    }
 }
