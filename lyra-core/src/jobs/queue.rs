@@ -90,7 +90,8 @@ pub(crate) fn enqueue(w: &Writer<'_>, job: &NewJob) -> Result<Option<String>> {
     Ok(Some(id))
 }
 
-/// Takes the next job: lowest priority number first, then first come, first served.
+/// Takes the next job: lowest priority number first, then first come, first served. What was
+/// queued in one call has one time and random ids; the row's number knows the order of the call.
 pub(super) fn claim(
     graph: &EvidenceGraph,
     worker_id: &str,
@@ -116,7 +117,7 @@ pub(super) fn claim(
                    started_at = ?2, lease_until = ?3, finished_at = NULL, error_message = NULL
                  WHERE state = 'queued' AND id = (
                    SELECT id FROM jobs WHERE state = 'queued' AND (?4 IS NULL OR task_id = ?4)
-                   ORDER BY priority, queued_at, id LIMIT 1)
+                   ORDER BY priority, queued_at, rowid LIMIT 1)
                  RETURNING id, task_id, kind, attempts, input_json",
             )
             .db()?
