@@ -2,5 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
+mod contract;
 mod demo_corpus;
+#[cfg(feature = "http")]
+mod http;
 mod layers;

@@ -14,7 +14,7 @@ use reqwest::header::{
     ACCEPT, CONTENT_TYPE, ETAG, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
     LOCATION,
 };
-use reqwest::{Client, Response, StatusCode, redirect};
+use reqwest::{Client, ClientBuilder, Response, StatusCode, redirect};
 use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
@@ -53,41 +53,37 @@ pub struct HttpFetcher {
 impl HttpFetcher {
     /// A fetcher with its own connections.
     pub fn new(options: HttpOptions) -> Result<Self> {
-        // Another library in the process may have chosen a provider; any of them will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder()
-            .user_agent(concat!(
-                "lyra/",
-                env!("CARGO_PKG_VERSION"),
-                " (evidence engine)"
-            ))
-            .redirect(redirect::Policy::none())
-            .dns_resolver(Arc::new(PublicResolver {
-                allow_private: options.allow_private_hosts,
-            }))
-            .no_proxy()
-            .connect_timeout(Duration::from_secs(10))
-            .timeout(options.timeout)
+        Self::with_client(client_builder(&options), options)
+    }
+
+    fn with_client(builder: ClientBuilder, options: HttpOptions) -> Result<Self> {
+        let client = builder
             .build()
             .map_err(|e| Error::internal(format!("building the web client: {e}")))?;
         Ok(Self { client, options })
     }
 
     async fn follow(&self, request: &FetchRequest) -> Result<(Url, Response)> {
-        let mut url = Url::parse(&request.url)
+        let start = Url::parse(&request.url)
             .map_err(|e| Error::invalid(format!("{:?} is not an address: {e}", request.url)))?;
+        let mut url = start.clone();
         for _ in 0..=self.options.max_redirects {
-            check_url(&url, self.options.allow_private_hosts)?;
-            let response = self.get(&url, &request.validators).await?;
-            let Some(next) = redirect_of(&url, &response)? else {
+            let hop = async {
+                check_url(&url, self.options.allow_private_hosts)?;
+                let response = self.get(&url, &request.validators).await?;
+                Ok((redirect_of(&url, &response)?, response))
+            };
+            let (next, response) = hop.await.map_err(|e: Error| {
+                // What fails behind a redirect also names the address that led there.
+                if url == start { e } else { e.context(&start) }
+            })?;
+            let Some(next) = next else {
                 return Ok((url, response));
             };
             url = next;
         }
-        Err(failed(
-            &url,
-            &format!("more than {} redirects", self.options.max_redirects),
-        ))
+        let limit = self.options.max_redirects;
+        Err(failed(&start, &format!("more than {limit} redirects")))
     }
 
     async fn get(&self, url: &Url, validators: &Validators) -> Result<Response> {
@@ -163,13 +159,31 @@ impl Fetcher for HttpFetcher {
         tokio::time::timeout(self.options.timeout, all)
             .await
             .unwrap_or_else(|_| {
-                let seconds = self.options.timeout.as_secs();
+                let patience = self.options.timeout;
                 Err(Error::new(
                     ErrorKind::Timeout,
-                    format!("{}: no answer within {seconds} s", request.url),
+                    format!("{}: no answer within {patience:?}", request.url),
                 ))
             })
     }
+}
+
+fn client_builder(options: &HttpOptions) -> ClientBuilder {
+    // Another library in the process may have chosen a provider; any of them will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder()
+        .user_agent(concat!(
+            "lyra/",
+            env!("CARGO_PKG_VERSION"),
+            " (evidence engine)"
+        ))
+        .redirect(redirect::Policy::none())
+        .dns_resolver(Arc::new(PublicResolver {
+            allow_private: options.allow_private_hosts,
+        }))
+        .no_proxy()
+        .connect_timeout(Duration::from_secs(10))
+        .timeout(options.timeout)
 }
 
 fn redirect_of(url: &Url, response: &Response) -> Result<Option<Url>> {
@@ -232,5 +246,64 @@ impl Resolve for PublicResolver {
             }
             Ok(Box::new(usable.into_iter()) as Addrs)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    /// Answers every request with a redirect to the path that it asks for, slash left out.
+    async fn redirector() -> std::net::SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut head = vec![0; 4096];
+                let read = stream.read(&mut head).await.unwrap_or(0);
+                let head = String::from_utf8_lossy(&head[..read]).into_owned();
+                let path = head.split(' ').nth(1).unwrap_or_default();
+                let target = path.strip_prefix('/').unwrap_or(path);
+                let answer = format!(
+                    "HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                );
+                let _ = stream.write_all(answer.as_bytes()).await;
+            }
+        });
+        address
+    }
+
+    #[tokio::test]
+    async fn a_public_host_cannot_redirect_into_a_private_network() {
+        let server = redirector().await;
+        // The name stands for a public host: to the fetcher it is one, although it is served here.
+        let options = HttpOptions::default();
+        let builder = client_builder(&options).resolve("papers.example", server);
+        let fetcher = HttpFetcher::with_client(builder, options).unwrap();
+        let port = server.port();
+        for (target, why) in [
+            (
+                "http://169.254.169.254/latest/meta-data/",
+                "private or reserved network",
+            ),
+            ("http://[fe80::1]/", "private or reserved network"),
+            ("http://0/", "private or reserved network"),
+            ("//10.0.0.1/x", "private or reserved network"),
+            (&format!("http://localhost:{port}/"), "no public address"),
+            ("file:///etc/passwd", "its scheme is not http or https"),
+        ] {
+            let request = FetchRequest {
+                url: format!("http://papers.example:{port}/{target}"),
+                validators: Validators::default(),
+            };
+            let error = fetcher.fetch(&request).await.unwrap_err();
+            assert!(error.message().contains(why), "{target}: {error}");
+            assert!(
+                error.message().starts_with(&request.url),
+                "{target}: {error}"
+            );
+        }
     }
 }

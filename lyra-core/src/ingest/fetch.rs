@@ -82,16 +82,17 @@ impl Reading {
     async fn parse(&self, body: Vec<u8>, source: &DocumentSource) -> Result<ParsedDocument> {
         let parser = Arc::clone(&self.parser);
         let content_type = source.content_type.clone();
-        let name = source.url.clone();
+        // Redirects may lead to another folder or another kind of file: relative links and the
+        // extension are those of the address where the document was found.
+        let name = source.final_url.as_ref().unwrap_or(&source.url).clone();
         let task = tokio::task::spawn_blocking(move || {
             parser.parse(&body, content_type.as_deref(), &name)
         });
-        task.await.map_err(|e| {
-            Error::new(
-                ErrorKind::Pipeline,
-                format!("{}: the parser gave up: {e}", source.url),
-            )
-        })?
+        let gave_up = |e| Error::new(ErrorKind::Pipeline, format!("the parser gave up: {e}"));
+        task.await
+            .map_err(gave_up)
+            .flatten()
+            .map_err(|e| e.context(&source.url))
     }
 }
 

@@ -90,7 +90,8 @@ pub(crate) fn enqueue(w: &Writer<'_>, job: &NewJob) -> Result<Option<String>> {
     Ok(Some(id))
 }
 
-/// Takes the next job: lowest priority number first, then first come, first served.
+/// Takes the next job: lowest priority number first, then first come, first served. What was
+/// queued in one call has one time and random ids; the row's number knows the order of the call.
 pub(super) fn claim(
     graph: &EvidenceGraph,
     worker_id: &str,

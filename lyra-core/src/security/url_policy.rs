@@ -76,9 +76,13 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
 /// Checks the parts of an address that can be judged before its name is resolved.
 pub fn check_url(url: &Url, allow_private_hosts: bool) -> Result<()> {
     let refused = |why: &str| {
+        // Errors are stored and shown; a password is not.
+        let mut shown = url.clone();
+        let _ = shown.set_username("");
+        let _ = shown.set_password(None);
         Err(Error::new(
             ErrorKind::Backend,
-            format!("{url} may not be fetched: {why}"),
+            format!("{shown} may not be fetched: {why}"),
         )
         .with_hint(
             "only http and https on public addresses; --allow-private-hosts opens local networks",
@@ -128,6 +132,12 @@ mod tests {
             let parsed = Url::parse(url).unwrap();
             assert_eq!(check_url(&parsed, false).is_ok(), allowed, "{url}");
         }
+        let secret = Url::parse("http://user:pw@example.org/").unwrap();
+        let error = check_url(&secret, false).unwrap_err();
+        assert!(
+            error.message().starts_with("http://example.org/ may not"),
+            "{error}"
+        );
         assert!(check_url(&Url::parse("http://127.0.0.1:8080/").unwrap(), true).is_ok());
         assert!(check_url(&Url::parse("file:///etc/passwd").unwrap(), true).is_err());
     }
