@@ -19,24 +19,37 @@ struct EvidenceGraph {
 impl EvidenceGraph {
     #[new]
     fn open(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Self> {
-        py.detach(|| Engine::open(EngineConfig::new(path))).map(|engine| Self { engine }).map_err(raise)
+        py.detach(|| Engine::open(EngineConfig::new(path)))
+            .map(|engine| Self { engine })
+            .map_err(raise)
     }
 
     /// Runs one read-only statement; answers its reply as a JSON text.
     fn query_json(&self, py: Python<'_>, sql: String) -> PyResult<String> {
-        let request = SqlRequest { sql, params: SqlParams::None, options: SqlOptions::default() };
-        let reply = py.detach(|| self.engine.query_sql(&request)).map_err(raise)?;
+        let request = SqlRequest {
+            sql,
+            params: SqlParams::None,
+            options: SqlOptions::default(),
+        };
+        let reply = py
+            .detach(|| self.engine.query_sql(&request))
+            .map_err(raise)?;
         serde_json::to_string(&reply).map_err(|e| PyRuntimeError::new_err(e.to_string()))
     }
 
     /// The number of rows that break an invariant of the graph; 0 is right.
     fn violations(&self, py: Python<'_>) -> PyResult<usize> {
-        py.detach(|| self.engine.verify()).map(|report| report.violations.len()).map_err(raise)
+        py.detach(|| self.engine.verify())
+            .map(|report| report.violations.len())
+            .map_err(raise)
     }
 }
 
 fn raise(error: Error) -> PyErr {
-    let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    let hint = error
+        .hint()
+        .map(|hint| format!(" ({hint})"))
+        .unwrap_or_default();
     PyRuntimeError::new_err(format!("{error}{hint}"))
 }
 

@@ -21,7 +21,10 @@ impl Interrupter {
 
     /// Adds a connection. A handle of a connection that is closed since does nothing.
     pub(super) fn watch(&self, handle: InterruptHandle) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(handle);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(handle);
     }
 }
 

@@ -19,7 +19,9 @@ pub(crate) fn check(connection: &Connection) -> Result<()> {
     }
     Err(Error::new(
         ErrorKind::Storage,
-        format!("the database has schema version {found}; this program knows up to {SCHEMA_VERSION}"),
+        format!(
+            "the database has schema version {found}; this program knows up to {SCHEMA_VERSION}"
+        ),
     )
     .with_hint("open it with a newer version of Lyra"))
 }
@@ -30,14 +32,20 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
     if version(connection)? == SCHEMA_VERSION {
         return Ok(());
     }
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).db()?;
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .db()?;
     check(&transaction)?;
     let done = usize::try_from(version(&transaction)?).unwrap_or_default();
     for step in STEPS.iter().skip(done) {
         transaction.execute_batch(step).db()?;
     }
-    transaction.pragma_update(None, "application_id", APPLICATION_ID).db()?;
-    transaction.pragma_update(None, "user_version", SCHEMA_VERSION).db()?;
+    transaction
+        .pragma_update(None, "application_id", APPLICATION_ID)
+        .db()?;
+    transaction
+        .pragma_update(None, "user_version", SCHEMA_VERSION)
+        .db()?;
     transaction.commit().db()
 }
 

@@ -63,7 +63,10 @@ impl Database {
             .idle_timeout(None)
             .max_lifetime(None)
             .connection_timeout(Duration::from_secs(30))
-            .build(Readers { path: path.to_path_buf(), interrupter: interrupter.clone() })
+            .build(Readers {
+                path: path.to_path_buf(),
+                interrupter: interrupter.clone(),
+            })
             .map_err(pool_error)?;
         Ok(Self {
             path: path.to_path_buf(),
@@ -147,24 +150,42 @@ mod tests {
             let read = db.read(|c| c.query_row(ENDLESS, [], |r| r.get::<_, i64>(0)).db());
             assert_eq!(read.unwrap_err().kind(), ErrorKind::QueryInterrupted);
             let write = db.write(|t| {
-                t.execute("INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '')", []).db()?;
+                t.execute(
+                    "INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '')",
+                    [],
+                )
+                .db()?;
                 t.query_row(ENDLESS, [], |r| r.get::<_, i64>(0)).db()
             });
             assert_eq!(write.unwrap_err().kind(), ErrorKind::QueryInterrupted);
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
         });
-        let left = db.read(|c| c.query_row("SELECT count(*) FROM tasks", [], |r| r.get::<_, i64>(0)).db());
-        assert_eq!(left.unwrap(), 0, "the interrupted transaction was rolled back");
+        let left = db.read(|c| {
+            c.query_row("SELECT count(*) FROM tasks", [], |r| r.get::<_, i64>(0))
+                .db()
+        });
+        assert_eq!(
+            left.unwrap(),
+            0,
+            "the interrupted transaction was rolled back"
+        );
     }
 
     #[test]
     fn a_reader_sees_one_snapshot_while_the_writer_goes_on() {
         let (_folder, db) = open();
-        let count = |c: &Connection| c.query_row("SELECT count(*) FROM tasks", [], |r| r.get::<_, i64>(0)).db();
+        let count = |c: &Connection| {
+            c.query_row("SELECT count(*) FROM tasks", [], |r| r.get::<_, i64>(0))
+                .db()
+        };
         let seen = db.read(|c| {
             let before = count(c)?;
             db.write(|t| {
-                t.execute("INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '')", []).db()
+                t.execute(
+                    "INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '')",
+                    [],
+                )
+                .db()
             })?;
             Ok((before, count(c)?))
         });
@@ -183,15 +204,34 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Storage, "{name}: {error}");
             assert!(error.to_string().contains(expected), "{name}: {error}");
             assert!(error.hint().is_some(), "{name}");
-            assert!(std::fs::read(&path).unwrap() == before, "{name} was changed");
+            assert!(
+                std::fs::read(&path).unwrap() == before,
+                "{name} was changed"
+            );
         };
         #[allow(clippy::disallowed_methods, reason = "makes files that are not ours")]
-        let sql = |path: &Path, sql: &str| Connection::open(path).unwrap().execute_batch(sql).unwrap();
-        check("text", &|p| std::fs::write(p, "no database, only text, and enough of it to be read as a header of one hundred bytes or more").unwrap(), "not a database");
-        check("foreign", &|p| sql(p, "CREATE TABLE albums (x)"), "another program");
+        let sql =
+            |path: &Path, sql: &str| Connection::open(path).unwrap().execute_batch(sql).unwrap();
+        check(
+            "text",
+            &|p| {
+                std::fs::write(p, "no database, only text, and enough of it to be read as a header of one hundred bytes or more").unwrap()
+            },
+            "not a database",
+        );
+        check(
+            "foreign",
+            &|p| sql(p, "CREATE TABLE albums (x)"),
+            "another program",
+        );
         check(
             "newer",
-            &|p| sql(p, "PRAGMA application_id = 1280922177; PRAGMA user_version = 99"),
+            &|p| {
+                sql(
+                    p,
+                    "PRAGMA application_id = 1280922177; PRAGMA user_version = 99",
+                )
+            },
             "schema version 99",
         );
     }
