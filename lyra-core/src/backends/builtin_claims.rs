@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// The id that [`BuiltinClaimExtractor`] stores with its claims.
-pub const EXTRACTOR_ID: &str = "lyra-builtin-claims-v1";
+pub(crate) const EXTRACTOR_ID: &str = "lyra-builtin-claims-v1";
 
 /// Finds claims by their wording.
 #[derive(Debug, Clone, Copy, Default)]

@@ -19,7 +19,7 @@ mod weights;
 mod wording;
 mod words;
 
-pub use premise::{choose_premise, premise_text};
+pub use premise::choose_premise;
 
 pub(crate) use lexicon::Cue;
 pub(crate) use words::{Kind, Token, is_cjk, tokenize};
@@ -31,7 +31,7 @@ use features::{Comparison, Hypothesis};
 use statement::Reading;
 
 /// The id that [`BuiltinStanceJudge`] stores with its verdicts.
-pub const JUDGE_ID: &str = "lyra-builtin-stance-v1";
+pub(crate) const JUDGE_ID: &str = "lyra-builtin-stance-v1";
 
 /// The classes, in the order of the weights' rows.
 const CLASSES: [Relation; 3] = [Relation::Supports, Relation::Refutes, Relation::Neutral];

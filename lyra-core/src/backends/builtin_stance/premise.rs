@@ -50,19 +50,6 @@ pub fn choose_premise(fragment_text: &str, claim: &str, max_sentences: usize) ->
     chosen.into_iter().map(|i| spans[i].clone()).collect()
 }
 
-/// The text of chosen sentences, in the order of the document, with a space between.
-///
-/// Ranges count code points; one that lies outside the text is left out.
-pub fn premise_text(fragment_text: &str, chosen: &[Range<usize>]) -> String {
-    let mut in_order = chosen.to_vec();
-    in_order.sort_by_key(|range| range.start);
-    let parts: Vec<&str> = in_order
-        .iter()
-        .filter_map(|range| slice_chars(fragment_text, range.start, range.end))
-        .collect();
-    parts.join(" ")
-}
-
 /// How much of the claim each sentence holds. Words that most sentences of the passage have tell
 /// them apart less; a sentence that reports something goes before one that plans.
 fn closeness(sentences: &[Vec<Token>], claim: &[Token]) -> Vec<f64> {

@@ -1,6 +1,19 @@
 //! Tests of the judge as a whole, and the dump of features that its weights are fitted on.
 
 use super::*;
+use crate::text::segment::slice_chars;
+use std::ops::Range;
+
+/// The chosen sentences in the order of the document, as the pipeline shows them to the judge.
+fn premise_text(text: &str, chosen: &[Range<usize>]) -> String {
+    let mut in_order = chosen.to_vec();
+    in_order.sort_by_key(|range| range.start);
+    let parts: Vec<&str> = in_order
+        .iter()
+        .filter_map(|range| slice_chars(text, range.start, range.end))
+        .collect();
+    parts.join(" ")
+}
 
 /// Writes the features of labelled pairs as CSV, for `scripts/stance/fit.py`.
 ///
