@@ -100,6 +100,9 @@ fn read_passage(index: usize, passage: &Passage, topic: &Topic) -> Vec<Candidate
         .filter_map(|quote| {
             let raw = slice_chars(&passage.text, quote.start, quote.end)?;
             let text = raw.split_whitespace().collect::<Vec<_>>().join(" ");
+            if !has_length_of_a_claim(&text) {
+                return None;
+            }
             let tokens = tokenize(&text);
             if !asserts_something(&text, &tokens) {
                 return None;
@@ -116,22 +119,27 @@ fn read_passage(index: usize, passage: &Passage, topic: &Topic) -> Vec<Candidate
         .collect()
 }
 
-/// Whether a sentence has the form of a statement: its length, an end, a verb, not too many
-/// numbers and marks (tables, references), no question.
-fn asserts_something(text: &str, tokens: &[Token]) -> bool {
-    let length = text.chars().count();
-    let cjk = text.chars().filter(|c| is_cjk(*c)).count();
-    let japanese = cjk * 3 > length;
-    let fits = if japanese {
-        CJK_LENGTHS.contains(&length)
+fn is_japanese(text: &str) -> bool {
+    text.chars().filter(|c| is_cjk(*c)).count() * 3 > text.chars().count()
+}
+
+fn has_length_of_a_claim(text: &str) -> bool {
+    let lengths = if is_japanese(text) {
+        CJK_LENGTHS
     } else {
-        LENGTHS.contains(&length)
+        LENGTHS
     };
+    lengths.contains(&text.chars().count())
+}
+
+/// Whether a sentence has the form of a statement: an end, a verb, not too many numbers and marks
+/// (tables, references), no question.
+fn asserts_something(text: &str, tokens: &[Token]) -> bool {
     let last = text
         .trim_end_matches(['"', '\'', ')', '”', '」'])
         .chars()
         .next_back();
-    if !fits || matches!(last, Some('?' | '？' | ':' | '：')) || has_link_noise(text) {
+    if matches!(last, Some('?' | '？' | ':' | '：')) || has_link_noise(text) {
         return false;
     }
     let words = tokens
@@ -142,7 +150,7 @@ fn asserts_something(text: &str, tokens: &[Token]) -> bool {
     if words < 5 || numbers * 2 > words * 3 {
         return false;
     }
-    if japanese {
+    if is_japanese(text) {
         has_japanese_predicate(text)
     } else {
         has_verb(text, tokens)

@@ -141,11 +141,7 @@ impl Hypothesis {
     pub(crate) fn compare(&self, premise: &Reading) -> Comparison {
         let stems = Stems::new(premise.tokens.iter().map(|t| t.stem.as_str()));
         let coverage = covered(&self.weights, &stems);
-        let judged: Vec<Judged<'_>> = premise
-            .statements
-            .iter()
-            .map(|s| self.judge(premise, s))
-            .collect();
+        let judged = self.judge_all(premise);
         let best = judged
             .iter()
             .enumerate()
@@ -188,7 +184,31 @@ impl Hypothesis {
         }
     }
 
-    fn judge<'a>(&self, premise: &Reading, statement: &'a Statement) -> Judged<'a> {
+    /// Every statement of the premise, beside what its sentence says of its subjects' fate.
+    fn judge_all<'a>(&self, premise: &'a Reading) -> Vec<Judged<'a>> {
+        premise
+            .statements
+            .chunk_by(|a, b| a.sentence == b.sentence)
+            .flat_map(|sentence| {
+                let told = sentence
+                    .iter()
+                    .flat_map(|s| s.tokens.clone().filter(|i| !s.population.contains(i)))
+                    .map(|i| premise.tokens[i].stem.as_str());
+                let stems = Stems::new(told);
+                sentence
+                    .iter()
+                    .map(|s| self.judge(premise, s, &stems))
+                    .collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    fn judge<'a>(
+        &self,
+        premise: &Reading,
+        statement: &'a Statement,
+        sentence: &Stems<'_>,
+    ) -> Judged<'a> {
         // Who was studied is not what happened to them.
         let told = |i: &usize| !statement.population.contains(i);
         let own = Stems::new(
@@ -204,18 +224,10 @@ impl Hypothesis {
                 .filter(told)
                 .map(|i| premise.tokens[i].stem.as_str()),
         );
-        let sentence = Stems::new(
-            premise
-                .statements
-                .iter()
-                .filter(|s| s.sentence == statement.sentence)
-                .flat_map(|s| s.tokens.clone().filter(|i| !s.population.contains(i)))
-                .map(|i| premise.tokens[i].stem.as_str()),
-        );
         let outcome =
-            0.7 * covered(&self.outcome, &findings) + 0.3 * covered(&self.outcome, &sentence);
-        let misses_outcome = self.misses_outcome(&sentence);
-        let coverage = 0.6 * covered(&self.weights, &own) + 0.4 * covered(&self.weights, &sentence);
+            0.7 * covered(&self.outcome, &findings) + 0.3 * covered(&self.outcome, sentence);
+        let misses_outcome = self.misses_outcome(sentence);
+        let coverage = 0.6 * covered(&self.weights, &own) + 0.4 * covered(&self.weights, sentence);
         let turned = self.subject_sign(&premise.tokens, statement) != self.own_sign;
         let positions: Vec<usize> = statement
             .tokens

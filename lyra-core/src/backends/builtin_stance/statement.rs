@@ -50,10 +50,18 @@ pub(crate) struct Statement {
     pub(crate) concludes: bool,
 }
 
+/// How many characters of a text are read: a premise is a few sentences, and what goes on for
+/// pages is none.
+const LONGEST: usize = 8_000;
+
 impl Reading {
     /// Reads a text.
     pub(crate) fn new(text: &str) -> Self {
-        let mut tokens = words::tokenize(text);
+        let end = text
+            .char_indices()
+            .nth(LONGEST)
+            .map_or(text.len(), |(at, _)| at);
+        let mut tokens = words::tokenize(&text[..end]);
         expand_abbreviations(&mut tokens);
         let found = effects::effects(&tokens);
         let mut statements: Vec<Statement> = Vec::new();

@@ -185,19 +185,22 @@ fn push_japanese_term(lower: String, term: &lexicon::JapaneseTerm, out: &mut Vec
     }
 }
 
+/// How far a number is followed; longer ones are no numbers that anybody reports.
+const NUMBER_REACH: usize = 24;
+
 /// A digit starts a number unless letters follow it directly ("5-HT" and "3xTg" are names).
 fn reads_as_number(chars: &[char], start: usize) -> bool {
-    let mut at = start;
-    while at < chars.len() && (chars[at].is_ascii_digit() || matches!(chars[at], '.' | ',' | '·'))
-    {
-        at += 1;
-    }
+    let digits = chars[start..]
+        .iter()
+        .take(NUMBER_REACH)
+        .take_while(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '·'))
+        .count();
+    let at = start + digits;
     match chars.get(at) {
         Some(c) if c.is_alphabetic() && !is_cjk(*c) => false,
         Some('-') => {
-            !(at - start == 1
-                && chars.get(at + 1).is_some_and(|c| c.is_uppercase())
-                && chars.get(at + 2).is_some_and(|c| c.is_uppercase()))
+            let capital = |i: usize| chars.get(i).is_some_and(|c| c.is_uppercase());
+            !(digits == 1 && capital(at + 1) && capital(at + 2))
         }
         _ => true,
     }
@@ -233,6 +236,7 @@ fn read_number(chars: &[char], start: usize, out: &mut Vec<Token>) -> usize {
 fn is_thousands_separator(chars: &[char], at: usize) -> bool {
     let digits = chars[at + 1..]
         .iter()
+        .take(4)
         .take_while(|c| c.is_ascii_digit())
         .count();
     digits == 3
@@ -275,6 +279,7 @@ fn joins_name(chars: &[char], start: usize, at: usize) -> bool {
     let short_name = before.len() <= 6 && before.iter().any(|c| c.is_uppercase());
     let after_length = chars[at + 1..]
         .iter()
+        .take(4)
         .take_while(|c| c.is_alphanumeric() && !is_cjk(**c))
         .count();
     (after_is_digit && short_name && after_length <= 3)
