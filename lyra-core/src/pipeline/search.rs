@@ -4,7 +4,7 @@ use super::Pipeline;
 use super::budget::Budget;
 use super::identify::{Identified, merge};
 use super::metrics::Harvest;
-use super::outcome::{AuthNeed, FollowUp, SearchReport, StageOutcome};
+use super::outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome};
 use super::page::{Arrival, PageOutcome, PageReport, Question};
 use super::plan::expand;
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
@@ -25,6 +25,15 @@ pub struct SearchOptions {
     pub providers: Vec<String>,
     /// Search for the other side as well.
     pub refute: bool,
+}
+
+/// What the pages of one search have brought in so far.
+#[derive(Debug, Default)]
+struct Progress {
+    harvest: Harvest,
+    claims: Vec<FoundClaim>,
+    timed_out: bool,
+    errors: Vec<String>,
 }
 
 impl Pipeline {
@@ -97,47 +106,31 @@ impl Pipeline {
         let search_id = random_id("s_", 12);
         self.open_query(&search_id, &question)?;
         let mut errors = Vec::new();
-        let found = match self.find(query, options, &mut errors).await {
-            Ok(found) => found,
-            Err(e) => {
-                self.close_query(&search_id, &Harvest::default(), QueryStatus::Failed)?;
-                return Err(e);
-            }
-        };
-        self.log_hits(&search_id, &found)?;
-        let limit = options.budget_pages.unwrap_or(self.limits.pages_per_query);
-        let mut harvest = Harvest::default();
-        let mut claims = Vec::new();
-        let mut timed_out = false;
-        for identified in found {
-            let budget = self.budget(task_id)?;
-            timed_out = budget.seconds_used >= budget.seconds_limit;
-            if harvest.pages >= limit || budget.is_exhausted() || harvest.is_stale() {
-                break;
-            }
-            let arrival = Arrival {
-                reason: TaskPageReason::Search,
-                depth: 0,
-            };
-            let url = &identified.hit.url;
-            let status = match self.read_page(url, &question, &arrival).await {
-                Ok(PageOutcome::Read(page)) => {
-                    count(&mut harvest, &page);
-                    claims.extend(page.claims);
-                    "fetched"
-                }
-                Ok(PageOutcome::NeedsAuth(need)) => {
-                    needs_auth.push(need);
-                    "needs_auth"
-                }
-                Err(e) if e.kind() == ErrorKind::Storage => return Err(e),
-                Err(e) => {
-                    errors.push(format!("{url}: {e}"));
-                    "failed"
-                }
-            };
-            self.mark_hit(&search_id, url, status)?;
+        let found = self.find(query, options, &mut errors).await;
+        if found.is_err() {
+            self.close_query(&search_id, &Harvest::default(), QueryStatus::Failed)?;
         }
+        let found = found?;
+        self.log_hits(&search_id, &found)?;
+        let mut reading = Progress {
+            errors,
+            ..Progress::default()
+        };
+        self.read_hits(
+            &search_id,
+            found,
+            &question,
+            options,
+            &mut reading,
+            needs_auth,
+        )
+        .await?;
+        let Progress {
+            harvest,
+            claims,
+            timed_out,
+            errors,
+        } = reading;
         let status = if timed_out {
             QueryStatus::Timeout
         } else {
@@ -158,6 +151,50 @@ impl Pipeline {
             budget_remaining: self.budget(task_id)?.remaining(),
             errors,
         })
+    }
+
+    /// Reads what was found, best first, until a budget is used up or nothing new comes.
+    async fn read_hits(
+        &self,
+        search_id: &str,
+        found: Vec<Identified>,
+        question: &Question,
+        options: &SearchOptions,
+        progress: &mut Progress,
+        needs_auth: &mut Vec<AuthNeed>,
+    ) -> Result<()> {
+        let limit = options.budget_pages.unwrap_or(self.limits.pages_per_query);
+        for identified in found {
+            let budget = self.budget(&question.task_id)?;
+            progress.timed_out = budget.seconds_used >= budget.seconds_limit;
+            let harvest = &progress.harvest;
+            if harvest.pages >= limit || budget.is_exhausted() || harvest.is_stale() {
+                break;
+            }
+            let arrival = Arrival {
+                reason: TaskPageReason::Search,
+                depth: 0,
+            };
+            let url = &identified.hit.url;
+            let status = match self.read_page(url, question, &arrival).await {
+                Ok(PageOutcome::Read(page)) => {
+                    count(&mut progress.harvest, &page);
+                    progress.claims.extend(page.claims);
+                    "fetched"
+                }
+                Ok(PageOutcome::NeedsAuth(need)) => {
+                    needs_auth.push(need);
+                    "needs_auth"
+                }
+                Err(e) if e.kind() == ErrorKind::Storage => return Err(e),
+                Err(e) => {
+                    progress.errors.push(format!("{url}: {e}"));
+                    "failed"
+                }
+            };
+            self.mark_hit(search_id, url, status)?;
+        }
+        Ok(())
     }
 
     /// Asks all providers at once; one that fails is named, all failing is an error.

@@ -75,22 +75,29 @@ pub(crate) fn status(
         recent_errors: None,
     };
     if detail == StatusDetail::Full {
-        report.searches_detail = Some(searches(reader, task_id)?);
-        report.queue_items = Some(queue_items(reader, task_id)?);
-        report.jobs_by_kind = Some(jobs_by_kind(&counts));
-        report.pending_auth_detail = Some(auth);
-        report.recent_errors = Some(recent_errors(reader, task_id)?);
-        let rules = domain_rules(reader)?;
-        report.blocked_domains = Some(
-            rules
-                .iter()
-                .filter(|rule| rule["rule"] == "block")
-                .filter_map(|rule| rule["domain_pattern"].as_str().map(str::to_owned))
-                .collect(),
-        );
-        report.domain_overrides = Some(rules);
+        add_details(reader, &mut report, &counts, auth)?;
     }
     Ok(report)
+}
+
+/// The rows behind the counts.
+fn add_details(
+    reader: &Reader<'_>,
+    report: &mut StatusReport,
+    counts: &Counts,
+    auth: Vec<super::AuthItem>,
+) -> Result<()> {
+    report.searches_detail = Some(searches(reader, &report.task_id)?);
+    report.queue_items = Some(queue_items(reader, &report.task_id)?);
+    report.jobs_by_kind = Some(jobs_by_kind(counts));
+    report.pending_auth_detail = Some(auth);
+    report.recent_errors = Some(recent_errors(reader, &report.task_id)?);
+    let rules = domain_rules(reader)?;
+    let blocked = rules.iter().filter(|rule| rule["rule"] == "block");
+    let patterns = blocked.filter_map(|rule| rule["domain_pattern"].as_str().map(str::to_owned));
+    report.blocked_domains = Some(patterns.collect());
+    report.domain_overrides = Some(rules);
+    Ok(())
 }
 
 /// A milestone is true when nothing of its kind is pending or will follow.

@@ -64,17 +64,7 @@ pub(crate) fn queue_targets(
     targets: &[Value],
     options: &QueueOptions,
 ) -> Result<QueueReport> {
-    if targets.is_empty() || targets.len() > MAX_TARGETS {
-        return Err(Error::invalid(format!(
-            "targets has {} entries; expected 1 to {MAX_TARGETS}",
-            targets.len()
-        )));
-    }
-    if options.budget_pages == Some(0) {
-        return Err(Error::invalid(
-            "options.budget_pages is 0; expected at least 1",
-        ));
-    }
+    check(targets, options)?;
     graph.read(|r| r.task(task_id))?;
     let parse = |(place, value)| {
         parse_target(value).map_err(|e: Error| e.context(format!("targets[{place}]")))
@@ -87,23 +77,7 @@ pub(crate) fn queue_targets(
     graph.write(|w| {
         let mut report = QueueReport::default();
         for (target, given) in parsed.into_iter().zip(targets) {
-            let dedup_key = target.dedup_key();
-            let input = TargetInput {
-                target,
-                options: SearchOptions {
-                    budget_pages: options.budget_pages,
-                    providers: options.providers.clone(),
-                    refute: false,
-                },
-            };
-            let job = NewJob {
-                task_id: task_id.to_owned(),
-                kind: JobKind::TargetQueue,
-                priority: options.priority.value(),
-                input: serde_json::to_value(&input).map_err(|e| Error::internal(e.to_string()))?,
-                dedup_key: Some(dedup_key),
-                cause_id: None,
-            };
+            let job = job_of(task_id, target, options)?;
             match enqueue(w, &job)? {
                 Some(id) => report.target_ids.push(id),
                 None => report.skipped.push(SkippedTarget {
@@ -127,5 +101,41 @@ pub(crate) fn queue_targets(
             &serde_json::json!({ "queued": report.queued_count, "skipped": report.skipped_count }),
         )?;
         Ok(report)
+    })
+}
+
+fn check(targets: &[Value], options: &QueueOptions) -> Result<()> {
+    if targets.is_empty() || targets.len() > MAX_TARGETS {
+        return Err(Error::invalid(format!(
+            "targets has {} entries; expected 1 to {MAX_TARGETS}",
+            targets.len()
+        )));
+    }
+    if options.budget_pages == Some(0) {
+        return Err(Error::invalid(
+            "options.budget_pages is 0; expected at least 1",
+        ));
+    }
+    Ok(())
+}
+
+fn job_of(task_id: &str, target: Target, options: &QueueOptions) -> Result<NewJob> {
+    let dedup_key = target.dedup_key();
+    let options_of_search = SearchOptions {
+        budget_pages: options.budget_pages,
+        providers: options.providers.clone(),
+        refute: false,
+    };
+    let input = TargetInput {
+        target,
+        options: options_of_search,
+    };
+    Ok(NewJob {
+        task_id: task_id.to_owned(),
+        kind: JobKind::TargetQueue,
+        priority: options.priority.value(),
+        input: serde_json::to_value(&input).map_err(|e| Error::internal(e.to_string()))?,
+        dedup_key: Some(dedup_key),
+        cause_id: None,
     })
 }

@@ -339,6 +339,24 @@ impl Hypothesis {
         }
     }
 
+    /// What all statements about the subject say together.
+    fn fill_votes(&self, f: &mut Filler, judged: &[Judged<'_>]) {
+        let (mut vote_for, mut vote_against) = (0.0, 0.0);
+        for j in judged.iter().filter(|j| j.subject != SubjectMatch::Other) {
+            let Some((value, firmness)) = j.value else {
+                continue;
+            };
+            let vote = j.agreement(self, value) * firmness * j.outcome * j.coverage;
+            if vote > 0.0 {
+                vote_for += vote;
+            } else {
+                vote_against -= vote;
+            }
+        }
+        f.set("vote_for", f64::min(vote_for, 2.0));
+        f.set("vote_against", f64::min(vote_against, 2.0));
+    }
+
     fn fill_polarity(
         &self,
         f: &mut Filler,
@@ -360,20 +378,7 @@ impl Hypothesis {
             }
             None => f.set("no_value", coverage),
         }
-        let (mut vote_for, mut vote_against) = (0.0, 0.0);
-        for j in judged.iter().filter(|j| j.subject != SubjectMatch::Other) {
-            let Some((value, firmness)) = j.value else {
-                continue;
-            };
-            let vote = j.agreement(self, value) * firmness * j.outcome * j.coverage;
-            if vote > 0.0 {
-                vote_for += vote;
-            } else {
-                vote_against -= vote;
-            }
-        }
-        f.set("vote_for", f64::min(vote_for, 2.0));
-        f.set("vote_against", f64::min(vote_against, 2.0));
+        self.fill_votes(f, judged);
         let tokens = premise.of(best.statement);
         let (same, other) = local_agreement(&self.reading.tokens, tokens);
         f.set("local_agree", same * coverage);
