@@ -314,7 +314,7 @@ fn queue_items(reader: &Reader<'_>, task_id: &str) -> Result<Vec<QueueItem>> {
                coalesce(input_json ->> '$.target.query', input_json ->> '$.target.url',
                  input_json ->> '$.target.doi', ''), state, priority, attempts, error_message
              FROM jobs WHERE task_id = ?1 AND kind = 'target_queue'
-             ORDER BY queued_at DESC, id LIMIT ?2",
+             ORDER BY queued_at DESC, rowid DESC LIMIT ?2",
         )
         .db()?;
     let rows = statement
