@@ -40,6 +40,7 @@ pub(crate) fn status(
         citation: phase(&counts, JobKind::CitationGraph),
     };
     let awaiting = count(&counts, JobKind::TargetQueue, JobState::AwaitingAuth);
+    let milestones = milestones(&phases, awaiting);
     let mut report = StatusReport {
         task_id: task.id.clone(),
         hypothesis: task.hypothesis.clone(),
@@ -60,8 +61,8 @@ pub(crate) fn status(
             seconds_used: budget.seconds_used,
             seconds_limit: budget.seconds_limit,
         },
-        milestones: milestones(&phases, awaiting),
-        waiting_for: waiting_for(&phases, awaiting),
+        milestones,
+        waiting_for: waiting_for(&phases, awaiting, milestones),
         pending_auth_count: auth.len(),
         warnings: warnings(&task, &budget, &phases, auth.len()),
         evidence_summary: evidence_summary(reader, task_id, &metrics)?,
@@ -111,17 +112,36 @@ fn milestones(phases: &JobsByPhase, awaiting_auth: usize) -> Milestones {
     }
 }
 
-fn waiting_for(phases: &JobsByPhase, awaiting_auth: usize) -> Vec<WaitingFor> {
+/// The kinds of work that a milestone still waits for. Verification and citations follow every
+/// target, so they are waited for while targets are.
+fn waiting_for(
+    phases: &JobsByPhase,
+    awaiting_auth: usize,
+    milestones: Milestones,
+) -> Vec<WaitingFor> {
     let kinds = [
-        (JobKind::TargetQueue, phases.exploration, awaiting_auth),
-        (JobKind::VerifyNli, phases.verification, 0),
-        (JobKind::CitationGraph, phases.citation, 0),
+        (
+            JobKind::TargetQueue,
+            phases.exploration,
+            milestones.target_queue_drained,
+        ),
+        (
+            JobKind::VerifyNli,
+            phases.verification,
+            milestones.nli_verification_done,
+        ),
+        (
+            JobKind::CitationGraph,
+            phases.citation,
+            milestones.citation_chase_ready,
+        ),
     ];
-    let entry = |(kind, counts, awaiting): (JobKind, JobCounts, usize)| {
+    let entry = |(kind, counts, _): (JobKind, JobCounts, bool)| {
+        let awaiting = kind == JobKind::TargetQueue && awaiting_auth > 0;
         let status = match counts {
             _ if counts.running > 0 => "running",
             _ if counts.queued > 0 => "queued",
-            _ if awaiting > 0 => "pending",
+            _ if awaiting => "pending",
             _ if counts.completed + counts.failed > 0 => "drained",
             _ => "not_enqueued",
         };
@@ -135,8 +155,8 @@ fn waiting_for(phases: &JobsByPhase, awaiting_auth: usize) -> Vec<WaitingFor> {
     };
     kinds
         .into_iter()
+        .filter(|(_, _, reached)| !reached)
         .map(entry)
-        .filter(|w| w.status != "drained")
         .collect()
 }
 

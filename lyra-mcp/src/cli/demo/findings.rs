@@ -8,7 +8,7 @@ use lyra_core::{Error, Result};
 use serde_json::{Map, Value, json};
 
 /// Claims that are shown for the hypothesis, and against it; each from another source.
-const CLAIMS_A_SIDE: usize = 5;
+const CLAIMS_A_SIDE: usize = 6;
 
 /// Contradictions that are shown.
 const CONTRADICTIONS: usize = 3;
