@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 mod contract;
+mod corpus;
 mod demo_corpus;
 #[cfg(feature = "http")]
 mod http;

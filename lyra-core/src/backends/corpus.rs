@@ -14,7 +14,7 @@ use crate::ports::{FetchRequest, SearchHit, SearchProvider, SearchQuery, TextRol
 use crate::text::hash::sha256_hex;
 use crate::vectors::{VectorStore, rank_fragments};
 use rusqlite::params;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::Mutex;
@@ -38,6 +38,18 @@ pub struct SyncReport {
     pub unchanged: usize,
     /// Documents that could not be read, with the reason.
     pub failed: Vec<(String, String)>,
+}
+
+impl SyncReport {
+    /// Notes a document that could not be read. A full disk or a locked database is nobody's bad
+    /// document: it ends the pass.
+    fn note(&mut self, place: String, error: Error) -> Result<()> {
+        if error.kind() == ErrorKind::Storage {
+            return Err(error);
+        }
+        self.failed.push((place, error.to_string()));
+        Ok(())
+    }
 }
 
 /// Searches the documents under some folders.
@@ -74,7 +86,9 @@ impl CorpusProvider {
         for root in self.files.roots() {
             for path in documents_under(root)? {
                 if is_record_file(&path) {
-                    self.sync_records(&path, &mut report, progress).await?;
+                    if let Err(e) = self.sync_records(&path, &mut report, progress).await {
+                        report.note(path.display().to_string(), e)?;
+                    }
                 } else {
                     self.sync_file(&path, &mut report).await?;
                 }
@@ -99,14 +113,12 @@ impl CorpusProvider {
             })
             .await;
         match outcome {
-            Ok(Read::Fresh(mut document)) => {
-                self.graph.write(|w| store(w, &mut document))?;
-                report.read += 1;
-            }
+            Ok(Read::Fresh(mut document)) => match self.graph.write(|w| store(w, &mut document)) {
+                Ok(()) => report.read += 1,
+                Err(e) => report.note(url, e)?,
+            },
             Ok(_) => report.unchanged += 1,
-            // A full disk or a locked database is nobody's bad document.
-            Err(e) if e.kind() == ErrorKind::Storage => return Err(e),
-            Err(e) => report.failed.push((url, e.to_string())),
+            Err(e) => report.note(url, e)?,
         }
         Ok(())
     }
@@ -130,6 +142,7 @@ impl CorpusProvider {
             .await
             .map_err(|e| Error::internal(e.to_string()))??;
         let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').collect();
+        let mut seen = HashSet::new();
         for record in records {
             let record = match record {
                 Ok(record) => record,
@@ -139,6 +152,14 @@ impl CorpusProvider {
                 }
             };
             let url = record_url(&base, &record.id)?;
+            if !seen.insert(record.id.clone()) {
+                let reason = format!(
+                    "line {}: the id {:?} stands on an earlier line",
+                    record.line, record.id
+                );
+                report.failed.push((url, reason));
+                continue;
+            }
             let line = lines.get(record.line - 1).copied().unwrap_or_default();
             let hash = sha256_hex(line);
             if hashes.get(&url) == Some(&hash) {
@@ -159,7 +180,10 @@ impl CorpusProvider {
             };
             match prepare(source, record.document, self.reading.embedder.as_ref()).await {
                 Ok(mut document) => {
-                    self.graph.write(|w| store(w, &mut document))?;
+                    if let Err(e) = self.graph.write(|w| store(w, &mut document)) {
+                        report.note(url, e)?;
+                        continue;
+                    }
                     report.read += 1;
                     if report.read.is_multiple_of(256) {
                         progress(report);
@@ -289,8 +313,10 @@ fn documents_under(root: &Path) -> Result<Vec<PathBuf>> {
             found.extend(is_document(&path).then_some(path));
             continue;
         }
-        let entries = std::fs::read_dir(&path)
-            .map_err(|e| Error::new(ErrorKind::Backend, format!("{}: {e}", path.display())))?;
+        // A folder that may not be read is passed over, like a hidden one.
+        let Ok(entries) = std::fs::read_dir(&path) else {
+            continue;
+        };
         for entry in entries.flatten() {
             let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
             let inside = entry
@@ -332,6 +358,7 @@ fn file_url(path: &Path) -> Result<String> {
 
 fn record_url(base: &str, id: &str) -> Result<String> {
     let mut url = Url::parse(base).map_err(|e| Error::internal(e.to_string()))?;
-    url.set_fragment(Some(id));
+    // The one character that set_fragment leaves alone and that decoding would take for its own.
+    url.set_fragment(Some(&id.replace('%', "%25")));
     Ok(url.into())
 }

@@ -163,13 +163,24 @@ pub(super) fn stamp(path: &Path) -> Result<String> {
     })
 }
 
+/// The id behind the `#` of an address, as it stands in the file.
 fn percent_decoded(text: &str) -> String {
-    let bytes: Vec<u8> =
-        url::form_urlencoded::parse(format!("x={}", text.replace('+', "%2B")).as_bytes())
-            .next()
-            .map(|(_, value)| value.into_owned().into_bytes())
-            .unwrap_or_default();
-    String::from_utf8_lossy(&bytes).into_owned()
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let hex = (bytes[at] == b'%')
+            .then(|| text.get(at + 1..at + 3))
+            .flatten();
+        if let Some(byte) = hex.and_then(|h| u8::from_str_radix(h, 16).ok()) {
+            decoded.push(byte);
+            at += 3;
+        } else {
+            decoded.push(bytes[at]);
+            at += 1;
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
 }
 
 #[cfg(test)]
@@ -209,6 +220,15 @@ mod tests {
             .await
             .unwrap_err();
         assert_eq!(missing.kind(), ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn ids_survive_the_way_through_an_address() {
+        for id in ["R&D", "100 %41", "a+b c", "日本語#2", "\"quoted\"", "%"] {
+            let mut url = Url::parse("file:///x.jsonl").unwrap();
+            url.set_fragment(Some(&id.replace('%', "%25")));
+            assert_eq!(percent_decoded(url.fragment().unwrap()), id);
+        }
     }
 
     #[tokio::test]

@@ -91,10 +91,12 @@ impl Engine {
         }
     }
 
-    /// Reads a JSONL file into the graph: all of it, or nothing.
-    pub fn import_jsonl(&self, reader: impl BufRead) -> Result<ImportReport> {
+    /// Reads a JSONL file into the graph: all of it, or nothing. Fragments and claims that came
+    /// without a vector of the current model get one afterwards.
+    pub async fn import_jsonl(&self, reader: impl BufRead) -> Result<ImportReport> {
         let graph = &self.inner.graph;
         let report = import_jsonl(graph.database(), &graph.clock().now(), reader)?;
+        self.inner.pipeline.embed_missing().await?;
         self.inner.signal.raise();
         Ok(report)
     }

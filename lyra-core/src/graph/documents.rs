@@ -186,8 +186,9 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Stores a page, or brings the row with the same address up to date.
-    pub fn put_page(&self, page: &PageRecord) -> Result<()> {
+    /// Stores a page, or brings the row with the same address up to date; answers the id of the
+    /// row, which an imported page may have chosen itself.
+    pub fn put_page(&self, page: &PageRecord) -> Result<String> {
         self.db
             .prepare_cached(
                 "INSERT INTO pages (id, url, final_url, domain, title, page_type, fetch_method, http_status,
@@ -203,10 +204,12 @@ impl Writer<'_> {
                    canonical_id = coalesce(excluded.canonical_id, canonical_id),
                    language = coalesce(excluded.language, language),
                    fetched_at = coalesce(excluded.fetched_at, fetched_at), etag = excluded.etag,
-                   last_modified = excluded.last_modified, error_message = excluded.error_message",
+                   last_modified = excluded.last_modified, error_message = excluded.error_message
+                 RETURNING id",
             )
             .db()?
-            .execute(params![
+            .query_row(
+                params![
                 page.id,
                 page.url,
                 page.final_url,
@@ -224,9 +227,10 @@ impl Writer<'_> {
                 page.etag,
                 page.last_modified,
                 page.error_message,
-            ])
-            .db()?;
-        Ok(())
+            ],
+                |r| r.get(0),
+            )
+            .db()
     }
 
     /// Stores a text of the page and answers its version; the text that is already the newest
@@ -363,7 +367,12 @@ impl Writer<'_> {
     fn displace_placeholder(&self, placeholder: &str, page_id: &str) -> Result<()> {
         let unread: bool = self
             .db
-            .prepare_cached("SELECT fetched_at IS NULL FROM pages WHERE id = ?1")
+            .prepare_cached(
+                "SELECT fetched_at IS NULL
+                   AND NOT EXISTS (SELECT 1 FROM page_texts WHERE page_id = ?1)
+                   AND NOT EXISTS (SELECT 1 FROM fragments WHERE page_id = ?1)
+                 FROM pages WHERE id = ?1",
+            )
             .db()?
             .query_row([placeholder], |r| r.get(0))
             .optional()

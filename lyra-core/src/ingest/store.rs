@@ -17,8 +17,8 @@ pub fn store(writer: &Writer<'_>, document: &mut PreparedDocument) -> Result<()>
         }
     }
     document.page.fetched_at = Some(writer.now().to_owned());
-    writer.put_page(&document.page)?;
-    let page_id = document.page.id.clone();
+    let page_id = writer.put_page(&document.page)?;
+    document.page.id.clone_from(&page_id);
     let version = writer.add_page_text(&page_id, &document.text)?;
     let version_text = version.to_string();
     for fragment in &mut document.fragments {
@@ -33,6 +33,7 @@ pub fn store(writer: &Writer<'_>, document: &mut PreparedDocument) -> Result<()>
                 &span.1.to_string(),
             ],
         );
+        record.page_id.clone_from(&page_id);
         record.page_version = Some(version);
         writer.add_fragment(record, &document.text)?;
         if fragment.vector.iter().any(|v| *v != 0.0) {

@@ -11,7 +11,7 @@ use rusqlite::{OptionalExtension, params};
 pub const MAX_ATTEMPTS: i64 = 3;
 
 /// How long a job is kept for a worker that says nothing.
-pub(super) const LEASE_MS: i64 = 10_000;
+pub(super) const LEASE_MS: i64 = 15_000;
 
 /// A job to be queued.
 #[derive(Debug, Clone, PartialEq)]
@@ -177,10 +177,10 @@ pub(super) fn complete(
     outcome: &StageOutcome,
 ) -> Result<bool> {
     graph.write(|w| {
-        let state = if outcome.needs_auth.is_empty() {
-            JobState::Completed
-        } else {
+        let state = if outcome.is_blocked {
             JobState::AwaitingAuth
+        } else {
+            JobState::Completed
         };
         let done =
             w.db.prepare_cached(
@@ -202,21 +202,8 @@ pub(super) fn complete(
         for need in &outcome.needs_auth {
             queue_auth(w, job, need)?;
         }
-        if w.reader().task(&job.task_id)?.status == TaskStatus::Exploring {
-            for follow_up in &outcome.follow_ups {
-                enqueue(
-                    w,
-                    &NewJob {
-                        task_id: job.task_id.clone(),
-                        kind: follow_up.kind,
-                        priority: follow_up.kind.default_priority(),
-                        input: serde_json::json!({}),
-                        dedup_key: None,
-                        cause_id: Some(job.id.clone()),
-                    },
-                )?;
-            }
-        }
+        let kinds: Vec<JobKind> = outcome.follow_ups.iter().map(|f| f.kind).collect();
+        follow_up(w, job, &kinds)?;
         w.log_event(
             "worker",
             "job_completed",
@@ -257,24 +244,54 @@ fn queue_auth(w: &Writer<'_>, job: &Job, need: &AuthNeed) -> Result<()> {
     Ok(())
 }
 
-/// Ends a job with the reason why it failed.
+/// Ends a job with the reason why it failed. What it stored before it failed is verified all the
+/// same.
 pub(super) fn fail(graph: &EvidenceGraph, job: &Job, worker_id: &str, error: &Error) -> Result<()> {
     graph.write(|w| {
+        let failed = w
+            .db
+            .prepare_cached(
+                "UPDATE jobs SET state = 'failed', error_message = ?3, finished_at = ?4, lease_until = NULL
+                 WHERE id = ?1 AND worker_id = ?2 AND state = 'running'",
+            )
+            .db()?
+            .execute(params![job.id, worker_id, error.to_string(), w.now])
+            .db()?;
         w.db.prepare_cached(
-            "UPDATE jobs SET state = 'failed', error_message = ?3, finished_at = ?4, lease_until = NULL
-             WHERE id = ?1 AND worker_id = ?2 AND state = 'running'",
+            "UPDATE queries SET status = 'failed', finished_at = ?2
+             WHERE cause_id = ?1 AND status = 'running'",
         )
         .db()?
-        .execute(params![job.id, worker_id, error.to_string(), w.now])
+        .execute(params![job.id, w.now])
         .db()?;
-        w.log_event(
-            "worker",
-            "job_failed",
-            Some(&job.task_id),
-            Some(&job.id),
-            &serde_json::json!({ "kind": job.kind, "error": error.to_string() }),
-        )
+        if failed == 0 {
+            return Ok(());
+        }
+        if job.kind == JobKind::TargetQueue {
+            follow_up(w, job, &[JobKind::VerifyNli, JobKind::CitationGraph])?;
+        }
+        let details = serde_json::json!({ "kind": job.kind, "error": error.to_string() });
+        w.log_event("worker", "job_failed", Some(&job.task_id), Some(&job.id), &details)
     })
+}
+
+/// Queues what follows a job, unless its task was stopped.
+fn follow_up(w: &Writer<'_>, job: &Job, kinds: &[JobKind]) -> Result<()> {
+    if w.reader().task(&job.task_id)?.status != TaskStatus::Exploring {
+        return Ok(());
+    }
+    for kind in kinds {
+        let next = NewJob {
+            task_id: job.task_id.clone(),
+            kind: *kind,
+            priority: kind.default_priority(),
+            input: serde_json::json!({}),
+            dedup_key: None,
+            cause_id: Some(job.id.clone()),
+        };
+        enqueue(w, &next)?;
+    }
+    Ok(())
 }
 
 /// Puts back jobs whose worker has gone silent; those taken up too often have failed.

@@ -136,7 +136,9 @@ impl Worker {
             tokio::select! {
                 done = &mut work => return done.unwrap_or_else(|e| Err(panicked(&e))),
                 () = tokio::time::sleep(beat) => {
-                    if !queue::renew(&self.pipeline.graph, &job.id, &self.id)? {
+                    // A renewal that fails (a long import holds the lock) is tried again: the lease
+                    // outlasts several beats, and who has really lost it is told so.
+                    if matches!(queue::renew(&self.pipeline.graph, &job.id, &self.id), Ok(false)) {
                         work.abort();
                         return Err(Error::new(ErrorKind::Pipeline, "the job was taken back while it ran"));
                     }

@@ -1,9 +1,10 @@
 //! The research pipeline: plan → search → identify → fetch → extract → select → claims → persist →
-//! verify → follow-ups. Stages take data and answer with values; only [`crate::jobs`] queues work.
+//! verify → follow-ups. Stages take data and answer with values; only the job queue queues work.
 
 mod budget;
 mod citations;
 mod claims;
+mod embed;
 mod identify;
 mod metrics;
 mod outcome;

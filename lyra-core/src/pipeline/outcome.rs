@@ -12,6 +12,8 @@ pub struct StageOutcome {
     pub follow_ups: Vec<FollowUp>,
     /// Pages that want a human first.
     pub needs_auth: Vec<AuthNeed>,
+    /// Whether the job has nothing to show until a human has been there.
+    pub is_blocked: bool,
 }
 
 /// Work that should follow a stage.

@@ -187,6 +187,7 @@ impl Pipeline {
     fn persist(&self, w: &Writer<'_>, document: &mut Document) -> Result<()> {
         if let Some(fresh) = &mut document.fresh {
             store(w, fresh)?;
+            document.page.id.clone_from(&fresh.page.id);
             for (fragment, prepared) in document.fragments.iter_mut().zip(&fresh.fragments) {
                 fragment.id.clone_from(&prepared.record.id);
             }
@@ -218,6 +219,13 @@ impl Pipeline {
             depth: i64::from(arrival.depth),
             source_page_id: None,
         })?;
+        // Here and not before: another worker may have taken the last page in the meantime.
+        let limit = w.reader().task_config(&question.task_id)?.budget.max_pages;
+        if is_new_here && w.reader().pages_used(&question.task_id)? > limit {
+            let message = format!("the budget of {limit} pages is used up");
+            return Err(Error::new(ErrorKind::BudgetExhausted, message)
+                .with_hint("explore what is there, or create a task with a larger budget"));
+        }
         let domain = page.domain.as_deref().unwrap_or("local");
         let is_primary = is_primary_source(domain);
         let mut claims = Vec::with_capacity(drafts.len());
@@ -227,7 +235,7 @@ impl Pipeline {
                 .iter()
                 .find(|f| f.char_start == draft.fragment_start && f.text == draft.fragment_text)
                 .ok_or_else(|| Error::internal("a claim names a fragment that is not there"))?;
-            let id = self.add_claim(w, question, draft, &fragment.id, vector)?;
+            let id = self.add_claim(w, question, draft, fragment, vector)?;
             claims.push(FoundClaim {
                 id,
                 text: draft.text.clone(),
@@ -256,18 +264,14 @@ impl Pipeline {
         w: &Writer<'_>,
         question: &Question,
         draft: &DraftClaim,
-        fragment_id: &str,
+        fragment: &StoredFragment,
         vector: &[f32],
     ) -> Result<String> {
-        let span = (draft.quote.0.to_string(), draft.quote.1.to_string());
-        let parts = [
-            &question.task_id,
-            fragment_id,
-            &span.0,
-            &span.1,
-            &draft.text,
-        ];
-        let id = content_id("claim_", &parts);
+        // By page and words, not by place: a document that changed elsewhere still says the same.
+        let id = content_id(
+            "claim_",
+            &[&question.task_id, &fragment.page_id, &draft.text],
+        );
         let is_new = w.add_claim(&ClaimRecord {
             id: id.clone(),
             task_id: question.task_id.clone(),
@@ -282,20 +286,18 @@ impl Pipeline {
             created_at: None,
             cause_id: question.cause_id.clone(),
         })?;
-        if is_new {
-            let ends = (
-                (NodeKind::Fragment, fragment_id),
-                (NodeKind::Claim, id.as_str()),
-            );
-            let mut origin = EdgeRecord::between(ends.0, Relation::Origin, ends.1);
-            origin.quote_start = Some(draft.quote.0);
-            origin.quote_end = Some(draft.quote.1);
-            origin.cause_id.clone_from(&question.cause_id);
-            w.add_edge(&origin)?;
-            if vector.iter().any(|v| *v != 0.0) {
-                let model = &self.reading.embedder.info().model_id;
-                w.put_embedding(EmbeddingTarget::Claim, &id, model, vector)?;
-            }
+        let ends = (
+            (NodeKind::Fragment, fragment.id.as_str()),
+            (NodeKind::Claim, id.as_str()),
+        );
+        let mut origin = EdgeRecord::between(ends.0, Relation::Origin, ends.1);
+        origin.quote_start = Some(draft.quote.0);
+        origin.quote_end = Some(draft.quote.1);
+        origin.cause_id.clone_from(&question.cause_id);
+        w.add_edge(&origin)?;
+        if is_new && vector.iter().any(|v| *v != 0.0) {
+            let model = &self.reading.embedder.info().model_id;
+            w.put_embedding(EmbeddingTarget::Claim, &id, model, vector)?;
         }
         Ok(id)
     }

@@ -12,6 +12,7 @@ use crate::model::{JobKind, QueryStatus, Target, TaskPageReason, content_id, ran
 use crate::ports::{SearchHit, SearchProvider, SearchQuery, TextRole};
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -73,10 +74,13 @@ impl Pipeline {
                     .await?
             }
         };
+        let is_blocked =
+            !needs_auth.is_empty() && output["pages_fetched"].as_u64().unwrap_or(0) == 0;
         Ok(StageOutcome {
             output,
             follow_ups: follow_ups.to_vec(),
             needs_auth,
+            is_blocked,
         })
     }
 
@@ -164,6 +168,7 @@ impl Pipeline {
         needs_auth: &mut Vec<AuthNeed>,
     ) -> Result<()> {
         let limit = options.budget_pages.unwrap_or(self.limits.pages_per_query);
+        let read_before = self.read_before(question)?;
         for identified in found {
             let budget = self.budget(&question.task_id)?;
             progress.timed_out = budget.seconds_used >= budget.seconds_limit;
@@ -177,7 +182,11 @@ impl Pipeline {
             };
             let url = &identified.hit.url;
             let status = match self.read_page(url, question, &arrival).await {
-                Ok(PageOutcome::Read(page)) => {
+                Ok(PageOutcome::Read(mut page)) => {
+                    // What this very job read before it was killed is no sign of exhaustion.
+                    if read_before.contains(url) {
+                        page.fresh_fragments.fill(true);
+                    }
                     count(&mut progress.harvest, &page);
                     progress.claims.extend(page.claims);
                     "fetched"
@@ -187,6 +196,7 @@ impl Pipeline {
                     "needs_auth"
                 }
                 Err(e) if e.kind() == ErrorKind::Storage => return Err(e),
+                Err(e) if e.kind() == ErrorKind::BudgetExhausted => break,
                 Err(e) => {
                     progress.errors.push(format!("{url}: {e}"));
                     "failed"
@@ -195,6 +205,22 @@ impl Pipeline {
             self.mark_hit(search_id, url, status)?;
         }
         Ok(())
+    }
+
+    /// Addresses that the same job read before it was interrupted.
+    fn read_before(&self, question: &Question) -> Result<HashSet<String>> {
+        self.graph.read(|r| {
+            let mut statement =
+                r.db.prepare_cached(
+                    "SELECT s.url FROM queries q JOIN serp_items s ON s.query_id = q.id
+                     WHERE q.cause_id = ?1 AND s.fetch_status = 'fetched'",
+                )
+                .db()?;
+            let rows = statement
+                .query_map(params![question.cause_id], |r| r.get(0))
+                .db()?;
+            rows.collect::<rusqlite::Result<_>>().db()
+        })
     }
 
     /// Asks all providers at once; one that fails is named, all failing is an error.

@@ -12,6 +12,8 @@ use std::collections::HashSet;
 
 /// Sentences of a fragment that make the premise.
 const PREMISE_SENTENCES: usize = 2;
+/// So many times more candidates are fetched, because a claim is nearest to its own document.
+const OVERSAMPLING: usize = 4;
 /// Claims judged in one transaction.
 const BATCH: usize = 16;
 
@@ -63,6 +65,7 @@ impl Pipeline {
     /// Judges what is new: every claim of the task against the hypothesis and against fragments of
     /// other sources in the task's pages. Pairs that were judged before are left alone.
     pub async fn verify(&self, task_id: &str, cause_id: Option<&str>) -> Result<StageOutcome> {
+        self.embed_missing().await?;
         let mut report = VerifyReport {
             stances: self.judge_stances(task_id).await?,
             ..VerifyReport::default()
@@ -146,22 +149,20 @@ impl Pipeline {
                 model,
                 &vector,
                 members,
-                self.limits.verify_candidates,
+                self.limits.verify_candidates * OVERSAMPLING,
             )?;
+            let mut looked_at = 0;
             let mut domains: HashSet<String> = HashSet::new();
             let mut pairs = 0;
             for scored in near {
-                if pairs == self.limits.verify_pairs {
+                if pairs == self.limits.verify_pairs || looked_at == self.limits.verify_candidates {
                     break;
-                }
-                if judged.contains(&scored.id) {
-                    pairs += 1;
-                    continue;
                 }
                 let candidate = candidate(reader, &scored.id)?;
                 if candidate.blocked || is_own_source(subject, &candidate) {
                     continue;
                 }
+                looked_at += 1;
                 // A domain beyond the cap is passed over; the walk goes on.
                 let source = candidate.source();
                 if domains.len() == self.limits.verify_domains && !domains.contains(&source) {
@@ -169,6 +170,9 @@ impl Pipeline {
                 }
                 domains.insert(source);
                 pairs += 1;
+                if judged.contains(&scored.id) {
+                    continue;
+                }
                 questions.push(question(self.choose_premise, subject, &candidate));
             }
         }

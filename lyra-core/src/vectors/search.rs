@@ -352,7 +352,7 @@ fn nothing_embedded(request: &VectorRequest, rows: usize) -> Error {
     Error::not_found(format!(
         "none of the {rows} {what}{scope} has an embedding of the current model"
     ))
-    .with_hint("an embed job fills them in; until then mode=lexical in query_sql's MATCH works")
+    .with_hint("import and verification fill them in; mode=lexical finds them without")
 }
 
 fn hydrate(

@@ -10,12 +10,14 @@ use std::path::Path;
 /// Opens the file before the database, so that a slip in its name makes no empty database.
 pub(super) fn run(settings: &Settings, file: &Path) -> Result<()> {
     let report = if file == Path::new("-") {
-        super::open_or_make(settings)?.import_jsonl(stdin().lock())?
+        let engine = super::open_or_make(settings)?;
+        super::runtime()?.block_on(engine.import_jsonl(stdin().lock()))?
     } else {
         let opened = File::open(file).map_err(|error| {
             Error::invalid(format!("{} cannot be read: {error}", file.display()))
         })?;
-        super::open_or_make(settings)?.import_jsonl(BufReader::new(opened))?
+        let engine = super::open_or_make(settings)?;
+        super::runtime()?.block_on(engine.import_jsonl(BufReader::new(opened)))?
     };
     let mut out = Output::new();
     out.line(&super::output::json(&report)?)?;

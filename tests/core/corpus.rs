@@ -1,0 +1,177 @@
+//! Local documents that change, collide with imports, or are not what they should be.
+
+use lyra_core::guard::SqlRequest;
+use lyra_core::{Engine, EngineConfig, TaskConfig, VectorRequest};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+const PAPER: &str = "---\ntitle: Trial of coffee\nauthors: [Ann Lee]\nyear: 2020\ndoi: 10.1234/coffee\n---\n\n# Results\n\nCoffee increased blood pressure in adults (hazard ratio 1.30, 95% CI 1.10 to 1.60). The effect lasted for two hours in most participants of the trial.\n";
+
+struct World {
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("papers")).unwrap();
+        Self { folder }
+    }
+
+    fn papers(&self) -> PathBuf {
+        self.folder.path().join("papers")
+    }
+
+    fn engine(&self) -> Engine {
+        let mut config = EngineConfig::new(self.folder.path().join("graph.db"));
+        config.corpus.push(self.papers());
+        Engine::open(config).unwrap()
+    }
+}
+
+fn number(engine: &Engine, sql: &str) -> i64 {
+    let rows = engine.query_sql(&SqlRequest::new(sql)).unwrap().rows;
+    rows[0].values().next().and_then(Value::as_i64).unwrap()
+}
+
+async fn research(engine: &Engine, task: &str, query: &str) {
+    engine
+        .queue_targets(task, &[query.into()], &Default::default())
+        .unwrap();
+    let report = engine.run(task, None).await.unwrap();
+    assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+}
+
+fn lines(rows: &[Value]) -> Vec<u8> {
+    rows.iter()
+        .flat_map(|row| format!("{row}\n").into_bytes())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_that_changes_keeps_its_claims_and_gets_a_new_text() {
+    let world = World::new();
+    let path = world.papers().join("coffee.md");
+    std::fs::write(&path, PAPER).unwrap();
+    let engine = world.engine();
+    let task = engine
+        .create_task("Coffee increases blood pressure", TaskConfig::default())
+        .unwrap();
+    research(&engine, &task.id, "coffee blood pressure").await;
+    let claims = number(&engine, "SELECT count(*) FROM claims");
+    assert!(claims >= 1);
+
+    std::fs::write(&path, PAPER.replace("# Results", "# Findings of the trial")).unwrap();
+    research(&engine, &task.id, "coffee pressure adults").await;
+    assert_eq!(number(&engine, "SELECT max(version) FROM page_texts"), 2);
+    assert_eq!(
+        number(&engine, "SELECT count(*) FROM claims"),
+        claims,
+        "the words are the same"
+    );
+    assert!(engine.verify().unwrap().violations.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn imported_pages_survive_a_file_with_the_same_doi_or_address() {
+    let world = World::new();
+    let path = world.papers().join("coffee.md");
+    std::fs::write(&path, PAPER).unwrap();
+    let address = url::Url::from_file_path(path.canonicalize().unwrap())
+        .unwrap()
+        .to_string();
+    let engine = world.engine();
+    let rows = [
+        json!({"type": "work", "canonical_id": "doi:10.1234/coffee", "doi": "10.1234/coffee", "title": "Trial of coffee"}),
+        json!({"type": "page", "id": "p1", "url": "https://example.org/coffee", "canonical_id": "doi:10.1234/coffee"}),
+        json!({"type": "page_text", "page_id": "p1", "version": 1, "text": "Coffee was studied."}),
+        json!({"type": "fragment", "id": "f1", "page_id": "p1", "text_content": "Coffee was studied.", "char_start": 0, "char_end": 19}),
+        json!({"type": "page", "id": "p2", "url": address}),
+    ];
+    let report = engine.import_jsonl(lines(&rows).as_slice()).await.unwrap();
+    assert_eq!(report.total_inserted, 5);
+    let read = engine.sync_corpus(&|_| ()).await.unwrap().unwrap();
+    assert_eq!((read.read, read.failed), (1, vec![]));
+    assert_eq!(
+        number(&engine, "SELECT count(*) FROM fragments WHERE id = 'f1'"),
+        1
+    );
+    assert!(
+        number(
+            &engine,
+            "SELECT count(*) FROM fragments WHERE page_id = 'p2'"
+        ) > 0
+    );
+    assert_eq!(number(&engine, "SELECT count(*) FROM pages"), 2);
+    let report = engine.verify().unwrap();
+    assert!(report.violations.is_empty(), "{:?}", report.violations);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_imported_without_vectors_is_found() {
+    let world = World::new();
+    let engine = world.engine();
+    let rows = [
+        json!({"type": "task", "id": "task_00000001", "hypothesis": "Tea calms"}),
+        json!({"type": "claim", "id": "c1", "task_id": "task_00000001", "claim_text": "Green tea lowered the heart rate."}),
+    ];
+    engine.import_jsonl(lines(&rows).as_slice()).await.unwrap();
+    let found = engine
+        .vector_search(&VectorRequest::new("green tea and the heart"))
+        .await
+        .unwrap();
+    assert_eq!(found.results[0].id, "c1");
+    assert_eq!(found.skipped, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_bad_document_fails_alone() {
+    let world = World::new();
+    let write = |name: &str, text: &[u8]| std::fs::write(world.papers().join(name), text).unwrap();
+    write("good.md", PAPER.as_bytes());
+    write("empty.txt", b"");
+    write("broken.pdf", b"%PDF-1.7 and nothing else");
+    write("list.jsonl", b"{\"id\": \"R&D 100%\", \"title\": \"A\", \"text\": \"Salt increased thirst.\"}\nnot json\n{\"id\": \"R&D 100%\", \"text\": \"Again.\"}\n");
+    let engine = world.engine();
+    for pass in 0..2 {
+        let report = engine.sync_corpus(&|_| ()).await.unwrap().unwrap();
+        let expected = if pass == 0 { 2 } else { 0 };
+        assert_eq!(report.read, expected, "pass {pass}: {report:?}");
+        assert_eq!(report.failed.len(), 4, "pass {pass}: {report:?}");
+    }
+    let pages = number(&engine, "SELECT count(*) FROM pages");
+    assert_eq!(pages, 2);
+    let task = engine
+        .create_task("Salt increases thirst", TaskConfig::default())
+        .unwrap();
+    research(&engine, &task.id, "salt thirst").await;
+    assert!(engine.verify().unwrap().violations.is_empty());
+    assert!(Path::new(engine.graph().path()).exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_budget_is_never_overrun() {
+    let world = World::new();
+    for n in 0..6 {
+        let text = PAPER.replace("10.1234/coffee", &format!("10.1234/coffee.{n}"));
+        std::fs::write(world.papers().join(format!("{n}.md")), text).unwrap();
+    }
+    let engine = world.engine();
+    let config: TaskConfig = serde_json::from_value(json!({"budget": {"max_pages": 2}})).unwrap();
+    let task = engine
+        .create_task("Coffee increases blood pressure", config)
+        .unwrap();
+    let targets = ["coffee".into(), "blood pressure".into()];
+    engine
+        .queue_targets(&task.id, &targets, &Default::default())
+        .unwrap();
+    let workers = engine.start_workers(std::sync::Arc::new(|_| ()));
+    let report = engine.run(&task.id, None).await.unwrap();
+    workers.shutdown(std::time::Duration::from_secs(30)).await;
+    assert_eq!(report.budget.pages_used, 2, "{report:?}");
+    assert!(
+        report.warnings.iter().any(|w| w.contains("budget")),
+        "{:?}",
+        report.warnings
+    );
+}
