@@ -10,7 +10,9 @@ use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::graph::{EvidenceGraph, Reader};
 use crate::ingest::{DocumentSource, Read, Reading, prepare, store};
 use crate::model::DocumentMeta;
-use crate::ports::{FetchRequest, SearchHit, SearchProvider, SearchQuery, TextRole, Validators};
+use crate::ports::{
+    FetchRequest, ParsedDocument, SearchHit, SearchProvider, SearchQuery, TextRole, Validators,
+};
 use crate::text::hash::sha256_hex;
 use crate::vectors::{VectorStore, rank_fragments};
 use rusqlite::params;
@@ -166,33 +168,21 @@ impl CorpusProvider {
                 report.unchanged += 1;
                 continue;
             }
-            let source = DocumentSource {
-                url: url.clone(),
-                fetch_method: "file".to_owned(),
-                content_type: Some("application/x-ndjson".to_owned()),
-                content_hash: hash,
-                content_length: line.len(),
-                validators: Validators {
-                    etag: None,
-                    last_modified: Some(stamp.clone()),
-                },
-                ..DocumentSource::default()
-            };
-            match prepare(source, record.document, self.reading.embedder.as_ref()).await {
-                Ok(mut document) => {
-                    if let Err(e) = self.graph.write(|w| store(w, &mut document)) {
-                        report.note(url, e)?;
-                        continue;
-                    }
-                    report.read += 1;
-                    if report.read.is_multiple_of(256) {
-                        progress(report);
-                    }
-                }
-                Err(e) => report.failed.push((url, e.to_string())),
+            let source = record_source(&url, hash, line.len(), &stamp);
+            match self.store_record(source, record.document).await {
+                Ok(()) => report.read += 1,
+                Err(e) => report.note(url, e)?,
+            }
+            if report.read.is_multiple_of(256) {
+                progress(report);
             }
         }
         Ok(())
+    }
+
+    async fn store_record(&self, source: DocumentSource, parsed: ParsedDocument) -> Result<()> {
+        let mut document = prepare(source, parsed, self.reading.embedder.as_ref()).await?;
+        self.graph.write(|w| store(w, &mut document))
     }
 
     fn hits_of(&self, query: &SearchQuery, vector: &[f32]) -> Result<Vec<SearchHit>> {
@@ -354,6 +344,21 @@ fn file_url(path: &Path) -> Result<String> {
     Url::from_file_path(path)
         .map(String::from)
         .map_err(|()| Error::invalid(format!("{} is not an absolute path", path.display())))
+}
+
+fn record_source(url: &str, hash: String, length: usize, stamp: &str) -> DocumentSource {
+    DocumentSource {
+        url: url.to_owned(),
+        fetch_method: "file".to_owned(),
+        content_type: Some("application/x-ndjson".to_owned()),
+        content_hash: hash,
+        content_length: length,
+        validators: Validators {
+            etag: None,
+            last_modified: Some(stamp.to_owned()),
+        },
+        ..DocumentSource::default()
+    }
 }
 
 fn record_url(base: &str, id: &str) -> Result<String> {

@@ -275,12 +275,8 @@ fn chain(style: &Style, chain: &Chain, out: &mut Print<'_>) -> Result<()> {
         out,
     )?;
     labelled("claim", &chain.claim_id, &chain.claim, out)?;
-    labelled(
-        "edge",
-        &chain.edge_id,
-        "origin: the claim was read in this fragment",
-        out,
-    )?;
+    let origin = "origin: the claim was read in this fragment";
+    labelled("edge", &chain.edge_id, origin, out)?;
     let (start, end) = chain.span;
     let heading = chain.heading.as_deref().unwrap_or("no heading");
     labelled(
