@@ -81,6 +81,7 @@ impl Engine {
         if let Some(task_id) = &request.task_id {
             self.inner.graph.read(|r| r.task(task_id))?;
         }
+        self.inner.graph.catch_up()?;
         let mut params =
             ViewParams::new(self.inner.config.clock.year()).with_all(request.params.clone());
         if let Some(task_id) = &request.task_id {
