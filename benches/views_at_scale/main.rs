@@ -4,9 +4,9 @@
 //! `cargo run --release -p lyra-core --example views_at_scale -- [SIZES] [--tasks N] [--keep FOLDER]
 //! [--cut-off SECONDS]`
 //!
-//! SIZES are numbers of edges (10000 100000 1000000 if none is given). The claims are in one task,
-//! or spread over N with about 2/N in the first. A graph of E edges has E/10 claims, E/5 fragments and E/20 pages;
-//! `generate.rs` says how they hang together. KEEP leaves the files where they can be looked at.
+//! SIZES are numbers of edges (10000 100000 1000000 if none is given). A graph of E edges has E/10
+//! claims, E/5 fragments and E/20 pages; `generate.rs` says how they hang together. The claims are in
+//! one task, or spread over N with about 2/N in the first. `--keep` leaves the files in FOLDER.
 //!
 //! Measured, for each size:
 //! - rows a second of `Engine::import_jsonl` into a new file with full text and without vectors
@@ -16,7 +16,8 @@
 //!   system's cache), the median of those after it ("ms"), both through `Engine::query_view`; steps
 //!   of SQLite's virtual machine to row 51 of the view's SQL on a bare connection; and "plain ms":
 //!   `SELECT * FROM view WHERE task_id = … LIMIT 50` once on a bare connection, where the view is the
-//!   plain SQL of tests/data/views/plain for the whole graph. The ratio is plain ms / ms.
+//!   plain SQL of tests/data/views/plain for the whole graph. The ratio is plain ms / ms. SQLite sees
+//!   the LIMIT there, and keeps no more than 50 rows while it sorts.
 //!
 //! Not measured: a cold system cache, other processes that write meanwhile.
 //!

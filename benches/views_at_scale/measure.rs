@@ -174,11 +174,7 @@ fn step(
             .raw_bind_parameter(index, to_sql(value))
             .map_err(broken)?;
     }
-    let columns: Vec<String> = statement
-        .column_names()
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let (mut rows, mut is_complete) = (Vec::new(), true);
     let mut answers = statement.raw_query();
     while rows.len() < most_rows {
