@@ -27,6 +27,7 @@ pub(crate) fn binary(db: &Path) -> Command {
         "LYRA_DB",
         "LYRA_CORPUS",
         "LYRA_CONFIG",
+        "LYRA_VIEWS_DIR",
         "LYRA_ALLOW_PRIVATE_HOSTS",
         "LYRA_WORKERS",
     ] {

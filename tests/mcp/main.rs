@@ -10,4 +10,5 @@ mod client;
 mod concurrency;
 mod kill_resume;
 mod protocol;
+mod sql_and_views;
 mod tools;

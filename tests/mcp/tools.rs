@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/corpus");
-const NO_TASK: &str = "task_00000000";
+pub(crate) const NO_TASK: &str = "task_00000000";
 
 /// The output schemas, by tool, as the server lists them.
-fn schemas(client: &mut Client) -> BTreeMap<String, jsonschema::Validator> {
+pub(crate) fn schemas(client: &mut Client) -> BTreeMap<String, jsonschema::Validator> {
     let tools = client.request("tools/list", json!({}));
     let tools = tools["result"]["tools"].as_array().unwrap();
     let compiled = tools.iter().map(|tool| {
@@ -20,7 +20,11 @@ fn schemas(client: &mut Client) -> BTreeMap<String, jsonschema::Validator> {
 }
 
 /// Checks what every reply must keep to, good or bad.
-fn check_reply(tool: &str, result: &Value, schemas: &BTreeMap<String, jsonschema::Validator>) {
+pub(crate) fn check_reply(
+    tool: &str,
+    result: &Value,
+    schemas: &BTreeMap<String, jsonschema::Validator>,
+) {
     let body = &result["structuredContent"];
     if let Some(breach) = schemas[tool].iter_errors(body).next() {
         panic!("{tool}: {breach} in {body}");

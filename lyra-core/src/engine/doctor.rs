@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::error::SqliteResultExt;
+use crate::views::BrokenView;
 use serde::Serialize;
 
 /// One thing that was looked at.
@@ -19,14 +20,28 @@ pub struct DoctorCheck {
 }
 
 impl Engine {
-    /// Looks at the database, the models, the corpus and the network fetcher.
+    /// Looks at the database, the models, the corpus, the network fetcher and the views.
     pub fn doctor(&self) -> Vec<DoctorCheck> {
-        vec![
+        let mut checks = vec![
             self.check_database(),
             self.check_models(),
             self.check_corpus(),
             check_network(),
-        ]
+        ];
+        checks.extend(self.check_views());
+        checks
+    }
+
+    /// One for all views that work, and one for each that does not.
+    fn check_views(&self) -> Vec<DoctorCheck> {
+        let detail = format!("{} can be asked", self.list_views().len());
+        let mut checks = vec![check("views", true, detail, None)];
+        checks.extend(
+            self.broken_views()
+                .iter()
+                .map(|broken| check("views", false, broken.to_string(), Some(BrokenView::ADVICE))),
+        );
+        checks
     }
 
     fn check_database(&self) -> DoctorCheck {

@@ -1,13 +1,13 @@
 //! Asking the graph.
 
 use super::{Engine, ModelReport};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::guard::{SchemaSnapshot, SqlOptions, SqlParams, SqlReply, SqlRequest};
 use crate::model::TaskRecord;
 use crate::ports::TextRole;
 use crate::task::{AuthItem, auth_items};
 use crate::vectors::{VectorReply, VectorRequest};
-use crate::views::{ViewInfo, ViewParams};
+use crate::views::{BrokenView, RenderedView, ViewInfo, ViewParams};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -73,21 +73,22 @@ const VIEW_VM_STEPS: u64 = 50_000_000;
 impl Engine {
     /// Runs untrusted SQL: one statement, read-only, within its budgets. Blocks.
     pub fn query_sql(&self, request: &SqlRequest) -> Result<SqlReply> {
-        self.inner.guard.query(request)
+        self.inner.views.guard.query(request)
     }
 
     /// Runs a ready-made question. Blocks.
     pub fn query_view(&self, request: &ViewRequest) -> Result<ViewReply> {
-        if let Some(task_id) = &request.task_id {
+        let task_id = task_of(request)?;
+        if let Some(task_id) = task_id {
             self.inner.graph.read(|r| r.task(task_id))?;
         }
         self.inner.graph.catch_up()?;
         let mut params =
             ViewParams::new(self.inner.config.clock.year()).with_all(request.params.clone());
-        if let Some(task_id) = &request.task_id {
+        if let Some(task_id) = task_id {
             params = params.with_task(task_id);
         }
-        let rendered = self.inner.catalog.render(&request.view_name, &params)?;
+        let rendered = self.render(&request.view_name, &params)?;
         let sql = SqlRequest {
             sql: rendered.sql,
             params: SqlParams::Named(rendered.bindings),
@@ -99,7 +100,7 @@ impl Engine {
                 ..SqlOptions::default()
             },
         };
-        let reply = self.inner.guard.query(&sql)?;
+        let reply = self.inner.views.guard.query(&sql)?;
         Ok(ViewReply {
             view_name: request.view_name.clone(),
             rows: reply.rows,
@@ -111,14 +112,31 @@ impl Engine {
         })
     }
 
+    fn render(&self, view_name: &str, params: &ViewParams) -> Result<RenderedView> {
+        let views = &self.inner.views;
+        let broken = views.broken.iter().find(|b| b.name == view_name);
+        match (views.catalog.render(view_name, params), broken) {
+            (Err(error), Some(broken)) if error.kind() == ErrorKind::NotFound => {
+                let message = format!("the view {view_name} is broken: {}", broken.fault());
+                Err(Error::not_found(message).with_hint(BrokenView::ADVICE))
+            }
+            (rendered, _) => rendered,
+        }
+    }
+
+    /// The files of the user's folder of views that are not among the views, and why.
+    pub fn broken_views(&self) -> &[BrokenView] {
+        &self.inner.views.broken
+    }
+
     /// The views, by name.
     pub fn list_views(&self) -> Vec<ViewInfo> {
-        self.inner.catalog.list()
+        self.inner.views.catalog.list()
     }
 
     /// The tables and columns that SQL may read.
     pub fn schema(&self) -> SchemaSnapshot {
-        self.inner.guard.schema()
+        self.inner.views.guard.schema()
     }
 
     /// Searches claims or fragments by meaning, by words, or by both.
@@ -170,5 +188,17 @@ impl Engine {
                 .map(|(name, _)| (*name).to_owned())
                 .collect(),
         }
+    }
+}
+
+/// The task that a view is asked for. Callers put it beside the parameters or among them.
+fn task_of(request: &ViewRequest) -> Result<Option<&str>> {
+    let among = request.params.get("task_id").and_then(Value::as_str);
+    match (request.task_id.as_deref(), among) {
+        (Some(beside), Some(among)) if beside != among => Err(Error::invalid(format!(
+            "task_id is {beside:?} and params.task_id is {among:?}"
+        ))
+        .with_hint("give the task once")),
+        (beside, among) => Ok(beside.or(among)),
     }
 }

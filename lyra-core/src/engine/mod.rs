@@ -4,6 +4,7 @@ mod config;
 mod doctor;
 mod explore;
 mod life;
+mod views;
 mod wait;
 
 pub use config::{EngineConfig, ModelReport};
@@ -16,14 +17,14 @@ use crate::backends::{
 };
 use crate::error::Result;
 use crate::graph::EvidenceGraph;
-use crate::guard::{QueryGuard, TempView};
+use crate::guard::QueryGuard;
 use crate::ingest::Reading;
 use crate::jobs::Signal;
 use crate::pipeline::{Limits, Pipeline};
 use crate::ports::{Fetcher, SearchProvider};
 use crate::vectors::VectorStore;
-use crate::views::ViewCatalog;
 use std::sync::Arc;
+use views::Views;
 
 /// An open evidence graph with its models, providers and workers. Cheap to clone.
 ///
@@ -53,8 +54,7 @@ pub struct Engine {
 #[derive(Debug)]
 struct Inner {
     graph: EvidenceGraph,
-    guard: QueryGuard,
-    catalog: ViewCatalog,
+    views: Views,
     pipeline: Pipeline,
     signal: Signal,
     corpus: Option<Arc<CorpusProvider>>,
@@ -70,15 +70,7 @@ impl Engine {
         QueryGuard::cap_memory();
         let graph = EvidenceGraph::open(&config.db, Arc::clone(&config.clock))?;
         let vectors = Arc::new(VectorStore::new());
-        let mut catalog = ViewCatalog::builtin()?;
-        if let Some(folder) = &config.views_dir {
-            catalog = catalog.with_folder(folder)?;
-        }
-        let views = catalog
-            .temp_views(config.clock.year())
-            .into_iter()
-            .map(|(name, select_sql)| TempView { name, select_sql });
-        let guard = QueryGuard::open(&config.db, views.collect())?;
+        let views = Views::open(&config)?;
         let reading = reading_of(&config)?;
         let corpus = corpus_of(&config, &graph, &vectors, &reading)?;
         let mut providers: Vec<Arc<dyn SearchProvider>> = Vec::new();
@@ -106,8 +98,7 @@ impl Engine {
         Ok(Self {
             inner: Arc::new(Inner {
                 graph,
-                guard,
-                catalog,
+                views,
                 pipeline,
                 signal,
                 corpus,

@@ -1,7 +1,8 @@
 //! Which views there are: those built in, and those of a user's folder.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use minijinja::Environment;
 use serde::Serialize;
@@ -75,6 +76,43 @@ impl ViewInfo {
     }
 }
 
+/// A file in a user's folder of views that cannot be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BrokenView {
+    /// The name that it would have had.
+    pub name: String,
+    /// The file.
+    pub file: PathBuf,
+    /// The line that is wrong, counted from 1, where it is known.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl BrokenView {
+    /// What to do about any of them.
+    pub(crate) const ADVICE: &str =
+        "docs/views.md shows the form of a view file under \"Views of your own\"";
+
+    /// What is wrong and in which line, without the folder that the file is in.
+    pub(crate) fn fault(&self) -> String {
+        match self.line {
+            Some(line) => format!("line {line}: {}", self.reason),
+            None => self.reason.clone(),
+        }
+    }
+}
+
+impl fmt::Display for BrokenView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "view file {}", self.file.display())?;
+        match self.line {
+            Some(line) => write!(f, ", line {line}: {}", self.reason),
+            None => write!(f, ": {}", self.reason),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 struct View {
     info: ViewInfo,
@@ -117,10 +155,9 @@ impl ViewCatalog {
             views: BTreeMap::new(),
         };
         for (name, source) in BUILT_IN {
-            let file = format!("{name}{EXTENSION}");
-            catalog
-                .add(name, source)
-                .map_err(|fault| bad_file(&file, &fault))?;
+            catalog.add(name, source).map_err(|fault| {
+                Error::internal(format!("{name}, line {}: {}", fault.line, fault.reason))
+            })?;
         }
         Ok(catalog)
     }
@@ -131,36 +168,52 @@ impl ViewCatalog {
     /// Fails with `NotFound` where there is no such folder, and with `InvalidInput` that names
     /// file, line and reason where a file is not a view.
     pub fn with_folder(mut self, dir: &Path) -> Result<Self> {
-        let unreadable = |path: &Path, e: std::io::Error| {
-            Error::not_found(format!("views: cannot read {}: {e}", path.display()))
+        for file in Self::files_of(dir)? {
+            self.add_file(&file).map_err(|broken| {
+                Error::invalid(broken.to_string()).with_hint(BrokenView::ADVICE)
+            })?;
+        }
+        Ok(self)
+    }
+
+    /// The view files of a folder, by name; `NotFound` where there is no such folder.
+    pub(crate) fn files_of(dir: &Path) -> Result<Vec<PathBuf>> {
+        let unreadable = |e: std::io::Error| {
+            Error::not_found(format!("views: cannot read {}: {e}", dir.display()))
                 .with_hint("give a folder that holds *.sql.j2 files, or none")
                 .with_source(e)
         };
-        let mut paths = Vec::new();
-        for entry in std::fs::read_dir(dir).map_err(|e| unreadable(dir, e))? {
-            let path = entry.map_err(|e| unreadable(dir, e))?.path();
-            let name = path
-                .file_name()
-                .and_then(|n| n.to_str())
-                .and_then(|n| n.strip_suffix(EXTENSION));
-            if let Some(name) = name.map(str::to_owned).filter(|_| path.is_file()) {
-                paths.push((name, path));
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(dir).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            if view_name(&path).is_some() && path.is_file() {
+                files.push(path);
             }
         }
-        paths.sort();
-        for (name, path) in paths {
-            let file = path.display().to_string();
-            let bytes = std::fs::read(&path).map_err(|e| unreadable(&path, e))?;
-            let source = String::from_utf8(bytes).map_err(|e| {
-                let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
-                let line = 1 + good.iter().filter(|b| **b == b'\n').count();
-                bad_file(&file, &Fault::new(line, "the text is not UTF-8"))
-            })?;
-            let source = source.trim_start_matches('\u{feff}').replace("\r\n", "\n");
-            self.add(&name, &source)
-                .map_err(|fault| bad_file(&file, &fault))?;
-        }
-        Ok(self)
+        files.sort();
+        Ok(files)
+    }
+
+    /// Takes in one file; where it is not a view, nothing has changed.
+    pub(crate) fn add_file(&mut self, file: &Path) -> std::result::Result<(), BrokenView> {
+        let name = view_name(file).unwrap_or_default();
+        let broken = |fault: Fault| BrokenView {
+            name: name.to_owned(),
+            file: file.to_owned(),
+            line: Some(fault.line),
+            reason: fault.reason,
+        };
+        let bytes = std::fs::read(file).map_err(|e| BrokenView {
+            line: None,
+            ..broken(Fault::new(1, format!("cannot be read: {e}")))
+        })?;
+        let source = String::from_utf8(bytes).map_err(|e| {
+            let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+            let line = 1 + good.iter().filter(|b| **b == b'\n').count();
+            broken(Fault::new(line, "the text is not UTF-8"))
+        })?;
+        let source = source.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+        self.add(name, &source).map_err(broken)
     }
 
     fn add(&mut self, name: &str, source: &str) -> Result<(), Fault> {
@@ -229,8 +282,9 @@ impl ViewCatalog {
             let is_query = matches!(&first, Some(Mark::Word(word))
                 if ["select", "with"].contains(&word.to_lowercase().as_str()));
             if !is_query {
+                let blank = body.lines().take_while(|l| l.trim().is_empty()).count();
                 return Err(Fault::new(
-                    header.body_line,
+                    header.body_line + blank,
                     "the SQL must start with SELECT or WITH",
                 ));
             }
@@ -325,10 +379,7 @@ fn check_text(body: &str, header: &Header) -> Result<(), Fault> {
     Ok(())
 }
 
-fn bad_file(file: &str, fault: &Fault) -> Error {
-    Error::invalid(format!(
-        "view file {file}, line {}: {}",
-        fault.line, fault.reason
-    ))
-    .with_hint("docs/views.md shows the form of a view file under \"Views of your own\"")
+/// The name of the view in a file, if the file is one.
+pub(crate) fn view_name(file: &Path) -> Option<&str> {
+    file.file_name()?.to_str()?.strip_suffix(EXTENSION)
 }

@@ -13,6 +13,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use catalog::{ViewCatalog, ViewInfo};
+pub(crate) use catalog::view_name;
+pub use catalog::{BrokenView, ViewCatalog, ViewInfo};
 pub use params::{ParameterType, ViewParameter, ViewParams};
 pub use render::RenderedView;

@@ -166,12 +166,12 @@ impl ViewParams {
 
 fn mismatch(view: &str, name: &str, expected: ParameterType, value: &Value) -> Error {
     let got = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
+        Value::Null => "null".to_owned(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => format!("the number {number}"),
+        Value::String(_) => "a string".to_owned(),
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
     };
     Error::invalid(format!(
         "view {view}: parameter {name:?} must be {}, not {got}",
@@ -260,7 +260,11 @@ mod tests {
                 "needs the parameter \"task_id\"",
                 "SELECT id, hypothesis",
             ),
-            (json!({"task_id": 7}), "must be a string, not a number", ""),
+            (
+                json!({"task_id": 7}),
+                "must be a string, not the number 7",
+                "",
+            ),
             (
                 json!({"task_id": "t", "floor": "1"}),
                 "must be a number, not a string",
@@ -268,7 +272,7 @@ mod tests {
             ),
             (
                 json!({"task_id": "t", "current_year": 1.5}),
-                "must be a whole number",
+                "must be a whole number, not the number 1.5",
                 "",
             ),
             (

@@ -124,13 +124,18 @@ fn run(cli: Cli, settings: &Settings) -> Result<ExitCode> {
         Command::Forget { task, orphans } => forget::run(&open(settings)?, &task, orphans)?,
         Command::Models(Models::List) => doctor::models(&open_or_make(settings)?)?,
         Command::Doctor => return doctor::run(settings),
-        Command::Views => doctor::views(&open_or_make(settings)?)?,
+        Command::Views => {
+            let engine = open_or_make(settings)?;
+            complain_of_views(&engine);
+            doctor::views(&engine)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn serve(settings: &Settings) -> Result<()> {
     let engine = open_or_make(settings)?;
+    complain_of_views(&engine);
     runtime()?.block_on(crate::server::serve(engine, Arc::new(SystemClock)))
 }
 
@@ -177,6 +182,13 @@ fn engine_config(settings: &Settings) -> EngineConfig {
     config.workers = settings.workers;
     config.views_dir.clone_from(&settings.views_dir);
     config
+}
+
+/// A view that does not work is left out, which its author has to hear.
+fn complain_of_views(engine: &Engine) {
+    for broken in engine.broken_views() {
+        crate::log::line(&format!("warning: left out: {broken}"));
+    }
 }
 
 fn complain(error: &Error) {

@@ -32,6 +32,9 @@ pub(super) async fn query(mut call: Call) -> Outcome {
         options,
     } = call.parse()?;
     let offset = options.offset;
+    // More than a reply may hold would only be thrown away again, and a row that no reply can
+    // hold is cut by the guard and refused by the reply's budget: paging would end there.
+    let most_bytes = SqlOptions::default().max_bytes;
     let request = SqlRequest {
         sql,
         params: SqlParams::from_json(params)?,
@@ -40,7 +43,7 @@ pub(super) async fn query(mut call: Call) -> Outcome {
             offset,
             timeout_ms: options.timeout_ms,
             max_vm_steps: options.max_vm_steps,
-            max_bytes: options.max_bytes.unwrap_or(SqlOptions::default().max_bytes),
+            max_bytes: options.max_bytes.unwrap_or(most_bytes).min(most_bytes),
             include_schema: options.include_schema,
         },
     };

@@ -126,18 +126,45 @@ fn unknown(field: &str, unexpected: &[String], at: Option<&Value>) -> ToolError 
         "argument {full:?} is not known; expected {expected}"
     ))
     .with_details(json!({ "field": full, "expected": expected }));
-    match nearest(name, known) {
-        Some(near) => error.with_hint(format!("did you mean {:?}?", join(field, near))),
-        None => error,
+    let form = at.map(object_form);
+    let inside = form.and_then(|form| place_inside(form, name));
+    if let Some(place) = inside.as_deref().or_else(|| nearest(name, known)) {
+        return error.with_hint(format!("did you mean {:?}?", join(field, place)));
     }
+    if form.is_some_and(|form| form["properties"]["params"]["type"] == "object") {
+        return error.with_hint(format!(
+            "a parameter of the view goes into params: {{\"params\": {{{name:?}: …}}}}"
+        ));
+    }
+    error
+}
+
+/// Where an argument of that name belongs that was given one or more levels too high, such as
+/// `options.limit` for `limit`.
+fn place_inside(form: &Value, name: &str) -> Option<String> {
+    let properties = form.get("properties")?.as_object()?;
+    properties.iter().find_map(|(outer, schema)| {
+        let inside = schema.get("properties")?.as_object()?;
+        let place = match inside.contains_key(name) {
+            true => name.to_owned(),
+            false => place_inside(schema, name)?,
+        };
+        Some(join(outer, &place))
+    })
 }
 
 fn mismatch(error: &ValidationError<'_>, field: &str, at: Option<&Value>) -> ToolError {
     let expected = at.map_or_else(|| "another value".to_owned(), expectation);
     let value = error.instance();
+    let given = match (error.kind(), value.as_ref()) {
+        // Its beginning says nothing about a text that is too long.
+        (Kind::MaxLength { .. }, Value::String(text)) => {
+            format!("a string of {} characters", text.chars().count())
+        }
+        _ => shown(value),
+    };
     let own = ToolError::invalid(format!(
-        "argument {field:?} is {}; expected {expected}",
-        shown(value)
+        "argument {field:?} is {given}; expected {expected}"
     ))
     .with_details(json!({ "field": field, "expected": expected }));
     let choices = at.and_then(|at| at.get("enum")?.as_array());
@@ -360,6 +387,26 @@ mod tests {
                 Some("did you mean \"options.limit\"?"),
             ),
             (
+                "query_sql",
+                json!({"sql": "SELECT 1", "limit": 5}),
+                "argument \"limit\" is not known; expected one of sql, params, options",
+                Some("did you mean \"options.limit\"?"),
+            ),
+            (
+                "create_task",
+                json!({"hypothesis": "h", "max_pages": 5}),
+                "argument \"max_pages\" is not known; expected one of hypothesis, config",
+                Some("did you mean \"config.budget.max_pages\"?"),
+            ),
+            (
+                "query_view",
+                json!({"view_name": "v_hub_pages", "include_rejected": true}),
+                "argument \"include_rejected\" is not known; expected one of view_name, task_id, params, limit, offset",
+                Some(
+                    "a parameter of the view goes into params: {\"params\": {\"include_rejected\": …}}",
+                ),
+            ),
+            (
                 "get_status",
                 json!({"task": "task_1"}),
                 "argument \"task\" is not known; expected one of task_id, wait, detail",
@@ -436,6 +483,15 @@ mod tests {
     #[test]
     fn long_values_are_not_repeated_in_full() {
         let error = call("get_status", json!({"task_id": "x".repeat(9_000)})).expect_err("long");
+        assert_eq!(
+            error.message,
+            "argument \"task_id\" is a string of 9000 characters; expected a string of 1 to 64 characters"
+        );
+        let error = call(
+            "get_status",
+            json!({"task_id": "t", "wait": "x".repeat(9_000)}),
+        );
+        let error = error.expect_err("long");
         assert!(error.message.len() < 200, "{}", error.message);
     }
 }

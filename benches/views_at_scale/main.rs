@@ -1,0 +1,331 @@
+//! The 21 views over graphs of growing size: first 50 rows of the largest task, beside the same
+//! views as plain SQL in the same file, and what keeping the views fast costs an import.
+//!
+//! `cargo run --release -p lyra-core --example views_at_scale -- [SIZES] [--tasks N] [--keep FOLDER]
+//! [--cut-off SECONDS]`
+//!
+//! SIZES are numbers of edges (10000 100000 1000000 if none is given). A graph of E edges has E/10
+//! claims, E/5 fragments and E/20 pages; `generate.rs` says how they hang together. The claims are in
+//! one task, or spread over N with about 2/N in the first. `--keep` leaves the files in FOLDER.
+//!
+//! Measured, for each size:
+//! - rows a second of `Engine::import_jsonl` into a new file with full text and without vectors
+//!   (the embedder of this bench makes none), and the same into a file whose `stale…` triggers were
+//!   dropped before; twice each, in turns, of which the better counts;
+//! - for each view: the first answer of an engine just opened ("cold"; the file itself is in the
+//!   system's cache), the median of those after it ("ms"), both through `Engine::query_view`; steps
+//!   of SQLite's virtual machine to row 51 of the view's SQL on a bare connection; and "plain ms":
+//!   `SELECT * FROM view WHERE task_id = … LIMIT 50` once on a bare connection, where the view is the
+//!   plain SQL of tests/data/views/plain for the whole graph. The ratio is plain ms / ms. SQLite sees
+//!   the LIMIT there, and keeps no more than 50 rows while it sorts.
+//!
+//! Not measured: a cold system cache, other processes that write meanwhile.
+//!
+//! Fails where a row differs from the plain SQL's, and where a view of a task takes more than
+//! 500,000 steps or does not answer. Times are shown and never judged. A plain view that reaches the
+//! cut-off (20 s) cannot be compared; a global view may run out of the engine's own budget.
+
+#![allow(clippy::print_stdout, reason = "a bench shows what it measured")]
+
+mod generate;
+mod measure;
+
+use generate::{Shape, Written};
+use lyra_core::ports::{Clock, Embedder, EmbedderInfo, SystemClock, TextRole};
+use lyra_core::views::{ViewCatalog, ViewInfo, ViewParams};
+use lyra_core::{Engine, EngineConfig, Error, Result, ViewRequest};
+use measure::{Measured, Stepped, Timed, broken};
+use rusqlite::OpenFlags;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const PLAIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/views/plain");
+/// What a view of a task may take to its first 50 rows.
+const MOST_STEPS: u32 = 500_000;
+
+/// Makes no vectors: what is timed is rows and their aggregates.
+#[derive(Debug)]
+struct NoVectors(EmbedderInfo);
+
+#[async_trait::async_trait]
+impl Embedder for NoVectors {
+    fn info(&self) -> &EmbedderInfo {
+        &self.0
+    }
+
+    async fn embed(&self, texts: &[&str], _: TextRole) -> Result<Vec<Vec<f32>>> {
+        Ok(vec![vec![0.0]; texts.len()])
+    }
+}
+
+struct Options {
+    sizes: Vec<usize>,
+    tasks: usize,
+    keep: Option<PathBuf>,
+    cut_off: Duration,
+}
+
+fn main() -> Result<ExitCode> {
+    let options = options(std::env::args().skip(1))?;
+    let temporary = tempfile::tempdir().map_err(|e| Error::internal(e.to_string()))?;
+    let folder = options.keep.as_deref().unwrap_or(temporary.path());
+    std::fs::create_dir_all(folder).map_err(|e| Error::invalid(e.to_string()))?;
+    println!("SQLite {}", rusqlite::version());
+    let mut failures = Vec::new();
+    for edges in &options.sizes {
+        let shape = Shape {
+            edges: *edges,
+            tasks: options.tasks,
+        };
+        failures.extend(one_size(shape, folder, options.cut_off)?);
+    }
+    for failure in &failures {
+        println!("FAIL {failure}");
+    }
+    Ok(match failures.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+fn options(mut words: impl Iterator<Item = String>) -> Result<Options> {
+    let mut options = Options {
+        sizes: Vec::new(),
+        tasks: 1,
+        keep: None,
+        cut_off: Duration::from_secs(20),
+    };
+    let number = |what: &str, text: Option<String>, least: usize| {
+        let number = text.as_deref().and_then(|t| t.parse().ok());
+        number
+            .filter(|n| *n >= least)
+            .ok_or_else(|| Error::invalid(format!("{what} is a number of at least {least}")))
+    };
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--tasks" => options.tasks = number("--tasks", words.next(), 1)?,
+            "--cut-off" => {
+                let seconds = number("--cut-off", words.next(), 1)?;
+                options.cut_off = Duration::from_secs(seconds as u64);
+            }
+            "--keep" => options.keep = words.next().map(PathBuf::from),
+            _ => options
+                .sizes
+                .push(number("a size in edges", Some(word), 1_000)?),
+        }
+    }
+    if options.sizes.is_empty() {
+        options.sizes = vec![10_000, 100_000, 1_000_000];
+    }
+    Ok(options)
+}
+
+/// Measures one graph; what is wrong with it.
+fn one_size(shape: Shape, folder: &Path, cut_off: Duration) -> Result<Vec<String>> {
+    let (edges, tasks) = (shape.edges, shape.tasks);
+    let lines = folder.join(format!("graph_{edges}_{tasks}.jsonl"));
+    let written = generate::write(&lines, shape).map_err(|e| Error::internal(e.to_string()))?;
+    println!(
+        "\n{edges} edges, {tasks} tasks; {} lines, {:.0} MB; the largest task has {} claims",
+        written.lines,
+        written.bytes as f64 / 1e6,
+        written.claims_of_largest_task
+    );
+    let db = folder.join(format!("graph_{edges}_{tasks}.db"));
+    imports(&db, &lines, &written)?;
+    views(&db, &written.largest_task, cut_off, edges)
+}
+
+// ---------------------------------------------------------------- import
+
+fn imports(db: &Path, lines: &Path, written: &Written) -> Result<()> {
+    let rows = written.lines;
+    let without = db.with_extension("without.db");
+    let (seconds, has_triggers) = import(db, lines, false)?;
+    let mut best = [seconds, f64::INFINITY];
+    if !has_triggers {
+        println!(
+            "import: {:.0} rows/s in {seconds:.1} s; without stale… triggers n/a: there are none; {:.1} MB",
+            rows as f64 / seconds,
+            megabytes(db)?
+        );
+        return Ok(());
+    }
+    for drops in [true, true, false] {
+        let path = if drops { &without } else { db };
+        let (seconds, _) = import(path, lines, drops)?;
+        best[usize::from(drops)] = best[usize::from(drops)].min(seconds);
+    }
+    let [with, dropped] = best;
+    println!(
+        "import: {:.0} rows/s in {with:.1} s; without stale… triggers {:.0} rows/s in {dropped:.1} s; \
+         ratio {:.2} (wanted: at most 1.5)",
+        rows as f64 / with,
+        rows as f64 / dropped,
+        with / dropped
+    );
+    println!(
+        "database: {:.1} MB; without the contents of the aggregates {:.1} MB",
+        megabytes(db)?,
+        megabytes(&without)?
+    );
+    Ok(())
+}
+
+/// Imports into a new file: seconds, and whether there were triggers that mark rows as stale.
+fn import(db: &Path, lines: &Path, drops_triggers: bool) -> Result<(f64, bool)> {
+    for suffix in ["", "-wal", "-shm"] {
+        let mut name = db.as_os_str().to_owned();
+        name.push(suffix);
+        if let Err(e) = std::fs::remove_file(&name)
+            && e.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(Error::internal(format!("{}: {e}", db.display())));
+        }
+    }
+    drop(open(db)?);
+    let has_triggers = stale_triggers(db, drops_triggers)?;
+    let engine = open(db)?;
+    let file = File::open(lines).map_err(|e| Error::internal(e.to_string()))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .build()
+        .map_err(|e| Error::internal(e.to_string()))?;
+    let start = Instant::now();
+    runtime.block_on(engine.import_jsonl(BufReader::new(file)))?;
+    Ok((start.elapsed().as_secs_f64(), has_triggers))
+}
+
+fn stale_triggers(db: &Path, drops: bool) -> Result<bool> {
+    let connection = measure::bare_connection(db, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let names: Vec<String> = connection
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'stale%'")
+        .and_then(|mut s| s.query_map([], |r| r.get(0))?.collect())
+        .map_err(broken)?;
+    if drops {
+        for name in &names {
+            connection
+                .execute_batch(&format!("DROP TRIGGER \"{name}\""))
+                .map_err(broken)?;
+        }
+    }
+    Ok(!names.is_empty())
+}
+
+fn megabytes(db: &Path) -> Result<f64> {
+    let connection = measure::bare_connection(db, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let bytes: i64 = connection
+        .query_row(
+            "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+            [],
+            |row| row.get(0),
+        )
+        .map_err(broken)?;
+    Ok(bytes as f64 / 1e6)
+}
+
+fn open(db: &Path) -> Result<Engine> {
+    let mut config = EngineConfig::new(db);
+    config.embedder = Some(Arc::new(NoVectors(EmbedderInfo {
+        model_id: "none".to_owned(),
+        dimension: 1,
+        builtin: false,
+        fusion_weight: 0.5,
+        related_threshold: 1.0,
+    })));
+    Engine::open(config)
+}
+
+// ---------------------------------------------------------------- views
+
+fn views(db: &Path, task_id: &str, cut_off: Duration, edges: usize) -> Result<Vec<String>> {
+    println!(
+        "{:<26}{:>5}{:>10}{:>10}{:>13}{:>12}{:>10}  equal",
+        "view", "rows", "cold ms", "ms", "steps", "plain ms", "ratio"
+    );
+    let mut failures = Vec::new();
+    for view in ViewCatalog::builtin()?.list() {
+        let measured = measure_view(db, &view, task_id, cut_off)?;
+        show(&measured, cut_off);
+        let place = format!("{} at {edges} edges", measured.name);
+        if measured.is_equal() == Some(false) {
+            failures.push(format!("{place}: other rows than the plain SQL"));
+        }
+        if !measured.is_task_scoped {
+            continue;
+        }
+        if measured.bare.steps > MOST_STEPS || !measured.bare.is_complete {
+            let steps = measured.bare.steps;
+            failures.push(format!("{place}: {steps} steps of {MOST_STEPS}"));
+        }
+        if let Err(reason) = &measured.warm {
+            failures.push(format!("{place}: {reason}"));
+        }
+    }
+    Ok(failures)
+}
+
+fn measure_view(db: &Path, view: &ViewInfo, task_id: &str, cut_off: Duration) -> Result<Measured> {
+    let name = view.name.as_str();
+    let year = SystemClock.year();
+    let (mut request, mut params) = (ViewRequest::new(name), ViewParams::new(year));
+    let task_id = view.is_task_scoped().then_some(task_id);
+    if let Some(task_id) = task_id {
+        request = request.for_task(task_id);
+        params = params.with_task(task_id);
+    }
+    let engine = open(db)?;
+    let (cold, warm) = measure::through_the_engine(&engine, &request);
+    drop(engine);
+    let mut bare = measure::bare_connection(db, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let mut plain = measure::plain_views(db, Path::new(PLAIN), year)?;
+    Ok(Measured {
+        name: name.to_owned(),
+        is_task_scoped: task_id.is_some(),
+        cold,
+        warm,
+        bare: measure::step_view(&mut bare, name, &params, cut_off)?,
+        plain: measure::step_plain(&mut plain, name, task_id, cut_off)?,
+    })
+}
+
+fn show(measured: &Measured, cut_off: Duration) {
+    let time = |timed: &Timed<_>| match timed {
+        Ok((milliseconds, _)) => format!("{milliseconds:.1}"),
+        Err(_) => "stopped".to_owned(),
+    };
+    let stepped = |stepped: &Stepped, shown: String| match stepped.is_complete {
+        true => shown,
+        false => format!("> {shown}"),
+    };
+    let plain_ms = match measured.plain.is_complete {
+        true => format!("{:.1}", measured.plain.milliseconds),
+        false => format!("> {} s", cut_off.as_secs()),
+    };
+    let ratio = measured.warm.as_ref().map_or("-".to_owned(), |(ms, _)| {
+        let ratio = format!("{:.1}", measured.plain.milliseconds / ms);
+        stepped(&measured.plain, ratio)
+    });
+    println!(
+        "{:<26}{:>5}{:>10}{:>10}{:>13}{:>12}{:>10}  {}",
+        measured.name,
+        measured
+            .warm
+            .as_ref()
+            .map_or(0, |(_, reply)| reply.row_count),
+        time(&measured.cold),
+        time(&measured.warm),
+        stepped(&measured.bare, measured.bare.steps.to_string()),
+        plain_ms,
+        ratio,
+        match measured.is_equal() {
+            Some(true) => "yes",
+            Some(false) => "NO",
+            None => "-",
+        }
+    );
+}
