@@ -156,6 +156,17 @@ fn a_task_is_answered_without_sorting() {
     }
 }
 
+/// Citations come out one by one, too, where the order is one that an index has.
+#[test]
+fn citations_are_listed_without_sorting_them_all() {
+    let graph = empty_graph();
+    for name in ["v_citation_flow", "v_citation_chains"] {
+        let sql = catalog().render(name, &ViewParams::new(2026)).unwrap().sql;
+        let steps = plan(&graph, &sql);
+        assert!(!steps.iter().any(|s| is_sort(s)), "{name}: {steps:#?}");
+    }
+}
+
 /// The steps of the first half of a UNION ALL that is merged in order.
 fn first_half(steps: Vec<String>) -> Vec<String> {
     let halves = steps
