@@ -82,6 +82,7 @@ impl Engine {
         if let Some(task_id) = task_id {
             self.inner.graph.read(|r| r.task(task_id))?;
         }
+        self.inner.graph.catch_up()?;
         let mut params =
             ViewParams::new(self.inner.config.clock.year()).with_all(request.params.clone());
         if let Some(task_id) = task_id {

@@ -20,8 +20,8 @@ pub use verify::{VerifyReport, Violation};
 
 use crate::clock::Clock;
 use crate::error::{Result, SqliteResultExt};
-use crate::storage::Database;
 pub use crate::storage::Interrupter;
+use crate::storage::{Database, aggregates};
 use rusqlite::{Connection, Transaction, params};
 use std::path::Path;
 use std::sync::Arc;
@@ -62,10 +62,28 @@ impl EvidenceGraph {
     /// # Ok::<(), lyra_core::Error>(())
     /// ```
     pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
-        Ok(Self {
+        let graph = Self {
             db: Database::open(path)?,
             clock,
-        })
+        };
+        graph.catch_up()?;
+        Ok(graph)
+    }
+
+    /// Counts again what another program wrote without counting, and lets "recent" begin with the
+    /// clock's year. Writes only where there is something to do.
+    pub fn catch_up(&self) -> Result<()> {
+        let year = i64::from(self.clock.year());
+        let is_behind =
+            self.db.read(|connection| {
+                Ok(aggregates::is_stale(connection)?
+                    || aggregates::reference_year(connection)? != year)
+            })?;
+        if !is_behind {
+            return Ok(());
+        }
+        self.db
+            .write(|transaction| aggregates::set_reference_year(transaction, year))
     }
 
     /// Where the file is.

@@ -1,11 +1,15 @@
 //! Numbered steps from any released schema to the newest.
 
+use super::aggregates;
 use super::open::{APPLICATION_ID, check_ownership};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use rusqlite::{Connection, TransactionBehavior};
 
 /// One step a released schema version; step N leads from version N to N + 1.
-const STEPS: &[&str] = &[include_str!("sql/schema.sql")];
+const STEPS: &[&str] = &[
+    include_str!("sql/schema.sql"),
+    include_str!("sql/aggregates.sql"),
+];
 
 /// The schema version that this library writes.
 pub(crate) const SCHEMA_VERSION: i64 = STEPS.len() as i64;
@@ -40,6 +44,7 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
     for step in STEPS.iter().skip(done) {
         transaction.execute_batch(step).db()?;
     }
+    aggregates::refresh(&transaction)?;
     transaction
         .pragma_update(None, "application_id", APPLICATION_ID)
         .db()?;

@@ -1,5 +1,6 @@
-//! The database file: connections, schema, migrations, the full-text tokenizer.
+//! The database file: connections, schema, migrations, derived counts, the full-text tokenizer.
 
+pub(crate) mod aggregates;
 mod interrupt;
 mod migrate;
 mod open;

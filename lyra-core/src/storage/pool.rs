@@ -1,5 +1,6 @@
 //! One writer, many readers. Closures own transactions.
 
+use super::aggregates;
 use super::interrupt::Interrupter;
 use super::open::{open_reader, open_writer};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
@@ -96,7 +97,7 @@ impl Database {
     }
 
     /// Runs `work` inside one IMMEDIATE transaction, which is committed if it answers Ok and
-    /// rolled back otherwise.
+    /// rolled back otherwise. What the views count is counted again first.
     pub(crate) fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         // A panic inside a transaction rolled it back when it unwound; the connection is sound.
         let mut connection = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,6 +105,7 @@ impl Database {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .db()?;
         let answer = work(&transaction)?;
+        aggregates::refresh(&transaction)?;
         transaction.commit().db()?;
         Ok(answer)
     }

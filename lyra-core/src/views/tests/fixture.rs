@@ -5,6 +5,7 @@ use rusqlite::types::{Value as Sql, ValueRef};
 use rusqlite::{Connection, params_from_iter};
 use serde_json::{Map, Value, json};
 
+use crate::storage::aggregates;
 use crate::views::{RenderedView, ViewCatalog, ViewParams};
 
 pub(super) type Row = Map<String, Value>;
@@ -28,6 +29,9 @@ pub(super) fn empty_graph() -> Connection {
     let end = schema.find("CREATE VIRTUAL TABLE").unwrap_or(schema.len());
     let graph = Connection::open_in_memory().unwrap();
     graph.execute_batch(&schema[..end]).unwrap();
+    let derived = include_str!("../../storage/sql/aggregates.sql");
+    graph.execute_batch(derived).unwrap();
+    aggregates::set_reference_year(&graph, 2026).unwrap();
     graph
         .create_scalar_function(
             "sqrt",
@@ -58,6 +62,7 @@ pub(super) fn graph_of(tables: &Value) -> Connection {
             insert(&graph, table, row.as_object().unwrap());
         }
     }
+    aggregates::refresh(&graph).unwrap();
     graph
 }
 

@@ -1,0 +1,84 @@
+//! Where fragments stand: looked up once for many claims.
+
+use crate::error::{Result, SqliteResultExt};
+use rusqlite::{Connection, OptionalExtension};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Fragments remembered at most, about 100 bytes each.
+const REMEMBERED: usize = 300_000;
+
+/// A fragment's number, its page, and the year of the page's publication.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) fragment_seq: i64,
+    pub(super) page_id: Rc<str>,
+    pub(super) year: Option<i64>,
+}
+
+/// A memory of [`Place`]s. It holds for as long as nothing but counts is written.
+#[derive(Debug)]
+pub(super) struct Places<'c> {
+    db: &'c Connection,
+    fragments: HashMap<String, Option<Place>>,
+    pages: HashMap<Rc<str>, Option<i64>>,
+}
+
+impl<'c> Places<'c> {
+    pub(super) fn new(db: &'c Connection) -> Self {
+        Self {
+            db,
+            fragments: HashMap::new(),
+            pages: HashMap::new(),
+        }
+    }
+
+    /// None if there is no such fragment on any page.
+    pub(super) fn of_fragment(&mut self, fragment_id: &str) -> Result<Option<Place>> {
+        if let Some(place) = self.fragments.get(fragment_id) {
+            return Ok(place.clone());
+        }
+        if self.fragments.len() >= REMEMBERED {
+            self.fragments.clear();
+            self.pages.clear();
+        }
+        let found: Option<(i64, String)> = self
+            .db
+            .prepare_cached("SELECT seq, page_id FROM fragments WHERE id = ?1")
+            .db()?
+            .query_row([fragment_id], |r| Ok((r.get(0)?, r.get(1)?)))
+            .optional()
+            .db()?;
+        let place = match found {
+            None => None,
+            Some((fragment_seq, page_id)) => self.of_page(page_id)?.map(|(page_id, year)| Place {
+                fragment_seq,
+                page_id,
+                year,
+            }),
+        };
+        self.fragments.insert(fragment_id.to_owned(), place.clone());
+        Ok(place)
+    }
+
+    fn of_page(&mut self, page_id: String) -> Result<Option<(Rc<str>, Option<i64>)>> {
+        let page_id: Rc<str> = page_id.into();
+        if let Some((page_id, year)) = self.pages.get_key_value(&page_id) {
+            return Ok(Some((Rc::clone(page_id), *year)));
+        }
+        let year: Option<Option<i64>> = self
+            .db
+            .prepare_cached(
+                "SELECT w.year FROM pages AS p LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
+                 WHERE p.id = ?1",
+            )
+            .db()?
+            .query_row([&*page_id], |r| r.get(0))
+            .optional()
+            .db()?;
+        Ok(year.map(|year| {
+            self.pages.insert(Rc::clone(&page_id), year);
+            (page_id, year)
+        }))
+    }
+}

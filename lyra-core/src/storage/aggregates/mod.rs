@@ -1,0 +1,111 @@
+//! Keeps the derived `stat_…` tables equal to what a count from nothing would give.
+//!
+//! Triggers note in `stale_…` tables which claims and pages a write touched, whoever writes. Before
+//! a commit, [`refresh`] looks at these again: each claim's share in the counts is stored, taken
+//! back, worked out anew from the stored rows and added. So the work goes with what changed, not
+//! with the size of the graph, and no count can drift.
+
+mod claims;
+mod deltas;
+mod lookup;
+mod pages;
+mod snapshot;
+
+#[cfg(test)]
+mod tests;
+
+use crate::error::{Result, SqliteResultExt};
+use claims::ClaimCounter;
+use deltas::Deltas;
+use rusqlite::{Connection, params};
+
+/// Claims that are counted before their sums are written: as many as keep the sums small.
+const CLAIMS_AT_A_TIME: usize = 8_192;
+
+/// Whether something is waiting to be counted, as after a write by another program.
+pub(crate) fn is_stale(db: &Connection) -> Result<bool> {
+    db.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM stale_claims) OR EXISTS (SELECT 1 FROM stale_pages)
+           OR EXISTS (SELECT 1 FROM stale_task_pages)",
+    )
+    .db()?
+    .query_row([], |r| r.get(0))
+    .db()
+}
+
+/// Counts again what is stale. Inside the transaction that is about to be committed.
+pub(crate) fn refresh(db: &Connection) -> Result<()> {
+    if !is_stale(db)? {
+        return Ok(());
+    }
+    // Pages first: new rows of `stat_task_pages` take their citations from `stat_pages`.
+    pages::count_citations(db)?;
+    count_claims(db)?;
+    pages::find_candidates(db)?;
+    db.execute_batch(
+        "DELETE FROM stale_claims; DELETE FROM stale_pages; DELETE FROM stale_task_pages",
+    )
+    .db()
+}
+
+fn count_claims(db: &Connection) -> Result<()> {
+    let stale: Vec<i64> = {
+        let mut statement = db
+            .prepare_cached("SELECT claim_seq FROM stale_claims")
+            .db()?;
+        let rows = statement.query_map([], |r| r.get(0)).db()?;
+        rows.collect::<rusqlite::Result<_>>().db()?
+    };
+    let mut counter = ClaimCounter::new(db, reference_year(db)?);
+    for claims in stale.chunks(CLAIMS_AT_A_TIME) {
+        let mut deltas = Deltas::default();
+        for claim_seq in claims {
+            counter.count(*claim_seq, &mut deltas)?;
+        }
+        deltas.apply(db)?;
+    }
+    Ok(())
+}
+
+/// The year that `recent_support_count` was counted for.
+pub(crate) fn reference_year(db: &Connection) -> Result<i64> {
+    db.prepare_cached("SELECT value FROM stat_state WHERE key = 'reference_year'")
+        .db()?
+        .query_row([], |r| r.get(0))
+        .db()
+}
+
+/// Makes `year` the year that "recent" counts from.
+pub(crate) fn set_reference_year(db: &Connection, year: i64) -> Result<()> {
+    let before = reference_year(db)?;
+    if before == year {
+        return Ok(());
+    }
+    // Only claims with support in or after the earlier of the two windows can change.
+    let first = before.min(year).saturating_sub(2);
+    let mut statement = db
+        .prepare(
+            "SELECT s.claim_seq, n.counted FROM stat_claims AS s
+             CROSS JOIN stat_counted AS n ON n.claim_seq = s.claim_seq
+             WHERE s.newest_support_year >= ?1",
+        )
+        .db()?;
+    let mut update = db
+        .prepare("UPDATE stat_claims SET recent_support_count = ?2 WHERE claim_seq = ?1")
+        .db()?;
+    let mut rows = statement.query([first]).db()?;
+    let mut recent: Vec<(i64, i64)> = Vec::new();
+    while let Some(row) = rows.next().db()? {
+        let counted = claims::parse(&row.get::<_, String>(1).db()?)?;
+        recent.push((row.get(0).db()?, counted.recent_support_count(year)));
+    }
+    for (claim_seq, count) in recent {
+        update.execute([claim_seq, count]).db()?;
+    }
+    db.execute(
+        "UPDATE stat_state SET value = ?1 WHERE key = 'reference_year'",
+        params![year],
+    )
+    .db()?;
+    Ok(())
+}
