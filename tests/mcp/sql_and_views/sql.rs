@@ -293,6 +293,8 @@ fn what_is_private_is_not_there() {
         "claims_fts_config",
         "dbstat",
         "sqlite_stat1",
+        "stale_claims",
+        "stat_counted",
         "no_such_thing",
     ] {
         for sql in [
@@ -330,7 +332,13 @@ fn what_is_private_is_not_there() {
         &json!({"sql": "SELECT 1", "options": {"include_schema": true}}),
     );
     let shown = body["schema"].to_string();
-    for private in ["session_data", "details_json", "fts_data"] {
+    for private in [
+        "session_data",
+        "details_json",
+        "fts_data",
+        "stale_",
+        "stat_",
+    ] {
         assert!(!shown.contains(private), "{private}");
     }
     assert!(shown.contains("v_contradictions") && shown.contains("claim_text"));
