@@ -259,7 +259,7 @@ fn a_bad_file_is_named_with_line_and_reason() {
         (
             "v_a.sql.j2",
             format!("{header}\nDELETE FROM claims"),
-            4,
+            5,
             "must start with SELECT",
         ),
         (
