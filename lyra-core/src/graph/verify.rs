@@ -134,6 +134,40 @@ const CHECKS: &[Check] = &[
               HAVING count(*) > 1",
     },
     Check {
+        name: "claim_counts",
+        table: "stat_claims",
+        // What is stale is not wrong: the next writer counts it.
+        sql: "SELECT c.id, 'the views count ' || coalesce(s.support_count || ' supports, ' ||
+                s.refute_count || ' refutes, ' || s.neutral_count || ' neutral', 'nothing') ||
+                ' and there are other numbers'
+              FROM claims c LEFT JOIN stat_claims s ON s.claim_seq = c.seq
+              LEFT JOIN (
+                SELECT target_id, count(*) FILTER (WHERE relation = 'supports') AS supports,
+                  count(*) FILTER (WHERE relation = 'refutes') AS refutes,
+                  count(*) FILTER (WHERE relation = 'neutral') AS neutrals
+                FROM edges WHERE source_type = 'fragment' AND target_type = 'claim' GROUP BY target_id
+              ) e ON e.target_id = c.id
+              WHERE c.seq NOT IN (SELECT claim_seq FROM stale_claims) AND NOT coalesce(
+                s.support_count = coalesce(e.supports, 0) AND s.refute_count = coalesce(e.refutes, 0)
+                AND s.neutral_count = coalesce(e.neutrals, 0)
+                AND s.is_adopted = (c.claim_adoption_status = 'adopted') AND s.task_id = c.task_id, 0)",
+    },
+    Check {
+        name: "page_counts",
+        table: "stat_pages",
+        sql: "SELECT p.id, 'the views count ' || coalesce(s.citation_count, 0) || ' citations by it and ' ||
+                coalesce(s.cited_by_count, 0) || ' of it, and there are ' || p.cites || ' and ' || p.cited
+              FROM (
+                SELECT id, (SELECT count(*) FROM edges e WHERE e.source_id = x.id AND e.relation = 'cites'
+                    AND e.source_type = 'page' AND e.target_type = 'page') AS cites,
+                  (SELECT count(*) FROM edges e WHERE e.target_id = x.id AND e.relation = 'cites'
+                    AND e.source_type = 'page' AND e.target_type = 'page') AS cited
+                FROM pages x
+              ) p LEFT JOIN stat_pages s ON s.page_id = p.id
+              WHERE p.id NOT IN (SELECT page_id FROM stale_pages)
+                AND (p.cites <> coalesce(s.citation_count, 0) OR p.cited <> coalesce(s.cited_by_count, 0))",
+    },
+    Check {
         name: "claim_task",
         table: "claims",
         sql: "SELECT id, 'its task, ' || task_id || ', does not exist'
@@ -578,6 +612,9 @@ mod tests {
                SELECT 'delete', seq, claim_text FROM claims WHERE id = 'c2'",
             &[("full_text_row", "claims", "c2"), ("full_text", "claims", "")],
         ),
+        ("UPDATE stat_claims SET refute_count = 7 WHERE claim_id = 'c1'", &[("claim_counts", "stat_claims", "c1")]),
+        ("DELETE FROM stat_claims WHERE claim_id = 'c2'", &[("claim_counts", "stat_claims", "c2")]),
+        ("UPDATE stat_pages SET cited_by_count = 9", &[("page_counts", "stat_pages", "p1")]),
         (
             "INSERT INTO fragments_fts (rowid, text_content) VALUES (77, 'stray')",
             &[("full_text_row", "fragments", "77")],
