@@ -89,7 +89,10 @@ impl Engine {
             params = params.with_task(task_id);
         }
         let rendered = self.render(&request.view_name, &params)?;
-        let wanted = request.offset.saturating_add(request.limit).saturating_add(1);
+        let wanted = request
+            .offset
+            .saturating_add(request.limit)
+            .saturating_add(1);
         let sql = SqlRequest {
             // Where a view has to sort, SQLite then keeps no more rows than are wanted.
             sql: format!("SELECT * FROM (\n{}\n) LIMIT {wanted}", rendered.sql),

@@ -12,6 +12,9 @@ pub(crate) const APPLICATION_ID: i32 = 0x4C59_5241;
 /// How long a connection of ours waits for another one's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// KiB of pages that the writing connection keeps: the tops of its b-trees.
+pub(super) const WRITER_CACHE_KIB: i64 = 32_768;
+
 /// Opens (and creates or migrates) the database for writing.
 pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
     // No SQLITE_OPEN_URI: a path with "?mode=" in it is a path.
@@ -30,8 +33,9 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
             .pragma_update(None, "synchronous", "NORMAL")
             .db()?;
         connection.pragma_update(None, "foreign_keys", true).db()?;
-        // Bulk imports read back what they wrote; 32 MiB keeps their b-tree tops in memory.
-        connection.pragma_update(None, "cache_size", -32_768).db()?;
+        connection
+            .pragma_update(None, "cache_size", -WRITER_CACHE_KIB)
+            .db()?;
         connection
             .pragma_update(None, "temp_store", "MEMORY")
             .db()?;

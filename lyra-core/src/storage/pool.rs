@@ -2,7 +2,7 @@
 
 use super::aggregates;
 use super::interrupt::Interrupter;
-use super::open::{open_reader, open_writer};
+use super::open::{WRITER_CACHE_KIB, open_reader, open_writer};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use r2d2::{ManageConnection, Pool};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -46,6 +46,9 @@ impl ManageConnection for Readers {
         !connection.is_autocommit()
     }
 }
+
+/// KiB of pages that a large transaction keeps in memory, if it needs as many.
+const BULK_CACHE_KIB: i64 = 262_144;
 
 /// At most so many threads read at once; more wait their turn.
 const READERS: u32 = 8;
@@ -110,11 +113,30 @@ impl Database {
         Ok(answer)
     }
 
+    /// The same for a transaction that may grow large: its pages stay in memory instead of going
+    /// to the log and coming back.
+    pub(crate) fn write_in_bulk<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.maintain(|connection| set_cache(connection, BULK_CACHE_KIB))?;
+        let answer = self.write(work);
+        self.maintain(|connection| {
+            set_cache(connection, WRITER_CACHE_KIB)?;
+            connection.execute_batch("PRAGMA shrink_memory").db()
+        })?;
+        answer
+    }
+
     /// Runs `work` on the writing connection outside of any transaction.
     pub(crate) fn maintain<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let connection = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         work(&connection)
     }
+}
+
+fn set_cache(connection: &Connection, kib: i64) -> Result<()> {
+    connection.pragma_update(None, "cache_size", -kib).db()
 }
 
 fn pool_error(error: r2d2::Error) -> Error {

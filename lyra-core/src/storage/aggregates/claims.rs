@@ -107,7 +107,10 @@ impl<'c> ClaimCounter<'c> {
                 Ok("refutes") => Bearing::Refutes,
                 _ => Bearing::Neutral,
             };
-            let place = self.places.of_fragment(&row.get::<_, String>(1).db()?)?;
+            let fragment_id = row.get_ref(1).db()?;
+            let place = self
+                .places
+                .of_fragment(fragment_id.as_str().unwrap_or_default())?;
             let at = place.map(|place| {
                 let known = snapshot
                     .pages

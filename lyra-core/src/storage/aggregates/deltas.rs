@@ -1,8 +1,9 @@
 //! Differences to the sums over many claims, and how they are written.
 
-use super::snapshot::{Bearing, Snapshot, UNDATED};
+use super::snapshot::{Bearing, Evidence, Snapshot, UNDATED};
 use crate::error::{Result, SqliteResultExt};
 use rusqlite::{Connection, OptionalExtension, params};
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::rc::Rc;
@@ -23,8 +24,8 @@ pub(super) struct Deltas {
     fragments: ByKey<(Rc<str>, i64), 1>,
     /// The year of each fragment, where a claim has said it.
     fragment_years: HashMap<i64, i64>,
-    gone: Vec<(Rc<str>, f64, String)>,
-    come: Vec<(Rc<str>, f64, String, bool)>,
+    gone: Vec<Row>,
+    come: Vec<Row>,
 }
 
 impl Deltas {
@@ -45,31 +46,40 @@ impl Deltas {
 
     /// Edges that stay as they are stay where they are.
     fn exchange_evidence(&mut self, before: Option<&Snapshot>, after: Option<&Snapshot>) {
-        let rows = |snapshot: Option<&Snapshot>| -> HashSet<(String, u64, String, bool)> {
-            let edges = snapshot
-                .into_iter()
-                .flat_map(|s| s.verdicts().map(move |e| (s, e)));
-            edges
-                .map(|(s, e)| {
-                    (
-                        s.task_id.clone(),
-                        order_of(e.2).to_bits(),
-                        e.0.clone(),
-                        s.is_adopted,
-                    )
-                })
-                .collect()
+        let rows = |snapshot: Option<&Snapshot>| -> HashSet<(String, u64, bool)> {
+            let edges = |s: &Snapshot| -> Vec<_> {
+                let row = |e: &Evidence| (e.0.clone(), order_of(e.2).to_bits(), s.is_adopted);
+                s.verdicts().map(row).collect()
+            };
+            snapshot.map(edges).into_iter().flatten().collect()
         };
-        let (before, after) = (rows(before), rows(after));
-        for (task, confidence, edge, _) in before.difference(&after) {
-            let task = self.name(task);
-            self.gone
-                .push((task, f64::from_bits(*confidence), edge.clone()));
-        }
-        for (task, confidence, edge, is_adopted) in after.difference(&before) {
-            let task = self.name(task);
-            self.come
-                .push((task, f64::from_bits(*confidence), edge.clone(), *is_adopted));
+        let stay = match (before, after) {
+            (Some(before), Some(after)) if before.task_id == after.task_id => {
+                &rows(Some(before)) & &rows(Some(after))
+            }
+            _ => HashSet::new(),
+        };
+        for (snapshot, is_after) in [(before, false), (after, true)] {
+            let Some(snapshot) = snapshot else { continue };
+            let task = self.name(&snapshot.task_id);
+            for edge in snapshot.verdicts() {
+                let confidence = order_of(edge.2);
+                let row = (edge.0.clone(), confidence.to_bits(), snapshot.is_adopted);
+                if !stay.is_empty() && stay.contains(&row) {
+                    continue;
+                }
+                let row = Row {
+                    task: Rc::clone(&task),
+                    confidence,
+                    edge: row.0,
+                    is_adopted: row.2,
+                };
+                if is_after {
+                    self.come.push(row)
+                } else {
+                    self.gone.push(row)
+                }
+            }
         }
     }
 
@@ -138,32 +148,46 @@ impl Deltas {
         apply_eras(db, changed(&self.eras))
     }
 
-    /// Sorted, so that neighbours in the table are written one after the other.
     fn apply_evidence(&mut self, db: &Connection) -> Result<()> {
-        let order = |a: (&str, f64, &str), b: (&str, f64, &str)| {
-            (a.0.cmp(b.0)).then(b.1.total_cmp(&a.1)).then(a.2.cmp(b.2))
-        };
-        self.gone
-            .sort_by(|a, b| order((&a.0, a.1, &a.2), (&b.0, b.1, &b.2)));
-        self.come
-            .sort_by(|a, b| order((&a.0, a.1, &a.2), (&b.0, b.1, &b.2)));
+        // Sorted, so that neighbours in the table are written one after the other.
+        self.gone.sort_unstable_by(Row::order);
+        self.come.sort_unstable_by(Row::order);
         let mut delete = db
             .prepare_cached(
                 "DELETE FROM stat_evidence WHERE task_id = ?1 AND confidence = ?2 AND edge_id = ?3",
             )
             .db()?;
-        for (task, confidence, edge) in &self.gone {
-            delete.execute(params![task, confidence, edge]).db()?;
+        for row in &self.gone {
+            delete
+                .execute(params![row.task, row.confidence, row.edge])
+                .db()?;
         }
         let mut insert = db
             .prepare_cached("INSERT OR REPLACE INTO stat_evidence VALUES (?1, ?2, ?3, ?4)")
             .db()?;
-        for (task, confidence, edge, is_adopted) in &self.come {
+        for row in &self.come {
             insert
-                .execute(params![task, confidence, edge, is_adopted])
+                .execute(params![row.task, row.confidence, row.edge, row.is_adopted])
                 .db()?;
         }
         Ok(())
+    }
+}
+
+/// A row of `stat_evidence`.
+#[derive(Debug)]
+struct Row {
+    task: Rc<str>,
+    confidence: f64,
+    edge: String,
+    is_adopted: bool,
+}
+
+impl Row {
+    fn order(a: &Self, b: &Self) -> Ordering {
+        (a.task.cmp(&b.task))
+            .then(b.confidence.total_cmp(&a.confidence))
+            .then_with(|| a.edge.cmp(&b.edge))
     }
 }
 

@@ -3,26 +3,6 @@
 use crate::error::{Result, SqliteResultExt};
 use rusqlite::{Connection, params};
 
-/// The rows of `stat_references` that citations of a task lead to; v_reference_candidates of the views
-/// says the same. `citations` joins `task_pages AS t` to `edges AS e`.
-fn candidates(citations: &str) -> String {
-    format!(
-        "INSERT OR IGNORE INTO stat_references
-         SELECT t.task_id, t.depth, e.created_at, e.id, e.source_id, e.target_id
-         FROM {citations}
-         CROSS JOIN pages AS citing ON citing.id = e.source_id
-         CROSS JOIN pages AS cited ON cited.id = e.target_id
-         WHERE e.relation = 'cites' AND e.source_type = 'page' AND e.target_type = 'page'
-           AND (cited.url LIKE 'https://%' OR cited.url LIKE 'http://%'
-             OR (cited.url LIKE 'file://%' AND citing.url LIKE 'file://%'))
-           AND NOT EXISTS (SELECT 1 FROM task_pages AS known
-                           WHERE known.task_id = t.task_id AND known.page_id = e.target_id)
-           AND NOT EXISTS (SELECT 1 FROM stat_task_pages AS taken
-                           WHERE taken.page_id = e.target_id AND taken.task_id = t.task_id
-                             AND taken.claims_generated_all > 0)"
-    )
-}
-
 /// Counts the citations of stale pages again.
 pub(super) fn count_citations(db: &Connection) -> Result<()> {
     let mut counts = db
@@ -63,52 +43,56 @@ pub(super) fn count_citations(db: &Connection) -> Result<()> {
 
 /// Finds the candidates of stale pages again. After the claims are counted.
 pub(super) fn find_candidates(db: &Connection) -> Result<()> {
-    let mut forget_citing = db
-        .prepare_cached("DELETE FROM stat_references WHERE citing_page_id = ?1")
-        .db()?;
-    let mut find_citing = db
-        .prepare_cached(&candidates(
-            "task_pages AS t CROSS JOIN edges AS e ON e.source_id = t.page_id AND t.page_id = ?1",
-        ))
-        .db()?;
-    for page_id in pages(db, "SELECT page_id FROM stale_pages")? {
-        forget_citing.execute([&page_id]).db()?;
-        find_citing.execute([&page_id]).db()?;
+    for forget in [
+        "citing_page_id IN (SELECT page_id FROM stale_pages)",
+        "(citing_page_id, task_id) IN (SELECT page_id, task_id FROM stale_task_pages)",
+        "(candidate_page_id, task_id) IN (SELECT page_id, task_id FROM stale_task_pages)",
+    ] {
+        db.prepare_cached(&format!("DELETE FROM stat_references WHERE {forget}"))
+            .db()?
+            .execute([])
+            .db()?;
     }
-    let mut forget = db
-        .prepare_cached(
-            "DELETE FROM stat_references
-             WHERE task_id = ?1 AND (citing_page_id = ?2 OR candidate_page_id = ?2)",
-        )
-        .db()?;
-    let mut find_cited_by = db
-        .prepare_cached(&candidates(
-            "task_pages AS t CROSS JOIN edges AS e
-               ON e.source_id = t.page_id AND t.task_id = ?1 AND t.page_id = ?2",
-        ))
-        .db()?;
-    // From the other end: the pages that cite this one are fewer than those of the task.
-    let mut find_citing_it = db
-        .prepare_cached(&candidates(
-            "edges AS e CROSS JOIN task_pages AS t
-               ON t.page_id = e.source_id AND t.task_id = ?1 AND e.target_id = ?2",
-        ))
-        .db()?;
-    let stale: Vec<(String, String)> = {
-        let mut statement = db
-            .prepare_cached("SELECT task_id, page_id FROM stale_task_pages")
+    for citations in [
+        // What a page cites whose citations changed, for each of its tasks.
+        "stale_pages AS s
+         CROSS JOIN task_pages AS t ON t.page_id = s.page_id
+         CROSS JOIN edges AS e ON e.source_id = t.page_id",
+        // What a page cites that came to a task.
+        "stale_task_pages AS s
+         CROSS JOIN task_pages AS t ON t.task_id = s.task_id AND t.page_id = s.page_id
+         CROSS JOIN edges AS e ON e.source_id = t.page_id",
+        // What cites a page that left a task, or that nothing in it is taken from any more.
+        "stale_task_pages AS s
+         CROSS JOIN edges AS e ON e.target_id = s.page_id
+         CROSS JOIN task_pages AS t ON t.task_id = s.task_id AND t.page_id = e.source_id",
+    ] {
+        db.prepare_cached(&candidates(citations))
+            .db()?
+            .execute([])
             .db()?;
-        let rows = statement
-            .query_map([], |r| Ok((r.get(0)?, r.get(1)?)))
-            .db()?;
-        rows.collect::<rusqlite::Result<_>>().db()?
-    };
-    for (task_id, page_id) in &stale {
-        forget.execute([task_id, page_id]).db()?;
-        find_cited_by.execute([task_id, page_id]).db()?;
-        find_citing_it.execute([task_id, page_id]).db()?;
     }
     Ok(())
+}
+
+/// The rows of `stat_references` that citations of a task lead to. `citations` joins
+/// `task_pages AS t` to `edges AS e`. tests/data/views/plain/v_reference_candidates says the same.
+fn candidates(citations: &str) -> String {
+    format!(
+        "INSERT OR IGNORE INTO stat_references
+         SELECT t.task_id, t.depth, e.created_at, e.id, e.source_id, e.target_id
+         FROM {citations}
+         CROSS JOIN pages AS citing ON citing.id = e.source_id
+         CROSS JOIN pages AS cited ON cited.id = e.target_id
+         WHERE e.relation = 'cites' AND e.source_type = 'page' AND e.target_type = 'page'
+           AND (cited.url LIKE 'https://%' OR cited.url LIKE 'http://%'
+             OR (cited.url LIKE 'file://%' AND citing.url LIKE 'file://%'))
+           AND NOT EXISTS (SELECT 1 FROM task_pages AS known
+                           WHERE known.task_id = t.task_id AND known.page_id = cited.id)
+           AND NOT EXISTS (SELECT 1 FROM stat_task_pages AS taken
+                           WHERE taken.page_id = cited.id AND taken.task_id = t.task_id
+                             AND taken.claims_generated_all > 0)"
+    )
 }
 
 fn pages(db: &Connection, sql: &str) -> Result<Vec<String>> {
