@@ -54,10 +54,12 @@ impl Writer<'_> {
     pub fn add_edge(&self, edge: &EdgeRecord) -> Result<bool> {
         check_ends(edge)?;
         self.check_quote(edge)?;
+        // OR FAIL: one row is written or none, so that there is nothing to roll back within the
+        // statement, and SQLite, which cannot know, need not keep a journal for it.
         let added = self
             .db
             .prepare_cached(
-                "INSERT INTO edges (id, source_type, source_id, target_type, target_id, relation, nli_label,
+                "INSERT OR FAIL INTO edges (id, source_type, source_id, target_type, target_id, relation, nli_label,
                    nli_edge_confidence, judge_id, quote_start, quote_end, citation_source, citation_context,
                    source_domain_category, target_domain_category, edge_human_corrected,
                    edge_correction_reason, edge_corrected_at, created_at, cause_id)

@@ -98,8 +98,10 @@ impl<'t> Statements<'t> {
         let columns = table.columns();
         let marks = vec!["?"; table.fields.len()].join(", ");
         let key: Vec<String> = table.key.iter().map(|k| format!("{k} = ?")).collect();
+        // For edges as in Writer::add_edge; other tables have foreign keys, whose failure undoes.
+        let or_fail = if table.record == Record::Edge { "OR FAIL" } else { "" };
         let insert = format!(
-            "INSERT INTO {} ({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING",
+            "INSERT {or_fail} INTO {} ({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING",
             table.name
         );
         let find = format!(

@@ -185,112 +185,114 @@ CREATE TABLE stale_task_pages (
   PRIMARY KEY (task_id, page_id)
 ) STRICT, WITHOUT ROWID;
 
+-- ON CONFLICT and not OR IGNORE: the conflict clause of a statement overrides those of the triggers
+-- that it fires, and `INSERT OR FAIL INTO edges` spares SQLite a journal for each statement.
 CREATE TRIGGER stale_claims_i AFTER INSERT ON claims BEGIN
-  INSERT OR IGNORE INTO stale_claims VALUES (NEW.seq);
+  INSERT INTO stale_claims VALUES (NEW.seq) ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER stale_claims_u
 AFTER UPDATE OF seq, id, task_id, llm_claim_confidence, claim_adoption_status ON claims BEGIN
-  INSERT OR IGNORE INTO stale_claims VALUES (OLD.seq), (NEW.seq);
+  INSERT INTO stale_claims VALUES (OLD.seq), (NEW.seq) ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER stale_claims_d AFTER DELETE ON claims BEGIN
-  INSERT OR IGNORE INTO stale_claims VALUES (OLD.seq);
+  INSERT INTO stale_claims VALUES (OLD.seq) ON CONFLICT DO NOTHING;
 END;
 
 CREATE TRIGGER stale_evidence_i AFTER INSERT ON edges WHEN NEW.target_type = 'claim' BEGIN
-  INSERT OR IGNORE INTO stale_claims SELECT seq FROM claims WHERE id = NEW.target_id;
+  INSERT INTO stale_claims SELECT seq FROM claims WHERE id = NEW.target_id ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER stale_evidence_u
 AFTER UPDATE OF id, source_type, source_id, target_type, target_id, relation, nli_edge_confidence ON edges
 WHEN OLD.target_type = 'claim' OR NEW.target_type = 'claim' BEGIN
-  INSERT OR IGNORE INTO stale_claims SELECT seq FROM claims WHERE id IN (OLD.target_id, NEW.target_id);
+  INSERT INTO stale_claims SELECT seq FROM claims WHERE id IN (OLD.target_id, NEW.target_id) ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER stale_evidence_d AFTER DELETE ON edges WHEN OLD.target_type = 'claim' BEGIN
-  INSERT OR IGNORE INTO stale_claims SELECT seq FROM claims WHERE id = OLD.target_id;
+  INSERT INTO stale_claims SELECT seq FROM claims WHERE id = OLD.target_id ON CONFLICT DO NOTHING;
 END;
 
 CREATE TRIGGER stale_citations_i AFTER INSERT ON edges WHEN NEW.relation = 'cites' BEGIN
-  INSERT OR IGNORE INTO stale_pages VALUES (NEW.source_id), (NEW.target_id);
+  INSERT INTO stale_pages VALUES (NEW.source_id), (NEW.target_id) ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER stale_citations_u
 AFTER UPDATE OF id, source_type, source_id, target_type, target_id, relation, created_at ON edges
 WHEN OLD.relation = 'cites' OR NEW.relation = 'cites' BEGIN
-  INSERT OR IGNORE INTO stale_pages VALUES (OLD.source_id), (OLD.target_id), (NEW.source_id), (NEW.target_id);
+  INSERT INTO stale_pages VALUES (OLD.source_id), (OLD.target_id), (NEW.source_id), (NEW.target_id) ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER stale_citations_d AFTER DELETE ON edges WHEN OLD.relation = 'cites' BEGIN
-  INSERT OR IGNORE INTO stale_pages VALUES (OLD.source_id), (OLD.target_id);
+  INSERT INTO stale_pages VALUES (OLD.source_id), (OLD.target_id) ON CONFLICT DO NOTHING;
 END;
 
 CREATE TRIGGER stale_fragments_i AFTER INSERT ON fragments BEGIN
-  INSERT OR IGNORE INTO stale_claims
-    SELECT c.seq FROM edges AS e CROSS JOIN claims AS c ON c.id = e.target_id WHERE e.source_id = NEW.id;
+  INSERT INTO stale_claims
+    SELECT c.seq FROM edges AS e CROSS JOIN claims AS c ON c.id = e.target_id WHERE e.source_id = NEW.id ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER stale_fragments_u AFTER UPDATE OF seq, id, page_id ON fragments BEGIN
-  INSERT OR IGNORE INTO stale_claims
+  INSERT INTO stale_claims
     SELECT c.seq FROM edges AS e CROSS JOIN claims AS c ON c.id = e.target_id
-    WHERE e.source_id IN (OLD.id, NEW.id);
+    WHERE e.source_id IN (OLD.id, NEW.id) ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER stale_fragments_d AFTER DELETE ON fragments BEGIN
-  INSERT OR IGNORE INTO stale_claims
-    SELECT c.seq FROM edges AS e CROSS JOIN claims AS c ON c.id = e.target_id WHERE e.source_id = OLD.id;
+  INSERT INTO stale_claims
+    SELECT c.seq FROM edges AS e CROSS JOIN claims AS c ON c.id = e.target_id WHERE e.source_id = OLD.id ON CONFLICT DO NOTHING;
 END;
 
 -- A page that comes late, moves, or goes: the claims that it bears on, and the tasks that cite it.
 CREATE TRIGGER stale_pages_i AFTER INSERT ON pages BEGIN
-  INSERT OR IGNORE INTO stale_claims
+  INSERT INTO stale_claims
     SELECT c.seq FROM fragments AS f CROSS JOIN edges AS e ON e.source_id = f.id
-    CROSS JOIN claims AS c ON c.id = e.target_id WHERE f.page_id = NEW.id;
-  INSERT OR IGNORE INTO stale_task_pages
+    CROSS JOIN claims AS c ON c.id = e.target_id WHERE f.page_id = NEW.id ON CONFLICT DO NOTHING;
+  INSERT INTO stale_task_pages
     SELECT t.task_id, NEW.id FROM edges AS e CROSS JOIN task_pages AS t ON t.page_id = e.source_id
-    WHERE e.target_id = NEW.id AND e.relation = 'cites';
+    WHERE e.target_id = NEW.id AND e.relation = 'cites' ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER stale_pages_u AFTER UPDATE OF id, canonical_id ON pages BEGIN
-  INSERT OR IGNORE INTO stale_claims
+  INSERT INTO stale_claims
     SELECT c.seq FROM fragments AS f CROSS JOIN edges AS e ON e.source_id = f.id
-    CROSS JOIN claims AS c ON c.id = e.target_id WHERE f.page_id IN (OLD.id, NEW.id);
+    CROSS JOIN claims AS c ON c.id = e.target_id WHERE f.page_id IN (OLD.id, NEW.id) ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER stale_addresses_u AFTER UPDATE OF id, url, domain ON pages BEGIN
-  INSERT OR IGNORE INTO stale_pages VALUES (OLD.id), (NEW.id);
-  INSERT OR IGNORE INTO stale_task_pages
+  INSERT INTO stale_pages VALUES (OLD.id), (NEW.id) ON CONFLICT DO NOTHING;
+  INSERT INTO stale_task_pages
     SELECT t.task_id, e.target_id FROM edges AS e CROSS JOIN task_pages AS t ON t.page_id = e.source_id
-    WHERE e.target_id IN (OLD.id, NEW.id) AND e.relation = 'cites';
+    WHERE e.target_id IN (OLD.id, NEW.id) AND e.relation = 'cites' ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER stale_pages_d AFTER DELETE ON pages BEGIN
-  INSERT OR IGNORE INTO stale_claims
+  INSERT INTO stale_claims
     SELECT c.seq FROM fragments AS f CROSS JOIN edges AS e ON e.source_id = f.id
-    CROSS JOIN claims AS c ON c.id = e.target_id WHERE f.page_id = OLD.id;
-  INSERT OR IGNORE INTO stale_pages VALUES (OLD.id);
-  INSERT OR IGNORE INTO stale_task_pages
+    CROSS JOIN claims AS c ON c.id = e.target_id WHERE f.page_id = OLD.id ON CONFLICT DO NOTHING;
+  INSERT INTO stale_pages VALUES (OLD.id) ON CONFLICT DO NOTHING;
+  INSERT INTO stale_task_pages
     SELECT t.task_id, OLD.id FROM edges AS e CROSS JOIN task_pages AS t ON t.page_id = e.source_id
-    WHERE e.target_id = OLD.id AND e.relation = 'cites';
+    WHERE e.target_id = OLD.id AND e.relation = 'cites' ON CONFLICT DO NOTHING;
 END;
 
 CREATE TRIGGER stale_works_i AFTER INSERT ON works BEGIN
-  INSERT OR IGNORE INTO stale_claims
+  INSERT INTO stale_claims
     SELECT c.seq FROM pages AS p CROSS JOIN fragments AS f ON f.page_id = p.id
     CROSS JOIN edges AS e ON e.source_id = f.id CROSS JOIN claims AS c ON c.id = e.target_id
-    WHERE p.canonical_id = NEW.canonical_id;
+    WHERE p.canonical_id = NEW.canonical_id ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER stale_works_u AFTER UPDATE OF canonical_id, year ON works BEGIN
-  INSERT OR IGNORE INTO stale_claims
+  INSERT INTO stale_claims
     SELECT c.seq FROM pages AS p CROSS JOIN fragments AS f ON f.page_id = p.id
     CROSS JOIN edges AS e ON e.source_id = f.id CROSS JOIN claims AS c ON c.id = e.target_id
-    WHERE p.canonical_id IN (OLD.canonical_id, NEW.canonical_id);
+    WHERE p.canonical_id IN (OLD.canonical_id, NEW.canonical_id) ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER stale_works_d AFTER DELETE ON works BEGIN
-  INSERT OR IGNORE INTO stale_claims
+  INSERT INTO stale_claims
     SELECT c.seq FROM pages AS p CROSS JOIN fragments AS f ON f.page_id = p.id
     CROSS JOIN edges AS e ON e.source_id = f.id CROSS JOIN claims AS c ON c.id = e.target_id
-    WHERE p.canonical_id = OLD.canonical_id;
+    WHERE p.canonical_id = OLD.canonical_id ON CONFLICT DO NOTHING;
 END;
 
 CREATE TRIGGER stale_task_pages_i AFTER INSERT ON task_pages BEGIN
-  INSERT OR IGNORE INTO stale_task_pages VALUES (NEW.task_id, NEW.page_id);
+  INSERT INTO stale_task_pages VALUES (NEW.task_id, NEW.page_id) ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER stale_task_pages_u AFTER UPDATE OF task_id, page_id, depth ON task_pages BEGIN
-  INSERT OR IGNORE INTO stale_task_pages VALUES (OLD.task_id, OLD.page_id), (NEW.task_id, NEW.page_id);
+  INSERT INTO stale_task_pages VALUES (OLD.task_id, OLD.page_id), (NEW.task_id, NEW.page_id) ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER stale_task_pages_d AFTER DELETE ON task_pages BEGIN
-  INSERT OR IGNORE INTO stale_task_pages VALUES (OLD.task_id, OLD.page_id);
+  INSERT INTO stale_task_pages VALUES (OLD.task_id, OLD.page_id) ON CONFLICT DO NOTHING;
 END;
 
 -- What was there before this version.
