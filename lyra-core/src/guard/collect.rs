@@ -34,6 +34,15 @@ pub(super) fn collect(
     let key_bytes: usize = columns.iter().map(|c| string_bytes(c) + 2).sum();
     // `columns` and the brackets around it and around `rows`.
     let mut bytes = key_bytes + 4;
+    if bytes > options.max_bytes {
+        return Err(Failure::Ours(
+            rejected(format!(
+                "the names of the columns need {bytes} bytes and max_bytes is {}",
+                options.max_bytes
+            ))
+            .with_hint("name the columns with AS, select fewer, or raise max_bytes"),
+        ));
+    }
     let mut collected = Collected::default();
     let mut to_skip = options.offset;
     while let Some(row) = rows.next().map_err(Failure::Sqlite)? {

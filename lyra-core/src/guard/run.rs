@@ -8,6 +8,7 @@ use super::heap::{HeapSpent, Metering};
 use super::hint::{self, rejected};
 use super::limits::{SQL_BYTES, VALUE_BYTES};
 use super::request::{SqlParams, SqlReply, SqlRequest};
+use super::temp_files::Quota;
 use super::{audit, table};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use rusqlite::types::Value as SqlValue;
@@ -24,8 +25,11 @@ pub(super) fn run(guarded: &mut GuardedConnection, request: &SqlRequest) -> Resu
         .connection
         .progress_handler(interval, Some(move || budget.on_progress()))
         .db()?;
-    let metering = Metering::start(guarded.budget.deadline());
+    let deadline = guarded.budget.deadline();
+    let metering = Metering::start(deadline);
+    let quota = Quota::start(deadline);
     let reply = prepare_and_step(guarded, request);
+    drop(quota);
     drop(metering);
     guarded.budget.stop();
     guarded.authorizer.enter(Phase::Own);
@@ -230,7 +234,7 @@ fn explain_failure(
         }
         Some(ErrorCode::TooBig) => return hint::too_large("a string or blob is too long"),
         Some(ErrorCode::OutOfMemory) => return hint::too_large("the memory of a query is used up"),
-        Some(ErrorCode::DiskFull) => return hint::too_large("the space of a query is used up"),
+        Some(ErrorCode::DiskFull) => return hint::out_of_space(Quota::is_over()),
         _ => {}
     }
     if let Some(denial) = guarded.authorizer.denial() {
