@@ -2,12 +2,12 @@
 
 use super::authorizer::{Denial, Phase};
 use super::budget::Spent;
-use super::collect::{self, Failure};
+use super::collect::{self, Collected, Failure};
 use super::connection::GuardedConnection;
 use super::heap::{HeapSpent, Metering};
 use super::hint::{self, rejected};
 use super::limits::{SQL_BYTES, VALUE_BYTES};
-use super::request::{SqlParams, SqlReply, SqlRequest};
+use super::request::{SqlParams, SqlRequest};
 use super::temp_files::Quota;
 use super::{audit, table};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
@@ -16,8 +16,8 @@ use rusqlite::{ErrorCode, Statement};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Answers one query. `elapsed_ms` and `schema` of the reply are filled in by the caller.
-pub(super) fn run(guarded: &mut GuardedConnection, request: &SqlRequest) -> Result<SqlReply> {
+/// Answers one query.
+pub(super) fn run(guarded: &mut GuardedConnection, request: &SqlRequest) -> Result<Collected> {
     check_text(&request.sql)?;
     let interval = guarded.budget.start(&request.options);
     let budget = Arc::clone(&guarded.budget);
@@ -52,7 +52,7 @@ fn check_text(sql: &str) -> Result<()> {
     Ok(())
 }
 
-fn prepare_and_step(guarded: &GuardedConnection, request: &SqlRequest) -> Result<SqlReply> {
+fn prepare_and_step(guarded: &GuardedConnection, request: &SqlRequest) -> Result<Collected> {
     let fail = |error| explain_failure(guarded, request, error);
     let mut statement = prepare(guarded, &request.sql).map_err(fail)?;
     if statement.column_count() == 0 {
@@ -71,23 +71,16 @@ fn prepare_and_step(guarded: &GuardedConnection, request: &SqlRequest) -> Result
     bind(&mut statement, &request.params)?;
     guarded.authorizer.enter(Phase::Run);
     let columns = collect::unique_names(&statement.column_names().collect::<Vec<_>>());
-    let collected = collect::collect(&mut statement.raw_query(), &columns, &request.options);
-    let collected = collected.map_err(|failure| match failure {
+    let is_program = statement.is_explain() == 1;
+    let collected = collect::collect(
+        &mut statement.raw_query(),
+        columns,
+        is_program,
+        &request.options,
+    );
+    collected.map_err(|failure| match failure {
         Failure::Sqlite(error) => fail(error),
         Failure::Ours(error) => error,
-    })?;
-    let row_count = collected.rows.len();
-    let next_offset = collected
-        .truncated
-        .then(|| request.options.offset + row_count);
-    Ok(SqlReply {
-        rows: collected.rows,
-        row_count,
-        columns,
-        truncated: collected.truncated,
-        next_offset,
-        elapsed_ms: 0,
-        schema: None,
     })
 }
 

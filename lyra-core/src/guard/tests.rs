@@ -470,6 +470,16 @@ fn what_a_query_writes_to_temporary_files_is_bounded() {
 }
 
 #[test]
+fn explain_does_not_say_where_in_memory_things_are() {
+    let guard = fixture::guard();
+    let sql = "EXPLAIN SELECT count(*) FROM claims_fts WHERE claims_fts MATCH 'drops'";
+    let reply = run(&guard, sql);
+    assert!(reply.rows.iter().any(|row| row["opcode"] == json!("VOpen")));
+    assert!(reply.rows.iter().any(|row| row["p4"] == json!("vtab")));
+    assert!(!serde_json::to_string(&reply.rows).unwrap().contains("vtab:"));
+}
+
+#[test]
 fn errors_say_what_to_do() {
     let guard = fixture::guard();
     for (sql, message, hint) in [
