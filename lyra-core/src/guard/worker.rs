@@ -255,43 +255,9 @@ fn work(source: &Source, opened: &SyncSender<Opened>, inbox: &Receiver<Job>, lea
     {
         return;
     }
-    while let Some(Job { request, reply }) = next(inbox) {
+    while let Ok(Job { request, reply }) = inbox.recv() {
         if reply.send(run::run(&mut guarded, &request)).is_err() {
             return;
-        }
-    }
-}
-
-/// Waits for a job; the first moments without giving the core away.
-fn next(inbox: &Receiver<Job>) -> Option<Job> {
-    spin(worker_spin(), || inbox.try_recv().ok()).or_else(|| inbox.recv().ok())
-}
-
-#[allow(clippy::disallowed_methods)]
-fn env(name: &str) -> Duration {
-    Duration::from_micros(std::env::var(name).map_or(0, |v| v.parse().unwrap_or(0)))
-}
-fn worker_spin() -> Duration {
-    static D: std::sync::OnceLock<Duration> = std::sync::OnceLock::new();
-    *D.get_or_init(|| env("SPIN_W"))
-}
-fn caller_spin() -> Duration {
-    static D: std::sync::OnceLock<Duration> = std::sync::OnceLock::new();
-    *D.get_or_init(|| env("SPIN_C"))
-}
-
-/// Looks for something again and again, for a moment.
-fn spin<T>(moment: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return Some(found);
-        }
-        if start.elapsed() >= moment {
-            return None;
-        }
-        for _ in 0..8 {
-            std::hint::spin_loop();
         }
     }
 }
@@ -303,9 +269,6 @@ fn wait(
     timeout: Duration,
 ) -> std::result::Result<Result<Collected>, RecvTimeoutError> {
     let end = Instant::now() + timeout + GRACE;
-    if let Some(result) = spin(caller_spin(), || answer.try_recv().ok()) {
-        return Ok(result);
-    }
     let mut patience = timeout;
     loop {
         match answer.recv_timeout(patience) {
