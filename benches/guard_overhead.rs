@@ -93,7 +93,11 @@ ANALYZE;
 
 fn main() {
     // `cargo test` runs benchmarks, too, to see that they work.
-    let turns = if std::env::args().any(|a| a == "--bench") { 61 } else { 1 };
+    let turns = if std::env::args().any(|a| a == "--bench") {
+        61
+    } else {
+        1
+    };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph.db");
     QueryGuard::cap_memory();
@@ -110,7 +114,10 @@ fn main() {
     );
     let only = std::env::args().skip(1).find(|a| !a.starts_with("--"));
     for (name, runs, sql) in CASES {
-        if only.as_ref().is_some_and(|only| !name.contains(only.as_str())) {
+        if only
+            .as_ref()
+            .is_some_and(|only| !name.contains(only.as_str()))
+        {
             continue;
         }
         let request = SqlRequest {
@@ -141,13 +148,19 @@ fn main() {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "a bare connection to compare with")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a bare connection to compare with"
+)]
 fn build(path: &Path) {
     drop(EvidenceGraph::open(path, Arc::new(SystemClock)).unwrap());
     Connection::open(path).unwrap().execute_batch(ROWS).unwrap();
 }
 
-#[allow(clippy::disallowed_methods, reason = "a bare connection to compare with")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a bare connection to compare with"
+)]
 fn open_bare(path: &Path) -> Connection {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).unwrap();

@@ -61,7 +61,11 @@ fn request(text: &str) -> SqlRequest {
         offset: text.len() % 3,
         timeout_ms: TIMEOUT_MS,
         // Most bombs end here, in a millisecond; every fourth goes on to the deadline.
-        max_vm_steps: if text.len() % 4 == 0 { 50_000_000 } else { 200_000 },
+        max_vm_steps: if text.len() % 4 == 0 {
+            50_000_000
+        } else {
+            200_000
+        },
         max_bytes: 1_024 + text.len() * 37 % 4_096,
         include_schema: false,
     };
@@ -69,7 +73,11 @@ fn request(text: &str) -> SqlRequest {
         0 => SqlParams::None,
         _ => SqlParams::Positional(params),
     };
-    SqlRequest { sql, params, options }
+    SqlRequest {
+        sql,
+        params,
+        options,
+    }
 }
 
 /// Runs a query and checks what can be checked of one answer.
@@ -82,15 +90,24 @@ fn run(world: &World, request: &SqlRequest) -> Result<SqlReply> {
         Ok(reply) => {
             let text = serde_json::to_string(&(&reply.rows, &reply.columns)).expect("JSON");
             assert!(reply.rows.len() <= request.options.limit, "too many rows");
-            assert!(text.len() <= request.options.max_bytes, "{} bytes", text.len());
             assert!(
-                !text.contains(CANARY) || request.sql.contains("CAN") || request.params != SqlParams::None,
+                text.len() <= request.options.max_bytes,
+                "{} bytes",
+                text.len()
+            );
+            assert!(
+                !text.contains(CANARY)
+                    || request.sql.contains("CAN")
+                    || request.params != SqlParams::None,
                 "a private value: {text}"
             );
         }
         Err(error) => {
             assert!(
-                matches!(error.kind(), ErrorKind::QueryRejected | ErrorKind::QueryInterrupted),
+                matches!(
+                    error.kind(),
+                    ErrorKind::QueryRejected | ErrorKind::QueryInterrupted
+                ),
                 "not an error of the query: {error:?}"
             );
             assert!(

@@ -56,13 +56,21 @@ impl World {
 
     /// Panics if another connection has written, or a file has appeared or gone.
     pub fn check(&self) {
-        assert_eq!(self.read_data_version(), self.data_version, "the file was written to");
+        assert_eq!(
+            self.read_data_version(),
+            self.data_version,
+            "the file was written to"
+        );
         assert_eq!(list(&self.folder), self.files, "a file appeared or went");
     }
 
     /// Panics if a single byte of the file or its log has changed.
     pub fn check_content(&self) {
-        assert_eq!(self.read_content(), self.content, "the file's bytes changed");
+        assert_eq!(
+            self.read_content(),
+            self.content,
+            "the file's bytes changed"
+        );
     }
 
     fn read_data_version(&self) -> i64 {

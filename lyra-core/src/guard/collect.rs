@@ -276,14 +276,24 @@ fn integer_bytes(integer: i64) -> usize {
     digits + usize::from(integer < 0)
 }
 
+/// Whether a byte takes more than itself in JSON.
+fn is_escaped(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
 /// Bytes of a string in JSON, quotes and escapes included.
 fn string_bytes(text: &str) -> usize {
-    let is_escaped = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
     // Most texts have nothing to escape. Pieces of a fixed size, each looked at to its end, let the
     // compiler take many bytes at a time.
     let (pieces, rest) = text.as_bytes().as_chunks::<32>();
-    let any_in = |piece: &[u8]| piece.iter().fold(false, |any, b| any | is_escaped(*b));
-    if !any_in(rest) && !pieces.iter().any(|piece| any_in(piece)) {
+    let escapes_in = |piece: &[u8; 32]| {
+        let mut any = 0;
+        for byte in piece {
+            any |= u8::from(is_escaped(*byte));
+        }
+        any != 0
+    };
+    if !pieces.iter().any(escapes_in) && !rest.iter().any(|byte| is_escaped(*byte)) {
         return text.len() + 2;
     }
     let extra: usize = text

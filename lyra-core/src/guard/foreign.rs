@@ -17,7 +17,10 @@ const STATEMENTS_PER_HASH: usize = 1_000;
 
 #[test]
 fn nothing_of_a_foreign_corpus_writes() {
-    #[allow(clippy::disallowed_methods, reason = "the folder is no part of the project")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the folder is no part of the project"
+    )]
     let folder = std::env::var("LYRA_SQL_FOLDER");
     let Ok(folder) = folder else {
         eprintln!("skipped: LYRA_SQL_FOLDER names no folder of .sql files");
@@ -36,7 +39,12 @@ fn nothing_of_a_foreign_corpus_writes() {
         }
     }
     lab.check_bytes();
-    eprintln!("{} files, {} different texts: {:?}", files.len(), lab.seen.len(), lab.outcomes);
+    eprintln!(
+        "{} files, {} different texts: {:?}",
+        files.len(),
+        lab.seen.len(),
+        lab.outcomes
+    );
     eprintln!("accepted, by their first words: {:?}", lab.accepted);
 }
 
@@ -59,8 +67,7 @@ impl Lab {
         let path = folder.path().join("graph.db");
         drop(fixture::build(&path));
         let guard = QueryGuard::open(&path, fixture::views()).unwrap();
-        let watcher =
-            Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+        let watcher = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
         let mut lab = Self {
             data_version: data_version(&watcher),
             hash: Vec::new(),
@@ -113,7 +120,11 @@ impl Lab {
             },
         };
         *self.outcomes.entry(name).or_default() += 1;
-        assert_eq!(data_version(&self.watcher), self.data_version, "written by {sql}");
+        assert_eq!(
+            data_version(&self.watcher),
+            self.data_version,
+            "written by {sql}"
+        );
         assert_eq!(files_of(self.folder.path()), self.files, "a file by {sql}");
         if self.seen.len() % STATEMENTS_PER_HASH == 0 {
             self.check_bytes();
@@ -121,7 +132,11 @@ impl Lab {
     }
 
     fn check_bytes(&self) {
-        assert_eq!(self.read_hash(), self.hash, "the bytes of the file have changed");
+        assert_eq!(
+            self.read_hash(),
+            self.hash,
+            "the bytes of the file have changed"
+        );
     }
 
     fn read_hash(&self) -> Vec<u8> {

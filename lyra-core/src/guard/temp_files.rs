@@ -295,10 +295,7 @@ unsafe extern "C" fn unlock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int
     underlying!(file, xUnlock(level), ffi::SQLITE_OK)
 }
 
-unsafe extern "C" fn check_reserved_lock(
-    file: *mut ffi::sqlite3_file,
-    held: *mut c_int,
-) -> c_int {
+unsafe extern "C" fn check_reserved_lock(file: *mut ffi::sqlite3_file, held: *mut c_int) -> c_int {
     underlying!(file, xCheckReservedLock(held), ffi::SQLITE_IOERR_LOCK)
 }
 
@@ -366,7 +363,9 @@ mod tests {
         }
         // The database and its log are files like any others.
         assert_eq!(count(&connection, "SELECT count(*) FROM t").unwrap(), 1);
-        connection.execute_batch("INSERT INTO t VALUES (1)").unwrap();
+        connection
+            .execute_batch("INSERT INTO t VALUES (1)")
+            .unwrap();
     }
 
     #[test]

@@ -465,8 +465,12 @@ fn what_a_query_writes_to_temporary_files_is_bounded() {
         assert_eq!(error.message(), "the space of a query is used up", "{bomb}");
         assert!(error.hint().is_some_and(|hint| hint.contains("64 MiB")));
     }
-    let sort = "SELECT i FROM (SELECT i, printf('%.*c', 1000, 'x') || i AS t FROM n) ORDER BY t DESC";
-    assert_eq!(query(&format!("{numbers} {sort}")).unwrap().rows[0]["i"], json!(9_999));
+    let sort =
+        "SELECT i FROM (SELECT i, printf('%.*c', 1000, 'x') || i AS t FROM n) ORDER BY t DESC";
+    assert_eq!(
+        query(&format!("{numbers} {sort}")).unwrap().rows[0]["i"],
+        json!(9_999)
+    );
 }
 
 #[test]
@@ -476,7 +480,11 @@ fn explain_does_not_say_where_in_memory_things_are() {
     let reply = run(&guard, sql);
     assert!(reply.rows.iter().any(|row| row["opcode"] == json!("VOpen")));
     assert!(reply.rows.iter().any(|row| row["p4"] == json!("vtab")));
-    assert!(!serde_json::to_string(&reply.rows).unwrap().contains("vtab:"));
+    assert!(
+        !serde_json::to_string(&reply.rows)
+            .unwrap()
+            .contains("vtab:")
+    );
 }
 
 #[test]
