@@ -172,11 +172,7 @@ fn open_bare(path: &Path) -> Connection {
 
 fn ask_bare(connection: &Connection, sql: &str) -> Vec<Map<String, Value>> {
     let mut statement = connection.prepare(sql).unwrap();
-    let names: Vec<String> = statement
-        .column_names()
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut rows = statement.raw_query();
     let mut answer = Vec::new();
     while let Some(row) = rows.next().unwrap() {

@@ -385,8 +385,12 @@ mod tests {
         ] {
             let mut collected = Collected::default();
             let bytes = collected.push(value, 1_000);
-            assert_eq!(collected.values().collect::<Vec<_>>(), [expected.clone()]);
             assert_eq!(bytes, expected.to_string().len(), "{value:?}");
+            assert_eq!(
+                collected.values().collect::<Vec<_>>(),
+                [expected],
+                "{value:?}"
+            );
         }
     }
 

@@ -126,7 +126,7 @@ impl Lab {
             "written by {sql}"
         );
         assert_eq!(files_of(self.folder.path()), self.files, "a file by {sql}");
-        if self.seen.len() % STATEMENTS_PER_HASH == 0 {
+        if self.seen.len().is_multiple_of(STATEMENTS_PER_HASH) {
             self.check_bytes();
         }
     }
