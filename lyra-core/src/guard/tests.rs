@@ -865,7 +865,7 @@ fn memory_is_capped_in_a_process_of_its_own() {
     for (sql, message) in [
         (
             "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c)
-             SELECT length(json_group_array(hex(zeroblob(50000)))) FROM c",
+             SELECT length(json_group_array(hex(zeroblob(120000)))) FROM c",
             "memory",
         ),
         (
