@@ -1,12 +1,16 @@
 //! From SQLite's rows to the reply: names, JSON values, and the bounds on rows and bytes.
+//!
+//! The worker packs cells into two buffers, and the caller's thread makes the JSON objects out of
+//! them: hundreds of small pieces of memory that one thread allocates and another one frees cost
+//! more than all the rest of the guard.
 
 use super::hint::rejected;
-use super::request::SqlOptions;
+use super::request::{SqlOptions, SqlReply};
 use crate::error::Result;
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Number, Value};
 use std::collections::HashSet;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 /// Marks the end of a cell that was cut.
 const CUT: &str = "…";
@@ -17,56 +21,190 @@ pub(super) enum Failure {
     Ours(crate::Error),
 }
 
+/// One value of a reply.
+#[derive(Debug, Clone, Copy)]
+enum Cell {
+    Null,
+    Integer(i64),
+    /// Finite.
+    Real(f64),
+    /// So many bytes of the text buffer, after those of the cells before it.
+    Text(usize),
+}
+
 /// Rows for the reply, as far as they fit.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
-    pub(super) rows: Vec<Map<String, Value>>,
-    pub(super) truncated: bool,
+    columns: Vec<String>,
+    rows: usize,
+    /// The cells of all rows, row after row.
+    cells: Vec<Cell>,
+    /// The texts of all cells, one after another.
+    text: String,
+    truncated: bool,
+    /// The rows are those of EXPLAIN.
+    is_program: bool,
 }
 
 /// Reads rows until there are no more, or the reply is full. At most one row more than the limit
-/// is ever asked for.
+/// is ever asked for. `is_program` says that the rows are those of EXPLAIN.
 pub(super) fn collect(
     rows: &mut rusqlite::Rows<'_>,
-    columns: &[String],
+    columns: Vec<String>,
+    is_program: bool,
     options: &SqlOptions,
 ) -> Result<Collected, Failure> {
     let key_bytes: usize = columns.iter().map(|c| string_bytes(c) + 2).sum();
     // `columns` and the brackets around it and around `rows`.
     let mut bytes = key_bytes + 4;
-    let mut collected = Collected::default();
+    if bytes > options.max_bytes {
+        return Err(Failure::Ours(names_too_long(bytes, options.max_bytes)));
+    }
+    let mut collected = Collected {
+        columns,
+        is_program,
+        ..Collected::default()
+    };
     let mut to_skip = options.offset;
     while let Some(row) = rows.next().map_err(Failure::Sqlite)? {
         if to_skip > 0 {
             to_skip -= 1;
             continue;
         }
-        if collected.rows.len() == options.limit {
+        if collected.rows == options.limit {
             collected.truncated = true;
             break;
         }
-        let mut values =
-            read_row(row, columns.len(), options.max_bytes).map_err(Failure::Sqlite)?;
-        let mut row_bytes = row_bytes(&values, key_bytes);
+        let end = (collected.cells.len(), collected.text.len());
+        let mut row_bytes = collected
+            .push_row(row, key_bytes, options.max_bytes)
+            .map_err(Failure::Sqlite)?;
         if bytes + row_bytes > options.max_bytes {
             collected.truncated = true;
-            if !collected.rows.is_empty() {
+            if collected.rows > 0 {
+                collected.cells.truncate(end.0);
+                collected.text.truncate(end.1);
                 break;
             }
             // A row that no reply could hold would end the paging here for ever.
-            row_bytes = cut_to_fit(
-                &mut values,
-                key_bytes,
-                options.max_bytes.saturating_sub(bytes),
-            )
-            .map_err(Failure::Ours)?;
+            row_bytes = collected
+                .cut_only_row(key_bytes, options.max_bytes - bytes)
+                .map_err(Failure::Ours)?;
         }
         bytes += row_bytes;
-        collected
-            .rows
-            .push(columns.iter().cloned().zip(values).collect());
+        collected.rows += 1;
     }
     Ok(collected)
+}
+
+impl Collected {
+    /// Adds a row's cells and returns its bytes. No cell is turned into more text than a reply
+    /// may hold.
+    fn push_row(
+        &mut self,
+        row: &rusqlite::Row<'_>,
+        key_bytes: usize,
+        max_bytes: usize,
+    ) -> rusqlite::Result<usize> {
+        let mut bytes = key_bytes + ROW_BYTES;
+        for index in 0..self.columns.len() {
+            let value = row.get_ref(index)?;
+            bytes += match value {
+                // EXPLAIN says where in this process's memory a virtual table lies.
+                ValueRef::Text(text) if self.is_program && text.starts_with(b"vtab:") => {
+                    self.push(ValueRef::Text(b"vtab"), max_bytes)
+                }
+                value => self.push(value, max_bytes),
+            };
+        }
+        Ok(bytes)
+    }
+
+    /// Adds a cell and returns its bytes in JSON.
+    fn push(&mut self, value: ValueRef<'_>, max_bytes: usize) -> usize {
+        let before = self.text.len();
+        match value {
+            ValueRef::Integer(integer) => {
+                self.cells.push(Cell::Integer(integer));
+                return integer_bytes(integer);
+            }
+            ValueRef::Real(real) if real.is_finite() => {
+                self.cells.push(Cell::Real(real));
+                return real_bytes(real);
+            }
+            ValueRef::Null | ValueRef::Real(_) => {
+                self.cells.push(Cell::Null);
+                return NULL_BYTES;
+            }
+            ValueRef::Text(bytes) => {
+                // One byte over the bound is enough to see that it does not fit.
+                let end = bytes.len().min(max_bytes + 4);
+                match std::str::from_utf8(bytes) {
+                    Ok(text) => self.text.push_str(&text[..text.floor_char_boundary(end)]),
+                    Err(_) => self.text.push_str(&String::from_utf8_lossy(&bytes[..end])),
+                }
+            }
+            ValueRef::Blob(bytes) => {
+                push_hex(&bytes[..bytes.len().min(max_bytes / 2 + 2)], &mut self.text);
+            }
+        }
+        self.cells.push(Cell::Text(self.text.len() - before));
+        string_bytes(&self.text[before..])
+    }
+
+    /// Cuts the first row, which is not counted yet, to `max_bytes`; returns its bytes then.
+    fn cut_only_row(&mut self, key_bytes: usize, max_bytes: usize) -> crate::error::Result<usize> {
+        let mut values: Vec<Value> = self.values().collect();
+        let bytes = cut_to_fit(&mut values, key_bytes, max_bytes)?;
+        self.text.clear();
+        for (cell, value) in self.cells.iter_mut().zip(&values) {
+            if let (Cell::Text(length), Value::String(text)) = (cell, value) {
+                *length = text.len();
+                self.text.push_str(text);
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// All cells as JSON values, row after row.
+    fn values(&self) -> impl Iterator<Item = Value> {
+        let mut position = 0;
+        self.cells.iter().map(move |cell| match *cell {
+            Cell::Null => Value::Null,
+            Cell::Integer(integer) => integer.into(),
+            Cell::Real(real) => Number::from_f64(real).map_or(Value::Null, Value::Number),
+            Cell::Text(length) => {
+                let start = position;
+                position += length;
+                self.text[start..position].into()
+            }
+        })
+    }
+
+    /// The reply; what only the caller knows is left out.
+    pub(super) fn into_reply(self, offset: usize) -> SqlReply {
+        let mut values = self.values();
+        let rows: Vec<Map<String, Value>> = (0..self.rows)
+            .map(|_| self.columns.iter().cloned().zip(&mut values).collect())
+            .collect();
+        drop(values);
+        SqlReply {
+            rows,
+            row_count: self.rows,
+            truncated: self.truncated,
+            next_offset: self.truncated.then(|| offset + self.rows),
+            columns: self.columns,
+            elapsed_ms: 0,
+            schema: None,
+        }
+    }
+}
+
+fn names_too_long(bytes: usize, max_bytes: usize) -> crate::Error {
+    rejected(format!(
+        "the names of the columns need {bytes} bytes and max_bytes is {max_bytes}"
+    ))
+    .with_hint("name the columns with AS, select fewer, or raise max_bytes")
 }
 
 /// Gives every column a name of its own: `id`, `id_2`, `id_3`.
@@ -86,56 +224,48 @@ pub(super) fn unique_names(names: &[&str]) -> Vec<String> {
     unique
 }
 
-/// Reads a row's cells. No cell is turned into more text than a reply may hold.
-fn read_row(
-    row: &rusqlite::Row<'_>,
-    columns: usize,
-    max_bytes: usize,
-) -> rusqlite::Result<Vec<Value>> {
-    (0..columns)
-        .map(|index| Ok(to_json(row.get_ref(index)?, max_bytes)))
-        .collect()
-}
-
-fn to_json(value: ValueRef<'_>, max_bytes: usize) -> Value {
-    match value {
-        ValueRef::Null => Value::Null,
-        ValueRef::Integer(integer) => integer.into(),
-        ValueRef::Real(real) => Number::from_f64(real).map_or(Value::Null, Value::Number),
-        ValueRef::Text(bytes) => {
-            // One byte over the bound is enough to see that it does not fit.
-            let end = bytes.len().min(max_bytes + 4);
-            match std::str::from_utf8(bytes) {
-                Ok(text) => text[..text.floor_char_boundary(end)].into(),
-                Err(_) => String::from_utf8_lossy(&bytes[..end]).into_owned().into(),
-            }
-        }
-        ValueRef::Blob(bytes) => hex(&bytes[..bytes.len().min(max_bytes / 2 + 2)]).into(),
+fn push_hex(bytes: &[u8], text: &mut String) {
+    text.reserve(2 * bytes.len());
+    for byte in bytes {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
-}
+const NULL_BYTES: usize = 4;
+
+/// The braces of a row and the comma after it.
+const ROW_BYTES: usize = 3;
 
 /// Bytes of the row as a JSON object with the comma after it.
 fn row_bytes(values: &[Value], key_bytes: usize) -> usize {
-    key_bytes + values.iter().map(value_bytes).sum::<usize>() + 3
+    key_bytes + values.iter().map(value_bytes).sum::<usize>() + ROW_BYTES
 }
 
 fn value_bytes(value: &Value) -> usize {
     match value {
-        Value::Null => 4,
         Value::String(text) => string_bytes(text),
-        Value::Number(number) if number.is_i64() => integer_bytes(number.as_i64().unwrap_or(0)),
-        other => other.to_string().len(),
+        other => length_of(other),
     }
+}
+
+fn real_bytes(real: f64) -> usize {
+    Number::from_f64(real).map_or(NULL_BYTES, |number| length_of(&number))
+}
+
+/// Bytes of what is displayed.
+fn length_of(shown: &impl fmt::Display) -> usize {
+    struct Counter(usize);
+    impl fmt::Write for Counter {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 += text.len();
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // The counter never fails.
+    let _ = write!(counter, "{shown}");
+    counter.0
 }
 
 fn integer_bytes(integer: i64) -> usize {
@@ -146,12 +276,25 @@ fn integer_bytes(integer: i64) -> usize {
     digits + usize::from(integer < 0)
 }
 
+/// Whether a byte takes more than itself in JSON. Without branches, so that the compiler may ask
+/// this of many bytes at a time.
+fn is_escaped(byte: u8) -> bool {
+    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+}
+
 /// Bytes of a string in JSON, quotes and escapes included.
 fn string_bytes(text: &str) -> usize {
-    let is_escaped = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
-    // Most texts have nothing to escape, and this loop over them takes many bytes at a time.
-    let escaped = text.bytes().filter(|byte| is_escaped(*byte)).count();
-    if escaped == 0 {
+    // Most texts have nothing to escape. Pieces of a fixed size, each looked at to its end, let the
+    // compiler take many bytes at a time.
+    let (pieces, rest) = text.as_bytes().as_chunks::<32>();
+    let escapes_in = |piece: &[u8; 32]| {
+        let mut any = 0;
+        for byte in piece {
+            any |= u8::from(is_escaped(*byte));
+        }
+        any != 0
+    };
+    if !pieces.iter().any(escapes_in) && !rest.iter().any(|byte| is_escaped(*byte)) {
         return text.len() + 2;
     }
     let extra: usize = text
@@ -241,7 +384,14 @@ mod tests {
             (ValueRef::Text(b"a\xFFb"), "a\u{FFFD}b".into()),
             (ValueRef::Blob(&[0, 0xAB, 255]), "00abff".into()),
         ] {
-            assert_eq!(to_json(value, 1_000), expected, "{value:?}");
+            let mut collected = Collected::default();
+            let bytes = collected.push(value, 1_000);
+            assert_eq!(bytes, expected.to_string().len(), "{value:?}");
+            assert_eq!(
+                collected.values().collect::<Vec<_>>(),
+                [expected],
+                "{value:?}"
+            );
         }
     }
 

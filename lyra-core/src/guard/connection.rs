@@ -4,7 +4,7 @@ use super::authorizer::{Authorizer, Phase};
 use super::budget::Budget;
 use super::request::{SchemaSnapshot, TempView};
 use super::table::{Allowlist, FTS_TABLES, MODULES};
-use super::{full_text, functions, limits, schema};
+use super::{full_text, functions, limits, schema, temp_files};
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::storage;
 use rusqlite::config::DbConfig;
@@ -31,7 +31,8 @@ impl GuardedConnection {
     /// Opens the file and closes every door. The order matters: what the guard itself has to do
     /// (views, schema, FTS5's first look at its tables) comes before the authorizer.
     pub(super) fn open(path: &Path, views: &[TempView]) -> Result<Self> {
-        let mut connection = storage::open_reader(path)?;
+        temp_files::register()?;
+        let mut connection = storage::open_reader_through(path, Some(temp_files::VFS))?;
         connection.busy_timeout(BUSY_TIMEOUT).db()?;
         let budget = Arc::new(Budget::new());
         functions::register(&connection, &budget, path)?;

@@ -122,6 +122,44 @@ fn hostile_statements_of_the_corpus_are_stopped() {
     assert!(guard.query(&hostile("SELECT 1")).is_ok());
 }
 
+/// Prints how long after its deadline of 100 ms each bomb of the corpus was answered.
+#[test]
+#[ignore = "a measurement: cargo test --release -p lyra-core --lib how_late -- --ignored --nocapture"]
+fn how_late_bombs_are_stopped() {
+    let Some(cases) = corpus("attacks.jsonl") else {
+        return;
+    };
+    let guard = fixture::guard();
+    let timeout = Duration::from_millis(100);
+    let mut late = Vec::new();
+    for case in (0..5).flat_map(|_| &cases) {
+        let mut request = hostile(&adapt(case["sql"].as_str().unwrap(), &HOSTILE_NAMES));
+        request.options.timeout_ms = 100;
+        let start = std::time::Instant::now();
+        let outcome = guard.query(&request);
+        let took = start.elapsed();
+        let in_time = |error: &crate::Error| error.kind() == crate::ErrorKind::QueryInterrupted;
+        if took >= timeout && outcome.as_ref().is_err_and(in_time) {
+            late.push((took - timeout, case["id"].as_str().unwrap()));
+        }
+    }
+    late.sort_unstable();
+    assert!(!late.is_empty());
+    let at = |share: f64| late[((late.len() - 1) as f64 * share) as usize].0;
+    eprintln!(
+        "{} answers after the deadline: p50 {:?}, p99 {:?}, max {:?}",
+        late.len(),
+        at(0.5),
+        at(0.99),
+        at(1.0)
+    );
+    // The guard leaves a worker behind 25 ms after the deadline.
+    let left_behind = late
+        .iter()
+        .filter(|(late, _)| *late >= Duration::from_millis(25));
+    eprintln!("workers left behind: {:?}", left_behind.collect::<Vec<_>>());
+}
+
 #[test]
 fn honest_statements_of_the_corpus_are_answered() {
     let Some(cases) = corpus("benign.jsonl") else {

@@ -7,6 +7,7 @@ use super::budget::Spent;
 use super::limits::{FUNCTION_CALLS, VALUE_BYTES};
 use super::request::{MAX_TIMEOUT_MS, MAX_VM_STEPS, SchemaSnapshot, SqlOptions};
 use super::table::FUNCTIONS;
+use super::temp_files::QUOTA_BYTES;
 use crate::error::{Error, ErrorKind};
 
 const READ_ONLY: &str = "queries only read: write one SELECT, or WITH … SELECT, over the tables of include_schema: true";
@@ -282,6 +283,26 @@ pub(super) fn too_large(message: &str) -> Error {
         "one value holds at most {VALUE_BYTES} bytes: use fewer rows, substr() before joining \
          strings, and page_text_slice(page_id, version, start, length) for long page texts"
     ))
+}
+
+/// The error for a query whose temporary files found no more space: in its quota, or on the disk.
+pub(super) fn out_of_space(quota: bool) -> Error {
+    if quota {
+        return Error::new(
+            ErrorKind::QueryInterrupted,
+            "the space of a query is used up",
+        )
+        .with_hint(format!(
+            "sorts, DISTINCT, GROUP BY and materialised CTEs write at most {} MiB of temporary \
+             files: filter first, and leave long texts out of what is sorted",
+            QUOTA_BYTES >> 20
+        ));
+    }
+    Error::new(
+        ErrorKind::QueryInterrupted,
+        "the disk for temporary files is full",
+    )
+    .with_hint("sort fewer rows, or free some space in the folder for temporary files")
 }
 
 /// A statement that may not run.

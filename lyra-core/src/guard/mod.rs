@@ -25,6 +25,7 @@ mod request;
 mod run;
 mod schema;
 mod table;
+mod temp_files;
 mod text_functions;
 mod worker;
 
@@ -32,6 +33,8 @@ mod worker;
 mod corpus;
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod foreign;
 #[cfg(test)]
 mod tests;
 

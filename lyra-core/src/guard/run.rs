@@ -2,12 +2,13 @@
 
 use super::authorizer::{Denial, Phase};
 use super::budget::Spent;
-use super::collect::{self, Failure};
+use super::collect::{self, Collected, Failure};
 use super::connection::GuardedConnection;
 use super::heap::{HeapSpent, Metering};
 use super::hint::{self, rejected};
 use super::limits::{SQL_BYTES, VALUE_BYTES};
-use super::request::{SqlParams, SqlReply, SqlRequest};
+use super::request::{SqlParams, SqlRequest};
+use super::temp_files::Quota;
 use super::{audit, table};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use rusqlite::types::Value as SqlValue;
@@ -15,8 +16,8 @@ use rusqlite::{ErrorCode, Statement};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Answers one query. `elapsed_ms` and `schema` of the reply are filled in by the caller.
-pub(super) fn run(guarded: &mut GuardedConnection, request: &SqlRequest) -> Result<SqlReply> {
+/// Answers one query.
+pub(super) fn run(guarded: &mut GuardedConnection, request: &SqlRequest) -> Result<Collected> {
     check_text(&request.sql)?;
     let interval = guarded.budget.start(&request.options);
     let budget = Arc::clone(&guarded.budget);
@@ -24,8 +25,11 @@ pub(super) fn run(guarded: &mut GuardedConnection, request: &SqlRequest) -> Resu
         .connection
         .progress_handler(interval, Some(move || budget.on_progress()))
         .db()?;
-    let metering = Metering::start(guarded.budget.deadline());
+    let deadline = guarded.budget.deadline();
+    let metering = Metering::start(deadline);
+    let quota = Quota::start(deadline);
     let reply = prepare_and_step(guarded, request);
+    drop(quota);
     drop(metering);
     guarded.budget.stop();
     guarded.authorizer.enter(Phase::Own);
@@ -48,7 +52,7 @@ fn check_text(sql: &str) -> Result<()> {
     Ok(())
 }
 
-fn prepare_and_step(guarded: &GuardedConnection, request: &SqlRequest) -> Result<SqlReply> {
+fn prepare_and_step(guarded: &GuardedConnection, request: &SqlRequest) -> Result<Collected> {
     let fail = |error| explain_failure(guarded, request, error);
     let mut statement = prepare(guarded, &request.sql).map_err(fail)?;
     if statement.column_count() == 0 {
@@ -67,23 +71,16 @@ fn prepare_and_step(guarded: &GuardedConnection, request: &SqlRequest) -> Result
     bind(&mut statement, &request.params)?;
     guarded.authorizer.enter(Phase::Run);
     let columns = collect::unique_names(&statement.column_names().collect::<Vec<_>>());
-    let collected = collect::collect(&mut statement.raw_query(), &columns, &request.options);
-    let collected = collected.map_err(|failure| match failure {
+    let is_program = statement.is_explain() == 1;
+    let collected = collect::collect(
+        &mut statement.raw_query(),
+        columns,
+        is_program,
+        &request.options,
+    );
+    collected.map_err(|failure| match failure {
         Failure::Sqlite(error) => fail(error),
         Failure::Ours(error) => error,
-    })?;
-    let row_count = collected.rows.len();
-    let next_offset = collected
-        .truncated
-        .then(|| request.options.offset + row_count);
-    Ok(SqlReply {
-        rows: collected.rows,
-        row_count,
-        columns,
-        truncated: collected.truncated,
-        next_offset,
-        elapsed_ms: 0,
-        schema: None,
     })
 }
 
@@ -230,7 +227,7 @@ fn explain_failure(
         }
         Some(ErrorCode::TooBig) => return hint::too_large("a string or blob is too long"),
         Some(ErrorCode::OutOfMemory) => return hint::too_large("the memory of a query is used up"),
-        Some(ErrorCode::DiskFull) => return hint::too_large("the space of a query is used up"),
+        Some(ErrorCode::DiskFull) => return hint::out_of_space(Quota::is_over()),
         _ => {}
     }
     if let Some(denial) = guarded.authorizer.denial() {

@@ -380,8 +380,10 @@ fn replies_stay_within_their_bytes() {
     assert!(cut.rows[0]["x"].as_str().unwrap().ends_with("糖…"));
     assert_eq!(cut.rows[0]["n"], json!(7));
     let name = "n".repeat(2_000);
-    let error = query(&format!("SELECT 1 AS {name}"), 1_024).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::QueryRejected);
+    for rows in ["", " WHERE 0"] {
+        let error = query(&format!("SELECT 1 AS {name}{rows}"), 1_024).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::QueryRejected);
+    }
 }
 
 #[test]
@@ -433,6 +435,56 @@ fn each_budget_is_named_when_it_runs_out() {
     }
     // The next query is not touched by what became of the last.
     assert_eq!(first(&guard, "SELECT count(*) FROM tasks"), json!(4));
+}
+
+#[test]
+fn what_a_query_writes_to_temporary_files_is_bounded() {
+    let guard = fixture::guard();
+    let query = |sql: &str| {
+        let options = SqlOptions {
+            timeout_ms: 2_000,
+            max_vm_steps: 50_000_000,
+            ..SqlOptions::default()
+        };
+        guard.query(&SqlRequest {
+            sql: sql.into(),
+            options,
+            ..Default::default()
+        })
+    };
+    let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000)";
+    for bomb in [
+        "SELECT i FROM (SELECT i, zeroblob(200000) AS b FROM n) ORDER BY b, i DESC",
+        "SELECT count(DISTINCT b) FROM (SELECT i || printf('%.*c', 200000, 'x') AS b FROM n)",
+        ", m AS MATERIALIZED (SELECT zeroblob(200000) AS b FROM n) SELECT count(*) FROM m, m AS o",
+        "SELECT i, row_number() OVER (ORDER BY b DESC) FROM (SELECT i, zeroblob(200000) AS b FROM n)",
+        "SELECT zeroblob(200000) || i FROM n UNION SELECT 1",
+    ] {
+        let error = query(&format!("{numbers} {bomb}")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::QueryInterrupted, "{bomb}");
+        assert_eq!(error.message(), "the space of a query is used up", "{bomb}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("64 MiB")));
+    }
+    let sort =
+        "SELECT i FROM (SELECT i, printf('%.*c', 1000, 'x') || i AS t FROM n) ORDER BY t DESC";
+    assert_eq!(
+        query(&format!("{numbers} {sort}")).unwrap().rows[0]["i"],
+        json!(9_999)
+    );
+}
+
+#[test]
+fn explain_does_not_say_where_in_memory_things_are() {
+    let guard = fixture::guard();
+    let sql = "EXPLAIN SELECT count(*) FROM claims_fts WHERE claims_fts MATCH 'drops'";
+    let reply = run(&guard, sql);
+    assert!(reply.rows.iter().any(|row| row["opcode"] == json!("VOpen")));
+    assert!(reply.rows.iter().any(|row| row["p4"] == json!("vtab")));
+    assert!(
+        !serde_json::to_string(&reply.rows)
+            .unwrap()
+            .contains("vtab:")
+    );
 }
 
 #[test]
@@ -813,7 +865,7 @@ fn memory_is_capped_in_a_process_of_its_own() {
     for (sql, message) in [
         (
             "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c)
-             SELECT length(json_group_array(hex(zeroblob(50000)))) FROM c",
+             SELECT length(json_group_array(hex(zeroblob(120000)))) FROM c",
             "memory",
         ),
         (

@@ -6,6 +6,7 @@
 //! worker ends when the operation does, and another one takes its place.
 
 use super::budget::Spent;
+use super::collect::Collected;
 use super::connection::GuardedConnection;
 use super::request::{SchemaSnapshot, SqlReply, SqlRequest, TempView};
 use super::{hint, run};
@@ -80,7 +81,7 @@ struct Worker {
 
 struct Job {
     request: SqlRequest,
-    reply: SyncSender<Result<SqlReply>>,
+    reply: SyncSender<Result<Collected>>,
 }
 
 impl WorkerPool {
@@ -114,7 +115,7 @@ impl WorkerPool {
         match wait(&answer, &worker.interrupt, timeout) {
             Ok(result) => {
                 self.give_back(worker);
-                result
+                result.map(|collected| collected.into_reply(request.options.offset))
             }
             Err(RecvTimeoutError::Timeout) => {
                 self.abandon(worker);
@@ -263,10 +264,10 @@ fn work(source: &Source, opened: &SyncSender<Opened>, inbox: &Receiver<Job>, lea
 
 /// Waits for an answer until the deadline, then interrupts until it comes or the grace is over.
 fn wait(
-    answer: &Receiver<Result<SqlReply>>,
+    answer: &Receiver<Result<Collected>>,
     interrupt: &InterruptHandle,
     timeout: Duration,
-) -> std::result::Result<Result<SqlReply>, RecvTimeoutError> {
+) -> std::result::Result<Result<Collected>, RecvTimeoutError> {
     let end = Instant::now() + timeout + GRACE;
     let mut patience = timeout;
     loop {

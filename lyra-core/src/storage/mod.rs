@@ -8,5 +8,5 @@ mod pool;
 mod tokenizer;
 
 pub use interrupt::Interrupter;
-pub(crate) use open::open_reader;
+pub(crate) use open::{open_reader, open_reader_through};
 pub(crate) use pool::Database;

@@ -3,6 +3,7 @@
 use super::{migrate, tokenizer};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use rusqlite::{Connection, OpenFlags};
+use std::ffi::CStr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = open(path, flags)?;
+    let mut connection = open(path, flags, None)?;
     let setup = |connection: &mut Connection| -> Result<()> {
         // Before anything is changed: setting WAL mode writes to the file.
         migrate::check(connection)?;
@@ -48,8 +49,13 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
 
 /// Opens an existing database for reading.
 pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
+    open_reader_through(path, None)
+}
+
+/// The same through a VFS other than SQLite's own, which has to be registered.
+pub(crate) fn open_reader_through(path: &Path, vfs: Option<&CStr>) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = open(path, flags)?;
+    let connection = open(path, flags, vfs)?;
     connection.pragma_update(None, "query_only", true).db()?;
     connection.pragma_update(None, "cache_size", -16_384).db()?;
     connection.set_prepared_statement_cache_capacity(128);
@@ -60,8 +66,12 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
     clippy::disallowed_methods,
     reason = "this is where connections are opened"
 )]
-fn open(path: &Path, flags: OpenFlags) -> Result<Connection> {
-    let connection = Connection::open_with_flags(path, flags)
+fn open(path: &Path, flags: OpenFlags, vfs: Option<&CStr>) -> Result<Connection> {
+    let connection = match vfs {
+        None => Connection::open_with_flags(path, flags),
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
+    };
+    let connection = connection
         .db()
         .map_err(|e| e.context(format!("opening {}", path.display())))?;
     connection.busy_timeout(BUSY_TIMEOUT).db()?;
