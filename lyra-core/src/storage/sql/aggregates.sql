@@ -179,7 +179,8 @@ CREATE INDEX pages_by_title ON pages (title);
 
 -- ---------------------------------------------------------------- what is to be counted again
 
-CREATE TABLE stale_claims (claim_seq INTEGER PRIMARY KEY) STRICT;
+-- WITHOUT ROWID: to insert a rowid in a trigger costs a journal for each statement (see the triggers).
+CREATE TABLE stale_claims (claim_seq INTEGER PRIMARY KEY) STRICT, WITHOUT ROWID;
 -- Pages whose citations changed.
 CREATE TABLE stale_pages (page_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 -- Pages that came to a task or left it, or that may or may no longer be candidates for it.
