@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// Rows in a reply at most.
 pub(super) const MAX_LIMIT: usize = 200;
@@ -177,8 +178,17 @@ pub struct SchemaTable {
     pub name: String,
     /// `table`, `fts` (answers `MATCH`) or `view`.
     pub kind: &'static str,
+    /// What a row is; a view's is in the catalog of views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// Its columns in order; private columns, which read as null, are left out.
     pub columns: Vec<String>,
+    /// Their declared types, in the same order: `TEXT`, `INTEGER`, `REAL` or `BLOB`; empty where a
+    /// view computes the column.
+    pub types: Vec<String>,
+    /// What a column holds, where its name does not say it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub column_notes: BTreeMap<String, String>,
     /// Its foreign keys, each as `column = table.column`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub joins: Vec<String>,
