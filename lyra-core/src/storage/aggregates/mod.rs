@@ -85,6 +85,9 @@ fn count_claims(db: &Connection) -> Result<()> {
         rows.collect::<rusqlite::Result<_>>().db()?
     };
     let mut counter = ClaimCounter::new(db, reference_year(db)?);
+    if stale.len() > CLAIMS_AT_A_TIME {
+        counter.expect_many()?;
+    }
     for claims in stale.chunks(CLAIMS_AT_A_TIME) {
         let mut deltas = Deltas::default();
         for claim_seq in claims {

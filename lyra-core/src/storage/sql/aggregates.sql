@@ -174,6 +174,11 @@ INSERT INTO stat_state VALUES ('last_claim_seq', 0), ('last_fragment_seq', 0);
 -- In place of claims_by_task: with both, SQLite takes the other one and sorts when it sees a LIMIT.
 DROP INDEX claims_by_task;
 CREATE INDEX claims_in_order ON claims (task_id, id, claim_adoption_status);
+-- With the kinds of both ends, so that counting edges needs no look at their rows.
+DROP INDEX edges_by_target;
+CREATE INDEX edges_by_target ON edges (target_id, relation, nli_edge_confidence, source_id, source_type, target_type, id);
+DROP INDEX edges_by_source;
+CREATE INDEX edges_by_source ON edges (source_id, relation, target_id, source_type, target_type);
 CREATE INDEX edges_citations_newest ON edges (created_at DESC, id) WHERE relation = 'cites';
 CREATE INDEX pages_by_title ON pages (title);
 
