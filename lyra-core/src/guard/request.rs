@@ -63,9 +63,14 @@ impl SqlOptions {
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) names the field, its value and
     /// the range.
     pub fn validate(&self) -> Result<()> {
-        in_range("limit", self.limit as u64, 1, MAX_LIMIT as u64)?;
+        self.validate_size()?;
         in_range("timeout_ms", self.timeout_ms, 1, MAX_TIMEOUT_MS)?;
-        in_range("max_vm_steps", self.max_vm_steps, 1, MAX_VM_STEPS)?;
+        in_range("max_vm_steps", self.max_vm_steps, 1, MAX_VM_STEPS)
+    }
+
+    /// Checks how much is to come back, and not what it may cost.
+    pub(super) fn validate_size(&self) -> Result<()> {
+        in_range("limit", self.limit as u64, 1, MAX_LIMIT as u64)?;
         in_range(
             "max_bytes",
             self.max_bytes as u64,
