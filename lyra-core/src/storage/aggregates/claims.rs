@@ -39,8 +39,11 @@ impl<'c> ClaimCounter<'c> {
     pub(super) fn count(&mut self, claim_seq: i64, deltas: &mut Deltas) -> Result<()> {
         let before = self.counted(claim_seq)?;
         let claim = self.claim(claim_seq)?;
+        if before.as_ref().is_some_and(Snapshot::lacks_fragments) {
+            self.forget_missing(claim_seq)?;
+        }
         let after = match &claim {
-            Some(claim) => Some(self.snapshot(claim)?),
+            Some(claim) => Some(self.snapshot(claim_seq, claim)?),
             None => None,
         };
         match (&claim, &after) {
@@ -88,7 +91,7 @@ impl<'c> ClaimCounter<'c> {
             .db()
     }
 
-    fn snapshot(&mut self, claim: &ClaimRow) -> Result<Snapshot> {
+    fn snapshot(&mut self, claim_seq: i64, claim: &ClaimRow) -> Result<Snapshot> {
         let mut snapshot = Snapshot {
             task_id: claim.task_id.clone(),
             is_adopted: claim.is_adopted,
@@ -116,6 +119,9 @@ impl<'c> ClaimCounter<'c> {
             let place = self
                 .places
                 .of_fragment(fragment_id.as_str().unwrap_or_default())?;
+            if place.is_none() {
+                self.note_missing(claim_seq, fragment_id.as_str().unwrap_or_default())?;
+            }
             let at = place.map(|place| {
                 let known = snapshot
                     .pages
@@ -132,6 +138,27 @@ impl<'c> ClaimCounter<'c> {
                 .push(Evidence(row.get(0).db()?, bearing, row.get(3).db()?, at));
         }
         Ok(snapshot)
+    }
+
+    fn note_missing(&self, claim_seq: i64, fragment_id: &str) -> Result<()> {
+        self.db
+            .prepare_cached(
+                "INSERT OR IGNORE INTO stat_missing
+                 SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM fragments WHERE id = ?2)",
+            )
+            .db()?
+            .execute(params![claim_seq, fragment_id])
+            .db()?;
+        Ok(())
+    }
+
+    fn forget_missing(&self, claim_seq: i64) -> Result<()> {
+        self.db
+            .prepare_cached("DELETE FROM stat_missing WHERE claim_seq = ?1")
+            .db()?
+            .execute([claim_seq])
+            .db()?;
+        Ok(())
     }
 
     fn store_counted(&self, claim_seq: i64, snapshot: &Snapshot) -> Result<()> {

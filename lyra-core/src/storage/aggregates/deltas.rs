@@ -129,6 +129,11 @@ impl Deltas {
         }
     }
 
+    /// Edges that differ.
+    pub(super) fn edges(&self) -> usize {
+        self.come.len() + self.gone.len()
+    }
+
     /// One copy of each id.
     fn name(&mut self, id: &str) -> Rc<str> {
         if let Some(name) = self.names.get(id) {

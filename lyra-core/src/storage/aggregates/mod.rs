@@ -1,7 +1,7 @@
 //! Keeps the derived `stat_…` tables equal to what a count from nothing would give.
 //!
 //! Triggers note in `stale_…` tables which claims and pages a write touched, whoever writes; new
-//! claims and fragments are told by their numbers. Before
+//! claims are told by their numbers. Before
 //! a commit, [`refresh`] looks at these again: each claim's share in the counts is stored, taken
 //! back, worked out anew from the stored rows and added. So the work goes with what changed, not
 //! with the size of the graph, and no count can drift.
@@ -20,8 +20,11 @@ use claims::ClaimCounter;
 use deltas::Deltas;
 use rusqlite::{Connection, params};
 
-/// Claims that are counted before their sums are written: as many as keep the sums small.
-const CLAIMS_AT_A_TIME: usize = 8_192;
+/// Edges that are counted before the sums are written, about 300 bytes each.
+const EDGES_AT_A_TIME: usize = 400_000;
+
+/// So many stale claims make it worth while to read all fragments at once.
+const MANY_CLAIMS: usize = 8_192;
 
 /// Whether something is waiting to be counted, as after a write by another program.
 pub(crate) fn is_stale(db: &Connection) -> Result<bool> {
@@ -30,8 +33,7 @@ pub(crate) fn is_stale(db: &Connection) -> Result<bool> {
            OR EXISTS (SELECT 1 FROM stale_task_pages)
            OR coalesce((SELECT max(seq) FROM claims), 0)
               > (SELECT value FROM stat_state WHERE key = 'last_claim_seq')
-           OR coalesce((SELECT max(seq) FROM fragments), 0)
-              > (SELECT value FROM stat_state WHERE key = 'last_fragment_seq')",
+           OR EXISTS (SELECT 1 FROM stat_missing AS m JOIN fragments AS f ON f.id = m.fragment_id)",
     )
     .db()?
     .query_row([], |r| r.get(0))
@@ -54,7 +56,7 @@ pub(crate) fn refresh(db: &Connection) -> Result<()> {
     .db()
 }
 
-/// New claims, and claims whose edges were there before the fragments that they come from.
+/// New claims, and claims that a missing fragment has come for.
 fn note_new_rows(db: &Connection) -> Result<()> {
     for sql in [
         "INSERT INTO stale_claims
@@ -62,14 +64,11 @@ fn note_new_rows(db: &Connection) -> Result<()> {
            WHERE seq > (SELECT value FROM stat_state WHERE key = 'last_claim_seq')
          ON CONFLICT DO NOTHING",
         "INSERT INTO stale_claims
-           SELECT c.seq FROM fragments AS f CROSS JOIN edges AS e ON e.source_id = f.id
-           CROSS JOIN claims AS c ON c.id = e.target_id
-           WHERE f.seq > (SELECT value FROM stat_state WHERE key = 'last_fragment_seq')
+           SELECT m.claim_seq FROM stat_missing AS m JOIN fragments AS f ON f.id = m.fragment_id
+           WHERE TRUE
          ON CONFLICT DO NOTHING",
         "UPDATE stat_state SET value = (SELECT coalesce(max(seq), 0) FROM claims)
          WHERE key = 'last_claim_seq'",
-        "UPDATE stat_state SET value = (SELECT coalesce(max(seq), 0) FROM fragments)
-         WHERE key = 'last_fragment_seq'",
     ] {
         db.prepare_cached(sql).db()?.execute([]).db()?;
     }
@@ -85,17 +84,17 @@ fn count_claims(db: &Connection) -> Result<()> {
         rows.collect::<rusqlite::Result<_>>().db()?
     };
     let mut counter = ClaimCounter::new(db, reference_year(db)?);
-    if stale.len() > CLAIMS_AT_A_TIME {
+    if stale.len() > MANY_CLAIMS {
         counter.expect_many()?;
     }
-    for claims in stale.chunks(CLAIMS_AT_A_TIME) {
-        let mut deltas = Deltas::default();
-        for claim_seq in claims {
-            counter.count(*claim_seq, &mut deltas)?;
+    let mut deltas = Deltas::default();
+    for claim_seq in stale {
+        counter.count(claim_seq, &mut deltas)?;
+        if deltas.edges() >= EDGES_AT_A_TIME {
+            std::mem::take(&mut deltas).apply(db)?;
         }
-        deltas.apply(db)?;
     }
-    Ok(())
+    deltas.apply(db)
 }
 
 /// The year that `recent_support_count` was counted for.

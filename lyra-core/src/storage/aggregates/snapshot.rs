@@ -68,6 +68,11 @@ impl Snapshot {
         self.pages.get(page).and_then(|(_, year)| *year)
     }
 
+    /// Whether an edge comes from a fragment that is not there.
+    pub(super) fn lacks_fragments(&self) -> bool {
+        self.evidence.iter().any(|edge| edge.3.is_none())
+    }
+
     fn count(&self, bearing: Bearing) -> i64 {
         self.evidence.iter().filter(|e| e.1 == bearing).count() as i64
     }

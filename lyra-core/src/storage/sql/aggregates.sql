@@ -56,6 +56,13 @@ CREATE TABLE stat_counted (
   counted   TEXT NOT NULL
 ) STRICT;
 
+-- Edges that came before the fragment that they come from: counted again when it comes.
+CREATE TABLE stat_missing (
+  claim_seq   INTEGER NOT NULL,
+  fragment_id TEXT NOT NULL,
+  PRIMARY KEY (claim_seq, fragment_id)
+) STRICT, WITHOUT ROWID;
+
 -- The evidence of a task, strongest first. A missing confidence is -1.
 CREATE TABLE stat_evidence (
   task_id    TEXT NOT NULL,
@@ -166,8 +173,8 @@ CREATE TABLE stat_state (
 ) STRICT, WITHOUT ROWID;
 -- The year that "recent" counts from; 0: none yet.
 INSERT INTO stat_state VALUES ('reference_year', 0);
--- Claims and fragments up to here have been looked at.
-INSERT INTO stat_state VALUES ('last_claim_seq', 0), ('last_fragment_seq', 0);
+-- Claims up to here have been counted.
+INSERT INTO stat_state VALUES ('last_claim_seq', 0);
 
 -- ---------------------------------------------------------------- orders of the stored rows
 
@@ -195,8 +202,8 @@ CREATE TABLE stale_task_pages (
   PRIMARY KEY (task_id, page_id)
 ) STRICT, WITHOUT ROWID;
 
--- New claims and fragments are told by their numbers. A trigger on their insertion would make every
--- one a savepoint, at which FTS5 writes out what it has gathered so far.
+-- New claims are told by their numbers, fragments that were missing by stat_missing. A trigger on the
+-- insertion of either would make each a savepoint, at which FTS5 writes out what it has gathered.
 -- ON CONFLICT and not OR IGNORE: the conflict clause of a statement overrides those of the triggers
 -- that it fires, and `INSERT OR FAIL INTO edges` spares SQLite a journal for each statement.
 CREATE TRIGGER stale_claims_u
@@ -239,8 +246,6 @@ END;
 CREATE TRIGGER stale_fragments_d AFTER DELETE ON fragments BEGIN
   INSERT INTO stale_claims
     SELECT c.seq FROM edges AS e CROSS JOIN claims AS c ON c.id = e.target_id WHERE e.source_id = OLD.id ON CONFLICT DO NOTHING;
-  -- Its number may be given out again.
-  UPDATE stat_state SET value = min(value, OLD.seq - 1) WHERE key = 'last_fragment_seq';
 END;
 
 -- A page that comes late, moves, or goes: the claims that it bears on, and the tasks that cite it.
