@@ -99,7 +99,11 @@ impl<'t> Statements<'t> {
         let marks = vec!["?"; table.fields.len()].join(", ");
         let key: Vec<String> = table.key.iter().map(|k| format!("{k} = ?")).collect();
         // For edges as in Writer::add_edge; other tables have foreign keys, whose failure undoes.
-        let or_fail = if table.record == Record::Edge { "OR FAIL" } else { "" };
+        let or_fail = if table.record == Record::Edge {
+            "OR FAIL"
+        } else {
+            ""
+        };
         let insert = format!(
             "INSERT {or_fail} INTO {} ({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING",
             table.name
