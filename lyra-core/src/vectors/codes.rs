@@ -64,17 +64,16 @@ impl Codes {
             self.scales.push([0.0; BLOCK_ROWS]);
             self.errors.push([0.0; BLOCK_ROWS]);
         }
-        let greatest = vector.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
-        let scale = greatest / ROW_STEPS;
+        let scale = greatest(vector) / ROW_STEPS;
         let steps = if scale > 0.0 { 1.0 / scale } else { 0.0 };
         let lines = &mut self.lines[block * self.groups..(block + 1) * self.groups];
-        let mut residual = 0.0_f64;
+        let mut residual = [0.0_f64; GROUP];
         for (line, values) in lines.iter_mut().zip(vector.chunks(GROUP)) {
             let bytes = &mut line.0[lane * GROUP..(lane + 1) * GROUP];
-            for (byte, value) in bytes.iter_mut().zip(values) {
+            for ((byte, value), residual) in bytes.iter_mut().zip(values).zip(&mut residual) {
                 let step = (value * steps).clamp(-ROW_STEPS, ROW_STEPS) + ROUNDER - ROUNDER;
                 let difference = f64::from(*value) - f64::from(step) * f64::from(scale);
-                residual += difference * difference;
+                *residual += difference * difference;
                 #[allow(
                     clippy::cast_possible_truncation,
                     clippy::cast_sign_loss,
@@ -85,7 +84,7 @@ impl Codes {
             }
         }
         self.scales[block][lane] = scale;
-        self.errors[block][lane] = rounded_up(residual.sqrt());
+        self.errors[block][lane] = rounded_up(residual.iter().sum::<f64>().sqrt());
     }
 
     /// Forgets the last row; `rows` are left.
@@ -135,8 +134,7 @@ pub(super) struct ByteQuery {
 impl ByteQuery {
     /// `unit` has length 1, or 0.
     pub(super) fn new(unit: &[f32]) -> Self {
-        let greatest = unit.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
-        let scale = greatest / QUERY_STEPS;
+        let scale = greatest(unit) / QUERY_STEPS;
         let mut words = vec![[0_i16; GROUP]; unit.len().div_ceil(GROUP)];
         let (mut residual, mut square) = (0.0_f64, 0.0_f64);
         for (value, word) in unit.iter().zip(words.as_flattened_mut()) {
@@ -204,6 +202,17 @@ impl ByteQuery {
     pub(super) fn chunk_excess(&self) -> &[i32] {
         &self.chunk_excess
     }
+}
+
+/// The greatest absolute value.
+fn greatest(vector: &[f32]) -> f32 {
+    let mut most = [0.0_f32; 16];
+    for values in vector.chunks(most.len()) {
+        for (most, value) in most.iter_mut().zip(values) {
+            *most = most.max(value.abs());
+        }
+    }
+    most.into_iter().fold(0.0, f32::max)
 }
 
 /// 256·high + low for each of the four, both signed bytes.

@@ -65,7 +65,8 @@ pub(super) struct UnitQuery {
 impl UnitQuery {
     /// None for a query with a value that is not finite.
     pub(super) fn new(query: &[f32]) -> Option<Self> {
-        let unit = normalised(query)?;
+        let scale = scale_of(Tier::best(), query)?;
+        let unit: Vec<f32> = scaled(query, scale).collect();
         let bytes = ByteQuery::new(&unit);
         Some(Self { unit, bytes })
     }
@@ -124,12 +125,12 @@ impl ExactIndex {
     /// finite. A vector need not have length 1; all zeros are as far from everything as can be
     /// told, with a cosine of 0.
     pub fn push(&mut self, vector: &[f32]) -> Result<usize> {
-        let unit = self.checked(vector)?;
+        let scale = self.checked(vector)?;
         if self.values.len() == self.values.capacity() {
             // An eighth at a time: doubling would keep as much memory again in reserve.
             self.reserve(self.rows + (self.rows / 8).max(64));
         }
-        self.values.extend_from_slice(&unit);
+        self.values.extend(scaled(vector, scale));
         self.rows += 1;
         self.encode(self.rows - 1);
         Ok(self.rows - 1)
@@ -143,9 +144,11 @@ impl ExactIndex {
                 self.rows
             )));
         }
-        let unit = self.checked(vector)?;
-        let start = row * self.dimension;
-        self.values[start..start + self.dimension].copy_from_slice(&unit);
+        let scale = self.checked(vector)?;
+        let places = &mut self.values[row * self.dimension..(row + 1) * self.dimension];
+        for (place, value) in places.iter_mut().zip(scaled(vector, scale)) {
+            *place = value;
+        }
         self.encode(row);
         Ok(())
     }
@@ -286,7 +289,7 @@ impl ExactIndex {
         }
     }
 
-    fn checked(&self, vector: &[f32]) -> Result<Vec<f32>> {
+    fn checked(&self, vector: &[f32]) -> Result<f64> {
         if vector.len() != self.dimension {
             return Err(Error::invalid(format!(
                 "the vector has {} values; expected {}",
@@ -294,25 +297,23 @@ impl ExactIndex {
                 self.dimension
             )));
         }
-        normalised(vector)
+        scale_of(self.tier, vector)
             .ok_or_else(|| Error::invalid("the vector has a value that is not finite"))
     }
 }
 
-/// The vector with length 1, or all zeros if it is that; none if a value is not finite.
-fn normalised(vector: &[f32]) -> Option<Vec<f32>> {
-    let square: f64 = vector.iter().map(|v| f64::from(*v).powi(2)).sum();
-    let length = square.sqrt();
-    if !length.is_finite() {
-        return None;
-    }
-    let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
-    #[allow(clippy::cast_possible_truncation, reason = "vectors are held as f32")]
-    let unit = vector
-        .iter()
-        .map(|v| (f64::from(*v) * scale) as f32)
-        .collect();
-    Some(unit)
+/// What gives the vector length 1 when multiplied; 0 if it is all zeros, none if a value is not
+/// finite.
+fn scale_of(tier: Tier, vector: &[f32]) -> Option<f64> {
+    let length = tier.dot(vector, vector).sqrt();
+    length
+        .is_finite()
+        .then(|| if length > 0.0 { 1.0 / length } else { 0.0 })
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "vectors are held as f32")]
+fn scaled(vector: &[f32], scale: f64) -> impl Iterator<Item = f32> {
+    vector.iter().map(move |v| (f64::from(*v) * scale) as f32)
 }
 
 /// The best rows so far, best first.

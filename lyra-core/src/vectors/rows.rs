@@ -46,10 +46,14 @@ impl RowSet {
 
     /// The rows, ascending.
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
-        self.blocks.iter().enumerate().flat_map(|(block, bits)| {
-            (0..BLOCK_ROWS)
-                .filter(move |lane| bits >> lane & 1 == 1)
-                .map(move |lane| block * BLOCK_ROWS + lane)
+        let blocks = self.blocks.iter().enumerate();
+        blocks.flat_map(|(block, bits)| {
+            let mut left = *bits;
+            std::iter::from_fn(move || {
+                let lane = left.trailing_zeros() as usize;
+                left &= left.wrapping_sub(1);
+                (lane < BLOCK_ROWS).then(|| block * BLOCK_ROWS + lane)
+            })
         })
     }
 }

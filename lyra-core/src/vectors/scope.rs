@@ -2,7 +2,7 @@
 
 use super::matrix::Matrix;
 use super::rows::RowSet;
-use crate::error::{Result, SqliteResultExt};
+use crate::error::{Error, Result, SqliteResultExt};
 use crate::graph::Reader;
 use crate::model::EmbeddingTarget;
 use rusqlite::params;
@@ -38,18 +38,20 @@ impl Scope {
                 "SELECT e.source_id FROM claims c CROSS JOIN edges e
                  WHERE c.task_id = ?1 AND e.target_id = c.id AND e.source_type = 'fragment'"
             }
-            (EmbeddingTarget::Fragment, None) => {
-                "SELECT f.id FROM fragments f WHERE ?1 IS NULL AND NOT EXISTS
-                   (SELECT 1 FROM page_texts t WHERE t.page_id = f.page_id AND t.version > f.page_version)"
-            }
+            (EmbeddingTarget::Fragment, None) => "SELECT id FROM fragments WHERE ?1 IS NULL",
+        };
+        let left_out = match (target, task_id) {
+            (EmbeddingTarget::Fragment, None) => superseded(reader)?,
+            _ => HashSet::new(),
         };
         let mut scope = Self::of(matrix, []);
         let mut statement = reader.db.prepare_cached(sql).db()?;
         let mut rows = statement.query(params![task_id]).db()?;
         while let Some(row) = rows.next().db()? {
             match row.get_ref(0).db()?.as_str() {
+                Ok(id) if left_out.contains(id) => {}
                 Ok(id) => scope.add(matrix, id),
-                Err(_) => continue,
+                Err(e) => return Err(Error::internal(format!("an id is no text: {e}"))),
             }
         }
         Ok(scope)
@@ -102,4 +104,20 @@ impl Scope {
             None => self.without_row.contains(id),
         }
     }
+}
+
+/// Fragments of a text that a later version of its page has replaced. They are looked for by way
+/// of the few pages that have several versions: asking each fragment would take longer than the
+/// search.
+fn superseded(reader: &Reader<'_>) -> Result<HashSet<String>> {
+    let mut statement = reader
+        .db
+        .prepare_cached(
+            "SELECT f.id FROM (SELECT page_id, max(version) AS newest FROM page_texts
+                               GROUP BY page_id HAVING newest > 1) t
+             CROSS JOIN fragments f WHERE f.page_id = t.page_id AND f.page_version < t.newest",
+        )
+        .db()?;
+    let rows = statement.query_map([], |r| r.get(0)).db()?;
+    rows.collect::<rusqlite::Result<_>>().db()
 }

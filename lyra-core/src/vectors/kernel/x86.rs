@@ -65,12 +65,10 @@ fn dots_avx512(lines: &[Line], query: &ByteQuery) -> Lanes {
 #[allow(unsafe_code, reason = "loads go through pointers")]
 fn load_512(line: &Line) -> __m512i {
     let start: *const Line = line;
-    // SAFETY: a `Line` is 64 bytes, aligned to 64. Prefetching is a hint that reads nothing, so
-    // its address, which may lie beyond the matrix, need not be valid.
-    unsafe {
-        _mm_prefetch::<_MM_HINT_T0>(start.cast::<i8>().wrapping_add(PREFETCH_BYTES));
-        _mm512_load_si512(start.cast())
-    }
+    // A hint that reads nothing: its address may lie beyond the matrix.
+    _mm_prefetch::<_MM_HINT_T0>(start.cast::<i8>().wrapping_add(PREFETCH_BYTES));
+    // SAFETY: a `Line` is 64 bytes, aligned to 64.
+    unsafe { _mm512_load_si512(start.cast()) }
 }
 
 #[target_feature(enable = "avx512f")]
