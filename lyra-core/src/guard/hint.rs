@@ -478,6 +478,9 @@ mod tests {
         let table = |name: &str, columns: &[&str]| SchemaTable {
             name: name.into(),
             kind: "table",
+            description: None,
+            types: Vec::new(),
+            column_notes: std::collections::BTreeMap::new(),
             columns: columns.iter().map(|c| (*c).to_owned()).collect(),
             joins: vec![],
         };

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// Rows in a reply at most.
 pub(super) const MAX_LIMIT: usize = 200;
@@ -62,9 +63,14 @@ impl SqlOptions {
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) names the field, its value and
     /// the range.
     pub fn validate(&self) -> Result<()> {
-        in_range("limit", self.limit as u64, 1, MAX_LIMIT as u64)?;
+        self.validate_size()?;
         in_range("timeout_ms", self.timeout_ms, 1, MAX_TIMEOUT_MS)?;
-        in_range("max_vm_steps", self.max_vm_steps, 1, MAX_VM_STEPS)?;
+        in_range("max_vm_steps", self.max_vm_steps, 1, MAX_VM_STEPS)
+    }
+
+    /// Checks how much is to come back, and not what it may cost.
+    pub(super) fn validate_size(&self) -> Result<()> {
+        in_range("limit", self.limit as u64, 1, MAX_LIMIT as u64)?;
         in_range(
             "max_bytes",
             self.max_bytes as u64,
@@ -177,8 +183,17 @@ pub struct SchemaTable {
     pub name: String,
     /// `table`, `fts` (answers `MATCH`) or `view`.
     pub kind: &'static str,
+    /// What a row is; a view's is in the catalog of views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// Its columns in order; private columns, which read as null, are left out.
     pub columns: Vec<String>,
+    /// Their declared types, in the same order: `TEXT`, `INTEGER`, `REAL` or `BLOB`; empty where a
+    /// view computes the column.
+    pub types: Vec<String>,
+    /// What a column holds, where its name does not say it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub column_notes: BTreeMap<String, String>,
     /// Its foreign keys, each as `column = table.column`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub joins: Vec<String>,

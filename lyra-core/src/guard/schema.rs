@@ -4,6 +4,7 @@ use super::request::{SchemaSnapshot, SchemaTable};
 use super::table::{FTS_TABLES, PUBLIC_TABLES};
 use crate::error::{Result, SqliteResultExt};
 use rusqlite::Connection;
+use std::collections::BTreeMap;
 
 /// Lists public tables and the given views with their columns. Has to run before the authorizer
 /// is installed.
@@ -16,26 +17,16 @@ pub(super) fn snapshot(connection: &Connection, views: &[String]) -> Result<Sche
             "table"
         };
         let mut columns = columns_of(connection, table.name)?;
-        columns.retain(|c| !table.private_columns.contains(&c.as_str()));
+        columns.retain(|(name, _)| !table.private_columns.contains(&name.as_str()));
         // An older file may lack a table.
         if !columns.is_empty() {
             let joins = joins_of(connection, table.name)?;
-            tables.push(SchemaTable {
-                name: table.name.to_owned(),
-                kind,
-                columns,
-                joins,
-            });
+            tables.push(described(table.name, kind, columns, joins));
         }
     }
     for view in views {
         let columns = columns_of(connection, view)?;
-        tables.push(SchemaTable {
-            name: view.clone(),
-            kind: "view",
-            columns,
-            joins: Vec::new(),
-        });
+        tables.push(described(view, "view", columns, Vec::new()));
     }
     tables.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(SchemaSnapshot { tables })
@@ -55,15 +46,77 @@ pub(super) fn public_indexes(connection: &Connection) -> Result<Vec<String>> {
     Ok(indexes)
 }
 
-fn columns_of(connection: &Connection, table: &str) -> Result<Vec<String>> {
-    let mut columns = Vec::new();
-    strings(
-        connection,
-        "SELECT name FROM pragma_table_info(?1)",
-        table,
-        &mut columns,
-    )?;
-    Ok(columns)
+fn described(
+    name: &str,
+    kind: &'static str,
+    columns: Vec<(String, String)>,
+    joins: Vec<String>,
+) -> SchemaTable {
+    let comments = comments_of(SCHEMA, name);
+    let (columns, types): (Vec<String>, Vec<String>) = columns.into_iter().unzip();
+    let notes = comments.columns.into_iter();
+    SchemaTable {
+        name: name.to_owned(),
+        kind,
+        description: comments.table,
+        column_notes: notes.filter(|(name, _)| columns.contains(name)).collect(),
+        columns,
+        types,
+        joins,
+    }
+}
+
+/// Where tables and columns are explained, once.
+const SCHEMA: &str = include_str!("../storage/sql/schema.sql");
+
+#[derive(Debug, Default, PartialEq)]
+struct Comments {
+    table: Option<String>,
+    columns: BTreeMap<String, String>,
+}
+
+/// The comment lines above a table's CREATE and those behind its columns.
+fn comments_of(schema: &str, table: &str) -> Comments {
+    let mut comments = Comments::default();
+    let mut above: Vec<&str> = Vec::new();
+    let mut inside = false;
+    for line in schema.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if inside {
+            if line.starts_with(')') {
+                break;
+            }
+            if let ([column, ..], Some((_, note))) = (&words[..], line.split_once(" -- "))
+                && *column != "--"
+            {
+                comments
+                    .columns
+                    .insert((*column).to_owned(), note.trim().to_owned());
+            }
+        } else if words.starts_with(&["CREATE"])
+            && words.contains(&table)
+            && words.contains(&"TABLE")
+        {
+            comments.table = Some(above.join(" ")).filter(|text| !text.is_empty());
+            inside = true;
+        } else if let Some(text) = line.strip_prefix("-- ").filter(|t| !t.starts_with("---")) {
+            above.push(text);
+        } else {
+            above.clear();
+        }
+    }
+    comments
+}
+
+/// Names and declared types; a view's may have none.
+fn columns_of(connection: &Connection, table: &str) -> Result<Vec<(String, String)>> {
+    let mut statement = connection
+        .prepare("SELECT name, type FROM pragma_table_info(?1)")
+        .db()?;
+    let rows = statement
+        .query_map([table], |r| Ok((r.get(0)?, r.get(1)?)))
+        .db()?;
+    rows.collect::<rusqlite::Result<_>>().db()
 }
 
 fn joins_of(connection: &Connection, table: &str) -> Result<Vec<String>> {
@@ -81,4 +134,35 @@ fn strings(connection: &Connection, sql: &str, table: &str, into: &mut Vec<Strin
         into.push(row.get(0).db()?);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_become_descriptions() {
+        let schema = "-- ---- a section\n\n-- Not this.\n\n-- What it holds,\n-- in two lines.\nCREATE TABLE t (\n\
+            \x20 id   TEXT PRIMARY KEY,  -- how it looks\n  -- about nothing\n  size INTEGER\n) STRICT;\n\
+            CREATE TABLE u (\n  x TEXT -- another\n);";
+        let comments = comments_of(schema, "t");
+        assert_eq!(
+            comments.table.as_deref(),
+            Some("What it holds, in two lines.")
+        );
+        let expected = [("id".to_owned(), "how it looks".to_owned())];
+        assert_eq!(comments.columns, BTreeMap::from(expected));
+        assert_eq!(comments_of(schema, "v"), Comments::default());
+    }
+
+    #[test]
+    fn every_public_table_is_described() {
+        for table in PUBLIC_TABLES {
+            assert!(
+                comments_of(SCHEMA, table.name).table.is_some(),
+                "{}",
+                table.name
+            );
+        }
+    }
 }

@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn names_are_looked_up_in_any_case() {
-        let allow = Allowlist::new(vec!["v_chain".into()], vec!["claims_by_task".into()]);
+        let allow = Allowlist::new(vec!["v_chain".into()], vec!["claims_in_order".into()]);
         for (name, expected) in [
             ("claims", Visibility::Public(&[])),
             ("CLAIMS", Visibility::Public(&[])),
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn pragmas_describe_public_objects_only() {
-        let allow = Allowlist::new(vec!["v_chain".into()], vec!["claims_by_task".into()]);
+        let allow = Allowlist::new(vec!["v_chain".into()], vec!["claims_in_order".into()]);
         for (name, argument, expected) in [
             ("table_info", Some("claims"), true),
             ("TABLE_XINFO", Some("Claims"), true),
@@ -272,7 +272,7 @@ mod tests {
             ("table_info", Some("claims_fts_data"), false),
             ("table_info", Some("sqlite_master"), false),
             ("table_info", None, false),
-            ("index_info", Some("claims_by_task"), true),
+            ("index_info", Some("claims_in_order"), true),
             ("index_info", Some("sqlite_autoindex_secrets_1"), false),
             ("index_info", Some("claims"), false),
             ("user_version", Some("claims"), false),

@@ -59,3 +59,51 @@ fn version(connection: &Connection) -> Result<i64> {
         .pragma_query_value(None, "user_version", |r| r.get(0))
         .db()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Database, tokenizer};
+    use super::*;
+
+    #[test]
+    fn a_file_of_the_first_version_is_counted_when_it_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g.db");
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "makes a file as the first version did"
+        )]
+        let old = Connection::open(&path).unwrap();
+        tokenizer::register(&old).unwrap();
+        old.execute_batch(STEPS[0]).unwrap();
+        old.execute_batch(&format!(
+            "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 1;
+             INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '');
+             INSERT INTO pages (id, url) VALUES ('p', 'https://x.org/'), ('q', 'https://y.org/');
+             INSERT INTO fragments (id, page_id, text_content, text_hash, created_at)
+               VALUES ('f', 'p', 'x', '', '');
+             INSERT INTO claims (id, task_id, claim_text, created_at) VALUES ('c', 't', 'x', '');
+             INSERT INTO task_pages (task_id, page_id, reason) VALUES ('t', 'p', 'search');
+             INSERT INTO edges (id, source_type, source_id, target_type, target_id, relation,
+               nli_edge_confidence, created_at) VALUES
+               ('e', 'fragment', 'f', 'claim', 'c', 'supports', 0.5, ''),
+               ('k', 'page', 'p', 'page', 'q', 'cites', NULL, '')"
+        ))
+        .unwrap();
+        drop(old);
+        let db = Database::open(&path).unwrap();
+        let counted = db.read(|c| {
+            assert!(!aggregates::is_stale(c)?);
+            c.query_row(
+                "SELECT s.support_weight, y.edge_count, p.claims_supported, r.candidate_page_id,
+                   (SELECT user_version FROM pragma_user_version)
+                 FROM stat_claims s, stat_years y, stat_task_pages p, stat_references r",
+                [],
+                |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?)),
+            )
+            .db()
+        });
+        let expected: (f64, i64, i64, String, i64) = (0.5, 1, 1, "q".into(), SCHEMA_VERSION);
+        assert_eq!(counted.unwrap(), expected);
+    }
+}

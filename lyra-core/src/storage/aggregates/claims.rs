@@ -30,6 +30,11 @@ impl<'c> ClaimCounter<'c> {
         }
     }
 
+    /// Makes ready for many claims.
+    pub(super) fn expect_many(&mut self) -> Result<()> {
+        self.places.preload()
+    }
+
     /// Counts one claim again: its own row at once, its share in the sums into `deltas`.
     pub(super) fn count(&mut self, claim_seq: i64, deltas: &mut Deltas) -> Result<()> {
         let before = self.counted(claim_seq)?;

@@ -18,7 +18,7 @@ type ByKey<K, const N: usize> = HashMap<K, Sums<N>>;
 #[derive(Debug, Default)]
 pub(super) struct Deltas {
     names: HashMap<String, Rc<str>>,
-    pages: ByKey<(Rc<str>, Rc<str>), 6>,
+    pages: ByKey<PageOfTask, 6>,
     years: ByKey<(Rc<str>, i64), 3>,
     eras: ByKey<(Rc<str>, i64), 3>,
     fragments: ByKey<(Rc<str>, i64), 1>,
@@ -224,6 +224,9 @@ fn changed<K: Ord, const N: usize>(sums: &ByKey<K, N>) -> Vec<(&K, &Sums<N>)> {
     rows
 }
 
+/// A page and a task.
+type PageOfTask = (Rc<str>, Rc<str>);
+
 /// Fragments that come to a year or leave it, adopted and all, by task and year.
 type FragmentYears = HashMap<(Rc<str>, i64), [i64; 2]>;
 
@@ -273,7 +276,7 @@ fn apply_fragments(
     Ok(changes)
 }
 
-fn apply_pages(db: &Connection, rows: Vec<(&(Rc<str>, Rc<str>), &Sums<6>)>) -> Result<()> {
+fn apply_pages(db: &Connection, rows: Vec<(&PageOfTask, &Sums<6>)>) -> Result<()> {
     let mut add = db
         .prepare_cached(include_str!("../sql/add_to_task_page.sql"))
         .db()?;

@@ -33,6 +33,27 @@ impl<'c> Places<'c> {
         }
     }
 
+    /// Reads all fragments in one go, which is quicker than finding many one by one; does nothing
+    /// where there are more than are remembered.
+    pub(super) fn preload(&mut self) -> Result<()> {
+        let mut statement = self
+            .db
+            .prepare_cached("SELECT id, seq, page_id FROM fragments WHERE (SELECT count(*) FROM fragments) <= ?1")
+            .db()?;
+        let mut rows = statement.query([REMEMBERED as i64]).db()?;
+        while let Some(row) = rows.next().db()? {
+            let place = self.of_page(row.get(2).db()?)?;
+            let fragment_seq = row.get(1).db()?;
+            let place = place.map(|(page_id, year)| Place {
+                fragment_seq,
+                page_id,
+                year,
+            });
+            self.fragments.insert(row.get(0).db()?, place);
+        }
+        Ok(())
+    }
+
     /// None if there is no such fragment on any page.
     pub(super) fn of_fragment(&mut self, fragment_id: &str) -> Result<Option<Place>> {
         if let Some(place) = self.fragments.get(fragment_id) {

@@ -1,6 +1,7 @@
 //! Keeps the derived `stat_…` tables equal to what a count from nothing would give.
 //!
-//! Triggers note in `stale_…` tables which claims and pages a write touched, whoever writes. Before
+//! Triggers note in `stale_…` tables which claims and pages a write touched, whoever writes; new
+//! claims and fragments are told by their numbers. Before
 //! a commit, [`refresh`] looks at these again: each claim's share in the counts is stored, taken
 //! back, worked out anew from the stored rows and added. So the work goes with what changed, not
 //! with the size of the graph, and no count can drift.
@@ -26,7 +27,11 @@ const CLAIMS_AT_A_TIME: usize = 8_192;
 pub(crate) fn is_stale(db: &Connection) -> Result<bool> {
     db.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM stale_claims) OR EXISTS (SELECT 1 FROM stale_pages)
-           OR EXISTS (SELECT 1 FROM stale_task_pages)",
+           OR EXISTS (SELECT 1 FROM stale_task_pages)
+           OR coalesce((SELECT max(seq) FROM claims), 0)
+              > (SELECT value FROM stat_state WHERE key = 'last_claim_seq')
+           OR coalesce((SELECT max(seq) FROM fragments), 0)
+              > (SELECT value FROM stat_state WHERE key = 'last_fragment_seq')",
     )
     .db()?
     .query_row([], |r| r.get(0))
@@ -38,6 +43,7 @@ pub(crate) fn refresh(db: &Connection) -> Result<()> {
     if !is_stale(db)? {
         return Ok(());
     }
+    note_new_rows(db)?;
     // Pages first: new rows of `stat_task_pages` take their citations from `stat_pages`.
     pages::count_citations(db)?;
     count_claims(db)?;
@@ -46,6 +52,28 @@ pub(crate) fn refresh(db: &Connection) -> Result<()> {
         "DELETE FROM stale_claims; DELETE FROM stale_pages; DELETE FROM stale_task_pages",
     )
     .db()
+}
+
+/// New claims, and claims whose edges were there before the fragments that they come from.
+fn note_new_rows(db: &Connection) -> Result<()> {
+    for sql in [
+        "INSERT INTO stale_claims
+           SELECT seq FROM claims
+           WHERE seq > (SELECT value FROM stat_state WHERE key = 'last_claim_seq')
+         ON CONFLICT DO NOTHING",
+        "INSERT INTO stale_claims
+           SELECT c.seq FROM fragments AS f CROSS JOIN edges AS e ON e.source_id = f.id
+           CROSS JOIN claims AS c ON c.id = e.target_id
+           WHERE f.seq > (SELECT value FROM stat_state WHERE key = 'last_fragment_seq')
+         ON CONFLICT DO NOTHING",
+        "UPDATE stat_state SET value = (SELECT coalesce(max(seq), 0) FROM claims)
+         WHERE key = 'last_claim_seq'",
+        "UPDATE stat_state SET value = (SELECT coalesce(max(seq), 0) FROM fragments)
+         WHERE key = 'last_fragment_seq'",
+    ] {
+        db.prepare_cached(sql).db()?.execute([]).db()?;
+    }
+    Ok(())
 }
 
 fn count_claims(db: &Connection) -> Result<()> {
@@ -57,6 +85,9 @@ fn count_claims(db: &Connection) -> Result<()> {
         rows.collect::<rusqlite::Result<_>>().db()?
     };
     let mut counter = ClaimCounter::new(db, reference_year(db)?);
+    if stale.len() > CLAIMS_AT_A_TIME {
+        counter.expect_many()?;
+    }
     for claims in stale.chunks(CLAIMS_AT_A_TIME) {
         let mut deltas = Deltas::default();
         for claim_seq in claims {

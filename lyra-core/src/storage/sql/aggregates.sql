@@ -166,16 +166,26 @@ CREATE TABLE stat_state (
 ) STRICT, WITHOUT ROWID;
 -- The year that "recent" counts from; 0: none yet.
 INSERT INTO stat_state VALUES ('reference_year', 0);
+-- Claims and fragments up to here have been looked at.
+INSERT INTO stat_state VALUES ('last_claim_seq', 0), ('last_fragment_seq', 0);
 
 -- ---------------------------------------------------------------- orders of the stored rows
 
+-- In place of claims_by_task: with both, SQLite takes the other one and sorts when it sees a LIMIT.
+DROP INDEX claims_by_task;
 CREATE INDEX claims_in_order ON claims (task_id, id, claim_adoption_status);
+-- With the kinds of both ends, so that counting edges needs no look at their rows.
+DROP INDEX edges_by_target;
+CREATE INDEX edges_by_target ON edges (target_id, relation, nli_edge_confidence, source_id, source_type, target_type, id);
+DROP INDEX edges_by_source;
+CREATE INDEX edges_by_source ON edges (source_id, relation, target_id, source_type, target_type);
 CREATE INDEX edges_citations_newest ON edges (created_at DESC, id) WHERE relation = 'cites';
 CREATE INDEX pages_by_title ON pages (title);
 
 -- ---------------------------------------------------------------- what is to be counted again
 
-CREATE TABLE stale_claims (claim_seq INTEGER PRIMARY KEY) STRICT;
+-- WITHOUT ROWID: to insert a rowid in a trigger costs a journal for each statement (see the triggers).
+CREATE TABLE stale_claims (claim_seq INTEGER PRIMARY KEY) STRICT, WITHOUT ROWID;
 -- Pages whose citations changed.
 CREATE TABLE stale_pages (page_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 -- Pages that came to a task or left it, or that may or may no longer be candidates for it.
@@ -185,11 +195,10 @@ CREATE TABLE stale_task_pages (
   PRIMARY KEY (task_id, page_id)
 ) STRICT, WITHOUT ROWID;
 
+-- New claims and fragments are told by their numbers. A trigger on their insertion would make every
+-- one a savepoint, at which FTS5 writes out what it has gathered so far.
 -- ON CONFLICT and not OR IGNORE: the conflict clause of a statement overrides those of the triggers
 -- that it fires, and `INSERT OR FAIL INTO edges` spares SQLite a journal for each statement.
-CREATE TRIGGER stale_claims_i AFTER INSERT ON claims BEGIN
-  INSERT INTO stale_claims VALUES (NEW.seq) ON CONFLICT DO NOTHING;
-END;
 CREATE TRIGGER stale_claims_u
 AFTER UPDATE OF seq, id, task_id, llm_claim_confidence, claim_adoption_status ON claims BEGIN
   INSERT INTO stale_claims VALUES (OLD.seq), (NEW.seq) ON CONFLICT DO NOTHING;
@@ -222,10 +231,6 @@ CREATE TRIGGER stale_citations_d AFTER DELETE ON edges WHEN OLD.relation = 'cite
   INSERT INTO stale_pages VALUES (OLD.source_id), (OLD.target_id) ON CONFLICT DO NOTHING;
 END;
 
-CREATE TRIGGER stale_fragments_i AFTER INSERT ON fragments BEGIN
-  INSERT INTO stale_claims
-    SELECT c.seq FROM edges AS e CROSS JOIN claims AS c ON c.id = e.target_id WHERE e.source_id = NEW.id ON CONFLICT DO NOTHING;
-END;
 CREATE TRIGGER stale_fragments_u AFTER UPDATE OF seq, id, page_id ON fragments BEGIN
   INSERT INTO stale_claims
     SELECT c.seq FROM edges AS e CROSS JOIN claims AS c ON c.id = e.target_id
@@ -234,6 +239,8 @@ END;
 CREATE TRIGGER stale_fragments_d AFTER DELETE ON fragments BEGIN
   INSERT INTO stale_claims
     SELECT c.seq FROM edges AS e CROSS JOIN claims AS c ON c.id = e.target_id WHERE e.source_id = OLD.id ON CONFLICT DO NOTHING;
+  -- Its number may be given out again.
+  UPDATE stat_state SET value = min(value, OLD.seq - 1) WHERE key = 'last_fragment_seq';
 END;
 
 -- A page that comes late, moves, or goes: the claims that it bears on, and the tasks that cite it.
@@ -296,7 +303,6 @@ CREATE TRIGGER stale_task_pages_d AFTER DELETE ON task_pages BEGIN
 END;
 
 -- What was there before this version.
-INSERT INTO stale_claims SELECT seq FROM claims;
 INSERT INTO stale_pages
   SELECT source_id FROM edges WHERE relation = 'cites' UNION SELECT target_id FROM edges WHERE relation = 'cites';
 INSERT INTO stale_task_pages SELECT task_id, page_id FROM task_pages;

@@ -5,6 +5,7 @@
 
 -- ---------------------------------------------------------------- what a user asked for
 
+-- A hypothesis to be researched; claims, searches and jobs belong to it.
 CREATE TABLE tasks (
   id            TEXT PRIMARY KEY,                       -- task_ + 8 hex
   hypothesis    TEXT NOT NULL CHECK (length(trim(hypothesis)) > 0),
@@ -36,6 +37,7 @@ CREATE TABLE queries (
 ) STRICT;
 CREATE INDEX queries_by_task ON queries (task_id);
 
+-- A hit of a search.
 CREATE TABLE serp_items (
   id             TEXT PRIMARY KEY,
   query_id       TEXT NOT NULL REFERENCES queries (id) ON DELETE CASCADE,
@@ -51,6 +53,7 @@ CREATE INDEX serp_items_by_query ON serp_items (query_id, rank);
 
 -- ---------------------------------------------------------------- publications and pages
 
+-- A publication.
 CREATE TABLE works (
   canonical_id    TEXT PRIMARY KEY,                     -- doi:…, pmid:…, arxiv:…, meta:…
   title           TEXT,
@@ -68,6 +71,7 @@ CREATE TABLE works (
 ) STRICT;
 CREATE INDEX works_by_doi ON works (doi) WHERE doi IS NOT NULL;
 
+-- Authors of a publication.
 CREATE TABLE work_authors (
   canonical_id TEXT NOT NULL REFERENCES works (canonical_id) ON DELETE CASCADE,
   position     INTEGER NOT NULL CHECK (position >= 0),  -- 0 = first
@@ -77,6 +81,7 @@ CREATE TABLE work_authors (
   PRIMARY KEY (canonical_id, position)
 ) STRICT;
 
+-- What each provider calls a publication.
 CREATE TABLE work_identifiers (
   canonical_id      TEXT NOT NULL REFERENCES works (canonical_id) ON DELETE CASCADE,
   provider          TEXT NOT NULL,
@@ -89,6 +94,7 @@ CREATE TABLE work_identifiers (
 ) STRICT;
 CREATE INDEX work_identifiers_by_work ON work_identifiers (canonical_id);
 
+-- A web page or document; the publication behind it is in works.
 CREATE TABLE pages (
   id             TEXT PRIMARY KEY,
   url            TEXT NOT NULL UNIQUE,
@@ -133,6 +139,7 @@ CREATE TABLE page_references (
   PRIMARY KEY (page_id, position)
 ) STRICT;
 
+-- A passage of a page: a paragraph, heading, table; exactly the characters from char_start to char_end of its text.
 CREATE TABLE fragments (
   seq               INTEGER PRIMARY KEY,
   id                TEXT NOT NULL UNIQUE,
@@ -156,6 +163,7 @@ CREATE INDEX fragments_by_page ON fragments (page_id, page_version, position);
 
 -- ---------------------------------------------------------------- claims and edges
 
+-- A statement taken from a passage, for one task; edges say where from and what bears on it.
 CREATE TABLE claims (
   seq                    INTEGER PRIMARY KEY,
   id                     TEXT NOT NULL UNIQUE,
@@ -185,6 +193,7 @@ CREATE TABLE hypothesis_stances (
 ) STRICT;
 CREATE INDEX hypothesis_stances_by_task ON hypothesis_stances (task_id, relation);
 
+-- origin: fragment to claim taken from it; supports, refutes, neutral: fragment to claim; cites: page to page.
 CREATE TABLE edges (
   id                     TEXT PRIMARY KEY,
   source_type            TEXT NOT NULL CHECK (source_type IN ('fragment', 'claim', 'page')),
@@ -229,6 +238,7 @@ CREATE TABLE nli_verdicts (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX nli_verdicts_by_fragment ON nli_verdicts (fragment_id);
 
+-- Vectors of fragments and claims.
 CREATE TABLE embeddings (
   seq            INTEGER PRIMARY KEY AUTOINCREMENT,       -- grows for ever: how caches notice changes
   id             TEXT NOT NULL UNIQUE,
@@ -242,6 +252,7 @@ CREATE TABLE embeddings (
   CHECK (length(embedding_blob) = 4 * dimension)
 ) STRICT;
 
+-- Pages that belong to a task, and why.
 CREATE TABLE task_pages (
   task_id        TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
   page_id        TEXT NOT NULL REFERENCES pages (id) ON DELETE CASCADE,
@@ -264,6 +275,7 @@ CREATE INDEX resource_index_by_page ON resource_index (page_id);
 
 -- ---------------------------------------------------------------- work
 
+-- Work that is queued, running or done.
 CREATE TABLE jobs (
   id            TEXT PRIMARY KEY,
   task_id       TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
@@ -290,6 +302,7 @@ CREATE INDEX jobs_leased ON jobs (lease_until) WHERE state = 'running';
 CREATE UNIQUE INDEX jobs_one_target ON jobs (task_id, dedup_key)
   WHERE kind = 'target_queue' AND state IN ('queued', 'running', 'awaiting_auth', 'completed');
 
+-- Pages that wait for a human to log in or pass a challenge.
 CREATE TABLE auth_queue (
   id           TEXT PRIMARY KEY,                        -- iq_…
   task_id      TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
@@ -308,6 +321,7 @@ CREATE INDEX auth_queue_by_task ON auth_queue (task_id, status);
 
 -- ---------------------------------------------------------------- human judgement and audit
 
+-- Verdicts that a human corrected.
 CREATE TABLE nli_corrections (
   id                   TEXT PRIMARY KEY,
   edge_id              TEXT NOT NULL,
@@ -322,6 +336,7 @@ CREATE TABLE nli_corrections (
   created_at           TEXT NOT NULL
 ) STRICT;
 
+-- Every act of feedback, append-only.
 CREATE TABLE feedback_log (
   id            INTEGER PRIMARY KEY AUTOINCREMENT,
   action        TEXT NOT NULL
@@ -335,6 +350,7 @@ CREATE TABLE feedback_log (
   created_at    TEXT NOT NULL
 ) STRICT;
 
+-- Domains that are blocked or allowed; the newest rule counts.
 CREATE TABLE domain_rules (
   id             TEXT PRIMARY KEY,
   domain_pattern TEXT NOT NULL,
@@ -345,6 +361,7 @@ CREATE TABLE domain_rules (
   created_at     TEXT NOT NULL
 ) STRICT;
 
+-- Fitted calibrations of confidences.
 CREATE TABLE calibration_versions (
   source      TEXT NOT NULL,
   version     INTEGER NOT NULL,
@@ -357,6 +374,7 @@ CREATE TABLE calibration_versions (
   PRIMARY KEY (source, version)
 ) STRICT;
 
+-- How good each calibration was.
 CREATE TABLE calibration_evaluations (
   id           TEXT PRIMARY KEY,
   source       TEXT NOT NULL,
@@ -370,6 +388,7 @@ CREATE TABLE calibration_evaluations (
   created_at   TEXT NOT NULL
 ) STRICT;
 
+-- What was done to the graph, append-only.
 CREATE TABLE event_log (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,
   at           TEXT NOT NULL,
@@ -396,10 +415,13 @@ CREATE TRIGGER feedback_log_is_append_only_d BEFORE DELETE ON feedback_log
 -- out by the Writer, not by triggers, so that a tool without our tokenizer can still open the file.
 -- The tokenizer `lyra` (storage/tokenizer.rs) folds by NFKC and case, stems English, and cuts
 -- Chinese, Japanese and Korean into overlapping pairs.
+
+-- Full text of fragments: fragments_fts MATCH 'word', rowid = fragments.seq.
 CREATE VIRTUAL TABLE fragments_fts USING fts5 (
   text_content, heading_context,
   content = 'fragments', content_rowid = 'seq', tokenize = 'lyra'
 );
+-- Full text of claims: claims_fts MATCH 'word', rowid = claims.seq.
 CREATE VIRTUAL TABLE claims_fts USING fts5 (
   claim_text,
   content = 'claims', content_rowid = 'seq', tokenize = 'lyra'
