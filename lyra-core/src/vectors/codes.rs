@@ -115,6 +115,10 @@ impl Codes {
 
 /// A query in integers of sixteen bits, in the forms that the loops take.
 #[derive(Debug)]
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, reason = "some forms are for x86-64 alone")
+)]
 pub(super) struct ByteQuery {
     scale: f32,
     length: f32,
@@ -131,6 +135,10 @@ pub(super) struct ByteQuery {
     chunk_excess: Vec<i32>,
 }
 
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, reason = "some forms are for x86-64 alone")
+)]
 impl ByteQuery {
     /// `unit` has length 1, or 0.
     pub(super) fn new(unit: &[f32]) -> Self {

@@ -460,6 +460,35 @@ mod tests {
     }
 
     #[test]
+    fn a_search_sees_what_was_committed_before_it_began_whoever_searches_meanwhile() {
+        const COMMITS: usize = 60;
+        let (folder, graph) = open();
+        let other = open_again(&folder);
+        let store = VectorStore::new();
+        let committed = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for searching in [&graph, &graph, &other] {
+                scope.spawn(|| {
+                    let mut searches = 0;
+                    while searches == 0 || committed.load(Ordering::Acquire) < COMMITS {
+                        let before = committed.load(Ordering::Acquire);
+                        let [held, anew] = searching.read(|r| Ok(both(&store, r, CLAIM))).unwrap();
+                        assert!(held.len() >= before && anew.len() >= before);
+                        assert!(anew.keys().all(|id| held.contains_key(id)));
+                        searches += 1;
+                    }
+                });
+            }
+            for commit in 0..COMMITS {
+                let writing = if commit % 2 == 0 { &graph } else { &other };
+                embed(writing, CLAIM, &format!("c{commit}"), &[1.0, 0.5, 0.0]);
+                committed.fetch_add(1, Ordering::Release);
+            }
+        });
+        assert_current(&store, &graph);
+    }
+
+    #[test]
     fn what_is_rolled_back_leaves_nothing_behind() {
         let (_folder, graph) = open();
         embed(&graph, CLAIM, "c1", &[1.0, 0.0, 0.0]);
