@@ -49,12 +49,14 @@ pub fn match_expression(text: &str) -> Option<String> {
     (!terms.is_empty()).then(|| terms.join(" OR "))
 }
 
-/// Ids and BM25 scores (greater is better) of the best matches of `text`, best first.
+/// Ids and BM25 scores (greater is better) of the best matches of `text` among the members, best
+/// first.
 pub(super) fn best_matches(
     reader: &Reader<'_>,
     target: EmbeddingTarget,
     text: &str,
     limit: usize,
+    is_member: impl Fn(&str) -> bool,
 ) -> Result<Vec<(String, f64)>> {
     let Some(expression) = match_expression(text) else {
         return Ok(Vec::new());
@@ -63,17 +65,23 @@ pub(super) fn best_matches(
         EmbeddingTarget::Fragment => {
             "SELECT f.id, -bm25(fragments_fts, 1.0, 0.4) FROM fragments_fts
                JOIN fragments f ON f.seq = fragments_fts.rowid
-             WHERE fragments_fts MATCH ?1 ORDER BY bm25(fragments_fts, 1.0, 0.4), f.id LIMIT ?2"
+             WHERE fragments_fts MATCH ?1 ORDER BY bm25(fragments_fts, 1.0, 0.4), f.id"
         }
         EmbeddingTarget::Claim => {
             "SELECT c.id, -bm25(claims_fts) FROM claims_fts JOIN claims c ON c.seq = claims_fts.rowid
-             WHERE claims_fts MATCH ?1 ORDER BY bm25(claims_fts), c.id LIMIT ?2"
+             WHERE claims_fts MATCH ?1 ORDER BY bm25(claims_fts), c.id"
         }
     };
     let mut statement = reader.db.prepare_cached(sql).db()?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = statement
-        .query_map(params![expression, limit], |r| Ok((r.get(0)?, r.get(1)?)))
-        .db()?;
-    rows.collect::<rusqlite::Result<_>>().db()
+    let mut rows = statement.query(params![expression]).db()?;
+    let mut best = Vec::new();
+    while best.len() < limit
+        && let Some(row) = rows.next().db()?
+    {
+        let id: String = row.get(0).db()?;
+        if is_member(&id) {
+            best.push((id, row.get(1).db()?));
+        }
+    }
+    Ok(best)
 }

@@ -1,10 +1,23 @@
 //! Similarity search over fragments and claims: by meaning, by words, and by both.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `kernel`, `codes`, `rows`, `memory`, `index` | exact nearest neighbours over vectors in memory |
+//! | `matrix`, `scope`, `store` | keeps them in step with the database, and knows who may be found |
+//! | `lexical`, `search` | words, and the search that a user asks for |
 
+mod codes;
+mod index;
+mod kernel;
 mod lexical;
-mod scan;
+mod matrix;
+mod memory;
+mod rows;
+mod scope;
 mod search;
 mod store;
 
+pub use index::{ExactIndex, Found, Neighbour};
 pub use lexical::match_expression;
 pub use search::{
     Cutoff, Scored, SearchMode, VectorHit, VectorReply, VectorRequest, rank_fragments,

@@ -1,15 +1,19 @@
 //! The search that a user asks for: by meaning, by words, or by both on one scale.
 
+use super::index::{Neighbour, UnitQuery};
 use super::lexical::best_matches;
-use super::store::{Matrix, VectorStore};
+use super::matrix::Matrix;
+use super::scope::Scope;
+use super::store::VectorStore;
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::graph::Reader;
 use crate::model::EmbeddingTarget;
 use crate::ports::EmbedderInfo;
 use crate::ranking::{fuse, kneedle_cutoff};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::OptionalExtension;
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -145,38 +149,62 @@ impl VectorStore {
         if let Some(task_id) = &request.task_id {
             reader.task(task_id)?;
         }
-        let matrix = self.current(reader, request.target, &model.model_id)?;
-        let scope = scope_of(reader, request)?;
-        let rows: Vec<usize> = scope.iter().filter_map(|id| matrix.row(id)).collect();
-        if rows.is_empty() {
-            return Err(nothing_embedded(request, scope.len()));
-        }
-        let ranked = match request.mode {
-            SearchMode::Semantic => semantic(&matrix, query_vector, &rows, request),
-            SearchMode::Lexical => {
-                let members = scope.iter().map(String::as_str).collect();
-                lexical(reader, request, &members)?
-            }
-            SearchMode::Hybrid => hybrid(
-                reader,
-                model,
-                &matrix,
-                query_vector,
-                (&scope, &rows),
-                request,
-            )?,
-        };
+        let query = unit_query(query_vector)?;
+        let (ranked, searched, skipped) =
+            self.with_matrix(reader, request.target, model, |matrix, scopes| {
+                let scope = scopes.get(matrix, request.task_id.as_deref())?;
+                let searchable = match request.mode {
+                    SearchMode::Lexical => scope.len(),
+                    SearchMode::Semantic | SearchMode::Hybrid => scope.rows().len(),
+                };
+                if searchable == 0 {
+                    return Err(nothing_embedded(request, scope.len()));
+                }
+                let look = Searching {
+                    reader,
+                    model,
+                    matrix,
+                    scope: &scope,
+                    query: &query,
+                };
+                let ranked = match request.mode {
+                    SearchMode::Semantic => look.semantic(request),
+                    SearchMode::Lexical => look.lexical(request)?,
+                    SearchMode::Hybrid => look.hybrid(request)?,
+                };
+                Ok((ranked, scope.rows().len(), scope.skipped()))
+            })?;
         let kept = kept(&ranked, request);
         Ok(VectorReply {
             results: hydrate(reader, request.target, &ranked[..kept])?,
-            total_searched: rows.len(),
-            skipped: scope.len() - rows.len(),
+            total_searched: searched,
+            skipped,
             model_id: model.model_id.clone(),
+        })
+    }
+
+    /// The fragments of `members` nearest to a vector, from the model's own threshold of
+    /// relatedness upward, best first.
+    pub fn nearest_fragments(
+        &self,
+        reader: &Reader<'_>,
+        model: &EmbedderInfo,
+        vector: &[f32],
+        members: &HashSet<String>,
+        limit: usize,
+    ) -> Result<Vec<Scored>> {
+        let query = unit_query(vector)?;
+        self.with_matrix(reader, EmbeddingTarget::Fragment, model, |matrix, _| {
+            let scope = Scope::of(matrix, members.iter().map(String::as_str));
+            let floor = lenient(f64::from(model.related_threshold));
+            let near = matrix.nearest(&query, Some(scope.rows()), limit, floor);
+            Ok(scored(matrix, near))
         })
     }
 }
 
-/// The fragments that fit `query` best by meaning and words together, among those of `members`.
+/// The fragments that fit `query` best by meaning and words together, among those of `members`, or
+/// of the newest text of every page.
 pub fn rank_fragments(
     store: &VectorStore,
     reader: &Reader<'_>,
@@ -185,121 +213,140 @@ pub fn rank_fragments(
     members: Option<&HashSet<String>>,
     limit: usize,
 ) -> Result<Vec<Scored>> {
-    let matrix = store.current(reader, EmbeddingTarget::Fragment, &model.model_id)?;
-    let rows: Option<Vec<usize>> =
-        members.map(|ids| ids.iter().filter_map(|id| matrix.row(id)).collect());
-    let near = matrix.nearest(query.1, rows.as_deref(), limit, f32::MIN);
-    let words = best_matches(reader, EmbeddingTarget::Fragment, query.0, limit)?;
-    let words = words
-        .into_iter()
-        .filter(|(id, _)| members.is_none_or(|m| m.contains(id)));
-    let near = near.iter().map(|c| matrix.id(c.row).to_owned()).collect();
-    let mut ranked = combine(model, &matrix, query.1, near, words.collect());
-    ranked.truncate(limit);
-    Ok(ranked)
+    let unit = unit_query(query.1)?;
+    store.with_matrix(
+        reader,
+        EmbeddingTarget::Fragment,
+        model,
+        |matrix, scopes| {
+            let scope = match members {
+                Some(ids) => Arc::new(Scope::of(matrix, ids.iter().map(String::as_str))),
+                None => scopes.get(matrix, None)?,
+            };
+            let look = Searching {
+                reader,
+                model,
+                matrix,
+                scope: &scope,
+                query: &unit,
+            };
+            let near = matrix.nearest(&unit, Some(scope.rows()), limit, f64::NEG_INFINITY);
+            let words = look.words(EmbeddingTarget::Fragment, query.0, limit)?;
+            let mut ranked = look.combine(near, words);
+            ranked.truncate(limit);
+            Ok(ranked)
+        },
+    )
 }
 
-fn semantic(
-    matrix: &Matrix,
-    query: &[f32],
-    rows: &[usize],
-    request: &VectorRequest,
-) -> Vec<Scored> {
-    #[allow(clippy::cast_possible_truncation, reason = "a bound between 0 and 1")]
-    let floor = request.min_similarity as f32;
-    let near = matrix.nearest(query, Some(rows), request.top_k, floor);
+fn unit_query(vector: &[f32]) -> Result<UnitQuery> {
+    UnitQuery::new(vector).ok_or_else(|| {
+        Error::internal("the embedder gave a query vector with a value that is not finite")
+    })
+}
+
+/// Similarities are shown with six digits; what shows as the floor reaches it.
+fn lenient(floor: f64) -> f64 {
+    floor - 5e-7
+}
+
+fn scored(matrix: &Matrix, near: Vec<Neighbour>) -> Vec<Scored> {
     near.into_iter()
-        .map(|c| Scored {
-            id: matrix.id(c.row).to_owned(),
-            score: f64::from(c.score).min(1.0),
+        .map(|n| Scored {
+            id: matrix.id(n.row).to_owned(),
+            score: n.similarity.min(1.0),
         })
         .collect()
 }
 
-fn lexical(
-    reader: &Reader<'_>,
-    request: &VectorRequest,
-    members: &HashSet<&str>,
-) -> Result<Vec<Scored>> {
-    // Rows outside the scope are passed over afterwards, so a narrow scope asks for everything.
-    let found = best_matches(reader, request.target, &request.query, usize::MAX)?;
-    let mut ranked: Vec<Scored> = found
-        .into_iter()
-        .filter(|(id, _)| members.contains(id.as_str()))
-        .take(request.top_k)
-        .map(|(id, score)| Scored { id, score })
-        .collect();
-    let best = ranked
-        .first()
-        .map_or(1.0, |s| s.score)
-        .max(f64::MIN_POSITIVE);
-    for scored in &mut ranked {
-        scored.score = (scored.score / best).clamp(0.0, 1.0);
+/// One search: in what, among whom, for what.
+struct Searching<'a> {
+    reader: &'a Reader<'a>,
+    model: &'a EmbedderInfo,
+    matrix: &'a Matrix,
+    scope: &'a Scope,
+    query: &'a UnitQuery,
+}
+
+impl Searching<'_> {
+    fn nearest(&self, k: usize, floor: f64) -> Vec<Neighbour> {
+        let rows = Some(self.scope.rows());
+        self.matrix.nearest(self.query, rows, k, lenient(floor))
     }
-    Ok(ranked)
-}
 
-fn hybrid(
-    reader: &Reader<'_>,
-    model: &EmbedderInfo,
-    matrix: &Matrix,
-    query: &[f32],
-    (scope, rows): (&[String], &[usize]),
-    request: &VectorRequest,
-) -> Result<Vec<Scored>> {
-    let pool = (request.top_k * POOL_FACTOR).max(POOL_LEAST);
-    #[allow(clippy::cast_possible_truncation, reason = "a bound between 0 and 1")]
-    let floor = request.min_similarity as f32;
-    let near = matrix.nearest(query, Some(rows), pool, floor);
-    let members: HashSet<&str> = scope.iter().map(String::as_str).collect();
-    let found = best_matches(reader, request.target, &request.query, usize::MAX)?;
-    let words = found
-        .into_iter()
-        .filter(|(id, _)| members.contains(id.as_str()))
-        .take(pool);
-    let near = near.iter().map(|c| matrix.id(c.row).to_owned()).collect();
-    let mut ranked = combine(model, matrix, query, near, words.collect());
-    ranked.truncate(request.top_k);
-    Ok(ranked)
-}
-
-/// Puts both lists on one scale and adds them with the model's weight, best first.
-fn combine(
-    model: &EmbedderInfo,
-    matrix: &Matrix,
-    query: &[f32],
-    near: Vec<String>,
-    words: Vec<(String, f64)>,
-) -> Vec<Scored> {
-    let word_scores: HashMap<String, f64> = words.iter().cloned().collect();
-    let mut ids: Vec<String> = near;
-    let known: HashSet<String> = ids.iter().cloned().collect();
-    ids.extend(
-        words
-            .into_iter()
-            .map(|(id, _)| id)
-            .filter(|id| !known.contains(id)),
-    );
-    let by_meaning: Vec<f64> = ids
-        .iter()
-        .map(|id| {
-            matrix
-                .row(id)
-                .map_or(0.0, |row| f64::from(matrix.similarity(query, row)))
+    /// The members that have the words of `text`, best first.
+    fn words(
+        &self,
+        target: EmbeddingTarget,
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, f64)>> {
+        best_matches(self.reader, target, text, limit, |id| {
+            self.scope.contains(self.matrix, id)
         })
-        .collect();
-    let by_words: Vec<f64> = ids
-        .iter()
-        .map(|id| word_scores.get(id).copied().unwrap_or(0.0))
-        .collect();
-    let fused = fuse(&by_meaning, &by_words, f64::from(model.fusion_weight));
-    let mut ranked: Vec<Scored> = ids
-        .into_iter()
-        .zip(fused)
-        .map(|(id, score)| Scored { id, score })
-        .collect();
-    ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(&b.id)));
-    ranked
+    }
+
+    fn semantic(&self, request: &VectorRequest) -> Vec<Scored> {
+        let near = self.nearest(request.top_k, request.min_similarity);
+        scored(self.matrix, near)
+    }
+
+    fn lexical(&self, request: &VectorRequest) -> Result<Vec<Scored>> {
+        let found = self.words(request.target, &request.query, request.top_k)?;
+        let best = found.first().map_or(1.0, |(_, score)| *score);
+        let best = best.max(f64::MIN_POSITIVE);
+        Ok(found
+            .into_iter()
+            .map(|(id, score)| Scored {
+                id,
+                score: (score / best).clamp(0.0, 1.0),
+            })
+            .collect())
+    }
+
+    fn hybrid(&self, request: &VectorRequest) -> Result<Vec<Scored>> {
+        let pool = (request.top_k * POOL_FACTOR).max(POOL_LEAST);
+        let near = self.nearest(pool, request.min_similarity);
+        let words = self.words(request.target, &request.query, pool)?;
+        let mut ranked = self.combine(near, words);
+        ranked.truncate(request.top_k);
+        Ok(ranked)
+    }
+
+    /// Puts both lists on one scale and adds them with the model's weight, best first.
+    fn combine(&self, near: Vec<Neighbour>, words: Vec<(String, f64)>) -> Vec<Scored> {
+        let word_scores: HashMap<&str, f64> = words
+            .iter()
+            .map(|(id, score)| (id.as_str(), *score))
+            .collect();
+        let near: HashMap<&str, f64> = near
+            .into_iter()
+            .map(|n| (self.matrix.id(n.row), n.similarity))
+            .collect();
+        let only_words = word_scores.keys().filter(|id| !near.contains_key(**id));
+        let ids: Vec<&str> = near.keys().chain(only_words).copied().collect();
+        let meaning = |id: &str| match (near.get(id), self.matrix.row(id)) {
+            (Some(similarity), _) => *similarity,
+            (None, Some(row)) => self.matrix.similarity(self.query, row),
+            (None, None) => 0.0,
+        };
+        let by_meaning: Vec<f64> = ids.iter().map(|id| meaning(id)).collect();
+        let by_words: Vec<f64> = ids
+            .iter()
+            .map(|id| word_scores.get(id).copied().unwrap_or(0.0))
+            .collect();
+        let fused = fuse(&by_meaning, &by_words, f64::from(self.model.fusion_weight));
+        let mut ranked: Vec<Scored> = ids
+            .into_iter()
+            .zip(fused)
+            .map(|(id, score)| Scored {
+                id: id.to_owned(),
+                score,
+            })
+            .collect();
+        ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(&b.id)));
+        ranked
+    }
 }
 
 fn kept(ranked: &[Scored], request: &VectorRequest) -> usize {
@@ -310,29 +357,6 @@ fn kept(ranked: &[Scored], request: &VectorRequest) -> usize {
             kneedle_cutoff(&scores, 3, request.top_k.max(3), 1.0).min(ranked.len())
         }
     }
-}
-
-/// The ids that a request may find: claims that were not rejected, of the task if one is given;
-/// fragments that an edge ties to a claim of the task, or all.
-fn scope_of(reader: &Reader<'_>, request: &VectorRequest) -> Result<Vec<String>> {
-    let sql = match (request.target, &request.task_id) {
-        (EmbeddingTarget::Claim, Some(_)) => {
-            "SELECT id FROM claims WHERE task_id = ?1 AND claim_adoption_status = 'adopted'"
-        }
-        (EmbeddingTarget::Claim, None) => {
-            "SELECT id FROM claims WHERE claim_adoption_status = 'adopted' AND ?1 IS NULL"
-        }
-        (EmbeddingTarget::Fragment, Some(_)) => {
-            "SELECT DISTINCT e.source_id FROM claims c CROSS JOIN edges e
-             WHERE c.task_id = ?1 AND e.target_id = c.id AND e.source_type = 'fragment'"
-        }
-        (EmbeddingTarget::Fragment, None) => "SELECT id FROM fragments WHERE ?1 IS NULL",
-    };
-    let mut statement = reader.db.prepare_cached(sql).db()?;
-    let rows = statement
-        .query_map(params![request.task_id], |r| r.get(0))
-        .db()?;
-    rows.collect::<rusqlite::Result<_>>().db()
 }
 
 fn nothing_embedded(request: &VectorRequest, rows: usize) -> Error {
@@ -391,29 +415,4 @@ fn hydrate(
         hits.extend(found);
     }
     Ok(hits)
-}
-
-impl VectorStore {
-    /// The fragments of `members` nearest to a vector, from the model's own threshold of
-    /// relatedness upward, best first.
-    pub fn nearest_fragments(
-        &self,
-        reader: &Reader<'_>,
-        model: &EmbedderInfo,
-        vector: &[f32],
-        members: &HashSet<String>,
-        limit: usize,
-    ) -> Result<Vec<Scored>> {
-        let matrix = self.current(reader, EmbeddingTarget::Fragment, &model.model_id)?;
-        let mut rows: Vec<usize> = members.iter().filter_map(|id| matrix.row(id)).collect();
-        rows.sort_unstable();
-        let near = matrix.nearest(vector, Some(&rows), limit, model.related_threshold);
-        Ok(near
-            .into_iter()
-            .map(|c| Scored {
-                id: matrix.id(c.row).to_owned(),
-                score: f64::from(c.score),
-            })
-            .collect())
-    }
 }

@@ -1,42 +1,53 @@
-//! The resident matrix: every vector of one model and kind, kept in step with the database.
+//! The resident matrices, and how a search knows that they are current.
 
-use super::scan::{Candidate, dot, top_k};
-use crate::error::{Error, Result, SqliteResultExt};
-use crate::graph::{Reader, decode_vector};
+use super::matrix::{Key, Matrix, Stamp};
+use super::scope::Scope;
+use crate::error::{Result, SqliteResultExt};
+use crate::graph::Reader;
 use crate::model::EmbeddingTarget;
-use rusqlite::params;
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError, RwLock};
+use crate::ports::EmbedderInfo;
+use rusqlite::functions::FunctionFlags;
+use rusqlite::{Connection, MAIN_DB};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-/// Exact similarity search over the vectors of one model.
+/// Exact similarity search over the vectors of one database file.
 ///
-/// The vectors are held in memory and brought up to date at the start of each search, from the
-/// snapshot that the search reads: what any process has committed is seen, what is deleted is gone.
+/// The vectors are held in memory, once, and brought up to date in place at the start of each
+/// search, from the snapshot that the search reads: what any process has committed is seen, what
+/// is deleted is gone. A search whose snapshot is older than the matrix, because another search
+/// has just brought it further, is answered from the newer vectors, for the ids of its own
+/// snapshot.
+///
+/// Vectors are replaced by `INSERT OR REPLACE`; an `UPDATE` of `embedding_blob` is not noticed.
 #[derive(Debug, Default)]
 pub struct VectorStore {
-    matrices: RwLock<HashMap<(EmbeddingTarget, String), Arc<Matrix>>>,
+    matrices: Mutex<HashMap<Key, Arc<RwLock<Matrix>>>>,
+    looks: Mutex<HashMap<i64, Look>>,
 }
 
-/// Vectors as rows; row i belongs to `ids[i]`.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Matrix {
-    dimension: usize,
-    values: Vec<f32>,
-    ids: Vec<String>,
-    seqs: Vec<i64>,
-    row_of: HashMap<String, usize>,
-    /// Vectors of this model with another length than the first; they are never compared.
-    pub(super) misfits: usize,
-    stamp: Stamp,
+/// What is known to hold for a connection as long as its data version stays the same.
+///
+/// `PRAGMA data_version` changes for a connection with every commit of another one that it comes
+/// to see. Connections that only read commit nothing themselves, so the same version on the same
+/// connection is the same content.
+#[derive(Debug, Default)]
+struct Look {
+    data_version: i64,
+    current: HashMap<Key, Stamp>,
+    scopes: HashMap<ScopeKey, Arc<Scope>>,
+    /// The latest state of each matrix that the connection was served from, in any version.
+    latest: HashMap<Key, Stamp>,
 }
 
-/// What tells two states of the table apart: the highest sequence number ever given out (it grows
-/// with every insert and replace) and the number of rows (it falls with every delete).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Stamp {
-    highest: i64,
-    rows: i64,
-}
+type ScopeKey = (Key, Option<String>);
+
+/// Scopes kept for a connection. A bit a row: 64 of them for a million rows are 8 MB.
+const SCOPES: usize = 64;
+
+/// Connections that are remembered; a pool has eight.
+const LOOKS: usize = 64;
 
 impl VectorStore {
     /// An empty store; vectors are loaded when they are first asked for.
@@ -44,212 +55,623 @@ impl VectorStore {
         Self::default()
     }
 
-    /// The matrix of a kind and model as the reader's snapshot has it.
-    pub(super) fn current(
+    /// Runs `work` with the vectors of a kind and model as the reader's snapshot has them.
+    pub(super) fn with_matrix<T>(
         &self,
         reader: &Reader<'_>,
         target: EmbeddingTarget,
-        model_id: &str,
-    ) -> Result<Arc<Matrix>> {
-        let stamp = stamp_of(reader, target, model_id)?;
-        let key = (target, model_id.to_owned());
-        let known = self
-            .matrices
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&key)
-            .cloned();
-        if let Some(matrix) = known.as_ref().filter(|m| m.stamp == stamp) {
-            return Ok(Arc::clone(matrix));
+        model: &EmbedderInfo,
+        work: impl FnOnce(&Matrix, &Scopes<'_, '_>) -> Result<T>,
+    ) -> Result<T> {
+        let key = Key {
+            target,
+            model_id: model.model_id.clone(),
+            dimension: model.dimension,
+        };
+        let mut scopes = Scopes {
+            store: self,
+            reader,
+            key: &key,
+            look: None,
+        };
+        if !reader.db.is_readonly(MAIN_DB).db()? {
+            // A transaction that may be rolled back: what it sees is for it alone.
+            let mut matrix = Matrix::new(key.dimension);
+            matrix.catch_up(reader, &key, Stamp::read(reader)?)?;
+            return work(&matrix, &scopes);
         }
-        let mut next = known.map_or_else(Matrix::default, Arc::unwrap_or_clone);
-        next.catch_up(reader, target, model_id, stamp)?;
-        let next = Arc::new(next);
-        let mut matrices = self
-            .matrices
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        // A reader with an older snapshot must not put back what a newer one has brought in.
-        let newer = matrices
-            .get(&key)
-            .is_some_and(|m| m.stamp.highest > stamp.highest);
-        if !newer {
-            matrices.insert(key, Arc::clone(&next));
+        let connection = connection_id(reader.db)?;
+        let data_version = data_version(reader.db)?;
+        scopes.look = Some((connection, data_version));
+        let shared = self.matrix(&key);
+        loop {
+            let known = self
+                .look(connection, data_version)
+                .get(&connection)
+                .and_then(|look| look.current.get(&key).copied());
+            let needed = match known {
+                Some(stamp) => stamp,
+                None => self.note_stamp(reader, &key, &shared, (connection, data_version))?,
+            };
+            {
+                let matrix = shared.read().unwrap_or_else(PoisonError::into_inner);
+                if matrix.stamp().is_some_and(|stamp| !stamp.is_before(needed)) {
+                    self.note_served(&key, connection, matrix.stamp());
+                    return work(&matrix, &scopes);
+                }
+            }
+            let mut matrix = shared.write().unwrap_or_else(PoisonError::into_inner);
+            if matrix.stamp().is_none_or(|stamp| stamp.is_before(needed)) {
+                matrix.catch_up(reader, &key, needed)?;
+            }
         }
-        Ok(next)
+    }
+
+    /// Reads the stamp of a snapshot that this connection was not seen with. Snapshots of one
+    /// connection go forward; if one seems to go back, the file was put back from a copy, and
+    /// the matrix starts again.
+    fn note_stamp(
+        &self,
+        reader: &Reader<'_>,
+        key: &Key,
+        shared: &RwLock<Matrix>,
+        (connection, data_version): (i64, i64),
+    ) -> Result<Stamp> {
+        let stamp = Stamp::read(reader)?;
+        let mut looks = self.look(connection, data_version);
+        let look = looks.entry(connection).or_default();
+        look.current.insert(key.clone(), stamp);
+        let went_back = look
+            .latest
+            .get(key)
+            .is_some_and(|latest| stamp.is_before(*latest));
+        if went_back {
+            looks.values_mut().for_each(|look| {
+                look.latest.remove(key);
+            });
+            drop(looks);
+            shared
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clear();
+        }
+        Ok(stamp)
+    }
+
+    fn note_served(&self, key: &Key, connection: i64, stamp: Option<Stamp>) {
+        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(look), Some(stamp)) = (looks.get_mut(&connection), stamp) {
+            look.latest.insert(key.clone(), stamp);
+        }
+    }
+
+    /// The table of looks, with what is known of this connection in this version only.
+    fn look(&self, connection: i64, data_version: i64) -> MutexGuard<'_, HashMap<i64, Look>> {
+        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        if looks.len() >= LOOKS && !looks.contains_key(&connection) {
+            looks.clear();
+        }
+        let look = looks.entry(connection).or_default();
+        if look.data_version != data_version {
+            look.data_version = data_version;
+            look.current.clear();
+            look.scopes.clear();
+        }
+        looks
+    }
+
+    fn matrix(&self, key: &Key) -> Arc<RwLock<Matrix>> {
+        let mut matrices = self.matrices.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(matrix) = matrices.get(key) {
+            return Arc::clone(matrix);
+        }
+        let matrix = Arc::new(RwLock::new(Matrix::new(key.dimension)));
+        matrices.insert(key.clone(), Arc::clone(&matrix));
+        matrix
     }
 }
 
-fn stamp_of(reader: &Reader<'_>, target: EmbeddingTarget, model_id: &str) -> Result<Stamp> {
-    reader
-        .db
-        .prepare_cached(
-            "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'embeddings'), 0),
-               (SELECT count(*) FROM embeddings WHERE target_type = ?1 AND model_id = ?2)",
-        )
+/// Gives the scopes of searches in one snapshot.
+pub(super) struct Scopes<'s, 'r> {
+    store: &'s VectorStore,
+    reader: &'s Reader<'r>,
+    key: &'s Key,
+    /// The connection and its data version; none where nothing may be kept.
+    look: Option<(i64, i64)>,
+}
+
+impl Scopes<'_, '_> {
+    /// The scope of a task, or of all of them: as it was found before if nothing was committed
+    /// since, otherwise anew.
+    pub(super) fn get(&self, matrix: &Matrix, task_id: Option<&str>) -> Result<Arc<Scope>> {
+        let key: ScopeKey = (self.key.clone(), task_id.map(str::to_owned));
+        if let Some((connection, data_version)) = self.look {
+            let looks = self.store.look(connection, data_version);
+            let known = looks
+                .get(&connection)
+                .and_then(|look| look.scopes.get(&key));
+            if let Some(scope) = known.filter(|scope| scope.fits(matrix)) {
+                return Ok(Arc::clone(scope));
+            }
+        }
+        let scope = Arc::new(Scope::read(self.reader, matrix, self.key.target, task_id)?);
+        if let Some((connection, data_version)) = self.look {
+            let mut looks = self.store.look(connection, data_version);
+            let look = looks.entry(connection).or_default();
+            if look.scopes.len() >= SCOPES {
+                look.scopes.clear();
+            }
+            look.scopes.insert(key, Arc::clone(&scope));
+        }
+        Ok(scope)
+    }
+}
+
+/// The SQL function by which a connection says who it is.
+const WHO: &str = "lyra_connection_id";
+
+/// A number that no other connection of this process has or had. It is kept in the connection, as
+/// a function of its own: an address would come again with the next connection.
+fn connection_id(connection: &Connection) -> Result<i64> {
+    static NEXT: AtomicI64 = AtomicI64::new(1);
+    let ask = || -> rusqlite::Result<i64> {
+        connection
+            .prepare_cached("SELECT lyra_connection_id()")?
+            .query_row([], |r| r.get(0))
+    };
+    if let Ok(id) = ask() {
+        return Ok(id);
+    }
+    let id = NEXT.fetch_add(1, Ordering::Relaxed);
+    connection
+        .create_scalar_function(WHO, 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(id))
+        .db()?;
+    ask().db()
+}
+
+fn data_version(connection: &Connection) -> Result<i64> {
+    connection
+        .prepare_cached("PRAGMA data_version")
         .db()?
-        .query_row(params![target, model_id], |r| {
-            Ok(Stamp {
-                highest: r.get(0)?,
-                rows: r.get(1)?,
-            })
-        })
+        .query_row([], |r| r.get(0))
         .db()
 }
 
-impl Matrix {
-    fn catch_up(
-        &mut self,
-        reader: &Reader<'_>,
-        target: EmbeddingTarget,
-        model_id: &str,
-        stamp: Stamp,
-    ) -> Result<()> {
-        if stamp.highest < self.stamp.highest {
-            *self = Self::default();
-        }
-        self.load_after(reader, target, model_id, self.stamp.highest)?;
-        let expected = usize::try_from(stamp.rows).unwrap_or(0);
-        if self.ids.len() + self.misfits != expected {
-            self.drop_missing(reader, target, model_id)?;
-        }
-        self.stamp = stamp;
-        Ok(())
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+    use crate::graph::{EvidenceGraph, encode_vector};
+    use crate::ports::SystemClock;
+    use crate::vectors::{SearchMode, VectorReply, VectorRequest, rank_fragments};
+    use proptest::prelude::*;
+    use rusqlite::params;
+    use std::collections::BTreeMap;
 
-    fn load_after(
-        &mut self,
-        reader: &Reader<'_>,
-        target: EmbeddingTarget,
-        model_id: &str,
-        seq: i64,
-    ) -> Result<()> {
-        let mut statement = reader
-            .db
-            .prepare_cached(
-                "SELECT seq, target_id, embedding_blob FROM embeddings
-                 WHERE seq > ?1 AND target_type = ?2 AND model_id = ?3 ORDER BY seq",
-            )
-            .db()?;
-        let mut rows = statement.query(params![seq, target, model_id]).db()?;
-        while let Some(row) = rows.next().db()? {
-            let blob = row.get_ref(2).db()?.as_blob().unwrap_or_default();
-            let vector = decode_vector(blob).ok_or_else(|| {
-                Error::internal("an embedding's length is not a multiple of four")
-            })?;
-            self.put(row.get(0).db()?, row.get(1).db()?, &vector);
-        }
-        Ok(())
-    }
+    const CLAIM: EmbeddingTarget = EmbeddingTarget::Claim;
+    const FRAGMENT: EmbeddingTarget = EmbeddingTarget::Fragment;
 
-    fn put(&mut self, seq: i64, id: String, vector: &[f32]) {
-        if self.ids.is_empty() {
-            self.dimension = vector.len();
-        }
-        if vector.len() != self.dimension {
-            self.misfits += 1;
-            return;
-        }
-        let length = dot(vector, vector).sqrt();
-        let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
-        let unit = vector.iter().map(|v| v * scale);
-        if let Some(&row) = self.row_of.get(&id) {
-            let place = row * self.dimension;
-            for (value, new) in self.values[place..place + self.dimension]
-                .iter_mut()
-                .zip(unit)
-            {
-                *value = new;
-            }
-            self.seqs[row] = seq;
-        } else {
-            self.row_of.insert(id.clone(), self.ids.len());
-            self.values.extend(unit);
-            self.ids.push(id);
-            self.seqs.push(seq);
+    fn model(id: &str) -> EmbedderInfo {
+        EmbedderInfo {
+            model_id: id.into(),
+            dimension: 3,
+            builtin: true,
+            fusion_weight: 0.7,
+            related_threshold: 0.3,
         }
     }
 
-    fn drop_missing(
-        &mut self,
-        reader: &Reader<'_>,
-        target: EmbeddingTarget,
-        model_id: &str,
-    ) -> Result<()> {
-        let mut statement = reader
-            .db
-            .prepare_cached("SELECT seq FROM embeddings WHERE target_type = ?1 AND model_id = ?2")
-            .db()?;
-        let live: HashSet<i64> = statement
-            .query_map(params![target, model_id], |r| r.get(0))
-            .db()?
-            .collect::<rusqlite::Result<_>>()
-            .db()?;
-        for row in (0..self.ids.len())
-            .rev()
-            .filter(|row| !live.contains(&self.seqs[*row]))
-            .collect::<Vec<_>>()
-        {
-            self.swap_remove(row);
-        }
-        self.misfits = live.len() - self.ids.len();
-        Ok(())
+    fn open() -> (tempfile::TempDir, EvidenceGraph) {
+        let folder = tempfile::tempdir().unwrap();
+        let graph = open_again(&folder);
+        (folder, graph)
     }
 
-    fn swap_remove(&mut self, row: usize) {
-        let last = self.ids.len() - 1;
-        let d = self.dimension;
-        self.values.copy_within(last * d..(last + 1) * d, row * d);
-        self.values.truncate(last * d);
-        let id = self.ids.swap_remove(row);
-        self.seqs.swap_remove(row);
-        self.row_of.remove(&id);
-        if row < last {
-            self.row_of.insert(self.ids[row].clone(), row);
-        }
+    /// Connections of its own to the same file.
+    fn open_again(folder: &tempfile::TempDir) -> EvidenceGraph {
+        EvidenceGraph::open(&folder.path().join("g.db"), Arc::new(SystemClock)).unwrap()
     }
 
-    /// How many vectors there are.
-    pub(super) fn len(&self) -> usize {
-        self.ids.len()
+    fn sql(graph: &EvidenceGraph, sql: &str) {
+        graph.write(|w| w.db.execute_batch(sql).db()).unwrap();
     }
 
-    /// The id of a row.
-    pub(super) fn id(&self, row: usize) -> &str {
-        &self.ids[row]
+    fn embed(graph: &EvidenceGraph, target: EmbeddingTarget, id: &str, vector: &[f32]) {
+        graph
+            .write(|w| w.put_embedding(target, id, "m", vector))
+            .unwrap();
     }
 
-    /// The row of an id.
-    pub(super) fn row(&self, id: &str) -> Option<usize> {
-        self.row_of.get(id).copied()
-    }
+    type Contents = BTreeMap<String, Option<Vec<f32>>>;
 
-    /// Cosine of the query with one row.
-    pub(super) fn similarity(&self, query: &[f32], row: usize) -> f32 {
-        dot(
-            query,
-            &self.values[row * self.dimension..(row + 1) * self.dimension],
-        )
-    }
-
-    /// The best `k` rows of `scope` (all rows if none) whose cosine reaches `floor`.
-    pub(super) fn nearest(
-        &self,
-        query: &[f32],
-        scope: Option<&[usize]>,
-        k: usize,
-        floor: f32,
-    ) -> Vec<Candidate> {
-        if query.len() != self.dimension {
-            return Vec::new();
-        }
-        let scored = |row| Candidate {
-            score: self.similarity(query, row),
-            row,
+    /// What the store holds, and what a load from nothing in the same snapshot gives.
+    fn both(store: &VectorStore, reader: &Reader<'_>, target: EmbeddingTarget) -> [Contents; 2] {
+        let held = store
+            .with_matrix(reader, target, &model("m"), |m, _| Ok(m.contents()))
+            .unwrap();
+        let key = Key {
+            target,
+            model_id: "m".into(),
+            dimension: 3,
         };
-        match scope {
-            Some(rows) => top_k(rows.iter().copied().map(scored), k, floor),
-            None => top_k((0..self.len()).map(scored), k, floor),
+        let mut anew = Matrix::new(3);
+        let stamp = Stamp::read(reader).unwrap();
+        anew.catch_up(reader, &key, stamp).unwrap();
+        [held, anew.contents()]
+    }
+
+    fn assert_current(store: &VectorStore, graph: &EvidenceGraph) {
+        for target in [CLAIM, FRAGMENT] {
+            let [held, anew] = graph.read(|r| Ok(both(store, r, target))).unwrap();
+            assert_eq!(held, anew, "{target}");
         }
+    }
+
+    #[derive(Debug, Clone)]
+    enum Change {
+        Put {
+            id: u8,
+            length: usize,
+            value: i8,
+        },
+        PutElsewhere {
+            id: u8,
+            kind: bool,
+        },
+        Delete {
+            id: u8,
+        },
+        Commit {
+            search_here: bool,
+            search_there: bool,
+        },
+    }
+
+    fn changes() -> impl Strategy<Value = Vec<Change>> {
+        let change = prop_oneof![
+            (0_u8..6, 2_usize..4, -5_i8..5).prop_map(|(id, length, value)| Change::Put {
+                id,
+                length,
+                value
+            }),
+            (0_u8..6, any::<bool>()).prop_map(|(id, kind)| Change::PutElsewhere { id, kind }),
+            (0_u8..6).prop_map(|id| Change::Delete { id }),
+            (any::<bool>(), any::<bool>()).prop_map(|(search_here, search_there)| {
+                Change::Commit {
+                    search_here,
+                    search_there,
+                }
+            }),
+        ];
+        prop::collection::vec(change, 1..40)
+    }
+
+    fn apply(change: &Change, db: &Connection) {
+        let put = |target: &str, id: &u8, model: &str, vector: &[f32]| {
+            db.execute(
+                "INSERT OR REPLACE INTO embeddings (id, target_type, target_id, model_id, embedding_blob,
+                   dimension, created_at) VALUES (?1 || ?2 || ?3, ?1, ?2, ?3, ?4, ?5, '')",
+                params![target, format!("id{id}"), model, encode_vector(vector), vector.len()],
+            )
+            .unwrap();
+        };
+        match change {
+            Change::Put { id, length, value } => {
+                put("claim", id, "m", &[1.0, f32::from(*value), 0.5][..*length]);
+            }
+            Change::PutElsewhere { id, kind: true } => put("fragment", id, "m", &[1.0; 3]),
+            Change::PutElsewhere { id, kind: false } => put("claim", id, "another", &[1.0; 3]),
+            Change::Delete { id } => {
+                db.execute(
+                    "DELETE FROM embeddings WHERE target_id = ?1",
+                    [format!("id{id}")],
+                )
+                .unwrap();
+            }
+            Change::Commit { .. } => {}
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        /// Rows put, replaced, deleted and put again, of this model, another one and another
+        /// length, in one transaction or many, by two sets of connections in turn.
+        #[test]
+        fn every_mix_of_changes_is_seen(changes in changes()) {
+            let (folder, here) = open();
+            let there = open_again(&folder);
+            let store = VectorStore::new();
+            let commit = |changes: &[Change], graph: &EvidenceGraph| {
+                graph
+                    .write(|w| {
+                        changes.iter().for_each(|change| apply(change, w.db));
+                        Ok(())
+                    })
+                    .unwrap();
+            };
+            let mut pending = Vec::new();
+            let mut writer = [&here, &there].into_iter().cycle();
+            for change in changes {
+                if let Change::Commit { search_here, search_there } = change {
+                    commit(&pending, writer.next().unwrap());
+                    pending.clear();
+                    if search_here {
+                        assert_current(&store, &here);
+                    }
+                    if search_there {
+                        assert_current(&store, &there);
+                    }
+                } else {
+                    pending.push(change);
+                }
+            }
+            commit(&pending, &there);
+            assert_current(&store, &here);
+            assert_current(&store, &there);
+        }
+    }
+
+    #[test]
+    fn a_search_without_a_commit_in_between_asks_the_database_nothing() {
+        let (_folder, graph) = open();
+        embed(&graph, CLAIM, "c1", &[1.0, 0.0, 0.0]);
+        let store = VectorStore::new();
+        assert_current(&store, &graph);
+        let looked_up = |r: &Reader<'_>| {
+            let (id, version) = (connection_id(r.db)?, data_version(r.db)?);
+            let looks = store.look(id, version);
+            Ok(looks[&id].current.len())
+        };
+        assert_eq!(graph.read(looked_up).unwrap(), 2, "both kinds are known");
+        sql(
+            &graph,
+            "INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '')",
+        );
+        assert_eq!(
+            graph.read(looked_up).unwrap(),
+            0,
+            "a commit, whatever it wrote"
+        );
+        assert_current(&store, &graph);
+    }
+
+    #[test]
+    fn an_older_snapshot_is_answered_from_newer_vectors() {
+        let (folder, graph) = open();
+        let other = open_again(&folder);
+        for id in ["c1", "c2"] {
+            embed(&graph, CLAIM, id, &[1.0, 0.0, 0.0]);
+        }
+        let store = VectorStore::new();
+        assert_current(&store, &graph);
+        graph
+            .read(|old| {
+                assert_eq!(connection_id(old.db)?, connection_id(old.db)?);
+                sql(&other, "DELETE FROM embeddings WHERE target_id = 'c1'");
+                embed(&other, CLAIM, "c3", &[0.0, 1.0, 0.0]);
+                assert_current(&store, &other);
+                let [held, _] = both(&store, old, CLAIM);
+                assert_eq!(held.keys().collect::<Vec<_>>(), ["c2", "c3"]);
+                Ok(())
+            })
+            .unwrap();
+        assert_current(&store, &graph);
+    }
+
+    #[test]
+    fn a_search_sees_what_was_committed_before_it_began_whoever_searches_meanwhile() {
+        const COMMITS: usize = 60;
+        let (folder, graph) = open();
+        let other = open_again(&folder);
+        let store = VectorStore::new();
+        let committed = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for searching in [&graph, &graph, &other] {
+                scope.spawn(|| {
+                    let mut searches = 0;
+                    while searches == 0 || committed.load(Ordering::Acquire) < COMMITS {
+                        let before = committed.load(Ordering::Acquire);
+                        let [held, anew] = searching.read(|r| Ok(both(&store, r, CLAIM))).unwrap();
+                        assert!(held.len() >= before && anew.len() >= before);
+                        assert!(anew.keys().all(|id| held.contains_key(id)));
+                        searches += 1;
+                    }
+                });
+            }
+            for commit in 0..COMMITS {
+                let writing = if commit % 2 == 0 { &graph } else { &other };
+                embed(writing, CLAIM, &format!("c{commit}"), &[1.0, 0.5, 0.0]);
+                committed.fetch_add(1, Ordering::Release);
+            }
+        });
+        assert_current(&store, &graph);
+    }
+
+    #[test]
+    fn what_is_rolled_back_leaves_nothing_behind() {
+        let (_folder, graph) = open();
+        embed(&graph, CLAIM, "c1", &[1.0, 0.0, 0.0]);
+        let store = VectorStore::new();
+        assert_current(&store, &graph);
+        let refused = graph.write(|w| -> Result<()> {
+            w.put_embedding(CLAIM, "c2", "m", &[0.0, 1.0, 0.0])?;
+            let [held, anew] = both(&store, &w.reader(), CLAIM);
+            assert_eq!(held, anew);
+            assert!(held.contains_key("c2"), "a transaction sees what it wrote");
+            Err(Error::invalid("no"))
+        });
+        assert_eq!(refused.unwrap_err().to_string(), "no");
+        // The same sequence number is given out again, for another vector.
+        embed(&graph, CLAIM, "c2", &[0.0, 0.0, 1.0]);
+        assert_current(&store, &graph);
+    }
+
+    #[test]
+    fn a_file_put_back_from_a_copy_is_read_again() {
+        let (folder, graph) = open();
+        let other = open_again(&folder);
+        for id in ["c1", "c2", "c3"] {
+            embed(&graph, CLAIM, id, &[1.0, 0.0, 0.0]);
+        }
+        let store = VectorStore::new();
+        assert_current(&store, &graph);
+        sql(
+            &other,
+            "DELETE FROM embeddings; UPDATE sqlite_sequence SET seq = 0 WHERE name = 'embeddings'",
+        );
+        embed(&other, CLAIM, "c1", &[0.0, 1.0, 0.0]);
+        assert_current(&store, &graph);
+    }
+
+    #[test]
+    fn a_load_that_broke_off_starts_again() {
+        let (_folder, graph) = open();
+        embed(&graph, CLAIM, "c1", &[1.0, 0.0, 0.0]);
+        let store = VectorStore::new();
+        assert_current(&store, &graph);
+        let matrices = store.matrices.lock().unwrap().clone();
+        matrices
+            .values()
+            .for_each(|m| m.write().unwrap().break_off());
+        sql(&graph, "DELETE FROM embeddings");
+        embed(&graph, CLAIM, "c2", &[1.0, 0.0, 0.0]);
+        assert_current(&store, &graph);
+    }
+
+    /// Two tasks with a claim each and one in common, a page in two versions, and vectors.
+    const GRAPH: &str = "
+        INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t1', 'h', ''), ('t2', 'h', '');
+        INSERT INTO pages (id, url) VALUES ('p1', 'https://a.example/');
+        INSERT INTO page_texts (page_id, version, text, text_hash, fetched_at)
+          VALUES ('p1', 1, 'old glucose', '', ''), ('p1', 2, 'new glucose', '', '');
+        INSERT INTO fragments (id, page_id, page_version, text_content, text_hash, created_at)
+          VALUES ('f_old', 'p1', 1, 'old glucose', '', ''), ('f_new', 'p1', 2, 'new glucose', '', ''),
+                 ('f_none', 'p1', NULL, 'glucose without a text', '', '');
+        INSERT INTO claims (id, task_id, claim_text, created_at)
+          VALUES ('c1', 't1', 'insulin one', ''), ('c2', 't2', 'insulin two', ''), ('c3', 't1', 'insulin three', '');
+        INSERT INTO edges (id, source_type, source_id, target_type, target_id, relation, created_at)
+          VALUES ('e1', 'fragment', 'f_old', 'claim', 'c1', 'origin', ''),
+                 ('e2', 'fragment', 'f_old', 'claim', 'c1', 'supports', '');
+        INSERT INTO claims_fts (rowid, claim_text) SELECT seq, claim_text FROM claims;
+        INSERT INTO fragments_fts (rowid, text_content) SELECT seq, text_content FROM fragments;";
+
+    fn search(
+        store: &VectorStore,
+        graph: &EvidenceGraph,
+        target: EmbeddingTarget,
+        (task_id, mode): (Option<&str>, SearchMode),
+    ) -> Result<(Vec<String>, VectorReply)> {
+        let mut request = VectorRequest::new("glucose insulin");
+        request.target = target;
+        request.task_id = task_id.map(str::to_owned);
+        request.mode = mode;
+        let reply = graph.read(|r| store.search(r, &model("m"), &[1.0, 0.0, 0.0], &request))?;
+        let mut ids: Vec<String> = reply.results.iter().map(|hit| hit.id.clone()).collect();
+        ids.sort();
+        Ok((ids, reply))
+    }
+
+    #[test]
+    fn a_search_finds_what_is_in_its_scope() {
+        let (folder, graph) = open();
+        let other = open_again(&folder);
+        sql(&graph, GRAPH);
+        for id in ["f_old", "f_new", "f_none"] {
+            embed(&graph, FRAGMENT, id, &[1.0, 0.1, 0.0]);
+        }
+        for id in ["c1", "c2"] {
+            embed(&graph, CLAIM, id, &[2.0, 0.2, 0.0]);
+        }
+        embed(&graph, CLAIM, "c3", &[1.0, 0.0]);
+        let store = VectorStore::new();
+        let semantic = SearchMode::Semantic;
+        let check = |target, task, mode, expected: &[&str], (searched, skipped)| {
+            for graph in [&graph, &other, &graph] {
+                let (ids, reply) = search(&store, graph, target, (task, mode)).unwrap();
+                assert_eq!(ids, expected, "{target} {task:?} {mode:?}");
+                assert_eq!((reply.total_searched, reply.skipped), (searched, skipped));
+            }
+        };
+        check(CLAIM, None, semantic, &["c1", "c2"], (2, 1));
+        check(CLAIM, Some("t1"), semantic, &["c1"], (1, 1));
+        check(
+            CLAIM,
+            Some("t1"),
+            SearchMode::Lexical,
+            &["c1", "c3"],
+            (1, 1),
+        );
+        check(CLAIM, Some("t1"), SearchMode::Hybrid, &["c1", "c3"], (1, 1));
+        // What an old text said is found where a claim rests on it, and nowhere else.
+        check(FRAGMENT, None, semantic, &["f_new", "f_none"], (2, 0));
+        check(
+            FRAGMENT,
+            None,
+            SearchMode::Lexical,
+            &["f_new", "f_none"],
+            (2, 0),
+        );
+        check(FRAGMENT, Some("t1"), semantic, &["f_old"], (1, 0));
+        let ranked = graph
+            .read(|r| {
+                rank_fragments(
+                    &store,
+                    r,
+                    &model("m"),
+                    ("glucose", &[1.0, 0.0, 0.0]),
+                    None,
+                    9,
+                )
+            })
+            .unwrap();
+        let mut ids: Vec<&str> = ranked.iter().map(|s| s.id.as_str()).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, ["f_new", "f_none"]);
+        // Scopes are kept from search to search; what another connection commits is seen.
+        sql(
+            &other,
+            "UPDATE claims SET claim_adoption_status = 'not_adopted' WHERE id = 'c1'",
+        );
+        check(CLAIM, None, semantic, &["c2"], (1, 1));
+        sql(
+            &other,
+            "UPDATE edges SET source_id = 'f_new' WHERE id = 'e1'",
+        );
+        check(FRAGMENT, Some("t1"), semantic, &["f_new", "f_old"], (2, 0));
+        let error = search(&store, &graph, CLAIM, (Some("t1"), semantic)).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("none of the 1 claims of task t1"),
+            "{error}"
+        );
+        let error = search(&store, &graph, FRAGMENT, (Some("t2"), semantic)).unwrap_err();
+        assert!(
+            error.to_string().contains("no fragments of task t2"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn what_shows_as_the_floor_reaches_it_and_ties_go_by_id() {
+        let (_folder, graph) = open();
+        sql(&graph, GRAPH);
+        for id in ["c3", "c2", "c1"] {
+            embed(&graph, CLAIM, id, &[0.3, 0.1, 0.7]);
+        }
+        let store = VectorStore::new();
+        let mut request = VectorRequest::new("x");
+        request.min_similarity = 1.0;
+        request.top_k = 2;
+        let reply = graph
+            .read(|r| store.search(r, &model("m"), &[0.3, 0.1, 0.7], &request))
+            .unwrap();
+        let hits: Vec<(&str, f64)> = reply
+            .results
+            .iter()
+            .map(|hit| (hit.id.as_str(), hit.similarity))
+            .collect();
+        assert_eq!(hits, [("c1", 1.0), ("c2", 1.0)]);
     }
 }

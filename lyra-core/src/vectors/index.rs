@@ -1,0 +1,631 @@
+//! Exact nearest neighbours: a first pass over bytes with proven bounds, then exact scores.
+
+use super::codes::{ByteQuery, Codes, MAX_DIMENSION};
+use super::kernel::{BLOCK_ROWS, FirstPass, Line, Tier};
+use super::memory::prefer_large_pages;
+use super::rows::RowSet;
+use crate::error::{Error, Result};
+use std::cmp::Ordering;
+
+/// Above so many results everything in scope is scored and sorted.
+const MANY: usize = 1024;
+
+/// A row that was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Neighbour {
+    /// Which row, from 0.
+    pub row: usize,
+    /// Cosine with the query, -1 to 1, summed in double precision.
+    pub similarity: f64,
+}
+
+/// What a search found, and how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// Best first; ties in the order of rows.
+    pub neighbours: Vec<Neighbour>,
+    /// How many rows the first pass left over; none if it was not worth making, or left too many
+    /// and every row was scored.
+    pub survivors: Option<usize>,
+}
+
+/// Vectors of one length, as rows that are searched exactly.
+///
+/// The nearest k are those of a full scan in double precision over the rows as they are held: of
+/// length 1, in single precision. A copy of a byte a value is read first; it gives a lower and an
+/// upper bound of every score, and only rows whose upper bound reaches the k-th best lower bound
+/// are scored. Where too many are left, as among near-duplicates, every row is.
+///
+/// ```
+/// use lyra_core::vectors::ExactIndex;
+/// let mut index = ExactIndex::new(3);
+/// index.push(&[2.0, 0.0, 0.0])?;
+/// index.push(&[1.0, 1.0, 0.0])?;
+/// let found = index.nearest(&[0.0, 1.0, 0.0], 1, 0.5);
+/// assert_eq!(found.neighbours[0].row, 1);
+/// # Ok::<(), lyra_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ExactIndex {
+    dimension: usize,
+    rows: usize,
+    /// Rows of length 1 (or 0), one after the other.
+    values: Vec<f32>,
+    codes: Codes,
+    tier: Tier,
+}
+
+/// A query of length 1 in the forms that searching takes.
+#[derive(Debug)]
+pub(super) struct UnitQuery {
+    unit: Vec<f32>,
+    bytes: ByteQuery,
+}
+
+impl UnitQuery {
+    /// None for a query with a value that is not finite.
+    pub(super) fn new(query: &[f32]) -> Option<Self> {
+        let scale = scale_of(Tier::best(), query)?;
+        let unit: Vec<f32> = scaled(query, scale).collect();
+        let bytes = ByteQuery::new(&unit);
+        Some(Self { unit, bytes })
+    }
+}
+
+/// What is looked for.
+pub(super) struct Wanted<'a> {
+    /// The rows to look at; all if none.
+    pub(super) scope: Option<&'a RowSet>,
+    /// How many.
+    pub(super) k: usize,
+    /// Least cosine.
+    pub(super) floor: f64,
+    /// Which of two rows with the same score comes first.
+    pub(super) tie: &'a dyn Fn(usize, usize) -> Ordering,
+}
+
+impl ExactIndex {
+    /// An index without rows, for vectors of `dimension` values.
+    pub fn new(dimension: usize) -> Self {
+        Self {
+            dimension,
+            rows: 0,
+            values: Vec::new(),
+            codes: Codes::new(dimension),
+            tier: Tier::best(),
+        }
+    }
+
+    /// Length of every vector.
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Makes room for so many rows in all.
+    pub fn reserve(&mut self, rows: usize) {
+        let more = (rows * self.dimension).saturating_sub(self.values.len());
+        self.values.reserve_exact(more);
+        prefer_large_pages(&self.values);
+        if self.has_codes() {
+            self.codes.reserve(rows);
+        }
+    }
+
+    /// Adds a vector and gives its row. Refuses one of another length or with a value that is not
+    /// finite. A vector need not have length 1; all zeros are as far from everything as can be
+    /// told, with a cosine of 0.
+    pub fn push(&mut self, vector: &[f32]) -> Result<usize> {
+        let scale = self.checked(vector)?;
+        if self.values.len() == self.values.capacity() {
+            // An eighth at a time: doubling would keep as much memory again in reserve.
+            self.reserve(self.rows + (self.rows / 8).max(64));
+        }
+        self.values.extend(scaled(vector, scale));
+        self.rows += 1;
+        self.encode(self.rows - 1);
+        Ok(self.rows - 1)
+    }
+
+    /// Puts a vector in the place of a row's.
+    pub fn replace(&mut self, row: usize, vector: &[f32]) -> Result<()> {
+        if row >= self.rows {
+            return Err(Error::invalid(format!(
+                "there is no row {row}; there are {} rows",
+                self.rows
+            )));
+        }
+        let scale = self.checked(vector)?;
+        let places = &mut self.values[row * self.dimension..(row + 1) * self.dimension];
+        for (place, value) in places.iter_mut().zip(scaled(vector, scale)) {
+            *place = value;
+        }
+        self.encode(row);
+        Ok(())
+    }
+
+    /// Takes a row out; the last row moves into its place. Without such a row nothing happens.
+    pub fn swap_remove(&mut self, row: usize) {
+        if row >= self.rows {
+            return;
+        }
+        let (last, d) = (self.rows - 1, self.dimension);
+        if row < last {
+            self.values.copy_within(last * d..(last + 1) * d, row * d);
+            self.encode(row);
+        }
+        self.rows = last;
+        self.values.truncate(last * d);
+        self.codes.truncate(last);
+    }
+
+    /// The `k` rows nearest to `query`, of those with a cosine of at least `floor`. None if the
+    /// query has another length or a value that is not finite.
+    pub fn nearest(&self, query: &[f32], k: usize, floor: f64) -> Found {
+        match UnitQuery::new(query) {
+            Some(query) => self.search(
+                &query,
+                &Wanted {
+                    scope: None,
+                    k,
+                    floor,
+                    tie: &|a, b| a.cmp(&b),
+                },
+            ),
+            None => Found {
+                neighbours: Vec::new(),
+                survivors: None,
+            },
+        }
+    }
+
+    /// A row as it is held: of length 1 (or 0).
+    pub fn row(&self, row: usize) -> Option<&[f32]> {
+        (row < self.rows).then(|| &self.values[row * self.dimension..(row + 1) * self.dimension])
+    }
+
+    /// The bytes that a first pass reads, in lines of a processor's cache: sixteen rows a block,
+    /// four dimensions a line.
+    pub fn first_pass_copy(&self) -> impl ExactSizeIterator<Item = &[u8; 64]> {
+        self.codes.lines().iter().map(|Line(bytes)| bytes)
+    }
+
+    /// Cosine of the query with one row; 0 where their lengths differ.
+    pub(super) fn similarity(&self, query: &UnitQuery, row: usize) -> f64 {
+        match self.row(row) {
+            Some(values) if query.unit.len() == self.dimension => {
+                self.tier.dot(values, &query.unit)
+            }
+            _ => 0.0,
+        }
+    }
+
+    pub(super) fn search(&self, query: &UnitQuery, wanted: &Wanted<'_>) -> Found {
+        if query.unit.len() != self.dimension || wanted.k == 0 {
+            return Found {
+                neighbours: Vec::new(),
+                survivors: None,
+            };
+        }
+        let survivors = self
+            .first_pass_pays(wanted)
+            .then(|| self.first_pass(query, wanted))
+            .flatten();
+        let Some(survivors) = survivors else {
+            return Found {
+                neighbours: self.score_all(query, wanted),
+                survivors: None,
+            };
+        };
+        let mut best = Best::new(wanted);
+        for survivor in &survivors {
+            if best.is_beyond(f64::from(survivor.upper)) {
+                break;
+            }
+            let row = survivor.row as usize;
+            best.push(row, self.similarity(query, row));
+        }
+        Found {
+            neighbours: best.kept,
+            survivors: Some(survivors.len()),
+        }
+    }
+
+    /// Whether reading the bytes of every block that the scope touches is less than reading the
+    /// floats of its rows.
+    fn first_pass_pays(&self, wanted: &Wanted<'_>) -> bool {
+        let worth = match wanted.scope {
+            Some(scope) => scope.len() * size_of::<f32>() > scope.touched_blocks() * BLOCK_ROWS,
+            None => true,
+        };
+        worth && self.has_codes() && wanted.k <= MANY
+    }
+
+    fn first_pass(
+        &self,
+        query: &UnitQuery,
+        wanted: &Wanted<'_>,
+    ) -> Option<Vec<super::kernel::Survivor>> {
+        #[allow(clippy::cast_possible_truncation, reason = "rounded down right after")]
+        let floor = (wanted.floor as f32).next_down();
+        let mut pass = FirstPass::new(
+            &self.codes,
+            &query.bytes,
+            (wanted.scope, self.rows),
+            (wanted.k, floor),
+        );
+        self.tier.first_pass(&mut pass);
+        pass.into_survivors()
+    }
+
+    fn score_all(&self, query: &UnitQuery, wanted: &Wanted<'_>) -> Vec<Neighbour> {
+        let mut best = Best::new(wanted);
+        let mut look = |row| best.push(row, self.similarity(query, row));
+        match wanted.scope {
+            Some(scope) => scope.iter().for_each(&mut look),
+            None => (0..self.rows).for_each(&mut look),
+        }
+        best.into_sorted()
+    }
+
+    fn has_codes(&self) -> bool {
+        (1..=MAX_DIMENSION).contains(&self.dimension)
+    }
+
+    fn encode(&mut self, row: usize) {
+        if self.has_codes() {
+            let start = row * self.dimension;
+            self.codes
+                .set(row, &self.values[start..start + self.dimension]);
+        }
+    }
+
+    fn checked(&self, vector: &[f32]) -> Result<f64> {
+        if vector.len() != self.dimension {
+            return Err(Error::invalid(format!(
+                "the vector has {} values; expected {}",
+                vector.len(),
+                self.dimension
+            )));
+        }
+        scale_of(self.tier, vector)
+            .ok_or_else(|| Error::invalid("the vector has a value that is not finite"))
+    }
+}
+
+/// What gives the vector length 1 when multiplied; 0 if it is all zeros, none if a value is not
+/// finite.
+fn scale_of(tier: Tier, vector: &[f32]) -> Option<f64> {
+    let length = tier.dot(vector, vector).sqrt();
+    length
+        .is_finite()
+        .then(|| if length > 0.0 { 1.0 / length } else { 0.0 })
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "vectors are held as f32")]
+fn scaled(vector: &[f32], scale: f64) -> impl Iterator<Item = f32> {
+    vector.iter().map(move |v| (f64::from(*v) * scale) as f32)
+}
+
+/// The best rows so far, best first.
+struct Best<'a> {
+    wanted: &'a Wanted<'a>,
+    kept: Vec<Neighbour>,
+}
+
+impl<'a> Best<'a> {
+    fn new(wanted: &'a Wanted<'a>) -> Self {
+        Self {
+            wanted,
+            kept: Vec::new(),
+        }
+    }
+
+    fn order(&self, a: &Neighbour, b: &Neighbour) -> Ordering {
+        b.similarity
+            .total_cmp(&a.similarity)
+            .then_with(|| (self.wanted.tie)(a.row, b.row))
+    }
+
+    /// Whether no row with a score of at most `upper` can be among the best.
+    fn is_beyond(&self, upper: f64) -> bool {
+        self.wanted.k <= MANY
+            && self.kept.len() == self.wanted.k
+            && self.kept.last().is_some_and(|last| upper < last.similarity)
+    }
+
+    fn push(&mut self, row: usize, similarity: f64) {
+        if similarity < self.wanted.floor || self.is_beyond(similarity) {
+            return;
+        }
+        let new = Neighbour { row, similarity };
+        if self.wanted.k > MANY {
+            // Sorted once, at the end.
+            self.kept.push(new);
+            return;
+        }
+        let place = self
+            .kept
+            .partition_point(|old| self.order(old, &new).is_lt());
+        self.kept.insert(place, new);
+        self.kept.truncate(self.wanted.k);
+    }
+
+    fn into_sorted(mut self) -> Vec<Neighbour> {
+        if self.wanted.k > MANY {
+            let mut kept = std::mem::take(&mut self.kept);
+            kept.sort_unstable_by(|a, b| self.order(a, b));
+            kept.truncate(self.wanted.k);
+            return kept;
+        }
+        self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What a full scan in double precision finds, without any of the code above.
+    fn brute_force(rows: &[&[f32]], query: &[f32], k: usize, floor: f64) -> Vec<usize> {
+        let dot = |row: &[f32]| -> f64 {
+            let products: Vec<f64> = row
+                .iter()
+                .zip(query)
+                .map(|(a, b)| f64::from(*a) * f64::from(*b))
+                .collect();
+            // The sum that is least in error: whatever order the index adds in, it may differ
+            // from this one only where two scores are closer than double precision tells.
+            products.iter().sum()
+        };
+        let mut scored: Vec<(f64, usize)> = rows
+            .iter()
+            .enumerate()
+            .map(|(row, values)| (dot(values), row))
+            .filter(|(score, _)| *score >= floor)
+            .collect();
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        scored.truncate(k);
+        scored.into_iter().map(|(_, row)| row).collect()
+    }
+
+    /// Searches with every tier and compares with the full scan: the same scores down to the last
+    /// bit across tiers, and the same rows save where scores are equal to 1e-14.
+    fn check(
+        vectors: &[Vec<f32>],
+        query: &[f32],
+        (k, floor): (usize, f64),
+        scope: Option<&RowSet>,
+    ) -> Vec<Found> {
+        let mut index = ExactIndex::new(query.len());
+        for vector in vectors {
+            index.push(vector).unwrap();
+        }
+        let unit = UnitQuery::new(query).unwrap();
+        let in_scope = |row: &usize| scope.is_none_or(|s| s.contains(*row));
+        let members: Vec<usize> = (0..vectors.len()).filter(in_scope).collect();
+        let rows: Vec<&[f32]> = members.iter().map(|r| index.row(*r).unwrap()).collect();
+        let expected: Vec<usize> = brute_force(&rows, &unit.unit, k, floor)
+            .into_iter()
+            .map(|place| members[place])
+            .collect();
+        let mut answers = Vec::new();
+        for tier in Tier::available() {
+            index.tier = tier;
+            let wanted = Wanted {
+                scope,
+                k,
+                floor,
+                tie: &|a, b| a.cmp(&b),
+            };
+            let found = index.search(&unit, &wanted);
+            assert_eq!(found.neighbours.len(), expected.len(), "{tier:?}");
+            for (neighbour, row) in found.neighbours.iter().zip(&expected) {
+                let there = index.similarity(&unit, *row);
+                assert!(
+                    neighbour.row == *row || (neighbour.similarity - there).abs() < 1e-14,
+                    "{tier:?}: {neighbour:?} in place of row {row} with {there}"
+                );
+            }
+            answers.push(found);
+        }
+        for other in &answers[1..] {
+            assert_eq!(other.neighbours, answers[0].neighbours);
+        }
+        answers
+    }
+
+    /// Numbers that look random and are the same every time.
+    fn noise(seed: u64) -> impl FnMut() -> f32 {
+        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+        }
+    }
+
+    fn random(rows: usize, dimension: usize, seed: u64) -> Vec<Vec<f32>> {
+        let mut next = noise(seed);
+        let mut vector = || (0..dimension).map(|_| next()).collect();
+        (0..rows).map(|_| vector()).collect()
+    }
+
+    #[test]
+    fn clusters_are_searched_through_the_first_pass() {
+        for dimension in [1, 3, 4, 64, 67, 384, 1030] {
+            let centres = random(12, dimension, 7);
+            let mut next = noise(9);
+            let vectors: Vec<Vec<f32>> = (0..700)
+                .map(|i| centres[i % 12].iter().map(|v| v + 0.4 * next()).collect())
+                .collect();
+            for query in &vectors[..4] {
+                let answers = check(&vectors, query, (10, f64::NEG_INFINITY), None);
+                if dimension >= 64 {
+                    assert!(answers.iter().all(|a| a.survivors.is_some()), "{dimension}");
+                }
+                check(&vectors, query, (50, 0.6), None);
+            }
+        }
+    }
+
+    #[test]
+    fn near_ties_within_a_float_are_told_apart() {
+        let base = &random(1, 96, 3)[0];
+        // Every row differs from the base by about the last bit of a float.
+        let vectors: Vec<Vec<f32>> = (0..400_usize)
+            .map(|i| {
+                let mut row = base.clone();
+                row[i % 96] = f32::from_bits(row[i % 96].to_bits() + (i / 96) as u32);
+                row
+            })
+            .collect();
+        let answers = check(&vectors, base, (10, f64::NEG_INFINITY), None);
+        assert!(
+            answers.iter().all(|a| a.survivors.is_none()),
+            "a plain scan"
+        );
+        // The same ties among many rows that are far away: the first pass keeps them all.
+        let mut spread = random(4000, 96, 5);
+        spread.extend(vectors);
+        let answers = check(&spread, base, (10, f64::NEG_INFINITY), None);
+        assert!(
+            answers.iter().all(|a| a.survivors >= Some(400)),
+            "{answers:?}"
+        );
+    }
+
+    #[test]
+    fn duplicates_come_in_the_order_of_rows() {
+        let one = random(1, 48, 1).remove(0);
+        let mut vectors = random(500, 48, 2);
+        for row in [30, 7, 499, 250] {
+            vectors[row] = one.clone();
+        }
+        let answers = check(&vectors, &one, (3, 0.0), None);
+        let rows: Vec<usize> = answers[0].neighbours.iter().map(|n| n.row).collect();
+        assert_eq!(rows, [7, 30, 250]);
+    }
+
+    #[test]
+    fn rows_that_rise_slowly_end_in_a_plain_scan_or_not_but_in_the_right_answer() {
+        // Each row is a little nearer than the one before: the threshold rises with every block.
+        let query = random(1, 32, 11).remove(0);
+        let away = random(1, 32, 12).remove(0);
+        let vectors: Vec<Vec<f32>> = (0..3000)
+            .map(|i| {
+                let share = i as f32 / 3000.0;
+                let both = query.iter().zip(&away);
+                both.map(|(q, a)| q * share + a * (1.0 - share)).collect()
+            })
+            .collect();
+        check(&vectors, &query, (10, f64::NEG_INFINITY), None);
+        check(&vectors, &query, (1500, 0.5), None);
+    }
+
+    #[test]
+    fn odd_vectors_have_a_place() {
+        let zero = vec![0.0; 5];
+        let tiny = vec![1e-38, 0.0, -1e-38, 0.0, 1e-40];
+        let huge = vec![3e38, -3e38, 0.0, 1.0, 0.0];
+        let spike = vec![1.0, 1e-6, 1e-6, -1e-6, 0.0];
+        let all = vec![zero.clone(), tiny.clone(), huge.clone(), spike.clone()];
+        for query in [&zero, &tiny, &huge, &spike] {
+            check(&all, query, (4, f64::NEG_INFINITY), None);
+            check(&all, query, (2, 0.0), None);
+        }
+        let mut index = ExactIndex::new(5);
+        index.push(&tiny).unwrap();
+        assert!((index.nearest(&tiny, 1, 0.9).neighbours[0].similarity - 1.0).abs() < 1e-6);
+        for (bad, expected) in [
+            (vec![f32::NAN; 5], "not finite"),
+            (vec![f32::INFINITY, 0.0, 0.0, 0.0, 0.0], "not finite"),
+            (vec![1.0; 4], "4 values; expected 5"),
+        ] {
+            let refused = index.push(&bad).unwrap_err().to_string();
+            assert!(refused.contains(expected), "{refused}");
+            assert!(index.replace(0, &bad).is_err());
+            assert!(index.nearest(&bad, 3, -1.0).neighbours.is_empty());
+        }
+        assert!(index.replace(1, &tiny).is_err());
+        assert_eq!(index.len(), 1);
+        assert!(
+            ExactIndex::new(0)
+                .nearest(&[], 3, -1.0)
+                .neighbours
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn very_long_vectors_are_compared_without_bytes() {
+        let vectors = random(3, MAX_DIMENSION + 1, 4);
+        let answers = check(&vectors, &vectors[1], (2, f64::NEG_INFINITY), None);
+        assert_eq!(answers[0].neighbours[0].row, 1);
+        let long = random(40, 6000, 4);
+        check(&long, &long[1], (2, f64::NEG_INFINITY), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn equals_a_full_scan(
+            seed in 1_u64..1_000_000, rows in 0_usize..600, dimension in 1_usize..70,
+            k in 1_usize..60, floor in prop::sample::select(vec![f64::NEG_INFINITY, 0.0, 0.3, 0.9]),
+            copies in 0_usize..200, share in 1_usize..40
+        ) {
+            let mut vectors = random(rows, dimension, seed);
+            for i in 0..copies.min(rows) {
+                vectors[i] = vectors[rows - 1 - i / 2].clone();
+            }
+            let query = random(1, dimension, seed + 1).remove(0);
+            check(&vectors, &query, (k, floor), None);
+            let scattered: RowSet = (0..rows).filter(|row| row % share == 0).collect();
+            check(&vectors, &query, (k, floor), Some(&scattered));
+            let together: RowSet = (rows / 3..rows / 2).collect();
+            check(&vectors, &query, (k, floor), Some(&together));
+        }
+
+        #[test]
+        fn changes_in_place_equal_a_new_index(
+            changes in prop::collection::vec((0_usize..3, 0_usize..100, 0_u64..1000), 0..120)
+        ) {
+            let mut index = ExactIndex::new(10);
+            let mut plain: Vec<Vec<f32>> = Vec::new();
+            for (kind, row, seed) in changes {
+                let vector = random(1, 10, seed + 1).remove(0);
+                match kind {
+                    1 if row < plain.len() => {
+                        index.replace(row, &vector).unwrap();
+                        plain[row] = vector;
+                    }
+                    2 if row < plain.len() => {
+                        index.swap_remove(row);
+                        plain.swap_remove(row);
+                    }
+                    _ => {
+                        prop_assert_eq!(index.push(&vector).unwrap(), plain.len());
+                        plain.push(vector);
+                    }
+                }
+            }
+            let mut anew = ExactIndex::new(10);
+            plain.iter().for_each(|v| { anew.push(v).unwrap(); });
+            prop_assert_eq!(&index.values, &anew.values);
+            let query = random(1, 10, 77).remove(0);
+            prop_assert_eq!(index.nearest(&query, 7, -1.0), anew.nearest(&query, 7, -1.0));
+        }
+    }
+}
