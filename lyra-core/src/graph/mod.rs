@@ -71,7 +71,8 @@ impl EvidenceGraph {
     }
 
     /// Counts again what another program wrote without counting, and lets "recent" begin with the
-    /// clock's year. Writes only where there is something to do.
+    /// clock's year. Writes only where there is something to do and nobody else is writing: what
+    /// is there already can be read meanwhile.
     pub fn catch_up(&self) -> Result<()> {
         let year = i64::from(self.clock.year());
         let is_behind =
@@ -83,7 +84,8 @@ impl EvidenceGraph {
             return Ok(());
         }
         self.db
-            .write(|transaction| aggregates::set_reference_year(transaction, year))
+            .write_if_free(|transaction| aggregates::set_reference_year(transaction, year))?;
+        Ok(())
     }
 
     /// Where the file is.

@@ -147,10 +147,17 @@ const CHECKS: &[Check] = &[
                   count(*) FILTER (WHERE relation = 'neutral') AS neutrals
                 FROM edges WHERE source_type = 'fragment' AND target_type = 'claim' GROUP BY target_id
               ) e ON e.target_id = c.id
-              WHERE c.seq NOT IN (SELECT claim_seq FROM stale_claims) AND NOT coalesce(
+              WHERE c.seq NOT IN (SELECT claim_seq FROM stale_claims)
+                AND c.seq <= (SELECT value FROM stat_state WHERE key = 'last_claim_seq') AND NOT coalesce(
                 s.support_count = coalesce(e.supports, 0) AND s.refute_count = coalesce(e.refutes, 0)
                 AND s.neutral_count = coalesce(e.neutrals, 0)
                 AND s.is_adopted = (c.claim_adoption_status = 'adopted') AND s.task_id = c.task_id, 0)",
+    },
+    Check {
+        name: "counted_claim",
+        table: "stat_claims",
+        sql: "SELECT claim_id, 'the views count it and there is no such claim' FROM stat_claims
+              WHERE claim_seq NOT IN (SELECT seq FROM claims UNION SELECT claim_seq FROM stale_claims)",
     },
     Check {
         name: "page_counts",
@@ -614,6 +621,11 @@ mod tests {
         ),
         ("UPDATE stat_claims SET refute_count = 7 WHERE claim_id = 'c1'", &[("claim_counts", "stat_claims", "c1")]),
         ("DELETE FROM stat_claims WHERE claim_id = 'c2'", &[("claim_counts", "stat_claims", "c2")]),
+        (
+            "INSERT INTO stat_claims SELECT 99, 'gone', task_id, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0
+               FROM claims LIMIT 1",
+            &[("counted_claim", "stat_claims", "gone")],
+        ),
         ("UPDATE stat_pages SET cited_by_count = 9", &[("page_counts", "stat_pages", "p1")]),
         (
             "INSERT INTO fragments_fts (rowid, text_content) VALUES (77, 'stray')",

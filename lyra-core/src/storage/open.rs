@@ -11,7 +11,10 @@ use std::time::Duration;
 pub(crate) const APPLICATION_ID: i32 = 0x4C59_5241;
 
 /// How long a connection of ours waits for another one's lock.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a process waits for another one that brings the schema up to date.
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// KiB of pages that the writing connection keeps: the tops of its b-trees.
 pub(super) const WRITER_CACHE_KIB: i64 = 32_768;
@@ -41,7 +44,10 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
             .pragma_update(None, "temp_store", "MEMORY")
             .db()?;
         connection.set_prepared_statement_cache_capacity(128);
-        migrate::migrate(connection)
+        // Another process may be counting a large file for the first time.
+        connection.busy_timeout(MIGRATION_TIMEOUT).db()?;
+        migrate::migrate(connection)?;
+        connection.busy_timeout(BUSY_TIMEOUT).db()
     };
     setup(&mut connection).map_err(|e| e.context(format!("opening {}", path.display())))?;
     Ok(connection)

@@ -2,12 +2,12 @@
 
 use super::aggregates;
 use super::interrupt::Interrupter;
-use super::open::{WRITER_CACHE_KIB, open_reader, open_writer};
+use super::open::{BUSY_TIMEOUT, WRITER_CACHE_KIB, open_reader, open_writer};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use r2d2::{ManageConnection, Pool};
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// The database file, open: a connection that writes and a pool of those that read.
@@ -104,13 +104,31 @@ impl Database {
     pub(crate) fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         // A panic inside a transaction rolled it back when it unwound; the connection is sound.
         let mut connection = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let transaction = connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .db()?;
-        let answer = work(&transaction)?;
-        aggregates::refresh(&transaction)?;
-        transaction.commit().db()?;
-        Ok(answer)
+        write(&mut connection, work)
+    }
+
+    /// The same if nobody else is writing, here or in another process, and the file can be written
+    /// at all; otherwise does nothing and answers none.
+    pub(crate) fn write_if_free<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let mut connection = match self.writer.try_lock() {
+            Ok(connection) => connection,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(None),
+        };
+        if connection.is_readonly(MAIN_DB).db()? {
+            return Ok(None);
+        }
+        connection.busy_timeout(Duration::ZERO).db()?;
+        let begun = connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK");
+        connection.busy_timeout(BUSY_TIMEOUT).db()?;
+        match begun {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(None),
+            Err(error) => Err(error).db(),
+            Ok(()) => write(&mut connection, work).map(Some),
+        }
     }
 
     /// The same for a transaction that may grow large: its pages stay in memory instead of going
@@ -121,10 +139,11 @@ impl Database {
     ) -> Result<T> {
         self.maintain(|connection| set_cache(connection, BULK_CACHE_KIB))?;
         let answer = self.write(work);
-        self.maintain(|connection| {
+        // What was committed is committed, whether or not memory is given back at once.
+        let _ = self.maintain(|connection| {
             set_cache(connection, WRITER_CACHE_KIB)?;
             connection.execute_batch("PRAGMA shrink_memory").db()
-        })?;
+        });
         answer
     }
 
@@ -133,6 +152,19 @@ impl Database {
         let connection = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         work(&connection)
     }
+}
+
+fn write<T>(
+    connection: &mut Connection,
+    work: impl FnOnce(&Transaction<'_>) -> Result<T>,
+) -> Result<T> {
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .db()?;
+    let answer = work(&transaction)?;
+    aggregates::refresh(&transaction)?;
+    transaction.commit().db()?;
+    Ok(answer)
 }
 
 fn set_cache(connection: &Connection, kib: i64) -> Result<()> {
@@ -215,6 +247,33 @@ mod tests {
         });
         assert_eq!(seen.unwrap(), (0, 0));
         assert_eq!(db.read(count).unwrap(), 1);
+    }
+
+    #[test]
+    fn what_another_program_wrote_is_counted_when_nobody_is_writing() {
+        let (_folder, db) = open();
+        #[allow(clippy::disallowed_methods, reason = "stands for another program")]
+        let other = Connection::open(db.path()).unwrap();
+        other
+            .execute_batch(
+                "INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '');
+                 INSERT INTO claims (id, task_id, claim_text, created_at) VALUES ('c', 't', 'x', '');
+                 INSERT INTO edges (id, source_type, source_id, target_type, target_id, relation, created_at)
+                   VALUES ('e', 'fragment', 'f', 'claim', 'c', 'refutes', '')",
+            )
+            .unwrap();
+        let refutes = |c: &Connection| {
+            let sql = "SELECT coalesce(sum(refute_count), 0) FROM stat_claims";
+            c.query_row(sql, [], |r| r.get::<_, i64>(0)).db()
+        };
+        assert!(db.read(aggregates::is_stale).unwrap());
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        assert_eq!(db.write_if_free(|_| Ok(())).unwrap(), None);
+        assert_eq!(db.read(refutes).unwrap(), 0);
+        other.execute_batch("COMMIT").unwrap();
+        assert_eq!(db.write_if_free(|_| Ok(())).unwrap(), Some(()));
+        assert_eq!(db.read(refutes).unwrap(), 1);
+        assert!(!db.read(aggregates::is_stale).unwrap());
     }
 
     #[test]

@@ -5,6 +5,8 @@ use super::lookup::Places;
 use super::snapshot::{Bearing, Evidence, Snapshot, Summary};
 use crate::error::{Error, Result, SqliteResultExt};
 use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::HashMap;
+use std::rc::Rc;
 
 #[derive(Debug)]
 pub(super) struct ClaimCounter<'c> {
@@ -56,7 +58,7 @@ impl<'c> ClaimCounter<'c> {
             _ => self.remove(claim_seq)?,
         }
         if before != after {
-            deltas.exchange(before.as_ref(), after.as_ref());
+            deltas.exchange(claim_seq, before.as_ref(), after.as_ref());
         }
         Ok(())
     }
@@ -108,6 +110,7 @@ impl<'c> ClaimCounter<'c> {
             )
             .db()?;
         let mut rows = statement.query([&claim.id]).db()?;
+        let mut known: HashMap<Rc<str>, usize> = HashMap::new();
         while let Some(row) = rows.next().db()? {
             let bearing = match row.get_ref(2).db()?.as_str() {
                 Ok("origin") => Bearing::Origin,
@@ -123,11 +126,7 @@ impl<'c> ClaimCounter<'c> {
                 self.note_missing(claim_seq, fragment_id.as_str().unwrap_or_default())?;
             }
             let at = place.map(|place| {
-                let known = snapshot
-                    .pages
-                    .iter()
-                    .position(|(id, _)| **id == *place.page_id);
-                let page = known.unwrap_or_else(|| {
+                let page = *known.entry(Rc::clone(&place.page_id)).or_insert_with(|| {
                     snapshot.pages.push((place.page_id.to_string(), place.year));
                     snapshot.pages.len() - 1
                 });

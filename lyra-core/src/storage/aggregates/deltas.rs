@@ -30,7 +30,12 @@ pub(super) struct Deltas {
 
 impl Deltas {
     /// Takes back what a claim had added and adds what it adds now.
-    pub(super) fn exchange(&mut self, before: Option<&Snapshot>, after: Option<&Snapshot>) {
+    pub(super) fn exchange(
+        &mut self,
+        claim_seq: i64,
+        before: Option<&Snapshot>,
+        after: Option<&Snapshot>,
+    ) {
         if let Some(before) = before {
             self.add(before, -1);
         }
@@ -41,11 +46,16 @@ impl Deltas {
                     .insert(fragment, year.unwrap_or(UNDATED));
             }
         }
-        self.exchange_evidence(before, after);
+        self.exchange_evidence(claim_seq, before, after);
     }
 
     /// Edges that stay as they are stay where they are.
-    fn exchange_evidence(&mut self, before: Option<&Snapshot>, after: Option<&Snapshot>) {
+    fn exchange_evidence(
+        &mut self,
+        claim_seq: i64,
+        before: Option<&Snapshot>,
+        after: Option<&Snapshot>,
+    ) {
         let rows = |snapshot: Option<&Snapshot>| -> HashSet<(String, u64, bool)> {
             let edges = |s: &Snapshot| -> Vec<_> {
                 let row = |e: &Evidence| (e.0.clone(), order_of(e.2).to_bits(), s.is_adopted);
@@ -72,6 +82,7 @@ impl Deltas {
                     task: Rc::clone(&task),
                     confidence,
                     edge: row.0,
+                    claim_seq,
                     is_adopted: row.2,
                 };
                 if is_after {
@@ -159,20 +170,27 @@ impl Deltas {
         self.come.sort_unstable_by(Row::order);
         let mut delete = db
             .prepare_cached(
-                "DELETE FROM stat_evidence WHERE task_id = ?1 AND confidence = ?2 AND edge_id = ?3",
+                "DELETE FROM stat_evidence
+                 WHERE task_id = ?1 AND confidence = ?2 AND edge_id = ?3 AND claim_seq = ?4",
             )
             .db()?;
         for row in &self.gone {
             delete
-                .execute(params![row.task, row.confidence, row.edge])
+                .execute(params![row.task, row.confidence, row.edge, row.claim_seq])
                 .db()?;
         }
         let mut insert = db
-            .prepare_cached("INSERT OR REPLACE INTO stat_evidence VALUES (?1, ?2, ?3, ?4)")
+            .prepare_cached("INSERT OR REPLACE INTO stat_evidence VALUES (?1, ?2, ?3, ?4, ?5)")
             .db()?;
         for row in &self.come {
             insert
-                .execute(params![row.task, row.confidence, row.edge, row.is_adopted])
+                .execute(params![
+                    row.task,
+                    row.confidence,
+                    row.edge,
+                    row.claim_seq,
+                    row.is_adopted
+                ])
                 .db()?;
         }
         Ok(())
@@ -185,6 +203,7 @@ struct Row {
     task: Rc<str>,
     confidence: f64,
     edge: String,
+    claim_seq: i64,
     is_adopted: bool,
 }
 

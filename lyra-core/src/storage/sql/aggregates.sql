@@ -68,8 +68,10 @@ CREATE TABLE stat_evidence (
   task_id    TEXT NOT NULL,
   confidence REAL NOT NULL,
   edge_id    TEXT NOT NULL,
+  claim_seq  INTEGER NOT NULL,
   is_adopted INTEGER NOT NULL,
-  PRIMARY KEY (task_id, confidence DESC, edge_id)
+  -- An edge that moves from one claim to another is counted for the one before it leaves the other.
+  PRIMARY KEY (task_id, confidence DESC, edge_id, claim_seq)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE stat_task_fragments (
