@@ -171,16 +171,35 @@ impl ExactIndex {
     /// The `k` rows nearest to `query`, of those with a cosine of at least `floor`. None if the
     /// query has another length or a value that is not finite.
     pub fn nearest(&self, query: &[f32], k: usize, floor: f64) -> Found {
+        self.nearest_in(None, query, k, floor)
+    }
+
+    /// The same among some of the rows. Numbers that no row has do no harm.
+    ///
+    /// ```
+    /// use lyra_core::vectors::ExactIndex;
+    /// let mut index = ExactIndex::new(2);
+    /// for vector in [[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]] {
+    ///     index.push(&vector)?;
+    /// }
+    /// let rows = [1, 2].into_iter().collect();
+    /// let found = index.nearest_among(&rows, &[1.0, 0.0], 1, -1.0);
+    /// assert_eq!(found.neighbours[0].row, 1);
+    /// # Ok::<(), lyra_core::Error>(())
+    /// ```
+    pub fn nearest_among(&self, rows: &RowSet, query: &[f32], k: usize, floor: f64) -> Found {
+        self.nearest_in(Some(rows), query, k, floor)
+    }
+
+    fn nearest_in(&self, scope: Option<&RowSet>, query: &[f32], k: usize, floor: f64) -> Found {
+        let wanted = Wanted {
+            scope,
+            k,
+            floor,
+            tie: &|a, b| a.cmp(&b),
+        };
         match UnitQuery::new(query) {
-            Some(query) => self.search(
-                &query,
-                &Wanted {
-                    scope: None,
-                    k,
-                    floor,
-                    tie: &|a, b| a.cmp(&b),
-                },
-            ),
+            Some(query) => self.search(&query, &wanted),
             None => Found {
                 neighbours: Vec::new(),
                 survivors: None,
@@ -271,7 +290,10 @@ impl ExactIndex {
         let mut best = Best::new(wanted);
         let mut look = |row| best.push(row, self.similarity(query, row));
         match wanted.scope {
-            Some(scope) => scope.iter().for_each(&mut look),
+            Some(scope) => {
+                let there = scope.iter().filter(|row| *row < self.rows);
+                there.for_each(&mut look);
+            }
             None => (0..self.rows).for_each(&mut look),
         }
         best.into_sorted()

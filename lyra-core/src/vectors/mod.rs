@@ -19,5 +19,6 @@ mod store;
 
 pub use index::{ExactIndex, Found, Neighbour};
 pub use lexical::match_expression;
+pub use rows::RowSet;
 pub use search::{Cutoff, Ranking, Scored, SearchMode, VectorHit, VectorReply, VectorRequest};
 pub use store::VectorStore;

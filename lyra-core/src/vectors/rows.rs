@@ -3,8 +3,14 @@
 use super::kernel::BLOCK_ROWS;
 
 /// Rows as bits, with their number and how many blocks of sixteen they touch.
+///
+/// ```
+/// use lyra_core::vectors::RowSet;
+/// let rows: RowSet = [3, 1, 3].into_iter().collect();
+/// assert!(rows.len() == 2 && rows.contains(1) && !rows.contains(2));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct RowSet {
+pub struct RowSet {
     blocks: Vec<u16>,
     len: usize,
     touched: usize,
@@ -12,7 +18,7 @@ pub(super) struct RowSet {
 
 impl RowSet {
     /// Adds a row.
-    pub(super) fn insert(&mut self, row: usize) {
+    pub fn insert(&mut self, row: usize) {
         let (block, bit) = (row / BLOCK_ROWS, 1_u16 << (row % BLOCK_ROWS));
         if block >= self.blocks.len() {
             self.blocks.resize(block + 1, 0);
@@ -24,12 +30,17 @@ impl RowSet {
     }
 
     /// Whether a row is among them.
-    pub(super) fn contains(&self, row: usize) -> bool {
+    pub fn contains(&self, row: usize) -> bool {
         self.block(row / BLOCK_ROWS) >> (row % BLOCK_ROWS) & 1 == 1
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// How many rows.
-    pub(super) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
     }
 

@@ -149,13 +149,11 @@ impl<'a> FirstPass<'a> {
     /// The rows of a block that are asked for, as bits.
     #[inline(always)]
     fn wanted(&self, block: usize) -> u16 {
-        if let Some(scope) = self.scope {
-            return scope.block(block);
-        }
-        match self.rows - block * BLOCK_ROWS {
+        let there = match self.rows - block * BLOCK_ROWS {
             left @ 0..BLOCK_ROWS => (1_u16 << left) - 1,
             _ => u16::MAX,
-        }
+        };
+        self.scope.map_or(there, |scope| scope.block(block) & there)
     }
 
     /// The loop that every tier compiles with its own instructions. `dots` adds up the products of
