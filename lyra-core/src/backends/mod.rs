@@ -7,6 +7,8 @@ pub mod documents;
 mod file_fetch;
 #[cfg(feature = "http")]
 mod http_fetch;
+#[cfg(feature = "onnx")]
+mod onnx_embedder;
 mod parser;
 mod static_embedder;
 
@@ -16,5 +18,7 @@ pub use corpus::{CorpusProvider, SyncReport};
 pub use file_fetch::FileFetcher;
 #[cfg(feature = "http")]
 pub use http_fetch::{HttpFetcher, HttpOptions};
+#[cfg(feature = "onnx")]
+pub use onnx_embedder::{OnnxEmbedder, OnnxOptions};
 pub use parser::Documents;
 pub use static_embedder::{MODEL_ID as STATIC_MODEL_ID, StaticEmbedder};
