@@ -7,6 +7,8 @@ mod corpus;
 mod demo_corpus;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "http")]
+mod http_embedder;
 mod layers;
 #[cfg(feature = "onnx")]
 mod onnx;

@@ -6,16 +6,22 @@ mod corpus;
 pub mod documents;
 mod file_fetch;
 #[cfg(feature = "http")]
+mod http_embedder;
+#[cfg(feature = "http")]
 mod http_fetch;
 #[cfg(feature = "onnx")]
 mod onnx_embedder;
 mod parser;
 mod static_embedder;
+#[cfg(any(feature = "http", feature = "onnx"))]
+mod unit_vector;
 
 pub use builtin_claims::BuiltinClaimExtractor;
 pub use builtin_stance::{BuiltinStanceJudge, choose_premise};
 pub use corpus::{CorpusProvider, SyncReport};
 pub use file_fetch::FileFetcher;
+#[cfg(feature = "http")]
+pub use http_embedder::{ApiKey, EmbeddingApi, HttpEmbedder, HttpEmbedderOptions};
 #[cfg(feature = "http")]
 pub use http_fetch::{HttpFetcher, HttpOptions};
 #[cfg(feature = "onnx")]

@@ -9,12 +9,12 @@ mod graph;
 mod pooling;
 mod runtime;
 
+use super::unit_vector::normalise;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{Embedder, EmbedderInfo, TextRole};
 use crate::text::hash::hex;
 use folder::ModelFolder;
 use graph::Graph;
-use pooling::normalise;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
