@@ -5,6 +5,7 @@
 mod contract;
 mod corpus;
 mod demo_corpus;
+mod embed_jobs;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "http")]

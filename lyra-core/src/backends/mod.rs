@@ -1,9 +1,11 @@
 //! Ready-made implementations of the ports; the pipeline never names one.
 
+mod api_key;
 mod builtin_claims;
 mod builtin_stance;
 mod corpus;
 pub mod documents;
+mod embedder_choice;
 mod file_fetch;
 #[cfg(feature = "http")]
 mod http_embedder;
@@ -16,12 +18,14 @@ mod static_embedder;
 #[cfg(any(feature = "http", feature = "onnx"))]
 mod unit_vector;
 
+pub use api_key::ApiKey;
 pub use builtin_claims::BuiltinClaimExtractor;
 pub use builtin_stance::{BuiltinStanceJudge, choose_premise};
 pub use corpus::{CorpusProvider, SyncReport};
+pub use embedder_choice::{EmbedderChoice, EmbedderSettings};
 pub use file_fetch::FileFetcher;
 #[cfg(feature = "http")]
-pub use http_embedder::{ApiKey, EmbeddingApi, HttpEmbedder, HttpEmbedderOptions};
+pub use http_embedder::{EmbeddingApi, HttpEmbedder, HttpEmbedderOptions};
 #[cfg(feature = "http")]
 pub use http_fetch::{HttpFetcher, HttpOptions};
 #[cfg(feature = "onnx")]

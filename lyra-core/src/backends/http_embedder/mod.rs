@@ -7,6 +7,7 @@
 mod retry;
 mod wire;
 
+use super::ApiKey;
 use super::unit_vector::normalise;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{Embedder, EmbedderInfo, TextRole};
@@ -45,38 +46,6 @@ impl EmbeddingApi {
             Self::OpenAi => "openai",
             Self::Ollama => "ollama",
         }
-    }
-}
-
-/// A secret that is sent to the server and shown to nobody.
-#[derive(Clone)]
-pub struct ApiKey(HeaderValue, String);
-
-impl ApiKey {
-    /// A key; blanks around it are dropped.
-    pub fn new(key: &str) -> Result<Self> {
-        let key = key.trim();
-        let header = HeaderValue::from_str(&format!("Bearer {key}")).ok();
-        let header = header.filter(|_| !key.is_empty() && !key.contains(char::is_whitespace));
-        let mut header = header.ok_or_else(|| {
-            Error::invalid(
-                "the key of the embedding server is empty or holds characters that no key has",
-            )
-            .with_hint("a key is one line of plain letters, digits and signs")
-        })?;
-        header.set_sensitive(true);
-        Ok(Self(header, key.to_owned()))
-    }
-
-    /// The text without the key, should a server repeat it.
-    fn blot_out(&self, text: &str) -> String {
-        text.replace(&self.1, "***")
-    }
-}
-
-impl std::fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ApiKey(***)")
     }
 }
 
@@ -155,6 +124,23 @@ struct Failure {
     wanted_pause: Option<Duration>,
 }
 
+impl Failure {
+    fn passing(error: Error) -> Self {
+        Self {
+            error,
+            passing: true,
+            wanted_pause: None,
+        }
+    }
+
+    fn lasting(error: Error) -> Self {
+        Self {
+            passing: false,
+            ..Self::passing(error)
+        }
+    }
+}
+
 impl HttpEmbedder {
     /// An embedder for a server. Without a dimension, the server is asked for a vector at once.
     pub async fn connect(options: HttpEmbedderOptions) -> Result<Self> {
@@ -193,6 +179,8 @@ impl HttpEmbedder {
             }
         }
         embedder.info.model_id = embedder.model_id();
+        // Connections belong to the runtime that made them, and the embedder may be used in another.
+        embedder.client = client_for(&embedder.options)?;
         Ok(embedder)
     }
 
@@ -244,20 +232,15 @@ impl HttpEmbedder {
             .header(CONTENT_TYPE, "application/json")
             .body(body.to_string());
         if let Some(key) = &options.key {
-            post = post.header(AUTHORIZATION, key.0.clone());
+            post = post.header(AUTHORIZATION, bearer(key).map_err(Failure::lasting)?);
         }
-        let passing = |error: Error| Failure {
-            error,
-            passing: true,
-            wanted_pause: None,
-        };
         let response = post
             .send()
             .await
-            .map_err(|e| passing(self.network_error(&e)))?;
+            .map_err(|e| Failure::passing(self.network_error(&e)))?;
         let status = response.status();
         let wanted_pause = retry::retry_after(response.headers());
-        let body = self.body(response).await.map_err(passing)?;
+        let body = self.body(response).await?;
         if !status.is_success() {
             return Err(Failure {
                 error: self.refused(status, &body),
@@ -265,18 +248,17 @@ impl HttpEmbedder {
                 wanted_pause,
             });
         }
-        wire::vectors(options.api, &body, texts.len()).map_err(|error| Failure {
-            error: error.context(self.place()),
-            passing: false,
-            wanted_pause: None,
-        })
+        wire::vectors(options.api, &body, texts.len())
+            .map_err(|error| Failure::lasting(error.context(self.place())))
     }
 
-    async fn body(&self, mut response: Response) -> Result<Vec<u8>> {
+    async fn body(&self, mut response: Response) -> Result<Vec<u8>, Failure> {
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|e| self.network_error(&e))? {
+        let lost = |e: reqwest::Error| Failure::passing(self.network_error(&e));
+        while let Some(chunk) = response.chunk().await.map_err(lost)? {
             if body.len() + chunk.len() > REPLY_BYTES {
-                return Err(self.failed(&format!("the reply is larger than {REPLY_BYTES} bytes")));
+                let why = format!("the reply is larger than {REPLY_BYTES} bytes");
+                return Err(Failure::lasting(self.failed(&why)));
             }
             body.extend_from_slice(&chunk);
         }
@@ -410,6 +392,14 @@ fn batches(prepared: Vec<(usize, String)>, most: usize) -> Vec<Vec<(usize, Strin
     batches
 }
 
+/// The header with the key, marked so that nothing prints it.
+fn bearer(key: &ApiKey) -> Result<HeaderValue> {
+    let mut header = HeaderValue::from_str(&format!("Bearer {}", key.reveal()))
+        .map_err(|_| Error::invalid("the key cannot be sent in a header"))?;
+    header.set_sensitive(true);
+    Ok(header)
+}
+
 fn client_for(options: &HttpEmbedderOptions) -> Result<Client> {
     // Another library in the process may have chosen a provider; any of them will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -529,18 +519,6 @@ mod tests {
             let prepared = lengths.iter().map(|n| text(*n)).enumerate().collect();
             let sizes: Vec<usize> = batches(prepared, most).iter().map(Vec::len).collect();
             assert_eq!(sizes, expected, "{lengths:?}");
-        }
-    }
-
-    #[test]
-    fn a_key_is_shown_to_nobody() {
-        let key = ApiKey::new(" sk-verysecret\n").unwrap();
-        assert_eq!(format!("{key:?}"), "ApiKey(***)");
-        assert!(format!("{:?}", key.0).contains("Sensitive"));
-        assert_eq!(key.blot_out("bad key sk-verysecret!"), "bad key ***!");
-        for bad in ["", "  ", "two words", "ключ", "line\nline"] {
-            let error = ApiKey::new(bad).unwrap_err();
-            assert!(bad.trim().is_empty() || !format!("{error:?}").contains(bad));
         }
     }
 }
