@@ -18,6 +18,7 @@ struct Python {
 }
 
 /// `LYRA_TEST_PYTHON` names a Python that must have the packages; else `python3` may have them.
+#[allow(clippy::print_stderr, reason = "who skips a test says so")]
 static PYTHON: LazyLock<Option<Python>> = LazyLock::new(|| {
     let named = std::env::var_os("LYRA_TEST_PYTHON").map(PathBuf::from);
     let program = named.clone().unwrap_or_else(|| "python3".into());

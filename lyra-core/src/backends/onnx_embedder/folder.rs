@@ -354,7 +354,7 @@ mod tests {
 
         let bare = folder_with(&[
             ("some.onnx", empty.clone()),
-            ("tokenizer.json", empty.clone()),
+            ("tokenizer.json", empty),
             ("tokenizer_config.json", json!({ "model_max_length": 1e30 })),
         ]);
         let model = ModelFolder::read(bare.path(), None).unwrap();

@@ -20,7 +20,7 @@ impl Pooling {
         let copy = |row: Option<&[f32]>| row.map_or_else(|| vec![0.0; width], <[f32]>::to_vec);
         match self {
             Self::Cls => copy(used.next()),
-            Self::LastToken => copy(used.last()),
+            Self::LastToken => copy(used.next_back()),
             Self::Max => {
                 let mut most = copy(used.next());
                 for row in used {
