@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 const THREADS: usize = 2;
 
 const WORDS: &str = "patients with type 2 diabetes were randomised to saxagliptin or placebo and followed for \
@@ -134,7 +134,7 @@ fn main() {
     let folder = tempfile::tempdir().unwrap();
     let mut speeds: BTreeMap<(&str, &str), Vec<Speed>> = BTreeMap::new();
     for _ in 0..ROUNDS {
-        for (size, words, count) in [("short", 16, 400), ("long", 165, 64)] {
+        for (size, words, count) in [("short", 16, 240), ("long", 165, 40)] {
             let texts_of = texts(count, words);
             let file = folder.path().join("texts.json");
             std::fs::write(&file, serde_json::to_string(&texts_of).unwrap()).unwrap();
