@@ -35,6 +35,7 @@ impl Letters {
                 dimension,
                 builtin: false,
                 fusion_weight: 0.5,
+                fusion_weight_cjk: 0.5,
                 related_threshold: 0.3,
             },
             pause: Duration::ZERO,

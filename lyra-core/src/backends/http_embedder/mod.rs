@@ -81,6 +81,8 @@ pub struct HttpEmbedderOptions {
     pub document_prompt: String,
     /// Share of the embedding in a fused ranking, 0 to 1.
     pub fusion_weight: f32,
+    /// The same for a query in Chinese, Japanese or Korean; more for a model that knows them.
+    pub fusion_weight_cjk: f32,
     /// Cosine from which two texts are worth judging against each other.
     pub related_threshold: f32,
 }
@@ -103,6 +105,7 @@ impl HttpEmbedderOptions {
             query_prompt: String::new(),
             document_prompt: String::new(),
             fusion_weight: 0.7,
+            fusion_weight_cjk: 0.3,
             related_threshold: 0.55,
         }
     }
@@ -162,6 +165,7 @@ impl HttpEmbedder {
             dimension: options.dimension.unwrap_or(0),
             builtin: false,
             fusion_weight: options.fusion_weight,
+            fusion_weight_cjk: options.fusion_weight_cjk,
             related_threshold: options.related_threshold,
         };
         let client = client_for(&options)?;

@@ -44,6 +44,8 @@ pub struct OnnxOptions {
     pub max_batch: usize,
     /// Share of the embedding in a fused ranking, 0 to 1.
     pub fusion_weight: f32,
+    /// The same for a query in Chinese, Japanese or Korean; more for a model that knows them.
+    pub fusion_weight_cjk: f32,
     /// Cosine from which two texts are worth judging against each other.
     pub related_threshold: f32,
 }
@@ -58,6 +60,7 @@ impl OnnxOptions {
             threads: 0,
             max_batch: MAX_BATCH,
             fusion_weight: 0.7,
+            fusion_weight_cjk: 0.3,
             related_threshold: 0.55,
         }
     }
@@ -121,6 +124,7 @@ impl OnnxEmbedder {
                 dimension: 0,
                 builtin: false,
                 fusion_weight: options.fusion_weight,
+                fusion_weight_cjk: options.fusion_weight_cjk,
                 related_threshold: options.related_threshold,
             },
             folder,
