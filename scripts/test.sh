@@ -5,13 +5,16 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
 
-cargo test --workspace --exclude lyra-py --all-features
-cargo build -p lyra-mcp
-cargo build -p lyra-py --features extension-module
-
 venv=$target/test-venv
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 "$venv/bin/pip" install --quiet --disable-pip-version-check -r tests/python/requirements.txt
+
+# Some Rust tests compare their results with those of Python packages.
+LYRA_TEST_PYTHON=$(realpath "$target")/test-venv/bin/python \
+  cargo test --workspace --exclude lyra-py --all-features
+cargo build -p lyra-mcp
+cargo build -p lyra-py --features extension-module
+
 package=$target/test-package
 rm -rf "$package"
 cp -r lyra-py/python "$package"

@@ -5,6 +5,11 @@
 mod contract;
 mod corpus;
 mod demo_corpus;
+mod embed_jobs;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "http")]
+mod http_embedder;
 mod layers;
+#[cfg(feature = "onnx")]
+mod onnx;

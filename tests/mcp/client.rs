@@ -30,6 +30,13 @@ pub(crate) fn binary(db: &Path) -> Command {
         "LYRA_VIEWS_DIR",
         "LYRA_ALLOW_PRIVATE_HOSTS",
         "LYRA_WORKERS",
+        "LYRA_EMBEDDER",
+        "LYRA_EMBEDDER_URL",
+        "LYRA_EMBEDDER_KEY",
+        "LYRA_EMBEDDER_KEY_FILE",
+        "LYRA_EMBEDDER_DIMENSION",
+        "LYRA_ONNX_RUNTIME",
+        "ORT_DYLIB_PATH",
     ] {
         command.env_remove(name);
     }

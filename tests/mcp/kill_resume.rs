@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 /// Documents of the made-up corpus. `LYRA_TEST_CORPUS` names a folder to use instead.
 const DOCUMENTS: usize = 400;
 /// Machines that build at the same time are slow.
-const PATIENCE: Duration = Duration::from_secs(240);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 
-fn corpus(folder: &Path) -> PathBuf {
+pub(crate) fn corpus(folder: &Path) -> PathBuf {
     if let Some(given) = std::env::var_os("LYRA_TEST_CORPUS") {
         return given.into();
     }
@@ -41,7 +41,7 @@ fn corpus(folder: &Path) -> PathBuf {
     path
 }
 
-fn count(client: &mut Client, sql: &str) -> i64 {
+pub(crate) fn count(client: &mut Client, sql: &str) -> i64 {
     let reply = client.ok(
         "query_sql",
         json!({ "sql": sql, "options": {"timeout_ms": 2000} }),
@@ -70,7 +70,7 @@ fn counts(client: &mut Client) -> Vec<i64> {
     .collect()
 }
 
-fn drain(client: &mut Client, task: &str) -> Value {
+pub(crate) fn drain(client: &mut Client, task: &str) -> Value {
     let end = Instant::now() + PATIENCE;
     loop {
         let id = client.send_call(
@@ -88,7 +88,7 @@ fn drain(client: &mut Client, task: &str) -> Value {
     }
 }
 
-fn verify(db: &Path) {
+pub(crate) fn verify(db: &Path) {
     let output = binary(db).arg("verify").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
@@ -98,7 +98,7 @@ fn verify(db: &Path) {
     );
 }
 
-fn begin(client: &mut Client) -> String {
+pub(crate) fn begin(client: &mut Client) -> String {
     let task = client.ok(
         "create_task",
         json!({"hypothesis": "Coffee increases blood pressure"}),

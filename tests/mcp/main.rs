@@ -8,6 +8,7 @@
 mod cli;
 mod client;
 mod concurrency;
+mod embedders;
 mod kill_resume;
 mod protocol;
 mod sql_and_views;

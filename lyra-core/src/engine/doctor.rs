@@ -25,6 +25,7 @@ impl Engine {
         let mut checks = vec![
             self.check_database(),
             self.check_models(),
+            self.check_embedder(),
             self.check_corpus(),
             check_network(),
         ];
@@ -81,6 +82,36 @@ impl Engine {
         check("models", true, detail, advice)
     }
 
+    /// Which embedder answers, and whether everything in the graph has a vector of it.
+    fn check_embedder(&self) -> DoctorCheck {
+        let info = self.inner.pipeline.reading.embedder.info();
+        let kind = if info.builtin {
+            "built-in"
+        } else {
+            "configured"
+        };
+        let detail = format!("{} ({kind}, {} dimensions)", info.model_id, info.dimension);
+        let missing = self
+            .inner
+            .graph
+            .read(|r| r.count_missing_embeddings(&info.model_id, None));
+        match missing {
+            Ok(0) if info.builtin => check("embedder", true, detail, Some(BETTER_EMBEDDERS)),
+            Ok(0) => check("embedder", true, detail, None),
+            Ok(missing) => {
+                let detail =
+                    format!("{detail}; {missing} fragments and claims have no vector of it");
+                check(
+                    "embedder",
+                    true,
+                    detail,
+                    Some("embed jobs fill them in when research runs or the server starts"),
+                )
+            }
+            Err(e) => check("embedder", false, format!("{detail}: {e}"), e.hint()),
+        }
+    }
+
     fn check_corpus(&self) -> DoctorCheck {
         let folders: Vec<String> = self
             .inner
@@ -112,6 +143,17 @@ impl Engine {
         check("search", true, detail, None)
     }
 }
+
+/// What this build can use in place of the built-in table, and how to get it.
+const BETTER_EMBEDDERS: &str = if cfg!(feature = "onnx") {
+    "a neural one finds more: onnx:FOLDER (needs `pip install onnxruntime` and ORT_DYLIB_PATH), ollama:MODEL or \
+     openai:MODEL; see docs/embedders.md"
+} else if cfg!(feature = "http") {
+    "a neural one finds more: ollama:MODEL or openai:MODEL, or onnx:FOLDER in a build with the onnx feature; see \
+     docs/embedders.md"
+} else {
+    "a neural one finds more: build with the onnx or the http feature; see docs/embedders.md"
+};
 
 fn check_network() -> DoctorCheck {
     if cfg!(feature = "http") {

@@ -7,13 +7,14 @@ use crate::graph::{
     ExportReport, ForgetReport, ImportReport, VerifyReport, export_jsonl, forget_task,
     import_jsonl, verify,
 };
-use crate::jobs::{WorkerOptions, Workers, run_until_idle};
+use crate::jobs::{WorkerOptions, Workers, queue_embedding, run_until_idle};
 use crate::model::{TaskConfig, TaskRecord};
 use crate::task::{
     self, QueueOptions, QueueReport, StatusDetail, StatusReport, StopReport, StopRequest,
 };
 use std::io::{BufRead, Write};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 impl Engine {
     /// A new task around a hypothesis.
@@ -47,18 +48,41 @@ impl Engine {
     }
 
     /// Starts background workers on the current tokio runtime. `report` hears of trouble that
-    /// belongs to no job.
+    /// belongs to no job. Where fragments and claims have no vector of the embedder, because they
+    /// were made with another one, jobs that fill them in are queued.
     pub fn start_workers(&self, report: Arc<dyn Fn(&Error) + Send + Sync>) -> Workers {
         let options = WorkerOptions {
             count: self.inner.config.workers,
             ..WorkerOptions::default()
         };
+        // In a large graph the look takes a second, for which nobody has to wait.
+        let (engine, tell) = (self.clone(), Arc::clone(&report));
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = engine.queue_missing_embeddings() {
+                tell(&error);
+            }
+        });
         Workers::start(
             self.inner.pipeline.clone(),
             self.inner.signal.clone(),
             &options,
             report,
         )
+    }
+
+    /// Queues an `embed` job for every task with fragments or claims that have no vector of the
+    /// embedder, once for this engine; answers how many. [`start_workers`](Self::start_workers) and
+    /// [`run`](Self::run) do so by themselves.
+    pub fn queue_missing_embeddings(&self) -> Result<usize> {
+        if self.inner.embedding_queued.swap(true, Ordering::Relaxed) {
+            return Ok(0);
+        }
+        let model_id = &self.inner.pipeline.reading.embedder.info().model_id;
+        let queued = queue_embedding(&self.inner.graph, model_id)?;
+        if queued > 0 {
+            self.inner.signal.raise();
+        }
+        Ok(queued)
     }
 
     /// Works in this call until the task has nothing queued and nothing running. `progress` hears
@@ -75,6 +99,7 @@ impl Engine {
             }
             Ok(true)
         };
+        self.queue_missing_embeddings()?;
         run_until_idle(&self.inner.pipeline, &self.inner.signal, task_id, &on_step).await?;
         self.status(task_id, StatusDetail::Summary)
     }

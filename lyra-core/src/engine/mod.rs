@@ -24,6 +24,7 @@ use crate::pipeline::{Limits, Pipeline};
 use crate::ports::{Fetcher, SearchProvider};
 use crate::vectors::VectorStore;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use views::Views;
 
 /// An open evidence graph with its models, providers and workers. Cheap to clone.
@@ -59,6 +60,8 @@ struct Inner {
     signal: Signal,
     corpus: Option<Arc<CorpusProvider>>,
     config: EngineConfig,
+    /// Whether what has no vector of the embedder was looked for.
+    embedding_queued: AtomicBool,
 }
 
 impl Engine {
@@ -93,6 +96,7 @@ impl Engine {
                 .unwrap_or_else(|| Arc::new(BuiltinStanceJudge)),
             choose_premise,
             limits: Limits::default(),
+            embedding_turn: Arc::default(),
         };
         let signal = Signal::default();
         Ok(Self {
@@ -103,6 +107,7 @@ impl Engine {
                 signal,
                 corpus,
                 config,
+                embedding_queued: AtomicBool::new(false),
             }),
         })
     }

@@ -22,8 +22,10 @@ impl Engine {
         let mut changes = self.inner.signal.listen();
         let before = self.fingerprint(task_id)?;
         let first = self.status(task_id, detail)?;
-        let settled =
-            first.milestones.nli_verification_done && first.milestones.citation_chase_ready;
+        // No milestone waits for an embed job, but whoever asks does.
+        let settled = first.milestones.nli_verification_done
+            && first.milestones.citation_chase_ready
+            && first.waiting_for.is_empty();
         if wait.is_zero() || settled {
             return Ok(first);
         }

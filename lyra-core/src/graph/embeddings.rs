@@ -81,29 +81,75 @@ impl Reader<'_> {
         Ok(vectors)
     }
 
-    /// Ids and texts of up to `limit` fragments or claims that have no vector of this model.
+    /// Up to `limit` fragments or claims that have no vector of this model, in the order in which
+    /// they were stored, from behind the one with the number `after`; all of them, or those of a
+    /// task: its claims, and the fragments of its pages.
     pub fn missing_embeddings(
         &self,
         target: EmbeddingTarget,
         model_id: &str,
+        task_id: Option<&str>,
+        after: i64,
         limit: usize,
-    ) -> Result<Vec<(String, String)>> {
-        let sql = match target {
-            EmbeddingTarget::Fragment => MISSING_FRAGMENTS,
-            EmbeddingTarget::Claim => MISSING_CLAIMS,
-        };
-        let mut statement = self.db.prepare_cached(sql).db()?;
+    ) -> Result<Vec<MissingVector>> {
+        let (text, from) = missing(target);
+        let sql = format!("SELECT t.seq, t.id, t.{text} {from} ORDER BY t.seq LIMIT ?4");
+        let mut statement = self.db.prepare_cached(&sql).db()?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows = statement
-            .query_map(params![model_id, limit], |r| Ok((r.get(0)?, r.get(1)?)))
+            .query_map(params![model_id, task_id, after, limit], |r| {
+                Ok(MissingVector {
+                    seq: r.get(0)?,
+                    id: r.get(1)?,
+                    text: r.get(2)?,
+                })
+            })
             .db()?;
         rows.collect::<rusqlite::Result<_>>().db()
     }
+
+    /// How many fragments and claims have no vector of this model; all, or those of a task.
+    pub fn count_missing_embeddings(&self, model_id: &str, task_id: Option<&str>) -> Result<usize> {
+        let mut total = 0;
+        for target in [EmbeddingTarget::Fragment, EmbeddingTarget::Claim] {
+            let (_, from) = missing(target);
+            let sql = format!("SELECT count(*) {from}");
+            let mut statement = self.db.prepare_cached(&sql).db()?;
+            let count: usize = statement
+                .query_row(params![model_id, task_id, -1], |r| r.get(0))
+                .db()?;
+            total += count;
+        }
+        Ok(total)
+    }
 }
 
-const MISSING_FRAGMENTS: &str = "SELECT id, text_content FROM fragments f WHERE NOT EXISTS
-    (SELECT 1 FROM embeddings e WHERE e.target_type = 'fragment' AND e.target_id = f.id AND e.model_id = ?1)
-    ORDER BY seq LIMIT ?2";
-const MISSING_CLAIMS: &str = "SELECT id, claim_text FROM claims c WHERE NOT EXISTS
-    (SELECT 1 FROM embeddings e WHERE e.target_type = 'claim' AND e.target_id = c.id AND e.model_id = ?1)
-    ORDER BY seq LIMIT ?2";
+/// A fragment or claim that has no vector of a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingVector {
+    /// Grows with every row of its kind.
+    pub seq: i64,
+    /// Fragment or claim.
+    pub id: String,
+    /// What is to be embedded.
+    pub text: String,
+}
+
+/// The column with the text, and what to select from: ?1 model, ?2 task or null, ?3 last number.
+fn missing(target: EmbeddingTarget) -> (&'static str, &'static str) {
+    match target {
+        EmbeddingTarget::Fragment => (
+            "text_content",
+            "FROM fragments t WHERE t.seq > ?3
+               AND (?2 IS NULL OR t.page_id IN (SELECT page_id FROM task_pages WHERE task_id = ?2))
+               AND NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.target_type = 'fragment'
+                               AND e.target_id = t.id AND e.model_id = ?1)",
+        ),
+        EmbeddingTarget::Claim => (
+            "claim_text",
+            "FROM claims t WHERE t.seq > ?3 AND (?2 IS NULL OR t.task_id = ?2)
+               AND NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.target_type = 'claim'
+                               AND e.target_id = t.id AND e.model_id = ?1)",
+        ),
+    }
+}

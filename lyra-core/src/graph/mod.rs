@@ -10,7 +10,7 @@ mod tasks;
 mod verify;
 
 pub use documents::StoredFragment;
-pub use embeddings::{decode_vector, encode_vector};
+pub use embeddings::{MissingVector, decode_vector, encode_vector};
 pub use forget::ForgetReport;
 pub(crate) use forget::forget_task;
 pub use interchange::{ExportReport, ImportReport};

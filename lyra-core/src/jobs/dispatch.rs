@@ -29,13 +29,6 @@ pub(super) async fn run(pipeline: &Pipeline, job: &Job) -> Result<StageOutcome> 
         }
         JobKind::VerifyNli => pipeline.verify(&job.task_id, cause).await,
         JobKind::CitationGraph => pipeline.link_citations(&job.task_id, cause),
-        JobKind::Embed => {
-            let embedded = pipeline.embed_missing().await?;
-            let output = serde_json::json!({ "embedded": embedded });
-            Ok(StageOutcome {
-                output,
-                ..StageOutcome::default()
-            })
-        }
+        JobKind::Embed => super::embed::run(pipeline, job).await,
     }
 }

@@ -1,6 +1,7 @@
 //! The work queue: rows in the database → workers → pipeline. Only this module queues work.
 
 mod dispatch;
+mod embed;
 mod queue;
 mod signal;
 mod worker;
@@ -10,5 +11,6 @@ pub(crate) use signal::Signal;
 pub use worker::Workers;
 
 pub(crate) use dispatch::TargetInput;
+pub(crate) use embed::{embed_progress, queue_embedding};
 pub(crate) use queue::{NewJob, cancel_jobs, enqueue};
 pub(crate) use worker::{WorkerOptions, run_until_idle};

@@ -133,7 +133,8 @@ pub(super) fn claim(
             })
             .optional()
             .db()?;
-        if let Some(job) = &claimed {
+        // Filling in vectors is upkeep: it does not start a task.
+        if let Some(job) = claimed.as_ref().filter(|job| job.kind != JobKind::Embed) {
             start_task(w, &job.task_id)?;
         }
         Ok(claimed)

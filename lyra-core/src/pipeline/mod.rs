@@ -16,6 +16,7 @@ mod verify;
 
 pub use budget::Budget;
 pub use citations::CitationReport;
+pub(crate) use embed::{EmbedProgress, EmbeddingTurn};
 pub use metrics::{is_primary_source, satisfaction};
 pub use outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome};
 pub use page::PageReport;
@@ -48,6 +49,8 @@ pub struct Pipeline {
     pub choose_premise: PremiseChooser,
     /// How much of everything.
     pub limits: Limits,
+    /// Who fills in missing vectors waits for it.
+    pub(crate) embedding_turn: EmbeddingTurn,
 }
 
 /// From a fragment, a claim and a number of sentences to the ranges of code points that speak to

@@ -9,6 +9,7 @@ use super::status::{
 use crate::clock::parse_ms;
 use crate::error::{Result, SqliteResultExt};
 use crate::graph::Reader;
+use crate::jobs::embed_progress;
 use crate::model::{JobKind, JobState, TaskRecord, TaskStatus};
 use crate::pipeline::Budget;
 use rusqlite::params;
@@ -39,6 +40,7 @@ pub(crate) fn status(
         verification: phase(&counts, JobKind::VerifyNli),
         citation: phase(&counts, JobKind::CitationGraph),
     };
+    let embedding = phase(&counts, JobKind::Embed);
     let awaiting = count(&counts, JobKind::TargetQueue, JobState::AwaitingAuth);
     let milestones = milestones(&phases, awaiting);
     let mut report = StatusReport {
@@ -62,9 +64,9 @@ pub(crate) fn status(
             seconds_limit: budget.seconds_limit,
         },
         milestones,
-        waiting_for: waiting_for(&phases, awaiting, milestones),
+        waiting_for: waiting_for(&phases, awaiting, milestones, embedding),
         pending_auth_count: auth.len(),
-        warnings: warnings(&task, &budget, &phases, auth.len()),
+        warnings: warnings(&task, &budget, &phases, embedding.failed, auth.len()),
         evidence_summary: evidence_summary(reader, task_id, &metrics)?,
         changed: false,
         searches_detail: None,
@@ -75,6 +77,12 @@ pub(crate) fn status(
         domain_overrides: None,
         recent_errors: None,
     };
+    if let Some(embed) = embed_progress(reader, task_id)? {
+        report.warnings.push(format!(
+            "{} of {} texts have a vector of {} by now; vector_search does not find the others yet",
+            embed.embedded, embed.total, embed.model_id
+        ));
+    }
     if detail == StatusDetail::Full {
         add_details(reader, &mut report, &counts, auth)?;
     }
@@ -118,6 +126,7 @@ fn waiting_for(
     phases: &JobsByPhase,
     awaiting_auth: usize,
     milestones: Milestones,
+    embedding: JobCounts,
 ) -> Vec<WaitingFor> {
     let kinds = [
         (
@@ -134,6 +143,12 @@ fn waiting_for(
             JobKind::CitationGraph,
             phases.citation,
             milestones.citation_chase_ready,
+        ),
+        // Searches go on without, but find less until it is done.
+        (
+            JobKind::Embed,
+            embedding,
+            embedding.queued + embedding.running == 0,
         ),
     ];
     let entry = |(kind, counts, _): (JobKind, JobCounts, bool)| {
@@ -160,7 +175,13 @@ fn waiting_for(
         .collect()
 }
 
-fn warnings(task: &TaskRecord, budget: &Budget, phases: &JobsByPhase, auth: usize) -> Vec<String> {
+fn warnings(
+    task: &TaskRecord,
+    budget: &Budget,
+    phases: &JobsByPhase,
+    failed_upkeep: usize,
+    auth: usize,
+) -> Vec<String> {
     let mut warnings = Vec::new();
     if budget.is_exhausted() {
         warnings.push("the budget is used up: no further pages will be read".to_owned());
@@ -170,7 +191,10 @@ fn warnings(task: &TaskRecord, budget: &Budget, phases: &JobsByPhase, auth: usiz
             budget.remaining_percent()
         ));
     }
-    let failed = phases.exploration.failed + phases.verification.failed + phases.citation.failed;
+    let failed = phases.exploration.failed
+        + phases.verification.failed
+        + phases.citation.failed
+        + failed_upkeep;
     if failed > 0 {
         warnings.push(format!(
             "{failed} job(s) failed; get_status with detail=full says why"

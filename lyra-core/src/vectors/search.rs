@@ -394,7 +394,7 @@ fn nothing_embedded(request: &VectorRequest, rows: usize) -> Error {
     Error::not_found(format!(
         "none of the {rows} {what}{scope} has an embedding of the current model"
     ))
-    .with_hint("import and verification fill them in; mode=lexical finds them without")
+    .with_hint("embed jobs fill them in, get_status tells how far they are; mode=lexical finds them without")
 }
 
 fn hydrate(

@@ -1,18 +1,25 @@
 //! Settings: `lyra.toml`, then `LYRA_*` variables, then flags; the later wins.
 
 use super::Global;
+use super::embedder::EmbedderLayer;
 use crate::wire::nearest;
+use lyra_core::backends::EmbedderSettings;
 use lyra_core::{Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Keys of `lyra.toml`.
-const KEYS: [&str; 5] = [
+const KEYS: [&str; 10] = [
     "db",
     "corpus",
     "allow_private_hosts",
     "workers",
     "views_dir",
+    "embedder",
+    "embedder_url",
+    "embedder_key_file",
+    "embedder_dimension",
+    "onnx_runtime",
 ];
 
 /// Research jobs that run at the same time where nothing else is said.
@@ -28,6 +35,7 @@ pub(super) struct Settings {
     pub(super) allow_private_hosts: bool,
     pub(super) workers: usize,
     pub(super) views_dir: Option<PathBuf>,
+    pub(super) embedder: EmbedderSettings,
     /// The file that was read.
     pub(super) file: Option<PathBuf>,
 }
@@ -56,6 +64,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         allow_private_hosts: flags.allow_private_hosts.then_some(true),
         workers: None,
         views_dir: flags.views_dir.clone(),
+        embedder: EmbedderLayer::from_flags(flags)?,
     });
     Ok(Settings {
         db_is_default: layer.db.is_none(),
@@ -66,6 +75,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         allow_private_hosts: layer.allow_private_hosts.unwrap_or(false),
         workers: layer.workers.unwrap_or(WORKERS),
         views_dir: layer.views_dir,
+        embedder: layer.embedder.settle()?,
         file,
     })
 }
@@ -78,6 +88,7 @@ struct Layer {
     allow_private_hosts: Option<bool>,
     workers: Option<usize>,
     views_dir: Option<PathBuf>,
+    embedder: EmbedderLayer,
 }
 
 impl Layer {
@@ -87,6 +98,7 @@ impl Layer {
         self.allow_private_hosts = above.allow_private_hosts.or(self.allow_private_hosts);
         self.workers = above.workers.or(self.workers);
         self.views_dir = above.views_dir.or(self.views_dir.take());
+        self.embedder.overlay(above.embedder);
     }
 }
 
@@ -173,10 +185,11 @@ fn from_toml(text: &str, folder: &Path) -> Result<Layer> {
         allow_private_hosts,
         workers,
         views_dir: path("views_dir")?,
+        embedder: EmbedderLayer::from_toml(&table, folder)?,
     })
 }
 
-fn wrong(key: &str, expected: &str) -> Error {
+pub(super) fn wrong(key: &str, expected: &str) -> Error {
     Error::invalid(format!(
         "key {key:?} has the wrong type; expected {expected}"
     ))
@@ -207,6 +220,7 @@ fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
         allow_private_hosts,
         workers,
         views_dir: env("LYRA_VIEWS_DIR").map(PathBuf::from),
+        embedder: EmbedderLayer::from_env(env)?,
     })
 }
 

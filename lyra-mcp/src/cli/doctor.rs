@@ -3,7 +3,7 @@
 use super::config::Settings;
 use super::output::Output;
 use lyra_core::Engine;
-use lyra_core::Result;
+use lyra_core::{Error, Result};
 use std::process::ExitCode;
 
 pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
@@ -17,19 +17,27 @@ pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
     for folder in &settings.corpus {
         out.line(&format!("corpus         {}", folder.display()))?;
     }
+    out.line(&format!("embedder       {}", settings.embedder.choice))?;
     out.line("")?;
-    let engine = match super::open_or_make(settings) {
+    let mut code = ExitCode::SUCCESS;
+    // Where the embedder cannot be opened, the rest is looked at with the built-in one.
+    let config = match super::engine_config(settings) {
+        Ok(config) => config,
+        Err(error) => {
+            failed(&mut out, "embedder", &error)?;
+            code = ExitCode::FAILURE;
+            super::plain_config(settings)
+        }
+    };
+    let opened = super::make_folder(settings).and_then(|()| Engine::open(config));
+    let engine = match opened {
         Ok(engine) => engine,
         Err(error) => {
-            out.line(&format!("FAIL  database: {}", error.message()))?;
-            if let Some(hint) = error.hint() {
-                out.line(&format!("      {hint}"))?;
-            }
+            failed(&mut out, "database", &error)?;
             out.finish()?;
             return Ok(ExitCode::FAILURE);
         }
     };
-    let mut code = ExitCode::SUCCESS;
     for check in engine.doctor() {
         let mark = if check.ok { "ok  " } else { "FAIL" };
         out.line(&format!("{mark}  {}: {}", check.name, check.detail))?;
@@ -42,6 +50,14 @@ pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
     }
     out.finish()?;
     Ok(code)
+}
+
+fn failed(out: &mut Output, what: &str, error: &Error) -> Result<()> {
+    out.line(&format!("FAIL  {what}: {}", error.message()))?;
+    match error.hint() {
+        Some(hint) => out.line(&format!("      {hint}")),
+        None => Ok(()),
+    }
 }
 
 pub(super) fn models(engine: &Engine) -> Result<()> {

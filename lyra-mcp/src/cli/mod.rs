@@ -5,6 +5,7 @@
 mod config;
 mod demo;
 mod doctor;
+mod embedder;
 mod export;
 mod forget;
 mod import;
@@ -50,6 +51,12 @@ struct Global {
     /// A folder of .sql.j2 files that add views or replace them [env: LYRA_VIEWS_DIR]
     #[arg(long, global = true, value_name = "DIR")]
     views_dir: Option<PathBuf>,
+    /// What makes vectors: builtin, onnx:FOLDER, openai:MODEL or ollama:MODEL [env: LYRA_EMBEDDER]
+    #[arg(long, global = true, value_name = "WHICH")]
+    embedder: Option<String>,
+    /// The embedding server, where it is not the usual one [env: LYRA_EMBEDDER_URL]
+    #[arg(long, global = true, value_name = "URL")]
+    embedder_url: Option<String>,
     /// The configuration file [env: LYRA_CONFIG] [default: ./lyra.toml, then lyra/lyra.toml in the
     /// user's configuration folder]
     #[arg(long, global = true, value_name = "PATH")]
@@ -125,7 +132,8 @@ fn run(cli: Cli, settings: &Settings) -> Result<ExitCode> {
         Command::Models(Models::List) => doctor::models(&open_or_make(settings)?)?,
         Command::Doctor => return doctor::run(settings),
         Command::Views => {
-            let engine = open_or_make(settings)?;
+            make_folder(settings)?;
+            let engine = Engine::open(plain_config(settings))?;
             complain_of_views(&engine);
             doctor::views(&engine)?;
         }
@@ -148,8 +156,14 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
         .map_err(|error| Error::internal("the runtime cannot start").with_source(error))
 }
 
-/// Opens the database, making it where it is not there yet.
+/// Opens the database with the embedder that is configured, making it where it is not there yet.
 fn open_or_make(settings: &Settings) -> Result<Engine> {
+    make_folder(settings)?;
+    Engine::open(engine_config(settings)?)
+}
+
+/// Where nobody chose the place of the database, its folder may be missing.
+fn make_folder(settings: &Settings) -> Result<()> {
     if settings.db_is_default
         && let Some(folder) = settings.db.parent()
     {
@@ -161,10 +175,11 @@ fn open_or_make(settings: &Settings) -> Result<Engine> {
             .with_hint("give another place with --db PATH")
         })?;
     }
-    Engine::open(engine_config(settings))
+    Ok(())
 }
 
 /// Opens a database that must be there already: an empty one would answer every question wrongly.
+/// What is done with it needs no embedder, so that none is loaded and no server is asked.
 fn open(settings: &Settings) -> Result<Engine> {
     if !settings.db.exists() {
         return Err(
@@ -172,10 +187,20 @@ fn open(settings: &Settings) -> Result<Engine> {
                 .with_hint("give its place with --db PATH or LYRA_DB"),
         );
     }
-    Engine::open(engine_config(settings))
+    Engine::open(plain_config(settings))
 }
 
-fn engine_config(settings: &Settings) -> EngineConfig {
+/// The whole configuration: the embedder is opened, or it is said why it cannot be.
+fn engine_config(settings: &Settings) -> Result<EngineConfig> {
+    let mut config = plain_config(settings);
+    let opened = runtime()?.block_on(settings.embedder.open());
+    let which = &settings.embedder.choice;
+    config.embedder = opened.map_err(|e| e.context(format!("the embedder {which}")))?;
+    Ok(config)
+}
+
+/// The configuration with the built-in embedder.
+fn plain_config(settings: &Settings) -> EngineConfig {
     let mut config = EngineConfig::new(&settings.db);
     config.corpus.clone_from(&settings.corpus);
     config.allow_private_hosts = settings.allow_private_hosts;

@@ -48,7 +48,7 @@ pub(super) fn run(settings: &Settings, flags: &Global, options: &Options) -> Res
         None => std::env::temp_dir().join(format!("{}.db", random_id("lyra-demo-", 8))),
     };
     crate::log::line(&format!("graph: {}", settings.db.display()));
-    let engine = Engine::open(engine_config(&settings))?;
+    let engine = Engine::open(engine_config(&settings)?)?;
     let hypothesis = options.hypothesis.as_deref().unwrap_or(HYPOTHESIS);
     let task_id = runtime()?.block_on(research(&engine, hypothesis))?;
     let findings = Findings::collect(&engine, &task_id, hypothesis)?;

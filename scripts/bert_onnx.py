@@ -1,0 +1,124 @@
+"""Writes a BERT encoder as an ONNX graph from its weights, with `onnx` and numpy alone.
+
+`weights` holds arrays under the names that Hugging Face's BertModel gives them
+(`embeddings.word_embeddings.weight`, `encoder.layer.0.attention.self.query.weight` …).
+"""
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 17
+IR_VERSION = 9
+
+
+class Graph:
+    """Nodes and initializers, with names that count up."""
+
+    def __init__(self):
+        self.nodes, self.initializers, self.count = [], [], 0
+
+    def node(self, op, inputs, **attributes):
+        self.count += 1
+        output = f"{op.lower()}_{self.count}"
+        self.nodes.append(helper.make_node(op, inputs, [output], name=output, **attributes))
+        return output
+
+    def constant(self, array, name=None):
+        self.count += 1
+        name = name or f"constant_{self.count}"
+        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def linear(self, x, weights, name):
+        """x · Wᵀ + b, with the weight stored the way that MatMul wants it."""
+        product = self.node("MatMul", [x, self.constant(weights[f"{name}.weight"].T, f"{name}.weight")])
+        return self.node("Add", [product, self.constant(weights[f"{name}.bias"], f"{name}.bias")])
+
+    def layer_norm(self, x, weights, name, epsilon):
+        scale = self.constant(weights[f"{name}.weight"], f"{name}.weight")
+        bias = self.constant(weights[f"{name}.bias"], f"{name}.bias")
+        return self.node("LayerNormalization", [x, scale, bias], axis=-1, epsilon=epsilon)
+
+    def gelu(self, x):
+        half = self.node("Mul", [x, self.constant(np.float32(0.5))])
+        scaled = self.node("Div", [x, self.constant(np.float32(np.sqrt(2.0)))])
+        one_more = self.node("Add", [self.node("Erf", [scaled]), self.constant(np.float32(1.0))])
+        return self.node("Mul", [half, one_more])
+
+
+def embed(g, weights, config, token_types):
+    """Word, position and (where the graph takes them) token type embeddings, normalised."""
+    name = "embeddings."
+    word = g.constant(weights[f"{name}word_embeddings.weight"], f"{name}word")
+    x = g.node("Gather", [word, "input_ids"])
+    length = g.node("Slice", [g.node("Shape", ["input_ids"]), g.constant(np.array([1])), g.constant(np.array([2]))])
+    positions = g.constant(weights[f"{name}position_embeddings.weight"], f"{name}position")
+    x = g.node("Add", [x, g.node("Slice", [positions, g.constant(np.array([0])), length, g.constant(np.array([0]))])])
+    types = weights[f"{name}token_type_embeddings.weight"]
+    if token_types:
+        x = g.node("Add", [x, g.node("Gather", [g.constant(types, f"{name}token_type"), "token_type_ids"])])
+    else:
+        x = g.node("Add", [x, g.constant(types[0])])
+    return g.layer_norm(x, weights, f"{name}LayerNorm", config["layer_norm_eps"])
+
+
+def attention(g, x, bias, weights, name, heads, width):
+    """Multi-head self-attention with its residual connection, before the norm."""
+    shape = g.constant(np.array([0, 0, heads, width]))
+    back = g.constant(np.array([0, 0, heads * width]))
+
+    def split(part, order):
+        projected = g.linear(x, weights, f"{name}.self.{part}")
+        return g.node("Transpose", [g.node("Reshape", [projected, shape])], perm=order)
+
+    query, value = split("query", [0, 2, 1, 3]), split("value", [0, 2, 1, 3])
+    scores = g.node("MatMul", [query, split("key", [0, 2, 3, 1])])
+    scaled = g.node("Div", [scores, g.constant(np.float32(np.sqrt(width)))])
+    weighted = g.node("Softmax", [g.node("Add", [scaled, bias])], axis=-1)
+    mixed = g.node("Transpose", [g.node("MatMul", [weighted, value])], perm=[0, 2, 1, 3])
+    return g.node("Add", [x, g.linear(g.node("Reshape", [mixed, back]), weights, f"{name}.output.dense")])
+
+
+def encoder(weights, config, token_types=True, sentence_output=False):
+    """The ONNX model: token ids in, `last_hidden_state` (or its mean, `sentence_embedding`) out."""
+    g = Graph()
+    heads = config["num_attention_heads"]
+    width = config["hidden_size"] // heads
+    epsilon = config["layer_norm_eps"]
+    mask = g.node("Cast", ["attention_mask"], to=TensorProto.FLOAT)
+    wide = g.node("Unsqueeze", [mask, g.constant(np.array([1, 2]))])
+    absent = g.node("Sub", [g.constant(np.float32(1.0)), wide])
+    bias = g.node("Mul", [absent, g.constant(np.float32(np.finfo(np.float32).min))])
+    x = embed(g, weights, config, token_types)
+    for layer in range(config["num_hidden_layers"]):
+        name = f"encoder.layer.{layer}"
+        x = attention(g, x, bias, weights, f"{name}.attention", heads, width)
+        x = g.layer_norm(x, weights, f"{name}.attention.output.LayerNorm", epsilon)
+        inner = g.gelu(g.linear(x, weights, f"{name}.intermediate.dense"))
+        x = g.node("Add", [x, g.linear(inner, weights, f"{name}.output.dense")])
+        x = g.layer_norm(x, weights, f"{name}.output.LayerNorm", epsilon)
+    if sentence_output:
+        column = g.node("Unsqueeze", [mask, g.constant(np.array([2]))])
+        axes = g.constant(np.array([1]))
+        total = g.node("ReduceSum", [g.node("Mul", [x, column]), axes], keepdims=0)
+        x = g.node("Div", [total, g.node("ReduceSum", [column, axes], keepdims=0)])
+    return model_of(g, x, config["hidden_size"], token_types, sentence_output)
+
+
+def model_of(g, output, hidden, token_types, sentence_output):
+    """Closes the graph with its inputs and its one output."""
+    shape = ["batch", hidden] if sentence_output else ["batch", "tokens", hidden]
+    name = "sentence_embedding" if sentence_output else "last_hidden_state"
+    g.nodes.append(helper.make_node("Identity", [output], [name], name=name))
+    inputs = ["input_ids", "attention_mask"] + (["token_type_ids"] if token_types else [])
+    graph = helper.make_graph(
+        g.nodes,
+        "bert",
+        [helper.make_tensor_value_info(i, TensorProto.INT64, ["batch", "tokens"]) for i in inputs],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)],
+        g.initializers,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    onnx.checker.check_model(model)
+    return model
