@@ -6,5 +6,7 @@ mod contract;
 mod corpus;
 mod demo_corpus;
 #[cfg(feature = "http")]
+mod fetching;
+#[cfg(feature = "http")]
 mod http;
 mod layers;
