@@ -323,10 +323,10 @@ mod tests {
             ),
             (
                 "GBK, declared by its older name",
-                encode(encoding_rs::GBK, "药"),
+                encode(encoding_rs::GBK, "药物"),
                 &["gb2312"],
                 "GBK",
-                "药",
+                "药物",
             ),
             (
                 "windows-1252, a dense text",

@@ -3,6 +3,7 @@
 use super::deadline::within;
 use super::lines::collapse;
 use super::meta::{doi_in, says_retracted};
+use super::pdf_bombs::{defuse, defuse_objects};
 use super::pdf_fonts::prepare;
 use super::pdf_layout::{Layout, layout};
 use super::pdf_lines::{Collector, Line};
@@ -33,12 +34,15 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument> {
         .take(1024)
         .position(|w| w == b"%PDF-")
         .unwrap_or(0);
-    let bytes = bytes[start..].to_vec();
-    within(DEADLINE, "PDF", move || read(&bytes))
+    let mut bytes = bytes[start..].to_vec();
+    within(DEADLINE, "PDF", move || {
+        let spoiled = defuse(&mut bytes)?;
+        read(&bytes, spoiled)
+    })
 }
 
 /// Everything that touches the file; runs on the parser's thread.
-fn read(bytes: &[u8]) -> Result<ParsedDocument> {
+fn read(bytes: &[u8], mut spoiled: usize) -> Result<ParsedDocument> {
     let mut file = Document::load_mem(bytes).map_err(|e| {
         Error::invalid(format!("the PDF is damaged: {e}")).with_hint("download it again")
     })?;
@@ -46,8 +50,16 @@ fn read(bytes: &[u8]) -> Result<ParsedDocument> {
         return Err(Error::invalid("the PDF is locked with a password")
             .with_hint("save a copy without the password"));
     }
+    if file.is_encrypted() {
+        spoiled += defuse_objects(&mut file)?;
+    }
     prepare(&mut file);
     let mut warnings = Vec::new();
+    if spoiled > 0 {
+        warnings.push(format!(
+            "{spoiled} parts that unpack without end were left out"
+        ));
+    }
     let lines = read_pages(&file, &mut warnings);
     let readable = |line: &Line| line.text.chars().any(char::is_alphanumeric);
     if !lines.iter().any(readable) {
