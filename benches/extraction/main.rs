@@ -3,7 +3,10 @@
 //! Names of files come in on standard input, one a line; `{"file", "seconds", "text"}` or
 //! `{"file", "seconds", "error"}` goes out. The time is that of the reading alone, without the disk.
 
-#![allow(clippy::print_stdout, reason = "standard output is what a program is for")]
+#![allow(
+    clippy::print_stdout,
+    reason = "standard output is what a program is for"
+)]
 
 use lyra_core::backends::documents::parse;
 use serde_json::json;

@@ -757,3 +757,67 @@ async fn encodings_of_the_world_are_read() {
         );
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_documents_fail_alone_with_a_reason_each() {
+    let site = Site::new(|path, _, _| match path {
+        "/nested.html" => html("<div>".repeat(100_000)),
+        "/deep.xml" => answer("200 OK", &[("Content-Type", "application/xml")], format!("<article>{}", "<sec>".repeat(100_000))),
+        "/broken.xml" => answer("200 OK", &[("Content-Type", "application/xml")], "<article><front></body>"),
+        "/laughs.xml" => {
+            let entities: String = (1..20).map(|n| format!("<!ENTITY e{n} \"&e{0};&e{0};&e{0};&e{0};\">", n - 1)).collect();
+            answer("200 OK", &[("Content-Type", "application/xml")], format!("<!DOCTYPE article [<!ENTITY e0 \"ha\">{entities}]><article><body><p>&e19;</p></body></article>"))
+        }
+        "/broken.pdf" => answer("200 OK", &[("Content-Type", "application/pdf")], "%PDF-1.7\n1 0 obj\n<</Type/Catalog/Pages 1 0 R>>\nendobj\ntrailer\n<</Root 1 0 R>>"),
+        "/login.pdf" => answer("200 OK", &[("Content-Type", "application/pdf")], "Please come back later."),
+        "/binary" => answer("200 OK", &[("Content-Type", "text/html")], (0..=255).collect::<Vec<u8>>().repeat(20)),
+        "/endless" => Answer {
+            endless: Some(Duration::ZERO),
+            ..html("<p>word ".repeat(10_000))
+        },
+        "/good" => html(finding(41)),
+        _ => answer("404 Not Found", &[], ""),
+    })
+    .await;
+    let (engine, _clock, _folder) = engine();
+    let task = engine
+        .create_task(HYPOTHESIS, TaskConfig::default())
+        .unwrap();
+    let hostile = [
+        "/nested.html",
+        "/deep.xml",
+        "/broken.xml",
+        "/broken.pdf",
+        "/login.pdf",
+        "/binary",
+        "/endless",
+    ];
+    let targets: Vec<Value> = hostile
+        .iter()
+        .chain(&["/laughs.xml", "/good"])
+        .map(|path| json!({ "kind": "url", "url": site.url(path) }))
+        .collect();
+    engine
+        .queue_targets(&task.id, &targets, &Default::default())
+        .unwrap();
+    let begun = Instant::now();
+    engine.run(&task.id, None).await.unwrap();
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(60), "{took:?}");
+    let report = engine.status(&task.id, StatusDetail::Full).unwrap();
+    assert_eq!(report.metrics.total_pages, 2, "{report:#?}");
+    // A billion laughs are not laughed: what is nested so deep is left as it was written.
+    let longest = row(&engine, "SELECT max(length(text)) FROM page_texts");
+    assert!(longest[0].as_i64().unwrap() < 10_000, "{longest:?}");
+    assert!(report.metrics.total_claims > 0);
+    let errors = report.recent_errors.unwrap();
+    for path in hostile {
+        let named = errors.iter().filter(|e| e.error.contains(&site.url(path)));
+        let reasons: Vec<&str> = named.map(|e| e.error.as_str()).collect();
+        assert_eq!(reasons.len(), 1, "{path}: {errors:#?}");
+        assert!(
+            !reasons[0].contains("broke the parser"),
+            "{path}: {reasons:?}"
+        );
+    }
+}

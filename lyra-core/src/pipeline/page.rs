@@ -14,7 +14,8 @@ use crate::model::{
     TaskPageReason, TaskPageRecord, content_id,
 };
 use crate::ports::{FetchRequest, TextRole, Validators};
-use rusqlite::OptionalExtension;
+use crate::text::similarity::{SAME_TEXT, Sketch};
+use rusqlite::{OptionalExtension, params};
 use std::time::Duration;
 
 /// The question that a document is read for.
@@ -108,9 +109,16 @@ impl Pipeline {
             .embedder
             .embed(&texts, TextRole::Document)
             .await?;
+        let twin = self
+            .graph
+            .read(|r| earlier_twin(r, &document, &question.task_id))?;
         let report = self.graph.write(|w| {
             self.persist(w, &mut document)?;
-            self.persist_for_task(w, &document, question, arrival, (&drafts, &vectors))
+            let mut report =
+                self.persist_for_task(w, &document, question, arrival, (&drafts, &vectors))?;
+            // A copy of what was read already is the same voice once more.
+            report.source = twin.unwrap_or(report.source);
+            Ok(report)
         })?;
         Ok(PageOutcome::Read(Box::new(report)))
     }
@@ -376,6 +384,41 @@ fn stored_page(
         .exists([task_id, &page.id])
         .db()?;
     Ok((Some(page), is_of_task))
+}
+
+/// Whom the evidence counts for of the page that told the task the same text before, if one did.
+fn earlier_twin(reader: &Reader<'_>, document: &Document, task_id: &str) -> Result<Option<String>> {
+    let texts: Vec<&str> = document.fragments.iter().map(|f| f.text.as_str()).collect();
+    let text = texts.join("\n");
+    let sketch = Sketch::of(&text);
+    // Texts of which one is more than twice as long as the other resemble each other by less than
+    // a half; the bounds leave room for what fragments do not hold.
+    let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX / 3);
+    let mut statement = reader
+        .db
+        .prepare_cached(
+            "SELECT t.text, p.id FROM task_pages tp JOIN pages p ON p.id = tp.page_id
+               JOIN page_texts t ON t.page_id = p.id
+                 AND t.version = (SELECT max(version) FROM page_texts WHERE page_id = p.id)
+             WHERE tp.task_id = ?1 AND p.url <> ?2 AND length(t.text) BETWEEN ?3 AND ?4
+               AND tp.rowid < coalesce((SELECT own.rowid FROM task_pages own JOIN pages o ON o.id = own.page_id
+                                        WHERE own.task_id = ?1 AND o.url = ?2), 9e18)
+             ORDER BY tp.rowid",
+        )
+        .db()?;
+    let bounds = (length * 2 / 5, length.saturating_mul(5) / 2);
+    let mut rows = statement
+        .query(params![task_id, document.page.url, bounds.0, bounds.1])
+        .db()?;
+    while let Some(row) = rows.next().db()? {
+        let other: String = row.get(0).db()?;
+        if Sketch::of(&other).resemblance(&sketch) >= SAME_TEXT {
+            let twin = reader.page(&row.get::<_, String>(1).db()?)?;
+            let venue = venue_of(reader, &twin)?;
+            return Ok(Some(source_key(&twin, venue.as_deref())));
+        }
+    }
+    Ok(None)
 }
 
 fn venue_of(reader: &Reader<'_>, page: &PageRecord) -> Result<Option<String>> {
