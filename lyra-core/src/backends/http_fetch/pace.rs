@@ -46,27 +46,30 @@ impl Pace {
         interval: Duration,
         patience: Duration,
     ) -> Result<Turn> {
-        let wait = async {
-            let entry = self.site(site);
-            let place = Arc::clone(&entry.places).acquire_owned().await;
-            let place = place.map_err(|_| Error::internal("a site's places are closed"))?;
-            while let Some(moment) = entry.try_begin(interval) {
-                tokio::time::sleep_until(moment).await;
-            }
-            Ok(Turn {
-                site: site.to_owned(),
-                _place: place,
-            })
+        let too_busy = || {
+            Error::new(
+                ErrorKind::Timeout,
+                format!("{site} is to be left alone for now: no turn within {patience:?}"),
+            )
+            .with_hint("queue it again later, or fewer pages of that site at once")
         };
-        tokio::time::timeout(patience, wait)
-            .await
-            .unwrap_or_else(|_| {
-                Err(Error::new(
-                    ErrorKind::Timeout,
-                    format!("{site} is asked too often already: no turn within {patience:?}"),
-                )
-                .with_hint("queue it again later, or fewer pages of that site at once"))
-            })
+        let end = Instant::now() + patience;
+        let entry = self.site(site);
+        let place = Arc::clone(&entry.places).acquire_owned();
+        let place = tokio::time::timeout_at(end, place).await;
+        let place = place.map_err(|_| too_busy())?;
+        let place = place.map_err(|_| Error::internal("a site's places are closed"))?;
+        while let Some(moment) = entry.try_begin(interval) {
+            // A site that asked for an hour is not waited for in vain.
+            if moment > end {
+                return Err(too_busy());
+            }
+            tokio::time::sleep_until(moment).await;
+        }
+        Ok(Turn {
+            site: site.to_owned(),
+            _place: place,
+        })
     }
 
     /// Nobody visits `site` for that long.
@@ -151,21 +154,23 @@ mod tests {
     #[tokio::test]
     async fn a_site_that_is_held_is_left_alone_and_others_are_not() {
         let pace = Pace::new(1);
-        pace.hold("busy.example", Duration::from_millis(120));
+        pace.hold("busy.example", Duration::from_millis(400));
         let start = Instant::now();
         let other = pace
             .turn("other.example", Duration::ZERO, PATIENCE)
             .await
             .unwrap();
-        assert!(start.elapsed() < Duration::from_millis(100));
+        assert!(start.elapsed() < Duration::from_millis(300));
         assert_eq!(other.site, "other.example");
+        let before = Instant::now();
         let refused = pace
-            .turn("busy.example", Duration::ZERO, Duration::from_millis(20))
+            .turn("busy.example", Duration::ZERO, Duration::from_millis(90))
             .await;
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::Timeout);
+        assert!(before.elapsed() < Duration::from_millis(80), "said at once");
         pace.turn("busy.example", Duration::ZERO, PATIENCE)
             .await
             .unwrap();
-        assert!(start.elapsed() >= Duration::from_millis(119));
+        assert!(start.elapsed() >= Duration::from_millis(399));
     }
 }
