@@ -25,6 +25,7 @@ import re
 import statistics
 import subprocess
 import time
+import unicodedata
 
 
 def run_lyra(program, files):
@@ -104,7 +105,9 @@ def compare_html(program, folder):
 
 
 def tokens(text):
-    """Words, or single characters of scripts without spaces, counted."""
+    """Words, or single characters of scripts without spaces, counted; ligatures are letters, and a
+    word that is divided at the end of a line is one word, whoever reads it."""
+    text = re.sub(r"(?<=[a-z])[-\u00ad]\s*\n\s*(?=[a-z])", "", unicodedata.normalize("NFKC", text))
     words = re.findall(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+", text.lower())
     return collections.Counter(words)
 

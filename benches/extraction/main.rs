@@ -1,6 +1,6 @@
 //! Reads documents and writes their text: one JSON line a file, for `benches/extraction/compare.py`.
 //!
-//! Names of files come in on standard input, one a line; `{"file", "seconds", "text"}` or
+//! Names of files come in on standard input, one a line; `{"file", "seconds", "text", "warnings"}` or
 //! `{"file", "seconds", "error"}` goes out. The time is that of the reading alone, without the disk.
 
 #![allow(
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let line = match read {
             Ok(document) => {
                 let blocks: Vec<&str> = document.blocks.iter().map(|b| b.text.as_str()).collect();
-                json!({ "file": name, "seconds": seconds, "text": blocks.join("\n\n") })
+                json!({ "file": name, "seconds": seconds, "text": blocks.join("\n\n"), "warnings": document.warnings })
             }
             Err(error) => json!({ "file": name, "seconds": seconds, "error": error.to_string() }),
         };

@@ -6,7 +6,7 @@
 //! are spoiled unseen; nobody looks at them here.
 
 use crate::error::{Error, Result};
-use flate2::read::ZlibDecoder;
+use flate2::read::DeflateDecoder;
 use pdf_extract::{Document, Object};
 use std::io::Read;
 
@@ -33,7 +33,7 @@ pub(super) fn defuse(file: &mut [u8]) -> Result<usize> {
         let before = &file[keyword.saturating_sub(DICTIONARY)..keyword];
         let begin = before.windows(3).rposition(|w| w == b"obj").unwrap_or(0);
         let dictionary = &before[begin..];
-        if names(dictionary, b"/Image") {
+        if is_picture(dictionary) && own_bytes(&file[start..]) >= SHORTEST {
             spoil(&mut file[start..]);
         } else if is_bomb(&file[start..], dictionary, &mut total)? {
             spoil(&mut file[start..]);
@@ -109,10 +109,16 @@ fn is_bomb(content: &[u8], dictionary: &[u8], total: &mut u64) -> Result<bool> {
 }
 
 /// How many bytes come out of so many layers of zlib, at most one more than the limit.
+///
+/// The library ignores a wrong zlib header and what follows the packed bytes, so both are here.
 fn inflated(packed: &[u8], layers: usize) -> u64 {
     let mut reader: Box<dyn Read + '_> = Box::new(packed);
     for _ in 0..layers {
-        reader = Box::new(ZlibDecoder::new(reader));
+        let mut header = [0; 2];
+        if reader.read_exact(&mut header).is_err() {
+            return 0;
+        }
+        reader = Box::new(DeflateDecoder::new(reader));
     }
     let mut limited = reader.take(MOST_OF_ONE + 1);
     let mut buffer = vec![0; 64 * 1024];
@@ -124,10 +130,31 @@ fn inflated(packed: &[u8], layers: usize) -> u64 {
     size
 }
 
+/// A stream is not spoiled by fewer bytes: the third is the first that an inflater looks at.
+const SHORTEST: usize = 3;
+
+/// Bytes of a stream that may be overwritten: at most 32, and none of what follows it.
+fn own_bytes(content: &[u8]) -> usize {
+    let start = &content[..content.len().min(48)];
+    let end = start.windows(9).position(|w| w == b"endstream");
+    // The line end before the keyword is not part of the stream.
+    let own = end.map_or(start, |end| start[..end].trim_ascii_end());
+    own.len().min(32)
+}
+
 /// Neither a zlib header nor a block that an inflater takes.
 fn spoil(content: &mut [u8]) {
-    let length = content.len().min(32);
+    let length = own_bytes(content).max(SHORTEST).min(content.len());
     content[..length].fill(0xff);
+}
+
+/// `/Subtype /Image`; `/ImageB` and the like stand in the resources of other streams.
+fn is_picture(dictionary: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(dictionary);
+    text.split("/Subtype").skip(1).any(|rest| {
+        let name = rest.trim_start().strip_prefix("/Image");
+        name.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
+    })
 }
 
 fn names(dictionary: &[u8], name: &[u8]) -> bool {
@@ -275,6 +302,11 @@ mod tests {
                 "[/ASCII85Decode/FlateDecode]",
                 armour(&bomb(80)),
             ),
+            ("a wrong header", "/FlateDecode", {
+                let mut bomb = bomb(80);
+                bomb[0] = b'x' + 1;
+                bomb
+            }),
             ("LZW", "/LZWDecode", vec![0x80; 200 * 1024]),
         ];
         for (name, filter, content) in cases {
@@ -287,6 +319,49 @@ mod tests {
                 got.warnings[0], "1 parts that unpack without end were left out",
                 "{name}"
             );
+        }
+    }
+
+    #[test]
+    fn nothing_but_pictures_is_touched() {
+        let mut got = b"%PDF-1.4\n".to_vec();
+        let before = got.len();
+        let parts: [(&[u8], &[u8], bool); 4] = [
+            (b"/Subtype/Image/Length 4", b"abcd", true),
+            (b"/Subtype /Image /Length 40", &[b'a'; 40], true),
+            (b"/Subtype/Image/Length 2", b"ab", false),
+            (
+                b"/Subtype/Form/Resources<</ProcSet[/PDF/ImageB]>>/Length 4",
+                b"abcd",
+                false,
+            ),
+        ];
+        for (dictionary, content, _) in parts {
+            got.extend(
+                [
+                    b"1 0 obj\n<<",
+                    dictionary,
+                    b">>\nstream\n",
+                    content,
+                    b"\nendstream\nendobj\n",
+                ]
+                .concat(),
+            );
+        }
+        let whole = got.clone();
+        assert_eq!(super::defuse(&mut got).unwrap(), 0);
+        let mut at = before;
+        for (dictionary, content, is_picture) in parts {
+            let start = at + 10 + dictionary.len() + 10;
+            let end = start + content.len();
+            assert_eq!(got[at..start], whole[at..start]);
+            assert_eq!(
+                got[start..end] != whole[start..end],
+                is_picture,
+                "{dictionary:?}"
+            );
+            assert_eq!(got[end..end + 18], *b"\nendstream\nendobj\n".as_slice());
+            at = end + 18;
         }
     }
 
