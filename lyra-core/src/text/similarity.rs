@@ -132,7 +132,8 @@ impl Sketch {
             match (a.peek(), b.peek()) {
                 (Some(x), Some(y)) if x == y => {
                     common += 1;
-                    (a.next(), b.next());
+                    a.next();
+                    b.next();
                 }
                 (Some(x), Some(y)) if x < y => {
                     a.next();
