@@ -73,6 +73,15 @@ impl Collector {
         Instant::now() > self.until
     }
 
+    /// One more character; an error if nobody waits for it any more.
+    fn count(&mut self) -> Result<(), OutputError> {
+        self.chars += 1;
+        if self.chars.is_multiple_of(1024) && self.is_late() {
+            return Err(OutputError::FormatError(std::fmt::Error));
+        }
+        Ok(())
+    }
+
     /// A page starts.
     pub(super) fn begin(&mut self, page: u32) {
         self.page = page;
@@ -220,10 +229,7 @@ impl OutputDev for Collector {
         font_size: f64,
         text: &str,
     ) -> Result<(), OutputError> {
-        self.chars += 1;
-        if self.chars.is_multiple_of(1024) && self.is_late() {
-            return Err(OutputError::FormatError(std::fmt::Error));
-        }
+        self.count()?;
         let stretch = place.m11.hypot(place.m12);
         let size = place.m21.hypot(place.m22) * font_size.abs();
         let finite = [place.m31, place.m32, stretch, size, width, spacing]
@@ -286,5 +292,21 @@ impl OutputDev for Collector {
 
     fn end_line(&mut self) -> Result<(), OutputError> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_reading_that_nobody_waits_for_ends() {
+        for (left, ends) in [(Duration::ZERO, true), (Duration::from_secs(600), false)] {
+            let mut collector = Collector::new(Instant::now() + left);
+            let mut shown = (0..5_000)
+                .map(|_| collector.output_character(&Transform::identity(), 0.5, 0.0, 10.0, "x"));
+            assert_eq!(shown.any(|shown| shown.is_err()), ends, "{left:?}");
+        }
     }
 }

@@ -218,33 +218,16 @@ impl HttpFetcher {
             self.remember_lifetime(&request.url, &headers);
             return Ok(Attempt::Done(FetchedDocument::NotModified));
         }
-        let needs = |auth_type: &str| {
-            Attempt::Done(FetchedDocument::NeedsAuth {
-                auth_type: auth_type.to_owned(),
-                domain: registrable_domain(url.as_str()).unwrap_or_default(),
-            })
-        };
         if matches!(status.as_u16(), 401 | 407) {
-            return Ok(needs("login"));
+            return Ok(needs_auth(&url, "login"));
         }
-        if status.is_success() {
-            check_type(&url, &headers).map_err(|e| named(e, &url, start))?;
-        }
-        let limits = self.web.limits(status);
-        let body = patience
-            .spend(&url, body::read(&url, response, limits))
-            .await;
-        // What an error page says beside its status is of use, but not needed.
-        let body = if status.is_success() {
-            body.map_err(|e| named(e, &url, start))?
-        } else {
-            body.unwrap_or_default()
-        };
+        let body = self.body(&url, response, patience).await;
+        let body = body.map_err(|e| named(e, &url, start))?;
         let mitigated = text_header(&headers, "cf-mitigated");
         if is_markup(&headers, &body)
             && let Some(kind) = challenge::detect(status, mitigated.as_deref(), &body)
         {
-            return Ok(needs(kind));
+            return Ok(needs_auth(&url, kind));
         }
         if retry::is_transient(status) {
             let wait = retry::retry_after(&headers);
@@ -269,6 +252,25 @@ impl HttpFetcher {
                 last_modified: text_header(&headers, LAST_MODIFIED.as_str()),
             },
         }))
+    }
+
+    async fn body(
+        &self,
+        url: &Url,
+        response: Response,
+        patience: &mut Patience,
+    ) -> Result<Vec<u8>> {
+        let status = response.status();
+        if status.is_success() {
+            check_type(url, response.headers())?;
+        }
+        let limits = self.web.limits(status);
+        let body = patience.spend(url, body::read(url, response, limits)).await;
+        if status.is_success() {
+            return body;
+        }
+        // What an error page says beside its status is of use, but not needed.
+        Ok(body.unwrap_or_default())
     }
 }
 
@@ -345,6 +347,13 @@ impl Web {
             idle: self.options.idle_timeout,
         }
     }
+}
+
+fn needs_auth(url: &Url, auth_type: &str) -> Attempt {
+    Attempt::Done(FetchedDocument::NeedsAuth {
+        auth_type: auth_type.to_owned(),
+        domain: registrable_domain(url.as_str()).unwrap_or_default(),
+    })
 }
 
 /// What fails behind a redirect also names the address that led there.
