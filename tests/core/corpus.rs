@@ -175,3 +175,31 @@ async fn the_page_budget_is_never_overrun() {
         report.warnings
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_on_another_site_is_no_second_source() {
+    let first = "Coffee increased blood pressure in adults (hazard ratio 1.30, 95% CI 1.10 to 1.60). The effect lasted for two hours in most participants of the trial.";
+    let second = "In a cohort of nurses, coffee raised blood pressure only among those who drank it rarely; no such increase was seen in adults who drank it daily.";
+    for (last, sources) in [(first, 1.0), (second, 2.0)] {
+        let world = World::new();
+        for (name, text) in [("alpha", first), ("beta", last)] {
+            let page = format!(
+                "---\ntitle: Notes of {name}\nurl: https://{name}.com/coffee\n---\n\n# Coffee by {name}\n\n{text}\n"
+            );
+            std::fs::write(world.papers().join(format!("{name}.md")), page).unwrap();
+        }
+        let engine = world.engine();
+        let task = engine
+            .create_task("Coffee increases blood pressure", TaskConfig::default())
+            .unwrap();
+        research(&engine, &task.id, "coffee blood pressure adults").await;
+        let sql = "SELECT pages_fetched, satisfaction_score FROM queries";
+        let row = &engine.query_sql(&SqlRequest::new(sql)).unwrap().rows[0];
+        assert_eq!(row["pages_fetched"], 2);
+        let found = row["satisfaction_score"].as_f64().unwrap();
+        assert!(
+            (found - 0.7 * sources / 3.0).abs() < 1e-9,
+            "{sources}: {found}"
+        );
+    }
+}

@@ -7,6 +7,8 @@ mod corpus;
 mod demo_corpus;
 mod embed_jobs;
 #[cfg(feature = "http")]
+mod fetching;
+#[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "http")]
 mod http_embedder;

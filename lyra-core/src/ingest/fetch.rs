@@ -7,6 +7,7 @@ use crate::ports::{
     DocumentParser, Embedder, FetchRequest, FetchedDocument, Fetcher, ParsedDocument,
 };
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The ports that reading a document needs.
 #[derive(Debug, Clone)]
@@ -28,7 +29,7 @@ pub enum Read {
     NotModified,
     /// A human must pass a challenge first.
     NeedsAuth {
-        /// `cloudflare`, `captcha`, `login` …
+        /// What [`FetchedDocument::NeedsAuth`] names.
         auth_type: String,
         /// The page's registrable domain.
         domain: String,
@@ -67,6 +68,18 @@ impl Reading {
                 let document = prepare(source, parsed, self.embedder.as_ref()).await?;
                 Ok(Read::Fresh(Box::new(document)))
             }
+        }
+    }
+
+    /// Whether the stored copy of a page may be used without asking: one that some fetcher brought
+    /// in if that fetcher says so of its age, one that came another way (an import, a provider's
+    /// record) always.
+    pub fn may_reuse(&self, url: &str, fetched_by: Option<&str>, age: Option<Duration>) -> bool {
+        match self.fetcher_of(url) {
+            Ok(fetcher) if fetched_by == Some(fetcher.name()) => {
+                age.is_some_and(|age| fetcher.may_reuse(url, age))
+            }
+            _ => true,
         }
     }
 

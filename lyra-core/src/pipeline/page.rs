@@ -5,6 +5,7 @@ use super::metrics::is_primary_source;
 use super::outcome::FoundClaim;
 use super::select::{Passage, select};
 use super::{AuthNeed, Pipeline};
+use crate::clock::parse_ms;
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::graph::{Reader, StoredFragment, Writer};
 use crate::ingest::{PreparedDocument, Read, store};
@@ -13,7 +14,9 @@ use crate::model::{
     TaskPageReason, TaskPageRecord, content_id,
 };
 use crate::ports::{FetchRequest, TextRole, Validators};
-use rusqlite::OptionalExtension;
+use crate::text::similarity::{SAME_TEXT, Sketch};
+use rusqlite::{OptionalExtension, params};
+use std::time::Duration;
 
 /// The question that a document is read for.
 #[derive(Debug, Clone)]
@@ -68,6 +71,8 @@ struct Document {
     /// Fragments whose vector was made just now and is not stored.
     unstored: Vec<usize>,
     fresh: Option<Box<PreparedDocument>>,
+    /// Whether the server has just said that the stored copy is current.
+    is_confirmed: bool,
     venue: Option<String>,
 }
 
@@ -79,7 +84,7 @@ impl Pipeline {
         question: &Question,
         arrival: &Arrival,
     ) -> Result<PageOutcome> {
-        let mut document = match self.document(url).await? {
+        let mut document = match self.document(url, &question.task_id).await? {
             Ok(document) => document,
             Err(need) => return Ok(PageOutcome::NeedsAuth(need)),
         };
@@ -104,48 +109,74 @@ impl Pipeline {
             .embedder
             .embed(&texts, TextRole::Document)
             .await?;
+        let twin = self
+            .graph
+            .read(|r| earlier_twin(r, &document, &question.task_id))?;
         let report = self.graph.write(|w| {
             self.persist(w, &mut document)?;
-            self.persist_for_task(w, &document, question, arrival, (&drafts, &vectors))
+            let mut report =
+                self.persist_for_task(w, &document, question, arrival, (&drafts, &vectors))?;
+            // A copy of what was read already is the same voice once more.
+            report.source = twin.unwrap_or(report.source);
+            Ok(report)
         })?;
         Ok(PageOutcome::Read(Box::new(report)))
     }
 
     /// The document behind an address: the stored copy where it is current, else a fresh one.
-    async fn document(&self, url: &str) -> Result<Result<Document, AuthNeed>> {
-        let known = self.graph.read(|r| {
-            let Some(page) = r.page_by_url(url)? else {
-                return Ok(None);
+    async fn document(&self, url: &str, task_id: &str) -> Result<Result<Document, AuthNeed>> {
+        let (known, is_of_task) = self.graph.read(|r| stored_page(r, url, task_id))?;
+        let Some(page) = known else {
+            let request = FetchRequest {
+                url: url.to_owned(),
+                validators: Validators::default(),
             };
-            Ok(r.latest_version(&page.id)?.is_some().then_some(page))
-        })?;
-        let validators = known
-            .as_ref()
-            .map_or_else(Validators::default, |page| Validators {
-                etag: page.etag.clone(),
-                last_modified: page.last_modified.clone(),
-            });
-        // A web page that is stored serves every task; a file is compared by its time first.
-        if let Some(page) = known.as_ref().filter(|_| !url.starts_with("file:")) {
-            return self.stored(page.clone()).await.map(Ok);
+            return match self.reading.read(&request).await? {
+                Read::Fresh(document) => Ok(Ok(Document::fresh(document))),
+                Read::NeedsAuth { auth_type, domain } => Ok(Err(AuthNeed {
+                    url: url.to_owned(),
+                    domain,
+                    auth_type,
+                })),
+                Read::NotModified => Err(Error::new(
+                    ErrorKind::Pipeline,
+                    format!("{url}: not modified, yet not stored"),
+                )),
+            };
+        };
+        // A file is compared by its time, which costs nothing. What a task has read from the web
+        // it does not read twice, whenever it was stopped and resumed.
+        let is_file = url.starts_with("file:");
+        if !is_file && (is_of_task || self.may_reuse(&page)) {
+            return self.stored(page).await.map(Ok);
         }
         let request = FetchRequest {
             url: url.to_owned(),
-            validators,
+            validators: Validators {
+                etag: page.etag.clone(),
+                last_modified: page.last_modified.clone(),
+            },
         };
-        match (self.reading.read(&request).await?, known) {
-            (Read::Fresh(document), _) => Ok(Ok(Document::fresh(document))),
-            (Read::NotModified, Some(page)) => self.stored(page).await.map(Ok),
-            (Read::NotModified, None) => Err(Error::new(
-                ErrorKind::Pipeline,
-                format!("{url}: not modified, yet not stored"),
-            )),
-            (Read::NeedsAuth { auth_type, domain }, _) => Ok(Err(AuthNeed {
-                url: url.to_owned(),
-                domain,
-                auth_type,
-            })),
+        match self.reading.read(&request).await {
+            Ok(Read::Fresh(document)) => Ok(Ok(Document::fresh(document))),
+            Ok(Read::NotModified) => {
+                let mut document = self.stored(page).await?;
+                document.is_confirmed = !is_file;
+                Ok(Ok(document))
+            }
+            Err(e) if is_file => Err(e),
+            // What a page said when it was read stays evidence, although its server does not
+            // answer today, wants a human now, or has taken it down.
+            Ok(Read::NeedsAuth { .. }) | Err(_) => self.stored(page).await.map(Ok),
         }
+    }
+
+    fn may_reuse(&self, page: &PageRecord) -> bool {
+        let fetched = page.fetched_at.as_deref().and_then(parse_ms);
+        let age = fetched.and_then(|then| u64::try_from(self.graph.clock().now_ms() - then).ok());
+        let method = page.fetch_method.as_deref();
+        self.reading
+            .may_reuse(&page.url, method, age.map(Duration::from_millis))
     }
 
     async fn stored(&self, page: PageRecord) -> Result<Document> {
@@ -179,6 +210,7 @@ impl Pipeline {
             vectors,
             unstored: missing,
             fresh: None,
+            is_confirmed: false,
             venue,
         })
     }
@@ -191,6 +223,10 @@ impl Pipeline {
             for (fragment, prepared) in document.fragments.iter_mut().zip(&fresh.fragments) {
                 fragment.id.clone_from(&prepared.record.id);
             }
+        }
+        if document.is_confirmed {
+            document.page.fetched_at = Some(w.now().to_owned());
+            w.put_page(&document.page)?;
         }
         let model = &self.reading.embedder.info().model_id;
         for place in document.unstored.drain(..) {
@@ -324,8 +360,65 @@ impl Document {
             unstored: Vec::new(),
             venue: prepared.work.as_ref().and_then(|(w, _)| w.venue.clone()),
             fresh: Some(prepared),
+            is_confirmed: false,
         }
     }
+}
+
+/// The page with that address, if its text is stored, and whether the task has it already.
+fn stored_page(
+    reader: &Reader<'_>,
+    url: &str,
+    task_id: &str,
+) -> Result<(Option<PageRecord>, bool)> {
+    let Some(page) = reader.page_by_url(url)? else {
+        return Ok((None, false));
+    };
+    if reader.latest_version(&page.id)?.is_none() {
+        return Ok((None, false));
+    }
+    let is_of_task = reader
+        .db
+        .prepare_cached("SELECT 1 FROM task_pages WHERE task_id = ?1 AND page_id = ?2")
+        .db()?
+        .exists([task_id, &page.id])
+        .db()?;
+    Ok((Some(page), is_of_task))
+}
+
+/// Whom the evidence counts for of the page that told the task the same text before, if one did.
+fn earlier_twin(reader: &Reader<'_>, document: &Document, task_id: &str) -> Result<Option<String>> {
+    let texts: Vec<&str> = document.fragments.iter().map(|f| f.text.as_str()).collect();
+    let text = texts.join("\n");
+    let sketch = Sketch::of(&text);
+    // Texts of which one is more than twice as long as the other resemble each other by less than
+    // a half; the bounds leave room for what fragments do not hold.
+    let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX / 3);
+    let mut statement = reader
+        .db
+        .prepare_cached(
+            "SELECT t.text, p.id FROM task_pages tp JOIN pages p ON p.id = tp.page_id
+               JOIN page_texts t ON t.page_id = p.id
+                 AND t.version = (SELECT max(version) FROM page_texts WHERE page_id = p.id)
+             WHERE tp.task_id = ?1 AND p.url <> ?2 AND length(t.text) BETWEEN ?3 AND ?4
+               AND tp.rowid < coalesce((SELECT own.rowid FROM task_pages own JOIN pages o ON o.id = own.page_id
+                                        WHERE own.task_id = ?1 AND o.url = ?2), 9e18)
+             ORDER BY tp.rowid",
+        )
+        .db()?;
+    let bounds = (length * 2 / 5, length.saturating_mul(5) / 2);
+    let mut rows = statement
+        .query(params![task_id, document.page.url, bounds.0, bounds.1])
+        .db()?;
+    while let Some(row) = rows.next().db()? {
+        let other: String = row.get(0).db()?;
+        if Sketch::of(&other).resemblance(&sketch) >= SAME_TEXT {
+            let twin = reader.page(&row.get::<_, String>(1).db()?)?;
+            let venue = venue_of(reader, &twin)?;
+            return Ok(Some(source_key(&twin, venue.as_deref())));
+        }
+    }
+    Ok(None)
 }
 
 fn venue_of(reader: &Reader<'_>, page: &PageRecord) -> Result<Option<String>> {

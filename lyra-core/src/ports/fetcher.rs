@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::model::DocumentMeta;
 use std::fmt::Debug;
+use std::time::Duration;
 
 /// What a server or file system said of the copy that we hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub struct Validators {
 }
 
 /// What to fetch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FetchRequest {
     /// `file:`, `http:` or `https:`.
     pub url: String,
@@ -46,7 +47,8 @@ pub enum FetchedDocument {
     NotModified,
     /// A human must pass a challenge first.
     NeedsAuth {
-        /// `cloudflare`, `captcha`, `login` …
+        /// `cloudflare`, `js_challenge`, `turnstile`, `hcaptcha`, `recaptcha`, `captcha`, `login`,
+        /// `cookie_consent`.
         auth_type: String,
         /// The page's registrable domain.
         domain: String,
@@ -62,7 +64,15 @@ pub trait Fetcher: Debug + Send + Sync + 'static {
     /// Whether this fetcher takes such an address.
     fn accepts(&self, url: &str) -> bool;
 
+    /// Whether a copy that was fetched, or found to be current, `age` ago may be used without
+    /// asking. The default asks every time.
+    fn may_reuse(&self, url: &str, age: Duration) -> bool {
+        let _ = (url, age);
+        false
+    }
+
     /// Fetches one document within the fetcher's own limits of size and time. An address that may
-    /// not be fetched (outside the corpus, a private network) is an error that says so.
+    /// not be fetched (outside the corpus, a private network, `robots.txt`) is an error that says so
+    /// (see [`Refusal`](crate::security::url_policy::Refusal)).
     async fn fetch(&self, request: &FetchRequest) -> Result<FetchedDocument>;
 }

@@ -1,6 +1,7 @@
 //! Whether two texts are nearly the same.
 
 use super::hash::md5;
+use super::is_cjk;
 use std::collections::BTreeSet;
 
 /// The sets of `size` neighbouring words, in lower case; of all words where there are fewer.
@@ -79,6 +80,108 @@ pub fn simhash(shingles: &BTreeSet<String>) -> u64 {
         .fold(0, |hash, (nth, sum)| hash | u64::from(*sum > 0) << nth)
 }
 
+/// From this resemblance on, two pages tell the same text: a copy on another site, a press release
+/// that was reprinted, a page and its print version.
+pub const SAME_TEXT: f64 = 0.5;
+
+/// Hashes that a sketch keeps; the error of the estimate is about one over their root.
+const SKETCH: usize = 256;
+
+/// A text boiled down to the smallest hashes of its three-word runs (Broder 1997), from which the
+/// [`jaccard`] of two texts can be estimated in no time, and exactly where both are short.
+///
+/// Characters of scripts without spaces count as words. Texts of different words have nothing in
+/// common, however alike they look.
+///
+/// ```
+/// use lyra_core::text::similarity::{SAME_TEXT, Sketch};
+/// let text = "Drug X increased the risk of falls in older adults compared with placebo.";
+/// let copy = Sketch::of(&format!("{text} All rights reserved."));
+/// assert!(Sketch::of(text).resemblance(&copy) >= SAME_TEXT);
+/// assert_eq!(Sketch::of(text).resemblance(&Sketch::of("")), 0.0);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sketch {
+    /// Sorted, each once, at most [`SKETCH`].
+    hashes: Vec<u64>,
+}
+
+impl Sketch {
+    /// The sketch of a text.
+    pub fn of(text: &str) -> Self {
+        let words = word_hashes(text);
+        let mut hashes: Vec<u64> = words
+            .windows(3.min(words.len().max(1)))
+            .map(|run| run.iter().fold(0, |hash, word| mix(hash ^ word)))
+            .collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        hashes.truncate(SKETCH);
+        Self { hashes }
+    }
+
+    /// The estimated share of common three-word runs, 0 to 1.
+    pub fn resemblance(&self, other: &Self) -> f64 {
+        // The smallest hashes of the union are a fair sample of it.
+        let (mut a, mut b) = (
+            self.hashes.iter().peekable(),
+            other.hashes.iter().peekable(),
+        );
+        let (mut all, mut common) = (0_u32, 0_u32);
+        while all < SKETCH as u32 {
+            match (a.peek(), b.peek()) {
+                (Some(x), Some(y)) if x == y => {
+                    common += 1;
+                    a.next();
+                    b.next();
+                }
+                (Some(x), Some(y)) if x < y => {
+                    a.next();
+                }
+                (_, Some(_)) => {
+                    b.next();
+                }
+                (Some(_), None) => {
+                    a.next();
+                }
+                (None, None) => break,
+            }
+            all += 1;
+        }
+        if all == 0 {
+            0.0
+        } else {
+            f64::from(common) / f64::from(all)
+        }
+    }
+}
+
+/// A hash for each word, in order.
+fn word_hashes(text: &str) -> Vec<u64> {
+    let (mut words, mut word) = (Vec::new(), None);
+    for c in text.chars().flat_map(char::to_lowercase) {
+        let code = u64::from(u32::from(c));
+        if is_cjk(c) {
+            words.extend(word.take());
+            words.push(mix(code));
+        } else if c.is_alphanumeric() {
+            word = Some(mix(word.unwrap_or(0) ^ code));
+        } else {
+            words.extend(word.take());
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// Spreads a number over all 64 bits (the finaliser of SplitMix64).
+fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,7 +218,39 @@ mod tests {
         assert_eq!(simhash(&BTreeSet::new()), 0);
     }
 
+    #[test]
+    fn sketches_estimate_the_jaccard_of_long_texts() {
+        let words = |from: usize, to: usize| {
+            let words: Vec<String> = (from..to)
+                .map(|n| format!("w{}", n * 7919 % 100_003))
+                .collect();
+            words.join(" ")
+        };
+        // 2,000 words each, of which so many are common.
+        for common in [0, 500, 1_000, 1_333, 1_600, 2_000] {
+            let (a, b) = (words(0, 2_000), words(2_000 - common, 4_000 - common));
+            let exact = jaccard(&word_shingles(&a, 3), &word_shingles(&b, 3));
+            let found = Sketch::of(&a).resemblance(&Sketch::of(&b));
+            assert!(
+                (found - exact).abs() < 0.12,
+                "{common}: {found} for {exact}"
+            );
+        }
+        let ja = "薬剤Xは高齢者の転倒のリスクを高めることが示された。";
+        let copy = format!("{ja}転載を禁じる。");
+        assert!(Sketch::of(ja).resemblance(&Sketch::of(&copy)) >= SAME_TEXT);
+        let other = "この試験では血糖値の変化を朝食の前に測定した。";
+        assert!(Sketch::of(ja).resemblance(&Sketch::of(other)) < 0.1);
+    }
+
     proptest! {
+        #[test]
+        fn sketches_of_short_texts_are_exact(a in "[a-d ]{0,60}", b in "[a-d ]{0,60}") {
+            let (x, y) = (word_shingles(&a, 3), word_shingles(&b, 3));
+            let found = Sketch::of(&a).resemblance(&Sketch::of(&b));
+            prop_assert!((found - jaccard(&x, &y)).abs() < 1e-12, "{found}");
+        }
+
         #[test]
         fn a_text_is_like_itself(text in "\\PC{1,60}", other in "\\PC{0,60}") {
             let (a, b) = (char_shingles(&text, 3), char_shingles(&other, 3));

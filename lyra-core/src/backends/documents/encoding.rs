@@ -1,5 +1,6 @@
 //! From bytes to characters: byte order marks, declared names, detection.
 
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{EUC_JP, Encoding, ISO_2022_JP, SHIFT_JIS, UTF_8, UTF_16BE, UTF_16LE};
 use regex::bytes::Regex;
 use std::sync::LazyLock;
@@ -24,8 +25,8 @@ const DETECTION_WINDOW: usize = 256 * 1024;
 /// Decodes `bytes`.
 ///
 /// The order is: byte order mark, then each name in `declared` that is known and plausible, then
-/// UTF-8 if the bytes are valid, UTF-16 without a mark, the Japanese encodings, and windows-1252,
-/// in which every byte means something.
+/// UTF-8 if the bytes are valid, UTF-16 without a mark, the Japanese encodings, and what browsers
+/// guess of bytes without a name (Chinese, Korean, Cyrillic, at last windows-1252).
 pub(crate) fn decode(bytes: &[u8], declared: &[&str]) -> Decoded {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
         return decode_in(encoding, &bytes[mark..]);
@@ -91,8 +92,20 @@ fn detect(bytes: &[u8], valid_utf8: bool) -> &'static Encoding {
     match best {
         Some((share, encoding)) if share >= 20 => encoding,
         _ if mostly_utf8(bytes) => UTF_8,
-        _ => encoding_rs::WINDOWS_1252,
+        _ => guess(window),
     }
+}
+
+/// The guess of Firefox's detector. It reads an English text with some typographic signs as what
+/// comes first in its tables, so that bytes of which few are not ASCII stay windows-1252.
+fn guess(window: &[u8]) -> &'static Encoding {
+    let foreign = window.iter().filter(|byte| !byte.is_ascii()).count();
+    if foreign * 20 < window.len() {
+        return encoding_rs::WINDOWS_1252;
+    }
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    detector.feed(window, true);
+    detector.guess(None, Utf8Detection::Deny)
 }
 
 /// UTF-16 text in which every other byte of the ASCII part is zero.
@@ -205,6 +218,10 @@ mod tests {
 
     const JAPANESE: &str = "血糖値は、朝食の前に測ります。インスリンの量はその値で決めます。";
 
+    const CHINESE: &str = "药物增加了老年人跌倒的风险，这是本试验的主要发现。";
+    const FRENCH: &str =
+        "L'été où l'élève âgé déjà préféré a été relevé à côté, près de l'hôpital.";
+
     fn encode(encoding: &'static Encoding, text: &str) -> Vec<u8> {
         encoding.encode(text).0.into_owned()
     }
@@ -296,6 +313,27 @@ mod tests {
                 &["utf-8"],
                 "windows-1252",
                 "café Müller",
+            ),
+            (
+                "GBK, silent",
+                encode(encoding_rs::GBK, CHINESE),
+                &[],
+                "GBK",
+                CHINESE,
+            ),
+            (
+                "GBK, declared by its older name",
+                encode(encoding_rs::GBK, "药物"),
+                &["gb2312"],
+                "GBK",
+                "药物",
+            ),
+            (
+                "windows-1252, a dense text",
+                encode(encoding_rs::WINDOWS_1252, FRENCH),
+                &[],
+                "windows-1252",
+                FRENCH,
             ),
             (
                 "UTF-8 that says Latin 1",

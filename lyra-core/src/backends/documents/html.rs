@@ -1,6 +1,6 @@
 //! HTML: main content as blocks, metadata, links.
 
-use super::deadline::within;
+use super::deadline::{Foreign, within};
 use super::html_blocks::{Walk, read_blocks};
 use super::html_flatten::flatten;
 use super::html_meta::{canonical_address, metadata};
@@ -21,6 +21,8 @@ const MAX_DEPTH: usize = 450;
 
 /// How long one page may take.
 const DEADLINE: Duration = Duration::from_secs(10);
+
+static HTML: Foreign = Foreign::new("HTML");
 
 /// Parts of a page that are hardly ever its content.
 const BOILERPLATE: &str = "nav, aside, footer, dialog, [role=navigation], [role=contentinfo], \
@@ -48,7 +50,7 @@ pub(super) fn parse(bytes: &[u8], charset: Option<&str>, name: &str) -> Result<P
     let address = Url::parse(name)
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https"));
-    let mut document = within(DEADLINE, "HTML", move || Ok(read(&html, address)))?;
+    let mut document = within(DEADLINE, &HTML, move || Ok(read(&html, address)))?;
     if decoded.damaged {
         document.warnings.push(format!(
             "some bytes are not {} and were replaced by U+FFFD",

@@ -27,6 +27,8 @@ mod meta;
 #[cfg(feature = "pdf")]
 mod pdf;
 #[cfg(feature = "pdf")]
+mod pdf_bombs;
+#[cfg(feature = "pdf")]
 mod pdf_fonts;
 #[cfg(feature = "pdf")]
 mod pdf_layout;

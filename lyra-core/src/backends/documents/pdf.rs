@@ -1,8 +1,9 @@
 //! PDF: text with the places of its characters, put together into lines and paragraphs.
 
-use super::deadline::within;
+use super::deadline::{Foreign, within};
 use super::lines::collapse;
 use super::meta::{doi_in, says_retracted};
+use super::pdf_bombs::{defuse, defuse_objects};
 use super::pdf_fonts::prepare;
 use super::pdf_layout::{Layout, layout};
 use super::pdf_lines::{Collector, Line};
@@ -11,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::model::DocumentMeta;
 use pdf_extract::{Dictionary, Document, Object};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Largest file that is read, in bytes.
 const MAX_BYTES: usize = 50 * 1024 * 1024;
@@ -21,6 +22,8 @@ const MAX_PAGES: usize = 2_000;
 
 /// How long one file may take.
 const DEADLINE: Duration = Duration::from_secs(20);
+
+static PDF: Foreign = Foreign::new("PDF");
 
 /// Reads a PDF.
 pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument> {
@@ -33,12 +36,15 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument> {
         .take(1024)
         .position(|w| w == b"%PDF-")
         .unwrap_or(0);
-    let bytes = bytes[start..].to_vec();
-    within(DEADLINE, "PDF", move || read(&bytes))
+    let mut bytes = bytes[start..].to_vec();
+    within(DEADLINE, &PDF, move || {
+        let spoiled = defuse(&mut bytes)?;
+        read(&bytes, spoiled)
+    })
 }
 
 /// Everything that touches the file; runs on the parser's thread.
-fn read(bytes: &[u8]) -> Result<ParsedDocument> {
+fn read(bytes: &[u8], mut spoiled: usize) -> Result<ParsedDocument> {
     let mut file = Document::load_mem(bytes).map_err(|e| {
         Error::invalid(format!("the PDF is damaged: {e}")).with_hint("download it again")
     })?;
@@ -46,8 +52,16 @@ fn read(bytes: &[u8]) -> Result<ParsedDocument> {
         return Err(Error::invalid("the PDF is locked with a password")
             .with_hint("save a copy without the password"));
     }
+    if file.is_encrypted() {
+        spoiled += defuse_objects(&mut file)?;
+    }
     prepare(&mut file);
     let mut warnings = Vec::new();
+    if spoiled > 0 {
+        warnings.push(format!(
+            "{spoiled} parts that unpack without end were left out"
+        ));
+    }
     let lines = read_pages(&file, &mut warnings);
     let readable = |line: &Line| line.text.chars().any(char::is_alphanumeric);
     if !lines.iter().any(readable) {
@@ -89,10 +103,14 @@ fn read(bytes: &[u8]) -> Result<ParsedDocument> {
 
 /// Each page by itself, so that one that breaks the parser costs no more than what follows on it.
 fn read_pages(file: &Document, warnings: &mut Vec<String>) -> Vec<Line> {
-    let mut collector = Collector::default();
+    let mut collector = Collector::new(Instant::now() + DEADLINE);
     let pages: Vec<u32> = file.get_pages().into_keys().collect();
     let mut broken = Vec::new();
     for page in pages.iter().take(MAX_PAGES) {
+        // Nobody waits for the rest any more.
+        if collector.is_late() {
+            break;
+        }
         collector.begin(*page);
         let read = catch_unwind(AssertUnwindSafe(|| {
             pdf_extract::output_doc_page(file, &mut collector, *page)

@@ -2,6 +2,7 @@
 
 use super::lines::is_unspaced;
 use pdf_extract::{MediaBox, OutputDev, OutputError, Transform};
+use std::time::Instant;
 
 /// Most characters that are kept of one file.
 const MAX_CHARS: usize = 20_000_000;
@@ -27,8 +28,9 @@ pub(super) struct Line {
 type Turn = u8;
 
 /// Collects characters in the order of the file, which is the reading order of most.
-#[derive(Default)]
 pub(super) struct Collector {
+    /// When to stop.
+    until: Instant,
     /// The lines of the pages that are finished.
     pub(super) lines: Vec<Line>,
     page: u32,
@@ -52,6 +54,34 @@ struct Glyph<'a> {
 }
 
 impl Collector {
+    /// Nothing yet; what comes after `until` is refused, so that a thread that was given up ends.
+    pub(super) fn new(until: Instant) -> Self {
+        Self {
+            until,
+            lines: Vec::new(),
+            page: 0,
+            chars: 0,
+            current: Line::default(),
+            turn: 0,
+            sizes: Vec::new(),
+            pending: Vec::new(),
+        }
+    }
+
+    /// Whether the time is over.
+    pub(super) fn is_late(&self) -> bool {
+        Instant::now() > self.until
+    }
+
+    /// One more character; an error if nobody waits for it any more.
+    fn count(&mut self) -> Result<(), OutputError> {
+        self.chars += 1;
+        if self.chars.is_multiple_of(1024) && self.is_late() {
+            return Err(OutputError::FormatError(std::fmt::Error));
+        }
+        Ok(())
+    }
+
     /// A page starts.
     pub(super) fn begin(&mut self, page: u32) {
         self.page = page;
@@ -199,7 +229,7 @@ impl OutputDev for Collector {
         font_size: f64,
         text: &str,
     ) -> Result<(), OutputError> {
-        self.chars += 1;
+        self.count()?;
         let stretch = place.m11.hypot(place.m12);
         let size = place.m21.hypot(place.m22) * font_size.abs();
         let finite = [place.m31, place.m32, stretch, size, width, spacing]
@@ -262,5 +292,21 @@ impl OutputDev for Collector {
 
     fn end_line(&mut self) -> Result<(), OutputError> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_reading_that_nobody_waits_for_ends() {
+        for (left, ends) in [(Duration::ZERO, true), (Duration::from_secs(600), false)] {
+            let mut collector = Collector::new(Instant::now() + left);
+            let mut shown = (0..5_000)
+                .map(|_| collector.output_character(&Transform::identity(), 0.5, 0.0, 10.0, "x"));
+            assert_eq!(shown.any(|shown| shown.is_err()), ends, "{left:?}");
+        }
     }
 }

@@ -1,0 +1,117 @@
+//! Bodies, read within limits of size and time.
+
+use super::connect::{failed, network_error};
+use crate::error::{Error, ErrorKind, Result};
+use reqwest::Response;
+use reqwest::header::HeaderMap;
+use std::time::{Duration, Instant};
+use url::Url;
+
+/// The time that the network may take for one document, all requests together.
+///
+/// Waiting for one's turn does not count: it is no fault of the server.
+#[derive(Debug)]
+pub(super) struct Patience {
+    whole: Duration,
+    left: Duration,
+}
+
+impl Patience {
+    pub(super) fn new(whole: Duration) -> Self {
+        Self { whole, left: whole }
+    }
+
+    /// Runs one exchange with the network and takes its time off what is left.
+    pub(super) async fn spend<T>(
+        &mut self,
+        url: &Url,
+        exchange: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let begun = Instant::now();
+        let done = tokio::time::timeout(self.left, exchange).await;
+        self.left = self.left.saturating_sub(begun.elapsed());
+        done.unwrap_or_else(|_| {
+            let whole = self.whole;
+            Err(Error::new(
+                ErrorKind::Timeout,
+                format!("{url}: no answer within {whole:?}"),
+            ))
+        })
+    }
+}
+
+/// How much of a body is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// After decompression, in bytes.
+    pub(super) bytes: usize,
+    /// Whether a longer body is cut there; else it is an error.
+    pub(super) cut: bool,
+    /// Longest pause between two pieces.
+    pub(super) idle: Duration,
+}
+
+/// The decoded body. It is counted as it is unpacked, so that a small file that unpacks without
+/// end is given up at the limit, like one that never ends.
+pub(super) async fn read(url: &Url, mut response: Response, limits: Limits) -> Result<Vec<u8>> {
+    let Limits { bytes, cut, idle } = limits;
+    let too_large = || Err(failed(url, &format!("larger than {bytes} bytes")));
+    let announced = response.content_length().unwrap_or(0);
+    if !cut && usize::try_from(announced).is_ok_and(|length| length > bytes) {
+        return too_large();
+    }
+    let mut body = Vec::new();
+    loop {
+        let piece = tokio::time::timeout(idle, response.chunk()).await;
+        let Ok(piece) = piece else {
+            return Err(Error::new(
+                ErrorKind::Timeout,
+                format!("{url}: no answer: it sent nothing for {idle:?} in the middle of the body"),
+            ));
+        };
+        let Some(piece) = piece.map_err(|e| network_error(url, &e))? else {
+            return Ok(body);
+        };
+        let room = bytes - body.len();
+        if piece.len() > room {
+            if !cut {
+                return too_large();
+            }
+            body.extend_from_slice(&piece[..room]);
+            return Ok(body);
+        }
+        body.extend_from_slice(&piece);
+    }
+}
+
+/// Refuses what says that it is a picture, a film, an archive: it would be read for nothing.
+pub(super) fn check_type(url: &Url, headers: &HeaderMap) -> Result<()> {
+    let Some(content_type) = super::text_header(headers, "content-type") else {
+        return Ok(());
+    };
+    let name = content_type.split(';').next().unwrap_or_default();
+    let name = name.trim().to_ascii_lowercase();
+    let binary = ["image/", "video/", "audio/", "font/", "model/"]
+        .iter()
+        .any(|kind| name.starts_with(kind) && !name.ends_with("+xml"))
+        || matches!(
+            name.as_str(),
+            "application/zip"
+                | "application/gzip"
+                | "application/x-gzip"
+                | "application/x-tar"
+                | "application/x-7z-compressed"
+                | "application/x-rar-compressed"
+                | "application/vnd.rar"
+                | "application/java-archive"
+                | "application/wasm"
+                | "application/vnd.microsoft.portable-executable"
+        );
+    if !binary {
+        return Ok(());
+    }
+    Err(
+        failed(url, &format!("the document is binary, not text: {name}"))
+            .with_hint("readable are HTML, PDF, JATS XML, Markdown, plain text and JSON lines"),
+    )
+}
