@@ -1,13 +1,15 @@
 //! One document for one task: read, select, extract, persist.
 
 use super::claims::{DraftClaim, draft_claims};
+use super::identify::Identified;
 use super::metrics::is_primary_source;
 use super::outcome::FoundClaim;
 use super::select::{Passage, select};
+use super::works::{abstract_document, known_meta, record_work};
 use super::{AuthNeed, Pipeline};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::graph::{Reader, StoredFragment, Writer};
-use crate::ingest::{PreparedDocument, Read, store};
+use crate::ingest::{PreparedDocument, Read, prepare, store};
 use crate::model::{
     AdoptionStatus, ClaimRecord, EdgeRecord, EmbeddingTarget, NodeKind, PageRecord, Relation,
     TaskPageReason, TaskPageRecord, content_id,
@@ -72,14 +74,16 @@ struct Document {
 }
 
 impl Pipeline {
-    /// Reads one page for a task, all of it in one transaction.
+    /// Reads one page for a task, all of it in one transaction; with what is known of the work
+    /// behind it, where that was found by a provider.
     pub(super) async fn read_page(
         &self,
         url: &str,
+        known: Option<&Identified>,
         question: &Question,
         arrival: &Arrival,
     ) -> Result<PageOutcome> {
-        let mut document = match self.document(url).await? {
+        let mut document = match self.document(url, known).await? {
             Ok(document) => document,
             Err(need) => return Ok(PageOutcome::NeedsAuth(need)),
         };
@@ -105,14 +109,18 @@ impl Pipeline {
             .embed(&texts, TextRole::Document)
             .await?;
         let report = self.graph.write(|w| {
-            self.persist(w, &mut document)?;
+            self.persist(w, &mut document, known)?;
             self.persist_for_task(w, &document, question, arrival, (&drafts, &vectors))
         })?;
         Ok(PageOutcome::Read(Box::new(report)))
     }
 
     /// The document behind an address: the stored copy where it is current, else a fresh one.
-    async fn document(&self, url: &str) -> Result<Result<Document, AuthNeed>> {
+    async fn document(
+        &self,
+        url: &str,
+        found: Option<&Identified>,
+    ) -> Result<Result<Document, AuthNeed>> {
         let known = self.graph.read(|r| {
             let Some(page) = r.page_by_url(url)? else {
                 return Ok(None);
@@ -129,11 +137,18 @@ impl Pipeline {
         if let Some(page) = known.as_ref().filter(|_| !url.starts_with("file:")) {
             return self.stored(page.clone()).await.map(Ok);
         }
+        if !url.starts_with("file:")
+            && let Some((source, parsed)) = found.and_then(abstract_document)
+        {
+            let document = prepare(source, parsed, self.reading.embedder.as_ref()).await?;
+            return Ok(Ok(Document::fresh(Box::new(document))));
+        }
         let request = FetchRequest {
             url: url.to_owned(),
             validators,
         };
-        match (self.reading.read(&request).await?, known) {
+        let about = found.map(known_meta).unwrap_or_default();
+        match (self.reading.read_known(&request, about).await?, known) {
             (Read::Fresh(document), _) => Ok(Ok(Document::fresh(document))),
             (Read::NotModified, Some(page)) => self.stored(page).await.map(Ok),
             (Read::NotModified, None) => Err(Error::new(
@@ -184,7 +199,35 @@ impl Pipeline {
     }
 
     /// Stores what is not stored yet.
-    fn persist(&self, w: &Writer<'_>, document: &mut Document) -> Result<()> {
+    fn persist(
+        &self,
+        w: &Writer<'_>,
+        document: &mut Document,
+        found: Option<&Identified>,
+    ) -> Result<()> {
+        let own_id = document.page.canonical_id.clone();
+        let canonical_id = own_id.or_else(|| found.and_then(Identified::canonical_id));
+        if let (Some(id), Some(found)) = (&canonical_id, found) {
+            record_work(w, id, found, self.retractions.as_deref())?;
+            document.page.canonical_id = Some(id.clone());
+        }
+        self.persist_text(w, document)?;
+        if let Some(id) = canonical_id {
+            w.db.prepare_cached(
+                "UPDATE pages SET canonical_id = ?2 WHERE id = ?1 AND canonical_id IS NULL
+                   AND EXISTS (SELECT 1 FROM works WHERE canonical_id = ?2)",
+            )
+            .db()?
+            .execute([&document.page.id, &id])
+            .db()?;
+            if let Some(retractions) = &self.retractions {
+                retractions.mark(w, &id)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn persist_text(&self, w: &Writer<'_>, document: &mut Document) -> Result<()> {
         if let Some(fresh) = &mut document.fresh {
             store(w, fresh)?;
             document.page.id.clone_from(&fresh.page.id);
@@ -347,7 +390,10 @@ fn venue_of(reader: &Reader<'_>, page: &PageRecord) -> Result<Option<String>> {
 fn source_key(page: &PageRecord, venue: Option<&str>) -> String {
     match (venue, page.domain.as_deref()) {
         (Some(venue), _) => format!("venue:{}", venue.to_lowercase()),
-        (None, Some(domain)) if domain != "local" => format!("domain:{domain}"),
+        // Neither a disk nor a resolver publishes anything.
+        (None, Some(domain)) if !matches!(domain, "local" | "doi.org") => {
+            format!("domain:{domain}")
+        }
         _ => format!("page:{}", page.id),
     }
 }
