@@ -41,7 +41,20 @@ pub(super) fn list<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
 /// Text without JATS or HTML tags, entities decoded, white space collapsed.
 ///
 /// Titles of sections become `Title: `, and the title "Abstract" goes: it says nothing.
+///
+/// Some publishers deposit markup inside of markup, escaped; that goes as well.
 pub(super) fn plain(markup: &str) -> String {
+    let mut text = plain_once(markup);
+    for _ in 0..2 {
+        if !text.contains("</") {
+            break;
+        }
+        text = plain_once(&text);
+    }
+    text
+}
+
+fn plain_once(markup: &str) -> String {
     let mut plain = String::with_capacity(markup.len());
     let mut rest = markup;
     let mut title_from = None;
@@ -293,6 +306,10 @@ mod tests {
             ("p < 0.05 and q > 3", "p < 0.05 and q > 3"),
             ("H<sub>2</sub>O&nbsp;&#xE9; &bogus; &", "H2O é &bogus; &"),
             ("<h4>Background</h4>Text", "Background Text"),
+            (
+                "<jats:p>&lt;p&gt;Drug &lt;em&gt;X&lt;/em&gt; &amp;amp; falls&lt;/p&gt;</jats:p>",
+                "Drug X & falls",
+            ),
             ("a <never closed", "a <never closed"),
             ("", ""),
         ] {
