@@ -4,9 +4,12 @@
 //! SQLite reports a denial as "not authorized" and nothing more, so the reason is kept here.
 
 use super::limits::FUNCTION_CALLS;
-use super::table::{Allowlist, SCHEMA_TABLE_COLUMNS, Visibility, function_allowed};
+use super::table::{
+    Allowlist, SCHEMA_TABLE_COLUMNS, Visibility, function_allowed, is_brief_function,
+    is_virtual_table,
+};
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Whose statement the authorizer is being asked about.
@@ -44,6 +47,9 @@ pub(super) struct Authorizer {
     allowlist: Arc<Allowlist>,
     phase: AtomicU8,
     calls: AtomicU32,
+    /// Whether one step of the statement may take long: it calls a function, or reads a virtual
+    /// table, whose work is not bounded by one look at a value.
+    slow_steps: AtomicBool,
     denial: Mutex<Option<Denial>>,
     /// Names in FROM clauses that SQLite reported without a database and without a column: a CTE
     /// or a subquery, or else a table of which no column is used.
@@ -56,6 +62,7 @@ impl Authorizer {
             allowlist,
             phase: AtomicU8::new(Phase::Own as u8),
             calls: AtomicU32::new(0),
+            slow_steps: AtomicBool::new(false),
             denial: Mutex::new(None),
             unresolved: Mutex::new(Vec::new()),
         }
@@ -64,9 +71,15 @@ impl Authorizer {
     /// Forgets the last statement and applies the rules to the next one.
     pub(super) fn begin_prepare(&self) {
         self.calls.store(0, Relaxed);
+        self.slow_steps.store(false, Relaxed);
         *lock(&self.denial) = None;
         lock(&self.unresolved).clear();
         self.enter(Phase::Prepare);
+    }
+
+    /// Whether one step of the statement that was prepared last may take long.
+    pub(super) fn has_slow_steps(&self) -> bool {
+        self.slow_steps.load(Relaxed)
     }
 
     pub(super) fn allowlist(&self) -> &Allowlist {
@@ -129,6 +142,9 @@ impl Authorizer {
         if !matches!(database, None | Some("main" | "temp")) {
             return self.deny(Denial::Table(table.to_owned()));
         }
+        if is_virtual_table(table) {
+            self.slow_steps.store(true, Relaxed);
+        }
         match self.allowlist.visibility(table) {
             // Also while the statement runs: SQLite prepares it again if the schema has changed.
             Visibility::Public(private) if contains(private, column) => Authorization::Ignore,
@@ -153,6 +169,9 @@ impl Authorizer {
     fn decide_call(&self, function: &str, running: bool) -> Authorization {
         if !function_allowed(function) {
             return self.deny(Denial::Function(function.to_owned()));
+        }
+        if !is_brief_function(function) {
+            self.slow_steps.store(true, Relaxed);
         }
         if !running && self.calls.fetch_add(1, Relaxed) >= FUNCTION_CALLS {
             return self.deny(Denial::TooManyCalls);

@@ -10,6 +10,13 @@ use std::time::{Duration, Instant};
 /// Steps of the virtual machine between two looks at the clock: about 6 µs.
 const STEPS_PER_CHECK: u64 = 1_000;
 
+/// Steps of a query's first try on the caller's thread: they take about as long as two changes of
+/// threads, so that a query that has to begin anew loses no more than that.
+pub(super) const BRIEF_STEPS: u64 = 2_000;
+
+/// Between two looks at the clock there. A step handles at most 256 KiB, some 20 µs.
+const BRIEF_STEPS_PER_CHECK: u64 = 250;
+
 /// Bytes that our functions work through between two looks at the clock: a few µs.
 const WORK_PER_CHECK: u32 = 64 * 1024;
 
@@ -47,14 +54,26 @@ impl Budget {
 
     /// Starts a query's time and steps. Returns how often the progress handler has to be called.
     pub(super) fn start(&self, options: &SqlOptions) -> i32 {
-        let interval = options.max_vm_steps.clamp(1, STEPS_PER_CHECK);
+        self.start_with(options, options.max_vm_steps, STEPS_PER_CHECK)
+    }
+
+    /// The same for a first try of a few steps, during which nobody but the progress handler
+    /// looks at the clock: it looks more often.
+    pub(super) fn start_briefly(&self, options: &SqlOptions) -> i32 {
+        self.start_with(
+            options,
+            options.max_vm_steps.min(BRIEF_STEPS),
+            BRIEF_STEPS_PER_CHECK,
+        )
+    }
+
+    fn start_with(&self, options: &SqlOptions, steps: u64, per_check: u64) -> i32 {
+        let interval = steps.clamp(1, per_check);
         let timeout = Duration::from_millis(options.timeout_ms);
         self.deadline_us
             .store(micros(self.origin.elapsed() + timeout), Relaxed);
-        self.steps_left.store(
-            i64::try_from(options.max_vm_steps).unwrap_or(i64::MAX),
-            Relaxed,
-        );
+        self.steps_left
+            .store(i64::try_from(steps).unwrap_or(i64::MAX), Relaxed);
         self.steps_per_check.store(interval as i64, Relaxed);
         self.work.store(0, Relaxed);
         self.spent.store(0, Relaxed);

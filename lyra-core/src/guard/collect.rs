@@ -15,6 +15,10 @@ use std::fmt::{self, Write as _};
 /// Marks the end of a cell that was cut.
 const CUT: &str = "…";
 
+/// Rows, and bytes of text, that there is room for from the beginning.
+const FIRST_ROWS: usize = 64;
+const FIRST_TEXT: usize = 8 * 1024;
+
 /// What can happen while rows are read: an error of SQLite, or one of ours.
 pub(super) enum Failure {
     Sqlite(rusqlite::Error),
@@ -61,6 +65,8 @@ pub(super) fn collect(
         return Err(Failure::Ours(names_too_long(bytes, options.max_bytes)));
     }
     let mut collected = Collected {
+        cells: Vec::with_capacity(columns.len() * options.limit.min(FIRST_ROWS)),
+        text: String::with_capacity(FIRST_TEXT.min(options.max_bytes)),
         columns,
         is_program,
         ..Collected::default()

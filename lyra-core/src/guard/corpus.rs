@@ -153,10 +153,10 @@ fn how_late_bombs_are_stopped() {
         at(0.99),
         at(1.0)
     );
-    // The guard leaves a worker behind 25 ms after the deadline.
+    // The guard leaves a worker behind 15 ms after the deadline.
     let left_behind = late
         .iter()
-        .filter(|(late, _)| *late >= Duration::from_millis(25));
+        .filter(|(late, _)| *late >= Duration::from_millis(15));
     eprintln!("workers left behind: {:?}", left_behind.collect::<Vec<_>>());
 }
 

@@ -1,7 +1,7 @@
 //! One query on a guarded connection, from the text to the reply.
 
 use super::authorizer::{Denial, Phase};
-use super::budget::Spent;
+use super::budget::{BRIEF_STEPS, Spent};
 use super::collect::{self, Collected, Failure};
 use super::connection::GuardedConnection;
 use super::heap::{HeapSpent, Metering};
@@ -16,10 +16,55 @@ use rusqlite::{ErrorCode, Statement};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Answers one query.
+/// Bytes and brackets of a statement that may begin on the caller's thread: SQLite's parser and
+/// planner recurse, and nobody knows how much stack that thread has left.
+const BRIEF_BYTES: usize = 2_048;
+const BRIEF_BRACKETS: usize = 32;
+
+/// Answers one query, on a thread that may be left behind in it.
 pub(super) fn run(guarded: &mut GuardedConnection, request: &SqlRequest) -> Result<Collected> {
     check_text(&request.sql)?;
     let interval = guarded.budget.start(&request.options);
+    metered(guarded, request, interval, prepare_and_step)
+}
+
+/// Whether a query may be tried with [`run_briefly`].
+pub(super) fn may_be_brief(sql: &str) -> bool {
+    let brackets = sql.bytes().filter(|b| *b == b'(').count();
+    sql.len() <= BRIEF_BYTES && brackets <= BRIEF_BRACKETS && !audit::is_needed(sql)
+}
+
+/// Answers a query on the caller's own thread if that takes few steps, none of them long. None
+/// if it does not: then nothing has been answered, and [`run`] begins anew.
+pub(super) fn run_briefly(
+    guarded: &mut GuardedConnection,
+    request: &SqlRequest,
+) -> Option<Result<Collected>> {
+    if let Err(error) = check_text(&request.sql) {
+        return Some(Err(error));
+    }
+    let interval = guarded.budget.start_briefly(&request.options);
+    let reply = metered(guarded, request, interval, |guarded, request| {
+        let statement = prepare_checked(guarded, request)?;
+        if guarded.authorizer.has_slow_steps() {
+            return Ok(None);
+        }
+        step(guarded, request, statement).map(Some)
+    });
+    let more_steps = request.options.max_vm_steps > BRIEF_STEPS;
+    match reply {
+        Err(_) if more_steps && guarded.budget.spent() == Some(Spent::Steps) => None,
+        reply => reply.transpose(),
+    }
+}
+
+/// Runs a query within its time, steps, memory and space.
+fn metered<T>(
+    guarded: &mut GuardedConnection,
+    request: &SqlRequest,
+    interval: i32,
+    query: impl FnOnce(&GuardedConnection, &SqlRequest) -> Result<T>,
+) -> Result<T> {
     let budget = Arc::clone(&guarded.budget);
     guarded
         .connection
@@ -28,7 +73,7 @@ pub(super) fn run(guarded: &mut GuardedConnection, request: &SqlRequest) -> Resu
     let deadline = guarded.budget.deadline();
     let metering = Metering::start(deadline);
     let quota = Quota::start(deadline);
-    let reply = prepare_and_step(guarded, request);
+    let reply = query(guarded, request);
     drop(quota);
     drop(metering);
     guarded.budget.stop();
@@ -53,6 +98,15 @@ fn check_text(sql: &str) -> Result<()> {
 }
 
 fn prepare_and_step(guarded: &GuardedConnection, request: &SqlRequest) -> Result<Collected> {
+    let statement = prepare_checked(guarded, request)?;
+    step(guarded, request, statement)
+}
+
+/// The statement, once all that is known before it runs has been found in order.
+fn prepare_checked<'a>(
+    guarded: &'a GuardedConnection,
+    request: &SqlRequest,
+) -> Result<Statement<'a>> {
     let fail = |error| explain_failure(guarded, request, error);
     let mut statement = prepare(guarded, &request.sql).map_err(fail)?;
     if statement.column_count() == 0 {
@@ -69,6 +123,14 @@ fn prepare_and_step(guarded: &GuardedConnection, request: &SqlRequest) -> Result
         audit::check(guarded, &request.sql)?;
     }
     bind(&mut statement, &request.params)?;
+    Ok(statement)
+}
+
+fn step(
+    guarded: &GuardedConnection,
+    request: &SqlRequest,
+    mut statement: Statement<'_>,
+) -> Result<Collected> {
     guarded.authorizer.enter(Phase::Run);
     let columns = collect::unique_names(&statement.column_names().collect::<Vec<_>>());
     let is_program = statement.is_explain() == 1;
@@ -79,7 +141,7 @@ fn prepare_and_step(guarded: &GuardedConnection, request: &SqlRequest) -> Result
         &request.options,
     );
     collected.map_err(|failure| match failure {
-        Failure::Sqlite(error) => fail(error),
+        Failure::Sqlite(error) => explain_failure(guarded, request, error),
         Failure::Ours(error) => error,
     })
 }
@@ -258,5 +320,92 @@ fn message_of(error: &rusqlite::Error, sql: &str) -> (String, Option<usize>) {
         }
         rusqlite::Error::SqliteFailure(_, Some(message)) => (message.clone(), None),
         other => (other.to_string(), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture;
+    use super::*;
+
+    #[test]
+    fn only_short_queries_without_slow_steps_are_answered_on_the_callers_thread() {
+        let mut guarded = GuardedConnection::open(&fixture::shared(), &[]).unwrap();
+        for (sql, expected) in [
+            ("SELECT id FROM claims WHERE id = 'claim_7'", Some(1)),
+            (
+                "SELECT sum(length(text_content)) FROM fragments WHERE text_content LIKE '%7%'",
+                None,
+            ),
+            (
+                "SELECT lower(id) FROM claims WHERE claim_text LIKE '%7 says%' LIMIT 5",
+                Some(5),
+            ),
+            (
+                "SELECT id FROM fragments ORDER BY text_content LIMIT 3",
+                None,
+            ),
+            ("SELECT count(*) FROM tasks", None),
+            ("SELECT json_extract('[1]', '$[0]')", None),
+            ("SELECT value FROM json_each('[1]')", None),
+            ("SELECT name FROM pragma_table_info('claims')", None),
+            ("SELECT rowid FROM claims_fts LIMIT 1", None),
+            ("SELECT replace('a', 'a', 'b')", None),
+        ] {
+            assert!(may_be_brief(sql), "{sql}");
+            let request = SqlRequest {
+                sql: sql.into(),
+                ..SqlRequest::default()
+            };
+            let brief = run_briefly(&mut guarded, &request).map(|reply| reply.unwrap());
+            let rows = brief.map(|collected| collected.into_reply(0).rows);
+            assert_eq!(rows.as_ref().map(Vec::len), expected, "{sql}");
+            let whole = run(&mut guarded, &request).unwrap().into_reply(0).rows;
+            assert!(rows.is_none_or(|rows| rows == whole), "{sql}");
+        }
+        let nested = format!("SELECT {}1{}", "(".repeat(40), ")".repeat(40));
+        let long = format!("SELECT '{}'", "x".repeat(2_100));
+        for sql in [
+            &nested,
+            &long,
+            "SELECT id FROM claims JOIN edges USING (id)",
+        ] {
+            assert!(!may_be_brief(sql), "{sql}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_query_is_said_at_once() {
+        let mut guarded = GuardedConnection::open(&fixture::shared(), &[]).unwrap();
+        for (sql, max_vm_steps, kind) in [
+            (
+                "SELECT nothing FROM claims",
+                5_000_000,
+                ErrorKind::QueryRejected,
+            ),
+            ("DELETE FROM claims", 5_000_000, ErrorKind::QueryRejected),
+            (
+                "SELECT id FROM claims\0",
+                5_000_000,
+                ErrorKind::QueryRejected,
+            ),
+            (
+                "SELECT max(claim_text) FROM claims",
+                300,
+                ErrorKind::QueryInterrupted,
+            ),
+        ] {
+            let options = super::super::SqlOptions {
+                max_vm_steps,
+                ..Default::default()
+            };
+            let request = SqlRequest {
+                sql: sql.into(),
+                options,
+                ..SqlRequest::default()
+            };
+            let reply = run_briefly(&mut guarded, &request).unwrap();
+            assert_eq!(reply.unwrap_err().kind(), kind, "{sql}");
+        }
     }
 }

@@ -118,6 +118,18 @@ pub(super) const FUNCTIONS: &[&str] = &[
     "unixepoch", "unlikely", "upper", "variance", "zeroblob",
 ];
 
+/// Those of [`FUNCTIONS`] that look at each argument about once, or that watch the deadline
+/// themselves: a query that calls no other may begin on its caller's thread. `count` is not one of
+/// them: counting a whole table is a single step.
+#[rustfmt::skip]
+const BRIEF_FUNCTIONS: &[&str] = &[
+    "abs", "avg", "ceil", "ceiling", "coalesce", "date", "datetime", "dense_rank",
+    "first_value", "floor", "glob", "if", "ifnull", "iif", "julianday", "lag", "last_value",
+    "lead", "length", "like", "ln", "log", "log10", "log2", "lower", "max", "min", "mod",
+    "nullif", "octet_length", "pow", "power", "rank", "round", "row_number", "sign", "sqrt",
+    "strftime", "substr", "substring", "sum", "total", "trunc", "typeof", "unixepoch", "upper",
+];
+
 /// What a query may do with a table name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Visibility {
@@ -190,6 +202,17 @@ impl Allowlist {
 /// Whether a function is on the list.
 pub(super) fn function_allowed(name: &str) -> bool {
     FUNCTIONS.iter().any(|f| f.eq_ignore_ascii_case(name))
+}
+
+/// Whether a function is one of [`BRIEF_FUNCTIONS`].
+pub(super) fn is_brief_function(name: &str) -> bool {
+    BRIEF_FUNCTIONS.iter().any(|f| f.eq_ignore_ascii_case(name))
+}
+
+/// Whether a name is that of a table whose rows are computed.
+pub(super) fn is_virtual_table(name: &str) -> bool {
+    let mut virtual_tables = FTS_TABLES.iter().chain(&TABLE_FUNCTIONS);
+    virtual_tables.any(|t| t.eq_ignore_ascii_case(name)) || pragma_function(name).is_some()
 }
 
 /// Whether a name is that of a table that FTS5 keeps its index in.
