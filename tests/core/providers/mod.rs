@@ -306,15 +306,15 @@ async fn a_preprint_leads_to_its_publication() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_fails_is_named_and_costs_only_its_own() {
     let world = World::start().await;
-    let only: &[(&str, &[usize], bool)] = &[
-        // Who fails, which papers nobody else lists, and whether the web page is one of them.
-        ("openalex", &[4], false),
-        ("crossref", &[5], false),
-        ("s2", &[], false),
-        ("epmc", &[6], false),
-        ("arxiv", &[2], false),
-        ("searxng", &[], false),
-        ("brave", &[], false),
+    let only: &[(&str, &[usize])] = &[
+        // Who fails, and which papers nobody else lists.
+        ("openalex", &[4]),
+        ("crossref", &[5]),
+        ("s2", &[]),
+        ("epmc", &[6]),
+        ("arxiv", &[2]),
+        ("searxng", &[]),
+        ("brave", &[]),
     ];
     let faults = [
         (
@@ -335,7 +335,7 @@ async fn a_service_that_fails_is_named_and_costs_only_its_own() {
         (Fault::Truncated, "is down or out of reach"),
         (Fault::Slow, "is down or out of reach: no answer in time"),
     ];
-    for (place, (service, lost, _)) in only.iter().enumerate() {
+    for (place, (service, lost)) in only.iter().enumerate() {
         let name = KINDS[place].0.name();
         // All faults for two services, and one each for the others: the code is the same.
         for (number, (fault, why)) in faults.iter().enumerate() {

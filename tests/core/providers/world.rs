@@ -338,7 +338,7 @@ fn inverted(text: &str) -> Value {
 fn openalex_cited(n: usize) -> Value {
     json!({
         "id": format!("https://openalex.org/W{}", 900 + n), "doi": format!("https://doi.org/10.5555/cited.{n}"),
-        "display_name": if n % 2 == 0 { format!("Falls of older adults with drug X, part {n}") } else { format!("Cooking rice, part {n}") },
+        "display_name": if n.is_multiple_of(2) { format!("Falls of older adults with drug X, part {n}") } else { format!("Cooking rice, part {n}") },
         "publication_year": 1990 + n, "cited_by_count": n * 10, "is_retracted": false,
         "authorships": [{"author": {"display_name": "Ida Jay"}}],
     })
