@@ -4,7 +4,7 @@
 //! and year where nothing contradicts it. A preprint and its publication are two works that name
 //! each other. The result depends on what was found, never on who answered first.
 
-use crate::ports::{SearchHit, WorkId};
+use crate::ports::{SearchHit, WorkFacts, WorkId};
 use crate::text::identifiers::{author_surname, title_key, title_normalize};
 use crate::text::url::normalize_url;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -254,9 +254,13 @@ fn strongest(hit: &SearchHit) -> Option<String> {
 /// Takes over what is missing. The entry that comes first decides; counts take the larger.
 fn complete(kept: &mut Identified, other: Identified) {
     let (kept, other) = (&mut kept.hit, other.hit);
-    // The user's own copy is read before anything on the web.
-    if other.url.starts_with("file:") && !kept.url.starts_with("file:") {
-        kept.url = other.url;
+    // The user's own copy is read before anything on the web, and an abstract stands under the
+    // address of whoever gave it.
+    let is_own = |url: &str| url.starts_with("file:");
+    let brings_text = kept.abstract_text.is_none() && other.abstract_text.is_some();
+    if !is_own(&kept.url) && (is_own(&other.url) || brings_text) {
+        let before = std::mem::replace(&mut kept.url, other.url);
+        kept.meta.url.get_or_insert(before);
     }
     let had_doi = kept.meta.doi.is_some();
     kept.title = kept.title.take().or(other.title);
@@ -281,11 +285,14 @@ fn complete(kept: &mut Identified, other: Identified) {
     if meta.references.len() < theirs.references.len() {
         meta.references = theirs.references;
     }
-    let (facts, theirs) = (&mut kept.facts, other.facts);
     // Whoever knows the DOI knows which version it is.
     if !had_doi && meta.doi.is_some() {
-        facts.is_preprint = theirs.is_preprint;
+        kept.facts.is_preprint = other.facts.is_preprint;
     }
+    complete_facts(&mut kept.facts, other.facts);
+}
+
+fn complete_facts(facts: &mut WorkFacts, theirs: WorkFacts) {
     facts.openalex_id = facts.openalex_id.take().or(theirs.openalex_id);
     facts.s2_id = facts.s2_id.take().or(theirs.s2_id);
     if facts.authors.is_empty() {

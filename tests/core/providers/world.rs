@@ -286,7 +286,14 @@ fn reply(path: &str, address: SocketAddr) -> (u16, String) {
         pairs.next().map(|(_, value)| value).unwrap_or_default()
     };
     let parts: Vec<String> = url.path_segments().unwrap().map(decoded).collect();
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let mut parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let doi;
+    if let ["s2", "paper", prefix, suffix, ..] = parts[..]
+        && prefix.starts_with("DOI:")
+    {
+        doi = format!("{prefix}/{suffix}");
+        parts.splice(2..4, [doi.as_str()]);
+    }
     let found = match parts[..] {
         ["openalex", "works"] => Some(openalex_list(&query).to_string()),
         ["openalex", "works", id] => openalex_one(id).map(|work| work.to_string()),

@@ -5,7 +5,7 @@
 use super::record::{at, list, text, web_hit};
 use crate::backends::api::ApiClient;
 use crate::error::Result;
-use crate::ports::{SearchHit, SearchProvider, SearchQuery};
+use crate::ports::{ProviderFailure, SearchHit, SearchProvider, SearchQuery};
 use serde_json::Value;
 
 /// Pages asked for one question.
@@ -33,7 +33,13 @@ impl SearchProvider for Searxng {
                 ("format", "json"),
                 ("pageno", &number),
             ];
-            let reply = self.0.json(&["search"], &asked).await?;
+            let reply = self.0.json(&["search"], &asked).await;
+            let reply = reply.map_err(|error| match ProviderFailure::of(&error) {
+                Some(ProviderFailure::BadKey) => error.with_hint(
+                    "its settings must allow JSON: search.formats in settings.yml of the instance",
+                ),
+                _ => error,
+            })?;
             let reply =
                 reply.ok_or_else(|| self.0.bad_reply("there is no search at its base URL"))?;
             let found =

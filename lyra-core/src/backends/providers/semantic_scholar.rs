@@ -82,7 +82,8 @@ impl SearchProvider for SemanticScholar {
         let Some(key) = key_of(id) else {
             return Ok(None);
         };
-        let Some(paper) = self.0.json(&["paper", &key], &[("fields", FIELDS)]).await? else {
+        let path = path_of(&key, None);
+        let Some(paper) = self.0.json(&path, &[("fields", FIELDS)]).await? else {
             return Ok(None);
         };
         match record(&paper, 1) {
@@ -95,7 +96,7 @@ impl SearchProvider for SemanticScholar {
         match key_of(id) {
             Some(key) => {
                 self.papers(
-                    &["paper", &key, "references"],
+                    &path_of(&key, Some("references")),
                     None,
                     Some("citedPaper"),
                     limit,
@@ -110,7 +111,7 @@ impl SearchProvider for SemanticScholar {
         match key_of(id) {
             Some(key) => {
                 self.papers(
-                    &["paper", &key, "citations"],
+                    &path_of(&key, Some("citations")),
                     None,
                     Some("citingPaper"),
                     limit,
@@ -140,6 +141,12 @@ pub(super) fn key_of(id: &WorkId) -> Option<String> {
         WorkId::S2(id) => id.clone(),
         WorkId::OpenAlex(_) => return None,
     })
+}
+
+/// The path of a paper; the slashes of a DOI are slashes of the path, as their examples have it.
+fn path_of<'a>(key: &'a str, what: Option<&'a str>) -> Vec<&'a str> {
+    let parts = ["paper"].into_iter().chain(key.split('/'));
+    parts.chain(what).collect()
 }
 
 /// The papers of one page and where the next begins; `None` where it is no page of papers.

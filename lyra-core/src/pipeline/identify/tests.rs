@@ -1,6 +1,5 @@
 use super::*;
 use crate::model::DocumentMeta;
-use crate::ports::WorkFacts;
 use proptest::prelude::*;
 
 fn hit(url: &str, rank: usize, doi: Option<&str>) -> SearchHit {
@@ -182,6 +181,20 @@ fn the_own_copy_is_read_first_and_retractions_stick() {
     assert_eq!(urls(&merged), ["file:///papers/a.pdf"]);
     assert!(merged[0].hit.meta.is_retracted);
     assert_eq!(merged[0].hit.rank, 1);
+}
+
+#[test]
+fn an_abstract_stands_under_the_address_of_whoever_gave_it() {
+    let web = hit("https://publisher.example/a", 1, Some("10.1000/a"));
+    let mut known = hit("https://doi.org/10.1000/a", 3, Some("10.1000/a"));
+    known.abstract_text = Some("We found that.".to_owned());
+    let merged = merge(vec![
+        answer(0, "openalex", vec![known]),
+        answer(1, "searxng", vec![web]),
+    ]);
+    assert_eq!(urls(&merged), ["https://doi.org/10.1000/a"]);
+    let landing = merged[0].hit.meta.url.as_deref();
+    assert_eq!(landing, Some("https://publisher.example/a"));
 }
 
 /// The reference keeps a paper with a DOI apart from the same paper without one; here they are one.
