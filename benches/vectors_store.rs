@@ -53,6 +53,7 @@ fn run(name: &str, claims: usize, dimension: usize, turns: usize) {
         dimension,
         builtin: true,
         fusion_weight: 0.7,
+        fusion_weight_cjk: 0.7,
         related_threshold: 0.3,
     };
     let all = request(None);

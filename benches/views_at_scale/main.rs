@@ -270,6 +270,7 @@ fn open(db: &Path) -> Result<Engine> {
         dimension: 1,
         builtin: false,
         fusion_weight: 0.5,
+        fusion_weight_cjk: 0.5,
         related_threshold: 1.0,
     })));
     Engine::open(config)

@@ -14,7 +14,7 @@ use crate::ports::{
     FetchRequest, ParsedDocument, SearchHit, SearchProvider, SearchQuery, TextRole, Validators,
 };
 use crate::text::hash::sha256_hex;
-use crate::vectors::{VectorStore, rank_fragments};
+use crate::vectors::{Ranking, SearchMode, VectorStore};
 use rusqlite::params;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -187,14 +187,15 @@ impl CorpusProvider {
 
     fn hits_of(&self, query: &SearchQuery, vector: &[f32]) -> Result<Vec<SearchHit>> {
         self.graph.read(|r| {
-            let ranked = rank_fragments(
-                &self.vectors,
-                r,
-                self.reading.embedder.info(),
-                (&query.text, vector),
-                None,
-                query.limit * FRAGMENTS_PER_HIT,
-            )?;
+            let ranking = Ranking {
+                query: &query.text,
+                vector,
+                members: None,
+                mode: SearchMode::Hybrid,
+                limit: query.limit * FRAGMENTS_PER_HIT,
+            };
+            let model = self.reading.embedder.info();
+            let ranked = self.vectors.rank_fragments(r, model, &ranking)?;
             let mut hits: Vec<SearchHit> = Vec::new();
             let mut statement = r.db.prepare_cached(HIT_SQL).db()?;
             for scored in ranked {

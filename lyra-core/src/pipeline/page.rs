@@ -97,7 +97,7 @@ impl Pipeline {
                 })
                 .collect();
             let text = format!("{} {}", question.hypothesis, question.query);
-            let weight = self.reading.embedder.info().fusion_weight;
+            let weight = self.reading.embedder.info().fusion_weight_for(&text);
             select(&passages, (&text, &question.vector), weight)
         };
         let chosen: Vec<&StoredFragment> = chosen.iter().map(|i| &document.fragments[*i]).collect();

@@ -23,7 +23,7 @@ pub(super) struct Passage<'a> {
 pub(super) fn select(
     passages: &[Passage<'_>],
     question: (&str, &[f32]),
-    embedding_weight: f32,
+    embedding_weight: f64,
 ) -> Vec<usize> {
     let readable: Vec<usize> = (0..passages.len())
         .filter(|i| {
@@ -46,7 +46,7 @@ pub(super) fn select(
         .iter()
         .map(|i| cosine(passages[readable[*i]].vector, question.1))
         .collect();
-    let fused = fuse(&by_meaning, &by_words, f64::from(embedding_weight));
+    let fused = fuse(&by_meaning, &by_words, embedding_weight);
     let mut order: Vec<usize> = (0..first.len()).collect();
     order.sort_by(|a, b| {
         fused[*b]

@@ -1,6 +1,7 @@
 //! Text to vectors.
 
 use crate::error::Result;
+use crate::text::is_cjk;
 use std::fmt::Debug;
 
 /// What is known of an embedding model.
@@ -14,8 +15,20 @@ pub struct EmbedderInfo {
     pub builtin: bool,
     /// Share of the embedding in a fused ranking, 0 to 1; the rest is BM25.
     pub fusion_weight: f32,
+    /// The same for a query in Chinese, Japanese or Korean, which many models know little of.
+    pub fusion_weight_cjk: f32,
     /// Cosine from which two texts are worth judging against each other.
     pub related_threshold: f32,
+}
+
+impl EmbedderInfo {
+    /// The share of the embedding in a fused ranking for this query, by the script it is written
+    /// in.
+    pub fn fusion_weight_for(&self, query: &str) -> f64 {
+        let letters = || query.chars().filter(|c| c.is_alphanumeric());
+        let cjk = letters().filter(|c| is_cjk(*c)).count() as f64 / letters().count().max(1) as f64;
+        f64::from(self.fusion_weight) * (1.0 - cjk) + f64::from(self.fusion_weight_cjk) * cjk
+    }
 }
 
 /// Which side of a search a text stands on; some models embed the two differently.

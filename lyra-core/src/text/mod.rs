@@ -27,5 +27,6 @@ mod tokens;
 pub mod url;
 
 pub use tokens::{
-    Token, TokenKind, TokenMode, for_each_token, is_cjk, is_stop_word, ranking_terms, tokenize,
+    Token, TokenKind, TokenMode, for_each_token, is_cjk, is_hiragana, is_stop_word, ranking_terms,
+    tokenize,
 };

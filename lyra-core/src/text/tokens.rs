@@ -116,7 +116,8 @@ pub fn is_cjk(c: char) -> bool {
         | 0x20000..=0x2FA1F | 0x3005 | 0x3007)
 }
 
-fn is_hiragana(c: char) -> bool {
+/// Whether the character is a hiragana.
+pub fn is_hiragana(c: char) -> bool {
     matches!(u32::from(c), 0x3040..=0x309F)
 }
 

@@ -3,7 +3,7 @@
 use crate::error::{Result, SqliteResultExt};
 use crate::graph::Reader;
 use crate::model::EmbeddingTarget;
-use crate::text::{TokenKind, TokenMode, is_stop_word, tokenize};
+use crate::text::{TokenKind, TokenMode, is_hiragana, is_stop_word, tokenize};
 use rusqlite::params;
 
 /// At most so many different terms of a query are looked up.
@@ -11,18 +11,24 @@ const MAX_TERMS: usize = 64;
 
 /// A full-text `MATCH` expression that finds any of the words of `text`; none if there are none.
 ///
-/// Function words and pairs of hiragana are left out unless there is nothing else.
+/// Function words, pairs of hiragana, and pairs that begin with one (they reach over the end of a
+/// word) are left out unless there is nothing else.
 ///
 /// ```
 /// use lyra_core::vectors::match_expression;
 /// assert_eq!(match_expression("the risk of 心不全").as_deref(), Some(r#""risk" OR "心不" OR "不全""#));
+/// assert_eq!(match_expression("薬の効果").as_deref(), Some(r#""薬の" OR "効果""#));
+/// assert_eq!(match_expression("薬").as_deref(), Some(r#""薬"*"#));
 /// assert_eq!(match_expression("the").as_deref(), Some(r#""the""#));
 /// assert_eq!(match_expression("?!"), None);
 /// ```
 pub fn match_expression(text: &str) -> Option<String> {
     let tokens = tokenize(text, TokenMode::Query);
-    let telling = |kind, word: &str| {
-        kind != TokenKind::Kana && !(kind == TokenKind::Word && is_stop_word(word))
+    let telling = |kind, word: &str| match kind {
+        TokenKind::Word => !is_stop_word(word),
+        TokenKind::Pair => !word.starts_with(is_hiragana),
+        TokenKind::Kana => false,
+        TokenKind::Single => true,
     };
     let any_telling = tokens.iter().any(|t| telling(t.kind, &t.text));
     let mut seen = std::collections::HashSet::new();
@@ -36,15 +42,16 @@ pub fn match_expression(text: &str) -> Option<String> {
             TokenKind::Word => text.get(token.span.clone()).unwrap_or(&token.text),
             _ => &token.text,
         };
-        let star = if token.kind == TokenKind::Single {
-            "*"
-        } else {
-            ""
-        };
-        terms.push(format!("\"{}\"{star}", written.replace('"', "\"\"")));
+        terms.push(format!("\"{}\"", written.replace('"', "\"\"")));
         if terms.len() == MAX_TERMS {
             break;
         }
+    }
+    // One character alone finds every word that it begins; beside others it would find too much.
+    if let ([term], [token]) = (terms.as_mut_slice(), tokens.as_slice())
+        && token.kind == TokenKind::Single
+    {
+        term.push('*');
     }
     (!terms.is_empty()).then(|| terms.join(" OR "))
 }
@@ -63,9 +70,9 @@ pub(super) fn best_matches(
     };
     let sql = match target {
         EmbeddingTarget::Fragment => {
-            "SELECT f.id, -bm25(fragments_fts, 1.0, 0.4) FROM fragments_fts
+            "SELECT f.id, -bm25(fragments_fts) FROM fragments_fts
                JOIN fragments f ON f.seq = fragments_fts.rowid
-             WHERE fragments_fts MATCH ?1 ORDER BY bm25(fragments_fts, 1.0, 0.4), f.id"
+             WHERE fragments_fts MATCH ?1 ORDER BY bm25(fragments_fts), f.id"
         }
         EmbeddingTarget::Claim => {
             "SELECT c.id, -bm25(claims_fts) FROM claims_fts JOIN claims c ON c.seq = claims_fts.rowid

@@ -19,7 +19,5 @@ mod store;
 
 pub use index::{ExactIndex, Found, Neighbour};
 pub use lexical::match_expression;
-pub use search::{
-    Cutoff, Scored, SearchMode, VectorHit, VectorReply, VectorRequest, rank_fragments,
-};
+pub use search::{Cutoff, Ranking, Scored, SearchMode, VectorHit, VectorReply, VectorRequest};
 pub use store::VectorStore;

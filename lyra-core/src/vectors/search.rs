@@ -201,25 +201,19 @@ impl VectorStore {
             Ok(scored(matrix, near))
         })
     }
-}
 
-/// The fragments that fit `query` best by meaning and words together, among those of `members`, or
-/// of the newest text of every page.
-pub fn rank_fragments(
-    store: &VectorStore,
-    reader: &Reader<'_>,
-    model: &EmbedderInfo,
-    query: (&str, &[f32]),
-    members: Option<&HashSet<String>>,
-    limit: usize,
-) -> Result<Vec<Scored>> {
-    let unit = unit_query(query.1)?;
-    store.with_matrix(
-        reader,
-        EmbeddingTarget::Fragment,
-        model,
-        |matrix, scopes| {
-            let scope = match members {
+    /// The fragments that fit a query best, best first; without a floor and with no bound on how
+    /// many may be asked for, as the pipeline and evaluations need them.
+    pub fn rank_fragments(
+        &self,
+        reader: &Reader<'_>,
+        model: &EmbedderInfo,
+        ranking: &Ranking<'_>,
+    ) -> Result<Vec<Scored>> {
+        let unit = unit_query(ranking.vector)?;
+        let fragments = EmbeddingTarget::Fragment;
+        self.with_matrix(reader, fragments, model, |matrix, scopes| {
+            let scope = match ranking.members {
                 Some(ids) => Arc::new(Scope::of(matrix, ids.iter().map(String::as_str))),
                 None => scopes.get(matrix, None)?,
             };
@@ -230,13 +224,33 @@ pub fn rank_fragments(
                 scope: &scope,
                 query: &unit,
             };
-            let near = matrix.nearest(&unit, Some(scope.rows()), limit, f64::NEG_INFINITY);
-            let words = look.words(EmbeddingTarget::Fragment, query.0, limit)?;
-            let mut ranked = look.combine(near, words);
+            let limit = ranking.limit;
+            let near = || matrix.nearest(&unit, Some(scope.rows()), limit, f64::NEG_INFINITY);
+            let words = || look.words(fragments, ranking.query, limit);
+            let mut ranked = match ranking.mode {
+                SearchMode::Semantic => scored(matrix, near()),
+                SearchMode::Lexical => scored_words(words()?),
+                SearchMode::Hybrid => look.combine(ranking.query, near(), words()?),
+            };
             ranked.truncate(limit);
             Ok(ranked)
-        },
-    )
+        })
+    }
+}
+
+/// What [`VectorStore::rank_fragments`] ranks by.
+#[derive(Debug, Clone, Copy)]
+pub struct Ranking<'a> {
+    /// What to look for, in words.
+    pub query: &'a str,
+    /// The same, embedded.
+    pub vector: &'a [f32],
+    /// Only these fragments; otherwise those of the newest text of every page.
+    pub members: Option<&'a HashSet<String>>,
+    /// By meaning, words or both.
+    pub mode: SearchMode,
+    /// The most that is wanted.
+    pub limit: usize,
 }
 
 fn unit_query(vector: &[f32]) -> Result<UnitQuery> {
@@ -257,6 +271,18 @@ fn scored(matrix: &Matrix, near: Vec<Neighbour>) -> Vec<Scored> {
             score: n.similarity.min(1.0),
         })
         .collect()
+}
+
+/// BM25 has no upper end, so the best match becomes 1.
+fn scored_words(found: Vec<(String, f64)>) -> Vec<Scored> {
+    let best = found.first().map_or(1.0, |(_, score)| *score);
+    let best = best.max(f64::MIN_POSITIVE);
+    let share = |score: f64| (score / best).clamp(0.0, 1.0);
+    let scored = found.into_iter().map(|(id, score)| Scored {
+        id,
+        score: share(score),
+    });
+    scored.collect()
 }
 
 /// One search: in what, among whom, for what.
@@ -293,28 +319,20 @@ impl Searching<'_> {
 
     fn lexical(&self, request: &VectorRequest) -> Result<Vec<Scored>> {
         let found = self.words(request.target, &request.query, request.top_k)?;
-        let best = found.first().map_or(1.0, |(_, score)| *score);
-        let best = best.max(f64::MIN_POSITIVE);
-        Ok(found
-            .into_iter()
-            .map(|(id, score)| Scored {
-                id,
-                score: (score / best).clamp(0.0, 1.0),
-            })
-            .collect())
+        Ok(scored_words(found))
     }
 
     fn hybrid(&self, request: &VectorRequest) -> Result<Vec<Scored>> {
         let pool = (request.top_k * POOL_FACTOR).max(POOL_LEAST);
         let near = self.nearest(pool, request.min_similarity);
         let words = self.words(request.target, &request.query, pool)?;
-        let mut ranked = self.combine(near, words);
+        let mut ranked = self.combine(&request.query, near, words);
         ranked.truncate(request.top_k);
         Ok(ranked)
     }
 
     /// Puts both lists on one scale and adds them with the model's weight, best first.
-    fn combine(&self, near: Vec<Neighbour>, words: Vec<(String, f64)>) -> Vec<Scored> {
+    fn combine(&self, text: &str, near: Vec<Neighbour>, words: Vec<(String, f64)>) -> Vec<Scored> {
         let word_scores: HashMap<&str, f64> = words
             .iter()
             .map(|(id, score)| (id.as_str(), *score))
@@ -335,7 +353,7 @@ impl Searching<'_> {
             .iter()
             .map(|id| word_scores.get(id).copied().unwrap_or(0.0))
             .collect();
-        let fused = fuse(&by_meaning, &by_words, f64::from(self.model.fusion_weight));
+        let fused = fuse(&by_meaning, &by_words, self.model.fusion_weight_for(text));
         let mut ranked: Vec<Scored> = ids
             .into_iter()
             .zip(fused)

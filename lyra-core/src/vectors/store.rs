@@ -243,7 +243,7 @@ mod tests {
     use crate::error::Error;
     use crate::graph::{EvidenceGraph, encode_vector};
     use crate::ports::SystemClock;
-    use crate::vectors::{SearchMode, VectorReply, VectorRequest, rank_fragments};
+    use crate::vectors::{Ranking, SearchMode, VectorReply, VectorRequest};
     use proptest::prelude::*;
     use rusqlite::params;
     use std::collections::BTreeMap;
@@ -257,6 +257,7 @@ mod tests {
             dimension: 3,
             builtin: true,
             fusion_weight: 0.7,
+            fusion_weight_cjk: 0.7,
             related_threshold: 0.3,
         }
     }
@@ -615,14 +616,14 @@ mod tests {
         check(FRAGMENT, Some("t1"), semantic, &["f_old"], (1, 0));
         let ranked = graph
             .read(|r| {
-                rank_fragments(
-                    &store,
-                    r,
-                    &model("m"),
-                    ("glucose", &[1.0, 0.0, 0.0]),
-                    None,
-                    9,
-                )
+                let ranking = Ranking {
+                    query: "glucose",
+                    vector: &[1.0, 0.0, 0.0],
+                    members: None,
+                    mode: SearchMode::Hybrid,
+                    limit: 9,
+                };
+                store.rank_fragments(r, &model("m"), &ranking)
             })
             .unwrap();
         let mut ids: Vec<&str> = ranked.iter().map(|s| s.id.as_str()).collect();

@@ -50,6 +50,7 @@ impl StaticEmbedder {
             dimension: table.dimension(),
             builtin: true,
             fusion_weight: 0.5,
+            fusion_weight_cjk: 0.15,
             related_threshold: 0.45,
         };
         Ok(Self { table, info })

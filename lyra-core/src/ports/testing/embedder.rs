@@ -34,6 +34,12 @@ pub async fn embedder_describes_itself(embedder: &dyn Embedder) {
         info.fusion_weight
     );
     assert!(
+        (0.0..=1.0).contains(&info.fusion_weight_cjk),
+        "{}: fusion_weight_cjk {} lies outside 0..=1",
+        info.model_id,
+        info.fusion_weight_cjk
+    );
+    assert!(
         (-1.0..=1.0).contains(&info.related_threshold),
         "{}: related_threshold {} is no cosine",
         info.model_id,

@@ -49,6 +49,7 @@ impl FakeEmbedder {
                 dimension: DIMENSION,
                 builtin: false,
                 fusion_weight: 0.5,
+                fusion_weight_cjk: 0.5,
                 related_threshold: 0.3,
             },
             calls: AtomicUsize::new(0),
