@@ -427,7 +427,7 @@ impl SearchProvider for BadProvider {
             title: None,
             snippet: None,
             meta: Default::default(),
-            abstract_text: None,
+            ..SearchHit::default()
         });
         // It keeps a limit of none, so that each list shows its own fault.
         Ok(if query.limit == 0 {

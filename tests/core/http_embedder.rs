@@ -243,7 +243,7 @@ async fn servers_of_both_kinds_keep_the_promises() {
 async fn prompts_lengths_and_the_key_reach_the_server() {
     let server = Server::start(good).await;
     let options = HttpEmbedderOptions {
-        key: Some(ApiKey::new("sk-verysecret").unwrap()),
+        key: Some(ApiKey::new("KEY", "sk-verysecret").unwrap()),
         dimension: Some(8),
         max_chars: 4,
         query_prompt: "query: ".into(),
@@ -399,7 +399,7 @@ async fn what_does_not_pass_is_said_at_once_and_without_the_key() {
     for (script, why, hint) in cases {
         let server = Server::start(script).await;
         let options = HttpEmbedderOptions {
-            key: Some(ApiKey::new("sk-verysecret").unwrap()),
+            key: Some(ApiKey::new("KEY", "sk-verysecret").unwrap()),
             ..server.options(EmbeddingApi::OpenAi)
         };
         let error = HttpEmbedder::connect(options).await.unwrap_err();

@@ -15,3 +15,5 @@ mod http_embedder;
 mod layers;
 #[cfg(feature = "onnx")]
 mod onnx;
+#[cfg(feature = "http")]
+mod providers;

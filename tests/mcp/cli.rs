@@ -164,3 +164,33 @@ fn a_bad_import_writes_nothing_and_names_the_line() {
     let exported = run(&db, &["export"]);
     assert!(exported.stdout.is_empty(), "{}", text(&exported.stdout));
 }
+
+#[test]
+fn services_are_asked_only_when_they_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("p.db");
+    let quiet = text(&run(&db, &["doctor", "--corpus", CORPUS]).stdout);
+    assert!(!quiet.contains("provider "), "{quiet}");
+    let doctor = binary(&db)
+        .args(["doctor", "--corpus", CORPUS])
+        .env("LYRA_PROVIDERS", "openalex, brave,semantic_scholar")
+        .env("LYRA_SEMANTIC_SCHOLAR_KEY", "not-to-be-shown")
+        .output()
+        .unwrap();
+    let said = text(&doctor.stdout);
+    for part in [
+        "ok    provider openalex: https://api.openalex.org/, no key",
+        "ok    provider semantic_scholar: https://api.semanticscholar.org/graph/v1, key from LYRA_SEMANTIC_SCHOLAR_KEY",
+        "FAIL  provider brave: https://api.search.brave.com/res/v1, needs a key and has none",
+    ] {
+        assert!(said.contains(part), "{part:?} is missing in\n{said}");
+    }
+    assert!(!said.contains("not-to-be-shown"), "{said}");
+    let wrong = run(&db, &["doctor", "--provider", "altavista"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    let said = text(&wrong.stderr);
+    assert!(
+        said.contains("no provider \"altavista\"; there are: openalex"),
+        "{said}"
+    );
+}

@@ -37,6 +37,9 @@ pub(crate) fn binary(db: &Path) -> Command {
         "LYRA_EMBEDDER_DIMENSION",
         "LYRA_ONNX_RUNTIME",
         "ORT_DYLIB_PATH",
+        "LYRA_PROVIDERS",
+        "LYRA_MAILTO",
+        "LYRA_RETRACTIONS_CSV",
     ] {
         command.env_remove(name);
     }

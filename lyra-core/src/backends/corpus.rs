@@ -219,7 +219,7 @@ impl CorpusProvider {
                         doi: row.get(5).db()?,
                         ..DocumentMeta::default()
                     },
-                    abstract_text: None,
+                    ..SearchHit::default()
                 });
                 if hits.len() == query.limit {
                     break;
@@ -273,7 +273,7 @@ impl SearchProvider for CorpusProvider {
                     doi: Some(doi.to_owned()),
                     ..DocumentMeta::default()
                 },
-                abstract_text: None,
+                ..SearchHit::default()
             }))
         })
     }

@@ -1,5 +1,7 @@
 //! Ready-made implementations of the ports; the pipeline never names one.
 
+#[cfg(feature = "http")]
+mod api;
 mod api_key;
 mod builtin_claims;
 mod builtin_stance;
@@ -14,10 +16,14 @@ mod http_fetch;
 #[cfg(feature = "onnx")]
 mod onnx_embedder;
 mod parser;
+#[cfg(feature = "http")]
+mod providers;
 mod static_embedder;
 #[cfg(any(feature = "http", feature = "onnx"))]
 mod unit_vector;
 
+#[cfg(feature = "http")]
+pub use api::{ApiOptions, Backoff};
 pub use api_key::ApiKey;
 pub use builtin_claims::BuiltinClaimExtractor;
 pub use builtin_stance::{BuiltinStanceJudge, choose_premise};
@@ -31,4 +37,6 @@ pub use http_fetch::{HttpFetcher, HttpOptions};
 #[cfg(feature = "onnx")]
 pub use onnx_embedder::{OnnxEmbedder, OnnxOptions};
 pub use parser::Documents;
+#[cfg(feature = "http")]
+pub use providers::{ProviderKind, ProvidersConfig, ServiceConfig};
 pub use static_embedder::{MODEL_ID as STATIC_MODEL_ID, StaticEmbedder};

@@ -29,6 +29,11 @@ pub struct EngineConfig {
     pub stance_judge: Option<Arc<dyn StanceJudge>>,
     /// Beside the corpus.
     pub providers: Vec<Arc<dyn SearchProvider>>,
+    /// Services on the network that queries and DOIs are looked up with; none by default.
+    #[cfg(feature = "http")]
+    pub search: crate::backends::ProvidersConfig,
+    /// A CSV file of Retraction Watch: works on it are flagged as retracted.
+    pub retractions_csv: Option<PathBuf>,
     /// Before the built-in fetchers.
     pub fetchers: Vec<Arc<dyn Fetcher>>,
 }
@@ -47,6 +52,9 @@ impl EngineConfig {
             claim_extractor: None,
             stance_judge: None,
             providers: Vec::new(),
+            #[cfg(feature = "http")]
+            search: crate::backends::ProvidersConfig::default(),
+            retractions_csv: None,
             fetchers: Vec::new(),
         }
     }

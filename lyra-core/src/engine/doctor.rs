@@ -29,8 +29,46 @@ impl Engine {
             self.check_corpus(),
             check_network(),
         ];
+        checks.extend(self.check_providers());
+        checks.extend(self.check_retractions());
         checks.extend(self.check_views());
         checks
+    }
+
+    /// One for each service: where it is asked and whether it has a key, never which.
+    fn check_providers(&self) -> Vec<DoctorCheck> {
+        let providers = self.inner.pipeline.providers.iter();
+        let checks = providers.filter_map(|provider| {
+            let setup = provider.setup()?;
+            let conditions = provider.conditions();
+            let is_usable = !setup.contains("needs a key");
+            let advice = match (is_usable, conditions.is_empty()) {
+                (false, _) => Some("name the variable that holds its key, or leave it out"),
+                (true, false) => Some("check the key"),
+                (true, true) => None,
+            };
+            let name = format!("provider {}", provider.name());
+            Some(check(
+                &name,
+                is_usable && conditions.is_empty(),
+                setup,
+                advice,
+            ))
+        });
+        checks.collect()
+    }
+
+    fn check_retractions(&self) -> Option<DoctorCheck> {
+        let list = self.inner.pipeline.retractions.as_ref()?;
+        let bad = list.problem_count();
+        let detail = match list.problems().first() {
+            None => format!("{} DOIs of retracted works", list.len()),
+            Some(first) => format!(
+                "{} DOIs of retracted works; {bad} row(s) left out, the first: {first}",
+                list.len()
+            ),
+        };
+        Some(check("retractions", true, detail, None))
     }
 
     /// One for all views that work, and one for each that does not.

@@ -29,6 +29,7 @@ impl Engine {
         targets: &[serde_json::Value],
         options: &QueueOptions,
     ) -> Result<QueueReport> {
+        self.inner.pipeline.check_providers(&options.providers)?;
         let report = task::queue_targets(&self.inner.graph, task_id, targets, options)?;
         self.inner.signal.raise();
         Ok(report)

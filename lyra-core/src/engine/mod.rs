@@ -20,7 +20,7 @@ use crate::graph::EvidenceGraph;
 use crate::guard::QueryGuard;
 use crate::ingest::Reading;
 use crate::jobs::Signal;
-use crate::pipeline::{Limits, Pipeline};
+use crate::pipeline::{Limits, Pipeline, Retractions};
 use crate::ports::{Fetcher, SearchProvider};
 use crate::vectors::VectorStore;
 use std::sync::Arc;
@@ -81,11 +81,16 @@ impl Engine {
             providers.push(Arc::clone(corpus) as Arc<dyn SearchProvider>);
         }
         providers.extend(config.providers.iter().cloned());
+        #[cfg(feature = "http")]
+        providers.extend(config.search.build(&config.clock)?);
+        let retractions = config.retractions_csv.as_deref().map(Retractions::open);
+        let retractions = retractions.transpose()?.map(Arc::new);
         let pipeline = Pipeline {
             graph: graph.clone(),
             vectors,
             reading,
             providers,
+            retractions,
             extractor: config
                 .claim_extractor
                 .clone()

@@ -39,6 +39,12 @@ pub enum Read {
 impl Reading {
     /// Fetches, parses, cuts and embeds one document.
     pub async fn read(&self, request: &FetchRequest) -> Result<Read> {
+        self.read_known(request, DocumentMeta::default()).await
+    }
+
+    /// The same for a document of which something is known: `about` wins over what the document
+    /// says of itself, and what the fetcher knows wins over both.
+    pub async fn read_known(&self, request: &FetchRequest, about: DocumentMeta) -> Result<Read> {
         let fetcher = self.fetcher_of(&request.url)?;
         match fetcher.fetch(request).await? {
             FetchedDocument::NotModified => Ok(Read::NotModified),
@@ -64,6 +70,7 @@ impl Reading {
                     validators,
                 };
                 let mut parsed = self.parse(body, &source).await?;
+                complete(&mut parsed.meta, about);
                 complete(&mut parsed.meta, *known);
                 let document = prepare(source, parsed, self.embedder.as_ref()).await?;
                 Ok(Read::Fresh(Box::new(document)))

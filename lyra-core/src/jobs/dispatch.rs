@@ -28,7 +28,7 @@ pub(super) async fn run(pipeline: &Pipeline, job: &Job) -> Result<StageOutcome> 
                 .await
         }
         JobKind::VerifyNli => pipeline.verify(&job.task_id, cause).await,
-        JobKind::CitationGraph => pipeline.link_citations(&job.task_id, cause),
+        JobKind::CitationGraph => pipeline.link_citations(&job.task_id, cause).await,
         JobKind::Embed => super::embed::run(pipeline, job).await,
     }
 }

@@ -6,13 +6,16 @@ mod citations;
 mod claims;
 mod embed;
 mod identify;
+mod locate;
 mod metrics;
 mod outcome;
 mod page;
 mod plan;
+mod retractions;
 mod search;
 mod select;
 mod verify;
+mod works;
 
 pub use budget::Budget;
 pub use citations::CitationReport;
@@ -20,6 +23,7 @@ pub(crate) use embed::{EmbedProgress, EmbeddingTurn};
 pub use metrics::{is_primary_source, satisfaction};
 pub use outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome};
 pub use page::PageReport;
+pub use retractions::Retractions;
 pub use search::SearchOptions;
 pub use verify::VerifyReport;
 
@@ -41,6 +45,8 @@ pub struct Pipeline {
     pub reading: Reading,
     /// Where queries are searched.
     pub providers: Vec<Arc<dyn SearchProvider>>,
+    /// Works that are known to be retracted, whatever the providers say.
+    pub retractions: Option<Arc<Retractions>>,
     /// Finds claims in passages.
     pub extractor: Arc<dyn ClaimExtractor>,
     /// Judges claims against passages.
@@ -62,6 +68,10 @@ pub type PremiseChooser = fn(&str, &str, usize) -> Vec<Range<usize>>;
 pub struct Limits {
     /// Hits that each provider is asked for.
     pub hits_per_query: usize,
+    /// Papers of a task whose references providers are asked for in one run.
+    pub cited_papers: usize,
+    /// References of one paper that become part of the graph, the most relevant first.
+    pub references_per_paper: usize,
     /// Pages read for one query.
     pub pages_per_query: u32,
     /// Claims taken from one document.
@@ -82,6 +92,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             hits_per_query: 20,
+            cited_papers: 5,
+            references_per_paper: 10,
             pages_per_query: 20,
             claims_per_document: 4,
             passage_floor: 0.25,

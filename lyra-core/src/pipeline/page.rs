@@ -1,14 +1,16 @@
 //! One document for one task: read, select, extract, persist.
 
 use super::claims::{DraftClaim, draft_claims};
+use super::identify::Identified;
 use super::metrics::is_primary_source;
 use super::outcome::FoundClaim;
 use super::select::{Passage, select};
+use super::works::{abstract_document, known_meta, record_work};
 use super::{AuthNeed, Pipeline};
 use crate::clock::parse_ms;
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::graph::{Reader, StoredFragment, Writer};
-use crate::ingest::{PreparedDocument, Read, store};
+use crate::ingest::{PreparedDocument, Read, prepare, store};
 use crate::model::{
     AdoptionStatus, ClaimRecord, EdgeRecord, EmbeddingTarget, NodeKind, PageRecord, Relation,
     TaskPageReason, TaskPageRecord, content_id,
@@ -77,14 +79,16 @@ struct Document {
 }
 
 impl Pipeline {
-    /// Reads one page for a task, all of it in one transaction.
+    /// Reads one page for a task, all of it in one transaction; with what is known of the work
+    /// behind it, where that was found by a provider.
     pub(super) async fn read_page(
         &self,
         url: &str,
+        known: Option<&Identified>,
         question: &Question,
         arrival: &Arrival,
     ) -> Result<PageOutcome> {
-        let mut document = match self.document(url, &question.task_id).await? {
+        let mut document = match self.document(url, known, &question.task_id).await? {
             Ok(document) => document,
             Err(need) => return Ok(PageOutcome::NeedsAuth(need)),
         };
@@ -113,7 +117,7 @@ impl Pipeline {
             .graph
             .read(|r| earlier_twin(r, &document, &question.task_id))?;
         let report = self.graph.write(|w| {
-            self.persist(w, &mut document)?;
+            self.persist(w, &mut document, known)?;
             let mut report =
                 self.persist_for_task(w, &document, question, arrival, (&drafts, &vectors))?;
             // A copy of what was read already is the same voice once more.
@@ -124,25 +128,15 @@ impl Pipeline {
     }
 
     /// The document behind an address: the stored copy where it is current, else a fresh one.
-    async fn document(&self, url: &str, task_id: &str) -> Result<Result<Document, AuthNeed>> {
+    async fn document(
+        &self,
+        url: &str,
+        found: Option<&Identified>,
+        task_id: &str,
+    ) -> Result<Result<Document, AuthNeed>> {
         let (known, is_of_task) = self.graph.read(|r| stored_page(r, url, task_id))?;
         let Some(page) = known else {
-            let request = FetchRequest {
-                url: url.to_owned(),
-                validators: Validators::default(),
-            };
-            return match self.reading.read(&request).await? {
-                Read::Fresh(document) => Ok(Ok(Document::fresh(document))),
-                Read::NeedsAuth { auth_type, domain } => Ok(Err(AuthNeed {
-                    url: url.to_owned(),
-                    domain,
-                    auth_type,
-                })),
-                Read::NotModified => Err(Error::new(
-                    ErrorKind::Pipeline,
-                    format!("{url}: not modified, yet not stored"),
-                )),
-            };
+            return self.first_reading(url, found).await;
         };
         // A file is compared by its time, which costs nothing. What a task has read from the web
         // it does not read twice, whenever it was stopped and resumed.
@@ -157,7 +151,8 @@ impl Pipeline {
                 last_modified: page.last_modified.clone(),
             },
         };
-        match self.reading.read(&request).await {
+        let about = found.map(known_meta).unwrap_or_default();
+        match self.reading.read_known(&request, about).await {
             Ok(Read::Fresh(document)) => Ok(Ok(Document::fresh(document))),
             Ok(Read::NotModified) => {
                 let mut document = self.stored(page).await?;
@@ -168,6 +163,38 @@ impl Pipeline {
             // What a page said when it was read stays evidence, although its server does not
             // answer today, wants a human now, or has taken it down.
             Ok(Read::NeedsAuth { .. }) | Err(_) => self.stored(page).await.map(Ok),
+        }
+    }
+
+    /// A document that is not stored: its abstract where a provider gave one, else what its
+    /// address answers.
+    async fn first_reading(
+        &self,
+        url: &str,
+        found: Option<&Identified>,
+    ) -> Result<Result<Document, AuthNeed>> {
+        if !url.starts_with("file:")
+            && let Some((source, parsed)) = found.and_then(abstract_document)
+        {
+            let document = prepare(source, parsed, self.reading.embedder.as_ref()).await?;
+            return Ok(Ok(Document::fresh(Box::new(document))));
+        }
+        let request = FetchRequest {
+            url: url.to_owned(),
+            validators: Validators::default(),
+        };
+        let about = found.map(known_meta).unwrap_or_default();
+        match self.reading.read_known(&request, about).await? {
+            Read::Fresh(document) => Ok(Ok(Document::fresh(document))),
+            Read::NeedsAuth { auth_type, domain } => Ok(Err(AuthNeed {
+                url: url.to_owned(),
+                domain,
+                auth_type,
+            })),
+            Read::NotModified => Err(Error::new(
+                ErrorKind::Pipeline,
+                format!("{url}: not modified, yet not stored"),
+            )),
         }
     }
 
@@ -216,7 +243,35 @@ impl Pipeline {
     }
 
     /// Stores what is not stored yet.
-    fn persist(&self, w: &Writer<'_>, document: &mut Document) -> Result<()> {
+    fn persist(
+        &self,
+        w: &Writer<'_>,
+        document: &mut Document,
+        found: Option<&Identified>,
+    ) -> Result<()> {
+        let own_id = document.page.canonical_id.clone();
+        let canonical_id = own_id.or_else(|| found.and_then(Identified::canonical_id));
+        if let (Some(id), Some(found)) = (&canonical_id, found) {
+            record_work(w, id, found, self.retractions.as_deref())?;
+            document.page.canonical_id = Some(id.clone());
+        }
+        self.persist_text(w, document)?;
+        if let Some(id) = canonical_id {
+            w.db.prepare_cached(
+                "UPDATE pages SET canonical_id = ?2 WHERE id = ?1 AND canonical_id IS NULL
+                   AND EXISTS (SELECT 1 FROM works WHERE canonical_id = ?2)",
+            )
+            .db()?
+            .execute([&document.page.id, &id])
+            .db()?;
+            if let Some(retractions) = &self.retractions {
+                retractions.mark(w, &id)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn persist_text(&self, w: &Writer<'_>, document: &mut Document) -> Result<()> {
         if let Some(fresh) = &mut document.fresh {
             store(w, fresh)?;
             document.page.id.clone_from(&fresh.page.id);
@@ -440,7 +495,10 @@ fn venue_of(reader: &Reader<'_>, page: &PageRecord) -> Result<Option<String>> {
 fn source_key(page: &PageRecord, venue: Option<&str>) -> String {
     match (venue, page.domain.as_deref()) {
         (Some(venue), _) => format!("venue:{}", venue.to_lowercase()),
-        (None, Some(domain)) if domain != "local" => format!("domain:{domain}"),
+        // Neither a disk nor a resolver publishes anything.
+        (None, Some(domain)) if !matches!(domain, "local" | "doi.org") => {
+            format!("domain:{domain}")
+        }
         _ => format!("page:{}", page.id),
     }
 }

@@ -32,4 +32,32 @@ mod tests {
         assert_eq!(expand("saxagliptin", true)[1], "saxagliptin no effect");
         assert_eq!(expand("血糖値", true)[2], "血糖値 反証");
     }
+    /// The reference adds filters of a web search engine (`site:`, `filetype:`), which services for
+    /// papers take for words or refuse; here every query starts as the user typed it.
+    #[test]
+    fn the_reference_s_filters_are_not_added() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../shared/data/reference-cases/expand_query.jsonl"
+        );
+        let Ok(text) = std::fs::read_to_string(path) else {
+            eprintln!("skipped: {path} is not there");
+            return;
+        };
+        for line in text.lines() {
+            let row: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            let ours = expand(row["q"].as_str().expect("a query"), false);
+            let theirs = row["expanded"].as_array().expect("a list");
+            let unfiltered: Vec<&str> = theirs
+                .iter()
+                .filter_map(|query| query.as_str())
+                .enumerate()
+                .filter(|(place, query)| {
+                    *place == 0 || !(query.contains("site:") || query.contains("filetype:"))
+                })
+                .map(|(_, query)| query)
+                .collect();
+            assert_eq!(ours, unfiltered, "{line}");
+        }
+    }
 }

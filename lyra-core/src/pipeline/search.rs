@@ -2,14 +2,15 @@
 
 use super::Pipeline;
 use super::budget::Budget;
-use super::identify::{Identified, merge};
+use super::identify::{Answer, Identified, merge};
+use super::locate::Found;
 use super::metrics::Harvest;
 use super::outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome};
 use super::page::{Arrival, PageOutcome, PageReport, Question};
 use super::plan::expand;
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::model::{JobKind, QueryStatus, Target, TaskPageReason, content_id, random_id};
-use crate::ports::{SearchHit, SearchProvider, SearchQuery, TextRole};
+use crate::ports::{SearchProvider, SearchQuery, TextRole};
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -69,8 +70,7 @@ impl Pipeline {
                     reason: reason_of(reason.as_deref()),
                     depth: *depth,
                 };
-                let url = self.locate_doi(doi).await?;
-                self.read_one(task_id, &url, &arrival, cause_id, &mut needs_auth)
+                self.read_doi(task_id, doi, options, &arrival, cause_id, &mut needs_auth)
                     .await?
             }
         };
@@ -181,8 +181,8 @@ impl Pipeline {
                 depth: 0,
             };
             let url = &identified.hit.url;
-            let status = match self.read_page(url, question, &arrival).await {
-                Ok(PageOutcome::Read(mut page)) => {
+            let status = match self.read_found(&identified, question, &arrival).await {
+                Ok(Found::Read(mut page)) => {
                     // What this very job read before it was killed is no sign of exhaustion.
                     if read_before.contains(url) {
                         page.fresh_fragments.fill(true);
@@ -191,7 +191,7 @@ impl Pipeline {
                     progress.claims.extend(page.claims);
                     "fetched"
                 }
-                Ok(PageOutcome::NeedsAuth(need)) => {
+                Ok(Found::NeedsAuth(need)) => {
                     needs_auth.push(need);
                     "needs_auth"
                 }
@@ -245,47 +245,37 @@ impl Pipeline {
                 });
             }
         }
-        let asked = searches.len();
-        let mut answers = Vec::with_capacity(asked);
+        let mut answers = Vec::with_capacity(searches.len());
+        let mut failures = Vec::new();
         while let Some(joined) = searches.join_next().await {
             match joined {
-                Ok((order, engine, Ok(hits))) => answers.push((order, engine, hits)),
-                Ok((_, engine, Err(e))) => errors.push(format!("provider {engine}: {e}")),
-                Err(e) => errors.push(format!("a provider gave up: {e}")),
+                Ok((place, engine, Ok(hits))) => answers.push(Answer {
+                    place,
+                    engine,
+                    hits,
+                }),
+                Ok((place, engine, Err(e))) => {
+                    failures.push((place, format!("provider {engine}: {e}")))
+                }
+                Err(e) => failures.push(((usize::MAX, 0), format!("a provider gave up: {e}"))),
             }
         }
+        // Providers answer in any order; neither the list nor the merge may depend on it.
+        failures.sort();
+        errors.extend(failures.into_iter().map(|(_, failure)| failure));
+        errors.extend(providers.iter().flat_map(|provider| provider.conditions()));
         if answers.is_empty() {
             return Err(Error::new(
                 ErrorKind::Backend,
                 format!("no search provider answered: {}", errors.join("; ")),
             ));
         }
-        // Providers answer in any order; the merge must not depend on it.
-        answers.sort_by_key(|(order, ..)| *order);
-        Ok(merge(
-            answers
-                .into_iter()
-                .map(|(_, engine, hits)| (engine, hits))
-                .collect(),
-        ))
+        Ok(merge(answers))
     }
 
     fn chosen_providers(&self, options: &SearchOptions) -> Result<Vec<Arc<dyn SearchProvider>>> {
-        let names: Vec<&str> = self.providers.iter().map(|p| p.name()).collect();
-        if let Some(unknown) = options
-            .providers
-            .iter()
-            .find(|p| !names.contains(&p.as_str()))
-        {
-            return Err(Error::invalid(format!(
-                "no provider {unknown:?}; there are: {}",
-                names.join(", ")
-            )));
-        }
-        let wanted = |p: &&Arc<dyn SearchProvider>| {
-            options.providers.is_empty() || options.providers.iter().any(|name| name == p.name())
-        };
-        let chosen: Vec<_> = self.providers.iter().filter(wanted).cloned().collect();
+        self.check_names(options)?;
+        let chosen: Vec<_> = self.wanted(options).cloned().collect();
         if chosen.is_empty() {
             return Err(Error::new(
                 ErrorKind::Unsupported,
@@ -298,6 +288,37 @@ impl Pipeline {
         Ok(chosen)
     }
 
+    /// Refuses providers that are not there; the error names those that are.
+    pub(super) fn check_names(&self, options: &SearchOptions) -> Result<()> {
+        self.check_providers(&options.providers)
+    }
+
+    /// Refuses names of providers that are not configured; the error names those that are.
+    pub fn check_providers(&self, wanted: &[String]) -> Result<()> {
+        let names: Vec<&str> = self.providers.iter().map(|p| p.name()).collect();
+        match wanted.iter().find(|name| !names.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(unknown) if names.is_empty() => Err(Error::invalid(format!(
+                "no provider {unknown:?}; none is configured"
+            ))),
+            Some(unknown) => Err(Error::invalid(format!(
+                "no provider {unknown:?}; there are: {}",
+                names.join(", ")
+            ))),
+        }
+    }
+
+    /// The providers that a target may ask.
+    pub(super) fn wanted<'a>(
+        &'a self,
+        options: &'a SearchOptions,
+    ) -> impl Iterator<Item = &'a Arc<dyn SearchProvider>> {
+        let is_wanted = |p: &&Arc<dyn SearchProvider>| {
+            options.providers.is_empty() || options.providers.iter().any(|name| name == p.name())
+        };
+        self.providers.iter().filter(is_wanted)
+    }
+
     async fn read_one(
         &self,
         task_id: &str,
@@ -308,11 +329,8 @@ impl Pipeline {
     ) -> Result<serde_json::Value> {
         self.check_budget(task_id)?;
         let question = self.question(task_id, "", cause_id).await?;
-        match self.read_page(url, &question, arrival).await? {
-            PageOutcome::Read(page) => Ok(serde_json::json!({
-                "url": page.url, "page_id": page.page_id, "fragments": page.fresh_fragments.len(),
-                "claims_found": to_json(&page.claims),
-            })),
+        match self.read_page(url, None, &question, arrival).await? {
+            PageOutcome::Read(page) => Ok(report_of(&page)),
             PageOutcome::NeedsAuth(need) => {
                 needs_auth.push(need);
                 Ok(serde_json::json!({ "url": url, "needs_auth": true }))
@@ -320,22 +338,36 @@ impl Pipeline {
         }
     }
 
-    /// The address of a DOI: a page that is known, a provider's, or the resolver's.
-    async fn locate_doi(&self, doi: &str) -> Result<String> {
-        for provider in &self.providers {
-            if let Some(SearchHit { url, .. }) = provider.lookup_doi(doi).await? {
-                return Ok(url);
+    /// Reads what a DOI names: with a provider's help where one knows it, else from its resolver.
+    async fn read_doi(
+        &self,
+        task_id: &str,
+        doi: &str,
+        options: &SearchOptions,
+        arrival: &Arrival,
+        cause_id: Option<&str>,
+        needs_auth: &mut Vec<AuthNeed>,
+    ) -> Result<serde_json::Value> {
+        self.check_budget(task_id)?;
+        let mut errors = Vec::new();
+        let found = self.look_up_doi(doi, options, &mut errors).await?;
+        let found = found.unwrap_or_else(|| Identified::doi(doi));
+        let question = self.question(task_id, "", cause_id).await?;
+        let mut output = match self.read_found(&found, &question, arrival).await {
+            Ok(Found::Read(page)) => report_of(&page),
+            Ok(Found::NeedsAuth(need)) => {
+                let url = need.url.clone();
+                needs_auth.push(need);
+                serde_json::json!({ "url": url, "needs_auth": true })
             }
+            // The reason why the text is missing is as much the providers' as the page's.
+            Err(e) if errors.is_empty() => return Err(e),
+            Err(e) => return Err(e.context(errors.join("; "))),
+        };
+        if !errors.is_empty() {
+            output["errors"] = to_json(&errors);
         }
-        let known = self
-            .graph
-            .read(|r| match r.page_by_identifier("doi", doi)? {
-                Some(page_id) => r
-                    .page(&page_id)
-                    .map(|page| page.fetched_at.is_some().then_some(page.url)),
-                None => Ok(None),
-            })?;
-        Ok(known.unwrap_or_else(|| format!("https://doi.org/{doi}")))
+        Ok(output)
     }
 
     async fn question(
@@ -411,7 +443,7 @@ impl Pipeline {
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'skipped')",
                 )
                 .db()?;
-            for (rank, Identified { hit, engine }) in (1_i64..).zip(found) {
+            for (rank, Identified { hit, engine, .. }) in (1_i64..).zip(found) {
                 let id = content_id("serp_", &[search_id, &hit.url]);
                 let date = &hit.meta.published_date;
                 insert
@@ -458,6 +490,13 @@ impl Pipeline {
 fn count(harvest: &mut Harvest, page: &PageReport) {
     let fresh = page.fresh_fragments.iter().copied();
     harvest.add_page(page.chars, Some(&page.source), page.is_primary, fresh);
+}
+
+fn report_of(page: &PageReport) -> serde_json::Value {
+    serde_json::json!({
+        "url": page.url, "page_id": page.page_id, "fragments": page.fresh_fragments.len(),
+        "claims_found": to_json(&page.claims),
+    })
 }
 
 fn reason_of(reason: Option<&str>) -> TaskPageReason {

@@ -217,9 +217,10 @@ impl Pipeline {
 }
 
 impl Candidate {
-    /// Whom the candidate counts for. Local files without a publisher are each their own source.
+    /// Whom the candidate counts for. Local files without a publisher, and what is known by its DOI
+    /// alone, are each their own source: neither a disk nor a resolver publishes anything.
     fn source(&self) -> String {
-        if self.domain == "local" {
+        if matches!(self.domain.as_str(), "local" | "doi.org") {
             self.page_id.clone()
         } else {
             self.domain.clone()

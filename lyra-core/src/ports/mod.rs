@@ -18,5 +18,7 @@ pub use claim_extractor::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Pas
 pub use document_parser::{DocumentParser, ParsedDocument};
 pub use embedder::{Embedder, EmbedderInfo, TextRole};
 pub use fetcher::{FetchRequest, FetchedDocument, Fetcher, Validators};
-pub use search_provider::{SearchHit, SearchProvider, SearchQuery};
+pub use search_provider::{
+    AuthorFacts, ProviderFailure, SearchHit, SearchProvider, SearchQuery, WorkFacts, WorkId,
+};
 pub use stance_judge::{StanceJudge, StancePair, Verdict};

@@ -31,6 +31,22 @@ const WHOLE_DOI_HOSTS: &[&str] = &[
     "onlinelibrary.wiley.com",
 ];
 
+/// Registrants whose DOIs name versions before peer review: arXiv, bioRxiv and medRxiv (old and
+/// new), OSF's servers, SSRN, Research Square, Preprints.org, ChemRxiv, Authorea.
+const PREPRINT_DOIS: &[&str] = &[
+    "10.48550/arxiv.",
+    "10.1101/",
+    "10.64898/",
+    "10.31234/",
+    "10.31219/",
+    "10.31235/",
+    "10.2139/ssrn.",
+    "10.21203/rs.",
+    "10.20944/preprints",
+    "10.26434/chemrxiv",
+    "10.22541/au.",
+];
+
 /// The identifiers that a text or an address names; the first of each kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Identifiers {
@@ -201,6 +217,17 @@ pub fn doi_from_url(url: &str) -> Option<String> {
     url.query_pairs()
         .find(|(name, _)| name.eq_ignore_ascii_case("doi") || (carries_id && name == "id"))
         .and_then(|(_, value)| tidy_doi(value.strip_prefix("info:doi/").unwrap_or(&value)))
+}
+
+/// Whether a normalised DOI names a version before peer review.
+///
+/// ```
+/// use lyra_core::text::identifiers::is_preprint_doi;
+/// assert!(is_preprint_doi("10.48550/arxiv.2301.12345"));
+/// assert!(!is_preprint_doi("10.1038/nature12373"));
+/// ```
+pub fn is_preprint_doi(doi: &str) -> bool {
+    PREPRINT_DOIS.iter().any(|known| doi.starts_with(known))
 }
 
 /// The id of a document's work: its strongest identifier, else `meta:` and a digest of title,

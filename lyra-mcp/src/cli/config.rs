@@ -2,6 +2,7 @@
 
 use super::Global;
 use super::embedder::EmbedderLayer;
+use super::providers;
 use crate::wire::nearest;
 use lyra_core::backends::EmbedderSettings;
 use lyra_core::{Error, Result};
@@ -9,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Keys of `lyra.toml`.
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 14] = [
     "db",
     "corpus",
     "allow_private_hosts",
@@ -20,6 +21,10 @@ const KEYS: [&str; 10] = [
     "embedder_key_file",
     "embedder_dimension",
     "onnx_runtime",
+    "providers",
+    "provider",
+    "mailto",
+    "retractions_csv",
 ];
 
 /// Research jobs that run at the same time where nothing else is said.
@@ -36,6 +41,8 @@ pub(super) struct Settings {
     pub(super) workers: usize,
     pub(super) views_dir: Option<PathBuf>,
     pub(super) embedder: EmbedderSettings,
+    /// The services that are asked.
+    pub(super) providers: providers::Resolved,
     /// The file that was read.
     pub(super) file: Option<PathBuf>,
 }
@@ -65,6 +72,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         workers: None,
         views_dir: flags.views_dir.clone(),
         embedder: EmbedderLayer::from_flags(flags)?,
+        providers: providers::Layer::of_flags(flags),
     });
     Ok(Settings {
         db_is_default: layer.db.is_none(),
@@ -76,6 +84,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         workers: layer.workers.unwrap_or(WORKERS),
         views_dir: layer.views_dir,
         embedder: layer.embedder.settle()?,
+        providers: layer.providers.resolve(env)?,
         file,
     })
 }
@@ -89,6 +98,7 @@ struct Layer {
     workers: Option<usize>,
     views_dir: Option<PathBuf>,
     embedder: EmbedderLayer,
+    providers: providers::Layer,
 }
 
 impl Layer {
@@ -99,6 +109,7 @@ impl Layer {
         self.workers = above.workers.or(self.workers);
         self.views_dir = above.views_dir.or(self.views_dir.take());
         self.embedder.overlay(above.embedder);
+        self.providers.overlay(above.providers);
     }
 }
 
@@ -186,6 +197,7 @@ fn from_toml(text: &str, folder: &Path) -> Result<Layer> {
         workers,
         views_dir: path("views_dir")?,
         embedder: EmbedderLayer::from_toml(&table, folder)?,
+        providers: providers::Layer::of_toml(&table, folder)?,
     })
 }
 
@@ -221,6 +233,7 @@ fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
         workers,
         views_dir: env("LYRA_VIEWS_DIR").map(PathBuf::from),
         embedder: EmbedderLayer::from_env(env)?,
+        providers: providers::Layer::of_env(env)?,
     })
 }
 

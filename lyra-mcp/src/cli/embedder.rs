@@ -40,7 +40,7 @@ impl EmbedderLayer {
             .transpose();
         let key = text("LYRA_EMBEDDER_KEY")?
             .as_deref()
-            .map(ApiKey::new)
+            .map(|key| ApiKey::new("LYRA_EMBEDDER_KEY", key))
             .transpose();
         let dimension = text("LYRA_EMBEDDER_DIMENSION")?
             .map(|text| text.parse().ok().filter(|n| *n > 0))
@@ -134,7 +134,7 @@ fn read_key(path: &Path) -> Result<ApiKey> {
             "warning: others may read the key file {place}; chmod 600 keeps it to you"
         ));
     }
-    ApiKey::new(&text).map_err(|e| e.context(place))
+    ApiKey::new(place.to_string(), &text)
 }
 
 #[cfg(unix)]
@@ -216,7 +216,7 @@ mod tests {
         let settings = layer(&file, &[], Some("openai:m")).expect("good");
         assert_eq!(
             settings.key,
-            Some(ApiKey::new("sk-verysecret").expect("a key"))
+            Some(ApiKey::new(text, "sk-verysecret").expect("a key"))
         );
         std::fs::write(&path, "very secret").expect("written");
         let error = layer(&file, &[], Some("openai:m")).expect_err("no key");

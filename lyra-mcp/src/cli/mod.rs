@@ -11,6 +11,7 @@ mod forget;
 mod import;
 mod layout;
 mod output;
+mod providers;
 mod verify;
 
 use clap::{Args, Parser, Subcommand};
@@ -57,6 +58,17 @@ struct Global {
     /// The embedding server, where it is not the usual one [env: LYRA_EMBEDDER_URL]
     #[arg(long, global = true, value_name = "URL")]
     embedder_url: Option<String>,
+    /// A search service to ask, such as openalex; may be given several times [env: LYRA_PROVIDERS]
+    /// [default: none]
+    #[arg(long, global = true, value_name = "NAME")]
+    provider: Vec<String>,
+    /// An address at which search services may complain; many answer faster for it
+    /// [env: LYRA_MAILTO]
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    mailto: Option<String>,
+    /// A Retraction Watch CSV file: works on it are flagged [env: LYRA_RETRACTIONS_CSV]
+    #[arg(long, global = true, value_name = "PATH")]
+    retractions_csv: Option<PathBuf>,
     /// The configuration file [env: LYRA_CONFIG] [default: ./lyra.toml, then lyra/lyra.toml in the
     /// user's configuration folder]
     #[arg(long, global = true, value_name = "PATH")]
@@ -112,6 +124,9 @@ pub(crate) fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    for warning in &settings.providers.warnings {
+        crate::log::line(&format!("warning: {warning}"));
+    }
     match run(cli, &settings) {
         Ok(code) => code,
         Err(error) => {
@@ -206,6 +221,12 @@ fn plain_config(settings: &Settings) -> EngineConfig {
     config.allow_private_hosts = settings.allow_private_hosts;
     config.workers = settings.workers;
     config.views_dir.clone_from(&settings.views_dir);
+    let providers = &settings.providers;
+    config
+        .retractions_csv
+        .clone_from(&providers.retractions_csv);
+    #[cfg(feature = "http")]
+    config.search.clone_from(&providers.search);
     config
 }
 

@@ -1,7 +1,7 @@
 //! The named characters that texts in Markdown and JATS use without declaring them.
 
 /// The character of a reference without `&` and `;`: `amp`, `#233`, `#xE9`.
-pub(super) fn decode(name: &str) -> Option<char> {
+pub(crate) fn decode(name: &str) -> Option<char> {
     if let Some(number) = name.strip_prefix('#') {
         let code = match number.strip_prefix(['x', 'X']) {
             Some(hex) => u32::from_str_radix(hex, 16).ok()?,

@@ -8,7 +8,7 @@
 #[cfg(any(feature = "html", feature = "pdf"))]
 mod deadline;
 mod encoding;
-mod entities;
+pub(crate) mod entities;
 mod front_matter;
 #[cfg(feature = "html")]
 mod html;

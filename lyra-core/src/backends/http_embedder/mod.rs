@@ -304,7 +304,7 @@ impl HttpEmbedder {
     fn refused(&self, status: StatusCode, body: &[u8]) -> Error {
         let mut said = wire::complaint(body);
         if let Some(key) = &self.options.key {
-            said = key.blot_out(&said);
+            said = key.redact(&said);
         }
         let model = &self.options.model;
         let hint = match (status.as_u16(), self.options.api) {

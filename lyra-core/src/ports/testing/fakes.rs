@@ -295,7 +295,7 @@ impl FakeSearchProvider {
             title: Some(title.to_owned()),
             snippet: None,
             meta: DocumentMeta::default(),
-            abstract_text: None,
+            ..SearchHit::default()
         })
     }
 

@@ -39,6 +39,8 @@ pub(super) struct Options {
 
 pub(super) fn run(settings: &Settings, flags: &Global, options: &Options) -> Result<()> {
     let mut settings = settings.clone();
+    // The demo shows what works without a network.
+    settings.providers = super::providers::Resolved::default();
     settings.corpus = match flags.corpus.is_empty() {
         true => vec![example_corpus()?],
         false => flags.corpus.clone(),
