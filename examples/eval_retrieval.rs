@@ -131,9 +131,14 @@ impl Options {
 }
 
 /// As the command line takes it: `builtin`, `onnx:FOLDER`, `openai:MODEL`, `ollama:MODEL`.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a program may look where its library is"
+)]
 async fn embedder(options: &Options) -> Result<Arc<dyn Embedder>> {
     let settings = EmbedderSettings {
         choice: options.embedder.parse()?,
+        onnx_runtime: std::env::var_os("ORT_DYLIB_PATH").map(Into::into),
         ..EmbedderSettings::default()
     };
     match settings.open().await? {

@@ -11,5 +11,6 @@ mod concurrency;
 mod embedders;
 mod kill_resume;
 mod protocol;
+mod search_while_written;
 mod sql_and_views;
 mod tools;
