@@ -34,7 +34,7 @@ fn search(client: &mut Client, task: Option<&str>, mode: &str) -> Value {
     if let Some(task) = task {
         arguments["task_id"] = json!(task);
     }
-    client.call("vector_search", arguments)["result"]["structuredContent"].take()
+    client.call("vector_search", arguments)["structuredContent"].take()
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn answers_beside_a_writing_process_are_neither_torn_nor_stale() {
         let file = folder.path().join(format!("{batch}.jsonl"));
         write_batch(&file, &task, batch);
         let mut writer = import(&db, &file);
-        let status = loop {
+        let (status, reply) = loop {
             // Asked before the search, so that the search has to see what an ended writer wrote.
             let ended = writer.try_wait().unwrap();
             let scope = (looks % 2 == 0).then_some(task.as_str());
@@ -72,11 +72,11 @@ fn answers_beside_a_writing_process_are_neither_torn_nor_stale() {
             );
             seen = searched;
             if let Some(status) = ended {
-                break status;
+                break (status, reply);
             }
         };
         assert!(status.success());
-        assert_eq!(seen, (batch + 1) * BATCH, "an old answer");
+        assert_eq!(seen, (batch + 1) * BATCH, "an old answer: {reply}");
     }
     assert!(looks > BATCHES, "no search ran beside a writer");
     // What another process takes away is gone from the next answer.
