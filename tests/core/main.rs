@@ -6,6 +6,7 @@ mod contract;
 mod corpus;
 mod demo_corpus;
 mod embed_jobs;
+mod feedback;
 #[cfg(feature = "http")]
 mod fetching;
 #[cfg(feature = "http")]

@@ -2,7 +2,9 @@
 
 mod claims;
 mod documents;
+mod domain_rules;
 mod embeddings;
+mod feedback;
 mod forget;
 mod hypothesis;
 mod interchange;
@@ -10,7 +12,9 @@ mod tasks;
 mod verify;
 
 pub use documents::StoredFragment;
+pub use domain_rules::{DomainPattern, DomainRules};
 pub use embeddings::{MissingVector, decode_vector, encode_vector};
+pub use feedback::{Feedback, FeedbackReport};
 pub use forget::ForgetReport;
 pub(crate) use forget::forget_task;
 pub use interchange::{ExportReport, ImportReport};
