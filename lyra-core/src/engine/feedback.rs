@@ -2,7 +2,9 @@
 
 use super::Engine;
 use crate::error::Result;
-use crate::graph::{Feedback, FeedbackReport};
+use crate::graph::{
+    CalibrationEvaluation, CalibrationStats, Feedback, FeedbackReport, RollbackReport,
+};
 
 impl Engine {
     /// Applies a correction, logs it under the name of `actor`, and wakes whoever waits for a
@@ -24,5 +26,40 @@ impl Engine {
             .write(|w| w.apply_feedback(feedback, actor))?;
         self.inner.signal.raise();
         Ok(report)
+    }
+
+    /// How the confidences of each judge agree with what humans said of its verdicts.
+    pub fn calibration_stats(&self, source: Option<&str>) -> Result<Vec<CalibrationStats>> {
+        let in_use = self.inner.pipeline.judge.judge_id();
+        self.inner
+            .graph
+            .read(|r| r.calibration_stats(source, in_use))
+    }
+
+    /// Every measurement of a calibration, newest first, at most `limit`.
+    pub fn calibration_evaluations(
+        &self,
+        source: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<CalibrationEvaluation>> {
+        let in_use = self.inner.pipeline.judge.judge_id();
+        self.inner
+            .graph
+            .read(|r| r.calibration_evaluations(source, in_use, limit))
+    }
+
+    /// Returns to an earlier calibration of a judge: version 0 leaves its confidences as they are;
+    /// without a version, to the one before.
+    pub fn rollback_calibration(
+        &self,
+        source: &str,
+        version: Option<i64>,
+        reason: &str,
+        actor: &str,
+    ) -> Result<RollbackReport> {
+        let in_use = self.inner.pipeline.judge.judge_id();
+        self.inner
+            .graph
+            .write(|w| w.roll_calibration_back(source, version, reason, (actor, in_use)))
     }
 }

@@ -2,8 +2,8 @@
 //! when, why, and what it was before.
 
 use super::domain_rules::Rule;
-use super::{DomainPattern, Reader, Writer};
-use crate::error::{Error, Result, SqliteResultExt};
+use super::{CalibrationFit, DomainPattern, Reader, Writer};
+use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::model::{Relation, random_id};
 use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
@@ -81,9 +81,6 @@ pub struct FeedbackReport {
     pub affected_count: usize,
     /// What happened, in a sentence.
     pub message: String,
-    /// The judge whose verdict was corrected, for the calibration.
-    #[serde(skip)]
-    pub(crate) judge_id: Option<String>,
 }
 
 /// One line of the log.
@@ -206,6 +203,13 @@ impl Writer<'_> {
         } else {
             format!("the edge is {correct} instead of {}", edge.relation)
         };
+        let message = match self.recalibrate(edge.judge_id.as_deref())? {
+            Some(fit) if fit.is_active => format!(
+                "{message}; version {} of the judge's calibration is in force from now on",
+                fit.version
+            ),
+            _ => message,
+        };
         Ok(FeedbackReport {
             action: "edge_correct".to_owned(),
             edge_id: Some(edge_id.to_owned()),
@@ -213,9 +217,18 @@ impl Writer<'_> {
             current: Some(correct.to_string()),
             affected_count: 1,
             message,
-            judge_id: edge.judge_id,
             ..FeedbackReport::default()
         })
+    }
+
+    /// Every correction is one more sample for the calibration. That outcomes cannot be fitted is
+    /// no reason to refuse the correction.
+    fn recalibrate(&self, judge_id: Option<&str>) -> Result<Option<CalibrationFit>> {
+        match judge_id.map(|judge_id| self.fit_calibration(judge_id)) {
+            None => Ok(None),
+            Some(Err(e)) if e.kind() == ErrorKind::Calibration => Ok(None),
+            Some(fitted) => fitted,
+        }
     }
 
     fn set_adoption(
@@ -293,7 +306,7 @@ impl Writer<'_> {
                 (rows, format!("{name} {effect}"))
             }
             None if previous.is_none() => {
-                return Err(Error::not_found(format!("no rule is about {name:?}")).with_hint(
+                return Err(Error::not_found(format!("domain_pattern: no rule is about {name:?}")).with_hint(
                     "get_status with detail full lists the rules in domain_overrides; the pattern \
                      must be exactly that of the rule",
                 ));

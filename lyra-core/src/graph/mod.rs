@@ -1,5 +1,6 @@
 //! The evidence graph: typed reads and writes over the database file.
 
+mod calibration;
 mod claims;
 mod documents;
 mod domain_rules;
@@ -11,6 +12,7 @@ mod interchange;
 mod tasks;
 mod verify;
 
+pub use calibration::{CalibrationEvaluation, CalibrationFit, CalibrationStats, RollbackReport};
 pub use documents::StoredFragment;
 pub use domain_rules::{DomainPattern, DomainRules};
 pub use embeddings::{MissingVector, decode_vector, encode_vector};

@@ -82,9 +82,11 @@ impl Pipeline {
             self.graph.write(|w| {
                 // What a human said while the judge was thinking counts.
                 let rules = w.reader().domain_rules()?;
+                let (_, calibration) = w.reader().calibration(self.judge.judge_id())?;
                 for (question, verdict) in questions.iter().zip(&verdicts) {
                     if still_wanted(&w.reader(), question, &rules)? {
-                        self.record(w, question, verdict, cause_id, &mut report)?;
+                        let found = (verdict, calibration.apply(verdict.confidence));
+                        self.record(w, question, found, cause_id, &mut report)?;
                     }
                 }
                 Ok(())
@@ -185,11 +187,13 @@ impl Pipeline {
         Ok(questions)
     }
 
+    /// Remembers a verdict as the judge gave it, and makes an edge of one that it was certain
+    /// enough of. Which edges there are does not depend on the calibration; how much they count does.
     fn record(
         &self,
         w: &Writer<'_>,
         question: &Question,
-        verdict: &Verdict,
+        (verdict, calibrated): (&Verdict, f64),
         cause_id: Option<&str>,
         report: &mut VerifyReport,
     ) -> Result<()> {
@@ -204,7 +208,7 @@ impl Pipeline {
             (NodeKind::Claim, &question.claim_id),
         );
         edge.nli_label = Some(verdict.relation.as_str().to_owned());
-        edge.nli_edge_confidence = Some(verdict.confidence);
+        edge.nli_edge_confidence = Some(calibrated);
         edge.judge_id = Some(judge_id.to_owned());
         edge.cause_id = cause_id.map(str::to_owned);
         if let Some((start, end)) = question.quote {
