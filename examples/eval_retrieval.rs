@@ -4,7 +4,7 @@
 //! ```text
 //! cargo run --release -p lyra-core --example eval_retrieval -- \
 //!     --corpus corpus.jsonl --queries queries.jsonl --qrels qrels.tsv [--unit document|passage]
-//!     [--weights 0.3,0.5,0.7] [--onnx FOLDER]
+//!     [--weights 0.3,0.5,0.7] [--embedder onnx:FOLDER]
 //! ```
 //!
 //! Corpus lines are `{"_id", "title", "text"}` (BEIR) or `{"doc_id", "title", "abstract": [..]}`
@@ -18,7 +18,7 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it found")]
 
-use lyra_core::backends::StaticEmbedder;
+use lyra_core::backends::{EmbedderSettings, StaticEmbedder};
 use lyra_core::ingest::{DocumentSource, PreparedDocument, prepare, store};
 use lyra_core::model::FragmentType;
 use lyra_core::ports::{Embedder, EmbedderInfo, ParsedDocument, SystemClock, TextRole};
@@ -35,7 +35,7 @@ const DEPTH: usize = 100;
 #[tokio::main]
 async fn main() -> Result<()> {
     let options = Options::read()?;
-    let embedder = embedder(&options)?;
+    let embedder = embedder(&options).await?;
     let folder = tempfile::tempdir().map_err(|e| Error::internal(e.to_string()))?;
     let db = folder.path().join("eval.db");
     let graph = EvidenceGraph::open(&db, Arc::new(SystemClock))?;
@@ -97,6 +97,7 @@ struct Options {
     corpus: String,
     queries: String,
     qrels: String,
+    embedder: String,
     by_passage: bool,
     weights: Vec<f32>,
 }
@@ -120,6 +121,7 @@ impl Options {
             corpus: needed("--corpus")?,
             queries: needed("--queries")?,
             qrels: needed("--qrels")?,
+            embedder: value("--embedder").unwrap_or_else(|| "builtin".to_owned()),
             by_passage: value("--unit").as_deref() == Some("passage"),
             weights: weights
                 .collect::<std::result::Result<_, _>>()
@@ -128,8 +130,21 @@ impl Options {
     }
 }
 
-fn embedder(_options: &Options) -> Result<Box<dyn Embedder>> {
-    Ok(Box::new(StaticEmbedder::new()?))
+/// As the command line takes it: `builtin`, `onnx:FOLDER`, `openai:MODEL`, `ollama:MODEL`.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a program may look where its library is"
+)]
+async fn embedder(options: &Options) -> Result<Arc<dyn Embedder>> {
+    let settings = EmbedderSettings {
+        choice: options.embedder.parse()?,
+        onnx_runtime: std::env::var_os("ORT_DYLIB_PATH").map(Into::into),
+        ..EmbedderSettings::default()
+    };
+    match settings.open().await? {
+        Some(embedder) => Ok(embedder),
+        None => Ok(Arc::new(StaticEmbedder::new()?)),
+    }
 }
 
 struct Document {

@@ -230,6 +230,32 @@ fn the_id_follows_the_content() {
     assert_ne!(second, id());
 }
 
+#[test]
+fn a_model_has_a_say_about_scripts_that_its_vocabulary_knows() {
+    let Some(python) = PYTHON.as_ref() else {
+        return;
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = write_model(python, scratch.path(), &[]);
+    let weights = |options: &OnnxOptions| {
+        let embedder = OnnxEmbedder::open(options).unwrap();
+        let info = embedder.info();
+        [info.fusion_weight, info.fusion_weight_cjk]
+    };
+    let plain = options(python, &folder);
+    assert_eq!(weights(&plain), [0.7, 0.05]);
+    let mut chosen = plain.clone();
+    chosen.fusion_weight_cjk = Some(0.25);
+    assert_eq!(weights(&chosen), [0.7, 0.25]);
+    edit(&folder, "tokenizer.json", |tokenizer| {
+        let pieces = tokenizer["model"]["vocab"].as_object_mut().unwrap();
+        for character in '\u{4E00}'..'\u{5C00}' {
+            pieces.insert(format!("##{character}{character}"), 5.into());
+        }
+    });
+    assert_eq!(weights(&plain), [0.7, 0.7]);
+}
+
 /// Changes one JSON file of a model.
 fn edit(folder: &Path, file: &str, change: impl FnOnce(&mut Value)) {
     let path = folder.join(file);

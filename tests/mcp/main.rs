@@ -12,5 +12,6 @@ mod embedders;
 mod feedback;
 mod kill_resume;
 mod protocol;
+mod search_while_written;
 mod sql_and_views;
 mod tools;

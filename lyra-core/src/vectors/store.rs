@@ -55,6 +55,16 @@ impl VectorStore {
         Self::default()
     }
 
+    /// Reads the vectors of a kind and model, so that the first search does not have to.
+    pub fn load(
+        &self,
+        reader: &Reader<'_>,
+        target: EmbeddingTarget,
+        model: &EmbedderInfo,
+    ) -> Result<()> {
+        self.with_matrix(reader, target, model, |_, _| Ok(()))
+    }
+
     /// Runs `work` with the vectors of a kind and model as the reader's snapshot has them.
     pub(super) fn with_matrix<T>(
         &self,

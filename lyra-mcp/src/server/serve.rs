@@ -24,6 +24,12 @@ pub(crate) async fn serve(engine: Engine, clock: Arc<dyn Clock>) -> Result<()> {
     let workers = engine.start_workers(Arc::new(|error: &Error| {
         crate::log::line(&format!("worker: {error:?}"));
     }));
+    let warm = engine.clone();
+    tokio::task::spawn_blocking(move || {
+        if let Err(error) = warm.load_vectors() {
+            crate::log::line(&format!("vectors are not loaded yet: {error:?}"));
+        }
+    });
     let (reader, writer) = rmcp::transport::stdio_pipes();
     let transport = LineTransport::new(reader, writer, stop.clone());
     let server = Server::new(engine, clock, stopping);

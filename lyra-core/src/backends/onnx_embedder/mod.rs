@@ -13,6 +13,7 @@ use super::unit_vector::normalise;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{Embedder, EmbedderInfo, TextRole};
 use crate::text::hash::hex;
+use crate::text::is_cjk;
 use folder::ModelFolder;
 use graph::Graph;
 use sha2::{Digest, Sha256};
@@ -44,8 +45,9 @@ pub struct OnnxOptions {
     pub max_batch: usize,
     /// Share of the embedding in a fused ranking, 0 to 1.
     pub fusion_weight: f32,
-    /// The same for a query in Chinese, Japanese or Korean; more for a model that knows them.
-    pub fusion_weight_cjk: f32,
+    /// The same for a query in Chinese, Japanese or Korean; by default judged by whether the
+    /// vocabulary knows these scripts.
+    pub fusion_weight_cjk: Option<f32>,
     /// Cosine from which two texts are worth judging against each other.
     pub related_threshold: f32,
 }
@@ -60,7 +62,7 @@ impl OnnxOptions {
             threads: 0,
             max_batch: MAX_BATCH,
             fusion_weight: 0.7,
-            fusion_weight_cjk: 0.3,
+            fusion_weight_cjk: None,
             related_threshold: 0.55,
         }
     }
@@ -124,7 +126,13 @@ impl OnnxEmbedder {
                 dimension: 0,
                 builtin: false,
                 fusion_weight: options.fusion_weight,
-                fusion_weight_cjk: options.fusion_weight_cjk,
+                fusion_weight_cjk: options.fusion_weight_cjk.unwrap_or_else(|| {
+                    if knows_cjk(&tokenizer) {
+                        options.fusion_weight
+                    } else {
+                        STRANGER_TO_CJK
+                    }
+                }),
                 related_threshold: options.related_threshold,
             },
             folder,
@@ -280,6 +288,32 @@ fn tokenizer_of(folder: &ModelFolder, limit: usize) -> Result<Tokenizer> {
         .map_err(|e| broken(e.to_string()))?
         .with_padding(None);
     Ok(tokenizer)
+}
+
+/// The embedding's share where the model knows next to nothing of the script: a little still
+/// breaks ties (JaQuAD, all-MiniLM-L6-v2: nDCG@10 0.9105 at 0.05, 0.904 at 0.3, by words 0.9099).
+const STRANGER_TO_CJK: f32 = 0.05;
+
+/// Pieces with a Chinese, Japanese or Korean character in a vocabulary that was made for them. An
+/// English one has some hundreds.
+const CJK_PIECES: usize = 3_000;
+
+/// Whether the model has seen Chinese, Japanese or Korean: its vocabulary has thousands of pieces
+/// of them or, where pieces are bytes, cuts a sentence into fewer tokens than characters.
+fn knows_cjk(tokenizer: &Tokenizer) -> bool {
+    let vocabulary = tokenizer.get_vocab(true);
+    let pieces = vocabulary.keys().filter(|piece| piece.chars().any(is_cjk));
+    if pieces.count() >= CJK_PIECES {
+        return true;
+    }
+    let sentence = "心不全の患者における血糖値の低下は統計的に有意であった";
+    let unknown = tokenizer
+        .token_to_id("[UNK]")
+        .or(tokenizer.token_to_id("<unk>"));
+    tokenizer.encode_fast(sentence, false).is_ok_and(|cut| {
+        let known = cut.get_ids().iter().all(|id| Some(*id) != unknown);
+        known && 10 * cut.get_ids().len() < 9 * sentence.chars().count()
+    })
 }
 
 /// Every token must have a row in the table of token embeddings.
