@@ -23,6 +23,7 @@ impl Session {
         let mut lines = vec![
             json!({"type": "task", "id": TASK, "hypothesis": "Tea lowers blood pressure."}),
             json!({"type": "claim", "id": "c1", "task_id": TASK, "claim_text": CLAIM}),
+            json!({"type": "claim", "id": "c2", "task_id": TASK, "claim_text": "Coffee keeps people awake."}),
         ];
         for nth in 0..edges {
             let (page, fragment) = (format!("p{nth}"), format!("f{nth}"));
@@ -67,20 +68,25 @@ impl Session {
         self.done("query_view", json!({"view_name": name, "task_id": TASK}))["rows"].clone()
     }
 
+    /// Whether the claim is in two views, in search by meaning and by words, and in the counts.
     fn sees_claim(&mut self) -> [bool; 5] {
-        let in_view = self.view("v_claim_evidence_summary") != json!([]);
-        let chain = self.view("v_evidence_chain") != json!([]);
+        let names = |rows: &Value, field: &str| {
+            let rows = rows.as_array().unwrap();
+            rows.iter().any(|row| row[field] == "c1")
+        };
+        let summary = names(&self.view("v_claim_evidence_summary"), "claim_id");
+        let chain = names(&self.view("v_evidence_chain"), "claim_id");
         let mut found = |mode: &str| {
             let body = self.done(
                 "vector_search",
                 json!({"query": CLAIM, "mode": mode, "task_id": TASK, "min_similarity": 0.3}),
             );
-            body["results"] != json!([])
+            names(&body["results"], "id")
         };
         let (semantic, lexical) = (found("semantic"), found("lexical"));
         let status = self.done("get_status", json!({"task_id": TASK, "wait": 0}));
-        let counted = status["metrics"]["total_claims"] == 1;
-        [in_view, chain, semantic, lexical, counted]
+        let counted = status["metrics"]["total_claims"] == 2;
+        [summary, chain, semantic, lexical, counted]
     }
 }
 
@@ -119,6 +125,7 @@ fn an_edge_is_corrected_and_the_views_count_it() {
     let mut session = Session::new(2);
     let counts = |session: &mut Session| {
         let row = session.view("v_claim_evidence_summary")[0].clone();
+        assert_eq!(row["claim_id"], "c1");
         [row["support_count"].clone(), row["refute_count"].clone()]
     };
     assert_eq!(counts(&mut session), [2, 0]);
