@@ -186,6 +186,10 @@ async fn a_calibration_is_rolled_back_to_any_version() {
 /// `scripts/calibration_check.py`, which compares it with what other libraries find.
 #[test]
 #[ignore = "run by scripts/calibration_check.py"]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the script has no other way to name its file"
+)]
 fn fits_for_comparison() {
     let path = std::env::var("LYRA_CALIBRATION_DATA").unwrap();
     let sets: Vec<Vec<(f64, u8)>> =

@@ -155,6 +155,48 @@ impl Writer<'_> {
             )));
         }
         let edge = self.reader().verdict_edge(edge_id)?;
+        self.store_correction(edge_id, &edge, correct, reason)?;
+        self.log_feedback(
+            actor,
+            &Entry {
+                action: "edge_correct",
+                target: ("edge", edge_id),
+                task_id: edge.task_id.as_deref(),
+                reason,
+                previous: edge.previous,
+            },
+        )?;
+        let message = if edge.relation == correct {
+            format!("the edge stays {correct}, now by a human's word")
+        } else {
+            format!("the edge is {correct} instead of {}", edge.relation)
+        };
+        let message = match self.recalibrate(edge.judge_id.as_deref())? {
+            Some(fit) if fit.is_active => format!(
+                "{message}; version {} of the judge's calibration is in force from now on",
+                fit.version
+            ),
+            _ => message,
+        };
+        Ok(FeedbackReport {
+            action: "edge_correct".to_owned(),
+            edge_id: Some(edge_id.to_owned()),
+            previous: Some(edge.relation.to_string()),
+            current: Some(correct.to_string()),
+            affected_count: 1,
+            message,
+            ..FeedbackReport::default()
+        })
+    }
+
+    /// Keeps what the judge was asked and said, and gives the edge what the human says.
+    fn store_correction(
+        &self,
+        edge_id: &str,
+        edge: &VerdictEdge,
+        correct: Relation,
+        reason: Option<&str>,
+    ) -> Result<()> {
         self.db
             .prepare_cached(
                 "INSERT INTO nli_corrections (id, edge_id, task_id, premise, hypothesis, predicted_relation,
@@ -188,37 +230,7 @@ impl Writer<'_> {
             .db()?
             .execute(params![edge_id, correct, reason, self.now, edge.predicted])
             .db()?;
-        self.log_feedback(
-            actor,
-            &Entry {
-                action: "edge_correct",
-                target: ("edge", edge_id),
-                task_id: edge.task_id.as_deref(),
-                reason,
-                previous: edge.previous,
-            },
-        )?;
-        let message = if edge.relation == correct {
-            format!("the edge stays {correct}, now by a human's word")
-        } else {
-            format!("the edge is {correct} instead of {}", edge.relation)
-        };
-        let message = match self.recalibrate(edge.judge_id.as_deref())? {
-            Some(fit) if fit.is_active => format!(
-                "{message}; version {} of the judge's calibration is in force from now on",
-                fit.version
-            ),
-            _ => message,
-        };
-        Ok(FeedbackReport {
-            action: "edge_correct".to_owned(),
-            edge_id: Some(edge_id.to_owned()),
-            previous: Some(edge.relation.to_string()),
-            current: Some(correct.to_string()),
-            affected_count: 1,
-            message,
-            ..FeedbackReport::default()
-        })
+        Ok(())
     }
 
     /// Every correction is one more sample for the calibration. That outcomes cannot be fitted is
@@ -382,6 +394,26 @@ struct VerdictEdge {
     previous: Value,
 }
 
+/// An edge, its ends as the judge saw them, and what it said. What it said of the relation is in
+/// nli_label once a human has said otherwise, and its own confidence, before any calibration, in the
+/// memory of verdicts.
+const VERDICT: &str = "SELECT c.task_id,
+  coalesce(substr(t.text, e.quote_start + 1, e.quote_end - e.quote_start), f.text_content, ''),
+  coalesce(c.claim_text, ''), e.relation,
+  CASE WHEN e.nli_label IN ('supports', 'refutes', 'neutral') THEN e.nli_label ELSE e.relation END,
+  coalesce(v.confidence, (SELECT n.predicted_confidence FROM nli_corrections n
+    WHERE n.edge_id = e.id ORDER BY n.created_at DESC, n.rowid DESC LIMIT 1),
+    CASE e.edge_human_corrected WHEN 0 THEN e.nli_edge_confidence END),
+  e.judge_id, e.nli_edge_confidence, e.edge_human_corrected, e.edge_correction_reason,
+  e.edge_corrected_at
+FROM edges e
+  LEFT JOIN claims c ON c.id = e.target_id
+  LEFT JOIN fragments f ON f.id = e.source_id
+  LEFT JOIN page_texts t ON t.page_id = f.page_id AND t.version = f.page_version
+  LEFT JOIN nli_verdicts v ON v.claim_id = e.target_id AND v.fragment_id = e.source_id
+    AND v.judge_id = e.judge_id
+WHERE e.id = ?1";
+
 impl Reader<'_> {
     fn verdict_edge(&self, edge_id: &str) -> Result<VerdictEdge> {
         let relation: Option<Relation> = self
@@ -404,27 +436,8 @@ impl Reader<'_> {
             }
             Some(_) => {}
         }
-        // What the judge said is in nli_label once a human has said otherwise, and its own
-        // confidence in the memory of verdicts, before any calibration.
         self.db
-            .prepare_cached(
-                "SELECT c.task_id,
-                   coalesce(substr(t.text, e.quote_start + 1, e.quote_end - e.quote_start), f.text_content, ''),
-                   coalesce(c.claim_text, ''), e.relation,
-                   CASE WHEN e.nli_label IN ('supports', 'refutes', 'neutral') THEN e.nli_label ELSE e.relation END,
-                   coalesce(v.confidence, (SELECT n.predicted_confidence FROM nli_corrections n
-                     WHERE n.edge_id = e.id ORDER BY n.created_at DESC, n.rowid DESC LIMIT 1),
-                     CASE e.edge_human_corrected WHEN 0 THEN e.nli_edge_confidence END),
-                   e.judge_id, e.nli_edge_confidence, e.edge_human_corrected, e.edge_correction_reason,
-                   e.edge_corrected_at
-                 FROM edges e
-                   LEFT JOIN claims c ON c.id = e.target_id
-                   LEFT JOIN fragments f ON f.id = e.source_id
-                   LEFT JOIN page_texts t ON t.page_id = f.page_id AND t.version = f.page_version
-                   LEFT JOIN nli_verdicts v ON v.claim_id = e.target_id AND v.fragment_id = e.source_id
-                     AND v.judge_id = e.judge_id
-                 WHERE e.id = ?1",
-            )
+            .prepare_cached(VERDICT)
             .db()?
             .query_row([edge_id], |r| {
                 let relation: Relation = r.get(3)?;
