@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
+mod calibration;
 mod contract;
 mod corpus;
 mod demo_corpus;
 mod embed_jobs;
+mod feedback;
 #[cfg(feature = "http")]
 mod fetching;
 #[cfg(feature = "http")]

@@ -9,6 +9,7 @@ mod cli;
 mod client;
 mod concurrency;
 mod embedders;
+mod feedback;
 mod kill_resume;
 mod protocol;
 mod search_while_written;

@@ -331,17 +331,6 @@ fn what_is_not_there_yet_says_so_and_what_to_do() {
             json!({"action": "skip", "queue_id": "iq_1"}),
             "PIPELINE_ERROR",
         ),
-        (
-            "feedback",
-            json!({"action": "claim_restore", "claim_id": "c"}),
-            "PIPELINE_ERROR",
-        ),
-        ("calibration_metrics", json!({}), "CALIBRATION_ERROR"),
-        (
-            "calibration_rollback",
-            json!({"source": "s", "reason": "r"}),
-            "CALIBRATION_ERROR",
-        ),
     ] {
         let body = client.fails(tool, arguments);
         assert_eq!(body["error_code"], code, "{tool}");

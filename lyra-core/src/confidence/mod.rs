@@ -1,9 +1,18 @@
-//! What a set of verdicts says about a claim.
+//! What a set of verdicts says about a claim, and what a judge's certainty is worth.
 //!
 //! | function | what it answers |
 //! |---|---|
 //! | [`claim_confidence`] | how a claim stands between its supporting and refuting evidence |
+//! | [`fit_temperature`], [`fit_platt`] | how a judge's confidences are to be put right |
+//! | [`choose`] | which fit does best on outcomes that it has not seen |
+//! | [`brier_score`], [`expected_calibration_error`], [`reliability_bins`] | how right they are |
 
 mod beta;
+mod calibration;
+mod held_out;
+mod scores;
 
 pub use beta::{ClaimConfidence, claim_confidence};
+pub use calibration::{Calibration, Outcome, fit_platt, fit_temperature};
+pub use held_out::{Candidate, MIN_OF_EACH, MIN_OUTCOMES, Scores, choose, is_enough, rated};
+pub use scores::{ReliabilityBin, brier_score, expected_calibration_error, reliability_bins};

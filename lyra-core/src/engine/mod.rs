@@ -3,6 +3,7 @@
 mod config;
 mod doctor;
 mod explore;
+mod feedback;
 mod life;
 mod views;
 mod wait;

@@ -1,16 +1,22 @@
 //! The evidence graph: typed reads and writes over the database file.
 
+mod calibration;
 mod claims;
 mod documents;
+mod domain_rules;
 mod embeddings;
+mod feedback;
 mod forget;
 mod hypothesis;
 mod interchange;
 mod tasks;
 mod verify;
 
+pub use calibration::{CalibrationEvaluation, CalibrationFit, CalibrationStats, RollbackReport};
 pub use documents::StoredFragment;
+pub use domain_rules::{DomainPattern, DomainRules};
 pub use embeddings::{MissingVector, decode_vector, encode_vector};
+pub use feedback::{Feedback, FeedbackReport};
 pub use forget::ForgetReport;
 pub(crate) use forget::forget_task;
 pub use interchange::{ExportReport, ImportReport};

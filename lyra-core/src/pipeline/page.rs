@@ -16,6 +16,7 @@ use crate::model::{
     TaskPageReason, TaskPageRecord, content_id,
 };
 use crate::ports::{FetchRequest, TextRole, Validators};
+use crate::security::url_policy::Refusal;
 use crate::text::similarity::{SAME_TEXT, Sketch};
 use rusqlite::{OptionalExtension, params};
 use std::time::Duration;
@@ -88,10 +89,14 @@ impl Pipeline {
         question: &Question,
         arrival: &Arrival,
     ) -> Result<PageOutcome> {
+        self.refuse_blocked(url, None, None)?;
         let mut document = match self.document(url, known, &question.task_id).await? {
             Ok(document) => document,
             Err(need) => return Ok(PageOutcome::NeedsAuth(need)),
         };
+        // Again, now that it is known where redirects led and who published a file.
+        let page = &document.page;
+        self.refuse_blocked(&page.url, page.final_url.as_deref(), page.domain.as_deref())?;
         let chosen = {
             let rows = document.fragments.iter().zip(&document.vectors);
             let passages: Vec<Passage<'_>> = rows
@@ -125,6 +130,23 @@ impl Pipeline {
             Ok(report)
         })?;
         Ok(PageOutcome::Read(Box::new(report)))
+    }
+
+    /// Fails for what a human does not want to be read.
+    fn refuse_blocked(
+        &self,
+        url: &str,
+        final_url: Option<&str>,
+        domain: Option<&str>,
+    ) -> Result<()> {
+        let rules = self.graph.read(|r| r.domain_rules())?;
+        let Some(pattern) = rules.blocking_page(url, final_url, domain) else {
+            return Ok(());
+        };
+        let address = url::Url::parse(final_url.unwrap_or(url))
+            .map_err(|e| Error::invalid(format!("{url} is not an address: {e}")))?;
+        let why = format!("the domain is blocked by the rule {}", pattern.as_str());
+        Err(Refusal::BlockedDomain.error(&address, &why))
     }
 
     /// The document behind an address: the stored copy where it is current, else a fresh one.

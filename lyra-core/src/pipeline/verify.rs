@@ -2,7 +2,7 @@
 
 use super::{Pipeline, PremiseChooser, StageOutcome};
 use crate::error::{Result, SqliteResultExt};
-use crate::graph::{Reader, Writer};
+use crate::graph::{DomainRules, Reader, Writer};
 use crate::model::{EdgeRecord, EmbeddingTarget, NodeKind, Relation};
 use crate::ports::{StancePair, Verdict};
 use crate::text::segment::slice_chars;
@@ -50,7 +50,8 @@ struct Candidate {
     page_id: String,
     work_id: Option<String>,
     domain: String,
-    blocked: bool,
+    url: String,
+    final_url: Option<String>,
 }
 
 /// A pair to be judged.
@@ -79,8 +80,14 @@ impl Pipeline {
             let verdicts = self.judge.judge(&pairs).await?;
             report.pairs_judged += pairs.len();
             self.graph.write(|w| {
+                // What a human said while the judge was thinking counts.
+                let rules = w.reader().domain_rules()?;
+                let (_, calibration) = w.reader().calibration(self.judge.judge_id())?;
                 for (question, verdict) in questions.iter().zip(&verdicts) {
-                    self.record(w, question, verdict, cause_id, &mut report)?;
+                    if still_wanted(&w.reader(), question, &rules)? {
+                        let found = (verdict, calibration.apply(verdict.confidence));
+                        self.record(w, question, found, cause_id, &mut report)?;
+                    }
                 }
                 Ok(())
             })?;
@@ -133,6 +140,7 @@ impl Pipeline {
         members: &HashSet<String>,
     ) -> Result<Vec<Question>> {
         let model = self.reading.embedder.info();
+        let rules = reader.domain_rules()?;
         let mut questions = Vec::new();
         for subject in batch {
             let judged = reader.judged_fragments(&subject.claim_id)?;
@@ -159,7 +167,7 @@ impl Pipeline {
                     break;
                 }
                 let candidate = candidate(reader, &scored.id)?;
-                if candidate.blocked || is_own_source(subject, &candidate) {
+                if candidate.is_blocked(&rules) || is_own_source(subject, &candidate) {
                     continue;
                 }
                 looked_at += 1;
@@ -179,11 +187,13 @@ impl Pipeline {
         Ok(questions)
     }
 
+    /// Remembers a verdict as the judge gave it, and makes an edge of one that it was certain
+    /// enough of. Which edges there are does not depend on the calibration; how much they count does.
     fn record(
         &self,
         w: &Writer<'_>,
         question: &Question,
-        verdict: &Verdict,
+        (verdict, calibrated): (&Verdict, f64),
         cause_id: Option<&str>,
         report: &mut VerifyReport,
     ) -> Result<()> {
@@ -198,7 +208,7 @@ impl Pipeline {
             (NodeKind::Claim, &question.claim_id),
         );
         edge.nli_label = Some(verdict.relation.as_str().to_owned());
-        edge.nli_edge_confidence = Some(verdict.confidence);
+        edge.nli_edge_confidence = Some(calibrated);
         edge.judge_id = Some(judge_id.to_owned());
         edge.cause_id = cause_id.map(str::to_owned);
         if let Some((start, end)) = question.quote {
@@ -226,6 +236,28 @@ impl Candidate {
             self.domain.clone()
         }
     }
+}
+
+impl Candidate {
+    fn is_blocked(&self, rules: &DomainRules) -> bool {
+        rules
+            .blocking_page(&self.url, self.final_url.as_deref(), Some(&self.domain))
+            .is_some()
+    }
+}
+
+/// Whether the claim is still adopted and the fragment's domain still free.
+fn still_wanted(reader: &Reader<'_>, question: &Question, rules: &DomainRules) -> Result<bool> {
+    let is_adopted = reader
+        .db
+        .prepare_cached("SELECT 1 FROM claims WHERE id = ?1 AND claim_adoption_status = 'adopted'")
+        .db()?
+        .exists([&question.claim_id])
+        .db()?;
+    let is_free = || -> Result<bool> {
+        Ok(rules.is_empty() || !candidate(reader, &question.fragment_id)?.is_blocked(rules))
+    };
+    Ok(is_adopted && is_free()?)
 }
 
 /// Evidence from the page or the work that a claim was read in says nothing new about it.
@@ -311,8 +343,7 @@ fn candidate(reader: &Reader<'_>, fragment_id: &str) -> Result<Candidate> {
         .db
         .prepare_cached(
             "SELECT f.id, f.text_content, f.char_start, p.id, p.canonical_id, coalesce(p.domain, 'local'),
-               (SELECT rule = 'block' FROM domain_rules d
-                WHERE d.is_active AND p.domain = d.domain_pattern ORDER BY d.created_at DESC LIMIT 1)
+               p.url, p.final_url
              FROM fragments f JOIN pages p ON p.id = f.page_id WHERE f.id = ?1",
         )
         .db()?
@@ -324,7 +355,8 @@ fn candidate(reader: &Reader<'_>, fragment_id: &str) -> Result<Candidate> {
                 page_id: r.get(3)?,
                 work_id: r.get(4)?,
                 domain: r.get(5)?,
-                blocked: r.get::<_, Option<bool>>(6)?.unwrap_or(false),
+                url: r.get(6)?,
+                final_url: r.get(7)?,
             })
         })
         .db()

@@ -111,6 +111,8 @@ pub enum Refusal {
     Robots,
     /// The site's `robots.txt` could not be read, which means "do not fetch" (RFC 9309, 2.3.1.4).
     RobotsUnreachable,
+    /// A human blocked its domain.
+    BlockedDomain,
 }
 
 impl Refusal {
@@ -135,6 +137,9 @@ impl Refusal {
             Self::Port => {
                 "web servers listen on port 80, 443, or one from 1024 upwards that no other service is known for"
             }
+            Self::BlockedDomain => {
+                "the feedback tool's domain_unblock or domain_clear_override lifts the block"
+            }
             _ => {
                 "only http and https on public addresses; --allow-private-hosts opens local networks"
             }
@@ -158,6 +163,7 @@ impl std::fmt::Display for Refusal {
             Self::Port => "port",
             Self::Robots => "robots",
             Self::RobotsUnreachable => "robots_unreachable",
+            Self::BlockedDomain => "blocked_domain",
         })
     }
 }

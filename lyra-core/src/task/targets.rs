@@ -1,10 +1,11 @@
 //! Targets of a task: checked, put into canonical form, queued once.
 
 use crate::error::{Error, Result};
-use crate::graph::EvidenceGraph;
+use crate::graph::{DomainRules, EvidenceGraph};
 use crate::jobs::{NewJob, TargetInput, enqueue};
 use crate::model::{JobKind, Priority, Target, TaskStatus};
 use crate::pipeline::SearchOptions;
+use crate::security::url_policy::Refusal;
 use crate::text::targets::parse_target;
 use serde::Serialize;
 use serde_json::Value;
@@ -76,7 +77,15 @@ pub(crate) fn queue_targets(
         .collect::<Result<_>>()?;
     graph.write(|w| {
         let mut report = QueueReport::default();
+        let rules = w.reader().domain_rules()?;
         for (target, given) in parsed.into_iter().zip(targets) {
+            if let Some(reason) = blocked(&rules, &target) {
+                report.skipped.push(SkippedTarget {
+                    target: given.clone(),
+                    reason,
+                });
+                continue;
+            }
             let job = job_of(task_id, target, options)?;
             match enqueue(w, &job)? {
                 Some(id) => report.target_ids.push(id),
@@ -102,6 +111,19 @@ pub(crate) fn queue_targets(
         )?;
         Ok(report)
     })
+}
+
+/// Why a target is not queued that leads to a blocked domain: `blocked_domain: ` and the rule.
+fn blocked(rules: &DomainRules, target: &Target) -> Option<String> {
+    let Target::Url { url, .. } = target else {
+        return None;
+    };
+    let pattern = rules.blocking_url(url)?;
+    Some(format!(
+        "{}: the rule {} blocks it; feedback domain_unblock lifts the block",
+        Refusal::BlockedDomain,
+        pattern.as_str()
+    ))
 }
 
 fn check(targets: &[Value], options: &QueueOptions) -> Result<()> {

@@ -1,25 +1,74 @@
 //! calibration_metrics, calibration_rollback.
 
 use super::{Call, Outcome};
-use crate::error::{Code, ToolError};
+use crate::wire::Reply;
+use serde::Deserialize;
+use serde_json::json;
 
-/// The arguments were checked by the schema; that is all there is to them.
-pub(super) async fn metrics(call: Call) -> Outcome {
-    drop(call);
-    Err(not_yet().with_hint(
-        "query_sql on edges shows nli_edge_confidence and judge_id; the confidences are those of \
-         the judge as it is",
-    ))
+/// Who rolls back, in the log: a server has one user.
+const ACTOR: &str = "user";
+
+#[derive(Deserialize)]
+struct Metrics {
+    action: Action,
+    #[serde(default)]
+    source: Option<String>,
+    limit: u32,
 }
 
-pub(super) async fn rollback(call: Call) -> Outcome {
-    drop(call);
-    Err(not_yet().with_hint("no calibration is in force, so there is nothing to return to"))
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    GetStats,
+    GetEvaluations,
 }
 
-fn not_yet() -> ToolError {
-    ToolError::new(
-        Code::CalibrationError,
-        "calibration is not part of this build yet",
-    )
+pub(super) async fn metrics(mut call: Call) -> Outcome {
+    let Metrics {
+        action,
+        source,
+        limit,
+    } = call.parse()?;
+    match action {
+        Action::GetStats => {
+            let sources = call
+                .blocking(move |engine| engine.calibration_stats(source.as_deref()))
+                .await?;
+            Reply::of(&json!({ "action": "get_stats", "sources": sources }))
+        }
+        Action::GetEvaluations => {
+            // One more than asked for tells whether there are more.
+            let mut evaluations = call
+                .blocking(move |engine| {
+                    engine.calibration_evaluations(source.as_deref(), limit.saturating_add(1))
+                })
+                .await?;
+            let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
+            let truncated = evaluations.len() > wanted;
+            evaluations.truncate(wanted);
+            let reply =
+                Reply::of(&json!({ "action": "get_evaluations", "evaluations": evaluations }))?;
+            Ok(reply.with("truncated", truncated))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Rollback {
+    source: String,
+    #[serde(default)]
+    version: Option<i64>,
+    reason: String,
+}
+
+pub(super) async fn rollback(mut call: Call) -> Outcome {
+    let Rollback {
+        source,
+        version,
+        reason,
+    } = call.parse()?;
+    let report = call
+        .blocking(move |engine| engine.rollback_calibration(&source, version, &reason, ACTOR))
+        .await?;
+    Reply::of(&report)
 }

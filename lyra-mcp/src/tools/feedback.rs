@@ -1,17 +1,20 @@
 //! feedback.
 
 use super::{Call, Outcome};
-use crate::error::{Code, ToolError};
+use crate::error::ToolError;
+use crate::wire::Reply;
+use lyra_core::graph::Feedback;
+use lyra_core::model::Relation;
 use serde::Deserialize;
 use serde_json::json;
 
 #[derive(Deserialize)]
-struct Feedback {
+struct Arguments {
     action: Action,
     #[serde(default)]
     edge_id: Option<String>,
     #[serde(default)]
-    correct_relation: Option<String>,
+    correct_relation: Option<Relation>,
     #[serde(default)]
     claim_id: Option<String>,
     #[serde(default)]
@@ -31,42 +34,107 @@ enum Action {
     DomainClearOverride,
 }
 
-impl Feedback {
-    /// The first argument that the action needs and does not have.
-    fn missing(&self) -> Option<&'static str> {
-        let edge = ("edge_id", self.edge_id.is_some());
-        let relation = ("correct_relation", self.correct_relation.is_some());
-        let claim = ("claim_id", self.claim_id.is_some());
-        let domain = ("domain_pattern", self.domain_pattern.is_some());
-        let reason = ("reason", self.reason.is_some());
-        let needed = match self.action {
-            Action::EdgeCorrect => vec![edge, relation],
-            Action::ClaimReject => vec![claim, reason],
-            Action::ClaimRestore => vec![claim],
-            Action::DomainBlock | Action::DomainUnblock | Action::DomainClearOverride => {
-                vec![domain, reason]
-            }
+/// Who corrects, in the log: a server has one user.
+const ACTOR: &str = "user";
+
+impl Arguments {
+    /// What is to be corrected. Every action needs arguments of its own and takes no others.
+    fn feedback(self) -> Result<Feedback, ToolError> {
+        let action = self.action;
+        self.refuse_strangers()?;
+        Ok(match action {
+            Action::EdgeCorrect => Feedback::EdgeCorrect {
+                edge_id: needed("edge_id", self.edge_id)?,
+                correct_relation: needed("correct_relation", self.correct_relation)?,
+                reason: self.reason,
+            },
+            Action::ClaimReject => Feedback::ClaimReject {
+                claim_id: needed("claim_id", self.claim_id)?,
+                reason: stated(self.reason)?,
+            },
+            Action::ClaimRestore => Feedback::ClaimRestore {
+                claim_id: needed("claim_id", self.claim_id)?,
+                reason: self.reason,
+            },
+            Action::DomainBlock => Feedback::DomainBlock {
+                domain_pattern: needed("domain_pattern", self.domain_pattern)?,
+                reason: stated(self.reason)?,
+            },
+            Action::DomainUnblock => Feedback::DomainUnblock {
+                domain_pattern: needed("domain_pattern", self.domain_pattern)?,
+                reason: stated(self.reason)?,
+            },
+            Action::DomainClearOverride => Feedback::DomainClearOverride {
+                domain_pattern: needed("domain_pattern", self.domain_pattern)?,
+                reason: stated(self.reason)?,
+            },
+        })
+    }
+
+    /// An argument that belongs to another action shows that something else was meant.
+    fn refuse_strangers(&self) -> Result<(), ToolError> {
+        let own: &[&str] = match self.action {
+            Action::EdgeCorrect => &["edge_id", "correct_relation"],
+            Action::ClaimReject | Action::ClaimRestore => &["claim_id"],
+            _ => &["domain_pattern"],
         };
-        needed
+        let given = [
+            ("edge_id", self.edge_id.is_some()),
+            ("correct_relation", self.correct_relation.is_some()),
+            ("claim_id", self.claim_id.is_some()),
+            ("domain_pattern", self.domain_pattern.is_some()),
+        ];
+        let stranger = given
             .into_iter()
-            .find(|(_, given)| !given)
-            .map(|(name, _)| name)
+            .find(|(name, is_given)| *is_given && !own.contains(name));
+        match stranger {
+            None => Ok(()),
+            Some((name, _)) => Err(wrong(
+                name,
+                &format!("argument {name:?} does not belong to this action"),
+            )),
+        }
     }
 }
 
-pub(super) async fn apply(mut call: Call) -> Outcome {
-    let feedback: Feedback = call.parse()?;
-    if let Some(field) = feedback.missing() {
-        return Err(ToolError::invalid(format!(
-            "argument {field:?} is missing; this action needs it"
-        ))
-        .with_details(json!({ "field": field })));
+fn needed<T>(field: &str, value: Option<T>) -> Result<T, ToolError> {
+    value.ok_or_else(|| {
+        wrong(
+            field,
+            &format!("argument {field:?} is missing; this action needs it"),
+        )
+    })
+}
+
+fn stated(reason: Option<String>) -> Result<String, ToolError> {
+    let reason = needed("reason", reason)?;
+    if reason.trim().is_empty() {
+        return Err(wrong("reason", "argument \"reason\" is blank; say why"));
     }
-    Err(ToolError::new(
-        Code::PipelineError,
-        "corrections are not part of this build yet",
-    )
-    .with_hint("note the ids and the reason for the user; nothing in the graph was changed"))
+    Ok(reason)
+}
+
+fn wrong(field: &str, message: &str) -> ToolError {
+    ToolError::invalid(message).with_details(json!({ "field": field }))
+}
+
+pub(super) async fn apply(mut call: Call) -> Outcome {
+    let feedback = call.parse::<Arguments>()?.feedback()?;
+    let report = call
+        .blocking(move |engine| engine.feedback(&feedback, ACTOR))
+        .await
+        .map_err(name_pattern)?;
+    Reply::of(&report)
+}
+
+/// The library's error says in words that the pattern is wrong; the details say it to programs.
+fn name_pattern(error: ToolError) -> ToolError {
+    let is_about = |name: &str| error.message.starts_with(name);
+    let fields = ["domain_pattern", "edge_id", "claim_id"];
+    match fields.into_iter().find(|name| is_about(name)) {
+        Some(field) => error.with_details(json!({ "field": field })),
+        None => error,
+    }
 }
 
 #[cfg(test)]
@@ -74,8 +142,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_action_needs_its_own_arguments() {
-        for (given, missing) in [
+    fn each_action_needs_its_own_arguments_and_takes_no_others() {
+        for (given, field) in [
             (json!({"action": "edge_correct"}), Some("edge_id")),
             (
                 json!({"action": "edge_correct", "edge_id": "e"}),
@@ -89,6 +157,14 @@ mod tests {
                 json!({"action": "claim_reject", "claim_id": "c"}),
                 Some("reason"),
             ),
+            (
+                json!({"action": "claim_reject", "claim_id": "c", "reason": " "}),
+                Some("reason"),
+            ),
+            (
+                json!({"action": "claim_reject", "claim_id": "c", "edge_id": "e", "reason": "r"}),
+                Some("edge_id"),
+            ),
             (json!({"action": "claim_restore", "claim_id": "c"}), None),
             (
                 json!({"action": "domain_block", "reason": "r"}),
@@ -98,9 +174,18 @@ mod tests {
                 json!({"action": "domain_unblock", "domain_pattern": "x.org", "reason": "r"}),
                 None,
             ),
+            (
+                json!({"action": "domain_clear_override", "domain_pattern": "x.org"}),
+                Some("reason"),
+            ),
         ] {
-            let feedback: Feedback = serde_json::from_value(given.clone()).expect("readable");
-            assert_eq!(feedback.missing(), missing, "{given}");
+            let arguments: Arguments = serde_json::from_value(given.clone()).expect("readable");
+            let refused = arguments.feedback().err().and_then(|error| error.details);
+            assert_eq!(
+                refused.as_deref(),
+                field.map(|field| json!({ "field": field })).as_ref(),
+                "{given}"
+            );
         }
     }
 }
