@@ -48,7 +48,7 @@ fn answers_beside_a_writing_process_are_neither_torn_nor_stale() {
     );
     let task = task["task_id"].as_str().unwrap().to_owned();
     let mut seen = 0;
-    let mut looks = 0;
+    let mut looks: usize = 0;
     for batch in 0..BATCHES {
         let file = folder.path().join(format!("{batch}.jsonl"));
         write_batch(&file, &task, batch);
@@ -56,7 +56,7 @@ fn answers_beside_a_writing_process_are_neither_torn_nor_stale() {
         let (status, reply) = loop {
             // Asked before the search, so that the search has to see what an ended writer wrote.
             let ended = writer.try_wait().unwrap();
-            let scope = (looks % 2 == 0).then_some(task.as_str());
+            let scope = looks.is_multiple_of(2).then_some(task.as_str());
             let mode = ["semantic", "hybrid", "lexical"][looks % 3];
             let reply = search(&mut client, scope, mode);
             looks += 1;
@@ -65,7 +65,7 @@ fn answers_beside_a_writing_process_are_neither_torn_nor_stale() {
             assert!(searched >= seen, "{searched} after {seen}");
             let found = reply["results"].as_array().map_or(0, Vec::len);
             // Words are found as soon as they are stored, vectors when they have been made.
-            let whole = found == 50 || found % BATCH == 0;
+            let whole = found == 50 || found.is_multiple_of(BATCH);
             assert!(
                 whole && (mode == "lexical" || found == searched.min(50)),
                 "{mode}: {reply}"

@@ -199,7 +199,7 @@ fn human_tools() -> Vec<Tool> {
             "Human corrections, all logged and all reversible: edge_correct (edge_id, \
              correct_relation), claim_reject and claim_restore (claim_id), domain_block, \
              domain_unblock and domain_clear_override (domain_pattern). A rejected claim leaves \
-             views and search; a blocked domain is no longer read or counted."),
+             views and search; a blocked domain is no longer queued, read or used for new verdicts."),
         tool!("calibration_metrics", "Calibration metrics", READS, stored_text: false,
             lists: ["evaluations", "sources"],
             calibration::metrics,
