@@ -9,6 +9,8 @@ mod cli;
 mod client;
 mod concurrency;
 mod embedders;
+#[cfg(feature = "http")]
+mod human;
 mod kill_resume;
 mod protocol;
 mod sql_and_views;

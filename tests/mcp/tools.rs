@@ -319,18 +319,7 @@ fn a_session_on_real_documents_goes_from_hypothesis_to_quotes() {
 fn what_is_not_there_yet_says_so_and_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let mut client = Client::connect(&folder.path().join("a.db"), &[]);
-    let task = client.ok("create_task", json!({"hypothesis": "Tea is good for you."}));
     for (tool, arguments, code) in [
-        (
-            "queue_reference_candidates",
-            json!({"task_id": task["task_id"]}),
-            "PIPELINE_ERROR",
-        ),
-        (
-            "resolve_auth",
-            json!({"action": "skip", "queue_id": "iq_1"}),
-            "PIPELINE_ERROR",
-        ),
         (
             "feedback",
             json!({"action": "claim_restore", "claim_id": "c"}),

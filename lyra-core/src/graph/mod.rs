@@ -6,6 +6,7 @@ mod embeddings;
 mod forget;
 mod hypothesis;
 mod interchange;
+mod sessions;
 mod tasks;
 mod verify;
 
