@@ -26,10 +26,11 @@ pub use graph::EvidenceGraph;
 pub use jobs::{MAX_ATTEMPTS, Workers};
 pub use model::{TaskBudget, TaskConfig, TaskRecord};
 pub use task::{
-    AuthItem, BudgetStatus, EvidenceSummary, JobCounts, JobsByPhase, Metrics, Milestones, Progress,
-    QueueCounts, QueueItem, QueueOptions, QueueReport, RecentError, SearchCounts, SearchDetail,
-    SkippedTarget, StatusDetail, StatusReport, StopCounts, StopMode, StopReason, StopReport,
-    StopRequest, StopScope, WaitingFor,
+    AuthAction, AuthItem, AuthResolution, AuthTarget, BudgetStatus, Candidate, CandidateChoice,
+    CandidateReport, CandidateRequest, Cookies, EvidenceSummary, JobCounts, JobsByPhase, Metrics,
+    Milestones, Progress, QueueCounts, QueueItem, QueueOptions, QueueReport, RecentError,
+    SearchCounts, SearchDetail, SkippedTarget, StatusDetail, StatusReport, StopCounts, StopMode,
+    StopReason, StopReport, StopRequest, StopScope, WaitingFor,
 };
 pub use vectors::{Cutoff, SearchMode, VectorHit, VectorReply, VectorRequest};
 

@@ -107,7 +107,7 @@ async fn a_fake_fetcher_answers_what_it_was_told() {
     check_fetcher(&fetcher, "https://example.org/a", "file:///a").await;
     let request = FetchRequest {
         url: "https://example.org/login".to_owned(),
-        validators: Validators::default(),
+        ..FetchRequest::default()
     };
     assert_eq!(fetcher.fetch(&request).await.unwrap(), login);
 }

@@ -165,7 +165,7 @@ fn options() -> HttpOptions {
 fn request(url: String) -> FetchRequest {
     FetchRequest {
         url,
-        validators: Validators::default(),
+        ..FetchRequest::default()
     }
 }
 

@@ -629,7 +629,7 @@ async fn a_silent_server_costs_no_more_than_the_timeout() {
     let fetcher = HttpFetcher::new(options).unwrap();
     let request = FetchRequest {
         url: server.url("/silent"),
-        validators: Validators::default(),
+        ..FetchRequest::default()
     };
     let begun = Instant::now();
     let error = fetcher.fetch(&request).await.unwrap_err();

@@ -10,6 +10,8 @@ mod client;
 mod concurrency;
 mod embedders;
 mod feedback;
+#[cfg(feature = "http")]
+mod human;
 mod kill_resume;
 mod protocol;
 mod search_while_written;

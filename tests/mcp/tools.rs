@@ -316,36 +316,6 @@ fn a_session_on_real_documents_goes_from_hypothesis_to_quotes() {
 }
 
 #[test]
-fn what_is_not_there_yet_says_so_and_what_to_do() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut client = Client::connect(&folder.path().join("a.db"), &[]);
-    let task = client.ok("create_task", json!({"hypothesis": "Tea is good for you."}));
-    for (tool, arguments, code) in [
-        (
-            "queue_reference_candidates",
-            json!({"task_id": task["task_id"]}),
-            "PIPELINE_ERROR",
-        ),
-        (
-            "resolve_auth",
-            json!({"action": "skip", "queue_id": "iq_1"}),
-            "PIPELINE_ERROR",
-        ),
-    ] {
-        let body = client.fails(tool, arguments);
-        assert_eq!(body["error_code"], code, "{tool}");
-        assert!(
-            body["error"]
-                .as_str()
-                .unwrap()
-                .contains("not part of this build yet"),
-            "{tool}"
-        );
-        assert!(body["hint"].is_string(), "{tool}");
-    }
-}
-
-#[test]
 fn a_large_reply_is_cut_and_can_be_paged_to_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let mut client = Client::connect(&folder.path().join("a.db"), &[]);

@@ -112,6 +112,7 @@ impl CorpusProvider {
             .read(&FetchRequest {
                 url: url.clone(),
                 validators,
+                ..FetchRequest::default()
             })
             .await;
         match outcome {

@@ -192,7 +192,7 @@ mod tests {
         fetcher
             .fetch(&FetchRequest {
                 url: url.to_owned(),
-                validators: Validators::default(),
+                ..FetchRequest::default()
             })
             .await
     }
@@ -240,7 +240,7 @@ mod tests {
         let url = Url::from_file_path(&file).unwrap().to_string();
         let first = FetchRequest {
             url,
-            validators: Validators::default(),
+            ..FetchRequest::default()
         };
         let FetchedDocument::Found { validators, .. } = fetcher.fetch(&first).await.unwrap() else {
             panic!("not found")

@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::guard::{SchemaSnapshot, SqlOptions, SqlParams, SqlReply, SqlRequest};
 use crate::model::{EmbeddingTarget, TaskRecord};
 use crate::ports::TextRole;
-use crate::task::{AuthItem, auth_items};
+use crate::task::{AuthItem, auth_items, expire_auth};
 use crate::vectors::{VectorReply, VectorRequest};
 use crate::views::{BrokenView, RenderedView, ViewInfo, ViewParams};
 use serde::Serialize;
@@ -177,8 +177,11 @@ impl Engine {
         self.inner.graph.read(|r| r.tasks())
     }
 
-    /// What waits for a human, of one task or of all.
+    /// What waits for a human, of one task or of all; what waited too long is given up first.
     pub fn auth_queue(&self, task_id: Option<&str>) -> Result<Vec<AuthItem>> {
+        if expire_auth(&self.inner.graph)? > 0 {
+            self.inner.signal.raise();
+        }
         self.inner.graph.read(|r| {
             if let Some(task_id) = task_id {
                 r.task(task_id)?;

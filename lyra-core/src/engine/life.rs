@@ -10,7 +10,8 @@ use crate::graph::{
 use crate::jobs::{WorkerOptions, Workers, queue_embedding, run_until_idle};
 use crate::model::{TaskConfig, TaskRecord};
 use crate::task::{
-    self, QueueOptions, QueueReport, StatusDetail, StatusReport, StopReport, StopRequest,
+    self, AuthAction, AuthResolution, AuthTarget, CandidateReport, CandidateRequest, QueueOptions,
+    QueueReport, StatusDetail, StatusReport, StopReport, StopRequest,
 };
 use std::io::{BufRead, Write};
 use std::sync::Arc;
@@ -33,6 +34,24 @@ impl Engine {
         let report = task::queue_targets(&self.inner.graph, task_id, targets, options)?;
         self.inner.signal.raise();
         Ok(report)
+    }
+
+    /// Queues documents that the task's sources cite, out of `v_reference_candidates`.
+    pub fn queue_reference_candidates(
+        &self,
+        task_id: &str,
+        request: &CandidateRequest,
+    ) -> Result<CandidateReport> {
+        let report = task::queue_candidates(&self.inner.graph, task_id, request)?;
+        self.inner.signal.raise();
+        Ok(report)
+    }
+
+    /// Does what a human's answer asks for: the jobs that waited run again, or are given up.
+    pub fn resolve_auth(&self, target: &AuthTarget, action: &AuthAction) -> Result<AuthResolution> {
+        let resolution = task::resolve_auth(&self.inner.graph, target, action)?;
+        self.inner.signal.raise();
+        Ok(resolution)
     }
 
     /// Where the task is.
@@ -59,7 +78,8 @@ impl Engine {
         // In a large graph the look takes a second, for which nobody has to wait.
         let (engine, tell) = (self.clone(), Arc::clone(&report));
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = engine.queue_missing_embeddings() {
+            let upkeep = task::expire_auth(&engine.inner.graph);
+            if let Err(error) = upkeep.and_then(|_| engine.queue_missing_embeddings()) {
                 tell(&error);
             }
         });

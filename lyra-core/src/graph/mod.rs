@@ -9,6 +9,7 @@ mod feedback;
 mod forget;
 mod hypothesis;
 mod interchange;
+mod sessions;
 mod tasks;
 mod verify;
 

@@ -4,6 +4,7 @@ mod dispatch;
 mod embed;
 mod queue;
 mod signal;
+mod waiting;
 mod worker;
 
 pub use queue::MAX_ATTEMPTS;
@@ -12,5 +13,6 @@ pub use worker::Workers;
 
 pub(crate) use dispatch::TargetInput;
 pub(crate) use embed::{embed_progress, queue_embedding};
-pub(crate) use queue::{NewJob, cancel_jobs, enqueue};
+pub(crate) use queue::{NewJob, STOPPED, cancel_jobs, enqueue, is_known_target};
+pub(crate) use waiting::{give_up_waiting, resume_waiting};
 pub(crate) use worker::{WorkerOptions, run_until_idle};

@@ -1,10 +1,11 @@
 //! Jobs as rows: queued, claimed by one compare-and-swap, finished together with what follows.
 
+use super::waiting;
 use crate::clock::{format_ms, parse_ms};
 use crate::error::{Error, Result, SqliteResultExt};
-use crate::graph::{EvidenceGraph, Writer};
+use crate::graph::{EvidenceGraph, Reader, Writer};
 use crate::model::{JobKind, JobState, TaskStatus, random_id};
-use crate::pipeline::{AuthNeed, StageOutcome};
+use crate::pipeline::StageOutcome;
 use rusqlite::{OptionalExtension, params};
 
 /// A job that was taken up and left so often has failed.
@@ -49,15 +50,7 @@ pub(crate) struct Job {
 /// the same key that is not failed or cancelled; for follow-ups, one that still waits to run.
 pub(crate) fn enqueue(w: &Writer<'_>, job: &NewJob) -> Result<Option<String>> {
     let twin: bool = match &job.dedup_key {
-        Some(key) => {
-            w.db.prepare_cached(
-                "SELECT 1 FROM jobs WHERE task_id = ?1 AND dedup_key = ?2 AND kind = 'target_queue'
-                   AND state IN ('queued', 'running', 'awaiting_auth', 'completed')",
-            )
-            .db()?
-            .exists(params![job.task_id, key])
-            .db()?
-        }
+        Some(key) => is_known_target(&w.reader(), &job.task_id, key)?,
         None => {
             w.db.prepare_cached(
                 "SELECT 1 FROM jobs WHERE task_id = ?1 AND kind = ?2 AND state = 'queued'",
@@ -88,6 +81,19 @@ pub(crate) fn enqueue(w: &Writer<'_>, job: &NewJob) -> Result<Option<String>> {
     ])
     .db()?;
     Ok(Some(id))
+}
+
+/// Whether a target of this key is queued, under way or done in the task.
+pub(crate) fn is_known_target(reader: &Reader<'_>, task_id: &str, key: &str) -> Result<bool> {
+    reader
+        .db
+        .prepare_cached(
+            "SELECT 1 FROM jobs WHERE task_id = ?1 AND dedup_key = ?2 AND kind = 'target_queue'
+               AND state IN ('queued', 'running', 'awaiting_auth', 'completed')",
+        )
+        .db()?
+        .exists([task_id, key])
+        .db()
 }
 
 /// Takes the next job: lowest priority number first, then first come, first served. What was
@@ -178,14 +184,17 @@ pub(super) fn complete(
     outcome: &StageOutcome,
 ) -> Result<bool> {
     graph.write(|w| {
-        let state = if outcome.is_blocked {
-            JobState::AwaitingAuth
-        } else {
-            JobState::Completed
+        // Nobody is asked to open a page for a task that was stopped meanwhile.
+        let is_stopped = is_stopped(w, &job.task_id, job.kind)?;
+        let (state, reason) = match outcome.is_blocked {
+            false => (JobState::Completed, None),
+            true if is_stopped => (JobState::Cancelled, Some(STOPPED)),
+            true => (JobState::AwaitingAuth, None),
         };
         let done =
             w.db.prepare_cached(
-                "UPDATE jobs SET state = ?3, output_json = ?4, finished_at = ?5, lease_until = NULL
+                "UPDATE jobs SET state = ?3, output_json = ?4, finished_at = ?5, lease_until = NULL,
+                   error_message = ?6
                  WHERE id = ?1 AND worker_id = ?2 AND state = 'running'",
             )
             .db()?
@@ -194,14 +203,17 @@ pub(super) fn complete(
                 worker_id,
                 state,
                 outcome.output.to_string(),
-                w.now
+                w.now,
+                reason
             ])
             .db()?;
         if done == 0 {
             return Ok(false);
         }
-        for need in &outcome.needs_auth {
-            queue_auth(w, job, need)?;
+        if !is_stopped {
+            for need in &outcome.needs_auth {
+                waiting::queue_auth(w, job, need)?;
+            }
         }
         let kinds: Vec<JobKind> = outcome.follow_ups.iter().map(|f| f.kind).collect();
         follow_up(w, job, &kinds)?;
@@ -214,35 +226,6 @@ pub(super) fn complete(
         )?;
         Ok(true)
     })
-}
-
-fn queue_auth(w: &Writer<'_>, job: &Job, need: &AuthNeed) -> Result<()> {
-    let known =
-        w.db.prepare_cached(
-            "SELECT 1 FROM auth_queue WHERE task_id = ?1 AND url = ?2 AND status = 'pending'",
-        )
-        .db()?
-        .exists([&job.task_id, &need.url])
-        .db()?;
-    if known {
-        return Ok(());
-    }
-    w.db.prepare_cached(
-        "INSERT INTO auth_queue (id, task_id, url, domain, auth_type, job_id, queued_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )
-    .db()?
-    .execute(params![
-        random_id("iq_", 12),
-        job.task_id,
-        need.url,
-        need.domain,
-        need.auth_type,
-        job.id,
-        w.now
-    ])
-    .db()?;
-    Ok(())
 }
 
 /// Ends a job with the reason why it failed. What it stored before it failed is verified all the
@@ -276,12 +259,48 @@ pub(super) fn fail(graph: &EvidenceGraph, job: &Job, worker_id: &str, error: &Er
     })
 }
 
-/// Queues what follows a job, unless its task was stopped.
-fn follow_up(w: &Writer<'_>, job: &Job, kinds: &[JobKind]) -> Result<()> {
-    if w.reader().task(&job.task_id)?.status != TaskStatus::Exploring {
-        return Ok(());
+/// Why a job of a stopped task was taken back.
+pub(crate) const STOPPED: &str = "the task was stopped";
+
+/// Whether jobs of this kind rest because their task was stopped: all of them, or targets only, as
+/// the last stop said.
+pub(super) fn is_stopped(w: &Writer<'_>, task_id: &str, kind: JobKind) -> Result<bool> {
+    if w.reader().task(task_id)?.status != TaskStatus::Paused {
+        return Ok(false);
     }
+    Ok(kind == JobKind::TargetQueue || !stops_targets_only(w, task_id)?)
+}
+
+fn stops_targets_only(w: &Writer<'_>, task_id: &str) -> Result<bool> {
+    let sql = format!("SELECT {TARGETS_ONLY} FROM (SELECT ?1 AS task_id) AS j");
+    w.db.prepare_cached(&sql)
+        .db()?
+        .query_row([task_id], |r| r.get(0))
+        .db()
+}
+
+/// Of the task of `j`: whether its last stop was about targets only.
+const TARGETS_ONLY: &str = "coalesce((SELECT e.details_json ->> '$.scope' = 'target_queue_only'
+  FROM event_log e WHERE e.task_id = j.task_id AND e.action = 'task_stopped'
+  ORDER BY e.id DESC LIMIT 1), 0)";
+
+/// Of a running job `j`: whether it would rest, should its worker have gone, because its task was
+/// stopped. Filling in vectors is upkeep that no stop ends for good.
+pub(super) fn rests(job: &str) -> String {
+    format!(
+        "({job}.kind <> 'embed'
+          AND EXISTS (SELECT 1 FROM tasks t WHERE t.id = {job}.task_id AND t.status = 'paused')
+          AND ({job}.kind = 'target_queue' OR NOT {}))",
+        TARGETS_ONLY.replace("j.task_id", &format!("{job}.task_id"))
+    )
+}
+
+/// Queues what follows a job, unless its task was stopped.
+pub(super) fn follow_up(w: &Writer<'_>, job: &Job, kinds: &[JobKind]) -> Result<()> {
     for kind in kinds {
+        if is_stopped(w, &job.task_id, *kind)? {
+            continue;
+        }
         let next = NewJob {
             task_id: job.task_id.clone(),
             kind: *kind,
@@ -295,33 +314,73 @@ fn follow_up(w: &Writer<'_>, job: &Job, kinds: &[JobKind]) -> Result<()> {
     Ok(())
 }
 
-/// Puts back jobs whose worker has gone silent; those taken up too often have failed.
-/// Answers how many it found.
+/// Puts back jobs whose worker has gone silent; those taken up too often have failed, and those of
+/// a stopped task stay as they are until it is resumed. Answers how many it found.
 pub(crate) fn requeue_abandoned(graph: &EvidenceGraph) -> Result<usize> {
     let now = graph.clock().now();
+    let condition = format!(
+        "jobs.state = 'running' AND jobs.lease_until < ?1 AND NOT {}",
+        rests("jobs")
+    );
     let abandoned = graph.read(|r| {
-        r.db.prepare_cached(
-            "SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < ?1 LIMIT 1",
-        )
-        .db()?
-        .exists([&now])
-        .db()
+        r.db.prepare_cached(&format!("SELECT 1 FROM jobs WHERE {condition} LIMIT 1"))
+            .db()?
+            .exists([&now])
+            .db()
     })?;
     if !abandoned {
         return Ok(0);
     }
     graph.write(|w| {
-        w.db.prepare_cached(
+        w.db.prepare_cached(&format!(
             "UPDATE jobs SET
                state = CASE WHEN attempts >= ?2 THEN 'failed' ELSE 'queued' END,
                error_message = CASE WHEN attempts >= ?2
                  THEN 'given up: its worker stopped ' || attempts || ' times without finishing it' END,
                finished_at = CASE WHEN attempts >= ?2 THEN ?1 END,
                worker_id = NULL, lease_until = NULL
-             WHERE state = 'running' AND lease_until < ?1",
-        )
+             WHERE {condition}"
+        ))
         .db()?
         .execute(params![now, MAX_ATTEMPTS])
+        .db()
+    })
+}
+
+/// Lets go of a job that was taken back while it ran; whoever waits for that is not kept longer.
+/// What it stored until then is checked like everything else, where that was not stopped.
+pub(super) fn let_go(graph: &EvidenceGraph, job: &Job, worker_id: &str) -> Result<()> {
+    graph.write(|w| {
+        let held =
+            w.db.prepare_cached(
+                "UPDATE jobs SET lease_until = NULL
+                 WHERE id = ?1 AND worker_id = ?2 AND state = 'cancelled' AND lease_until IS NOT NULL",
+            )
+            .db()?
+            .execute([&job.id, worker_id])
+            .db()?;
+        w.db.prepare_cached(
+            "UPDATE queries SET status = 'failed', finished_at = ?2
+             WHERE cause_id = ?1 AND status = 'running'",
+        )
+        .db()?
+        .execute(params![job.id, w.now])
+        .db()?;
+        if held > 0 && job.kind == JobKind::TargetQueue {
+            follow_up(w, job, &[JobKind::VerifyNli, JobKind::CitationGraph])?;
+        }
+        Ok(())
+    })
+}
+
+/// Whether the worker still holds the job.
+pub(super) fn is_ours(graph: &EvidenceGraph, job_id: &str, worker_id: &str) -> Result<bool> {
+    graph.read(|r| {
+        r.db.prepare_cached(
+            "SELECT 1 FROM jobs WHERE id = ?1 AND worker_id = ?2 AND state = 'running'",
+        )
+        .db()?
+        .exists([job_id, worker_id])
         .db()
     })
 }
@@ -340,7 +399,8 @@ pub(super) fn next_lease_end(graph: &EvidenceGraph) -> Result<Option<i64>> {
         .map(|ms| (ms - graph.clock().now_ms()).max(0)))
 }
 
-/// Takes back jobs of a task in the given states; answers how many of each kind.
+/// Takes back jobs of a task in the given states; answers how many of each kind. A job that was
+/// running keeps its lease until its worker has let go of it.
 pub(crate) fn cancel_jobs(
     w: &Writer<'_>,
     task_id: &str,
@@ -354,8 +414,8 @@ pub(crate) fn cancel_jobs(
         for state in states {
             cancelled +=
                 w.db.prepare_cached(
-                    "UPDATE jobs SET state = 'cancelled', error_message = ?4, finished_at = ?5,
-                       lease_until = NULL WHERE task_id = ?1 AND kind = ?2 AND state = ?3",
+                    "UPDATE jobs SET state = 'cancelled', error_message = ?4, finished_at = ?5
+                     WHERE task_id = ?1 AND kind = ?2 AND state = ?3",
                 )
                 .db()?
                 .execute(params![task_id, kind, state, reason, w.now])

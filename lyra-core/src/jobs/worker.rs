@@ -11,6 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// How often a running job is looked at, to see whether another process has taken it back.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// How workers behave.
 #[derive(Debug, Clone)]
@@ -117,7 +121,14 @@ impl Worker {
         let outcome = self.run_leased(&job).await;
         match outcome {
             Ok(outcome) => {
-                queue::complete(graph, &job, &self.id, &outcome)?;
+                if !queue::complete(graph, &job, &self.id, &outcome)? {
+                    queue::let_go(graph, &job, &self.id)?;
+                }
+            }
+            Err(e)
+                if e.kind() != ErrorKind::Storage && !queue::is_ours(graph, &job.id, &self.id)? =>
+            {
+                queue::let_go(graph, &job, &self.id)?;
             }
             Err(e) => queue::fail(graph, &job, &self.id, &e)?,
         }
@@ -132,17 +143,31 @@ impl Worker {
         // A task of its own: a panic in a stage is a failed job, not a dead worker.
         let mut work = tokio::spawn(async move { dispatch::run(&pipeline, &running).await });
         let beat = Duration::from_millis(u64::try_from(LEASE_MS / 3).unwrap_or(3_000));
+        let graph = &self.pipeline.graph;
+        let mut changes = self.signal.listen();
+        let mut renewed = Instant::now();
         loop {
             tokio::select! {
                 done = &mut work => return done.unwrap_or_else(|e| Err(panicked(&e))),
-                () = tokio::time::sleep(beat) => {
-                    // A renewal that fails (a long import holds the lock) is tried again: the lease
-                    // outlasts several beats, and who has really lost it is told so.
-                    if matches!(queue::renew(&self.pipeline.graph, &job.id, &self.id), Ok(false)) {
-                        work.abort();
-                        return Err(Error::new(ErrorKind::Pipeline, "the job was taken back while it ran"));
-                    }
-                }
+                _ = changes.changed() => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+            // A look or a renewal that fails (a long import holds the lock) is tried again: the
+            // lease outlasts several beats, and who has really lost it is told so.
+            let kept = if renewed.elapsed() < beat {
+                queue::is_ours(graph, &job.id, &self.id)
+            } else {
+                renewed = Instant::now();
+                queue::renew(graph, &job.id, &self.id)
+            };
+            if matches!(kept, Ok(false)) {
+                work.abort();
+                // Letting go means that nothing of the job is under way any more.
+                let _ = work.await;
+                return Err(Error::new(
+                    ErrorKind::Pipeline,
+                    "the job was taken back while it ran",
+                ));
             }
         }
     }
@@ -186,12 +211,16 @@ pub(crate) async fn run_until_idle(
 
 fn has_running(graph: &EvidenceGraph, task_id: &str) -> Result<bool> {
     use crate::error::SqliteResultExt;
+    let now = graph.clock().now();
     graph.read(|r| {
-        r.db.prepare_cached(
-            "SELECT 1 FROM jobs WHERE task_id = ?1 AND state IN ('queued', 'running')",
-        )
+        // What rests in a stopped task, its worker gone, will not end by waiting for it.
+        r.db.prepare_cached(&format!(
+            "SELECT 1 FROM jobs j WHERE task_id = ?1 AND (state = 'queued' OR (state = 'running'
+               AND NOT (lease_until < ?2 AND {})))",
+            queue::rests("j")
+        ))
         .db()?
-        .exists([task_id])
+        .exists([task_id, now.as_str()])
         .db()
     })
 }

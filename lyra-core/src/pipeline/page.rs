@@ -15,7 +15,7 @@ use crate::model::{
     AdoptionStatus, ClaimRecord, EdgeRecord, EmbeddingTarget, NodeKind, PageRecord, Relation,
     TaskPageReason, TaskPageRecord, content_id,
 };
-use crate::ports::{FetchRequest, TextRole, Validators};
+use crate::ports::{FetchRequest, SiteSession, TextRole, Validators};
 use crate::security::url_policy::Refusal;
 use crate::text::similarity::{SAME_TEXT, Sketch};
 use rusqlite::{OptionalExtension, params};
@@ -172,6 +172,7 @@ impl Pipeline {
                 etag: page.etag.clone(),
                 last_modified: page.last_modified.clone(),
             },
+            sessions: self.sessions(url)?,
         };
         let about = found.map(known_meta).unwrap_or_default();
         match self.reading.read_known(&request, about).await {
@@ -204,6 +205,7 @@ impl Pipeline {
         let request = FetchRequest {
             url: url.to_owned(),
             validators: Validators::default(),
+            sessions: self.sessions(url)?,
         };
         let about = found.map(known_meta).unwrap_or_default();
         match self.reading.read_known(&request, about).await? {
@@ -218,6 +220,14 @@ impl Pipeline {
                 format!("{url}: not modified, yet not stored"),
             )),
         }
+    }
+
+    /// What humans have opened; redirects may lead to any of it.
+    fn sessions(&self, url: &str) -> Result<Vec<SiteSession>> {
+        if url.starts_with("file:") {
+            return Ok(Vec::new());
+        }
+        self.graph.read(|r| r.site_sessions())
     }
 
     fn may_reuse(&self, page: &PageRecord) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::model::DocumentMeta;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::time::Duration;
 
 /// What a server or file system said of the copy that we hold.
@@ -14,6 +14,27 @@ pub struct Validators {
     pub last_modified: Option<String>,
 }
 
+/// What a human's browser holds of one site after a challenge was passed there. Its `Debug` form
+/// does not show the cookies, so that no log and no error can.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SiteSession {
+    /// Registrable domain; the session is of use nowhere else.
+    pub domain: String,
+    /// A `Cookie` header: `name=value; name=value`.
+    pub cookies: String,
+    /// Whether it was granted over TLS and must not be sent without.
+    pub secure_only: bool,
+}
+
+impl Debug for SiteSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SiteSession")
+            .field("domain", &self.domain)
+            .field("secure_only", &self.secure_only)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What to fetch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FetchRequest {
@@ -21,6 +42,8 @@ pub struct FetchRequest {
     pub url: String,
     /// Of the copy that is already there.
     pub validators: Validators,
+    /// Sessions that may be needed on the way, at most one for each domain.
+    pub sessions: Vec<SiteSession>,
 }
 
 /// What came back. Trouble that belongs to one document is a value, because it is data for the

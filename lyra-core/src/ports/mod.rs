@@ -17,7 +17,7 @@ pub use crate::clock::{Clock, ManualClock, SystemClock};
 pub use claim_extractor::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Passage};
 pub use document_parser::{DocumentParser, ParsedDocument};
 pub use embedder::{Embedder, EmbedderInfo, TextRole};
-pub use fetcher::{FetchRequest, FetchedDocument, Fetcher, Validators};
+pub use fetcher::{FetchRequest, FetchedDocument, Fetcher, SiteSession, Validators};
 pub use search_provider::{
     AuthorFacts, ProviderFailure, SearchHit, SearchProvider, SearchQuery, WorkFacts, WorkId,
 };

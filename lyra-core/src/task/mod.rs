@@ -1,13 +1,15 @@
 //! What a user asks of a task: begin it, feed it, look at it, stop it.
 
 mod auth;
+mod candidates;
 mod create;
 mod status;
 mod status_query;
 mod stop;
 mod targets;
 
-pub use auth::AuthItem;
+pub use auth::{AuthAction, AuthItem, AuthResolution, AuthTarget, Cookies};
+pub use candidates::{Candidate, CandidateChoice, CandidateReport, CandidateRequest};
 pub use status::{
     BudgetStatus, EvidenceSummary, JobCounts, JobsByPhase, Metrics, Milestones, Progress,
     QueueCounts, QueueItem, RecentError, SearchCounts, SearchDetail, StatusDetail, StatusReport,
@@ -16,7 +18,8 @@ pub use status::{
 pub use stop::{StopCounts, StopMode, StopReason, StopReport, StopRequest, StopScope};
 pub use targets::{QueueOptions, QueueReport, SkippedTarget};
 
-pub(crate) use auth::auth_items;
+pub(crate) use auth::{auth_items, expire_auth, resolve_auth};
+pub(crate) use candidates::queue_candidates;
 pub(crate) use create::create_task;
 pub(crate) use status_query::status;
 pub(crate) use stop::stop_task;

@@ -1,8 +1,9 @@
 //! Ends a session of a task; queueing targets resumes it.
 
+use super::auth::cancel_auth;
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::graph::EvidenceGraph;
-use crate::jobs::{Signal, cancel_jobs};
+use crate::jobs::{STOPPED, Signal, cancel_jobs};
 use crate::model::{JobKind, JobState, TaskStatus};
 use rusqlite::params;
 use serde::Serialize;
@@ -66,6 +67,16 @@ words! {
     }
 }
 
+impl StopScope {
+    /// The kinds of job that it names.
+    fn kinds(self) -> &'static [JobKind] {
+        match self {
+            Self::AllJobs => JobKind::ALL,
+            Self::TargetQueueOnly => &[JobKind::TargetQueue],
+        }
+    }
+}
+
 /// How to stop a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StopRequest {
@@ -111,8 +122,34 @@ pub struct StopReport {
 pub struct StopCounts {
     /// Taken back.
     pub cancelled: usize,
-    /// Still under way.
+    /// Still in the hands of a worker.
     pub running: usize,
+}
+
+/// Marks the task as stopped and takes back what the request is about; answers how many jobs of
+/// each kind were taken back.
+pub(super) fn begin_stop(
+    graph: &EvidenceGraph,
+    task_id: &str,
+    request: &StopRequest,
+) -> Result<Vec<(JobKind, usize)>> {
+    let mut states = vec![JobState::Queued, JobState::AwaitingAuth];
+    if request.mode != StopMode::Graceful {
+        states.push(JobState::Running);
+    }
+    // Paused first and in the same transaction, so that a job that ends now queues nothing.
+    graph.write(|w| {
+        w.set_task_status(task_id, TaskStatus::Paused)?;
+        w.log_event(
+            "user",
+            "task_stopped",
+            Some(task_id),
+            None,
+            &serde_json::json!({ "reason": request.reason, "mode": request.mode, "scope": request.scope }),
+        )?;
+        cancel_auth(w, task_id)?;
+        cancel_jobs(w, task_id, request.scope.kinds(), &states, STOPPED)
+    })
 }
 
 /// Stops a task.
@@ -122,26 +159,8 @@ pub(crate) async fn stop_task(
     task_id: &str,
     request: &StopRequest,
 ) -> Result<StopReport> {
-    let kinds: &[JobKind] = match request.scope {
-        StopScope::AllJobs => JobKind::ALL,
-        StopScope::TargetQueueOnly => &[JobKind::TargetQueue],
-    };
-    let mut states = vec![JobState::Queued, JobState::AwaitingAuth];
-    if request.mode != StopMode::Graceful {
-        states.push(JobState::Running);
-    }
-    // Paused first and in the same transaction, so that a job that ends now queues nothing.
-    let cancelled = graph.write(|w| {
-        w.set_task_status(task_id, TaskStatus::Paused)?;
-        w.log_event(
-            "user",
-            "task_stopped",
-            Some(task_id),
-            None,
-            &serde_json::json!({ "reason": request.reason, "mode": request.mode, "scope": request.scope }),
-        )?;
-        cancel_jobs(w, task_id, kinds, &states, "the task was stopped")
-    })?;
+    let kinds = request.scope.kinds();
+    let cancelled = begin_stop(graph, task_id, request)?;
     signal.raise();
     if request.mode != StopMode::Immediate {
         wait_for_running(graph, signal, task_id, kinds).await?;
@@ -153,6 +172,11 @@ pub(crate) async fn stop_task(
     }
     let total: usize = jobs.values().map(|c| c.cancelled).sum();
     let left: usize = jobs.values().map(|c| c.running).sum();
+    let held = match (request.mode, left) {
+        (_, 0) => "no worker holds any".to_owned(),
+        (StopMode::Immediate, left) => format!("{left} not let go of yet"),
+        (_, left) => format!("{left} still with a worker after {} s", PATIENCE.as_secs()),
+    };
     Ok(StopReport {
         task_id: task_id.to_owned(),
         final_status: TaskStatus::Paused,
@@ -160,9 +184,7 @@ pub(crate) async fn stop_task(
         mode: request.mode,
         scope: request.scope,
         jobs,
-        summary: format!(
-            "paused; {total} job(s) cancelled, {left} still running; queue_targets resumes"
-        ),
+        summary: format!("paused; {total} job(s) cancelled, {held}; queue_targets resumes"),
     })
 }
 
@@ -180,17 +202,20 @@ async fn wait_for_running(
     Ok(())
 }
 
+/// Jobs that a worker holds: running ones, and those taken back while they ran, until their worker
+/// has let go or is known to be gone. A running job whose worker is gone is held by nobody.
 fn running(graph: &EvidenceGraph, task_id: &str, kinds: &[JobKind]) -> Result<usize> {
+    let now = graph.clock().now();
     graph.read(|r| {
         let mut total = 0;
         for kind in kinds {
-            total += r
-                .db
-                .prepare_cached(
-                    "SELECT count(*) FROM jobs WHERE task_id = ?1 AND kind = ?2 AND state = 'running'",
+            total +=
+                r.db.prepare_cached(
+                    "SELECT count(*) FROM jobs WHERE task_id = ?1 AND kind = ?2
+                       AND state IN ('running', 'cancelled') AND lease_until >= ?3",
                 )
                 .db()?
-                .query_row(params![task_id, kind], |row| row.get::<_, usize>(0))
+                .query_row(params![task_id, kind, now], |row| row.get::<_, usize>(0))
                 .db()?;
         }
         Ok(total)

@@ -1,7 +1,7 @@
 //! Targets of a task: checked, put into canonical form, queued once.
 
-use crate::error::{Error, Result};
-use crate::graph::{DomainRules, EvidenceGraph};
+use crate::error::{Error, Result, SqliteResultExt};
+use crate::graph::{DomainRules, EvidenceGraph, Writer};
 use crate::jobs::{NewJob, TargetInput, enqueue};
 use crate::model::{JobKind, Priority, Target, TaskStatus};
 use crate::pipeline::SearchOptions;
@@ -97,9 +97,11 @@ pub(crate) fn queue_targets(
         }
         report.queued_count = report.target_ids.len();
         report.skipped_count = report.skipped.len();
+        // What rests because its worker went away goes on as well.
+        let resumes = report.queued_count > 0 || has_unfinished(w, task_id)?;
         // Reading the status inside the transaction: a stop that comes between must not be undone
         // by targets that were queued before it.
-        if report.queued_count > 0 && w.reader().task(task_id)?.status != TaskStatus::Exploring {
+        if resumes && w.reader().task(task_id)?.status != TaskStatus::Exploring {
             w.set_task_status(task_id, TaskStatus::Exploring)?;
         }
         w.log_event(
@@ -114,7 +116,7 @@ pub(crate) fn queue_targets(
 }
 
 /// Why a target is not queued that leads to a blocked domain: `blocked_domain: ` and the rule.
-fn blocked(rules: &DomainRules, target: &Target) -> Option<String> {
+pub(super) fn blocked(rules: &DomainRules, target: &Target) -> Option<String> {
     let Target::Url { url, .. } = target else {
         return None;
     };
@@ -124,6 +126,14 @@ fn blocked(rules: &DomainRules, target: &Target) -> Option<String> {
         Refusal::BlockedDomain,
         pattern.as_str()
     ))
+}
+
+/// Whether the task has jobs that wait or run.
+pub(super) fn has_unfinished(w: &Writer<'_>, task_id: &str) -> Result<bool> {
+    w.db.prepare_cached("SELECT 1 FROM jobs WHERE task_id = ?1 AND state IN ('queued', 'running')")
+        .db()?
+        .exists([task_id])
+        .db()
 }
 
 fn check(targets: &[Value], options: &QueueOptions) -> Result<()> {
@@ -141,7 +151,8 @@ fn check(targets: &[Value], options: &QueueOptions) -> Result<()> {
     Ok(())
 }
 
-fn job_of(task_id: &str, target: Target, options: &QueueOptions) -> Result<NewJob> {
+/// The job for a target.
+pub(super) fn job_of(task_id: &str, target: Target, options: &QueueOptions) -> Result<NewJob> {
     let dedup_key = target.dedup_key();
     let options_of_search = SearchOptions {
         budget_pages: options.budget_pages,

@@ -1,9 +1,9 @@
 //! get_auth_queue, resolve_auth.
 
 use super::{Call, Outcome};
-use crate::error::{Code, ToolError};
+use crate::error::ToolError;
 use crate::wire::Reply;
-use lyra_core::AuthItem;
+use lyra_core::{AuthAction, AuthItem, AuthTarget, Cookies};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -84,14 +84,30 @@ struct Resolve {
     domain: Option<String>,
     #[serde(default)]
     task_id: Option<String>,
+    action: Action,
+    success: bool,
+    #[serde(default)]
+    session_data: Option<SessionData>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Clone, Copy)]
 #[serde(rename_all = "lowercase")]
 enum Target {
     Item,
     Domain,
     Task,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    Complete,
+    Skip,
+}
+
+#[derive(Deserialize)]
+struct SessionData {
+    cookies: String,
 }
 
 pub(super) async fn resolve(mut call: Call) -> Outcome {
@@ -100,29 +116,48 @@ pub(super) async fn resolve(mut call: Call) -> Outcome {
         queue_id,
         domain,
         task_id,
+        action,
+        success,
+        session_data,
     } = call.parse()?;
-    let missing = match target {
-        Target::Item => queue_id.is_none().then_some(("item", "queue_id")),
-        Target::Domain => domain.is_none().then_some(("domain", "domain")),
-        Target::Task => task_id.is_none().then_some(("task", "task_id")),
+    let (name, field, value) = match target {
+        Target::Item => ("item", "queue_id", queue_id),
+        Target::Domain => ("domain", "domain", domain),
+        Target::Task => ("task", "task_id", task_id),
     };
-    if let Some((target, field)) = missing {
+    let Some(value) = value else {
         return Err(ToolError::invalid(format!(
-            "argument {field:?} is missing; target {target} needs it"
+            "argument {field:?} is missing; target {name} needs it"
         ))
         .with_details(json!({ "field": field })));
-    }
-    if let Some(task_id) = &task_id {
-        call.known_task(task_id).await?;
-    }
-    Err(ToolError::new(
-        Code::PipelineError,
-        "resolving waiting pages is not part of this build yet",
-    )
-    .with_hint(
-        "save the page to a file in a corpus folder and queue it with queue_targets, or leave \
-             it out; the task goes on without it",
-    ))
+    };
+    let cookies = session_data.map(|data| Cookies::parse(&data.cookies));
+    let action_taken = match (action, success, cookies.transpose()?) {
+        (Action::Complete, true, cookies) => AuthAction::Complete(cookies),
+        (_, _, Some(_)) => {
+            return Err(ToolError::invalid(
+                "session_data is given, but no challenge was passed; expected it with action \
+                 complete and success true only",
+            ));
+        }
+        (Action::Complete, false, None) => AuthAction::NotPassed,
+        (Action::Skip, _, None) => AuthAction::Skip,
+    };
+    let about = match target {
+        Target::Item => AuthTarget::Item(value),
+        Target::Domain => AuthTarget::Domain(value),
+        Target::Task => AuthTarget::Task(value),
+    };
+    let resolution = call
+        .blocking(move |engine| engine.resolve_auth(&about, &action_taken))
+        .await?;
+    let action = match action {
+        Action::Complete => "complete",
+        Action::Skip => "skip",
+    };
+    Ok(Reply::of(&resolution)?
+        .with("target", name)
+        .with("action", action))
 }
 
 #[cfg(test)]

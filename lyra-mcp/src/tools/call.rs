@@ -1,7 +1,7 @@
 //! One call of a tool: what it was given, and what it may use.
 
 use crate::error::ToolError;
-use lyra_core::{Engine, StatusDetail};
+use lyra_core::Engine;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
 use serde::de::DeserializeOwned;
@@ -25,14 +25,6 @@ impl Call {
     pub(crate) fn parse<T: DeserializeOwned>(&mut self) -> Result<T, ToolError> {
         serde_json::from_value(Value::Object(std::mem::take(&mut self.arguments)))
             .map_err(|error| ToolError::invalid(format!("the arguments cannot be read: {error}")))
-    }
-
-    /// Fails if there is no such task.
-    pub(crate) async fn known_task(&self, task_id: &str) -> Result<(), ToolError> {
-        let task_id = task_id.to_owned();
-        self.blocking(move |engine| engine.status(&task_id, StatusDetail::Summary))
-            .await?;
-        Ok(())
     }
 
     /// Runs `work` on a thread where it may block.

@@ -193,7 +193,7 @@ fn human_tools() -> Vec<Tool> {
             auth::resolve,
             "Tell that the user passed a challenge (action complete: the waiting jobs run again) or \
              gives the page up (action skip), for one item (queue_id), a whole domain, or a whole \
-             task."),
+             task. session_data.cookies are what the site granted; they go to that site only."),
         tool!("feedback", "Correct the graph", CORRECTS, stored_text: false, lists: [],
             feedback::apply,
             "Human corrections, all logged and all reversible: edge_correct (edge_id, \

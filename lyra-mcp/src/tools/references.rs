@@ -1,7 +1,10 @@
 //! queue_reference_candidates.
 
 use super::{Call, Outcome};
-use crate::error::{Code, ToolError};
+use crate::error::ToolError;
+use crate::wire::Reply;
+use lyra_core::model::Priority;
+use lyra_core::{CandidateChoice, CandidateRequest};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -11,6 +14,14 @@ struct Queue {
     include_ids: Option<Vec<String>>,
     #[serde(default)]
     exclude_ids: Option<Vec<String>>,
+    limit: usize,
+    dry_run: bool,
+    options: Options,
+}
+
+#[derive(Deserialize)]
+struct Options {
+    priority: Priority,
 }
 
 pub(super) async fn queue(mut call: Call) -> Outcome {
@@ -18,20 +29,29 @@ pub(super) async fn queue(mut call: Call) -> Outcome {
         task_id,
         include_ids,
         exclude_ids,
+        limit,
+        dry_run,
+        options,
     } = call.parse()?;
-    if include_ids.is_some() && exclude_ids.is_some() {
-        return Err(ToolError::invalid(
-            "include_ids and exclude_ids are both given; expected at most one of them",
-        )
-        .with_hint("include_ids names what to queue, exclude_ids what to leave out"));
-    }
-    call.known_task(&task_id).await?;
-    Err(ToolError::new(
-        Code::PipelineError,
-        "queueing cited documents is not part of this build yet",
-    )
-    .with_hint(
-        "query_view(v_reference_candidates, task_id) lists them; give their URLs or DOIs to \
-         queue_targets",
-    ))
+    let choice = match (include_ids, exclude_ids) {
+        (Some(_), Some(_)) => {
+            return Err(ToolError::invalid(
+                "include_ids and exclude_ids are both given; expected at most one of them",
+            )
+            .with_hint("include_ids names what to queue, exclude_ids what to leave out"));
+        }
+        (Some(ids), None) => CandidateChoice::Include(ids),
+        (None, Some(ids)) => CandidateChoice::Exclude(ids),
+        (None, None) => CandidateChoice::All,
+    };
+    let request = CandidateRequest {
+        choice,
+        limit,
+        dry_run,
+        priority: options.priority,
+    };
+    let report = call
+        .blocking(move |engine| engine.queue_reference_candidates(&task_id, &request))
+        .await?;
+    Reply::of(&report)
 }

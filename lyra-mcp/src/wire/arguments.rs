@@ -161,6 +161,8 @@ fn mismatch(error: &ValidationError<'_>, field: &str, at: Option<&Value>) -> Too
         (Kind::MaxLength { .. }, Value::String(text)) => {
             format!("a string of {} characters", text.chars().count())
         }
+        // What may only be written is not repeated: it may end in a log.
+        _ if at.is_some_and(|at| at["writeOnly"] == true) => "of another form".to_owned(),
         _ => shown(value),
     };
     let own = ToolError::invalid(format!(

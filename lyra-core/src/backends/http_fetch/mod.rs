@@ -22,15 +22,15 @@ mod robots;
 
 use crate::error::{Error, Result};
 use crate::model::DocumentMeta;
-use crate::ports::{FetchRequest, FetchedDocument, Fetcher, Validators};
+use crate::ports::{FetchRequest, FetchedDocument, Fetcher, SiteSession, Validators};
 use crate::security::url_policy::{check_url, is_public};
 use crate::text::url::registrable_domain;
 use body::{Limits, Patience, check_type};
 use connect::{client_builder, failed, network_error, text_header};
 use pace::{Pace, Turn};
 use reqwest::header::{
-    ACCEPT, CONTENT_TYPE, ETAG, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
-    LOCATION,
+    ACCEPT, CONTENT_TYPE, COOKIE, ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH,
+    LAST_MODIFIED, LOCATION,
 };
 use reqwest::{Client, ClientBuilder, Response, StatusCode};
 use robots::RobotsCache;
@@ -190,7 +190,8 @@ impl HttpFetcher {
         for _ in 0..=self.web.options.max_redirects {
             let hop = async {
                 let turn = self.admit(&url, turn.take()).await?;
-                let get = self.web.get(&url, &request.validators);
+                let session = session_of(&url, &request.sessions);
+                let get = self.web.get(&url, &request.validators, session);
                 let response = patience.spend(&url, get).await?;
                 Ok((redirect_of(&url, &response)?, response, turn))
             };
@@ -323,9 +324,24 @@ impl Web {
         check_url(url, self.options.allow_private_hosts)
     }
 
-    async fn get(&self, url: &Url, validators: &Validators) -> Result<Response> {
+    async fn get(
+        &self,
+        url: &Url,
+        validators: &Validators,
+        session: Option<&SiteSession>,
+    ) -> Result<Response> {
         let accept = "text/html,application/xhtml+xml,application/pdf;q=0.9,application/xml;q=0.8,text/plain;q=0.7,*/*;q=0.1";
         let mut get = self.client.get(url.clone()).header(ACCEPT, accept);
+        if let Some(session) = session {
+            let mut cookies = HeaderValue::from_str(&session.cookies).map_err(|_| {
+                Error::invalid(format!(
+                    "the session of {} is no Cookie header",
+                    session.domain
+                ))
+            })?;
+            cookies.set_sensitive(true);
+            get = get.header(COOKIE, cookies);
+        }
         if let Some(etag) = &validators.etag {
             get = get.header(IF_NONE_MATCH, etag);
         }
@@ -382,6 +398,15 @@ fn given_up(
     let error = failed(url, &format!("answered {status}{tries}{asks}"))
         .with_hint("the server is busy or broken: queue the page again later");
     named(error, url, start)
+}
+
+/// The session to show at this address. Every address on the way is asked for by itself, so that a
+/// redirect to another site takes nothing along.
+fn session_of<'s>(url: &Url, sessions: &'s [SiteSession]) -> Option<&'s SiteSession> {
+    let domain = registrable_domain(url.as_str())?;
+    sessions.iter().find(|session| {
+        session.domain == domain && (url.scheme() == "https" || !session.secure_only)
+    })
 }
 
 /// Whom politeness is owed: the registrable domain, so that twenty hosts of one site are one.
@@ -469,7 +494,7 @@ mod tests {
         ] {
             let request = FetchRequest {
                 url: format!("http://papers.example:{port}/{target}"),
-                validators: Validators::default(),
+                ..FetchRequest::default()
             };
             let error = fetcher.fetch(&request).await.unwrap_err();
             assert!(error.message().contains(why), "{target}: {error}");

@@ -116,7 +116,7 @@ async fn fetch(web: &Web, page: &Url) -> Result<(Rules, Duration)> {
     for _ in 0..=MOST_REDIRECTS {
         let hop = async {
             web.check(&url)?;
-            web.get(&url, &Default::default()).await
+            web.get(&url, &Default::default(), None).await
         };
         let response = match patience.spend(&url, hop).await {
             Ok(response) => response,

@@ -115,6 +115,7 @@ async fn fetch(
     let request = FetchRequest {
         url: url.to_owned(),
         validators,
+        ..FetchRequest::default()
     };
     fetcher.fetch(&request).await
 }
