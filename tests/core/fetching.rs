@@ -3,7 +3,7 @@
 
 use lyra_core::backends::{HttpFetcher, HttpOptions};
 use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
-use lyra_core::ports::{FetchRequest, FetchedDocument, Fetcher, ManualClock, Validators};
+use lyra_core::ports::{FetchRequest, FetchedDocument, Fetcher, ManualClock};
 use lyra_core::security::url_policy::Refusal;
 use lyra_core::{Engine, EngineConfig, Error, ErrorKind, StatusDetail, StatusReport, TaskConfig};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use lyra_core::backends::{HttpFetcher, HttpOptions};
 use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::ports::testing::check_fetcher;
-use lyra_core::ports::{FetchRequest, Fetcher, Validators};
+use lyra_core::ports::{FetchRequest, Fetcher};
 use lyra_core::{Engine, EngineConfig, ErrorKind, StatusDetail, StatusReport, TaskConfig};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
