@@ -309,7 +309,7 @@ fn a_killed_job_goes_on_where_it_stood() {
         .find(|w| w.contains("letters-32"))
         .cloned();
     drop(workers);
-    first.shutdown_background();
+    first.shutdown_timeout(Duration::from_secs(20));
     drop(engine);
     let told = told.expect("the newest task's job tells how far it is");
     assert!(

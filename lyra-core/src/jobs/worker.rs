@@ -6,7 +6,7 @@ use super::signal::Signal;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::EvidenceGraph;
 use crate::model::random_id;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, StageOutcome};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -118,7 +118,12 @@ impl Worker {
             return Ok(false);
         };
         self.signal.raise();
-        let outcome = self.run_leased(&job).await;
+        let Some(outcome) = self.run_leased(&job).await else {
+            // To the queue that is a kill: the job goes on elsewhere when its lease has run out.
+            return Err(Error::internal(
+                "the async runtime was shut down while a job ran",
+            ));
+        };
         match outcome {
             Ok(outcome) => {
                 if !queue::complete(graph, &job, &self.id, &outcome)? {
@@ -136,8 +141,9 @@ impl Worker {
         Ok(true)
     }
 
-    /// Runs the job beside a heartbeat; a job that is taken from us is dropped.
-    async fn run_leased(&self, job: &Job) -> Result<crate::pipeline::StageOutcome> {
+    /// Runs the job beside a heartbeat; a job that is taken from us is dropped. None if the runtime
+    /// went down around it.
+    async fn run_leased(&self, job: &Job) -> Option<Result<StageOutcome>> {
         let pipeline = self.pipeline.clone();
         let running = job.clone();
         // A task of its own: a panic in a stage is a failed job, not a dead worker.
@@ -148,7 +154,11 @@ impl Worker {
         let mut renewed = Instant::now();
         loop {
             tokio::select! {
-                done = &mut work => return done.unwrap_or_else(|e| Err(panicked(&e))),
+                done = &mut work => return match done {
+                    Ok(outcome) => Some(outcome),
+                    Err(e) if e.is_cancelled() => None,
+                    Err(e) => Some(Err(panicked(&e))),
+                },
                 _ = changes.changed() => {}
                 () = tokio::time::sleep(LOOK) => {}
             }
@@ -164,10 +174,10 @@ impl Worker {
                 work.abort();
                 // Letting go means that nothing of the job is under way any more.
                 let _ = work.await;
-                return Err(Error::new(
+                return Some(Err(Error::new(
                     ErrorKind::Pipeline,
                     "the job was taken back while it ran",
-                ));
+                )));
             }
         }
     }
