@@ -19,3 +19,4 @@ mod layers;
 mod onnx;
 #[cfg(feature = "http")]
 mod providers;
+mod verification;
