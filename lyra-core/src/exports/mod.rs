@@ -6,6 +6,7 @@
 //! | `bibtex`, `ris`, `csl-json` | the sources: publications, and pages that are none | reference managers |
 //! | `graphml` | claims, fragments and pages with their edges | graph tools |
 //! | `markdown` | a report: claims for and against, each verdict with its quote and a numbered source | reading |
+//! | `html` | a page with all of a task's evidence, its quotes in context, and the graph | looking |
 //! | `prov` | where every claim comes from, in W3C PROV-O as JSON-LD | audits |
 //!
 //! Equal graphs give equal files. With a task, only the task's part of the graph is written.
@@ -13,6 +14,7 @@
 mod bibtex;
 mod csl;
 mod graphml;
+mod html;
 mod part;
 mod prov;
 mod report;
@@ -42,11 +44,13 @@ pub enum ExportFormat {
     Markdown,
     /// PROV-O in JSON-LD.
     Prov,
+    /// A page for a browser, with one task's evidence.
+    Html,
 }
 
 impl ExportFormat {
     /// All of them, with their names.
-    pub const ALL: [(&'static str, Self); 7] = [
+    pub const ALL: [(&'static str, Self); 8] = [
         ("jsonl", Self::Jsonl),
         ("bibtex", Self::Bibtex),
         ("ris", Self::Ris),
@@ -54,6 +58,7 @@ impl ExportFormat {
         ("graphml", Self::Graphml),
         ("markdown", Self::Markdown),
         ("prov", Self::Prov),
+        ("html", Self::Html),
     ];
 }
 
@@ -106,6 +111,7 @@ fn write_as(
         ExportFormat::Graphml => graphml::write(&part, writer),
         ExportFormat::Markdown => report::write(&part, writer),
         ExportFormat::Prov => prov::write(&part, writer),
+        ExportFormat::Html => html::write(&part, writer),
     }
 }
 
