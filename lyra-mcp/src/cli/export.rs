@@ -2,10 +2,11 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use lyra_core::graph::ExportReport;
 use lyra_core::{Engine, Error, ErrorKind, ExportFormat, Result};
 use std::fs::File;
 use std::io::{BufWriter, Write, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub(super) struct Options {
@@ -27,20 +28,43 @@ pub(super) fn run(engine: &Engine, options: &Options) -> Result<()> {
             let mut out = BufWriter::new(stdout().lock());
             let report = engine.export(&mut out, options.format, task)?;
             out.flush()
-                .map_err(|error| unwritable("standard output", &error))?;
+                .map_err(|error| unwritable(Path::new("standard output"), &error))?;
             report
         }
         Some(path) => {
-            let place = path.display().to_string();
-            let file = File::create(path).map_err(|error| unwritable(&place, &error))?;
-            let mut out = BufWriter::new(file);
-            let report = engine.export(&mut out, options.format, task)?;
-            out.flush().map_err(|error| unwritable(&place, &error))?;
-            report
+            // Under another name until it is whole: a failure leaves an old file as it was.
+            let mut part = path.clone().into_os_string();
+            part.push(".part");
+            let part = PathBuf::from(part);
+            let report = write_file(engine, options.format, task, &part);
+            let moved = report.and_then(|report| {
+                std::fs::rename(&part, path).map_err(|error| unwritable(path, &error))?;
+                Ok(report)
+            });
+            if moved.is_err() {
+                let _ = std::fs::remove_file(&part);
+            }
+            moved?
         }
     };
     crate::log::line(&format!("exported {}", super::output::json(&report)?));
     Ok(())
+}
+
+fn write_file(
+    engine: &Engine,
+    format: ExportFormat,
+    task: Option<&str>,
+    path: &Path,
+) -> Result<ExportReport> {
+    let file = File::create(path).map_err(|error| unwritable(path, &error))?;
+    let mut out = BufWriter::new(file);
+    let report = engine.export(&mut out, format, task)?;
+    out.into_inner()
+        .map_err(std::io::IntoInnerError::into_error)
+        .and_then(|file| file.sync_all())
+        .map_err(|error| unwritable(path, &error))?;
+    Ok(report)
 }
 
 /// A format by its name; clap lists the names.
@@ -49,9 +73,9 @@ fn formats() -> impl TypedValueParser<Value = ExportFormat> {
         .try_map(|name| name.parse::<ExportFormat>())
 }
 
-fn unwritable(place: &str, error: &std::io::Error) -> Error {
+fn unwritable(place: &Path, error: &std::io::Error) -> Error {
     Error::new(
         ErrorKind::Backend,
-        format!("{place} cannot be written: {error}"),
+        format!("{} cannot be written: {error}", place.display()),
     )
 }
