@@ -17,5 +17,7 @@ mod http_embedder;
 mod layers;
 #[cfg(feature = "onnx")]
 mod onnx;
+#[cfg(feature = "onnx")]
+mod onnx_judge;
 #[cfg(feature = "http")]
 mod providers;

@@ -14,7 +14,7 @@ mod http_embedder;
 #[cfg(feature = "http")]
 mod http_fetch;
 #[cfg(feature = "onnx")]
-mod onnx_embedder;
+mod onnx;
 mod parser;
 #[cfg(feature = "http")]
 mod providers;
@@ -35,7 +35,7 @@ pub use http_embedder::{EmbeddingApi, HttpEmbedder, HttpEmbedderOptions};
 #[cfg(feature = "http")]
 pub use http_fetch::{HttpFetcher, HttpOptions};
 #[cfg(feature = "onnx")]
-pub use onnx_embedder::{OnnxEmbedder, OnnxOptions};
+pub use onnx::{OnnxEmbedder, OnnxOptions, OnnxStanceJudge};
 pub use parser::Documents;
 #[cfg(feature = "http")]
 pub use providers::{ProviderKind, ProvidersConfig, ServiceConfig};
