@@ -15,6 +15,8 @@ mod http;
 #[cfg(feature = "http")]
 mod http_embedder;
 mod layers;
+#[cfg(feature = "http")]
+mod llm;
 #[cfg(feature = "onnx")]
 mod onnx;
 #[cfg(feature = "onnx")]

@@ -13,6 +13,9 @@ mod file_fetch;
 mod http_embedder;
 #[cfg(feature = "http")]
 mod http_fetch;
+#[cfg(feature = "http")]
+mod llm;
+mod llm_choice;
 #[cfg(feature = "onnx")]
 mod onnx;
 mod parser;
@@ -34,6 +37,9 @@ pub use file_fetch::FileFetcher;
 pub use http_embedder::{EmbeddingApi, HttpEmbedder, HttpEmbedderOptions};
 #[cfg(feature = "http")]
 pub use http_fetch::{HttpFetcher, HttpOptions};
+#[cfg(feature = "http")]
+pub use llm::{ChatApi, LlmClaimExtractor, LlmOptions, LlmStanceJudge};
+pub use llm_choice::{LlmChoice, LlmSettings};
 #[cfg(feature = "onnx")]
 pub use onnx::{OnnxEmbedder, OnnxOptions, OnnxStanceJudge};
 pub use parser::Documents;
