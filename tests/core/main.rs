@@ -23,3 +23,4 @@ mod onnx;
 mod onnx_judge;
 #[cfg(feature = "http")]
 mod providers;
+mod verification;
