@@ -184,6 +184,9 @@ async fn every_relation_is_given_and_the_order_of_the_classes_decides_which() {
         };
         answers.push(verdicts.iter().map(place).collect::<Vec<_>>());
         ids.insert(judge.judge_id().to_owned());
+        let said = judge.setup().unwrap();
+        let in_order = order.map(|(_, relation)| relation.as_str()).join(", ");
+        assert!(said.contains(&format!("scores for {in_order};")), "{said}");
     }
     // The same scores win each time, and all three win somewhere; other classes, another judge.
     assert!(answers.windows(2).all(|two| two[0] == two[1]));

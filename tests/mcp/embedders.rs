@@ -12,7 +12,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Runs a command with settings; answers exit code, standard output and standard error.
-fn run(db: &Path, env: &[(&str, &Path)], arguments: &[&str]) -> (Option<i32>, String, String) {
+pub(crate) fn run(
+    db: &Path,
+    env: &[(&str, &Path)],
+    arguments: &[&str],
+) -> (Option<i32>, String, String) {
     let mut command = binary(db);
     command.args(arguments).envs(env.iter().copied());
     let output = command.output().unwrap();

@@ -13,6 +13,7 @@ mod file_fetch;
 mod http_embedder;
 #[cfg(feature = "http")]
 mod http_fetch;
+mod judge_choice;
 #[cfg(feature = "http")]
 mod llm;
 mod llm_choice;
@@ -37,6 +38,7 @@ pub use file_fetch::FileFetcher;
 pub use http_embedder::{EmbeddingApi, HttpEmbedder, HttpEmbedderOptions};
 #[cfg(feature = "http")]
 pub use http_fetch::{HttpFetcher, HttpOptions};
+pub use judge_choice::{JudgeChoice, JudgeSettings};
 #[cfg(feature = "http")]
 pub use llm::{ChatApi, LlmClaimExtractor, LlmOptions, LlmStanceJudge};
 pub use llm_choice::{LlmChoice, LlmSettings};

@@ -49,7 +49,7 @@ impl Engine {
             "stance judge",
             pipeline.judge.judge_id(),
             pipeline.judge.setup(),
-            "a language model judges more closely and more slowly: stance_judge = \"llm\"; see docs/models.md",
+            "a cross-encoder or a language model judges more closely and more slowly: judge = \"onnx:FOLDER\", \"ollama:MODEL\" or \"openai:MODEL\"; see docs/judges.md",
         );
         let is_builtin = [pipeline.extractor.is_builtin(), pipeline.judge.is_builtin()];
         let parts = [extractor, judge].into_iter().zip(is_builtin);

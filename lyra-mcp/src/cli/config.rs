@@ -2,16 +2,17 @@
 
 use super::Global;
 use super::embedder::EmbedderLayer;
+use super::judge::JudgeLayer;
 use super::llm::{Llm, LlmLayer};
 use super::providers;
 use crate::wire::nearest;
-use lyra_core::backends::EmbedderSettings;
+use lyra_core::backends::{EmbedderSettings, JudgeSettings};
 use lyra_core::{Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Keys of `lyra.toml`.
-const KEYS: [&str; 22] = [
+const KEYS: [&str; 25] = [
     "db",
     "corpus",
     "allow_private_hosts",
@@ -22,6 +23,9 @@ const KEYS: [&str; 22] = [
     "embedder_key_file",
     "embedder_dimension",
     "onnx_runtime",
+    "judge",
+    "judge_url",
+    "judge_key_file",
     "llm",
     "llm_url",
     "llm_key_env",
@@ -50,6 +54,8 @@ pub(super) struct Settings {
     pub(super) workers: usize,
     pub(super) views_dir: Option<PathBuf>,
     pub(super) embedder: EmbedderSettings,
+    /// The judge, if one is named.
+    pub(super) judge: Option<JudgeSettings>,
     /// The language model, if there is one.
     pub(super) llm: Option<Llm>,
     /// The services that are asked.
@@ -83,9 +89,11 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         workers: None,
         views_dir: flags.views_dir.clone(),
         embedder: EmbedderLayer::from_flags(flags)?,
+        judge: JudgeLayer::from_flags(flags)?,
         llm: LlmLayer::from_flags(flags)?,
         providers: providers::Layer::of_flags(flags),
     });
+    let embedder = layer.embedder.settle()?;
     Ok(Settings {
         db_is_default: layer.db.is_none(),
         db: layer
@@ -95,7 +103,8 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         allow_private_hosts: layer.allow_private_hosts.unwrap_or(false),
         workers: layer.workers.unwrap_or(WORKERS),
         views_dir: layer.views_dir,
-        embedder: layer.embedder.settle()?,
+        judge: layer.judge.settle(embedder.onnx_runtime.as_deref())?,
+        embedder,
         llm: layer.llm.settle()?,
         providers: layer.providers.resolve(env)?,
         file,
@@ -111,6 +120,7 @@ struct Layer {
     workers: Option<usize>,
     views_dir: Option<PathBuf>,
     embedder: EmbedderLayer,
+    judge: JudgeLayer,
     llm: LlmLayer,
     providers: providers::Layer,
 }
@@ -123,6 +133,7 @@ impl Layer {
         self.workers = above.workers.or(self.workers);
         self.views_dir = above.views_dir.or(self.views_dir.take());
         self.embedder.overlay(above.embedder);
+        self.judge.overlay(above.judge);
         self.llm.overlay(above.llm);
         self.providers.overlay(above.providers);
     }
@@ -212,6 +223,7 @@ fn from_toml(text: &str, folder: &Path, env: &dyn Fn(&str) -> Option<OsString>) 
         workers,
         views_dir: path("views_dir")?,
         embedder: EmbedderLayer::from_toml(&table, folder)?,
+        judge: JudgeLayer::from_toml(&table, folder)?,
         llm: LlmLayer::from_toml(&table, folder, env)?,
         providers: providers::Layer::of_toml(&table, folder)?,
     })
@@ -249,6 +261,7 @@ fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
         workers,
         views_dir: env("LYRA_VIEWS_DIR").map(PathBuf::from),
         embedder: EmbedderLayer::from_env(env)?,
+        judge: JudgeLayer::from_env(env)?,
         llm: LlmLayer::from_env(env)?,
         providers: providers::Layer::of_env(env)?,
     })

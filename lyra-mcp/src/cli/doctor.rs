@@ -18,6 +18,9 @@ pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
         out.line(&format!("corpus         {}", folder.display()))?;
     }
     out.line(&format!("embedder       {}", settings.embedder.choice))?;
+    if let Some(judge) = &settings.judge {
+        out.line(&format!("judge          {}", judge.choice))?;
+    }
     if let Some(llm) = &settings.llm {
         out.line(&format!("language model {}", llm.describe()))?;
     }
@@ -31,6 +34,7 @@ pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
             "language model",
             super::open_language_model(settings, &mut config),
         ),
+        ("stance judge", super::open_judge(settings, &mut config)),
     ] {
         if let Err(error) = opened {
             failed(&mut out, what, &error)?;

@@ -9,6 +9,7 @@ mod embedder;
 mod export;
 mod forget;
 mod import;
+mod judge;
 mod keys;
 mod layout;
 mod llm;
@@ -60,6 +61,13 @@ struct Global {
     /// The embedding server, where it is not the usual one [env: LYRA_EMBEDDER_URL]
     #[arg(long, global = true, value_name = "URL")]
     embedder_url: Option<String>,
+    /// What judges: builtin, onnx:FOLDER, openai:MODEL or ollama:MODEL [env: LYRA_JUDGE]
+    /// [default: builtin]
+    #[arg(long, global = true, value_name = "WHICH")]
+    judge: Option<String>,
+    /// The judge's server, where it is not the usual one [env: LYRA_JUDGE_URL]
+    #[arg(long, global = true, value_name = "URL")]
+    judge_url: Option<String>,
     /// A language model that finds claims: openai:MODEL or ollama:MODEL [env: LYRA_LLM]
     /// [default: none]
     #[arg(long, global = true, value_name = "WHICH")]
@@ -225,6 +233,7 @@ fn engine_config(settings: &Settings) -> Result<EngineConfig> {
     let mut config = plain_config(settings);
     open_embedder(settings, &mut config)?;
     open_language_model(settings, &mut config)?;
+    open_judge(settings, &mut config)?;
     Ok(config)
 }
 
@@ -240,6 +249,21 @@ fn open_language_model(settings: &Settings, config: &mut EngineConfig) -> Result
         .llm
         .as_ref()
         .map_or(Ok(()), |llm| llm.apply(config))
+}
+
+/// Puts the judge that was named in its place, which must not be taken.
+fn open_judge(settings: &Settings, config: &mut EngineConfig) -> Result<()> {
+    let Some(judge) = &settings.judge else {
+        return Ok(());
+    };
+    if config.stance_judge.is_some() {
+        let message = format!("the judge is {}, and stance_judge is \"llm\"", judge.choice);
+        return Err(Error::invalid(message).with_hint("leave one of the two out"));
+    }
+    let which = &judge.choice;
+    let opened = judge.open();
+    config.stance_judge = opened.map_err(|e| e.context(format!("the judge {which}")))?;
+    Ok(())
 }
 
 /// The configuration with the built-in models.

@@ -105,6 +105,12 @@ impl Labels {
     }
 }
 
+impl std::fmt::Display for Labels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, {}, {}", self.0[0], self.0[1], self.0[2])
+    }
+}
+
 /// What a judge is made of, for who has brought something else.
 pub(super) const CROSS_ENCODER: &str = "a judge needs a cross-encoder for natural language inference with the classes entailment, \
      contradiction and neutral; docs/judges.md says how to get one";

@@ -86,6 +86,14 @@ impl StanceJudge for OnnxStanceJudge {
         false
     }
 
+    fn setup(&self) -> Option<String> {
+        let Classifier { model, labels, .. } = &*self.classifier;
+        let (graph, tokens) = (model.folder.graph.display(), model.max_tokens);
+        Some(format!(
+            "{graph}; scores for {labels}; {tokens} tokens a pair"
+        ))
+    }
+
     async fn judge(&self, pairs: &[StancePair]) -> Result<Vec<Verdict>> {
         let classifier = Arc::clone(&self.classifier);
         let pairs = pairs.to_vec();
