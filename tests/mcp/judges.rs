@@ -26,23 +26,28 @@ fn a_judge_that_cannot_be_opened_is_an_error_that_says_what_to_do() {
     // A graph that is there before, to see that it is there afterwards.
     assert_eq!(run(&db, &[], &["views"]).0, Some(0));
     let (onnx, http) = (cfg!(feature = "onnx"), cfg!(feature = "http"));
-    let wrong_address = ("LYRA_JUDGE_URL", Path::new("ftp://h"));
-    for (judge, env, built, why, hint) in [
+    for (judge, address, built, why, hint) in [
         (
             "onnx:/nowhere/model",
-            None,
+            "http://unused",
             onnx,
             "there is no model at /nowhere/model",
             "docs/judges.md",
         ),
-        ("ollama:m", Some(wrong_address), http, "ftp://h", "http"),
+        (
+            "ollama:m",
+            "ftp://h",
+            http,
+            "must begin with http://",
+            "http://127.0.0.1:11434",
+        ),
     ] {
         let (why, hint) = match built {
             true => (why, hint),
             false => ("this build does without", "--features"),
         };
-        let env: Vec<_> = env.into_iter().collect();
-        let (code, out, _) = run(&db, &env, &["--judge", judge, "doctor"]);
+        let flags = ["--judge", judge, "--judge-url", address];
+        let (code, out, _) = run(&db, &[], &[&flags[..], &["doctor"]].concat());
         assert_eq!(code, Some(1), "{out}");
         assert!(out.contains(&format!("judge          {judge}\n")), "{out}");
         let mut lines = out.lines();
@@ -55,7 +60,7 @@ fn a_judge_that_cannot_be_opened_is_an_error_that_says_what_to_do() {
             out.contains("ok    database: "),
             "the rest is looked at: {out}"
         );
-        let (code, out, errors) = run(&db, &env, &["--judge", judge, "models", "list"]);
+        let (code, out, errors) = run(&db, &[], &[&flags[..], &["models", "list"]].concat());
         assert_eq!((code, out.as_str()), (Some(1), ""), "{errors}");
         assert!(errors.contains(why), "{errors}");
     }
@@ -74,10 +79,12 @@ fn a_judge_on_a_server_is_named_and_no_second_one_stands_beside_it() {
     let folder = tempfile::tempdir().unwrap();
     let db = folder.path().join("a.db");
     let env = [
+        ("LYRA_JUDGE", Path::new("openai:m")),
         ("LYRA_JUDGE_KEY", Path::new("sk-verysecret")),
         ("LYRA_JUDGE_URL", Path::new("http://127.0.0.1:9/v1")),
     ];
-    let (code, out, _) = run(&db, &env, &["--judge", "openai:m", "doctor"]);
+    let corpus = folder.path().to_str().unwrap();
+    let (code, out, _) = run(&db, &env, &["--corpus", corpus, "doctor"]);
     assert_eq!(code, Some(0), "{out}");
     let line = out
         .lines()
