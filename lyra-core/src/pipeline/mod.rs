@@ -49,6 +49,8 @@ pub struct Pipeline {
     pub retractions: Option<Arc<Retractions>>,
     /// Finds claims in passages.
     pub extractor: Arc<dyn ClaimExtractor>,
+    /// Reads what the extractor failed on.
+    pub fallback_extractor: Arc<dyn ClaimExtractor>,
     /// Judges claims against passages.
     pub judge: Arc<dyn StanceJudge>,
     /// Chooses what of a fragment is shown to the judge.

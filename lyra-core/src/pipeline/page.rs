@@ -57,6 +57,8 @@ pub struct PageReport {
     pub fresh_fragments: Vec<bool>,
     /// Claims as stored.
     pub claims: Vec<FoundClaim>,
+    /// What went wrong without costing the page: a model that failed, claims that were refused.
+    pub problems: Vec<String>,
 }
 
 /// What became of a page.
@@ -112,7 +114,7 @@ impl Pipeline {
         };
         let chosen: Vec<&StoredFragment> = chosen.iter().map(|i| &document.fragments[*i]).collect();
         let drafts = draft_claims(self, question, document.page.title.as_deref(), &chosen).await?;
-        let texts: Vec<&str> = drafts.iter().map(|d| d.text.as_str()).collect();
+        let texts: Vec<&str> = drafts.claims.iter().map(|d| d.text.as_str()).collect();
         let vectors = self
             .reading
             .embedder
@@ -124,9 +126,10 @@ impl Pipeline {
         let report = self.graph.write(|w| {
             self.persist(w, &mut document, known)?;
             let mut report =
-                self.persist_for_task(w, &document, question, arrival, (&drafts, &vectors))?;
+                self.persist_for_task(w, &document, question, arrival, (&drafts.claims, &vectors))?;
             // A copy of what was read already is the same voice once more.
             report.source = twin.unwrap_or(report.source);
+            report.problems.clone_from(&drafts.problems);
             Ok(report)
         })?;
         Ok(PageOutcome::Read(Box::new(report)))
@@ -379,6 +382,7 @@ impl Pipeline {
             is_primary,
             fresh_fragments: vec![is_new_here; document.fragments.len()],
             claims,
+            problems: Vec::new(),
         })
     }
 
