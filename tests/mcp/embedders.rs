@@ -53,7 +53,7 @@ fn the_language_model_is_named_with_what_it_does_and_never_its_key() {
         "llm",
         "doctor",
     ];
-    let (code, out, err) = run(&db, &[key], &judging);
+    let (_, out, err) = run(&db, &[key], &judging);
     if cfg!(feature = "http") {
         assert!(
             out.contains("language model openai:some-model (finds claims and judges)\n"),
@@ -67,9 +67,9 @@ fn the_language_model_is_named_with_what_it_does_and_never_its_key() {
         }
     }
     assert!(!format!("{out}{err}").contains("verysecret"));
-    let bad = [("LYRA_LLM_URL", Path::new("ftp://h"))];
-    let (code_of_bad, out, _) = run(&db, &bad, &["--llm", "ollama:m", "doctor"]);
-    assert_eq!(code_of_bad, Some(1), "{code:?}: {out}");
+    let bad = ["--llm", "ollama:m", "--llm-url", "ftp://h", "doctor"];
+    let (code, out, _) = run(&db, &[], &bad);
+    assert_eq!(code, Some(1), "{out}");
     assert!(
         out.contains("FAIL  language model: the language model ollama:m: "),
         "{out}"

@@ -14,6 +14,7 @@ mod plan;
 mod retractions;
 mod search;
 mod select;
+mod source;
 mod verify;
 mod works;
 

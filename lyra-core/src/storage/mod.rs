@@ -3,6 +3,7 @@
 pub(crate) mod aggregates;
 mod interrupt;
 mod migrate;
+pub(crate) mod near_duplicates;
 mod open;
 mod pool;
 mod tokenizer;

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 pub(super) struct Subject {
     pub(super) claim_id: String,
     pub(super) text: String,
-    /// Pages that it was read in.
+    /// Pages that it was read in; for a page that repeats another, that other.
     pages: HashSet<String>,
     /// The works of these pages.
     works: HashSet<String>,
@@ -22,6 +22,7 @@ pub(super) struct Candidate {
     pub(super) char_start: Option<i64>,
     /// The title of the document and the heading above the fragment, where they are known.
     pub(super) headings: Vec<String>,
+    /// The page, or the one that it repeats.
     page_id: String,
     work_id: Option<String>,
     domain: String,
@@ -60,7 +61,7 @@ pub(super) fn subjects(reader: &Reader<'_>, task_id: &str) -> Result<Vec<Subject
     let mut statement = reader
         .db
         .prepare_cached(
-            "SELECT c.id, c.claim_text, p.id, p.canonical_id FROM claims c
+            "SELECT c.id, c.claim_text, coalesce(p.near_duplicate_of, p.id), p.canonical_id FROM claims c
                LEFT JOIN edges o ON o.target_id = c.id AND o.relation = 'origin'
                LEFT JOIN fragments f ON f.id = o.source_id
                LEFT JOIN pages p ON p.id = f.page_id
@@ -110,7 +111,7 @@ pub(super) fn candidate(reader: &Reader<'_>, fragment_id: &str) -> Result<Candid
     reader
         .db
         .prepare_cached(
-            "SELECT f.id, f.text_content, f.char_start, p.id, p.canonical_id, coalesce(p.domain, 'local'),
+            "SELECT f.id, f.text_content, f.char_start, coalesce(p.near_duplicate_of, p.id), p.canonical_id, coalesce(p.domain, 'local'),
                p.url, p.final_url, coalesce(p.title, w.title), f.heading_context
              FROM fragments f JOIN pages p ON p.id = f.page_id
                LEFT JOIN works w ON w.canonical_id = p.canonical_id

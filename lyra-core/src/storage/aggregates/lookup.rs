@@ -20,7 +20,8 @@ pub(super) struct Place {
 pub(super) struct Page {
     pub(super) id: Rc<str>,
     pub(super) year: Option<i64>,
-    /// Who speaks: the publication or, where none is known, the page.
+    /// Who speaks: the publication or, where none is known, the page; for a page that repeats
+    /// another, that other.
     pub(super) source: Rc<str>,
     /// The site of a page that is no publication.
     pub(super) site: Option<String>,
@@ -97,20 +98,22 @@ impl<'c> Places<'c> {
         let found = self
             .db
             .prepare_cached(
-                "SELECT w.year, w.canonical_id, w.is_retracted,
-                   CASE WHEN w.canonical_id IS NULL THEN nullif(nullif(p.domain, 'local'), 'doi.org') END
+                "SELECT w.year, coalesce(v.canonical_id, o.id, p.id),
+                   coalesce(w.is_retracted, 0) OR coalesce(v.is_retracted, 0),
+                   CASE WHEN v.canonical_id IS NULL THEN nullif(nullif(o.domain, 'local'), 'doi.org') END
                  FROM pages AS p LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
+                   LEFT JOIN pages AS o ON o.id = coalesce(p.near_duplicate_of, p.id)
+                   LEFT JOIN works AS v ON v.canonical_id = o.canonical_id
                  WHERE p.id = ?1",
             )
             .db()?
             .query_row([&*id], |r| {
-                let work: Option<String> = r.get(1)?;
                 Ok(Page {
                     id: Rc::clone(&id),
                     year: r.get(0)?,
-                    source: work.map_or_else(|| Rc::clone(&id), Rc::from),
+                    source: r.get::<_, String>(1)?.into(),
                     site: r.get(3)?,
-                    is_retracted: r.get::<_, Option<bool>>(2)?.unwrap_or(false),
+                    is_retracted: r.get(2)?,
                 })
             })
             .optional()

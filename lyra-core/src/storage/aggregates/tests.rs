@@ -86,7 +86,10 @@ fn statement((what, [a, b, c, d]): Step) -> String {
         ),
         5 => format!(
             "UPDATE pages SET canonical_id = (SELECT canonical_id FROM works WHERE canonical_id = '{b5}'),
-               domain = 'd{c}', url = '{url}{a5}' WHERE id = '{a5}'"
+               domain = 'd{c}', url = '{url}{a5}',
+               near_duplicate_of = (SELECT id FROM pages WHERE id = '{near}' AND id <> '{a5}')
+             WHERE id = '{a5}'",
+            near = id(d)
         ),
         6 | 7 => format!(
             "INSERT OR IGNORE INTO fragments (id, page_id, text_content, text_hash, created_at)
