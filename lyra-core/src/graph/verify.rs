@@ -635,7 +635,8 @@ mod tests {
         ("UPDATE stat_claims SET refute_count = 7 WHERE claim_id = 'c1'", &[("claim_counts", "stat_claims", "c1")]),
         ("DELETE FROM stat_claims WHERE claim_id = 'c2'", &[("claim_counts", "stat_claims", "c2")]),
         (
-            "INSERT INTO stat_claims SELECT 99, 'gone', task_id, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0
+            "INSERT INTO stat_claims SELECT 99, 'gone', task_id, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0,
+                 0, 0, 0, 0
                FROM claims LIMIT 1",
             &[("counted_claim", "stat_claims", "gone")],
         ),
