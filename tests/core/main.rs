@@ -19,3 +19,5 @@ mod layers;
 mod onnx;
 #[cfg(feature = "http")]
 mod providers;
+#[cfg(feature = "http")]
+mod stopping;

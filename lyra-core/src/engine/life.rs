@@ -64,7 +64,15 @@ impl Engine {
 
     /// Stops the task; queueing targets resumes it.
     pub async fn stop_task(&self, task_id: &str, request: &StopRequest) -> Result<StopReport> {
-        task::stop_task(&self.inner.graph, &self.inner.signal, task_id, request).await
+        let patience = self.inner.config.stop_patience;
+        task::stop_task(
+            &self.inner.graph,
+            &self.inner.signal,
+            task_id,
+            request,
+            patience,
+        )
+        .await
     }
 
     /// Starts background workers on the current tokio runtime. `report` hears of trouble that
