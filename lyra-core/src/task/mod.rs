@@ -3,6 +3,8 @@
 mod auth;
 mod candidates;
 mod create;
+#[cfg(test)]
+mod lives;
 mod status;
 mod status_query;
 mod stop;
