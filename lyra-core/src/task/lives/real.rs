@@ -182,6 +182,7 @@ impl Real {
                 self.done.push(job.id);
             }
         } else {
+            *self.seen.entry("late worker".to_owned()).or_default() += 1;
             jobs::let_go(&self.graph, &job, worker).unwrap();
         }
     }
@@ -212,7 +213,10 @@ impl Real {
             _ => AuthAction::Skip,
         };
         match resolve_auth(&self.graph, &target, &action) {
-            Ok(report) => assert_eq!(report.resolved_count, before.meant(which, about).len()),
+            Ok(report) => {
+                assert_eq!(report.resolved_count, before.meant(which, about).len());
+                *self.seen.entry("page opened".to_owned()).or_default() += report.requeued_count;
+            }
             // No page of this domain ever wanted a human.
             Err(error) => assert_eq!(error.kind(), ErrorKind::NotFound, "{error}"),
         }
@@ -283,6 +287,9 @@ impl Real {
                 *self.seen.entry(state.clone()).or_default() += 1;
                 if reason.contains(&format!("stopped {MAX_ATTEMPTS} times")) {
                     *self.seen.entry("given up".to_owned()).or_default() += 1;
+                }
+                if reason.starts_with("nobody passed") {
+                    *self.seen.entry("nobody came".to_owned()).or_default() += 1;
                 }
                 let is_done = self.done.contains(job);
                 match state.as_str() {
