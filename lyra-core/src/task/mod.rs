@@ -5,6 +5,8 @@ mod candidates;
 mod create;
 #[cfg(test)]
 mod lives;
+#[cfg(test)]
+mod milestones;
 mod status;
 mod status_query;
 mod stop;
