@@ -149,7 +149,11 @@ impl Research {
 
     fn drain(&self, client: &mut Client) {
         for task in &self.tasks {
-            let status = drain(client, task);
+            let mut status = drain(client, task);
+            // Vectors that a killed server left out are filled in, which no milestone waits for.
+            while status["waiting_for"] != json!([]) {
+                status = client.ok("get_status", json!({"task_id": task, "wait": 5}));
+            }
             assert_eq!(status["progress"]["searches"]["running"], 0, "{status}");
         }
     }
@@ -187,7 +191,8 @@ fn check_the_books(research: &Research, client: &mut Client) {
     }
     for (sql, what) in [
         (
-            "SELECT count(*) FROM jobs WHERE state NOT IN ('completed', 'failed')",
+            "SELECT count(*) FROM jobs WHERE state NOT IN ('completed', 'failed')
+               AND coalesce(error_message, '') <> 'another job like it waits already'",
             "jobs are not over",
         ),
         (
@@ -223,7 +228,8 @@ fn check_the_books(research: &Research, client: &mut Client) {
             "jobs have a cause that is not there",
         ),
     ] {
-        assert_eq!(count(client, sql), 0, "{what}");
+        let rows = sql.replacen("count(*)", "*", 1);
+        assert_eq!(count(client, sql), 0, "{what}: {}", client.ok("query_sql", json!({"sql": rows})));
     }
 }
 
