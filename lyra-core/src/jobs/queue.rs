@@ -96,6 +96,11 @@ pub(crate) fn is_known_target(reader: &Reader<'_>, task_id: &str, key: &str) -> 
         .db()
 }
 
+/// Of a job `q`: whether a worker may take it up. Targets run beside one another; of what follows
+/// them one job of a kind runs at a time in a task, for two would do the same work twice.
+const MAY_RUN: &str = "q.state = 'queued' AND (q.kind = 'target_queue' OR NOT EXISTS (
+  SELECT 1 FROM jobs r WHERE r.task_id = q.task_id AND r.kind = q.kind AND r.state = 'running'))";
+
 /// Takes the next job: lowest priority number first, then first come, first served. What was
 /// queued in one call has one time and random ids; the row's number knows the order of the call.
 pub(crate) fn claim(
@@ -105,9 +110,9 @@ pub(crate) fn claim(
 ) -> Result<Option<Job>> {
     // Looking costs no write lock; most looks find nothing.
     let waiting = graph.read(|r| {
-        r.db.prepare_cached(
-            "SELECT 1 FROM jobs WHERE state = 'queued' AND (?1 IS NULL OR task_id = ?1) LIMIT 1",
-        )
+        r.db.prepare_cached(&format!(
+            "SELECT 1 FROM jobs q WHERE {MAY_RUN} AND (?1 IS NULL OR q.task_id = ?1) LIMIT 1"
+        ))
         .db()?
         .exists([task_id])
         .db()
@@ -118,14 +123,14 @@ pub(crate) fn claim(
     let lease = lease_end(graph);
     graph.write(|w| {
         let claimed =
-            w.db.prepare_cached(
+            w.db.prepare_cached(&format!(
                 "UPDATE jobs SET state = 'running', attempts = attempts + 1, worker_id = ?1,
                    started_at = ?2, lease_until = ?3, finished_at = NULL, error_message = NULL
                  WHERE state = 'queued' AND id = (
-                   SELECT id FROM jobs WHERE state = 'queued' AND (?4 IS NULL OR task_id = ?4)
-                   ORDER BY priority, queued_at, rowid LIMIT 1)
-                 RETURNING id, task_id, kind, attempts, input_json",
-            )
+                   SELECT q.id FROM jobs q WHERE {MAY_RUN} AND (?4 IS NULL OR q.task_id = ?4)
+                   ORDER BY q.priority, q.queued_at, q.rowid LIMIT 1)
+                 RETURNING id, task_id, kind, attempts, input_json"
+            ))
             .db()?
             .query_row(params![worker_id, w.now, lease, task_id], |r| {
                 let input: String = r.get(4)?;

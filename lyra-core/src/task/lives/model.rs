@@ -161,9 +161,16 @@ impl Model {
         if self.places[place].1.is_some() {
             return;
         }
-        let mut waiting: Vec<usize> = (0..self.jobs.len())
-            .filter(|n| self.jobs[*n].task == task && self.jobs[*n].state == "queued")
-            .collect();
+        // Of what follows targets one job of a kind runs at a time.
+        let is_taken = |kind: &str| {
+            let runs = |job: &Job| job.task == task && job.kind == kind && job.state == "running";
+            kind != TARGET && self.jobs.iter().any(runs)
+        };
+        let may_run = |n: &usize| {
+            let job = &self.jobs[*n];
+            job.task == task && job.state == "queued" && !is_taken(job.kind)
+        };
+        let mut waiting: Vec<usize> = (0..self.jobs.len()).filter(may_run).collect();
         waiting.sort_by_key(|n| (self.jobs[*n].priority, self.jobs[*n].queued_at, *n));
         let Some(next) = waiting.first().copied() else {
             return;
