@@ -1,6 +1,7 @@
 //! Stopping a task whose job hangs on a slow web server: three modes, two scopes, from the process
 //! that runs the job and from another; and going on afterwards.
 
+use lyra_core::ports::ManualClock;
 use lyra_core::{
     Engine, EngineConfig, QueueOptions, StatusDetail, StopMode, StopReport, StopRequest, StopScope,
     TaskConfig,
@@ -47,6 +48,10 @@ async fn answer(mut stream: TcpStream, mut released: watch::Receiver<bool>) {
     }
     let (status, body) = match path {
         "/robots.txt" => ("404 Not Found", String::new()),
+        "/closed" => (
+            "401 Unauthorized",
+            "<html><body>Log in.</body></html>".to_owned(),
+        ),
         _ => ("200 OK", page(path)),
     };
     let reply = format!(
@@ -277,4 +282,34 @@ async fn a_graceful_stop_lets_a_job_finish_and_returns_when_it_has() {
     assert!(report.summary.contains("no worker holds any"), "{report:?}");
     assert_eq!(stage.phases(), [[0, 0, 2, 0], [0; 4], [0; 4]]);
     stage.resume(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_nobody_opens_is_given_up_by_the_next_run() {
+    let (site, folder) = (SlowSite::new().await, tempfile::tempdir().unwrap());
+    let clock = Arc::new(ManualClock::new(1_700_000_000_000));
+    let mut config = EngineConfig::new(folder.path().join("g.db"));
+    config.allow_private_hosts = true;
+    config.clock = Arc::clone(&clock) as _;
+    let engine = Engine::open(config).unwrap();
+    let task = engine
+        .create_task("Coffee increases blood pressure", TaskConfig::default())
+        .unwrap();
+    let targets = [site.url("/closed")];
+    let options = QueueOptions::default();
+    engine.queue_targets(&task.id, &targets, &options).unwrap();
+    let status = engine.run(&task.id, None).await.unwrap();
+    assert_eq!(status.pending_auth_count, 1, "{status:?}");
+    assert!(!status.milestones.target_queue_drained);
+    clock.advance(25 * 60 * 60 * 1_000);
+    let status = engine.run(&task.id, None).await.unwrap();
+    assert_eq!(status.pending_auth_count, 0, "{status:?}");
+    assert_eq!(status.progress.jobs_by_phase.exploration.failed, 1);
+    assert!(status.milestones.citation_chase_ready);
+    let status = engine.status(&task.id, StatusDetail::Full).unwrap();
+    let errors = status.recent_errors.unwrap();
+    assert!(
+        errors[0].error.starts_with("nobody passed the login gate"),
+        "{errors:?}"
+    );
 }
