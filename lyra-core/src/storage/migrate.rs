@@ -9,6 +9,7 @@ use rusqlite::{Connection, TransactionBehavior};
 const STEPS: &[&str] = &[
     include_str!("sql/schema.sql"),
     include_str!("sql/aggregates.sql"),
+    include_str!("sql/independence.sql"),
 ];
 
 /// The schema version that this library writes.
@@ -52,6 +53,19 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
         .pragma_update(None, "user_version", SCHEMA_VERSION)
         .db()?;
     transaction.commit().db()
+}
+
+/// The tables of the newest schema in memory, without the full-text ones: their tokenizer is not
+/// for every test.
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a graph in memory")]
+pub(crate) fn in_memory() -> Connection {
+    let db = Connection::open_in_memory().expect("SQLite opens");
+    for step in STEPS {
+        let end = step.find("CREATE VIRTUAL TABLE").unwrap_or(step.len());
+        db.execute_batch(&step[..end]).expect("the steps are sound");
+    }
+    db
 }
 
 fn version(connection: &Connection) -> Result<i64> {

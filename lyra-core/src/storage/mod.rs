@@ -8,5 +8,7 @@ mod pool;
 mod tokenizer;
 
 pub use interrupt::Interrupter;
+#[cfg(test)]
+pub(crate) use migrate::in_memory;
 pub(crate) use open::{open_reader, open_reader_through};
 pub(crate) use pool::Database;
