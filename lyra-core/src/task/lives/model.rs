@@ -279,16 +279,21 @@ impl Model {
     }
 
     fn sweep(&mut self) {
-        for number in 0..self.jobs.len() {
-            let job = &self.jobs[number];
+        let is_abandoned = |number: &usize| {
+            let job = &self.jobs[*number];
             let is_silent = job.state == "running" && job.lease < self.now;
-            if !is_silent || self.is_stopped(job.task, job.kind) {
-                continue;
-            }
+            is_silent && !self.is_stopped(job.task, job.kind)
+        };
+        let abandoned: Vec<usize> = (0..self.jobs.len()).filter(is_abandoned).collect();
+        for number in &abandoned {
+            let job = &mut self.jobs[*number];
             let is_last = job.attempts >= MOST_ATTEMPTS;
-            self.jobs[number].state = if is_last { "failed" } else { "queued" };
-            self.jobs[number].worker = u64::MAX;
-            if is_last {
+            job.state = if is_last { "failed" } else { "queued" };
+            job.worker = u64::MAX;
+        }
+        // What a given-up target had stored is verified; what was put back may do that.
+        for number in abandoned {
+            if self.jobs[number].state == "failed" {
                 self.follow(number);
             }
         }
