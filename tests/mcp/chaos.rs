@@ -4,7 +4,7 @@
 //! run does; `LYRA_CHAOS_SEED` chooses other moments.
 
 use crate::client::Client;
-use crate::kill_resume::{count, drain, verify};
+use crate::kill_resume::{PATIENCE, count, drain, verify};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -109,11 +109,11 @@ impl Research {
             self.files[task].extend(new);
         }
         let fresh = |files: &[String]| files[files.len() - DOCUMENTS_A_ROUND..].to_vec();
-        let queued = client.ok(
-            "queue_targets",
-            json!({"task_id": self.tasks[0], "targets": fresh(&self.files[0])}),
-        );
-        self.promise(&queued);
+        let wish = json!({"task_id": self.tasks[0], "targets": fresh(&self.files[0])});
+        let id = client.send_call("queue_targets", wish);
+        // On a busy machine four workers and a `verify` may be before it at the lock.
+        let reply = client.answer_within(id, PATIENCE).expect("an answer");
+        self.promise(&reply["result"]["structuredContent"]);
         let search = format!(
             "salt falls {}",
             ["men", "women", "adults", "years"][round % 4]
