@@ -23,4 +23,6 @@ mod onnx;
 mod onnx_judge;
 #[cfg(feature = "http")]
 mod providers;
+#[cfg(feature = "http")]
+mod stopping;
 mod verification;

@@ -296,6 +296,44 @@ fn a_page_that_is_skipped_fails_with_the_reason() {
 }
 
 #[test]
+fn a_page_whose_domain_was_blocked_meanwhile_is_not_read_for_a_human() {
+    let (site, folder) = (Site::new(), tempfile::tempdir().unwrap());
+    let mut client = connect(&folder.path().join("a.db"));
+    let task = task_with(&mut client, &[site.url("/closed/a")]);
+    waiting(&mut client, &task, 1);
+    client.ok(
+        "feedback",
+        json!({"action": "domain_block", "domain_pattern": "127.0.0.1", "reason": "adverts"}),
+    );
+    let done = client.ok(
+        "resolve_auth",
+        json!({"target": "task", "task_id": task, "action": "complete",
+               "session_data": {"cookies": SECRET}}),
+    );
+    assert_eq!(
+        (
+            &done["resolved_count"],
+            &done["requeued_count"],
+            &done["failed_count"]
+        ),
+        (&json!(1), &json!(0), &json!(1)),
+        "{done}"
+    );
+    assert!(
+        done["hint"].as_str().unwrap().contains("blocked_domain"),
+        "{done}"
+    );
+    let status = drain(&mut client, &task);
+    let error = status["recent_errors"][0]["error"].as_str().unwrap();
+    assert!(error.contains("the rule 127.0.0.1 blocks it"), "{status}");
+    let asked = site.log.lock().unwrap();
+    assert!(
+        asked.iter().all(|(_, _, cookie)| cookie.is_none()),
+        "{asked:?}"
+    );
+}
+
+#[test]
 fn cited_documents_are_queued_by_choice() {
     let (site, folder) = (Site::new(), tempfile::tempdir().unwrap());
     let mut client = connect(&folder.path().join("a.db"));

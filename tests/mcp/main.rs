@@ -5,6 +5,7 @@
     reason = "a test may stop where it stands"
 )]
 
+mod chaos;
 mod cli;
 mod client;
 mod concurrency;

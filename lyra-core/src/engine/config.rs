@@ -5,6 +5,7 @@ use crate::ports::{ClaimExtractor, Embedder, Fetcher, SearchProvider, StanceJudg
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What an engine is made of. Everything but the database has a default that works offline.
 #[derive(Debug, Clone)]
@@ -17,6 +18,9 @@ pub struct EngineConfig {
     pub allow_private_hosts: bool,
     /// Jobs that run at once.
     pub workers: usize,
+    /// How long [`Engine::stop_task`](super::Engine::stop_task) waits for running jobs, in the modes
+    /// that do: 30 seconds by default.
+    pub stop_patience: Duration,
     /// A folder of `.sql.j2` files that add views or take the place of built-in ones.
     pub views_dir: Option<PathBuf>,
     /// The clock that stamps every row.
@@ -46,6 +50,7 @@ impl EngineConfig {
             corpus: Vec::new(),
             allow_private_hosts: false,
             workers: 2,
+            stop_patience: Duration::from_secs(30),
             views_dir: None,
             clock: Arc::new(SystemClock),
             embedder: None,

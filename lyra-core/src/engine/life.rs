@@ -65,31 +65,46 @@ impl Engine {
 
     /// Stops the task; queueing targets resumes it.
     pub async fn stop_task(&self, task_id: &str, request: &StopRequest) -> Result<StopReport> {
-        task::stop_task(&self.inner.graph, &self.inner.signal, task_id, request).await
+        let patience = self.inner.config.stop_patience;
+        task::stop_task(
+            &self.inner.graph,
+            &self.inner.signal,
+            task_id,
+            request,
+            patience,
+        )
+        .await
     }
 
     /// Starts background workers on the current tokio runtime. `report` hears of trouble that
     /// belongs to no job. Where fragments and claims have no vector of the embedder, because they
-    /// were made with another one, jobs that fill them in are queued.
+    /// were made with another one, jobs that fill them in are queued; and pages that no human came
+    /// for within a day are given up.
     pub fn start_workers(&self, report: Arc<dyn Fn(&Error) + Send + Sync>) -> Workers {
         let options = WorkerOptions {
             count: self.inner.config.workers,
             ..WorkerOptions::default()
         };
-        // In a large graph the look takes a second, for which nobody has to wait.
-        let (engine, tell) = (self.clone(), Arc::clone(&report));
-        tokio::task::spawn_blocking(move || {
-            let upkeep = task::expire_auth(&engine.inner.graph);
-            if let Err(error) = upkeep.and_then(|_| engine.queue_missing_embeddings()) {
-                tell(&error);
-            }
-        });
+        let engine = self.clone();
+        let upkeep = move || {
+            engine.give_up_late_pages()?;
+            engine.queue_missing_embeddings().map(drop)
+        };
         Workers::start(
             self.inner.pipeline.clone(),
             self.inner.signal.clone(),
             &options,
             report,
+            Arc::new(upkeep),
         )
+    }
+
+    /// Gives up pages that no human came for in time.
+    fn give_up_late_pages(&self) -> Result<()> {
+        if task::expire_auth(&self.inner.graph)? > 0 {
+            self.inner.signal.raise();
+        }
+        Ok(())
     }
 
     /// Queues an `embed` job for every task with fragments or claims that have no vector of the
@@ -121,6 +136,7 @@ impl Engine {
             }
             Ok(true)
         };
+        self.give_up_late_pages()?;
         self.queue_missing_embeddings()?;
         run_until_idle(&self.inner.pipeline, &self.inner.signal, task_id, &on_step).await?;
         self.status(task_id, StatusDetail::Summary)

@@ -59,6 +59,7 @@ struct Inner {
     views: Views,
     pipeline: Pipeline,
     signal: Signal,
+    waiters: Arc<wait::Waiters>,
     corpus: Option<Arc<CorpusProvider>>,
     config: EngineConfig,
     /// Whether what has no vector of the embedder was looked for.
@@ -112,6 +113,7 @@ impl Engine {
                 views,
                 pipeline,
                 signal,
+                waiters: Arc::default(),
                 corpus,
                 config,
                 embedding_queued: AtomicBool::new(false),

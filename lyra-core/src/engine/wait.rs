@@ -1,67 +1,516 @@
 //! Waiting for a task to change.
+//!
+//! While somebody waits, one thread looks for all of them: at SQLite's `data_version`, which moves
+//! with every commit of any other connection, in this process or in another. It is read from
+//! memory that the processes share, in microseconds. Only when it has moved are the tasks looked
+//! at that somebody waits for, once each however many wait. The thread has a connection of its
+//! own and takes none from those who ask questions; it ends when nobody waits any more.
 
 use super::Engine;
-use crate::error::{Result, SqliteResultExt};
-use crate::task::{StatusDetail, StatusReport};
-use rusqlite::params;
-use std::time::Duration;
-use tokio::time::Instant;
+use crate::error::{Error, Result, SqliteResultExt};
+use crate::graph::{EvidenceGraph, Reader};
+use crate::jobs::Signal;
+use crate::storage::open_reader;
+use crate::task::{self, StatusDetail, StatusReport};
+use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 
-/// How often to look for what other processes have written.
-const LOOK: Duration = Duration::from_millis(200);
+/// How often to look for what has been committed.
+const LOOK: Duration = Duration::from_millis(20);
 
 impl Engine {
-    /// The status as soon as anything about the task changes, or after `wait`; `changed` says
-    /// which. A wait of zero answers at once, and so does a task with nothing left to wait for.
+    /// The status as soon as anything about the task changes, in whatever process, or after
+    /// `wait`; `changed` says which. A wait of zero answers at once, and so does a task with
+    /// nothing left to wait for.
+    ///
+    /// # Errors
+    /// Where there is no such task, at once, or where it is forgotten meanwhile.
     pub async fn wait_status(
         &self,
         task_id: &str,
         wait: Duration,
         detail: StatusDetail,
     ) -> Result<StatusReport> {
-        let mut changes = self.inner.signal.listen();
-        let before = self.fingerprint(task_id)?;
-        let first = self.status(task_id, detail)?;
-        // No milestone waits for an embed job, but whoever asks does.
-        let settled = first.milestones.nli_verification_done
-            && first.milestones.citation_chase_ready
-            && first.waiting_for.is_empty();
-        if wait.is_zero() || settled {
-            return Ok(first);
+        if wait.is_zero() {
+            return self.status(task_id, detail);
         }
-        let end = Instant::now() + wait;
-        loop {
-            let pause = LOOK.min(end.saturating_duration_since(Instant::now()));
-            let _ = tokio::time::timeout(pause, changes.changed()).await;
-            if self.fingerprint(task_id)? != before {
-                let mut report = self.status(task_id, detail)?;
-                report.changed = true;
-                return Ok(report);
-            }
-            if Instant::now() >= end {
-                return self.status(task_id, detail);
-            }
+        let inner = &self.inner;
+        // Read here and not by the watcher: what happens from now on is a change.
+        let before = inner.graph.read(|r| fingerprint(r.db, task_id))?;
+        let (tell, told) = oneshot::channel();
+        let arrival = Waiter {
+            task_id: task_id.to_owned(),
+            detail,
+            before: before.ok_or_else(|| Error::task_not_found(task_id))?,
+            is_new: true,
+            until: Instant::now() + wait,
+            tell,
+        };
+        Waiters::join(&inner.waiters, arrival, &inner.graph, &inner.signal)?;
+        match told.await {
+            Ok(report) => Ok(report),
+            // Who cannot be served by the watcher asks for itself, and is told what is wrong.
+            Err(_) => self.status(task_id, detail),
         }
     }
+}
 
-    /// A short text that differs whenever something that a status shows has changed.
-    fn fingerprint(&self, task_id: &str) -> Result<String> {
-        self.inner.graph.read(|r| {
-            r.task(task_id)?;
-            r.db.prepare_cached(
-                "SELECT (SELECT status || coalesce(started_at, '') FROM tasks WHERE id = ?1) || '|' ||
-                   coalesce((SELECT group_concat(kind || state || n) FROM (SELECT kind, state, count(*) AS n
-                     FROM jobs WHERE task_id = ?1 GROUP BY kind, state ORDER BY kind, state)), '') || '|' ||
-                   (SELECT count(*) FROM task_pages WHERE task_id = ?1) || '|' ||
-                   coalesce((SELECT group_concat(claim_adoption_status || n) FROM
-                     (SELECT claim_adoption_status, count(*) AS n FROM claims WHERE task_id = ?1
-                      GROUP BY 1 ORDER BY 1)), '') || '|' ||
-                   coalesce((SELECT max(id) FROM event_log WHERE task_id = ?1), 0) || '|' ||
-                   (SELECT count(*) FROM auth_queue WHERE task_id = ?1 AND status = 'pending')",
-            )
-            .db()?
-            .query_row(params![task_id], |row| row.get(0))
-            .db()
+/// Whoever waits for a change, and whether somebody looks for them.
+#[derive(Debug, Default)]
+pub(super) struct Waiters(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Those whom the watcher does not know yet.
+    arrivals: Vec<Waiter>,
+    is_watched: bool,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    task_id: String,
+    detail: StatusDetail,
+    /// What the task was like when the wait began.
+    before: String,
+    /// Whether the watcher has not looked yet if there is anything to wait for.
+    is_new: bool,
+    until: Instant,
+    tell: oneshot::Sender<StatusReport>,
+}
+
+impl Waiters {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds somebody who waits, and has a watcher begin where there is none.
+    fn join(
+        this: &Arc<Self>,
+        arrival: Waiter,
+        graph: &EvidenceGraph,
+        signal: &Signal,
+    ) -> Result<()> {
+        let mut state = this.lock();
+        if !state.is_watched {
+            let (waiters, graph, bell) = (Arc::clone(this), graph.clone(), signal.clone());
+            std::thread::Builder::new()
+                .name("lyra-watch".to_owned())
+                .spawn(move || {
+                    let nobody_left = LeaveNobody(&waiters);
+                    if watch(&waiters, &graph, &bell).is_ok() {
+                        std::mem::forget(nobody_left);
+                    }
+                })
+                .map_err(|e| Error::internal("no thread to wait in").with_source(e))?;
+            state.is_watched = true;
+        }
+        state.arrivals.push(arrival);
+        drop(state);
+        signal.ring();
+        Ok(())
+    }
+
+    /// Moves arrivals to those that the watcher knows, and forgets who has stopped waiting. None
+    /// when nobody is left: from then on nobody watches. Otherwise whether somebody arrived.
+    fn admit(&self, known: &mut Vec<Waiter>) -> Option<bool> {
+        known.retain(|waiter| !waiter.tell.is_closed());
+        let mut state = self.lock();
+        let arrived = !state.arrivals.is_empty();
+        known.append(&mut state.arrivals);
+        state.is_watched = !known.is_empty();
+        state.is_watched.then_some(arrived)
+    }
+}
+
+/// Where the watcher fails, nobody is left waiting for it.
+struct LeaveNobody<'w>(&'w Waiters);
+
+impl Drop for LeaveNobody<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.is_watched = false;
+        state.arrivals.clear();
+    }
+}
+
+/// Looks until nobody waits any more.
+fn watch(waiters: &Waiters, graph: &EvidenceGraph, bell: &Signal) -> Result<()> {
+    let connection = open_reader(graph.path())?;
+    let (mut known, mut heard, mut seen) = (Vec::new(), 0, None);
+    while let Some(arrived) = waiters.admit(&mut known) {
+        let began = Instant::now();
+        // Read before the look: what is committed during it is looked at in the next round.
+        let version = Some(data_version(&connection)?);
+        let is_late = known.iter().any(|waiter| waiter.until <= began);
+        if arrived || is_late || version != seen {
+            seen = version;
+            known = Look::new(&connection, graph)?.serve(known)?;
+            // A look at a huge task takes time: at most half of it goes into looking.
+            std::thread::sleep(began.elapsed().min(LOOK));
+        }
+        let next = known.iter().map(|waiter| waiter.until).min();
+        let pause = next.map_or(LOOK, |until| {
+            until.saturating_duration_since(Instant::now()).min(LOOK)
+        });
+        bell.sleep_until_rung(&mut heard, pause);
+    }
+    Ok(())
+}
+
+fn data_version(connection: &Connection) -> Result<i64> {
+    connection
+        .prepare_cached("PRAGMA data_version")
+        .db()?
+        .query_row([], |row| row.get(0))
+        .db()
+}
+
+/// One snapshot, and what was read from it already.
+struct Look<'c> {
+    snapshot: rusqlite::Transaction<'c>,
+    now_ms: i64,
+    fingerprints: HashMap<String, Option<String>>,
+    reports: HashMap<(String, bool), StatusReport>,
+}
+
+impl<'c> Look<'c> {
+    fn new(connection: &'c Connection, graph: &EvidenceGraph) -> Result<Self> {
+        Ok(Self {
+            snapshot: connection.unchecked_transaction().db()?,
+            now_ms: graph.clock().now_ms(),
+            fingerprints: HashMap::new(),
+            reports: HashMap::new(),
         })
+    }
+
+    /// Answers whoever waited long enough; gives back those who wait on.
+    fn serve(mut self, known: Vec<Waiter>) -> Result<Vec<Waiter>> {
+        let mut rest = Vec::new();
+        for mut waiter in known {
+            // Without its task the waiter is let go, and asks for itself.
+            let Some(now) = self.fingerprint(&waiter.task_id)? else {
+                continue;
+            };
+            let changed = waiter.before != now;
+            let may_wait = !changed && waiter.until > Instant::now();
+            if may_wait && !waiter.is_new {
+                rest.push(waiter);
+                continue;
+            }
+            let mut report = self.report(&waiter)?;
+            if may_wait && !is_settled(&report) {
+                waiter.is_new = false;
+                rest.push(waiter);
+                continue;
+            }
+            report.changed = changed;
+            // Whoever has stopped listening needs no answer.
+            let _ = waiter.tell.send(report);
+        }
+        Ok(rest)
+    }
+
+    fn fingerprint(&mut self, task_id: &str) -> Result<Option<String>> {
+        if let Some(known) = self.fingerprints.get(task_id) {
+            return Ok(known.clone());
+        }
+        let found = fingerprint(&self.snapshot, task_id)?;
+        self.fingerprints.insert(task_id.to_owned(), found.clone());
+        Ok(found)
+    }
+
+    fn report(&mut self, waiter: &Waiter) -> Result<StatusReport> {
+        let key = (waiter.task_id.clone(), waiter.detail == StatusDetail::Full);
+        if let Some(known) = self.reports.get(&key) {
+            return Ok(known.clone());
+        }
+        let reader = Reader { db: &self.snapshot };
+        let report = task::status(&reader, &waiter.task_id, waiter.detail, self.now_ms)?;
+        self.reports.insert(key, report.clone());
+        Ok(report)
+    }
+}
+
+/// Whether there is nothing to wait for. No milestone waits for an embed job, but whoever asks does.
+fn is_settled(report: &StatusReport) -> bool {
+    report.milestones.nli_verification_done
+        && report.milestones.citation_chase_ready
+        && report.waiting_for.is_empty()
+}
+
+/// A short text that differs whenever something that a status shows has changed; none if there is
+/// no such task.
+fn fingerprint(connection: &Connection, task_id: &str) -> Result<Option<String>> {
+    connection
+        .prepare_cached(
+            "SELECT status || coalesce(started_at, '') || '|' ||
+               -- Attempts and ends tell apart what counts alone do not: a job that was put back and
+               -- taken up again between two looks.
+               coalesce((SELECT group_concat(kind || state || n || ',' || tries || coalesce(ended, '')) FROM
+                 (SELECT kind, state, count(*) AS n, sum(attempts) AS tries, max(finished_at) AS ended
+                  FROM jobs WHERE task_id = ?1 GROUP BY kind, state)), '') || '|' ||
+               coalesce((SELECT group_concat(output_json) FROM jobs
+                 WHERE task_id = ?1 AND kind = 'embed' AND state = 'running'), '') || '|' ||
+               coalesce((SELECT group_concat(status || n) FROM
+                 (SELECT status, count(*) AS n FROM queries WHERE task_id = ?1 GROUP BY status)), '') || '|' ||
+               (SELECT count(*) FROM task_pages WHERE task_id = ?1) || '|' ||
+               coalesce((SELECT group_concat(claim_adoption_status || n) FROM
+                 (SELECT claim_adoption_status, count(*) AS n FROM claims WHERE task_id = ?1 GROUP BY 1)), '')
+               || '|' || coalesce((SELECT max(id) FROM event_log WHERE task_id = ?1), 0) || '|' ||
+               coalesce((SELECT group_concat(status || n) FROM
+                 (SELECT status, count(*) AS n FROM auth_queue WHERE task_id = ?1 GROUP BY status)), '') || '|' ||
+               -- Rules for domains hold in every task.
+               (SELECT count(*) || ',' || coalesce(sum(is_active), 0) FROM domain_rules)
+             FROM tasks WHERE id = ?1",
+        )
+        .db()?
+        .query_row(params![task_id], |row| row.get(0))
+        .optional()
+        .db()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::EngineConfig;
+    use crate::error::ErrorKind;
+    use crate::graph::Feedback;
+    use crate::jobs::{NewJob, enqueue};
+    use crate::model::{JobKind, TaskConfig};
+    use crate::task::{AuthAction, AuthTarget, StopRequest};
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn open(folder: &tempfile::TempDir) -> Engine {
+        Engine::open(EngineConfig::new(folder.path().join("g.db"))).unwrap()
+    }
+
+    /// A task that something is left to do for.
+    fn begun(engine: &Engine) -> String {
+        let task = engine.create_task("Tea helps", TaskConfig::default());
+        let id = task.unwrap().id;
+        let job = |kind: JobKind| NewJob {
+            task_id: id.clone(),
+            kind,
+            priority: kind.default_priority(),
+            input: serde_json::json!({}),
+            dedup_key: None,
+            cause_id: None,
+        };
+        let queue = |w: &crate::graph::Writer<'_>| {
+            for kind in JobKind::ALL {
+                enqueue(w, &job(*kind))?;
+            }
+            w.db.execute(
+                "INSERT INTO claims (id, task_id, claim_text, created_at) VALUES (?1 || 'c', ?1, 'x', '')",
+                [&id],
+            )
+            .db()?;
+            w.db.execute(
+                "INSERT INTO auth_queue (id, task_id, url, domain, auth_type, queued_at)
+                 VALUES (?1 || 'a', ?1, 'https://a.org/', 'a.org', 'login', '')",
+                [&id],
+            )
+            .db()
+        };
+        engine.graph().write(queue).unwrap();
+        id
+    }
+
+    fn sql(engine: &Engine, sql: &str) {
+        let run = |w: &crate::graph::Writer<'_>| w.db.execute_batch(sql).db();
+        engine.graph().write(run).unwrap();
+    }
+
+    async fn is_watched(engine: &Engine) -> bool {
+        for _ in 0..100 {
+            if !engine.inner.waiters.lock().is_watched {
+                return false;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        true
+    }
+
+    type Change = Box<dyn Fn(&Engine, &str)>;
+
+    /// Whatever a status shows, however it is changed.
+    fn changes() -> Vec<(String, Change)> {
+        let mut changes: Vec<(String, Change)> = vec![
+            (
+                "queue_targets".into(),
+                Box::new(|e, task| {
+                    e.queue_targets(task, &["more".into()], &Default::default())
+                        .unwrap();
+                }),
+            ),
+            (
+                "claim_reject".into(),
+                Box::new(|e, task| {
+                    let reject = Feedback::ClaimReject {
+                        claim_id: format!("{task}c"),
+                        reason: "x".into(),
+                    };
+                    e.feedback(&reject, "a").unwrap();
+                }),
+            ),
+            (
+                "domain_block".into(),
+                Box::new(|e, _| {
+                    let block = Feedback::DomainBlock {
+                        domain_pattern: "b.org".into(),
+                        reason: "x".into(),
+                    };
+                    e.feedback(&block, "a").unwrap();
+                }),
+            ),
+            (
+                "domain_unblock".into(),
+                Box::new(|e, _| {
+                    let lift = Feedback::DomainUnblock {
+                        domain_pattern: "b.org".into(),
+                        reason: "x".into(),
+                    };
+                    e.feedback(&lift, "a").unwrap();
+                }),
+            ),
+            (
+                "resolve_auth".into(),
+                Box::new(|e, task| {
+                    let item = AuthTarget::Item(format!("{task}a"));
+                    e.resolve_auth(&item, &AuthAction::Skip).unwrap();
+                }),
+            ),
+            (
+                "stop".into(),
+                Box::new(|e, task| {
+                    let (e, task) = (e.clone(), task.to_owned());
+                    tokio::spawn(async move { e.stop_task(&task, &StopRequest::default()).await });
+                }),
+            ),
+            (
+                "put back and taken up again".into(),
+                Box::new(|e, task| {
+                    sql(
+                        e,
+                        &format!(
+                            "UPDATE jobs SET state = 'running', attempts = 1 WHERE task_id = '{task}'"
+                        ),
+                    );
+                    std::thread::sleep(3 * LOOK);
+                    sql(
+                        e,
+                        &format!(
+                            "UPDATE jobs SET attempts = 2 WHERE task_id = '{task}' AND kind = 'embed'"
+                        ),
+                    );
+                }),
+            ),
+        ];
+        for kind in JobKind::ALL {
+            for state in ["running", "completed", "failed", "cancelled"] {
+                let set = move |e: &Engine, task: &str| {
+                    sql(
+                        e,
+                        &format!(
+                            "UPDATE jobs SET state = '{state}' WHERE task_id = '{task}' AND kind = '{kind}'"
+                        ),
+                    );
+                };
+                changes.push((format!("{kind} is {state}"), Box::new(set)));
+            }
+        }
+        changes
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn every_change_wakes_wherever_it_is_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let (here, elsewhere) = (open(&folder), open(&folder));
+        for (name, change) in changes() {
+            for changed_by in [&here, &elsewhere] {
+                let task = begun(&here);
+                let wait = here.wait_status(&task, LONG, StatusDetail::Summary);
+                let (waited, ()) = tokio::join!(wait, async { change(changed_by, &task) });
+                assert!(waited.unwrap().changed, "{name}");
+            }
+        }
+        assert!(!is_watched(&here).await && !is_watched(&elsewhere).await);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn nothing_else_wakes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (here, elsewhere) = (open(&folder), open(&folder));
+        let (task, other) = (begun(&here), begun(&here));
+        let meanwhile = async {
+            sql(
+                &elsewhere,
+                &format!("UPDATE jobs SET state = 'failed' WHERE task_id = '{other}'"),
+            );
+            sql(
+                &here,
+                &format!("UPDATE jobs SET state = 'queued' WHERE task_id = '{other}'"),
+            );
+        };
+        let wait = Duration::from_millis(300);
+        let began = Instant::now();
+        let (waited, ()) =
+            tokio::join!(here.wait_status(&task, wait, StatusDetail::Full), meanwhile);
+        assert!(!waited.unwrap().changed);
+        assert!(began.elapsed() >= wait, "{:?}", began.elapsed());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_has_nothing_to_wait_for_is_answered_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = open(&folder);
+        let unknown = engine
+            .wait_status("task_none", LONG, StatusDetail::Summary)
+            .await;
+        assert_eq!(unknown.unwrap_err().kind(), ErrorKind::TaskNotFound);
+        let empty = engine
+            .create_task("Tea helps", TaskConfig::default())
+            .unwrap()
+            .id;
+        let report = engine
+            .wait_status(&empty, LONG, StatusDetail::Summary)
+            .await;
+        assert!(!report.unwrap().changed);
+        let task = begun(&engine);
+        // It never was in the full-text index.
+        sql(&engine, "DELETE FROM claims");
+        let wait = engine.wait_status(&task, LONG, StatusDetail::Summary);
+        let (forgotten, ()) = tokio::join!(wait, async {
+            _ = engine.forget(&task, false).unwrap();
+        });
+        assert_eq!(forgotten.unwrap_err().kind(), ErrorKind::TaskNotFound);
+        // Whoever stops listening is not watched for.
+        let task = begun(&engine);
+        let wait = engine.wait_status(&task, LONG, StatusDetail::Summary);
+        assert!(tokio::time::timeout(2 * LOOK, wait).await.is_err());
+        assert!(!is_watched(&engine).await);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_watcher_that_fails_leaves_nobody_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = open(&folder);
+        let task = begun(&engine);
+        std::fs::rename(folder.path().join("g.db"), folder.path().join("moved.db")).unwrap();
+        let report = engine.wait_status(&task, LONG, StatusDetail::Summary).await;
+        assert!(!report.unwrap().changed);
+        std::fs::rename(folder.path().join("moved.db"), folder.path().join("g.db")).unwrap();
+        let wait = engine.wait_status(&task, LONG, StatusDetail::Summary);
+        let (report, ()) = tokio::join!(wait, async {
+            sql(
+                &engine,
+                &format!("UPDATE jobs SET state = 'failed' WHERE task_id = '{task}'"),
+            );
+        });
+        assert!(report.unwrap().changed);
     }
 }

@@ -12,7 +12,7 @@ use rusqlite::{OptionalExtension, params};
 pub const MAX_ATTEMPTS: i64 = 3;
 
 /// How long a job is kept for a worker that says nothing.
-pub(super) const LEASE_MS: i64 = 15_000;
+pub(crate) const LEASE_MS: i64 = 15_000;
 
 /// A job to be queued.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,18 +96,23 @@ pub(crate) fn is_known_target(reader: &Reader<'_>, task_id: &str, key: &str) -> 
         .db()
 }
 
+/// Of a job `q`: whether a worker may take it up. Targets run beside one another; of what follows
+/// them one job of a kind runs at a time in a task, for two would do the same work twice.
+const MAY_RUN: &str = "q.state = 'queued' AND (q.kind = 'target_queue' OR NOT EXISTS (
+  SELECT 1 FROM jobs r WHERE r.task_id = q.task_id AND r.kind = q.kind AND r.state = 'running'))";
+
 /// Takes the next job: lowest priority number first, then first come, first served. What was
 /// queued in one call has one time and random ids; the row's number knows the order of the call.
-pub(super) fn claim(
+pub(crate) fn claim(
     graph: &EvidenceGraph,
     worker_id: &str,
     task_id: Option<&str>,
 ) -> Result<Option<Job>> {
     // Looking costs no write lock; most looks find nothing.
     let waiting = graph.read(|r| {
-        r.db.prepare_cached(
-            "SELECT 1 FROM jobs WHERE state = 'queued' AND (?1 IS NULL OR task_id = ?1) LIMIT 1",
-        )
+        r.db.prepare_cached(&format!(
+            "SELECT 1 FROM jobs q WHERE {MAY_RUN} AND (?1 IS NULL OR q.task_id = ?1) LIMIT 1"
+        ))
         .db()?
         .exists([task_id])
         .db()
@@ -118,14 +123,14 @@ pub(super) fn claim(
     let lease = lease_end(graph);
     graph.write(|w| {
         let claimed =
-            w.db.prepare_cached(
+            w.db.prepare_cached(&format!(
                 "UPDATE jobs SET state = 'running', attempts = attempts + 1, worker_id = ?1,
                    started_at = ?2, lease_until = ?3, finished_at = NULL, error_message = NULL
                  WHERE state = 'queued' AND id = (
-                   SELECT id FROM jobs WHERE state = 'queued' AND (?4 IS NULL OR task_id = ?4)
-                   ORDER BY priority, queued_at, rowid LIMIT 1)
-                 RETURNING id, task_id, kind, attempts, input_json",
-            )
+                   SELECT q.id FROM jobs q WHERE {MAY_RUN} AND (?4 IS NULL OR q.task_id = ?4)
+                   ORDER BY q.priority, q.queued_at, q.rowid LIMIT 1)
+                 RETURNING id, task_id, kind, attempts, input_json"
+            ))
             .db()?
             .query_row(params![worker_id, w.now, lease, task_id], |r| {
                 let input: String = r.get(4)?;
@@ -156,7 +161,7 @@ fn start_task(w: &Writer<'_>, task_id: &str) -> Result<()> {
 }
 
 /// Keeps a running job; answers whether it is still ours.
-pub(super) fn renew(graph: &EvidenceGraph, job_id: &str, worker_id: &str) -> Result<bool> {
+pub(crate) fn renew(graph: &EvidenceGraph, job_id: &str, worker_id: &str) -> Result<bool> {
     let lease = lease_end(graph);
     graph.write(|w| {
         let kept = w
@@ -177,7 +182,7 @@ fn lease_end(graph: &EvidenceGraph) -> String {
 
 /// Ends a job with what it gave, and queues what follows, in one transaction. A job that is not
 /// ours any more (cancelled, or given to another worker) is left alone.
-pub(super) fn complete(
+pub(crate) fn complete(
     graph: &EvidenceGraph,
     job: &Job,
     worker_id: &str,
@@ -230,7 +235,7 @@ pub(super) fn complete(
 
 /// Ends a job with the reason why it failed. What it stored before it failed is verified all the
 /// same.
-pub(super) fn fail(graph: &EvidenceGraph, job: &Job, worker_id: &str, error: &Error) -> Result<()> {
+pub(crate) fn fail(graph: &EvidenceGraph, job: &Job, worker_id: &str, error: &Error) -> Result<()> {
     graph.write(|w| {
         let failed = w
             .db
@@ -241,22 +246,42 @@ pub(super) fn fail(graph: &EvidenceGraph, job: &Job, worker_id: &str, error: &Er
             .db()?
             .execute(params![job.id, worker_id, error.to_string(), w.now])
             .db()?;
-        w.db.prepare_cached(
-            "UPDATE queries SET status = 'failed', finished_at = ?2
-             WHERE cause_id = ?1 AND status = 'running'",
-        )
-        .db()?
-        .execute(params![job.id, w.now])
-        .db()?;
         if failed == 0 {
-            return Ok(());
+            return end_searches(w, job);
         }
-        if job.kind == JobKind::TargetQueue {
-            follow_up(w, job, &[JobKind::VerifyNli, JobKind::CitationGraph])?;
-        }
-        let details = serde_json::json!({ "kind": job.kind, "error": error.to_string() });
-        w.log_event("worker", "job_failed", Some(&job.task_id), Some(&job.id), &details)
+        after_failure(w, job, &error.to_string())
     })
+}
+
+/// What a failed job leaves behind is put in order: its search is over, what it stored is checked
+/// like everything else, and the log says why.
+fn after_failure(w: &Writer<'_>, job: &Job, reason: &str) -> Result<()> {
+    end_searches(w, job)?;
+    if job.kind == JobKind::TargetQueue {
+        follow_up(w, job, &[JobKind::VerifyNli, JobKind::CitationGraph])?;
+    }
+    let details = serde_json::json!({ "kind": job.kind, "error": reason });
+    w.log_event(
+        "worker",
+        "job_failed",
+        Some(&job.task_id),
+        Some(&job.id),
+        &details,
+    )
+}
+
+/// Ends searches that the job left under way, unless another worker has taken it up meanwhile and
+/// searches on.
+fn end_searches(w: &Writer<'_>, job: &Job) -> Result<()> {
+    w.db.prepare_cached(
+        "UPDATE queries SET status = 'failed', finished_at = ?2
+         WHERE cause_id = ?1 AND status = 'running'
+           AND NOT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND state = 'running')",
+    )
+    .db()?
+    .execute(params![job.id, w.now])
+    .db()?;
+    Ok(())
 }
 
 /// Why a job of a stopped task was taken back.
@@ -332,24 +357,61 @@ pub(crate) fn requeue_abandoned(graph: &EvidenceGraph) -> Result<usize> {
         return Ok(0);
     }
     graph.write(|w| {
-        w.db.prepare_cached(&format!(
-            "UPDATE jobs SET
-               state = CASE WHEN attempts >= ?2 THEN 'failed' ELSE 'queued' END,
-               error_message = CASE WHEN attempts >= ?2
-                 THEN 'given up: its worker stopped ' || attempts || ' times without finishing it' END,
-               finished_at = CASE WHEN attempts >= ?2 THEN ?1 END,
-               worker_id = NULL, lease_until = NULL
-             WHERE {condition}"
-        ))
-        .db()?
-        .execute(params![now, MAX_ATTEMPTS])
-        .db()
+        let mut statement =
+            w.db.prepare_cached(&format!(
+                "UPDATE jobs SET
+                   state = CASE WHEN attempts >= ?2 THEN 'failed' ELSE 'queued' END,
+                   error_message = CASE WHEN attempts >= ?2
+                     THEN 'given up: its worker stopped ' || attempts || ' times without finishing it' END,
+                   finished_at = CASE WHEN attempts >= ?2 THEN ?1 END,
+                   worker_id = NULL, lease_until = NULL
+                 WHERE {condition}
+                 RETURNING id, task_id, kind, attempts, error_message"
+            ))
+            .db()?;
+        let rows = statement
+            .query_map(params![now, MAX_ATTEMPTS], |r| {
+                let job = Job {
+                    id: r.get(0)?,
+                    task_id: r.get(1)?,
+                    kind: r.get(2)?,
+                    attempts: r.get(3)?,
+                    input: serde_json::Value::Null,
+                };
+                Ok((job, r.get::<_, Option<String>>(4)?))
+            })
+            .db()?;
+        let found: Vec<_> = rows.collect::<rusqlite::Result<_>>().db()?;
+        for (job, given_up) in &found {
+            match given_up {
+                Some(reason) => after_failure(w, job, reason)?,
+                None => drop_twins(w, job)?,
+            }
+        }
+        Ok(found.len())
     })
+}
+
+/// A follow-up that was put back may find another one in the queue, which was put there while it
+/// ran: one of them is enough.
+fn drop_twins(w: &Writer<'_>, job: &Job) -> Result<()> {
+    if !matches!(job.kind, JobKind::VerifyNli | JobKind::CitationGraph) {
+        return Ok(());
+    }
+    w.db.prepare_cached(
+        "UPDATE jobs SET state = 'cancelled', error_message = 'another job like it waits already', finished_at = ?3
+         WHERE task_id = ?1 AND kind = ?2 AND state = 'queued' AND rowid > (
+           SELECT min(rowid) FROM jobs WHERE task_id = ?1 AND kind = ?2 AND state = 'queued')",
+    )
+    .db()?
+    .execute(params![job.task_id, job.kind, w.now])
+    .db()?;
+    Ok(())
 }
 
 /// Lets go of a job that was taken back while it ran; whoever waits for that is not kept longer.
 /// What it stored until then is checked like everything else, where that was not stopped.
-pub(super) fn let_go(graph: &EvidenceGraph, job: &Job, worker_id: &str) -> Result<()> {
+pub(crate) fn let_go(graph: &EvidenceGraph, job: &Job, worker_id: &str) -> Result<()> {
     graph.write(|w| {
         let held =
             w.db.prepare_cached(
@@ -359,13 +421,7 @@ pub(super) fn let_go(graph: &EvidenceGraph, job: &Job, worker_id: &str) -> Resul
             .db()?
             .execute([&job.id, worker_id])
             .db()?;
-        w.db.prepare_cached(
-            "UPDATE queries SET status = 'failed', finished_at = ?2
-             WHERE cause_id = ?1 AND status = 'running'",
-        )
-        .db()?
-        .execute(params![job.id, w.now])
-        .db()?;
+        end_searches(w, job)?;
         if held > 0 && job.kind == JobKind::TargetQueue {
             follow_up(w, job, &[JobKind::VerifyNli, JobKind::CitationGraph])?;
         }
@@ -374,7 +430,7 @@ pub(super) fn let_go(graph: &EvidenceGraph, job: &Job, worker_id: &str) -> Resul
 }
 
 /// Whether the worker still holds the job.
-pub(super) fn is_ours(graph: &EvidenceGraph, job_id: &str, worker_id: &str) -> Result<bool> {
+pub(crate) fn is_ours(graph: &EvidenceGraph, job_id: &str, worker_id: &str) -> Result<bool> {
     graph.read(|r| {
         r.db.prepare_cached(
             "SELECT 1 FROM jobs WHERE id = ?1 AND worker_id = ?2 AND state = 'running'",

@@ -1,26 +1,89 @@
 //! Tells waiters that something about a task may have changed.
 
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// A counter that rises with every change made in this process.
 #[derive(Debug, Clone)]
-pub(crate) struct Signal(Arc<watch::Sender<u64>>);
+pub(crate) struct Signal(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// For those who wait in the async runtime.
+    count: watch::Sender<u64>,
+    /// For those who wait in a thread of their own.
+    rung: Mutex<u64>,
+    bell: Condvar,
+}
 
 impl Default for Signal {
     fn default() -> Self {
-        Self(Arc::new(watch::channel(0).0))
+        Self(Arc::new(Shared {
+            count: watch::channel(0).0,
+            rung: Mutex::default(),
+            bell: Condvar::new(),
+        }))
     }
 }
 
 impl Signal {
     /// Says that something changed.
     pub(crate) fn raise(&self) {
-        self.0.send_modify(|count| *count += 1);
+        self.0.count.send_modify(|count| *count += 1);
+        self.ring();
+    }
+
+    /// Wakes only those who sleep in a thread of their own.
+    pub(crate) fn ring(&self) {
+        let mut rung = self.0.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        *rung += 1;
+        drop(rung);
+        self.0.bell.notify_all();
     }
 
     /// Hears of changes from now on.
     pub(crate) fn listen(&self) -> watch::Receiver<u64> {
-        self.0.subscribe()
+        self.0.count.subscribe()
+    }
+
+    /// Blocks this thread until the bell was rung since `heard`, which is then up to date, but
+    /// no longer than `pause`.
+    pub(crate) fn sleep_until_rung(&self, heard: &mut u64, pause: Duration) {
+        let rung = self.0.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .0
+            .bell
+            .wait_timeout_while(rung, pause, |rung| *rung == *heard);
+        *heard = *waited.unwrap_or_else(PoisonError::into_inner).0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn a_thread_hears_what_was_raised_before_it_slept_and_while_it_does() {
+        let signal = Signal::default();
+        let mut heard = 0;
+        signal.raise();
+        signal.raise();
+        let long = Duration::from_secs(60);
+        let began = Instant::now();
+        signal.sleep_until_rung(&mut heard, long);
+        assert_eq!(heard, 2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(20));
+                signal.raise();
+            });
+            signal.sleep_until_rung(&mut heard, long);
+        });
+        assert_eq!(heard, 3);
+        assert!(began.elapsed() < long);
+        signal.sleep_until_rung(&mut heard, Duration::from_millis(1));
+        assert_eq!(heard, 3, "nobody raised anything");
     }
 }

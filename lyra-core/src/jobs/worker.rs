@@ -16,6 +16,9 @@ use tokio::time::Instant;
 /// How often a running job is looked at, to see whether another process has taken it back.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// How often what has to be done now and then is done.
+const UPKEEP_EVERY: Duration = Duration::from_secs(60);
+
 /// How workers behave.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerOptions {
@@ -43,14 +46,18 @@ pub struct Workers {
 
 impl Workers {
     /// Starts workers on the current tokio runtime. `report` hears of trouble that belongs to no
-    /// job, such as a full disk.
+    /// job, such as a full disk. `upkeep` is called at once and then every minute, on a thread where
+    /// it may block.
     pub(crate) fn start(
         pipeline: Pipeline,
         signal: Signal,
         options: &WorkerOptions,
         report: Arc<dyn Fn(&Error) + Send + Sync>,
+        upkeep: Arc<dyn Fn() -> Result<()> + Send + Sync>,
     ) -> Self {
         let (stop, stopped) = watch::channel(false);
+        let upkeep = keep_up(upkeep, stopped.clone(), Arc::clone(&report));
+        tokio::spawn(upkeep);
         let handles = (0..options.count.max(1)).map(|_| {
             let worker = Worker {
                 id: random_id("worker_", 12),
@@ -79,6 +86,32 @@ impl Workers {
     }
 }
 
+async fn keep_up(
+    upkeep: Arc<dyn Fn() -> Result<()> + Send + Sync>,
+    mut stopped: watch::Receiver<bool>,
+    report: Arc<dyn Fn(&Error) + Send + Sync>,
+) {
+    while !*stopped.borrow() {
+        let now = Arc::clone(&upkeep);
+        // In a large graph it takes a second, for which nobody has to wait.
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(move || now()).await {
+            report(&error);
+        }
+        tokio::select! {
+            () = tokio::time::sleep(UPKEEP_EVERY) => {}
+            () = told_to_stop(&mut stopped) => {}
+        }
+    }
+}
+
+/// Comes back when the workers are to stop; never where their handle was dropped, for then nobody
+/// will tell them to.
+async fn told_to_stop(stopped: &mut watch::Receiver<bool>) {
+    if stopped.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
 struct Worker {
     id: String,
     pipeline: Pipeline,
@@ -103,7 +136,7 @@ impl Worker {
             tokio::select! {
                 _ = changes.changed() => {}
                 () = tokio::time::sleep(poll) => {}
-                _ = stopped.changed() => {}
+                () = told_to_stop(&mut stopped) => {}
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Pages that want a human first, and what the human did.
 
+use super::targets::blocked_url;
 use crate::error::{Error, Result, SqliteResultExt};
-use crate::graph::{EvidenceGraph, Reader, Writer};
+use crate::graph::{DomainRules, EvidenceGraph, Reader, Writer};
 use crate::jobs::{give_up_waiting, resume_waiting};
 use crate::ports::SiteSession;
 use crate::text::url::registrable_domain;
@@ -117,7 +118,7 @@ pub struct AuthResolution {
     pub failed_count: usize,
     /// The items.
     pub queue_ids: Vec<String>,
-    /// Why nothing changed, where nothing did.
+    /// Why nothing changed, where nothing did, or why pages that were opened are not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -190,29 +191,59 @@ pub(crate) fn resolve_auth(
         if let AuthAction::Complete(Some(cookies)) = action {
             keep_session(w, &open, cookies)?;
         }
+        let rules = w.reader().domain_rules()?;
         let mut resolution = AuthResolution::default();
         for waiting in &open {
+            let outcome = settle(w, waiting, action, &rules)?;
             let item = &waiting.item;
-            let mut requeued = false;
-            let mut failed = false;
-            match (action, &waiting.job_id) {
-                (AuthAction::Complete(_), job_id) => {
-                    requeued = resume_waiting(w, &item.task_id, job_id.as_deref(), &item.url)?;
-                }
-                (_, Some(job_id)) => {
-                    failed = give_up_waiting(w, job_id, &reason(item, action))?;
-                }
-                (_, None) => {}
-            }
-            resolution.requeued_count += usize::from(requeued);
-            resolution.failed_count += usize::from(failed);
+            resolution.requeued_count += usize::from(outcome.requeued);
+            resolution.failed_count += usize::from(outcome.failed);
             resolution.queue_ids.push(item.id.clone());
-            let details = json!({ "domain": item.domain, "auth_type": item.auth_type, "requeued": requeued, "failed": failed });
+            let details = json!({ "domain": item.domain, "auth_type": item.auth_type,
+                "requeued": outcome.requeued, "failed": outcome.failed, "blocked": outcome.blocked });
             w.log_event("user", event, Some(&item.task_id), Some(&item.id), &details)?;
+            if let Some(reason) = outcome.blocked {
+                resolution.hint = Some(format!("{} is not read: {reason}", item.url));
+            }
         }
         resolution.resolved_count = open.len();
         Ok(resolution)
     })
+}
+
+/// What became of the job behind an item.
+#[derive(Debug, Default)]
+struct Settled {
+    requeued: bool,
+    failed: bool,
+    /// Why the page is not read although a human has opened it.
+    blocked: Option<String>,
+}
+
+/// Runs again what waited for the page, or gives it up.
+fn settle(
+    w: &Writer<'_>,
+    waiting: &Waiting,
+    action: &AuthAction,
+    rules: &DomainRules,
+) -> Result<Settled> {
+    let Waiting { item, job_id } = waiting;
+    let mut settled = Settled::default();
+    let reason = match action {
+        // The domain may have been blocked while the page waited.
+        AuthAction::Complete(_) => match blocked_url(rules, &item.url) {
+            None => {
+                settled.requeued = resume_waiting(w, &item.task_id, job_id.as_deref(), &item.url)?;
+                return Ok(settled);
+            }
+            Some(reason) => settled.blocked.insert(reason).clone(),
+        },
+        AuthAction::NotPassed | AuthAction::Skip => reason(item, action),
+    };
+    if let Some(job_id) = job_id {
+        settled.failed = give_up_waiting(w, job_id, &reason)?;
+    }
+    Ok(settled)
 }
 
 fn reason(item: &AuthItem, action: &AuthAction) -> String {

@@ -3,6 +3,10 @@
 mod auth;
 mod candidates;
 mod create;
+#[cfg(test)]
+mod lives;
+#[cfg(test)]
+mod milestones;
 mod status;
 mod status_query;
 mod stop;

@@ -11,9 +11,6 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How long a graceful or full stop waits for running jobs.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// Declares a small closed set with its public spelling.
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($(#[$v:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
@@ -48,7 +45,8 @@ words! {
 words! {
     /// What becomes of running jobs.
     StopMode {
-        /// They may finish, for 30 seconds; after that they are left running.
+        /// They may finish, for 30 seconds unless configured otherwise; after that they are left
+        /// running.
         Graceful = "graceful",
         /// They are cancelled.
         Immediate = "immediate",
@@ -152,18 +150,19 @@ pub(super) fn begin_stop(
     })
 }
 
-/// Stops a task.
+/// Stops a task; a graceful or full stop waits for running jobs, no longer than `patience`.
 pub(crate) async fn stop_task(
     graph: &EvidenceGraph,
     signal: &Signal,
     task_id: &str,
     request: &StopRequest,
+    patience: Duration,
 ) -> Result<StopReport> {
     let kinds = request.scope.kinds();
     let cancelled = begin_stop(graph, task_id, request)?;
     signal.raise();
     if request.mode != StopMode::Immediate {
-        wait_for_running(graph, signal, task_id, kinds).await?;
+        wait_for_running(graph, signal, task_id, kinds, patience).await?;
     }
     let mut jobs: BTreeMap<String, StopCounts> = BTreeMap::new();
     for (kind, cancelled) in cancelled {
@@ -175,7 +174,7 @@ pub(crate) async fn stop_task(
     let held = match (request.mode, left) {
         (_, 0) => "no worker holds any".to_owned(),
         (StopMode::Immediate, left) => format!("{left} not let go of yet"),
-        (_, left) => format!("{left} still with a worker after {} s", PATIENCE.as_secs()),
+        (_, left) => format!("{left} still with a worker after {} s", patience.as_secs()),
     };
     Ok(StopReport {
         task_id: task_id.to_owned(),
@@ -193,9 +192,10 @@ async fn wait_for_running(
     signal: &Signal,
     task_id: &str,
     kinds: &[JobKind],
+    patience: Duration,
 ) -> Result<()> {
     let mut changes = signal.listen();
-    let end = tokio::time::Instant::now() + PATIENCE;
+    let end = tokio::time::Instant::now() + patience;
     while running(graph, task_id, kinds)? > 0 && tokio::time::Instant::now() < end {
         let _ = tokio::time::timeout(Duration::from_millis(200), changes.changed()).await;
     }

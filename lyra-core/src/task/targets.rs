@@ -120,6 +120,11 @@ pub(super) fn blocked(rules: &DomainRules, target: &Target) -> Option<String> {
     let Target::Url { url, .. } = target else {
         return None;
     };
+    blocked_url(rules, url)
+}
+
+/// The same for an address.
+pub(super) fn blocked_url(rules: &DomainRules, url: &str) -> Option<String> {
     let pattern = rules.blocking_url(url)?;
     Some(format!(
         "{}: the rule {} blocks it; feedback domain_unblock lifts the block",
