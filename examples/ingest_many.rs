@@ -265,7 +265,14 @@ fn sentence(dice: &mut Dice) -> String {
     let (subject, verb) = (dice.pick(SUBJECTS), dice.pick(VERBS));
     let (object, end) = (dice.pick(OBJECTS), dice.pick(ENDS));
     let (first, second) = (dice.below(400) + 20, dice.below(90));
-    format!("{subject} {verb} {object} {end}, with {first} events in group {second} of the cohort.")
+    // Real texts are full of words that hardly any other text has.
+    let syllables = [
+        "ba", "den", "kor", "lim", "mos", "nu", "per", "ras", "til", "vek", "zan",
+    ];
+    let site: String = (0..5).map(|_| dice.pick(&syllables)).collect();
+    format!(
+        "{subject} {verb} {object} {end}, with {first} events at {site} and {second} elsewhere."
+    )
 }
 
 /// A page; the same number gives the same page, and every tenth reprints another.

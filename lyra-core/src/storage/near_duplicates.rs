@@ -10,14 +10,15 @@ use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
 
 /// Hashes of a sketch that are indexed. Of two texts of which half is common, each of the smallest
-/// hashes of both together is common with a chance of one half: sharing fewer than [`FEWEST_SHARED`]
-/// of so many has a chance of one in a million.
-const INDEXED: usize = 32;
-const FEWEST_SHARED: usize = 4;
+/// hashes of both together is common with a chance of one half.
+const INDEXED: usize = 64;
 
-/// Pages looked up for one hash, the earliest. A hash of more is boilerplate and tells nothing; where
-/// all are, the earliest pages are copies, too.
+/// Pages looked up for one hash, the earliest. A run of words that more pages have is a phrase of the
+/// trade, a template, or a text that is told everywhere.
 const PAGES_PER_HASH: usize = 64;
+
+/// Hashes that everybody has must be shared in this number, to be worth a comparison.
+const FEWEST_COMMON: usize = 8;
 
 /// Sketches compared for one page, those that share most.
 const COMPARED: usize = 16;
@@ -166,26 +167,38 @@ fn copies_of(db: &Connection, page_id: &str) -> Result<Vec<String>> {
 
 /// The original of the earliest page before `seq` that tells nearly the same.
 fn original_of(db: &Connection, seq: i64, sketch: &Sketch) -> Result<Option<String>> {
-    let own = sketch.smallest(INDEXED);
-    let mut shared: HashMap<i64, usize> = HashMap::new();
+    // How many hashes a page shares: of those that few have, and of those that many have.
+    let mut shared = [HashMap::new(), HashMap::new()];
     let mut holders = db
         .prepare_cached(
             "SELECT sketch_seq FROM page_sketch_hashes WHERE hash = ?1 AND sketch_seq < ?2
              ORDER BY sketch_seq LIMIT ?3",
         )
         .db()?;
-    for hash in own {
+    for hash in sketch.smallest(INDEXED) {
         let arguments = params![hash.cast_signed(), seq, PAGES_PER_HASH];
         let rows = holders.query_map(arguments, |r| r.get(0)).db()?;
-        for other in rows {
-            *shared.entry(other.db()?).or_default() += 1;
+        let pages: Vec<i64> = rows.collect::<rusqlite::Result<_>>().db()?;
+        let is_common = pages.len() == PAGES_PER_HASH;
+        for page in pages {
+            *shared[usize::from(is_common)].entry(page).or_default() += 1;
         }
     }
-    let fewest = if own.len() < INDEXED {
-        1
-    } else {
-        FEWEST_SHARED
-    };
+    let [rare, common] = shared;
+    match first_alike(db, sketch, rare, 1)? {
+        Some(original) => Ok(Some(original)),
+        None => first_alike(db, sketch, common, FEWEST_COMMON),
+    }
+}
+
+/// The original of the earliest page that resembles the sketch, of those that share most hashes
+/// with it and no fewer than `fewest`.
+fn first_alike(
+    db: &Connection,
+    sketch: &Sketch,
+    shared: HashMap<i64, usize>,
+    fewest: usize,
+) -> Result<Option<String>> {
     let mut candidates: Vec<(usize, i64)> = shared
         .into_iter()
         .filter(|(_, count)| *count >= fewest)
@@ -314,7 +327,7 @@ mod tests {
     #[test]
     fn boilerplate_makes_no_copies_and_a_thousand_copies_one_voice() {
         check(|db| {
-            // One long footer on every page, and half as much text of their own on each.
+            // One long footer on every page, and three times as much text of their own.
             let footer = story(0);
             for number in 1..=100 {
                 let own: Vec<String> = (0..3).map(|n| story(1_000 * number + n)).collect();
@@ -325,6 +338,13 @@ mod tests {
                 );
             }
             assert_eq!(originals(db), "");
+            let own: Vec<String> = (0..3).map(|n| story(90_000 + n)).collect();
+            store(db, "p90_reprint", &format!("{footer} {}", own.join(" ")));
+            assert_eq!(
+                originals(db),
+                "p90_reprint<p90",
+                "among pages with the same footer"
+            );
             for number in 0..200 {
                 store(db, &format!("q{number}"), &format!("{} {number}", story(7)));
             }
