@@ -19,7 +19,6 @@ mod parser;
 #[cfg(feature = "http")]
 mod providers;
 mod static_embedder;
-#[cfg(any(feature = "http", feature = "onnx"))]
 mod unit_vector;
 
 #[cfg(feature = "http")]
@@ -33,10 +32,11 @@ pub use file_fetch::FileFetcher;
 #[cfg(feature = "http")]
 pub use http_embedder::{EmbeddingApi, HttpEmbedder, HttpEmbedderOptions};
 #[cfg(feature = "http")]
-pub use http_fetch::{HttpFetcher, HttpOptions};
+pub use http_fetch::{HttpFetcher, HttpOptions, detect_challenge};
 #[cfg(feature = "onnx")]
 pub use onnx_embedder::{OnnxEmbedder, OnnxOptions};
 pub use parser::Documents;
 #[cfg(feature = "http")]
 pub use providers::{ProviderKind, ProvidersConfig, ServiceConfig};
 pub use static_embedder::{MODEL_ID as STATIC_MODEL_ID, StaticEmbedder};
+pub use unit_vector::normalise;

@@ -147,6 +147,17 @@ impl Engine {
         Ok(report)
     }
 
+    /// The same for a few records of a running program: looks for missing vectors only among what
+    /// these lines add, so that it takes no longer in a large graph.
+    pub async fn add_records(&self, lines: impl BufRead) -> Result<ImportReport> {
+        let graph = &self.inner.graph;
+        let before = graph.read(|r| r.last_embeddable())?;
+        let report = import_jsonl(graph.database(), &graph.clock().now(), lines)?;
+        self.inner.pipeline.embed_newer(before).await?;
+        self.inner.signal.raise();
+        Ok(report)
+    }
+
     /// Writes the graph, or one task's part of it, as JSONL.
     pub fn export_jsonl(
         &self,
