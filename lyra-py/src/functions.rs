@@ -32,7 +32,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// to `max_results`.
 ///
 /// >>> import lyra
-/// >>> lyra.kneedle_cutoff([0.9, 0.88, 0.85, 0.3, 0.29, 0.28, 0.27])
+/// >>> lyra.kneedle_cutoff([0.9, 0.6, 0.4, 0.3, 0.25, 0.22, 0.2, 0.19, 0.18])
 /// 3
 #[pyfunction]
 #[pyo3(signature = (scores, min_results=3, max_results=50, sensitivity=1.0))]
@@ -182,7 +182,7 @@ fn detect_challenge(
 /// >>> import lyra
 /// >>> document = lyra.extract("<title>Sleep</title><article><p>Night work shortens sleep.</p></article>")
 /// >>> document.title, document.text
-/// ('Sleep', 'Night work shortens sleep.')
+/// ('Sleep', 'Sleep\n\nNight work shortens sleep.')
 #[pyfunction]
 #[pyo3(signature = (html_or_bytes, content_type=None, name=""))]
 fn extract<'py>(
@@ -203,6 +203,7 @@ fn extract<'py>(
         let fragments = segmented.segments.iter().enumerate();
         let fragments: Vec<Value> = fragments
             .map(|(position, segment)| {
+                let flags = security::injection::scan(&segment.text);
                 json!({
                     "fragment_type": segment.kind,
                     "position": position,
@@ -211,7 +212,7 @@ fn extract<'py>(
                     "heading_hierarchy": segment.heading_hierarchy,
                     "char_start": segment.char_start,
                     "char_end": segment.char_end,
-                    "security_flags": security::injection::scan(&segment.text),
+                    "security_flags": (!flags.is_empty()).then(|| flags.join(",")),
                 })
             })
             .collect();

@@ -68,13 +68,23 @@ class Rows(list[dict[str, Any]]):
         return [row.get(name) for row in self]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas data frame; pandas has to be installed."""
+        """The rows as a pandas data frame; pandas has to be installed.
+
+        >>> import lyra
+        >>> lyra.Rows([{"a": 1}, {"a": 2}]).to_pandas()["a"].tolist()
+        [1, 2]
+        """
         import pandas
 
         return pandas.DataFrame({name: self.column(name) for name in self.columns})
 
     def to_arrow(self) -> pyarrow.Table:
-        """The rows as a pyarrow table; pyarrow has to be installed."""
+        """The rows as a pyarrow table; pyarrow has to be installed.
+
+        >>> import lyra
+        >>> lyra.Rows([{"a": 1}, {"a": 2}]).to_arrow().num_rows
+        2
+        """
         import pyarrow
 
         return pyarrow.table({name: self.column(name) for name in self.columns})
@@ -214,7 +224,7 @@ class Status(Report):
 
 @dataclass(frozen=True)
 class Document:
-    """A document taken apart: what `lyra.extract` gives.
+    r"""A document taken apart: what `lyra.extract` gives.
 
     >>> import lyra
     >>> document = lyra.extract("# Sleep\n\nNight work shortens sleep.", "text/markdown")

@@ -71,8 +71,8 @@ impl EvidenceGraph {
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
-    /// >>> graph.view("v_contradictions").columns[:2]
-    /// ['claim_id', 'claim_text']
+    /// >>> graph.view("v_contradictions").columns[:3]
+    /// ['task_id', 'claim_id', 'claim_text']
     #[pyo3(signature = (name, task_id=None, limit=50, offset=0, params=None))]
     fn view<'py>(
         &self,
@@ -187,7 +187,7 @@ impl EvidenceGraph {
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
-    /// >>> graph.judge([("Drug X increased the risk of falls.", "Drug X increases the risk of falls")])[0][0]
+    /// >>> graph.judge([("Night work shortened sleep.", "Night work shortens sleep")])[0][0]
     /// 'supports'
     fn judge(&self, py: Python<'_>, pairs: Vec<(String, String)>) -> PyResult<Vec<(String, f64)>> {
         let pairs: Vec<StancePair> = pairs

@@ -165,8 +165,11 @@ impl EvidenceGraph {
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
-    /// >>> graph.resolve_auth(domain="example.org", action="skip").resolved_count
-    /// 0
+    /// >>> try:
+    /// ...     graph.resolve_auth(domain="example.org", action="skip")
+    /// ... except lyra.NotFoundError as error:
+    /// ...     print(error.code)
+    /// RESOURCE_NOT_FOUND
     #[pyo3(signature = (queue_id=None, *, domain=None, task_id=None, action="complete", success=true, cookies=None))]
     #[allow(clippy::too_many_arguments, reason = "named arguments in Python")]
     fn resolve_auth<'py>(

@@ -34,7 +34,12 @@ impl EvidenceGraph {
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut lines = Vec::new();
         for record in records.try_iter()? {
-            let fields = convert::fields(record?.cast::<PyMapping>()?)?;
+            let record = record?;
+            let Ok(fields) = record.cast::<PyMapping>() else {
+                let kind = record.get_type();
+                return Err(invalid(format!("a record is of type {}; expected a dict", kind.name()?)));
+            };
+            let fields = convert::fields(fields)?;
             push_line(&mut lines, &fields)?;
         }
         let report = self.import(py, lines)?;
