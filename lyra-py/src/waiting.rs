@@ -8,6 +8,7 @@ use crate::error::raise;
 use lyra_core::{Error, ErrorKind, Result};
 use pyo3::prelude::*;
 use std::future::Future;
+use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -89,6 +90,13 @@ impl<P> Line<P> {
         (self.tell)(progress);
     }
 
+    /// A reader or writer that fails as soon as the call is interrupted, so that what it is used for
+    /// ends there and is undone.
+    pub(crate) fn watched<S>(&self, stream: S) -> Watched<S> {
+        let cancelled = self.cancelled.clone();
+        Watched { stream, cancelled }
+    }
+
     /// Runs a future to its end, or drops it as soon as the call is interrupted.
     pub(crate) fn drive<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let mut cancelled = self.cancelled.clone();
@@ -100,6 +108,37 @@ impl<P> Line<P> {
                 }
             }
         })
+    }
+}
+
+/// See [`Line::watched`].
+pub(crate) struct Watched<S> {
+    stream: S,
+    cancelled: watch::Receiver<bool>,
+}
+
+impl<S> Watched<S> {
+    fn unless_cancelled(&mut self) -> io::Result<&mut S> {
+        if *self.cancelled.borrow() {
+            return Err(io::Error::other("interrupted"));
+        }
+        Ok(&mut self.stream)
+    }
+}
+
+impl<S: Read> Read for Watched<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.unless_cancelled()?.read(buffer)
+    }
+}
+
+impl<S: Write> Write for Watched<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.unless_cancelled()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.unless_cancelled()?.flush()
     }
 }
 
@@ -126,12 +165,12 @@ enum Heard<T, P> {
 
 /// Runs `work` on a thread of its own until it is done or a signal comes. What it tells reaches
 /// `on_progress` on the calling thread; an exception there ends the work as a signal does.
-/// `interrupt` is called when the work is to end before its time.
+/// `interrupt` is called, perhaps more than once, when the work is to end before its time.
 pub(crate) fn long<T: Send + 'static, P: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&Line<P>) -> Result<T> + Send + 'static,
     mut on_progress: impl FnMut(Python<'_>, P) -> PyResult<()>,
-    interrupt: impl FnOnce() + Send,
+    interrupt: impl Fn() + Send,
 ) -> PyResult<T> {
     let (say, hear) = channel();
     let done = say.clone();
@@ -159,9 +198,12 @@ pub(crate) fn long<T: Send + 'static, P: Send + 'static>(
         if let Err(raised) = listened.and_then(|()| py.check_signals()) {
             py.detach(|| {
                 let _ = cancel.send(true);
-                interrupt();
                 let until = Instant::now() + LETTING_GO;
-                while Instant::now() < until && !matches!(next(), Ok(Heard::Done(_))) {}
+                // Between two statements there is nothing to interrupt, so once is not enough.
+                interrupt();
+                while Instant::now() < until && !matches!(next(), Ok(Heard::Done(_))) {
+                    interrupt();
+                }
             });
             return Err(raised);
         }

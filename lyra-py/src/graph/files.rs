@@ -27,7 +27,7 @@ impl EvidenceGraph {
             let file = File::open(&path).map_err(|e| {
                 Error::invalid(format!("{} cannot be read: {e}", path.display())).with_source(e)
             })?;
-            line.drive(engine.import_jsonl(BufReader::new(file)))
+            line.drive(engine.import_jsonl(BufReader::new(line.watched(file))))
         };
         let report = long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?;
         convert::report(py, "Report", &report)
@@ -53,9 +53,12 @@ impl EvidenceGraph {
         }
         let engine = self.engine()?;
         let interrupter = engine.graph().interrupter();
-        let work = move |_: &Line<()>| {
+        let work = move |line: &Line<()>| {
             let mut out = Beside::create(&path)?;
-            let report = engine.export_jsonl(&mut out.writer, task_id.as_deref())?;
+            let mut writer = BufWriter::new(line.watched(&mut out.file));
+            let report = engine.export_jsonl(&mut writer, task_id.as_deref())?;
+            writer.flush().map_err(|e| unwritable(&path, e))?;
+            drop(writer);
             out.finish()?;
             Ok(report)
         };
@@ -117,7 +120,7 @@ impl EvidenceGraph {
 /// A file beside the one that is wanted, which takes its place when it is whole: an export that
 /// fails or is interrupted leaves what was there.
 struct Beside {
-    writer: BufWriter<File>,
+    file: File,
     written: PathBuf,
     wanted: PathBuf,
 }
@@ -129,14 +132,13 @@ impl Beside {
         let written = wanted.with_file_name(name);
         let file = File::create(&written).map_err(|e| unwritable(wanted, e))?;
         Ok(Self {
-            writer: BufWriter::new(file),
+            file,
             written,
             wanted: wanted.to_owned(),
         })
     }
 
-    fn finish(mut self) -> Result<()> {
-        self.writer.flush().map_err(|e| unwritable(&self.wanted, e))?;
+    fn finish(self) -> Result<()> {
         std::fs::rename(&self.written, &self.wanted).map_err(|e| unwritable(&self.wanted, e))
     }
 }
