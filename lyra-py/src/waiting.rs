@@ -170,7 +170,7 @@ pub(crate) fn long<T: Send + 'static, P: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&Line<P>) -> Result<T> + Send + 'static,
     mut on_progress: impl FnMut(Python<'_>, P) -> PyResult<()>,
-    interrupt: impl Fn() + Send,
+    interrupt: impl Fn() + Send + Sync,
 ) -> PyResult<T> {
     let (say, hear) = channel();
     let done = say.clone();

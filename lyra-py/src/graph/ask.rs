@@ -13,21 +13,19 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};
 
-/// Bytes of rows in a reply: as many as the guard allows, because nothing here goes over a wire.
-const MAX_BYTES: usize = 1 << 20;
-
 #[pymethods]
 impl EvidenceGraph {
     /// Runs one read-only SQL statement, within its budgets, and gives its rows.
     ///
     /// `params` is a list for `?`, or a dict for `:name`. `limit` is 1 to 200, `timeout_ms` 1 to
-    /// 2,000, `max_vm_steps` 1 to 50,000,000, `max_bytes` 1,024 to 1,048,576. See docs/sql-guard.md.
+    /// 2,000, `max_vm_steps` 1 to 50,000,000, `max_bytes` 1,024 to 1,048,576 (the default, because
+    /// nothing here goes over a wire). See docs/sql-guard.md.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
     /// >>> graph.query("SELECT :a + 1 AS b", {"a": 41})
     /// Rows([{'b': 42}])
-    #[pyo3(signature = (sql, params=None, limit=50, offset=0, timeout_ms=300, max_vm_steps=5_000_000, *, max_bytes=MAX_BYTES))]
+    #[pyo3(signature = (sql, params=None, limit=50, offset=0, timeout_ms=300, max_vm_steps=5_000_000, *, max_bytes=1_048_576))]
     #[allow(clippy::too_many_arguments, reason = "named arguments in Python")]
     fn query<'py>(
         &self,

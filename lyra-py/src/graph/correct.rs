@@ -11,9 +11,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
 
-/// Who corrects, in the log, where nobody is named.
-const ACTOR: &str = "user";
-
 #[pymethods]
 impl EvidenceGraph {
     /// Applies a correction and logs it.
@@ -30,7 +27,7 @@ impl EvidenceGraph {
     /// >>> report = graph.feedback("domain_block", domain_pattern="*.example.org", reason="adverts")
     /// >>> report.previous, report.current
     /// (None, 'block')
-    #[pyo3(signature = (action, *, edge_id=None, correct_relation=None, claim_id=None, domain_pattern=None, reason=None, actor=ACTOR))]
+    #[pyo3(signature = (action, *, edge_id=None, correct_relation=None, claim_id=None, domain_pattern=None, reason=None, actor="user"))]
     #[allow(clippy::too_many_arguments, reason = "named arguments in Python")]
     fn feedback<'py>(
         &self,
@@ -259,7 +256,7 @@ impl EvidenceGraph {
     /// ... except lyra.CalibrationError as error:
     /// ...     print(error.code)
     /// CALIBRATION_ERROR
-    #[pyo3(signature = (source, version=None, reason=None, *, actor=ACTOR))]
+    #[pyo3(signature = (source, version=None, reason=None, *, actor="user"))]
     fn calibration_rollback<'py>(
         &self,
         py: Python<'py>,
