@@ -47,7 +47,7 @@ def judge(pairs: list[tuple[str, str]]) -> list[tuple[str, float]]:
 
 def library(query: str, limit: int) -> list[dict[str, Any]]:
     """A shelf of one's own."""
-    return [
+    shelf: list[dict[str, Any]] = [
         {
             "url": "https://example.org/sleep",
             "title": "Night work and sleep",
@@ -59,7 +59,8 @@ def library(query: str, limit: int) -> list[dict[str, Any]]:
             "title": "Drivers at night",
             "abstract": "In 80 drivers, night work did not shorten sleep.",
         },
-    ][:limit]
+    ]
+    return shelf[:limit]
 
 
 def main() -> int:

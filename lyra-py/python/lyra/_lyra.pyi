@@ -12,7 +12,18 @@ from typing_extensions import Self
 
 from lyra._reply import Document, Hits, Report, Rows, Status
 
-__all__: list[str]
+__all__ = [
+    "EvidenceGraph",
+    "__version__",
+    "canonical_id",
+    "claim_confidence",
+    "command_line",
+    "detect_challenge",
+    "extract",
+    "find_identifiers",
+    "kneedle_cutoff",
+    "normalize_url",
+]
 __version__: str
 
 _Path: TypeAlias = str | PathLike[str]
@@ -27,7 +38,8 @@ class _Encoder(Protocol):
     """What sentence-transformers has."""
 
     # Its other parameters are optional, and everybody's are called otherwise.
-    encode: Callable[..., Any]
+    @property
+    def encode(self) -> Callable[..., Any]: ...
 
 _Embedder: TypeAlias = str | _Encoder | Callable[[list[str]], npt.ArrayLike]
 _ClaimExtractor: TypeAlias = Callable[[dict[str, Any]], Iterable[str | Mapping[str, Any]]]
