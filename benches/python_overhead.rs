@@ -8,8 +8,7 @@ use lyra_core::{Engine, EngineConfig, Result, VectorRequest, ViewRequest};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-const SQL: &str =
-    "SELECT id, claim_text, llm_claim_confidence FROM claims ORDER BY id LIMIT 50";
+const SQL: &str = "SELECT id, claim_text, llm_claim_confidence FROM claims ORDER BY id LIMIT 50";
 const WORDS: &str = "Drug 77 lowers glucose";
 
 fn median_us<T>(mut call: impl FnMut() -> Result<T>) -> Result<f64> {
@@ -52,7 +51,8 @@ fn main() -> Result<()> {
         ),
         ("view", median_us(|| engine.query_view(&view))?),
     ]);
-    let json = serde_json::to_string(&times).map_err(|e| lyra_core::Error::internal(e.to_string()))?;
+    let json =
+        serde_json::to_string(&times).map_err(|e| lyra_core::Error::internal(e.to_string()))?;
     let mut out = std::io::stdout();
     std::io::Write::write_all(&mut out, json.as_bytes())
         .map_err(|e| lyra_core::Error::internal(e.to_string()))

@@ -20,7 +20,11 @@ struct Work {
 impl Work {
     /// Begins; the outcome goes into `future`, which belongs to `event_loop`.
     fn begin(&self, event_loop: Py<PyAny>, future: Py<PyAny>) -> PyResult<()> {
-        let begin = self.begin.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let begin = self
+            .begin
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some(begin) = begin {
             let cancel = begin(event_loop, future).map_err(raise)?;
             *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(cancel);

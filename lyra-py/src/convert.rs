@@ -141,7 +141,9 @@ fn whole(given: &Bound<'_, PyAny>) -> PyResult<Value> {
         Ok(number) => Ok(Value::from(number)),
         Err(_) => match given.extract::<u64>() {
             Ok(number) => Ok(Value::from(number)),
-            Err(_) => Err(invalid(format!("the integer {given} has more than 64 bits"))),
+            Err(_) => Err(invalid(format!(
+                "the integer {given} has more than 64 bits"
+            ))),
         },
     }
 }

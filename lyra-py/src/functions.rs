@@ -172,7 +172,9 @@ fn detect_challenge(
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
-    quick(py, || Ok(backends::detect_challenge(&body, status, &headers)))
+    quick(py, || {
+        Ok(backends::detect_challenge(&body, status, &headers))
+    })
 }
 
 /// Takes a document apart: HTML, PDF, JATS XML, Markdown or plain text. A str is HTML, or plain

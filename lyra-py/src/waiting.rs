@@ -49,7 +49,10 @@ pub(crate) fn runtime() -> Result<Arc<Runtime>> {
 }
 
 /// Runs `work` without the GIL, on this thread. Not for what may take longer than a blink.
-pub(crate) fn quick<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+pub(crate) fn quick<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> PyResult<T> {
     py.detach(|| unwinding(work)).map_err(raise)
 }
 

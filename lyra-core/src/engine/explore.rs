@@ -185,7 +185,12 @@ impl Engine {
 
     /// Embeds texts with the embedder in use: one unit vector each, in order.
     pub async fn embed(&self, texts: &[&str], role: TextRole) -> Result<Vec<Vec<f32>>> {
-        self.inner.pipeline.reading.embedder.embed(texts, role).await
+        self.inner
+            .pipeline
+            .reading
+            .embedder
+            .embed(texts, role)
+            .await
     }
 
     /// Judges pairs of texts with the judge in use: one verdict each, in order.

@@ -144,7 +144,9 @@ impl Reader<'_> {
         // The index alone answers this; growing the buffers would copy them several times.
         let count: usize = self
             .db
-            .prepare_cached("SELECT count(*) FROM embeddings WHERE target_type = ?1 AND model_id = ?2")
+            .prepare_cached(
+                "SELECT count(*) FROM embeddings WHERE target_type = ?1 AND model_id = ?2",
+            )
             .db()?
             .query_row(params![target, model_id], |r| r.get(0))
             .db()?;

@@ -129,7 +129,9 @@ fn read(given: &Bound<'_, PyAny>, passages: &[Passage]) -> PyResult<ExtractedCla
             "a confidence is {confidence}; expected 0 to 1"
         )));
     }
-    let claim_type: Option<String> = entry("claim_type")?.map(|word| word.extract()).transpose()?;
+    let claim_type: Option<String> = entry("claim_type")?
+        .map(|word| word.extract())
+        .transpose()?;
     let claim_type = claim_type.map_or(Ok(ClaimType::Fact), |word| word.parse());
     Ok(ExtractedClaim {
         passage,

@@ -2,9 +2,9 @@
 
 use super::{Callable, id_of};
 use crate::error::invalid;
+use lyra_core::Result;
 use lyra_core::model::DocumentMeta;
 use lyra_core::ports::{SearchHit, SearchProvider, SearchQuery};
-use lyra_core::Result;
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
 

@@ -223,10 +223,17 @@ fn as_vector(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
     options.set_item("dtype", numpy.getattr("float32")?)?;
     let array = numpy.call_method("asarray", (given,), Some(&options));
     let array = array.map_err(|e| {
-        invalid(format!("the query is neither a str nor a vector: {}", e.value(given.py())))
+        invalid(format!(
+            "the query is neither a str nor a vector: {}",
+            e.value(given.py())
+        ))
     })?;
     // A single row is what `embed` gives for a single text.
-    let flat = if array.getattr("shape")?.extract::<(usize, usize)>().is_ok_and(|s| s.0 == 1) {
+    let flat = if array
+        .getattr("shape")?
+        .extract::<(usize, usize)>()
+        .is_ok_and(|s| s.0 == 1)
+    {
         array.call_method1("reshape", (-1,))?
     } else {
         array

@@ -58,7 +58,11 @@ impl EvidenceGraph {
                 return Err(invalid(format!("{action} {what} {name}")));
             }
         }
-        if about.1 && reason.as_deref().is_none_or(|reason| reason.trim().is_empty()) {
+        if about.1
+            && reason
+                .as_deref()
+                .is_none_or(|reason| reason.trim().is_empty())
+        {
             return Err(invalid(format!("{action} needs a reason")));
         }
         let said = reason.clone().unwrap_or_default();
@@ -67,7 +71,10 @@ impl EvidenceGraph {
         let feedback = match action {
             "edge_correct" => Feedback::EdgeCorrect {
                 edge_id,
-                correct_relation: correct_relation.unwrap_or_default().parse().map_err(raise)?,
+                correct_relation: correct_relation
+                    .unwrap_or_default()
+                    .parse()
+                    .map_err(raise)?,
                 reason,
             },
             "claim_reject" => Feedback::ClaimReject {
@@ -115,9 +122,18 @@ impl EvidenceGraph {
         group_by: &str,
         priority_filter: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let fields = [("none", None), ("domain", Some("domain")), ("type", Some("auth_type"))];
+        let fields = [
+            ("none", None),
+            ("domain", Some("domain")),
+            ("type", Some("auth_type")),
+        ];
         let field = convert::one_of("group_by", group_by, &fields)?;
-        let filters = [("all", "all"), ("high", "high"), ("medium", "medium"), ("low", "low")];
+        let filters = [
+            ("all", "all"),
+            ("high", "high"),
+            ("medium", "medium"),
+            ("low", "low"),
+        ];
         let wanted = convert::one_of("priority_filter", priority_filter, &filters)?;
         let engine = self.engine()?;
         let items = quick(py, || engine.auth_queue(task_id.as_deref()))?;
@@ -141,7 +157,11 @@ impl EvidenceGraph {
         };
         let groups = PyDict::new(py);
         for item in &items {
-            let name = if field == "domain" { &item.domain } else { &item.auth_type };
+            let name = if field == "domain" {
+                &item.domain
+            } else {
+                &item.auth_type
+            };
             if !groups.contains(name)? {
                 let same: Vec<_> = items
                     .iter()
@@ -269,7 +289,9 @@ impl EvidenceGraph {
             return Err(invalid("calibration_rollback needs a reason"));
         };
         let engine = self.engine()?;
-        let report = quick(py, || engine.rollback_calibration(source, version, reason, actor))?;
+        let report = quick(py, || {
+            engine.rollback_calibration(source, version, reason, actor)
+        })?;
         convert::report(py, "Report", &report)
     }
 }

@@ -6,9 +6,9 @@ use super::EvidenceGraph;
 use crate::convert;
 use crate::error::{invalid, raise};
 use crate::waiting::{Line, long};
+use lyra_core::graph::ImportReport;
 use lyra_core::graph::decode_vector;
 use lyra_core::model::{EdgeRecord, NodeKind, Relation, content_id, random_id};
-use lyra_core::graph::ImportReport;
 use lyra_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
@@ -37,7 +37,10 @@ impl EvidenceGraph {
             let record = record?;
             let Ok(fields) = record.cast::<PyMapping>() else {
                 let kind = record.get_type();
-                return Err(invalid(format!("a record is of type {}; expected a dict", kind.name()?)));
+                return Err(invalid(format!(
+                    "a record is of type {}; expected a dict",
+                    kind.name()?
+                )));
             };
             let fields = convert::fields(fields)?;
             push_line(&mut lines, &fields)?;
@@ -147,7 +150,10 @@ impl EvidenceGraph {
         fields: Option<Bound<'_, PyDict>>,
     ) -> PyResult<String> {
         let engine = self.engine()?;
-        let known = engine.graph().read(|r| r.page_by_url(&url)).map_err(raise)?;
+        let known = engine
+            .graph()
+            .read(|r| r.page_by_url(&url))
+            .map_err(raise)?;
         let id = id
             .or_else(|| known.map(|page| page.id))
             .unwrap_or_else(|| content_id("page_", &[&url]));
@@ -209,9 +215,18 @@ impl EvidenceGraph {
     ) -> PyResult<String> {
         let mut record = Record::new("fragment", fields)?;
         let id = id.unwrap_or_else(|| {
-            let part = |name: &str| record.0.get(name).map_or_else(String::new, Value::to_string);
-            let (version, place, start) = (part("page_version"), part("position"), part("char_start"));
-            content_id("frag_", &[&page_id, &version, &place, &start, &text_content])
+            let part = |name: &str| {
+                record
+                    .0
+                    .get(name)
+                    .map_or_else(String::new, Value::to_string)
+            };
+            let (version, place, start) =
+                (part("page_version"), part("position"), part("char_start"));
+            content_id(
+                "frag_",
+                &[&page_id, &version, &place, &start, &text_content],
+            )
         });
         record = record
             .with("id", id.clone())
@@ -273,8 +288,9 @@ impl EvidenceGraph {
             Relation::Cites => (NodeKind::Page, NodeKind::Page),
             _ => (NodeKind::Fragment, NodeKind::Claim),
         };
-        let id = id
-            .unwrap_or_else(|| EdgeRecord::between((from, &source_id), relation, (to, &target_id)).id);
+        let id = id.unwrap_or_else(|| {
+            EdgeRecord::between((from, &source_id), relation, (to, &target_id)).id
+        });
         let mut record = Record::new("edge", fields)?;
         for (name, kind) in [("source_type", from), ("target_type", to)] {
             let given = record.0.entry(name);
@@ -311,8 +327,9 @@ impl EvidenceGraph {
         };
         let embedding = match embedding.extract::<Vec<u8>>() {
             Ok(bytes) if embedding.hasattr("decode")? => {
-                let vector = decode_vector(&bytes)
-                    .ok_or_else(|| invalid("embedding has a number of bytes that 4 does not divide"))?;
+                let vector = decode_vector(&bytes).ok_or_else(|| {
+                    invalid("embedding has a number of bytes that 4 does not divide")
+                })?;
                 Value::from(vector)
             }
             _ => convert::value(&embedding)?,

@@ -113,7 +113,11 @@ impl Drop for EvidenceGraph {
     fn drop(&mut self) {
         if std::process::id() == self.pid {
             // Ending the threads of the guard takes a moment, for which others need not wait.
-            let engine = self.engine.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+            let engine = self
+                .engine
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
             Python::attach(|py| py.detach(|| drop(engine)));
         }
     }

@@ -20,7 +20,10 @@ impl EvidenceGraph {
     #[pyo3(signature = (path, corpus=None, embedder=None, *, claim_extractor=None, stance_judge=None,
         providers=None, mailto=None, embedder_url=None, embedder_key=None, onnx_runtime=None,
         views_dir=None, retractions_csv=None, allow_private_hosts=false))]
-    #[allow(clippy::too_many_arguments, reason = "named arguments of a constructor in Python")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "named arguments of a constructor in Python"
+    )]
     fn open(
         py: Python<'_>,
         path: PathBuf,

@@ -322,12 +322,16 @@ fn status_of<'py>(py: Python<'py>, status: &StatusReport) -> PyResult<Bound<'py,
 
 fn task_config(given: &Bound<'_, PyMapping>) -> PyResult<TaskConfig> {
     let fields = convert::fields(given)?;
-    for (place, known) in [(None, &["budget", "priority_domains"]), (Some("budget"), &["max_pages", "max_seconds"])] {
+    for (place, known) in [
+        (None, &["budget", "priority_domains"]),
+        (Some("budget"), &["max_pages", "max_seconds"]),
+    ] {
         let entries = match place {
             None => Some(&fields),
             Some(name) => fields.get(name).and_then(Value::as_object),
         };
-        let stranger = entries.and_then(|all| all.keys().find(|key| !known.contains(&key.as_str())));
+        let stranger =
+            entries.and_then(|all| all.keys().find(|key| !known.contains(&key.as_str())));
         if let Some(stranger) = stranger {
             let [first, second] = known;
             return Err(invalid(format!(
@@ -343,7 +347,10 @@ fn urgency(word: &str) -> PyResult<Priority> {
 }
 
 fn level(word: &str) -> PyResult<StatusDetail> {
-    let words = [("summary", StatusDetail::Summary), ("full", StatusDetail::Full)];
+    let words = [
+        ("summary", StatusDetail::Summary),
+        ("full", StatusDetail::Full),
+    ];
     convert::one_of("detail", word, &words)
 }
 
@@ -351,5 +358,7 @@ fn seconds(wait: f64) -> PyResult<Duration> {
     if (0.0..=MAX_WAIT).contains(&wait) {
         return Ok(Duration::from_secs_f64(wait));
     }
-    Err(invalid(format!("wait is {wait}; expected 0 to 300 seconds")))
+    Err(invalid(format!(
+        "wait is {wait}; expected 0 to 300 seconds"
+    )))
 }

@@ -40,7 +40,9 @@ impl EvidenceGraph {
             let vectors = line.drive(engine.embed(&texts, role))?;
             let dimension = engine.models().dimension;
             let mut flat = Vec::with_capacity(vectors.len() * dimension);
-            vectors.iter().for_each(|vector| flat.extend_from_slice(vector));
+            vectors
+                .iter()
+                .for_each(|vector| flat.extend_from_slice(vector));
             Ok((flat, dimension))
         };
         let (flat, dimension) = long(py, work, |_, ()| Ok(()), || {})?;
@@ -127,8 +129,10 @@ impl EvidenceGraph {
                 let (wants, model) = (own.dimension, own.embedder);
                 let message =
                     format!("the vectors have {columns} values; those of {model} have {wants}");
-                return Err(raise(Error::invalid(message)
-                    .with_hint("give the model_id of the model that made them")));
+                return Err(raise(
+                    Error::invalid(message)
+                        .with_hint("give the model_id of the model that made them"),
+                ));
             }
             _ => own.embedder,
         };

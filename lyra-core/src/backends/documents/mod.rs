@@ -200,7 +200,14 @@ fn sniff(bytes: &[u8], content_type: Option<&str>, name: &str) -> Result<Format>
         known => known,
     };
     // HTML has an element of the same name as the root of JATS.
-    let jats_marks = ["<front", "<body", "<sec", "article-type=", "dtd-version=", "xmlns"];
+    let jats_marks = [
+        "<front",
+        "<body",
+        "<sec",
+        "article-type=",
+        "dtd-version=",
+        "xmlns",
+    ];
     let html_article =
         start.starts_with("<article") && !jats_marks.iter().any(|mark| start.contains(mark));
     let xml = start.starts_with("<?xml")
