@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 import subprocess
@@ -39,12 +40,20 @@ def test_the_blocks_of_a_page_run_one_after_the_other(
     assert (tmp_path / "evidence.db").exists()
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_the_examples_run(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", [str(example)])
-    main = runpy.run_path(str(example))["main"]
-    arguments = () if example.name == "own_models.py" else (ROOT / "examples" / "corpus", "DPP-4 inhibitors raise the risk of heart failure")
-    assert main(*arguments) > 0
+def test_a_first_question_is_answered() -> None:
+    names = runpy.run_path(str(ROOT / "examples" / "python" / "first_question.py"))
+    assert names["main"](names["CORPUS"], names["HYPOTHESIS"]) > 0
+
+
+def test_own_models_research() -> None:
+    assert runpy.run_path(str(ROOT / "examples" / "python" / "own_models.py"))["main"]() > 0
+
+
+def test_a_sentence_encoder_researches_the_demo_question() -> None:
+    folder = os.environ.get("LYRA_TEST_MINILM")
+    if not folder:
+        pytest.skip("LYRA_TEST_MINILM names no folder that scripts/minilm_onnx.py has written")
+    assert runpy.run_path(str(ROOT / "examples" / "python" / "minilm.py"))["main"](Path(folder)) > 10
 
 
 def mypy(*arguments: str) -> None:

@@ -87,49 +87,18 @@ fn read(given: &Bound<'_, PyAny>, passages: &[Passage]) -> PyResult<ExtractedCla
             quote,
         });
     }
-    let entry = |name: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
-        let mapping = given.cast::<PyMapping>()?;
-        if !mapping.contains(name)? {
-            return Ok(None);
-        }
-        let entry = mapping.get_item(name)?;
-        Ok((!entry.is_none()).then_some(entry))
-    };
-    let Some(text) = entry("text")? else {
+    let Some(text) = entry(given, "text")? else {
         return Err(invalid("a claim has no \"text\""));
     };
     let text: String = text.extract()?;
-    let passage: Option<usize> = entry("passage")?.map(|n| n.extract()).transpose()?;
-    if let Some(number) = passage.filter(|number| *number >= passages.len()) {
-        let count = passages.len();
-        return Err(invalid(format!(
-            "a claim names passage {number}; there are {count}, counted from 0"
-        )));
-    }
-    let (passage, quote) = match entry("quote")? {
-        None => place(&text, passage, passages)?,
-        Some(words) if words.is_instance_of::<PyString>() => {
-            place(&words.extract::<String>()?, passage, passages)?
-        }
-        Some(span) => {
-            let (start, end): (usize, usize) = span.extract()?;
-            let number = passage.unwrap_or(0);
-            let length = passages[number].text.chars().count();
-            if start >= end || end > length {
-                return Err(invalid(format!(
-                    "the quote ({start}, {end}) does not lie in its passage of {length} characters"
-                )));
-            }
-            (number, start..end)
-        }
-    };
-    let confidence: f64 = entry("confidence")?.map_or(Ok(0.5), |n| n.extract())?;
+    let (passage, quote) = place_of(given, &text, passages)?;
+    let confidence: f64 = entry(given, "confidence")?.map_or(Ok(0.5), |n| n.extract())?;
     if !(0.0..=1.0).contains(&confidence) {
         return Err(invalid(format!(
             "a confidence is {confidence}; expected 0 to 1"
         )));
     }
-    let claim_type: Option<String> = entry("claim_type")?
+    let claim_type: Option<String> = entry(given, "claim_type")?
         .map(|word| word.extract())
         .transpose()?;
     let claim_type = claim_type.map_or(Ok(ClaimType::Fact), |word| word.parse());
@@ -140,6 +109,49 @@ fn read(given: &Bound<'_, PyAny>, passages: &[Passage]) -> PyResult<ExtractedCla
         confidence,
         quote,
     })
+}
+
+/// What a dict of the user's has under a name; None counts as nothing.
+pub(super) fn entry<'py>(
+    given: &Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let mapping = given.cast::<PyMapping>()?;
+    if !mapping.contains(name)? {
+        return Ok(None);
+    }
+    let entry = mapping.get_item(name)?;
+    Ok((!entry.is_none()).then_some(entry))
+}
+
+/// The passage of a claim, and the span in it that the claim rests on.
+fn place_of(
+    given: &Bound<'_, PyAny>,
+    text: &str,
+    passages: &[Passage],
+) -> PyResult<(usize, Range<usize>)> {
+    let passage: Option<usize> = entry(given, "passage")?.map(|n| n.extract()).transpose()?;
+    if let Some(number) = passage.filter(|number| *number >= passages.len()) {
+        let count = passages.len();
+        return Err(invalid(format!(
+            "a claim names passage {number}; there are {count}, counted from 0"
+        )));
+    }
+    let Some(quote) = entry(given, "quote")? else {
+        return place(text, passage, passages);
+    };
+    if quote.is_instance_of::<PyString>() {
+        return place(&quote.extract::<String>()?, passage, passages);
+    }
+    let (start, end): (usize, usize) = quote.extract()?;
+    let number = passage.unwrap_or(0);
+    let length = passages[number].text.chars().count();
+    if start >= end || end > length {
+        return Err(invalid(format!(
+            "the quote ({start}, {end}) does not lie in its passage of {length} characters"
+        )));
+    }
+    Ok((number, start..end))
 }
 
 /// Where the words stand. Words of nobody's rest on the whole passage, which has to be named.

@@ -1,12 +1,13 @@
 //! Search providers in Python.
 
+use super::claims::entry;
 use super::{Callable, id_of};
 use crate::error::invalid;
 use lyra_core::Result;
 use lyra_core::model::DocumentMeta;
 use lyra_core::ports::{SearchHit, SearchProvider, SearchQuery};
 use pyo3::prelude::*;
-use pyo3::types::{PyMapping, PyString};
+use pyo3::types::PyString;
 
 #[derive(Debug)]
 pub(crate) struct PythonProvider {
@@ -65,14 +66,7 @@ fn read(given: &Bound<'_, PyAny>, rank: usize) -> PyResult<SearchHit> {
             ..SearchHit::default()
         });
     }
-    let mapping = given.cast::<PyMapping>()?;
-    let entry = |name: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
-        if !mapping.contains(name)? {
-            return Ok(None);
-        }
-        let entry = mapping.get_item(name)?;
-        Ok((!entry.is_none()).then_some(entry))
-    };
+    let entry = |name: &str| entry(given, name);
     let text = |name: &str| -> PyResult<Option<String>> {
         entry(name)?.map(|entry| entry.extract()).transpose()
     };

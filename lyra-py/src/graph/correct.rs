@@ -34,73 +34,20 @@ impl EvidenceGraph {
         py: Python<'py>,
         action: &str,
         edge_id: Option<String>,
-        correct_relation: Option<&str>,
+        correct_relation: Option<String>,
         claim_id: Option<String>,
         domain_pattern: Option<String>,
         reason: Option<String>,
         actor: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let about: (&[&str], bool) = match action {
-            "edge_correct" => (&["edge_id", "correct_relation"], false),
-            "claim_reject" => (&["claim_id"], true),
-            "claim_restore" => (&["claim_id"], false),
-            _ => (&["domain_pattern"], true),
+        let given = Given {
+            edge_id,
+            correct_relation,
+            claim_id,
+            domain_pattern,
+            reason,
         };
-        let given = [
-            ("edge_id", edge_id.is_some()),
-            ("correct_relation", correct_relation.is_some()),
-            ("claim_id", claim_id.is_some()),
-            ("domain_pattern", domain_pattern.is_some()),
-        ];
-        for (name, is_given) in given {
-            if is_given != about.0.contains(&name) {
-                let what = if is_given { "does not take" } else { "needs" };
-                return Err(invalid(format!("{action} {what} {name}")));
-            }
-        }
-        if about.1
-            && reason
-                .as_deref()
-                .is_none_or(|reason| reason.trim().is_empty())
-        {
-            return Err(invalid(format!("{action} needs a reason")));
-        }
-        let said = reason.clone().unwrap_or_default();
-        let (edge_id, claim_id) = (edge_id.unwrap_or_default(), claim_id.unwrap_or_default());
-        let domain_pattern = domain_pattern.unwrap_or_default();
-        let feedback = match action {
-            "edge_correct" => Feedback::EdgeCorrect {
-                edge_id,
-                correct_relation: correct_relation
-                    .unwrap_or_default()
-                    .parse()
-                    .map_err(raise)?,
-                reason,
-            },
-            "claim_reject" => Feedback::ClaimReject {
-                claim_id,
-                reason: said,
-            },
-            "claim_restore" => Feedback::ClaimRestore { claim_id, reason },
-            "domain_block" => Feedback::DomainBlock {
-                domain_pattern,
-                reason: said,
-            },
-            "domain_unblock" => Feedback::DomainUnblock {
-                domain_pattern,
-                reason: said,
-            },
-            "domain_clear_override" => Feedback::DomainClearOverride {
-                domain_pattern,
-                reason: said,
-            },
-            other => {
-                return Err(invalid(format!(
-                    "action is {other:?}; expected one of edge_correct, claim_reject, claim_restore, \
-                     domain_block, domain_unblock, domain_clear_override"
-                )));
-            }
-        };
+        let feedback = given.correction(action)?;
         let engine = self.engine()?;
         let report = quick(py, || engine.feedback(&feedback, actor))?;
         convert::report(py, "Report", &report)
@@ -293,5 +240,80 @@ impl EvidenceGraph {
             engine.rollback_calibration(source, version, reason, actor)
         })?;
         convert::report(py, "Report", &report)
+    }
+}
+
+/// What `feedback` was given beside the action.
+struct Given {
+    edge_id: Option<String>,
+    correct_relation: Option<String>,
+    claim_id: Option<String>,
+    domain_pattern: Option<String>,
+    reason: Option<String>,
+}
+
+impl Given {
+    /// The correction. Every action needs arguments of its own and takes no others.
+    fn correction(self, action: &str) -> PyResult<Feedback> {
+        let own: &[&str] = match action {
+            "edge_correct" => &["edge_id", "correct_relation"],
+            "claim_reject" | "claim_restore" => &["claim_id"],
+            "domain_block" | "domain_unblock" | "domain_clear_override" => &["domain_pattern"],
+            other => {
+                return Err(invalid(format!(
+                    "action is {other:?}; expected one of edge_correct, claim_reject, claim_restore, \
+                     domain_block, domain_unblock, domain_clear_override"
+                )));
+            }
+        };
+        let given = [
+            ("edge_id", self.edge_id.is_some()),
+            ("correct_relation", self.correct_relation.is_some()),
+            ("claim_id", self.claim_id.is_some()),
+            ("domain_pattern", self.domain_pattern.is_some()),
+        ];
+        for (name, is_given) in given {
+            if is_given != own.contains(&name) {
+                let what = if is_given { "does not take" } else { "needs" };
+                return Err(invalid(format!("{action} {what} {name}")));
+            }
+        }
+        let (edge_id, claim_id) = (
+            self.edge_id.unwrap_or_default(),
+            self.claim_id.unwrap_or_default(),
+        );
+        let (domain_pattern, reason) = (self.domain_pattern.unwrap_or_default(), self.reason);
+        let stated = || match &reason {
+            Some(reason) if !reason.trim().is_empty() => Ok(reason.clone()),
+            _ => Err(invalid(format!("{action} needs a reason"))),
+        };
+        Ok(match action {
+            "edge_correct" => Feedback::EdgeCorrect {
+                edge_id,
+                correct_relation: self
+                    .correct_relation
+                    .unwrap_or_default()
+                    .parse()
+                    .map_err(raise)?,
+                reason,
+            },
+            "claim_reject" => Feedback::ClaimReject {
+                claim_id,
+                reason: stated()?,
+            },
+            "claim_restore" => Feedback::ClaimRestore { claim_id, reason },
+            "domain_block" => Feedback::DomainBlock {
+                domain_pattern,
+                reason: stated()?,
+            },
+            "domain_unblock" => Feedback::DomainUnblock {
+                domain_pattern,
+                reason: stated()?,
+            },
+            _ => Feedback::DomainClearOverride {
+                domain_pattern,
+                reason: stated()?,
+            },
+        })
     }
 }
