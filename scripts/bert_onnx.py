@@ -1,7 +1,8 @@
-"""Writes a BERT encoder as an ONNX graph from its weights, with `onnx` and numpy alone.
+"""Writes a BERT encoder or classifier as an ONNX graph from its weights, with `onnx` and numpy alone.
 
 `weights` holds arrays under the names that Hugging Face's BertModel gives them
-(`embeddings.word_embeddings.weight`, `encoder.layer.0.attention.self.query.weight` …).
+(`embeddings.word_embeddings.weight`, `encoder.layer.0.attention.self.query.weight` …), with
+`pooler.dense` and `classifier` for a classifier.
 """
 
 import numpy as np
@@ -83,6 +84,28 @@ def attention(g, x, bias, weights, name, heads, width):
 def encoder(weights, config, token_types=True, sentence_output=False):
     """The ONNX model: token ids in, `last_hidden_state` (or its mean, `sentence_embedding`) out."""
     g = Graph()
+    x, mask = hidden_states(g, weights, config, token_types)
+    if not sentence_output:
+        return model_of(g, x, "last_hidden_state", ["batch", "tokens", config["hidden_size"]], token_types)
+    column = g.node("Unsqueeze", [mask, g.constant(np.array([2]))])
+    axes = g.constant(np.array([1]))
+    total = g.node("ReduceSum", [g.node("Mul", [x, column]), axes], keepdims=0)
+    mean = g.node("Div", [total, g.node("ReduceSum", [column, axes], keepdims=0)])
+    return model_of(g, mean, "sentence_embedding", ["batch", config["hidden_size"]], token_types)
+
+
+def classifier(weights, config, token_types=True, output="logits"):
+    """The ONNX model of BertForSequenceClassification: token ids in, a score a class out."""
+    g = Graph()
+    x, _ = hidden_states(g, weights, config, token_types)
+    first = g.node("Squeeze", [g.node("Gather", [x, g.constant(np.array([0]))], axis=1), g.constant(np.array([1]))])
+    pooled = g.node("Tanh", [g.linear(first, weights, "pooler.dense")])
+    classes = weights["classifier.bias"].shape[0]
+    return model_of(g, g.linear(pooled, weights, "classifier"), output, ["batch", classes], token_types)
+
+
+def hidden_states(g, weights, config, token_types):
+    """The vectors of the tokens behind the last layer, and the mask as floats."""
     heads = config["num_attention_heads"]
     width = config["hidden_size"] // heads
     epsilon = config["layer_norm_eps"]
@@ -98,18 +121,11 @@ def encoder(weights, config, token_types=True, sentence_output=False):
         inner = g.gelu(g.linear(x, weights, f"{name}.intermediate.dense"))
         x = g.node("Add", [x, g.linear(inner, weights, f"{name}.output.dense")])
         x = g.layer_norm(x, weights, f"{name}.output.LayerNorm", epsilon)
-    if sentence_output:
-        column = g.node("Unsqueeze", [mask, g.constant(np.array([2]))])
-        axes = g.constant(np.array([1]))
-        total = g.node("ReduceSum", [g.node("Mul", [x, column]), axes], keepdims=0)
-        x = g.node("Div", [total, g.node("ReduceSum", [column, axes], keepdims=0)])
-    return model_of(g, x, config["hidden_size"], token_types, sentence_output)
+    return x, mask
 
 
-def model_of(g, output, hidden, token_types, sentence_output):
+def model_of(g, output, name, shape, token_types):
     """Closes the graph with its inputs and its one output."""
-    shape = ["batch", hidden] if sentence_output else ["batch", "tokens", hidden]
-    name = "sentence_embedding" if sentence_output else "last_hidden_state"
     g.nodes.append(helper.make_node("Identity", [output], [name], name=name))
     inputs = ["input_ids", "attention_mask"] + (["token_type_ids"] if token_types else [])
     graph = helper.make_graph(

@@ -42,18 +42,20 @@ POOLING = {
 }
 
 
-def tokenizer(max_tokens):
-    """WordPiece over single characters: every text has tokens, and long words have many."""
+def tokenizer(max_tokens, pairs=False):
+    """WordPiece over single characters: every text has tokens, and long words have many. With `pairs`,
+    two texts can be put together."""
     characters = [chr(c) for c in range(0x21, 0x7F)] + list("éïüöñ血糖値薬剤転倒患者心不全")
     vocabulary = SPECIAL + characters + [f"##{c}" for c in characters] + ["the", "risk", "of", "drug", "falls", "##ing"]
     vocabulary = {token: i for i, token in enumerate(dict.fromkeys(vocabulary))}
     made = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
     made.normalizer = normalizers.BertNormalizer(lowercase=True)
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    template = {"single": "[CLS] $A [SEP]"} | ({"pair": "[CLS] $A [SEP] $B:1 [SEP]:1"} if pairs else {})
     made.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[(t, vocabulary[t]) for t in ("[CLS]", "[SEP]")]
+        **template, special_tokens=[(t, vocabulary[t]) for t in ("[CLS]", "[SEP]")]
     )
-    # Exported tokenizers carry settings that a sentence encoder does not use; readers must not trust them.
+    # Exported tokenizers carry settings that these models do not use; readers must not trust them.
     made.enable_truncation(max_length=max(4, max_tokens // 2))
     made.enable_padding(length=max_tokens * 2)
     return made, len(vocabulary)

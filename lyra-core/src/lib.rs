@@ -5,6 +5,7 @@ mod clock;
 pub mod confidence;
 mod engine;
 mod error;
+mod exports;
 pub mod graph;
 pub mod guard;
 pub mod ingest;
@@ -22,6 +23,7 @@ pub mod views;
 
 pub use engine::{DoctorCheck, Engine, EngineConfig, ModelReport, ViewReply, ViewRequest};
 pub use error::{Error, ErrorKind, Result};
+pub use exports::ExportFormat;
 pub use graph::EvidenceGraph;
 pub use jobs::{MAX_ATTEMPTS, Workers};
 pub use model::{TaskBudget, TaskConfig, TaskRecord};

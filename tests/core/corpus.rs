@@ -203,3 +203,35 @@ async fn a_copy_on_another_site_is_no_second_source() {
         );
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_graph_full_of_other_pages_does_not_starve_the_corpus() {
+    let world = World::new();
+    std::fs::write(world.papers().join("coffee.md"), PAPER).unwrap();
+    let engine = world.engine();
+    // What other tasks read: each of it nearer to the query than the user's own paper.
+    let mut rows = Vec::new();
+    for n in 0..400 {
+        let text =
+            format!("Coffee and blood pressure in adults: coffee, blood pressure, adults ({n}).");
+        let url = format!("https://elsewhere.org/{n}");
+        rows.push(json!({ "type": "page", "id": format!("p{n}"), "url": url }));
+        rows.push(
+            json!({ "type": "fragment", "id": format!("f{n}"), "page_id": format!("p{n}"),
+                          "text_content": text }),
+        );
+    }
+    engine.import_jsonl(&lines(&rows)[..]).await.unwrap();
+    let task = engine
+        .create_task("Coffee increases blood pressure", TaskConfig::default())
+        .unwrap();
+    research(&engine, &task.id, "coffee blood pressure adults").await;
+    let found =
+        "SELECT count(*) FROM serp_items WHERE engine = 'corpus' AND url LIKE 'file:%coffee.md'";
+    assert_eq!(number(&engine, found), 1);
+    assert_eq!(
+        number(&engine, "SELECT count(*) FROM serp_items"),
+        1,
+        "and nobody else's"
+    );
+}

@@ -501,10 +501,15 @@ const HYPOTHESIS: &str = "Drug X increases the risk of falls in older adults";
 fn engine() -> (Engine, Arc<ManualClock>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(ManualClock::new(1_767_225_600_000));
+    let engine = engine_in(&folder, &clock);
+    (engine, clock, folder)
+}
+
+fn engine_in(folder: &tempfile::TempDir, clock: &Arc<ManualClock>) -> Engine {
     let mut config = EngineConfig::new(folder.path().join("web.db"));
     config.allow_private_hosts = true;
     config.clock = clock.clone();
-    (Engine::open(config).unwrap(), clock, folder)
+    Engine::open(config).unwrap()
 }
 
 #[allow(clippy::disallowed_methods, reason = "does what no user can")]
@@ -615,9 +620,12 @@ async fn servers_say_how_long_a_copy_serves() {
             page
         })
         .await;
-        let (engine, clock, _folder) = engine();
+        let (engine, clock, folder) = engine();
         research(&engine, &site.url("/article")).await;
         clock.advance(later);
+        // What the server said outlives the process that heard it.
+        drop(engine);
+        let engine = engine_in(&folder, &clock);
         research(&engine, &site.url("/article")).await;
         assert_eq!(
             site.count("/article"),

@@ -14,13 +14,13 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// What the server was asked.
 #[derive(Debug, Clone)]
-struct Request {
-    head: String,
-    body: Value,
+pub(crate) struct Request {
+    pub(crate) head: String,
+    pub(crate) body: Value,
 }
 
 impl Request {
-    fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         self.head.split(' ').nth(1).unwrap_or_default()
     }
 
@@ -30,13 +30,13 @@ impl Request {
 }
 
 /// Status line, further header lines, body.
-type Reply = (&'static str, &'static str, String);
+pub(crate) type Reply = (&'static str, &'static str, String);
 
 /// The reply to the nth request, counted from 0.
-type Script = fn(usize, &Request) -> Reply;
+pub(crate) type Script = fn(usize, &Request) -> Reply;
 
-struct Server {
-    address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
     requests: Arc<Mutex<Vec<Request>>>,
     serving: tokio::task::JoinHandle<()>,
 }
@@ -48,7 +48,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    async fn start(script: Script) -> Self {
+    pub(crate) async fn start(script: Script) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -77,7 +77,7 @@ impl Server {
         HttpEmbedder::connect(self.options(api)).await
     }
 
-    fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
     }
 }

@@ -19,6 +19,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("vectors", 4),
     ("views", 4),
     ("ingest", 4),
+    ("exports", 5),
     ("pipeline", 5),
     ("backends", 5),
     ("jobs", 6),

@@ -16,7 +16,12 @@ mod http;
 #[cfg(feature = "http")]
 mod http_embedder;
 mod layers;
+#[cfg(feature = "http")]
+mod llm;
 #[cfg(feature = "onnx")]
 mod onnx;
+#[cfg(feature = "onnx")]
+mod onnx_judge;
 #[cfg(feature = "http")]
 mod providers;
+mod verification;

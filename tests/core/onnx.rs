@@ -12,14 +12,14 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 /// A Python that has the packages, and the ONNX Runtime library that comes with them.
-struct Python {
-    program: PathBuf,
-    runtime: PathBuf,
+pub(crate) struct Python {
+    pub(crate) program: PathBuf,
+    pub(crate) runtime: PathBuf,
 }
 
 /// `LYRA_TEST_PYTHON` names a Python that must have the packages; else `python3` may have them.
 #[allow(clippy::print_stderr, reason = "who skips a test says so")]
-static PYTHON: LazyLock<Option<Python>> = LazyLock::new(|| {
+pub(crate) static PYTHON: LazyLock<Option<Python>> = LazyLock::new(|| {
     let named = std::env::var_os("LYRA_TEST_PYTHON").map(PathBuf::from);
     let program = named.clone().unwrap_or_else(|| "python3".into());
     let code = "import onnx, numpy, tokenizers, onnxruntime; print(onnxruntime.__path__[0])";
@@ -80,7 +80,7 @@ fn write_model(python: &Python, scratch: &Path, options: &[&str]) -> PathBuf {
     folder
 }
 
-fn options(python: &Python, model: &Path) -> OnnxOptions {
+pub(crate) fn options(python: &Python, model: &Path) -> OnnxOptions {
     OnnxOptions {
         runtime: Some(python.runtime.clone()),
         threads: 1,
@@ -257,7 +257,7 @@ fn a_model_has_a_say_about_scripts_that_its_vocabulary_knows() {
 }
 
 /// Changes one JSON file of a model.
-fn edit(folder: &Path, file: &str, change: impl FnOnce(&mut Value)) {
+pub(crate) fn edit(folder: &Path, file: &str, change: impl FnOnce(&mut Value)) {
     let path = folder.join(file);
     let mut value: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     change(&mut value);

@@ -12,7 +12,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Runs a command with settings; answers exit code, standard output and standard error.
-fn run(db: &Path, env: &[(&str, &Path)], arguments: &[&str]) -> (Option<i32>, String, String) {
+pub(crate) fn run(
+    db: &Path,
+    env: &[(&str, &Path)],
+    arguments: &[&str],
+) -> (Option<i32>, String, String) {
     let mut command = binary(db);
     command.args(arguments).envs(env.iter().copied());
     let output = command.output().unwrap();
@@ -35,6 +39,50 @@ fn the_builtin_embedder_is_named_and_what_would_be_better() {
         "{out}"
     );
     assert!(out.contains("docs/embedders.md"), "{out}");
+}
+
+#[test]
+fn the_language_model_is_named_with_what_it_does_and_never_its_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("a.db");
+    let key = ("LYRA_LLM_KEY", Path::new("sk-verysecret"));
+    let judging = [
+        "--llm",
+        "openai:some-model",
+        "--stance-judge",
+        "llm",
+        "doctor",
+    ];
+    let (_, out, err) = run(&db, &[key], &judging);
+    if cfg!(feature = "http") {
+        assert!(
+            out.contains("language model openai:some-model (finds claims and judges)\n"),
+            "{out}"
+        );
+        let place = "some-model at https://api.openai.com/v1, key from LYRA_LLM_KEY";
+        for part in ["claim extractor", "stance judge"] {
+            let start = format!("ok    {part}: openai:some-model@api.openai.com:");
+            let line = out.lines().find(|line| line.starts_with(&start)).unwrap();
+            assert!(line.contains(place), "{line}");
+        }
+    }
+    assert!(!format!("{out}{err}").contains("verysecret"));
+    let bad = ["--llm", "ollama:m", "--llm-url", "ftp://h", "doctor"];
+    let (code, out, _) = run(&db, &[], &bad);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(
+        out.contains("FAIL  language model: the language model ollama:m: "),
+        "{out}"
+    );
+    assert!(
+        out.contains("ok    database: "),
+        "the rest is looked at: {out}"
+    );
+    let (code, _, err) = run(&db, &[], &["--stance-judge", "llm", "doctor"]);
+    assert!(
+        code != Some(0) && err.contains("no language model is named"),
+        "{err}"
+    );
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod embedders;
 mod feedback;
 #[cfg(feature = "http")]
 mod human;
+mod judges;
 mod kill_resume;
 mod protocol;
 mod search_while_written;

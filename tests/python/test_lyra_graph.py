@@ -261,6 +261,20 @@ def test_export_and_import_give_the_same_graph(filled: tuple[Any, dict[str, str]
     assert graph.query("SELECT count(*) AS n FROM pages") == [{"n": 0}]
 
 
+def test_a_graph_goes_to_other_programs(filled: tuple[Any, dict[str, str]], tmp_path: Path) -> None:
+    graph, ids = filled
+    for format, mark in (
+        ("bibtex", "10.1000/x"),
+        ("ris", "10.1000/x"),
+        ("csl-json", "10.1000/x"),
+        ("graphml", "Night shifts shorten sleep"),
+        ("markdown", "Night shifts shorten sleep"),
+    ):
+        graph.export(tmp_path / "out", format, task_id=ids["task"])
+        assert mark in (tmp_path / "out").read_text(encoding="utf-8"), format
+    assert not (tmp_path / "out.part").exists()
+
+
 def test_feedback_bites(filled: tuple[Any, dict[str, str]]) -> None:
     graph, ids = filled
     report = graph.feedback("edge_correct", edge_id=ids["refutes"], correct_relation="neutral", reason="x")

@@ -15,7 +15,7 @@ use crate::ports::{
 };
 use crate::text::hash::sha256_hex;
 use crate::vectors::{Ranking, SearchMode, VectorStore};
-use rusqlite::params;
+use rusqlite::{params, params_from_iter};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -188,10 +188,13 @@ impl CorpusProvider {
 
     fn hits_of(&self, query: &SearchQuery, vector: &[f32]) -> Result<Vec<SearchHit>> {
         self.graph.read(|r| {
+            // Among its own documents: in a graph that many tasks share, what they read would leave
+            // no room for these.
+            let own = own_fragments(r, &self.addresses()?)?;
             let ranking = Ranking {
                 query: &query.text,
                 vector,
-                members: None,
+                members: own.as_ref(),
                 mode: SearchMode::Hybrid,
                 limit: query.limit * FRAGMENTS_PER_HIT,
             };
@@ -228,6 +231,20 @@ impl CorpusProvider {
             }
             Ok(hits)
         })
+    }
+
+    /// The addresses of the documents, as ranges from the first to before the last.
+    fn addresses(&self) -> Result<Vec<(String, String)>> {
+        let ranges = self.files.roots().iter().map(|root| {
+            let base = file_url(root)?;
+            let base = base.trim_end_matches('/');
+            // '0' follows '/', and '$' follows '#': records of a file, or files of a folder.
+            Ok(match root.is_file() {
+                true => (base.to_owned(), format!("{base}$")),
+                false => (format!("{base}/"), format!("{base}0")),
+            })
+        });
+        ranges.collect()
     }
 
     fn is_ours(&self, url: &str) -> bool {
@@ -278,6 +295,37 @@ impl SearchProvider for CorpusProvider {
             }))
         })
     }
+}
+
+/// The fragments of the newest texts at these addresses; none where there are no others.
+fn own_fragments(
+    reader: &Reader<'_>,
+    addresses: &[(String, String)],
+) -> Result<Option<HashSet<String>>> {
+    let is_own = vec!["p.url >= ? AND p.url < ?"; addresses.len()].join(" OR ");
+    let bounds = || params_from_iter(addresses.iter().flat_map(|(from, to)| [from, to]));
+    let others = format!(
+        "SELECT 1 FROM pages p WHERE NOT ({is_own})
+           AND EXISTS (SELECT 1 FROM fragments f WHERE f.page_id = p.id)"
+    );
+    if !reader
+        .db
+        .prepare_cached(&others)
+        .db()?
+        .exists(bounds())
+        .db()?
+    {
+        return Ok(None);
+    }
+    let own = format!(
+        "SELECT f.id FROM pages p CROSS JOIN fragments f ON f.page_id = p.id WHERE ({is_own})
+           AND f.page_version IS (SELECT max(version) FROM page_texts t WHERE t.page_id = p.id)"
+    );
+    let mut statement = reader.db.prepare_cached(&own).db()?;
+    let rows = statement.query_map(bounds(), |r| r.get(0)).db()?;
+    rows.collect::<rusqlite::Result<HashSet<String>>>()
+        .db()
+        .map(Some)
 }
 
 /// Address and content hash of every stored record of a file.

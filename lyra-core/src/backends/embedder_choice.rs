@@ -143,7 +143,7 @@ enum Api {
 }
 
 #[cfg(not(all(feature = "onnx", feature = "http")))]
-fn not_built(what: &str, feature: &str) -> Error {
+pub(super) fn not_built(what: &str, feature: &str) -> Error {
     Error::new(
         crate::ErrorKind::Unsupported,
         format!("this build does without {what}"),

@@ -13,8 +13,12 @@ mod file_fetch;
 mod http_embedder;
 #[cfg(feature = "http")]
 mod http_fetch;
+mod judge_choice;
+#[cfg(feature = "http")]
+mod llm;
+mod llm_choice;
 #[cfg(feature = "onnx")]
-mod onnx_embedder;
+mod onnx;
 mod parser;
 #[cfg(feature = "http")]
 mod providers;
@@ -33,8 +37,12 @@ pub use file_fetch::FileFetcher;
 pub use http_embedder::{EmbeddingApi, HttpEmbedder, HttpEmbedderOptions};
 #[cfg(feature = "http")]
 pub use http_fetch::{HttpFetcher, HttpOptions, detect_challenge};
+pub use judge_choice::{JudgeChoice, JudgeSettings};
+#[cfg(feature = "http")]
+pub use llm::{ChatApi, LlmClaimExtractor, LlmOptions, LlmStanceJudge};
+pub use llm_choice::{LlmChoice, LlmSettings};
 #[cfg(feature = "onnx")]
-pub use onnx_embedder::{OnnxEmbedder, OnnxOptions};
+pub use onnx::{OnnxEmbedder, OnnxOptions, OnnxStanceJudge};
 pub use parser::Documents;
 #[cfg(feature = "http")]
 pub use providers::{ProviderKind, ProvidersConfig, ServiceConfig};

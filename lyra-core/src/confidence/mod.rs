@@ -3,6 +3,7 @@
 //! | function | what it answers |
 //! |---|---|
 //! | [`claim_confidence`] | how a claim stands between its supporting and refuting evidence |
+//! | [`independent_evidence`] | the same, with nobody heard twice and what was retracted left out |
 //! | [`fit_temperature`], [`fit_platt`] | how a judge's confidences are to be put right |
 //! | [`choose`] | which fit does best on outcomes that it has not seen |
 //! | [`brier_score`], [`expected_calibration_error`], [`reliability_bins`] | how right they are |
@@ -10,9 +11,11 @@
 mod beta;
 mod calibration;
 mod held_out;
+mod independence;
 mod scores;
 
 pub use beta::{ClaimConfidence, claim_confidence};
 pub use calibration::{Calibration, Outcome, fit_platt, fit_temperature};
 pub use held_out::{Candidate, MIN_OF_EACH, MIN_OUTCOMES, Scores, choose, is_enough, rated};
+pub use independence::{IndependentEvidence, Testimony, independent_evidence};
 pub use scores::{ReliabilityBin, brier_score, expected_calibration_error, reliability_bins};

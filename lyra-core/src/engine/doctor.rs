@@ -29,10 +29,39 @@ impl Engine {
             self.check_corpus(),
             check_network(),
         ];
+        checks.extend(self.check_language_models());
         checks.extend(self.check_providers());
         checks.extend(self.check_retractions());
         checks.extend(self.check_views());
         checks
+    }
+
+    /// Which model finds claims and which judges, and where they are asked.
+    fn check_language_models(&self) -> Vec<DoctorCheck> {
+        let pipeline = &self.inner.pipeline;
+        let extractor = (
+            "claim extractor",
+            pipeline.extractor.extractor_id(),
+            pipeline.extractor.setup(),
+            "a language model words claims that stand alone: llm = \"ollama:MODEL\" or \"openai:MODEL\"; see docs/models.md",
+        );
+        let judge = (
+            "stance judge",
+            pipeline.judge.judge_id(),
+            pipeline.judge.setup(),
+            "a cross-encoder or a language model judges more closely and more slowly: judge = \"onnx:FOLDER\", \"ollama:MODEL\" or \"openai:MODEL\"; see docs/judges.md",
+        );
+        let is_builtin = [pipeline.extractor.is_builtin(), pipeline.judge.is_builtin()];
+        let parts = [extractor, judge].into_iter().zip(is_builtin);
+        let checks = parts.map(|((name, id, setup, better), is_builtin)| {
+            let detail = match (setup, is_builtin) {
+                (Some(setup), _) => format!("{id} ({setup})"),
+                (None, true) => format!("{id} (built-in)"),
+                (None, false) => format!("{id} (configured)"),
+            };
+            check(name, true, detail, is_builtin.then_some(better))
+        });
+        checks.collect()
     }
 
     /// One for each service: where it is asked and whether it has a key, never which.

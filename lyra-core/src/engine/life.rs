@@ -3,6 +3,7 @@
 use super::Engine;
 use crate::backends::SyncReport;
 use crate::error::{Error, Result};
+use crate::exports::{ExportFormat, export};
 use crate::graph::{
     ExportReport, ForgetReport, ImportReport, VerifyReport, export_jsonl, forget_task,
     import_jsonl, verify,
@@ -187,6 +188,26 @@ impl Engine {
         task_id: Option<&str>,
     ) -> Result<ExportReport> {
         export_jsonl(self.inner.graph.database(), writer, task_id)
+    }
+
+    /// Writes the graph, or one task's part of it, in a format for other programs.
+    ///
+    /// ```
+    /// use lyra_core::{Engine, EngineConfig, ExportFormat};
+    /// let folder = tempfile::tempdir()?;
+    /// let engine = Engine::open(EngineConfig::new(folder.path().join("a.db")))?;
+    /// let mut bibliography = Vec::new();
+    /// let report = engine.export(&mut bibliography, ExportFormat::Bibtex, None)?;
+    /// assert_eq!(report.total_written, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn export(
+        &self,
+        writer: &mut impl Write,
+        format: ExportFormat,
+        task_id: Option<&str>,
+    ) -> Result<ExportReport> {
+        export(&self.inner.graph, writer, format, task_id)
     }
 
     /// Re-checks the whole graph and names every row that fails.

@@ -96,6 +96,7 @@ impl Engine {
                 .claim_extractor
                 .clone()
                 .unwrap_or_else(|| Arc::new(BuiltinClaimExtractor)),
+            fallback_extractor: Arc::new(BuiltinClaimExtractor),
             judge: config
                 .stance_judge
                 .clone()

@@ -5,6 +5,7 @@ use crate::error::{Error, Result, SqliteResultExt};
 use crate::model::{
     FragmentRecord, FragmentType, PageRecord, Reference, WorkAuthorRecord, WorkRecord,
 };
+use crate::storage::near_duplicates;
 use crate::text::hash::sha256_hex;
 use crate::text::segment::slice_chars;
 use rusqlite::{OptionalExtension, Row, params};
@@ -193,8 +194,8 @@ impl Writer<'_> {
             .prepare_cached(
                 "INSERT INTO pages (id, url, final_url, domain, title, page_type, fetch_method, http_status,
                    content_type, content_hash, content_length, canonical_id, language, fetched_at, etag,
-                   last_modified, error_message)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+                   last_modified, error_message, fresh_until)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
                  ON CONFLICT (url) DO UPDATE SET
                    final_url = excluded.final_url, domain = excluded.domain,
                    title = coalesce(excluded.title, title), page_type = excluded.page_type,
@@ -204,7 +205,8 @@ impl Writer<'_> {
                    canonical_id = coalesce(excluded.canonical_id, canonical_id),
                    language = coalesce(excluded.language, language),
                    fetched_at = coalesce(excluded.fetched_at, fetched_at), etag = excluded.etag,
-                   last_modified = excluded.last_modified, error_message = excluded.error_message
+                   last_modified = excluded.last_modified, error_message = excluded.error_message,
+                   fresh_until = excluded.fresh_until
                  RETURNING id",
             )
             .db()?
@@ -227,6 +229,7 @@ impl Writer<'_> {
                 page.etag,
                 page.last_modified,
                 page.error_message,
+                page.fresh_until,
             ],
                 |r| r.get(0),
             )
@@ -234,7 +237,8 @@ impl Writer<'_> {
     }
 
     /// Stores a text of the page and answers its version; the text that is already the newest
-    /// keeps its version.
+    /// keeps its version. A new text is compared with those of other pages, for
+    /// `pages.near_duplicate_of`.
     pub fn add_page_text(&self, page_id: &str, text: &str) -> Result<i64> {
         let hash = sha256_hex(text.as_bytes());
         let newest: Option<(i64, String)> = self
@@ -260,6 +264,7 @@ impl Writer<'_> {
             .db()?
             .execute(params![page_id, version, text, hash, self.now])
             .db()?;
+        near_duplicates::update(self.db, page_id, text, &hash)?;
         Ok(version)
     }
 
@@ -427,7 +432,7 @@ fn check_fragment(fragment: &FragmentRecord, page_text: &str) -> Result<()> {
 
 const SELECT_PAGE: &str = "SELECT id, url, final_url, domain, title, page_type, fetch_method, \
      http_status, content_type, content_hash, content_length, canonical_id, language, fetched_at, \
-     etag, last_modified, error_message FROM pages";
+     etag, last_modified, error_message, fresh_until, near_duplicate_of FROM pages";
 
 fn page_of(row: &Row<'_>) -> rusqlite::Result<PageRecord> {
     Ok(PageRecord {
@@ -448,6 +453,8 @@ fn page_of(row: &Row<'_>) -> rusqlite::Result<PageRecord> {
         etag: row.get(14)?,
         last_modified: row.get(15)?,
         error_message: row.get(16)?,
+        fresh_until: row.get(17)?,
+        near_duplicate_of: row.get(18)?,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Takes a task out of the graph, and what nothing else refers to.
 
 use crate::error::{Error, Result, SqliteResultExt};
-use crate::storage::Database;
+use crate::storage::{Database, near_duplicates};
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -195,6 +195,7 @@ impl Forget<'_> {
                    WHERE page_id IN temp.forget_pages",
             )
             .db()?;
+        let copies = near_duplicates::copies_of_forgotten(self.transaction)?;
         let fragments = "(SELECT id FROM fragments WHERE page_id IN temp.forget_pages)";
         let of_pages = [
             (
@@ -218,6 +219,9 @@ impl Forget<'_> {
         ];
         for (table, condition) in &of_pages {
             self.delete(table, condition, &[])?;
+        }
+        for copy in copies {
+            near_duplicates::assign(self.transaction, &copy)?;
         }
         let unshown = "canonical_id IN temp.forget_works AND canonical_id NOT IN
             (SELECT canonical_id FROM pages WHERE canonical_id IS NOT NULL)";
@@ -426,6 +430,35 @@ mod tests {
         assert_eq!(report.deleted["edges"], 6);
         let checked = verify(&db).unwrap();
         assert!(checked.ok, "{:?}", checked.violations);
+    }
+
+    #[test]
+    fn copies_of_a_forgotten_page_find_another_original() {
+        let mut lines = vec![
+            r#"{"type":"task","id":"gone","hypothesis":"h"}"#.to_owned(),
+            r#"{"type":"task_page","task_id":"gone","page_id":"a","reason":"search"}"#.to_owned(),
+        ];
+        for id in ["a", "b", "c"] {
+            let text = "Drug X increased the risk of falls in older adults compared with placebo.";
+            lines.push(format!(
+                r#"{{"type":"page","id":"{id}","url":"https://x.org/{id}"}}"#
+            ));
+            lines.push(format!(
+                r#"{{"type":"page_text","page_id":"{id}","text":"{text} {id}"}}"#
+            ));
+        }
+        let (_folder, db) = testing::with(&lines);
+        let copies = || {
+            let sql =
+                "SELECT group_concat(id || '<' || near_duplicate_of, ' ' ORDER BY id) FROM pages";
+            let read = db.read(|c| c.query_row(sql, [], |r| r.get(0)).db());
+            read.unwrap_or_else(|e| e.to_string())
+        };
+        assert_eq!(copies(), "b<a c<a");
+        forget_task(&db, "gone", true, NOW).unwrap();
+        assert_eq!(copies(), "c<b");
+        assert_eq!(rows(&db, "page_sketches"), 2);
+        assert!(verify(&db).unwrap().ok);
     }
 
     #[test]

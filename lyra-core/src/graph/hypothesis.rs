@@ -28,6 +28,23 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Takes back the edge that an earlier judge's verdict on a pair has made, unless a human has
+    /// corrected it since.
+    pub fn withdraw_verdict(&self, fragment_id: &str, claim_id: &str) -> Result<()> {
+        self.db
+            .prepare_cached(
+                "DELETE FROM edges
+                 WHERE target_id = ?2 AND source_id = ?1 AND relation IN ('supports', 'refutes', 'neutral')
+                   AND edge_human_corrected = 0
+                   AND judge_id = (SELECT judge_id FROM nli_verdicts
+                                   WHERE claim_id = ?2 AND fragment_id = ?1)",
+            )
+            .db()?
+            .execute(params![fragment_id, claim_id])
+            .db()?;
+        Ok(())
+    }
+
     /// Remembers that a judge has looked at a pair, whatever it said.
     pub fn remember_verdict(
         &self,
@@ -57,13 +74,27 @@ impl Writer<'_> {
 }
 
 impl Reader<'_> {
-    /// The fragments that were already judged against the claim.
-    pub fn judged_fragments(&self, claim_id: &str) -> Result<std::collections::HashSet<String>> {
+    /// The fragments that need no verdict on the claim: those that were judged (by `judge_id`, if
+    /// one is named), that a human has corrected, and whose edge came from elsewhere.
+    pub fn judged_fragments(
+        &self,
+        claim_id: &str,
+        judge_id: Option<&str>,
+    ) -> Result<std::collections::HashSet<String>> {
         let mut statement = self
             .db
-            .prepare_cached("SELECT fragment_id FROM nli_verdicts WHERE claim_id = ?1")
+            .prepare_cached(
+                "SELECT fragment_id FROM nli_verdicts WHERE claim_id = ?1 AND judge_id = ifnull(?2, judge_id)
+                 UNION
+                 SELECT e.source_id FROM edges e
+                   LEFT JOIN nli_verdicts v ON v.claim_id = e.target_id AND v.fragment_id = e.source_id
+                 WHERE e.target_id = ?1 AND e.relation IN ('supports', 'refutes', 'neutral')
+                   AND (e.edge_human_corrected = 1 OR v.judge_id IS NULL OR v.judge_id IS NOT e.judge_id)",
+            )
             .db()?;
-        let rows = statement.query_map([claim_id], |r| r.get(0)).db()?;
+        let rows = statement
+            .query_map(params![claim_id, judge_id], |r| r.get(0))
+            .db()?;
         rows.collect::<rusqlite::Result<_>>().db()
     }
 }

@@ -21,7 +21,7 @@ pub use feedback::{Feedback, FeedbackReport};
 pub use forget::ForgetReport;
 pub(crate) use forget::forget_task;
 pub use interchange::{ExportReport, ImportReport};
-pub(crate) use interchange::{export_jsonl, import_jsonl};
+pub(crate) use interchange::{TASK_SCOPE, export_jsonl, import_jsonl};
 pub(crate) use verify::verify;
 pub use verify::{VerifyReport, Violation};
 

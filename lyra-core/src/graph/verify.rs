@@ -175,6 +175,15 @@ const CHECKS: &[Check] = &[
                 AND (p.cites <> coalesce(s.citation_count, 0) OR p.cited <> coalesce(s.cited_by_count, 0))",
     },
     Check {
+        name: "near_duplicate",
+        table: "pages",
+        sql: "SELECT p.id, 'its original, ' || p.near_duplicate_of || CASE WHEN o.id IS NULL
+                THEN ', does not exist' ELSE ', is a copy itself' END
+              FROM pages p LEFT JOIN pages o ON o.id = p.near_duplicate_of
+              WHERE p.near_duplicate_of IS NOT NULL
+                AND (o.id IS NULL OR o.id = p.id OR o.near_duplicate_of IS NOT NULL)",
+    },
+    Check {
         name: "claim_task",
         table: "claims",
         sql: "SELECT id, 'its task, ' || task_id || ', does not exist'
@@ -619,10 +628,15 @@ mod tests {
                SELECT 'delete', seq, claim_text FROM claims WHERE id = 'c2'",
             &[("full_text_row", "claims", "c2"), ("full_text", "claims", "")],
         ),
+        (
+            "UPDATE pages SET near_duplicate_of = 'p1' WHERE id = 'p1'",
+            &[("near_duplicate", "pages", "p1")],
+        ),
         ("UPDATE stat_claims SET refute_count = 7 WHERE claim_id = 'c1'", &[("claim_counts", "stat_claims", "c1")]),
         ("DELETE FROM stat_claims WHERE claim_id = 'c2'", &[("claim_counts", "stat_claims", "c2")]),
         (
-            "INSERT INTO stat_claims SELECT 99, 'gone', task_id, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0
+            "INSERT INTO stat_claims SELECT 99, 'gone', task_id, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0,
+                 0, 0, 0, 0
                FROM claims LIMIT 1",
             &[("counted_claim", "stat_claims", "gone")],
         ),

@@ -60,6 +60,7 @@ impl Reading {
                 validators,
             } => {
                 let source = DocumentSource {
+                    fresh_for: fetcher.lifetime(&request.url),
                     url: request.url.clone(),
                     final_url: (final_url != request.url).then_some(final_url),
                     fetch_method: fetcher.name().to_owned(),
@@ -88,6 +89,11 @@ impl Reading {
             }
             _ => true,
         }
+    }
+
+    /// How long the copy that was fetched last may be used without asking, as its server said.
+    pub fn lifetime(&self, url: &str) -> Option<Duration> {
+        self.fetcher_of(url).ok()?.lifetime(url)
     }
 
     fn fetcher_of(&self, url: &str) -> Result<&Arc<dyn Fetcher>> {

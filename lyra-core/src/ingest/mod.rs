@@ -6,4 +6,5 @@ mod store;
 
 pub use fetch::{Read, Reading};
 pub use prepare::{DocumentSource, PreparedDocument, PreparedFragment, prepare};
+pub(crate) use store::fresh_until;
 pub use store::store;

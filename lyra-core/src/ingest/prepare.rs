@@ -11,6 +11,7 @@ use crate::text::identifiers::{canonical_id, doi_from_url, normalize_doi};
 use crate::text::language;
 use crate::text::segment::{SegmentedText, assemble};
 use crate::text::url::registrable_domain;
+use std::time::Duration;
 
 /// Where a document came from.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,6 +32,8 @@ pub struct DocumentSource {
     pub content_length: usize,
     /// For the next fetch.
     pub validators: Validators,
+    /// How long the server lets this copy be used without asking, where it says so.
+    pub fresh_for: Option<Duration>,
 }
 
 /// A document that is ready to be stored.
@@ -48,6 +51,8 @@ pub struct PreparedDocument {
     pub references: Vec<Reference>,
     /// Which model made the vectors.
     pub model_id: String,
+    /// How long the server lets this copy be used without asking, where it says so.
+    pub fresh_for: Option<Duration>,
 }
 
 /// A fragment with its vector.
@@ -85,6 +90,7 @@ pub async fn prepare(
     }
     let fragments = fragments_of(&page_id, &segmented, vectors);
     let work = work_of(&parsed);
+    let fresh_for = source.fresh_for;
     let page = page_of(page_id, source, &parsed, &segmented, work.as_ref());
     Ok(PreparedDocument {
         page,
@@ -93,6 +99,7 @@ pub async fn prepare(
         fragments,
         references: references_of(parsed),
         model_id: embedder.info().model_id.clone(),
+        fresh_for,
     })
 }
 
@@ -164,6 +171,8 @@ fn page_of(
         canonical_id: work.map(|(w, _)| w.canonical_id.clone()),
         language,
         fetched_at: None,
+        fresh_until: None,
+        near_duplicate_of: None,
         etag: source.validators.etag,
         last_modified: source.validators.last_modified,
         error_message: None,

@@ -1,9 +1,11 @@
 //! The rows of one document, inside the caller's transaction.
 
 use super::prepare::PreparedDocument;
+use crate::clock::{format_ms, parse_ms};
 use crate::error::Result;
 use crate::graph::Writer;
 use crate::model::{EmbeddingTarget, content_id};
+use std::time::Duration;
 
 /// Stores the document: page, work, text version, fragments, vectors, references, identifiers.
 ///
@@ -17,6 +19,7 @@ pub fn store(writer: &Writer<'_>, document: &mut PreparedDocument) -> Result<()>
         }
     }
     document.page.fetched_at = Some(writer.now().to_owned());
+    document.page.fresh_until = fresh_until(writer.now(), document.fresh_for);
     let page_id = writer.put_page(&document.page)?;
     document.page.id.clone_from(&page_id);
     let version = writer.add_page_text(&page_id, &document.text)?;
@@ -47,6 +50,13 @@ pub fn store(writer: &Writer<'_>, document: &mut PreparedDocument) -> Result<()>
     }
     writer.set_page_references(&page_id, &document.references)?;
     index_identifiers(writer, document)
+}
+
+/// The end of a page's life, RFC 3339, for [`PageRecord::fresh_until`](crate::model::PageRecord);
+/// none where nobody knows it.
+pub(crate) fn fresh_until(now: &str, fresh_for: Option<Duration>) -> Option<String> {
+    let life = i64::try_from(fresh_for?.as_millis()).ok()?;
+    Some(format_ms(parse_ms(now)?.saturating_add(life)))
 }
 
 fn index_identifiers(writer: &Writer<'_>, document: &PreparedDocument) -> Result<()> {

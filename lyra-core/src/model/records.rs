@@ -169,6 +169,14 @@ pub struct PageRecord {
     /// RFC 3339; null for a placeholder.
     #[serde(default)]
     pub fetched_at: Option<String>,
+    /// RFC 3339: until when the server allowed this copy to be used without asking; null where it
+    /// said nothing.
+    #[serde(default)]
+    pub fresh_until: Option<String>,
+    /// The page that told nearly the same text first. Worked out when a text is stored:
+    /// [`Writer::put_page`](crate::graph::Writer::put_page) leaves it alone.
+    #[serde(default)]
+    pub near_duplicate_of: Option<String>,
     /// HTTP validator.
     #[serde(default)]
     pub etag: Option<String>,

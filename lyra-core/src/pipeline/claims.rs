@@ -2,10 +2,10 @@
 
 use super::Pipeline;
 use super::page::Question;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::graph::StoredFragment;
 use crate::model::{ClaimType, FragmentType};
-use crate::ports::{ExtractedClaim, ExtractionRequest, Passage};
+use crate::ports::{ExtractedClaim, Extraction, ExtractionRequest, Passage};
 use crate::text::ranking_terms;
 use crate::text::segment::slice_chars;
 use crate::text::sentence::sentences;
@@ -31,15 +31,22 @@ pub(super) struct DraftClaim {
     pub(super) quote: (i64, i64),
 }
 
+/// The claims of a document, and what went wrong on the way.
+#[derive(Debug, Default)]
+pub(super) struct Drafts {
+    pub(super) claims: Vec<DraftClaim>,
+    pub(super) problems: Vec<String>,
+}
+
 /// Reads the chosen fragments for claims; at least the best sentence where nothing is found.
 pub(super) async fn draft_claims(
     pipeline: &Pipeline,
     question: &Question,
     title: Option<&str>,
     chosen: &[&StoredFragment],
-) -> Result<Vec<DraftClaim>> {
+) -> Result<Drafts> {
     if chosen.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Drafts::default());
     }
     let request = ExtractionRequest {
         hypothesis: question.hypothesis.clone(),
@@ -54,16 +61,41 @@ pub(super) async fn draft_claims(
             .collect(),
         max_claims: pipeline.limits.claims_per_document,
     };
-    let extracted = pipeline.extractor.extract(&request).await?;
-    let extractor_id = pipeline.extractor.extractor_id();
-    let drafts: Vec<DraftClaim> = extracted
+    let (extraction, extractor_id) = extract(pipeline, &request).await?;
+    let drafts = extraction
+        .claims
         .into_iter()
-        .filter_map(|claim| draft_of(claim, chosen, extractor_id))
-        .collect();
-    if drafts.is_empty() {
-        return Ok(best_sentence(question, chosen).into_iter().collect());
+        .filter_map(|claim| draft_of(claim, chosen, extractor_id));
+    let mut claims: Vec<DraftClaim> = drafts.collect();
+    if claims.is_empty() {
+        claims.extend(best_sentence(question, chosen));
     }
-    Ok(drafts)
+    Ok(Drafts {
+        claims,
+        problems: extraction.remarks,
+    })
+}
+
+/// What the extractor finds, and whose claims these are. A model that fails costs a note and not
+/// the document: the built-in extractor reads it in its place.
+async fn extract<'a>(
+    pipeline: &'a Pipeline,
+    request: &ExtractionRequest,
+) -> Result<(Extraction, &'a str)> {
+    let extractor = &pipeline.extractor;
+    let error = match extractor.extract_with_remarks(request).await {
+        Ok(extraction) => return Ok((extraction, extractor.extractor_id())),
+        Err(error) if extractor.is_builtin() || error.kind() == ErrorKind::Storage => {
+            return Err(error);
+        }
+        Err(error) => error,
+    };
+    let fallback = &pipeline.fallback_extractor;
+    let mut extraction = fallback.extract_with_remarks(request).await?;
+    let id = fallback.extractor_id();
+    let note = format!("claim extraction failed, {id} was used instead: {error}");
+    extraction.remarks.insert(0, note);
+    Ok((extraction, id))
 }
 
 /// A claim whose quote is not in its passage is dropped: nothing is stored without its trace.

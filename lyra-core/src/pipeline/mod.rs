@@ -14,6 +14,7 @@ mod plan;
 mod retractions;
 mod search;
 mod select;
+mod source;
 mod verify;
 mod works;
 
@@ -49,6 +50,8 @@ pub struct Pipeline {
     pub retractions: Option<Arc<Retractions>>,
     /// Finds claims in passages.
     pub extractor: Arc<dyn ClaimExtractor>,
+    /// Reads what the extractor failed on.
+    pub fallback_extractor: Arc<dyn ClaimExtractor>,
     /// Judges claims against passages.
     pub judge: Arc<dyn StanceJudge>,
     /// Chooses what of a fragment is shown to the judge.

@@ -5,20 +5,19 @@ use super::identify::Identified;
 use super::metrics::is_primary_source;
 use super::outcome::FoundClaim;
 use super::select::{Passage, select};
+use super::source::source_of;
 use super::works::{abstract_document, known_meta, record_work};
 use super::{AuthNeed, Pipeline};
 use crate::clock::parse_ms;
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::graph::{Reader, StoredFragment, Writer};
-use crate::ingest::{PreparedDocument, Read, prepare, store};
+use crate::ingest::{PreparedDocument, Read, fresh_until, prepare, store};
 use crate::model::{
     AdoptionStatus, ClaimRecord, EdgeRecord, EmbeddingTarget, NodeKind, PageRecord, Relation,
     TaskPageReason, TaskPageRecord, content_id,
 };
 use crate::ports::{FetchRequest, SiteSession, TextRole, Validators};
 use crate::security::url_policy::Refusal;
-use crate::text::similarity::{SAME_TEXT, Sketch};
-use rusqlite::{OptionalExtension, params};
 use std::time::Duration;
 
 /// The question that a document is read for.
@@ -49,7 +48,8 @@ pub struct PageReport {
     pub url: String,
     /// Characters of text.
     pub chars: usize,
-    /// Whom the evidence counts for: publisher or venue, registrable domain, or the page itself.
+    /// Whom the evidence counts for: publisher or venue, registrable domain, or the page itself; of
+    /// a page that tells the text of another, the other.
     pub source: String,
     /// Whether the domain is that of a primary source.
     pub is_primary: bool,
@@ -57,6 +57,8 @@ pub struct PageReport {
     pub fresh_fragments: Vec<bool>,
     /// Claims as stored.
     pub claims: Vec<FoundClaim>,
+    /// What went wrong without costing the page: a model that failed, claims that were refused.
+    pub problems: Vec<String>,
 }
 
 /// What became of a page.
@@ -76,7 +78,8 @@ struct Document {
     fresh: Option<Box<PreparedDocument>>,
     /// Whether the server has just said that the stored copy is current.
     is_confirmed: bool,
-    venue: Option<String>,
+    /// How long the server lets the copy that it has just confirmed be used.
+    fresh_for: Option<Duration>,
 }
 
 impl Pipeline {
@@ -112,21 +115,17 @@ impl Pipeline {
         };
         let chosen: Vec<&StoredFragment> = chosen.iter().map(|i| &document.fragments[*i]).collect();
         let drafts = draft_claims(self, question, document.page.title.as_deref(), &chosen).await?;
-        let texts: Vec<&str> = drafts.iter().map(|d| d.text.as_str()).collect();
+        let texts: Vec<&str> = drafts.claims.iter().map(|d| d.text.as_str()).collect();
         let vectors = self
             .reading
             .embedder
             .embed(&texts, TextRole::Document)
             .await?;
-        let twin = self
-            .graph
-            .read(|r| earlier_twin(r, &document, &question.task_id))?;
         let report = self.graph.write(|w| {
             self.persist(w, &mut document, known)?;
             let mut report =
-                self.persist_for_task(w, &document, question, arrival, (&drafts, &vectors))?;
-            // A copy of what was read already is the same voice once more.
-            report.source = twin.unwrap_or(report.source);
+                self.persist_for_task(w, &document, question, arrival, (&drafts.claims, &vectors))?;
+            report.problems.clone_from(&drafts.problems);
             Ok(report)
         })?;
         Ok(PageOutcome::Read(Box::new(report)))
@@ -180,6 +179,7 @@ impl Pipeline {
             Ok(Read::NotModified) => {
                 let mut document = self.stored(page).await?;
                 document.is_confirmed = !is_file;
+                document.fresh_for = self.reading.lifetime(url);
                 Ok(Ok(document))
             }
             Err(e) if is_file => Err(e),
@@ -231,6 +231,10 @@ impl Pipeline {
     }
 
     fn may_reuse(&self, page: &PageRecord) -> bool {
+        // What the server said, in this process or an earlier one, wins over what is usual.
+        if let Some(until) = page.fresh_until.as_deref().and_then(parse_ms) {
+            return self.graph.clock().now_ms() < until;
+        }
         let fetched = page.fetched_at.as_deref().and_then(parse_ms);
         let age = fetched.and_then(|then| u64::try_from(self.graph.clock().now_ms() - then).ok());
         let method = page.fetch_method.as_deref();
@@ -240,11 +244,11 @@ impl Pipeline {
 
     async fn stored(&self, page: PageRecord) -> Result<Document> {
         let model = self.reading.embedder.info().model_id.clone();
-        let (fragments, vectors, venue) = self.graph.read(|r| {
+        let (fragments, vectors) = self.graph.read(|r| {
             let fragments = r.page_fragments(&page.id)?;
             let ids: Vec<&str> = fragments.iter().map(|f| f.id.as_str()).collect();
             let vectors = r.vectors_of(EmbeddingTarget::Fragment, &ids, &model)?;
-            Ok((fragments, vectors, venue_of(r, &page)?))
+            Ok((fragments, vectors))
         })?;
         let missing: Vec<usize> = (0..vectors.len())
             .filter(|i| vectors[*i].is_none())
@@ -270,7 +274,7 @@ impl Pipeline {
             unstored: missing,
             fresh: None,
             is_confirmed: false,
-            venue,
+            fresh_for: None,
         })
     }
 
@@ -313,6 +317,7 @@ impl Pipeline {
         }
         if document.is_confirmed {
             document.page.fetched_at = Some(w.now().to_owned());
+            document.page.fresh_until = fresh_until(w.now(), document.fresh_for);
             w.put_page(&document.page)?;
         }
         let model = &self.reading.embedder.info().model_id;
@@ -375,10 +380,11 @@ impl Pipeline {
                 .iter()
                 .map(|f| f.text.chars().count())
                 .sum(),
-            source: source_key(page, document.venue.as_deref()),
+            source: source_of(&w.reader(), &page.id)?,
             is_primary,
             fresh_fragments: vec![is_new_here; document.fragments.len()],
             claims,
+            problems: Vec::new(),
         })
     }
 
@@ -445,9 +451,9 @@ impl Document {
                 .map(|f| f.vector.clone())
                 .collect(),
             unstored: Vec::new(),
-            venue: prepared.work.as_ref().and_then(|(w, _)| w.venue.clone()),
             fresh: Some(prepared),
             is_confirmed: false,
+            fresh_for: None,
         }
     }
 }
@@ -471,66 +477,4 @@ fn stored_page(
         .exists([task_id, &page.id])
         .db()?;
     Ok((Some(page), is_of_task))
-}
-
-/// Whom the evidence counts for of the page that told the task the same text before, if one did.
-fn earlier_twin(reader: &Reader<'_>, document: &Document, task_id: &str) -> Result<Option<String>> {
-    let texts: Vec<&str> = document.fragments.iter().map(|f| f.text.as_str()).collect();
-    let text = texts.join("\n");
-    let sketch = Sketch::of(&text);
-    // Texts of which one is more than twice as long as the other resemble each other by less than
-    // a half; the bounds leave room for what fragments do not hold.
-    let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX / 3);
-    let mut statement = reader
-        .db
-        .prepare_cached(
-            "SELECT t.text, p.id FROM task_pages tp JOIN pages p ON p.id = tp.page_id
-               JOIN page_texts t ON t.page_id = p.id
-                 AND t.version = (SELECT max(version) FROM page_texts WHERE page_id = p.id)
-             WHERE tp.task_id = ?1 AND p.url <> ?2 AND length(t.text) BETWEEN ?3 AND ?4
-               AND tp.rowid < coalesce((SELECT own.rowid FROM task_pages own JOIN pages o ON o.id = own.page_id
-                                        WHERE own.task_id = ?1 AND o.url = ?2), 9e18)
-             ORDER BY tp.rowid",
-        )
-        .db()?;
-    let bounds = (length * 2 / 5, length.saturating_mul(5) / 2);
-    let mut rows = statement
-        .query(params![task_id, document.page.url, bounds.0, bounds.1])
-        .db()?;
-    while let Some(row) = rows.next().db()? {
-        let other: String = row.get(0).db()?;
-        if Sketch::of(&other).resemblance(&sketch) >= SAME_TEXT {
-            let twin = reader.page(&row.get::<_, String>(1).db()?)?;
-            let venue = venue_of(reader, &twin)?;
-            return Ok(Some(source_key(&twin, venue.as_deref())));
-        }
-    }
-    Ok(None)
-}
-
-fn venue_of(reader: &Reader<'_>, page: &PageRecord) -> Result<Option<String>> {
-    let Some(work) = &page.canonical_id else {
-        return Ok(None);
-    };
-    let venue: Option<Option<String>> = reader
-        .db
-        .prepare_cached("SELECT venue FROM works WHERE canonical_id = ?1")
-        .db()?
-        .query_row([work], |r| r.get(0))
-        .optional()
-        .db()?;
-    Ok(venue.flatten())
-}
-
-/// Whom a page's evidence counts for. Two papers in one journal are one publisher's word less
-/// than two papers in two.
-fn source_key(page: &PageRecord, venue: Option<&str>) -> String {
-    match (venue, page.domain.as_deref()) {
-        (Some(venue), _) => format!("venue:{}", venue.to_lowercase()),
-        // Neither a disk nor a resolver publishes anything.
-        (None, Some(domain)) if !matches!(domain, "local" | "doi.org") => {
-            format!("domain:{domain}")
-        }
-        _ => format!("page:{}", page.id),
-    }
 }

@@ -189,6 +189,10 @@ impl Pipeline {
                     }
                     count(&mut progress.harvest, &page);
                     progress.claims.extend(page.claims);
+                    let problems = page.problems.into_iter();
+                    progress
+                        .errors
+                        .extend(problems.map(|why| format!("{url}: {why}")));
                     "fetched"
                 }
                 Ok(Found::NeedsAuth(need)) => {
@@ -354,7 +358,10 @@ impl Pipeline {
         let found = found.unwrap_or_else(|| Identified::doi(doi));
         let question = self.question(task_id, "", cause_id).await?;
         let mut output = match self.read_found(&found, &question, arrival).await {
-            Ok(Found::Read(page)) => report_of(&page),
+            Ok(Found::Read(page)) => {
+                errors.extend(page.problems.iter().cloned());
+                report_of(&page)
+            }
             Ok(Found::NeedsAuth(need)) => {
                 let url = need.url.clone();
                 needs_auth.push(need);
@@ -493,10 +500,14 @@ fn count(harvest: &mut Harvest, page: &PageReport) {
 }
 
 fn report_of(page: &PageReport) -> serde_json::Value {
-    serde_json::json!({
+    let mut report = serde_json::json!({
         "url": page.url, "page_id": page.page_id, "fragments": page.fresh_fragments.len(),
         "claims_found": to_json(&page.claims),
-    })
+    });
+    if !page.problems.is_empty() {
+        report["errors"] = to_json(&page.problems);
+    }
+    report
 }
 
 fn reason_of(reason: Option<&str>) -> TaskPageReason {

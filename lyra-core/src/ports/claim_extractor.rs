@@ -44,6 +44,15 @@ pub struct ExtractedClaim {
     pub quote: Range<usize>,
 }
 
+/// What reading a document gave.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Extraction {
+    /// The claims, best first.
+    pub claims: Vec<ExtractedClaim>,
+    /// What whoever reads the claims should know: how many were refused, and why.
+    pub remarks: Vec<String>,
+}
+
 /// Finds statements in text.
 #[async_trait::async_trait]
 pub trait ClaimExtractor: Debug + Send + Sync + 'static {
@@ -58,4 +67,18 @@ pub trait ClaimExtractor: Debug + Send + Sync + 'static {
     /// Each `quote` is a non-empty range of code points inside its passage; each `text` is not
     /// empty; each confidence lies in 0..=1. No passages, no claims.
     async fn extract(&self, request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>>;
+
+    /// The same claims with what should be known about them.
+    async fn extract_with_remarks(&self, request: &ExtractionRequest) -> Result<Extraction> {
+        let claims = self.extract(request).await?;
+        Ok(Extraction {
+            claims,
+            remarks: Vec::new(),
+        })
+    }
+
+    /// How it is set up, for people: which model it asks and where; never a key.
+    fn setup(&self) -> Option<String> {
+        None
+    }
 }

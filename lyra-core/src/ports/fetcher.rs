@@ -94,6 +94,13 @@ pub trait Fetcher: Debug + Send + Sync + 'static {
         false
     }
 
+    /// How long the copy that was fetched last, or found to be current, may be used without asking,
+    /// as its server said; none where it said nothing.
+    fn lifetime(&self, url: &str) -> Option<Duration> {
+        let _ = url;
+        None
+    }
+
     /// Fetches one document within the fetcher's own limits of size and time. An address that may
     /// not be fetched (outside the corpus, a private network, `robots.txt`) is an error that says so
     /// (see [`Refusal`](crate::security::url_policy::Refusal)).

@@ -14,7 +14,7 @@ mod stance_judge;
 pub mod testing;
 
 pub use crate::clock::{Clock, ManualClock, SystemClock};
-pub use claim_extractor::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Passage};
+pub use claim_extractor::{ClaimExtractor, ExtractedClaim, Extraction, ExtractionRequest, Passage};
 pub use document_parser::{DocumentParser, ParsedDocument};
 pub use embedder::{Embedder, EmbedderInfo, TextRole};
 pub use fetcher::{FetchRequest, FetchedDocument, Fetcher, SiteSession, Validators};

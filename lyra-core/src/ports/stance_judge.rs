@@ -36,4 +36,9 @@ pub trait StanceJudge: Debug + Send + Sync + 'static {
     /// The relation is one of the three NLI relations, the confidence lies in 0..=1, and the same
     /// pair gets the same verdict, alone or in a batch.
     async fn judge(&self, pairs: &[StancePair]) -> Result<Vec<Verdict>>;
+
+    /// How it is set up, for people: which model it asks and where; never a key.
+    fn setup(&self) -> Option<String> {
+        None
+    }
 }

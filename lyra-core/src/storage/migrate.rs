@@ -1,7 +1,7 @@
 //! Numbered steps from any released schema to the newest.
 
-use super::aggregates;
 use super::open::{APPLICATION_ID, check_ownership};
+use super::{aggregates, near_duplicates};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -9,6 +9,8 @@ use rusqlite::{Connection, TransactionBehavior};
 const STEPS: &[&str] = &[
     include_str!("sql/schema.sql"),
     include_str!("sql/aggregates.sql"),
+    include_str!("sql/near_duplicates.sql"),
+    include_str!("sql/independence.sql"),
 ];
 
 /// The schema version that this library writes.
@@ -44,6 +46,7 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
     for step in STEPS.iter().skip(done) {
         transaction.execute_batch(step).db()?;
     }
+    near_duplicates::refresh(&transaction)?;
     aggregates::refresh(&transaction)?;
     transaction
         .pragma_update(None, "application_id", APPLICATION_ID)
@@ -52,6 +55,19 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
         .pragma_update(None, "user_version", SCHEMA_VERSION)
         .db()?;
     transaction.commit().db()
+}
+
+/// The tables of the newest schema in memory, without the full-text ones: their tokenizer is not
+/// for every test.
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a graph in memory")]
+pub(crate) fn in_memory() -> Connection {
+    let db = Connection::open_in_memory().expect("SQLite opens");
+    for step in STEPS {
+        let end = step.find("CREATE VIRTUAL TABLE").unwrap_or(step.len());
+        db.execute_batch(&step[..end]).expect("the steps are sound");
+    }
+    db
 }
 
 fn version(connection: &Connection) -> Result<i64> {
@@ -105,5 +121,47 @@ mod tests {
         });
         let expected: (f64, i64, i64, String, i64) = (0.5, 1, 1, "q".into(), SCHEMA_VERSION);
         assert_eq!(counted.unwrap(), expected);
+    }
+
+    #[test]
+    fn a_file_of_the_second_version_learns_its_copies_when_it_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g.db");
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "makes a file as the second version did"
+        )]
+        let old = Connection::open(&path).unwrap();
+        tokenizer::register(&old).unwrap();
+        for step in &STEPS[..2] {
+            old.execute_batch(step).unwrap();
+        }
+        let text = "Drug X increased the risk of falls in older adults compared with placebo.";
+        old.execute_batch(&format!(
+            "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 2;
+             INSERT INTO pages (id, url, fetched_at, etag) VALUES
+               ('b', 'https://b.org/', '2026-01-01T00:00:00.000Z', 'tag'),
+               ('a', 'https://a.org/', '2026-01-02T00:00:00.000Z', NULL),
+               ('c', 'https://c.org/', NULL, NULL);
+             INSERT INTO page_texts VALUES ('b', 1, 'Another text.', 'h0', ''), ('b', 2, '{text}', 'h1', ''),
+               ('a', 1, '{text} All rights reserved.', 'h2', '')"
+        ))
+        .unwrap();
+        drop(old);
+        for _ in 0..2 {
+            let db = Database::open(&path).unwrap();
+            let found = db.read(|c| {
+                c.query_row(
+                    "SELECT group_concat(id || ' ' || coalesce(near_duplicate_of, '-') || ' '
+                       || coalesce(etag, '-') || ' ' || coalesce(fresh_until, '-'), ', ' ORDER BY id),
+                       (SELECT user_version FROM pragma_user_version) FROM pages",
+                    [],
+                    |r| Ok((r.get(0)?, r.get(1)?)),
+                )
+                .db()
+            });
+            let expected: (String, i64) = ("a b - -, b - tag -, c - - -".into(), SCHEMA_VERSION);
+            assert_eq!(found.unwrap(), expected);
+        }
     }
 }

@@ -3,10 +3,13 @@
 pub(crate) mod aggregates;
 mod interrupt;
 mod migrate;
+pub(crate) mod near_duplicates;
 mod open;
 mod pool;
 mod tokenizer;
 
 pub use interrupt::Interrupter;
+#[cfg(test)]
+pub(crate) use migrate::in_memory;
 pub(crate) use open::{open_reader, open_reader_through};
 pub(crate) use pool::Database;

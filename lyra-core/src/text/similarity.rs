@@ -120,6 +120,24 @@ impl Sketch {
         Self { hashes }
     }
 
+    /// At most so many of the hashes, the smallest: of texts that are alike, many are the same.
+    pub(crate) fn smallest(&self, most: usize) -> &[u64] {
+        &self.hashes[..self.hashes.len().min(most)]
+    }
+
+    /// The hashes as bytes, little-endian.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        self.hashes.iter().flat_map(|h| h.to_le_bytes()).collect()
+    }
+
+    /// What [`to_bytes`](Self::to_bytes) wrote.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
+        let (hashes, _) = bytes.as_chunks::<8>();
+        Self {
+            hashes: hashes.iter().map(|h| u64::from_le_bytes(*h)).collect(),
+        }
+    }
+
     /// The estimated share of common three-word runs, 0 to 1.
     pub fn resemblance(&self, other: &Self) -> f64 {
         // The smallest hashes of the union are a fair sample of it.

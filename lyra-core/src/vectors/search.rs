@@ -141,6 +141,11 @@ pub struct Scored {
 const POOL_FACTOR: usize = 5;
 const POOL_LEAST: usize = 150;
 
+/// Fragments that are related by their words although their cosine is short of the threshold.
+const BY_WORDS_ALONE: usize = 10;
+/// The part of the threshold that they must reach.
+const NEARLY: f64 = 0.75;
+
 impl VectorStore {
     /// Answers a request; `query_vector` is the embedded query. A semantic search looks at nothing
     /// else, so that its `query` may be empty; the other modes look for the words as well.
@@ -192,22 +197,32 @@ impl VectorStore {
         })
     }
 
-    /// The fragments of `members` nearest to a vector, from the model's own threshold of
-    /// relatedness upward, best first.
-    pub fn nearest_fragments(
+    /// The fragments that may speak to a statement, best first by meaning and words together: those
+    /// with at least the model's own cosine of relatedness, and the best matches by words that come
+    /// near it.
+    pub fn related_fragments(
         &self,
         reader: &Reader<'_>,
         model: &EmbedderInfo,
-        vector: &[f32],
-        members: &HashSet<String>,
-        limit: usize,
+        ranking: &Ranking<'_>,
     ) -> Result<Vec<Scored>> {
-        let query = unit_query(vector)?;
-        self.with_matrix(reader, EmbeddingTarget::Fragment, model, |matrix, _| {
-            let scope = Scope::of(matrix, members.iter().map(String::as_str));
-            let floor = lenient(f64::from(model.related_threshold));
-            let near = matrix.nearest(&query, Some(scope.rows()), limit, floor);
-            Ok(scored(matrix, near))
+        let floor = f64::from(model.related_threshold);
+        self.with_fragments(reader, model, ranking, |look| {
+            let near = look.nearest(ranking.limit, floor);
+            let mut words = look.words(EmbeddingTarget::Fragment, ranking.query, ranking.limit)?;
+            let is_near: HashSet<usize> = near.iter().map(|n| n.row).collect();
+            let mut others = 0;
+            words.retain(|(id, _)| {
+                look.matrix.row(id).is_some_and(|row| {
+                    if is_near.contains(&row) {
+                        return true;
+                    }
+                    others += 1;
+                    others <= BY_WORDS_ALONE
+                        && look.matrix.similarity(look.query, row) >= NEARLY * floor
+                })
+            });
+            Ok(look.combine(ranking.query, near, words))
         })
     }
 
@@ -219,6 +234,25 @@ impl VectorStore {
         model: &EmbedderInfo,
         ranking: &Ranking<'_>,
     ) -> Result<Vec<Scored>> {
+        self.with_fragments(reader, model, ranking, |look| {
+            let near = || look.nearest(ranking.limit, f64::NEG_INFINITY);
+            let words = || look.words(EmbeddingTarget::Fragment, ranking.query, ranking.limit);
+            Ok(match ranking.mode {
+                SearchMode::Semantic => scored(look.matrix, near()),
+                SearchMode::Lexical => scored_words(words()?),
+                SearchMode::Hybrid => look.combine(ranking.query, near(), words()?),
+            })
+        })
+    }
+
+    /// Looks at the fragments that a ranking is about; not more than its limit come back.
+    fn with_fragments(
+        &self,
+        reader: &Reader<'_>,
+        model: &EmbedderInfo,
+        ranking: &Ranking<'_>,
+        rank: impl FnOnce(&Searching<'_>) -> Result<Vec<Scored>>,
+    ) -> Result<Vec<Scored>> {
         let unit = unit_query(ranking.vector)?;
         let fragments = EmbeddingTarget::Fragment;
         self.with_matrix(reader, fragments, model, |matrix, scopes| {
@@ -226,28 +260,20 @@ impl VectorStore {
                 Some(ids) => Arc::new(Scope::of(matrix, ids.iter().map(String::as_str))),
                 None => scopes.get(matrix, None)?,
             };
-            let look = Searching {
+            let mut ranked = rank(&Searching {
                 reader,
                 model,
                 matrix,
                 scope: &scope,
                 query: &unit,
-            };
-            let limit = ranking.limit;
-            let near = || matrix.nearest(&unit, Some(scope.rows()), limit, f64::NEG_INFINITY);
-            let words = || look.words(fragments, ranking.query, limit);
-            let mut ranked = match ranking.mode {
-                SearchMode::Semantic => scored(matrix, near()),
-                SearchMode::Lexical => scored_words(words()?),
-                SearchMode::Hybrid => look.combine(ranking.query, near(), words()?),
-            };
-            ranked.truncate(limit);
+            })?;
+            ranked.truncate(ranking.limit);
             Ok(ranked)
         })
     }
 }
 
-/// What [`VectorStore::rank_fragments`] ranks by.
+/// What [`VectorStore::rank_fragments`] and [`VectorStore::related_fragments`] rank by.
 #[derive(Debug, Clone, Copy)]
 pub struct Ranking<'a> {
     /// What to look for, in words.
@@ -256,7 +282,7 @@ pub struct Ranking<'a> {
     pub vector: &'a [f32],
     /// Only these fragments; otherwise those of the newest text of every page.
     pub members: Option<&'a HashSet<String>>,
-    /// By meaning, words or both.
+    /// By meaning, words or both; what is related is always looked for by both.
     pub mode: SearchMode,
     /// The most that is wanted.
     pub limit: usize,

@@ -2,15 +2,17 @@
 
 use super::Global;
 use super::embedder::EmbedderLayer;
+use super::judge::JudgeLayer;
+use super::llm::{Llm, LlmLayer};
 use super::providers;
 use crate::wire::nearest;
-use lyra_core::backends::EmbedderSettings;
+use lyra_core::backends::{EmbedderSettings, JudgeSettings};
 use lyra_core::{Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Keys of `lyra.toml`.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 25] = [
     "db",
     "corpus",
     "allow_private_hosts",
@@ -21,6 +23,17 @@ const KEYS: [&str; 14] = [
     "embedder_key_file",
     "embedder_dimension",
     "onnx_runtime",
+    "judge",
+    "judge_url",
+    "judge_key_file",
+    "llm",
+    "llm_url",
+    "llm_key_env",
+    "llm_key_file",
+    "llm_timeout",
+    "llm_at_once",
+    "claim_extractor",
+    "stance_judge",
     "providers",
     "provider",
     "mailto",
@@ -41,6 +54,10 @@ pub(super) struct Settings {
     pub(super) workers: usize,
     pub(super) views_dir: Option<PathBuf>,
     pub(super) embedder: EmbedderSettings,
+    /// The judge, if one is named.
+    pub(super) judge: Option<JudgeSettings>,
+    /// The language model, if there is one.
+    pub(super) llm: Option<Llm>,
     /// The services that are asked.
     pub(super) providers: providers::Resolved,
     /// The file that was read.
@@ -61,7 +78,7 @@ pub(super) fn settle(flags: &Global) -> Result<Settings> {
 fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Settings> {
     let file = config_file(flags, env)?;
     let mut layer = match &file {
-        Some(path) => read_file(path)?,
+        Some(path) => read_file(path, env)?,
         None => Layer::default(),
     };
     layer.overlay(from_env(env)?);
@@ -72,8 +89,11 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         workers: None,
         views_dir: flags.views_dir.clone(),
         embedder: EmbedderLayer::from_flags(flags)?,
+        judge: JudgeLayer::from_flags(flags)?,
+        llm: LlmLayer::from_flags(flags)?,
         providers: providers::Layer::of_flags(flags),
     });
+    let embedder = layer.embedder.settle()?;
     Ok(Settings {
         db_is_default: layer.db.is_none(),
         db: layer
@@ -83,7 +103,9 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         allow_private_hosts: layer.allow_private_hosts.unwrap_or(false),
         workers: layer.workers.unwrap_or(WORKERS),
         views_dir: layer.views_dir,
-        embedder: layer.embedder.settle()?,
+        judge: layer.judge.settle(embedder.onnx_runtime.as_deref())?,
+        embedder,
+        llm: layer.llm.settle()?,
         providers: layer.providers.resolve(env)?,
         file,
     })
@@ -98,6 +120,8 @@ struct Layer {
     workers: Option<usize>,
     views_dir: Option<PathBuf>,
     embedder: EmbedderLayer,
+    judge: JudgeLayer,
+    llm: LlmLayer,
     providers: providers::Layer,
 }
 
@@ -109,6 +133,8 @@ impl Layer {
         self.workers = above.workers.or(self.workers);
         self.views_dir = above.views_dir.or(self.views_dir.take());
         self.embedder.overlay(above.embedder);
+        self.judge.overlay(above.judge);
+        self.llm.overlay(above.llm);
         self.providers.overlay(above.providers);
     }
 }
@@ -135,16 +161,16 @@ fn config_file(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
     Ok(usual.into_iter().find(|path| path.is_file()))
 }
 
-fn read_file(path: &Path) -> Result<Layer> {
+fn read_file(path: &Path, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
     let place = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::invalid(format!("{place} cannot be read: {error}")))?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    from_toml(&text, folder).map_err(|error| error.context(place))
+    from_toml(&text, folder, env).map_err(|error| error.context(place))
 }
 
 /// Paths in the file are relative to the folder of the file, wherever the program was started.
-fn from_toml(text: &str, folder: &Path) -> Result<Layer> {
+fn from_toml(text: &str, folder: &Path, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         Error::invalid(format!("not valid TOML: {}", error.message()))
     })?;
@@ -197,6 +223,8 @@ fn from_toml(text: &str, folder: &Path) -> Result<Layer> {
         workers,
         views_dir: path("views_dir")?,
         embedder: EmbedderLayer::from_toml(&table, folder)?,
+        judge: JudgeLayer::from_toml(&table, folder)?,
+        llm: LlmLayer::from_toml(&table, folder, env)?,
         providers: providers::Layer::of_toml(&table, folder)?,
     })
 }
@@ -233,6 +261,8 @@ fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
         workers,
         views_dir: env("LYRA_VIEWS_DIR").map(PathBuf::from),
         embedder: EmbedderLayer::from_env(env)?,
+        judge: JudgeLayer::from_env(env)?,
+        llm: LlmLayer::from_env(env)?,
         providers: providers::Layer::of_env(env)?,
     })
 }

@@ -18,17 +18,29 @@ pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
         out.line(&format!("corpus         {}", folder.display()))?;
     }
     out.line(&format!("embedder       {}", settings.embedder.choice))?;
+    if let Some(judge) = &settings.judge {
+        out.line(&format!("judge          {}", judge.choice))?;
+    }
+    if let Some(llm) = &settings.llm {
+        out.line(&format!("language model {}", llm.describe()))?;
+    }
     out.line("")?;
     let mut code = ExitCode::SUCCESS;
-    // Where the embedder cannot be opened, the rest is looked at with the built-in one.
-    let config = match super::engine_config(settings) {
-        Ok(config) => config,
-        Err(error) => {
-            failed(&mut out, "embedder", &error)?;
+    // Where a model cannot be opened, the rest is looked at with the built-in one.
+    let mut config = super::plain_config(settings);
+    for (what, opened) in [
+        ("embedder", super::open_embedder(settings, &mut config)),
+        (
+            "language model",
+            super::open_language_model(settings, &mut config),
+        ),
+        ("stance judge", super::open_judge(settings, &mut config)),
+    ] {
+        if let Err(error) = opened {
+            failed(&mut out, what, &error)?;
             code = ExitCode::FAILURE;
-            super::plain_config(settings)
         }
-    };
+    }
     let opened = super::make_folder(settings).and_then(|()| Engine::open(config));
     let engine = match opened {
         Ok(engine) => engine,

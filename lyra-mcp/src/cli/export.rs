@@ -1,17 +1,18 @@
 //! `export`.
 
-use clap::{Args, ValueEnum};
-use lyra_core::Engine;
-use lyra_core::{Error, ErrorKind, Result};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use lyra_core::graph::ExportReport;
+use lyra_core::{Engine, Error, ErrorKind, ExportFormat, Result};
 use std::fs::File;
 use std::io::{BufWriter, Write, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub(super) struct Options {
     /// The format
-    #[arg(long, value_enum, default_value = "jsonl")]
-    format: Format,
+    #[arg(long, value_parser = formats(), default_value = "jsonl")]
+    format: ExportFormat,
     /// Only this task and what belongs to it
     #[arg(long, value_name = "ID")]
     task: Option<String>,
@@ -20,51 +21,61 @@ pub(super) struct Options {
     out: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Jsonl,
-    Bibtex,
-    Ris,
-    CslJson,
-    Graphml,
-    Html,
-}
-
 pub(super) fn run(engine: &Engine, options: &Options) -> Result<()> {
-    if options.format != Format::Jsonl {
-        let name = options.format.to_possible_value();
-        let name = name.as_ref().map_or("", |value| value.get_name());
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            format!("export to {name} is not part of this build yet"),
-        )
-        .with_hint("--format jsonl holds the whole graph"));
-    }
     let task = options.task.as_deref();
     let report = match &options.out {
         None => {
             let mut out = BufWriter::new(stdout().lock());
-            let report = engine.export_jsonl(&mut out, task)?;
+            let report = engine.export(&mut out, options.format, task)?;
             out.flush()
-                .map_err(|error| unwritable("standard output", &error))?;
+                .map_err(|error| unwritable(Path::new("standard output"), &error))?;
             report
         }
         Some(path) => {
-            let place = path.display().to_string();
-            let file = File::create(path).map_err(|error| unwritable(&place, &error))?;
-            let mut out = BufWriter::new(file);
-            let report = engine.export_jsonl(&mut out, task)?;
-            out.flush().map_err(|error| unwritable(&place, &error))?;
-            report
+            // Under another name until it is whole: a failure leaves an old file as it was.
+            let mut part = path.clone().into_os_string();
+            part.push(".part");
+            let part = PathBuf::from(part);
+            let report = write_file(engine, options.format, task, &part);
+            let moved = report.and_then(|report| {
+                std::fs::rename(&part, path).map_err(|error| unwritable(path, &error))?;
+                Ok(report)
+            });
+            if moved.is_err() {
+                let _ = std::fs::remove_file(&part);
+            }
+            moved?
         }
     };
     crate::log::line(&format!("exported {}", super::output::json(&report)?));
     Ok(())
 }
 
-fn unwritable(place: &str, error: &std::io::Error) -> Error {
+fn write_file(
+    engine: &Engine,
+    format: ExportFormat,
+    task: Option<&str>,
+    path: &Path,
+) -> Result<ExportReport> {
+    let file = File::create(path).map_err(|error| unwritable(path, &error))?;
+    let mut out = BufWriter::new(file);
+    let report = engine.export(&mut out, format, task)?;
+    out.into_inner()
+        .map_err(std::io::IntoInnerError::into_error)
+        .and_then(|file| file.sync_all())
+        .map_err(|error| unwritable(path, &error))?;
+    Ok(report)
+}
+
+/// A format by its name; clap lists the names.
+fn formats() -> impl TypedValueParser<Value = ExportFormat> {
+    PossibleValuesParser::new(ExportFormat::ALL.map(|(name, _)| name))
+        .try_map(|name| name.parse::<ExportFormat>())
+}
+
+fn unwritable(place: &Path, error: &std::io::Error) -> Error {
     Error::new(
         ErrorKind::Backend,
-        format!("{place} cannot be written: {error}"),
+        format!("{} cannot be written: {error}", place.display()),
     )
 }

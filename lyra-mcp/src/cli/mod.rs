@@ -9,7 +9,10 @@ mod embedder;
 mod export;
 mod forget;
 mod import;
+mod judge;
+mod keys;
 mod layout;
+mod llm;
 mod output;
 mod providers;
 mod verify;
@@ -59,6 +62,26 @@ struct Global {
     /// The embedding server, where it is not the usual one [env: LYRA_EMBEDDER_URL]
     #[arg(long, global = true, value_name = "URL")]
     embedder_url: Option<String>,
+    /// What judges: builtin, onnx:FOLDER, openai:MODEL or ollama:MODEL [env: LYRA_JUDGE]
+    /// [default: builtin]
+    #[arg(long, global = true, value_name = "WHICH")]
+    judge: Option<String>,
+    /// The judge's server, where it is not the usual one [env: LYRA_JUDGE_URL]
+    #[arg(long, global = true, value_name = "URL")]
+    judge_url: Option<String>,
+    /// A language model that finds claims: openai:MODEL or ollama:MODEL [env: LYRA_LLM]
+    /// [default: none]
+    #[arg(long, global = true, value_name = "WHICH")]
+    llm: Option<String>,
+    /// The language model's server, where it is not the usual one [env: LYRA_LLM_URL]
+    #[arg(long, global = true, value_name = "URL")]
+    llm_url: Option<String>,
+    /// What finds claims: builtin or llm [env: LYRA_CLAIM_EXTRACTOR] [default: llm if there is one]
+    #[arg(long, global = true, value_name = "WHICH")]
+    claim_extractor: Option<String>,
+    /// What judges: builtin or llm [env: LYRA_STANCE_JUDGE] [default: builtin]
+    #[arg(long, global = true, value_name = "WHICH")]
+    stance_judge: Option<String>,
     /// A search service to ask, such as openalex; may be given several times [env: LYRA_PROVIDERS]
     /// [default: none]
     #[arg(long, global = true, value_name = "NAME")]
@@ -214,16 +237,45 @@ fn open(settings: &Settings) -> Result<Engine> {
     Engine::open(plain_config(settings))
 }
 
-/// The whole configuration: the embedder is opened, or it is said why it cannot be.
+/// The whole configuration: the models are opened, or it is said why they cannot be.
 fn engine_config(settings: &Settings) -> Result<EngineConfig> {
     let mut config = plain_config(settings);
-    let opened = runtime()?.block_on(settings.embedder.open());
-    let which = &settings.embedder.choice;
-    config.embedder = opened.map_err(|e| e.context(format!("the embedder {which}")))?;
+    open_embedder(settings, &mut config)?;
+    open_language_model(settings, &mut config)?;
+    open_judge(settings, &mut config)?;
     Ok(config)
 }
 
-/// The configuration with the built-in embedder.
+fn open_embedder(settings: &Settings, config: &mut EngineConfig) -> Result<()> {
+    let opened = runtime()?.block_on(settings.embedder.open());
+    let which = &settings.embedder.choice;
+    config.embedder = opened.map_err(|e| e.context(format!("the embedder {which}")))?;
+    Ok(())
+}
+
+fn open_language_model(settings: &Settings, config: &mut EngineConfig) -> Result<()> {
+    settings
+        .llm
+        .as_ref()
+        .map_or(Ok(()), |llm| llm.apply(config))
+}
+
+/// Puts the judge that was named in its place, which must not be taken.
+fn open_judge(settings: &Settings, config: &mut EngineConfig) -> Result<()> {
+    let Some(judge) = &settings.judge else {
+        return Ok(());
+    };
+    if config.stance_judge.is_some() {
+        let message = format!("the judge is {}, and stance_judge is \"llm\"", judge.choice);
+        return Err(Error::invalid(message).with_hint("leave one of the two out"));
+    }
+    let which = &judge.choice;
+    let opened = judge.open();
+    config.stance_judge = opened.map_err(|e| e.context(format!("the judge {which}")))?;
+    Ok(())
+}
+
+/// The configuration with the built-in models.
 fn plain_config(settings: &Settings) -> EngineConfig {
     let mut config = EngineConfig::new(&settings.db);
     config.corpus.clone_from(&settings.corpus);

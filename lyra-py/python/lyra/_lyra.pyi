@@ -399,7 +399,12 @@ class EvidenceGraph:
     # The file as a whole
     def import_jsonl(self, path: _Path) -> Report: ...
     def export(
-        self, path: _Path, format: Literal["jsonl"] = "jsonl", task_id: str | None = None
+        self,
+        path: _Path,
+        format: Literal[
+            "jsonl", "bibtex", "ris", "csl-json", "graphml", "markdown", "prov", "html"
+        ] = "jsonl",
+        task_id: str | None = None,
     ) -> Report: ...
     def verify(self) -> Report: ...
     def forget(self, task_id: str, orphans: bool = False) -> Report: ...

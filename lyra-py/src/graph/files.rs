@@ -2,9 +2,9 @@
 
 use super::EvidenceGraph;
 use crate::convert;
-use crate::error::invalid;
+use crate::error::raise;
 use crate::waiting::{Line, long};
-use lyra_core::{Error, ErrorKind, Result};
+use lyra_core::{Error, ErrorKind, ExportFormat, Result};
 use pyo3::prelude::*;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
@@ -33,7 +33,8 @@ impl EvidenceGraph {
         convert::report(py, "Report", &report)
     }
 
-    /// Writes the graph, or what belongs to one task, as JSONL; `import_jsonl` reads it.
+    /// Writes the graph, or what belongs to one task, to a file: as JSONL, which `import_jsonl`
+    /// reads, or in another of the formats of the command line. The file appears when it is whole.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -48,15 +49,13 @@ impl EvidenceGraph {
         format: &str,
         task_id: Option<String>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if format != "jsonl" {
-            return Err(invalid(format!("format is {format:?}; expected jsonl")));
-        }
+        let format: ExportFormat = format.parse().map_err(raise)?;
         let engine = self.engine()?;
         let interrupter = engine.graph().interrupter();
         let work = move |line: &Line<()>| {
             let mut out = Beside::create(&path)?;
             let mut writer = BufWriter::new(line.watched(&mut out.file));
-            let report = engine.export_jsonl(&mut writer, task_id.as_deref())?;
+            let report = engine.export(&mut writer, format, task_id.as_deref())?;
             writer.flush().map_err(|e| unwritable(&path, e))?;
             drop(writer);
             out.finish()?;

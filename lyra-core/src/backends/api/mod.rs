@@ -4,15 +4,19 @@
 //! question for one thing means that the thing is not there. The sources of the errors are
 //! [`ProviderFailure`]s, so that a caller can tell an outage from a refused key.
 
+mod complaint;
+mod endpoint;
 mod pace;
 
 use super::ApiKey;
+pub(super) use complaint::complaint;
+pub(super) use endpoint::Endpoint;
 pub use pace::Backoff;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{Clock, ProviderFailure};
 use pace::{Breaker, Dice, TokenBucket, retry_after};
-use reqwest::header::{ACCEPT, DATE, RETRY_AFTER};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, DATE, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode, redirect};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -110,6 +114,15 @@ struct Pacing {
     dice: Dice,
 }
 
+/// What one request is.
+#[derive(Debug, Clone, Copy)]
+enum Call<'a> {
+    /// Something that may not be there; the media type that is wanted.
+    Get(&'a str),
+    /// A question in JSON, which always has an answer.
+    Post(&'a str),
+}
+
 /// Why one request failed.
 #[derive(Debug)]
 struct Trouble {
@@ -176,6 +189,19 @@ impl ApiClient {
         query: &[(&str, &str)],
         accept: &str,
     ) -> Result<Option<Vec<u8>>> {
+        self.call(&self.address(path, query), Call::Get(accept))
+            .await
+    }
+
+    /// The reply to JSON that is sent to `path` below the base address.
+    pub(super) async fn post(&self, path: &[&str], body: &str) -> Result<Vec<u8>> {
+        let reply = self
+            .call(&self.address(path, &[]), Call::Post(body))
+            .await?;
+        reply.ok_or_else(|| self.bad_reply("there is no reply"))
+    }
+
+    async fn call(&self, url: &Url, call: Call<'_>) -> Result<Option<Vec<u8>>> {
         if self.service.key_required && self.service.key.is_none() {
             return Err(self.error(&Trouble::new(ProviderFailure::BadKey, "it needs a key")));
         }
@@ -184,13 +210,12 @@ impl ApiClient {
             .acquire()
             .await
             .map_err(|e| Error::internal(e.to_string()))?;
-        let url = self.address(path, query);
         let begun = Instant::now();
         let mut attempt = 0;
         loop {
             self.await_turn().await?;
             let with_key = self.service.key.is_some() && !self.key_refused.load(Ordering::Relaxed);
-            let trouble = match self.once(&url, with_key, accept).await {
+            let trouble = match self.once(url, with_key, call).await {
                 Ok(body) => {
                     self.pacing().breaker.succeeded();
                     return Ok(body);
@@ -296,14 +321,23 @@ impl ApiClient {
         &self,
         url: &Url,
         with_key: bool,
-        accept: &str,
+        call: Call<'_>,
     ) -> std::result::Result<Option<Vec<u8>>, Trouble> {
         let mut url = url.clone();
         let key = self.service.key.as_ref().filter(|_| with_key);
         if let (Some(key), KeyPlace::Parameter(name)) = (key, self.service.key_place) {
             url.query_pairs_mut().append_pair(name, key.reveal());
         }
-        let mut request = self.client.get(url).header(ACCEPT, accept);
+        let json = "application/json";
+        let mut request = match call {
+            Call::Get(accept) => self.client.get(url).header(ACCEPT, accept),
+            Call::Post(body) => self
+                .client
+                .post(url)
+                .header(ACCEPT, json)
+                .header(CONTENT_TYPE, json)
+                .body(body.to_owned()),
+        };
         if let (Some(key), KeyPlace::Header(name, before)) = (key, self.service.key_place) {
             request = request.header(name, format!("{before}{}", key.reveal()));
         }
@@ -312,7 +346,8 @@ impl ApiClient {
         if status.is_success() {
             return self.body(response).await.map(Some);
         }
-        if matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) {
+        let is_missing = matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE);
+        if is_missing && matches!(call, Call::Get(_)) {
             return Ok(None);
         }
         Err(self.refusal(status, response).await)
@@ -369,17 +404,10 @@ impl ApiClient {
     /// The first words of an error reply, which usually say what was wrong with the request.
     async fn excerpt(&self, response: Response) -> Option<String> {
         let body = self.body(response).await.ok()?;
-        let text = String::from_utf8_lossy(&body[..body.len().min(600)]).into_owned();
-        if text.trim_start().starts_with('<') {
+        if body.trim_ascii_start().starts_with(b"<") {
             return None;
         }
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let text: String = words
-            .join(" ")
-            .chars()
-            .filter(|c| !c.is_control())
-            .take(200)
-            .collect();
+        let text = complaint(&body);
         let key = self.service.key.as_ref();
         let text = key.map_or_else(|| text.clone(), |key| key.redact(&text));
         (!text.is_empty()).then_some(text)

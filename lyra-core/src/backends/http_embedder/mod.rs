@@ -8,6 +8,7 @@ mod retry;
 mod wire;
 
 use super::ApiKey;
+use super::api::{Endpoint, complaint};
 use super::unit_vector::normalise;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{Embedder, EmbedderInfo, TextRole};
@@ -302,7 +303,7 @@ impl HttpEmbedder {
     }
 
     fn refused(&self, status: StatusCode, body: &[u8]) -> Error {
-        let mut said = wire::complaint(body);
+        let mut said = complaint(body);
         if let Some(key) = &self.options.key {
             said = key.redact(&said);
         }
@@ -424,33 +425,17 @@ fn client_for(options: &HttpEmbedderOptions) -> Result<Client> {
 
 /// The endpoint that a server, its API's root or the endpoint itself stands for.
 fn endpoint_of(api: EmbeddingApi, url: &str) -> Result<Url> {
-    let wrong = |why: &str| {
-        Error::invalid(format!("the address of the embedding server {why}"))
-            .with_hint(format!("for example {}", api.default_url()))
+    let (root, call) = match api {
+        EmbeddingApi::OpenAi => ("/v1", "/embeddings"),
+        EmbeddingApi::Ollama => ("", "/api/embed"),
     };
-    // The address is not repeated: what is wrong with it may be the password in it.
-    let mut parsed = Url::parse(url.trim()).map_err(|e| wrong(&format!("is not valid: {e}")))?;
-    if !["http", "https"].contains(&parsed.scheme()) || parsed.host_str().is_none() {
-        return Err(wrong("must begin with http:// or https://"));
-    }
-    if !parsed.username().is_empty() || parsed.password().is_some() {
-        return Err(wrong(
-            "must not hold a user or a password; give the key as a key",
-        ));
-    }
-    let path = parsed.path().trim_end_matches('/').to_owned();
-    let (end, below_root) = match api {
-        EmbeddingApi::OpenAi => ("/embeddings", "/v1/embeddings"),
-        EmbeddingApi::Ollama => ("/api/embed", "/api/embed"),
+    let endpoint = Endpoint {
+        server: "embedding server",
+        example: api.default_url(),
+        root,
+        call,
     };
-    let path = match path.as_str() {
-        "" => below_root.to_owned(),
-        whole if whole.ends_with(end) => whole.to_owned(),
-        root => format!("{root}{end}"),
-    };
-    parsed.set_path(&path);
-    parsed.set_fragment(None);
-    Ok(parsed)
+    endpoint.at(url)
 }
 
 #[cfg(test)]

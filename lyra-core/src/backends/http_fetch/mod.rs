@@ -295,6 +295,14 @@ impl Fetcher for HttpFetcher {
         age < known.get(url).copied().unwrap_or(fresh::DEFAULT_LIFETIME)
     }
 
+    fn lifetime(&self, url: &str) -> Option<Duration> {
+        let known = self
+            .lifetimes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        known.get(url).copied()
+    }
+
     async fn fetch(&self, request: &FetchRequest) -> Result<FetchedDocument> {
         let start = Url::parse(&request.url)
             .map_err(|e| Error::invalid(format!("{:?} is not an address: {e}", request.url)))?;

@@ -47,7 +47,7 @@ pub(crate) fn export_jsonl(
 }
 
 /// The sets of ids that make up the sub-graph of task ?1; `Table::scope` refers to them.
-const SCOPE: &str = "WITH
+pub(crate) const TASK_SCOPE: &str = "WITH
   scope_claims (id) AS MATERIALIZED (SELECT id FROM claims WHERE task_id = ?1),
   scope_edges (id) AS MATERIALIZED (
     SELECT e.id FROM scope_claims c JOIN edges e ON e.target_id = c.id AND e.target_type = 'claim'),
@@ -78,7 +78,9 @@ fn write_table(
     } = table;
     let sql = match task_id {
         None => format!("SELECT {columns} FROM {name} ORDER BY {order}"),
-        Some(_) => format!("{SCOPE} SELECT {columns} FROM {name} WHERE {scope} ORDER BY {order}"),
+        Some(_) => {
+            format!("{TASK_SCOPE} SELECT {columns} FROM {name} WHERE {scope} ORDER BY {order}")
+        }
     };
     let mut statement = connection.prepare(&sql).db()?;
     let mut rows = statement.query(params_from_iter(task_id)).db()?;

@@ -297,6 +297,9 @@ pub(super) static TABLES: [Table; 11] = [
             text("etag").fills().stays(),
             text("last_modified").fills().stays(),
             text("error_message").stays(),
+            optional("fresh_until", Kind::Time).stays(),
+            // Its original may be left out of the file, or come later in it.
+            optional("near_duplicate_of", Kind::Id).stays(),
         ],
     },
     Table {

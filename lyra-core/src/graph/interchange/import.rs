@@ -11,7 +11,7 @@ use super::line::{Cell, Row, parse};
 use super::lines::{Lines, Problems};
 use super::page_text::TextCache;
 use crate::error::{Error, Result, SqliteResultExt};
-use crate::storage::Database;
+use crate::storage::{Database, near_duplicates};
 use rusqlite::{CachedStatement, OptionalExtension, Transaction, ffi, params, params_from_iter};
 use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
@@ -185,6 +185,7 @@ impl<'t> Import<'t> {
         self.problems.into_result()?;
         if self.report.total_inserted > 0 {
             index_resources(self.transaction, self.last_old_row[Record::Page.index()])?;
+            near_duplicates::refresh(self.transaction)?;
             log_import(self.transaction, self.now, &self.report)?;
         }
         Ok(self.report)

@@ -1,8 +1,9 @@
 //! Counts claims: what each has now, against what it had when it was last counted.
 
 use super::deltas::Deltas;
-use super::lookup::Places;
+use super::lookup::{Page, Places};
 use super::snapshot::{Bearing, Evidence, Snapshot, Summary};
+use crate::confidence::{IndependentEvidence, Testimony, independent_evidence};
 use crate::error::{Error, Result, SqliteResultExt};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
@@ -48,12 +49,14 @@ impl<'c> ClaimCounter<'c> {
             Some(claim) => Some(self.snapshot(claim_seq, claim)?),
             None => None,
         };
+        let (after, pages) = after.unzip();
         match (&claim, &after) {
             (Some(claim), Some(snapshot)) => {
+                let independent = independent(snapshot, &pages.unwrap_or_default());
                 if before.as_ref() != Some(snapshot) {
                     self.store_counted(claim_seq, snapshot)?;
                 }
-                self.store_summary(claim_seq, &claim.id, snapshot)?;
+                self.store_summary(claim_seq, &claim.id, snapshot, independent)?;
             }
             _ => self.remove(claim_seq)?,
         }
@@ -93,7 +96,8 @@ impl<'c> ClaimCounter<'c> {
             .db()
     }
 
-    fn snapshot(&mut self, claim_seq: i64, claim: &ClaimRow) -> Result<Snapshot> {
+    /// What is known of a claim, and the pages that the snapshot numbers.
+    fn snapshot(&mut self, claim_seq: i64, claim: &ClaimRow) -> Result<(Snapshot, Vec<Rc<Page>>)> {
         let mut snapshot = Snapshot {
             task_id: claim.task_id.clone(),
             is_adopted: claim.is_adopted,
@@ -111,6 +115,7 @@ impl<'c> ClaimCounter<'c> {
             .db()?;
         let mut rows = statement.query([&claim.id]).db()?;
         let mut known: HashMap<Rc<str>, usize> = HashMap::new();
+        let mut pages = Vec::new();
         while let Some(row) = rows.next().db()? {
             let bearing = match row.get_ref(2).db()?.as_str() {
                 Ok("origin") => Bearing::Origin,
@@ -126,17 +131,19 @@ impl<'c> ClaimCounter<'c> {
                 self.note_missing(claim_seq, fragment_id.as_str().unwrap_or_default())?;
             }
             let at = place.map(|place| {
-                let page = *known.entry(Rc::clone(&place.page_id)).or_insert_with(|| {
-                    snapshot.pages.push((place.page_id.to_string(), place.year));
-                    snapshot.pages.len() - 1
+                let at = *known.entry(Rc::clone(&place.page.id)).or_insert_with(|| {
+                    let page = (place.page.id.to_string(), place.page.year);
+                    snapshot.pages.push(page);
+                    pages.push(Rc::clone(&place.page));
+                    pages.len() - 1
                 });
-                (place.fragment_seq, page)
+                (place.fragment_seq, at)
             });
             snapshot
                 .evidence
                 .push(Evidence(row.get(0).db()?, bearing, row.get(3).db()?, at));
         }
-        Ok(snapshot)
+        Ok((snapshot, pages))
     }
 
     fn note_missing(&self, claim_seq: i64, fragment_id: &str) -> Result<()> {
@@ -171,7 +178,13 @@ impl<'c> ClaimCounter<'c> {
         Ok(())
     }
 
-    fn store_summary(&self, claim_seq: i64, claim_id: &str, snapshot: &Snapshot) -> Result<()> {
+    fn store_summary(
+        &self,
+        claim_seq: i64,
+        claim_id: &str,
+        snapshot: &Snapshot,
+        independent: IndependentEvidence,
+    ) -> Result<()> {
         let s: Summary = snapshot.summary(self.reference_year);
         self.db
             .prepare_cached(
@@ -179,9 +192,10 @@ impl<'c> ClaimCounter<'c> {
                    refute_count, neutral_count, max_confidence, avg_confidence, support_weight,
                    refute_weight, dated_count, year_sum, newest_support_year, oldest_support_year,
                    newest_refute_year, support_years, dated_support_count, undated_support_count,
-                   recent_support_count)
+                   recent_support_count, independent_sources, independent_support_weight,
+                   independent_refute_weight, retracted_evidence_count)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-                   ?19, ?20)",
+                   ?19, ?20, ?21, ?22, ?23, ?24)",
             )
             .db()?
             .execute(params![
@@ -205,6 +219,10 @@ impl<'c> ClaimCounter<'c> {
                 s.dated_support_count,
                 s.undated_support_count,
                 s.recent_support_count,
+                independent.sources,
+                independent.support_weight,
+                independent.refute_weight,
+                independent.retracted,
             ])
             .db()?;
         Ok(())
@@ -220,6 +238,28 @@ impl<'c> ClaimCounter<'c> {
         }
         Ok(())
     }
+}
+
+/// The verdicts that decide something, by who stands behind them. A fragment that is not there yet
+/// speaks for itself.
+fn independent(snapshot: &Snapshot, pages: &[Rc<Page>]) -> IndependentEvidence {
+    let decided = snapshot
+        .evidence
+        .iter()
+        .filter(|edge| matches!(edge.1, Bearing::Supports | Bearing::Refutes));
+    let testimonies: Vec<Testimony<'_>> = decided
+        .map(|edge| {
+            let page = edge.3.and_then(|(_, at)| pages.get(at));
+            Testimony {
+                supports: edge.1 == Bearing::Supports,
+                confidence: edge.2.unwrap_or(0.0),
+                source: page.map_or(&edge.0, |page| &page.source),
+                site: page.and_then(|page| page.site.as_deref()),
+                is_retracted: page.is_some_and(|page| page.is_retracted),
+            }
+        })
+        .collect();
+    independent_evidence(&testimonies)
 }
 
 pub(super) fn parse(text: &str) -> Result<Snapshot> {

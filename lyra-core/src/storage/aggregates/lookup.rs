@@ -8,12 +8,24 @@ use std::rc::Rc;
 /// Fragments remembered at most, about 100 bytes each.
 const REMEMBERED: usize = 300_000;
 
-/// A fragment's number, its page, and the year of the page's publication.
+/// A fragment's number and its page.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     pub(super) fragment_seq: i64,
-    pub(super) page_id: Rc<str>,
+    pub(super) page: Rc<Page>,
+}
+
+/// A page, with what its publication says.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) id: Rc<str>,
     pub(super) year: Option<i64>,
+    /// Who speaks: the publication or, where none is known, the page; for a page that repeats
+    /// another, that other.
+    pub(super) source: Rc<str>,
+    /// The site of a page that is no publication.
+    pub(super) site: Option<String>,
+    pub(super) is_retracted: bool,
 }
 
 /// A memory of [`Place`]s. It holds for as long as nothing but counts is written.
@@ -21,7 +33,7 @@ pub(super) struct Place {
 pub(super) struct Places<'c> {
     db: &'c Connection,
     fragments: HashMap<String, Option<Place>>,
-    pages: HashMap<Rc<str>, Option<i64>>,
+    pages: HashMap<Rc<str>, Rc<Page>>,
 }
 
 impl<'c> Places<'c> {
@@ -44,11 +56,7 @@ impl<'c> Places<'c> {
         while let Some(row) = rows.next().db()? {
             let place = self.of_page(row.get(2).db()?)?;
             let fragment_seq = row.get(1).db()?;
-            let place = place.map(|(page_id, year)| Place {
-                fragment_seq,
-                page_id,
-                year,
-            });
+            let place = place.map(|page| Place { fragment_seq, page });
             self.fragments.insert(row.get(0).db()?, place);
         }
         Ok(())
@@ -72,34 +80,48 @@ impl<'c> Places<'c> {
             .db()?;
         let place = match found {
             None => None,
-            Some((fragment_seq, page_id)) => self.of_page(page_id)?.map(|(page_id, year)| Place {
-                fragment_seq,
-                page_id,
-                year,
-            }),
+            Some((fragment_seq, page_id)) => {
+                let page = self.of_page(page_id)?;
+                page.map(|page| Place { fragment_seq, page })
+            }
         };
         self.fragments.insert(fragment_id.to_owned(), place.clone());
         Ok(place)
     }
 
-    fn of_page(&mut self, page_id: String) -> Result<Option<(Rc<str>, Option<i64>)>> {
-        let page_id: Rc<str> = page_id.into();
-        if let Some((page_id, year)) = self.pages.get_key_value(&page_id) {
-            return Ok(Some((Rc::clone(page_id), *year)));
+    fn of_page(&mut self, page_id: String) -> Result<Option<Rc<Page>>> {
+        if let Some(page) = self.pages.get(page_id.as_str()) {
+            return Ok(Some(Rc::clone(page)));
         }
-        let year: Option<Option<i64>> = self
+        let id: Rc<str> = page_id.into();
+        // Neither a disk nor a resolver of DOIs publishes anything.
+        let found = self
             .db
             .prepare_cached(
-                "SELECT w.year FROM pages AS p LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
+                "SELECT w.year, coalesce(v.canonical_id, o.id, p.id),
+                   coalesce(w.is_retracted, 0) OR coalesce(v.is_retracted, 0),
+                   CASE WHEN v.canonical_id IS NULL THEN nullif(nullif(o.domain, 'local'), 'doi.org') END
+                 FROM pages AS p LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
+                   LEFT JOIN pages AS o ON o.id = coalesce(p.near_duplicate_of, p.id)
+                   LEFT JOIN works AS v ON v.canonical_id = o.canonical_id
                  WHERE p.id = ?1",
             )
             .db()?
-            .query_row([&*page_id], |r| r.get(0))
+            .query_row([&*id], |r| {
+                Ok(Page {
+                    id: Rc::clone(&id),
+                    year: r.get(0)?,
+                    source: r.get::<_, String>(1)?.into(),
+                    site: r.get(3)?,
+                    is_retracted: r.get(2)?,
+                })
+            })
             .optional()
             .db()?;
-        Ok(year.map(|year| {
-            self.pages.insert(Rc::clone(&page_id), year);
-            (page_id, year)
-        }))
+        let Some(page) = found.map(Rc::new) else {
+            return Ok(None);
+        };
+        self.pages.insert(id, Rc::clone(&page));
+        Ok(Some(page))
     }
 }

@@ -19,15 +19,9 @@ const TABLES: [&str; 11] = [
     "stat_state",
 ];
 
-#[allow(clippy::disallowed_methods, reason = "a graph in memory")]
 fn empty() -> Connection {
-    let schema = include_str!("../sql/schema.sql");
-    let end = schema.find("CREATE VIRTUAL TABLE").unwrap_or(schema.len());
-    let db = Connection::open_in_memory().unwrap();
+    let db = super::super::in_memory();
     db.execute_batch("PRAGMA foreign_keys = ON").unwrap();
-    db.execute_batch(&schema[..end]).unwrap();
-    db.execute_batch(include_str!("../sql/aggregates.sql"))
-        .unwrap();
     db.execute_batch(
         "INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t0', 'h', ''), ('t1', 'h', '')",
     )
@@ -85,14 +79,17 @@ fn statement((what, [a, b, c, d]): Step) -> String {
     let (a5, b5, task) = (id(a), id(b), a % 2);
     match what % 24 {
         0 | 1 => format!("INSERT OR IGNORE INTO works (canonical_id, year) VALUES ('{a5}', {year})"),
-        2 => format!("UPDATE works SET year = {year} WHERE canonical_id = '{a5}'"),
+        2 => format!("UPDATE works SET year = {year}, is_retracted = {b} % 3 = 0 WHERE canonical_id = '{a5}'"),
         3 | 4 => format!(
             "INSERT OR IGNORE INTO pages (id, url, domain, canonical_id)
              VALUES ('{a5}', '{url}{a5}', 'd{b5}', (SELECT canonical_id FROM works WHERE canonical_id = '{b5}'))"
         ),
         5 => format!(
             "UPDATE pages SET canonical_id = (SELECT canonical_id FROM works WHERE canonical_id = '{b5}'),
-               domain = 'd{c}', url = '{url}{a5}' WHERE id = '{a5}'"
+               domain = 'd{c}', url = '{url}{a5}',
+               near_duplicate_of = (SELECT id FROM pages WHERE id = '{near}' AND id <> '{a5}')
+             WHERE id = '{a5}'",
+            near = id(d)
         ),
         6 | 7 => format!(
             "INSERT OR IGNORE INTO fragments (id, page_id, text_content, text_hash, created_at)

@@ -5,7 +5,7 @@ use rusqlite::types::{Value as Sql, ValueRef};
 use rusqlite::{Connection, params_from_iter};
 use serde_json::{Map, Value, json};
 
-use crate::storage::aggregates;
+use crate::storage::{aggregates, in_memory};
 use crate::views::{RenderedView, ViewCatalog, ViewParams};
 
 pub(super) type Row = Map<String, Value>;
@@ -25,12 +25,7 @@ const TABLES: [&str; 9] = [
 
 /// An empty graph. The full-text tables are left out: their tokenizer is not for here.
 pub(super) fn empty_graph() -> Connection {
-    let schema = include_str!("../../storage/sql/schema.sql");
-    let end = schema.find("CREATE VIRTUAL TABLE").unwrap_or(schema.len());
-    let graph = Connection::open_in_memory().unwrap();
-    graph.execute_batch(&schema[..end]).unwrap();
-    let derived = include_str!("../../storage/sql/aggregates.sql");
-    graph.execute_batch(derived).unwrap();
+    let graph = in_memory();
     aggregates::set_reference_year(&graph, 2026).unwrap();
     graph
         .create_scalar_function(

@@ -180,6 +180,7 @@ impl<'a> Naive<'a> {
         let mean = round(alpha / (alpha + beta), 4);
         let variance = alpha * beta / ((alpha + beta).powi(2) * (alpha + beta + 1.0));
         let controversial = count("supports") > 0 && count("refutes") > 0;
+        let voices = self.voices(&evidence);
         json!({
             "support_count": count("supports"), "refute_count": count("refutes"),
             "neutral_count": count("neutral"), "evidence_count": evidence.len(),
@@ -189,9 +190,48 @@ impl<'a> Naive<'a> {
             "support_weight": sw, "refute_weight": rw, "nli_claim_support_ratio": mean,
             "bayesian_truth_confidence": mean, "uncertainty": variance.sqrt(),
             "is_controversial": i32::from(controversial),
+            "independent_sources": voices.0, "independent_confidence": round(voices.1, 4),
+            "retracted_evidence_count": voices.2,
             "claim_adoption_status":
                 claim.get("claim_adoption_status").cloned().unwrap_or_else(|| json!("adopted")),
         })
+    }
+
+    /// Independent sources, the mean with nobody heard twice, and verdicts on retracted work.
+    fn voices(&self, evidence: &[Evidence<'a>]) -> (usize, f64, usize) {
+        let mut sources = BTreeSet::new();
+        let mut retracted = 0;
+        let mut weights = [0.0; 2];
+        for (side, relation) in ["supports", "refutes"].into_iter().enumerate() {
+            let mut sites: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
+            for e in evidence.iter().filter(|e| e.relation == relation) {
+                let page = self.find("pages", "id", e.page);
+                let work = self.find("works", "canonical_id", text(page, "canonical_id"));
+                if work["is_retracted"] == 1 {
+                    retracted += 1;
+                    continue;
+                }
+                let (source, site) = match (work.is_null(), text(page, "domain")) {
+                    (false, _) => (text(work, "canonical_id"), text(work, "canonical_id")),
+                    (true, "" | "local" | "doi.org") => (e.page, e.page),
+                    (true, domain) => (e.page, domain),
+                };
+                sources.insert(source);
+                let best = sites.entry(site).or_default().entry(source).or_insert(0.0);
+                *best = e.confidence.unwrap_or(0.0).max(*best);
+            }
+            for of_site in sites.values() {
+                let mut best: Vec<f64> = of_site.values().copied().collect();
+                best.sort_by(|a, b| b.total_cmp(a));
+                let discounted = best
+                    .iter()
+                    .zip(0_i32..)
+                    .map(|(c, rank)| c * 0.5_f64.powi(rank));
+                weights[side] += discounted.sum::<f64>();
+            }
+        }
+        let mean = (1.0 + weights[0]) / (2.0 + weights[0] + weights[1]);
+        (sources.len(), mean, retracted)
     }
 
     fn contradiction(&self, claim: &Value) -> Option<Value> {

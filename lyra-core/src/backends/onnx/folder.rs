@@ -1,7 +1,5 @@
-//! What a sentence-transformers folder says about its model: which graph, how its tokens are
-//! pooled, how long a text may be, what stands before a query.
+//! What the folder of a model says about it: which graph, which tokenizer, how long a text may be.
 
-use super::pooling::Pooling;
 use crate::error::{Error, ErrorKind, Result};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -12,97 +10,79 @@ const GRAPHS: [&str; 2] = ["model.onnx", "onnx/model.onnx"];
 /// Tokens of a text where the folder is silent.
 const USUAL_TOKENS: usize = 512;
 
-/// A model's settings, as its files have them.
+/// A model's files, and what they say about every kind of model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ModelFolder {
+    /// The folder itself.
+    pub(super) root: PathBuf,
     /// The graph.
     pub(super) graph: PathBuf,
     /// `tokenizer.json`.
     pub(super) tokenizer: PathBuf,
     /// What the model is called: the name of its folder.
     pub(super) name: String,
-    /// How token vectors become one.
-    pub(super) pooling: Pooling,
-    /// Length of a token vector, as the pooling layer expects it.
-    pub(super) dimension: Option<usize>,
-    /// Tokens of a text, the special ones included.
+    /// The layers of `modules.json`, which sentence encoders have.
+    pub(super) modules: Vec<Layer>,
+    /// `config.json`; null where there is none.
+    pub(super) config: Value,
+    /// `sentence_bert_config.json`; null where there is none.
+    pub(super) sentence: Value,
+    /// Tokens of a row, the special ones included.
     pub(super) max_tokens: usize,
     /// Rows of the table of token embeddings.
     pub(super) vocabulary: Option<usize>,
-    /// Whether texts are put in lower case before they are cut into tokens.
-    pub(super) lower_case: bool,
-    /// Stands before a query.
-    pub(super) query_prompt: String,
-    /// Stands before a document.
-    pub(super) document_prompt: String,
     /// The id that fills short rows of a batch.
     pub(super) pad_id: i64,
-    /// A layer behind the pooling that is not ours to compute.
-    pub(super) foreign_layer: Option<String>,
+}
+
+/// A layer that `modules.json` names.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Layer {
+    /// `Pooling` of `sentence_transformers.models.Pooling`.
+    pub(super) kind: String,
+    /// Where its settings are.
+    pub(super) path: PathBuf,
 }
 
 impl ModelFolder {
     /// Reads the settings of a folder. `place` may also be a graph in it.
     pub(super) fn read(place: &Path, file: Option<&str>) -> Result<Self> {
-        let (folder, graph) = locate(place, file)?;
-        let modules = json(&folder.join("modules.json"))?;
-        let modules = modules.as_ref().and_then(Value::as_array);
-        let of_kind = |kind: &str| -> Option<PathBuf> {
-            let found = modules?.iter().find(|m| kind_of(m) == kind)?;
-            Some(folder.join(found["path"].as_str().unwrap_or_default()))
-        };
-        let base = of_kind("Transformer").unwrap_or_else(|| folder.clone());
-        let foreign_layer = modules
-            .into_iter()
-            .flatten()
-            .map(kind_of)
-            .find(|kind| !["Transformer", "Pooling", "Normalize"].contains(kind));
-        let pooling_file = of_kind("Pooling")
-            .unwrap_or_else(|| folder.join("1_Pooling"))
-            .join("config.json");
-        let pooling = json(&pooling_file)?.unwrap_or_default();
-        let config = settings(&folder, &base, "config.json")?;
-        let sentence = settings(&folder, &base, "sentence_bert_config.json")?;
-        let tokens = settings(&folder, &base, "tokenizer_config.json")?;
-        let prompts = json(&folder.join("config_sentence_transformers.json"))?.unwrap_or_default();
-        let model = Self {
-            tokenizer: tokenizer_of(&folder, &base, &graph)?,
-            name: name_of(&folder),
-            pooling: pooling_of(&pooling).map_err(|e: Error| e.context(pooling_file.display()))?,
-            dimension: size(&pooling["word_embedding_dimension"]),
+        let (root, graph) = locate(place, file)?;
+        let modules = json(&root.join("modules.json"))?.unwrap_or_default();
+        let layers = modules.as_array().into_iter().flatten().map(|m| Layer {
+            kind: kind_of(m).to_owned(),
+            path: root.join(m["path"].as_str().unwrap_or_default()),
+        });
+        let modules: Vec<Layer> = layers.collect();
+        let transformer = modules.iter().find(|layer| layer.kind == "Transformer");
+        let base = transformer.map_or(&root, |layer| &layer.path);
+        let config = settings(&root, base, "config.json")?;
+        let sentence = settings(&root, base, "sentence_bert_config.json")?;
+        let tokens = settings(&root, base, "tokenizer_config.json")?;
+        Ok(Self {
+            tokenizer: tokenizer_of(&root, base, &graph)?,
+            name: name_of(&root),
             max_tokens: max_tokens(&sentence, &tokens, &config),
             vocabulary: size(&config["vocab_size"]),
-            lower_case: sentence["do_lower_case"].as_bool().unwrap_or(false),
-            query_prompt: prompt(&prompts, &["query"]),
-            document_prompt: prompt(&prompts, &["document", "passage", "corpus"]),
             pad_id: config["pad_token_id"].as_i64().unwrap_or(0),
-            foreign_layer: foreign_layer.map(str::to_owned),
+            config,
+            sentence,
+            modules,
+            root,
             graph,
-        };
-        if pooling["include_prompt"] == false && model.has_prompts() {
-            return Err(unsupported(
-                "the model leaves its prompt out of the pooling (include_prompt is false)",
-            ));
-        }
-        Ok(model)
+        })
     }
 
-    fn has_prompts(&self) -> bool {
-        !(self.query_prompt.is_empty() && self.document_prompt.is_empty())
-    }
-
-    /// What of the settings decides a vector, beside graph and tokenizer.
-    pub(super) fn settings_text(&self) -> String {
-        format!(
-            "{:?}|{}|{}|{:?}|{:?}",
-            self.pooling, self.max_tokens, self.lower_case, self.query_prompt, self.document_prompt
-        )
+    /// The layer of a kind, if `modules.json` names one.
+    pub(super) fn layer(&self, kind: &str) -> Option<&Layer> {
+        self.modules.iter().find(|layer| layer.kind == kind)
     }
 }
 
+/// What this reader of graphs cannot do.
 pub(super) fn unsupported(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Unsupported, message).with_hint(
-        "export the whole encoder, pooling included, as one graph with the output sentence_embedding",
+        "export the whole model as one graph that takes input_ids and attention_mask of any length",
     )
 }
 
@@ -158,10 +138,10 @@ fn only_graph(folder: &Path) -> Result<PathBuf> {
     }
 }
 
-fn missing(message: String) -> Error {
+pub(super) fn missing(message: String) -> Error {
     Error::new(ErrorKind::Backend, message).with_hint(
-        "give the folder of a sentence-transformers model exported to ONNX: model.onnx, tokenizer.json, \
-         config.json; docs/embedders.md says how to make one",
+        "give the folder of a model exported to ONNX: model.onnx, tokenizer.json, config.json; \
+         docs/embedders.md and docs/judges.md say how to make one",
     )
 }
 
@@ -183,7 +163,7 @@ fn settings(folder: &Path, base: &Path, name: &str) -> Result<Value> {
     }
 }
 
-fn json(path: &Path) -> Result<Option<Value>> {
+pub(super) fn json(path: &Path) -> Result<Option<Value>> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -194,7 +174,7 @@ fn json(path: &Path) -> Result<Option<Value>> {
     Ok(Some(parsed))
 }
 
-/// `Pooling` of `sentence_transformers.models.Pooling`.
+/// The last part of a layer's type.
 fn kind_of(module: &Value) -> &str {
     let path = module["type"].as_str().unwrap_or_default();
     path.rsplit('.').next().unwrap_or(path)
@@ -223,43 +203,7 @@ fn name_of(folder: &Path) -> String {
     }
 }
 
-/// The pooling that a configuration names; the mean where it names none.
-fn pooling_of(config: &Value) -> Result<Pooling> {
-    let known = [
-        ("mean", "mean_tokens", Pooling::Mean),
-        ("cls", "cls_token", Pooling::Cls),
-        ("max", "max_tokens", Pooling::Max),
-        ("lasttoken", "lasttoken", Pooling::LastToken),
-    ];
-    let mut named: Vec<String> = Vec::new();
-    // Old files have a flag for each mode, newer ones the name of one.
-    if let Some(mode) = config["pooling_mode"].as_str() {
-        named.push(mode.to_owned());
-    } else if let Some(flags) = config.as_object() {
-        let set = flags.iter().filter(|(_, on)| **on == true);
-        named.extend(
-            set.filter_map(|(flag, _)| Some(flag.strip_prefix("pooling_mode_")?.to_owned())),
-        );
-    }
-    match named.as_slice() {
-        [] => Ok(Pooling::Mean),
-        [one] => known
-            .iter()
-            .find(|(name, flag, _)| one == name || one == flag)
-            .map(|(_, _, pooling)| *pooling)
-            .ok_or_else(|| {
-                unsupported(format!(
-                    "pooling {one:?} is not known; expected mean, cls, max or lasttoken"
-                ))
-            }),
-        several => Err(unsupported(format!(
-            "the poolings {} side by side are not supported; expected one",
-            several.join(", ")
-        ))),
-    }
-}
-
-fn size(value: &Value) -> Option<usize> {
+pub(super) fn size(value: &Value) -> Option<usize> {
     let number = value.as_u64().filter(|n| *n > 0)?;
     usize::try_from(number).ok()
 }
@@ -281,21 +225,13 @@ fn max_tokens(sentence: &Value, tokenizer: &Value, config: &Value) -> usize {
     positions.map_or(wanted, |positions| wanted.min(positions))
 }
 
-/// What stands before a text of a role: its prompt by name, else the default one.
-fn prompt(config: &Value, names: &[&str]) -> String {
-    let prompts = &config["prompts"];
-    let default = config["default_prompt_name"].as_str();
-    let mut named = names.iter().copied().chain(default);
-    let found = named.find_map(|name| prompts[name].as_str());
-    found.unwrap_or_default().to_owned()
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use serde_json::json;
 
-    fn folder_with(files: &[(&str, Value)]) -> tempfile::TempDir {
+    /// A folder with these files.
+    pub(in super::super) fn folder_with(files: &[(&str, Value)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (name, content) in files {
             let path = folder.path().join(name);
@@ -315,7 +251,6 @@ mod tests {
         let modules = json!([
             { "path": "0_Transformer", "type": "sentence_transformers.models.Transformer" },
             { "path": "1_Pooling", "type": "sentence_transformers.models.Pooling" },
-            { "path": "2_Dense", "type": "sentence_transformers.models.Dense" },
         ]);
         let folder = folder_with(&[
             ("onnx/model.onnx", empty.clone()),
@@ -327,30 +262,15 @@ mod tests {
             ),
             (
                 "0_Transformer/sentence_bert_config.json",
-                json!({ "max_seq_length": 8192, "do_lower_case": true }),
-            ),
-            (
-                "1_Pooling/config.json",
-                json!({ "word_embedding_dimension": 384, "pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false }),
-            ),
-            (
-                "config_sentence_transformers.json",
-                json!({ "prompts": { "query": "query: ", "passage": "passage: " }, "default_prompt_name": null }),
+                json!({ "max_seq_length": 8192 }),
             ),
         ]);
         let model = ModelFolder::read(folder.path(), None).unwrap();
         assert_eq!(model.graph, folder.path().join("onnx/model.onnx"));
-        assert_eq!(model.pooling, Pooling::Cls);
-        assert_eq!((model.dimension, model.vocabulary), (Some(384), Some(9)));
-        assert_eq!(
-            (model.max_tokens, model.pad_id, model.lower_case),
-            (512, 1, true)
-        );
-        assert_eq!(
-            (model.query_prompt.as_str(), model.document_prompt.as_str()),
-            ("query: ", "passage: ")
-        );
-        assert_eq!(model.foreign_layer.as_deref(), Some("Dense"));
+        assert_eq!(model.vocabulary, Some(9));
+        assert_eq!((model.max_tokens, model.pad_id), (512, 1));
+        let pooling = model.layer("Pooling").unwrap();
+        assert_eq!(pooling.path, folder.path().join("1_Pooling"));
 
         let bare = folder_with(&[
             ("some.onnx", empty.clone()),
@@ -358,51 +278,12 @@ mod tests {
             ("tokenizer_config.json", json!({ "model_max_length": 1e30 })),
         ]);
         let model = ModelFolder::read(bare.path(), None).unwrap();
-        assert_eq!((model.pooling, model.max_tokens), (Pooling::Mean, 512));
-        assert_eq!(model.foreign_layer, None);
+        assert_eq!((model.max_tokens, model.config.is_null()), (512, true));
+        assert!(model.modules.is_empty());
         let named = ModelFolder::read(&bare.path().join("some.onnx"), None).unwrap();
         assert_eq!(named, model);
         let chosen = ModelFolder::read(bare.path(), Some("some.onnx")).unwrap();
         assert_eq!(chosen, model);
-    }
-
-    #[test]
-    fn poolings_by_flag_and_by_name() {
-        for (config, expected) in [
-            (json!({}), Ok(Pooling::Mean)),
-            (json!(null), Ok(Pooling::Mean)),
-            (
-                json!({ "pooling_mode_mean_tokens": true, "pooling_mode_cls_token": false }),
-                Ok(Pooling::Mean),
-            ),
-            (json!({ "pooling_mode_max_tokens": true }), Ok(Pooling::Max)),
-            (
-                json!({ "pooling_mode_lasttoken": true, "include_prompt": true }),
-                Ok(Pooling::LastToken),
-            ),
-            (json!({ "pooling_mode": "cls" }), Ok(Pooling::Cls)),
-            (
-                json!({ "pooling_mode": "weightedmean" }),
-                Err("weightedmean"),
-            ),
-            (
-                json!({ "pooling_mode_mean_sqrt_len_tokens": true }),
-                Err("mean_sqrt_len_tokens"),
-            ),
-            (
-                json!({ "pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true }),
-                Err("side by side"),
-            ),
-        ] {
-            match (pooling_of(&config), expected) {
-                (Ok(pooling), Ok(expected)) => assert_eq!(pooling, expected, "{config}"),
-                (Err(error), Err(why)) => {
-                    assert_eq!(error.kind(), ErrorKind::Unsupported);
-                    assert!(error.message().contains(why), "{config}: {error}");
-                }
-                (got, expected) => panic!("{config}: {got:?} for {expected:?}"),
-            }
-        }
     }
 
     #[test]
@@ -422,18 +303,6 @@ mod tests {
                     ("config.json", &json!("{")),
                 ],
                 "config.json is not JSON",
-            ),
-            (
-                &[
-                    ("model.onnx", &text),
-                    ("tokenizer.json", &text),
-                    ("1_Pooling/config.json", &json!({ "include_prompt": false })),
-                    (
-                        "config_sentence_transformers.json",
-                        &json!({ "prompts": { "query": "Find: " } }),
-                    ),
-                ],
-                "include_prompt is false",
             ),
         ] {
             let files: Vec<(&str, Value)> = files.iter().map(|(n, v)| (*n, (*v).clone())).collect();

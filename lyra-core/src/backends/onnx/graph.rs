@@ -1,7 +1,7 @@
-//! The graph: its inputs and output as the file declares them, and running it on a batch.
+//! The graph: its inputs and outputs as the file declares them, and running it on a batch.
 
+use super::SAME_MODEL;
 use super::folder::{ModelFolder, unsupported};
-use super::pooling::Pooling;
 use crate::error::{Error, ErrorKind, Result};
 use ort::environment::Environment;
 use ort::session::{Session, SessionInputValue};
@@ -25,13 +25,53 @@ struct Input {
     narrow: bool,
 }
 
-/// What the graph's output holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Output {
-    /// A vector a token, to be pooled.
-    Tokens(Pooling),
-    /// A vector a text.
-    Sentences,
+/// An output, as the graph declares it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Declared {
+    pub(super) name: String,
+    /// Its shape where it holds 32-bit floats; negative where any size will do.
+    shape: Option<Vec<i64>>,
+}
+
+impl Declared {
+    /// Whether it holds 32-bit floats in so many dimensions.
+    pub(super) fn is_of_rank(&self, rank: usize) -> bool {
+        self.shape.as_ref().is_some_and(|shape| shape.len() == rank)
+    }
+
+    /// The size of its last dimension, where the graph fixes it.
+    pub(super) fn last(&self) -> Option<usize> {
+        let last = self.shape.as_ref()?.last()?;
+        usize::try_from(*last).ok().filter(|n| *n > 0)
+    }
+
+    /// All names, for people.
+    pub(super) fn names(outputs: &[Self]) -> String {
+        let names: Vec<&str> = outputs.iter().map(|output| output.name.as_str()).collect();
+        names.join(", ")
+    }
+}
+
+/// The tokens of a text or of a pair.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row<'a> {
+    ids: &'a [u32],
+    /// Which text of a pair each token belongs to; for a text alone there are none.
+    types: &'a [u32],
+}
+
+impl<'a> Row<'a> {
+    pub(super) fn single(ids: &'a [u32]) -> Self {
+        Self { ids, types: &[] }
+    }
+
+    pub(super) fn pair(ids: &'a [u32], types: &'a [u32]) -> Self {
+        Self { ids, types }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
 }
 
 /// A graph that is ready to run.
@@ -39,7 +79,7 @@ enum Output {
 pub(super) struct Graph {
     session: Mutex<Session>,
     inputs: Vec<Input>,
-    output: (String, Output),
+    output: String,
     pad_id: i64,
     /// Texts of a batch, at most.
     max_batch: usize,
@@ -48,13 +88,15 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// Loads the graph of a folder and matches its inputs and outputs with what we can feed and read.
-    pub(super) fn load(
+    /// Loads the graph of a folder and matches its inputs with what we can feed; `choose` picks the
+    /// output to read, and its remark on it comes back.
+    pub(super) fn load<T>(
         environment: &Environment,
         folder: &ModelFolder,
         threads: usize,
         max_batch: usize,
-    ) -> Result<Self> {
+        choose: impl FnOnce(&[Declared]) -> Result<(String, T)>,
+    ) -> Result<(Self, T)> {
         let place = folder.graph.display();
         let session = open_session(environment, folder, threads).map_err(|e| {
             Error::new(
@@ -65,7 +107,7 @@ impl Graph {
         })?;
         let within = |e: Error| e.context(&place);
         let (inputs, shape) = inputs_of(&session).map_err(within)?;
-        let output = output_of(&session, folder).map_err(within)?;
+        let (output, chosen) = choose(&declared(&session)).map_err(within)?;
         let has_mask = inputs.iter().any(|input| input.feed == Feed::Mask);
         let fixed = |at: usize| shape.get(at).and_then(|n| usize::try_from(*n).ok());
         let max_batch = match fixed(0) {
@@ -77,14 +119,15 @@ impl Graph {
                 return Err(within(unsupported(message)));
             }
         };
-        Ok(Self {
+        let graph = Self {
             session: Mutex::new(session),
             inputs,
             output,
             pad_id: folder.pad_id,
             max_batch,
             fixed_tokens: fixed(1),
-        })
+        };
+        Ok((graph, chosen))
     }
 
     /// Texts of a batch, at most.
@@ -97,10 +140,20 @@ impl Graph {
         self.fixed_tokens
     }
 
-    /// One vector a row, not yet of length 1. No row is empty.
-    pub(super) fn run(&self, rows: &[&[u32]]) -> Result<Vec<Vec<f32>>> {
-        let longest = rows.iter().map(|row| row.len()).max().unwrap_or(0);
-        let width = self.fixed_tokens.unwrap_or(longest);
+    /// Tokens that each of these rows has once it is filled up.
+    pub(super) fn width(&self, rows: &[Row<'_>]) -> usize {
+        let longest = rows.iter().map(Row::len).max().unwrap_or(0);
+        self.fixed_tokens.unwrap_or(longest)
+    }
+
+    /// Runs the graph and reads the shape and the values of its output; where `read` makes nothing
+    /// of them, that is an error. No row is empty.
+    pub(super) fn run<T>(
+        &self,
+        rows: &[Row<'_>],
+        read: impl FnOnce(&[usize], &[f32]) -> Option<T>,
+    ) -> Result<T> {
+        let width = self.width(rows);
         let mut feeds = Vec::with_capacity(self.inputs.len());
         for input in &self.inputs {
             let values = fill(rows, width, input.feed, self.pad_id);
@@ -109,38 +162,21 @@ impl Graph {
         }
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         let outputs = session.run(feeds).map_err(|e| failed(&e))?;
-        let (name, kind) = &self.output;
+        let name = &self.output;
         let output = outputs
             .get(name)
             .ok_or_else(|| Error::internal(format!("the graph gave no {name}")))?;
         let (shape, values) = output.try_extract_tensor::<f32>().map_err(|e| failed(&e))?;
-        let dimensions: Vec<usize> = shape
+        let shape: Vec<usize> = shape
             .iter()
             .filter_map(|n| usize::try_from(*n).ok())
             .collect();
-        match (kind, dimensions.as_slice()) {
-            (Output::Sentences, [count, dimension]) if *count == rows.len() && *dimension > 0 => {
-                Ok(values
-                    .chunks_exact(*dimension)
-                    .map(<[f32]>::to_vec)
-                    .collect())
-            }
-            (Output::Tokens(pooling), [count, tokens, dimension])
-                if *count == rows.len() && *tokens == width && *dimension > 0 =>
-            {
-                let texts = values.chunks_exact(tokens * dimension).zip(rows);
-                Ok(texts
-                    .map(|(text, row)| pooling.pool(text, *dimension, row.len()))
-                    .collect())
-            }
-            (_, shape) => Err(Error::new(
-                ErrorKind::Backend,
-                format!(
-                    "the graph's output {name} has the shape {shape:?} for {} texts",
-                    rows.len()
-                ),
-            )),
-        }
+        read(&shape, values).ok_or_else(|| {
+            let texts = rows.len();
+            let message =
+                format!("the graph's output {name} has the shape {shape:?} for {texts} texts");
+            Error::new(ErrorKind::Backend, message)
+        })
     }
 }
 
@@ -158,8 +194,7 @@ fn open_session(
 
 fn failed(error: &ort::Error) -> Error {
     let message = format!("the model cannot be run: {}", error.message());
-    Error::new(ErrorKind::Backend, message)
-        .with_hint("tokenizer.json, config.json and the graph must come from the same model")
+    Error::new(ErrorKind::Backend, message).with_hint(SAME_MODEL)
 }
 
 /// The graph's inputs, and the declared shape of the token ids: negative where any length will do.
@@ -204,56 +239,30 @@ fn inputs_of(session: &Session) -> Result<(Vec<Input>, Vec<i64>)> {
     Ok((inputs, shape))
 }
 
-/// The output to read: a vector a text if there is one, else a vector a token.
-fn output_of(session: &Session, folder: &ModelFolder) -> Result<(String, Output)> {
-    let of_rank = |name: Option<&str>, rank: usize| {
-        session
-            .outputs()
-            .iter()
-            .find_map(|output| match output.dtype() {
-                ValueType::Tensor {
-                    ty: TensorElementType::Float32,
-                    shape,
-                    ..
-                } if shape.len() == rank && name.is_none_or(|name| name == output.name()) => {
-                    Some(output.name().to_owned())
-                }
-                _ => None,
-            })
-    };
-    if let Some(name) = of_rank(Some("sentence_embedding"), 2) {
-        return Ok((name, Output::Sentences));
-    }
-    let tokens = of_rank(Some("last_hidden_state"), 3)
-        .or_else(|| of_rank(Some("token_embeddings"), 3))
-        .or_else(|| of_rank(None, 3));
-    match (tokens, &folder.foreign_layer) {
-        (Some(name), None) => Ok((name, Output::Tokens(folder.pooling))),
-        (Some(_), Some(layer)) => Err(unsupported(format!(
-            "the model has a layer {layer} behind the graph"
-        ))),
-        (None, _) => match of_rank(None, 2) {
-            Some(name) => Ok((name, Output::Sentences)),
-            None => {
-                let names: Vec<&str> = session.outputs().iter().map(|o| o.name()).collect();
-                Err(unsupported(format!(
-                    "no output of the graph ({}) holds 32-bit floats for tokens or texts",
-                    names.join(", ")
-                )))
-            }
+fn declared(session: &Session) -> Vec<Declared> {
+    let outputs = session.outputs().iter().map(|output| Declared {
+        name: output.name().to_owned(),
+        shape: match output.dtype() {
+            ValueType::Tensor {
+                ty: TensorElementType::Float32,
+                shape,
+                ..
+            } => Some(shape.iter().copied().collect()),
+            _ => None,
         },
-    }
+    });
+    outputs.collect()
 }
 
 /// The values of one input: rows side by side, filled up to `width`.
-fn fill(rows: &[&[u32]], width: usize, feed: Feed, pad_id: i64) -> Vec<i64> {
+fn fill(rows: &[Row<'_>], width: usize, feed: Feed, pad_id: i64) -> Vec<i64> {
     let mut values = Vec::with_capacity(rows.len() * width);
     for row in rows {
         for at in 0..width {
             values.push(match feed {
-                Feed::Ids => row.get(at).map_or(pad_id, |id| i64::from(*id)),
+                Feed::Ids => row.ids.get(at).map_or(pad_id, |id| i64::from(*id)),
                 Feed::Mask => i64::from(at < row.len()),
-                Feed::TokenTypes => 0,
+                Feed::TokenTypes => row.types.get(at).map_or(0, |kind| i64::from(*kind)),
                 Feed::Positions => i64::try_from(at).unwrap_or(i64::MAX),
             });
         }
@@ -280,11 +289,11 @@ mod tests {
 
     #[test]
     fn rows_are_filled_up_to_one_width() {
-        let rows: [&[u32]; 2] = [&[7, 8, 9], &[5]];
+        let rows = [Row::pair(&[7, 8, 9], &[0, 1, 1]), Row::single(&[5])];
         for (feed, expected) in [
             (Feed::Ids, [7, 8, 9, 1, 5, 1, 1, 1]),
             (Feed::Mask, [1, 1, 1, 0, 1, 0, 0, 0]),
-            (Feed::TokenTypes, [0; 8]),
+            (Feed::TokenTypes, [0, 1, 1, 0, 0, 0, 0, 0]),
             (Feed::Positions, [0, 1, 2, 3, 0, 1, 2, 3]),
         ] {
             assert_eq!(fill(&rows, 4, feed, 1), expected, "{feed:?}");

@@ -1,0 +1,98 @@
+//! A premise and a hypothesis as one row of tokens, the way the tokenizer's template joins pairs.
+
+use super::super::Model;
+use super::super::graph::Row;
+use super::super::tokens;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ports::StancePair;
+use tokenizers::{Encoding, PostProcessor, Tokenizer, TruncationDirection};
+
+/// A pair's tokens.
+pub(super) struct Tokens {
+    ids: Vec<u32>,
+    types: Vec<u32>,
+}
+
+impl Tokens {
+    pub(super) fn row(&self) -> Row<'_> {
+        Row::pair(&self.ids, &self.types)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
+}
+
+/// Tokens that a pair has room for, the special ones of the template not counted.
+pub(super) fn room(model: &Model) -> Result<usize> {
+    let template = model.tokenizer.get_post_processor();
+    let special = template.map_or(0, |template| template.added_tokens(true));
+    if special == 0 {
+        let message = format!(
+            "{} does not say how two texts are put together",
+            model.folder.tokenizer.display()
+        );
+        return Err(Error::new(ErrorKind::Unsupported, message).with_hint(
+            "expected a post_processor with a template for pairs, such as that of BERT or RoBERTa",
+        ));
+    }
+    // Less than that, and one of the two texts would have no token.
+    let room = model.max_tokens.saturating_sub(special);
+    if room < 4 {
+        return Err(tokens::no_room(&model.folder, model.max_tokens, special));
+    }
+    Ok(room)
+}
+
+/// Cuts a pair into tokens, no more than there is room for.
+pub(super) fn encode(tokenizer: &Tokenizer, pair: &StancePair, room: usize) -> Result<Tokens> {
+    let cut = |text: &str| -> Result<Encoding> {
+        let encoding = tokenizer.encode_fast(text.trim(), false);
+        encoding.map_err(|e| tokens::failed(&e))
+    };
+    let (mut premise, mut hypothesis) = (cut(&pair.premise)?, cut(&pair.hypothesis)?);
+    let (of_premise, of_hypothesis) = share(premise.len(), hypothesis.len(), room);
+    premise.truncate(of_premise, 0, TruncationDirection::Right);
+    hypothesis.truncate(of_hypothesis, 0, TruncationDirection::Right);
+    let whole = tokenizer
+        .post_process(premise, Some(hypothesis), true)
+        .map_err(|e| tokens::failed(&e))?;
+    Ok(Tokens {
+        ids: whole.get_ids().to_vec(),
+        types: whole.get_type_ids().to_vec(),
+    })
+}
+
+/// How many tokens of premise and hypothesis are kept. The premise gives way first, down to a quarter
+/// of the room; only a hypothesis that leaves not even that loses its end.
+fn share(premise: usize, hypothesis: usize, room: usize) -> (usize, usize) {
+    let hypothesis = hypothesis.min(room - premise.min(room / 4));
+    (premise.min(room - hypothesis), hypothesis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_premise_gives_way_first() {
+        for (premise, hypothesis, expected) in [
+            (10, 20, (10, 20)),
+            (0, 0, (0, 0)),
+            (20, 20, (20, 20)),
+            (100, 20, (20, 20)),
+            (100, 30, (10, 30)),
+            (100, 35, (10, 30)),
+            (4, 36, (4, 36)),
+            (4, 37, (4, 36)),
+            (0, 100, (0, 40)),
+            (100, 0, (40, 0)),
+        ] {
+            assert_eq!(
+                share(premise, hypothesis, 40),
+                expected,
+                "{premise} and {hypothesis}"
+            );
+        }
+    }
+}

@@ -1,0 +1,232 @@
+use super::*;
+use crate::clock::ManualClock;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Texts that mean something to every format.
+const HOSTILE: &str =
+    "50 % of \"A&B\" {x} <b>_y_</b> \\cite{z} [t](http://e/) \u{7} 血糖値 #1 ~ ^ $";
+
+fn graph() -> (tempfile::TempDir, EvidenceGraph) {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(1_700_000_000_000));
+    let graph = EvidenceGraph::open(&folder.path().join("a.db"), clock).unwrap();
+    let hostile = Value::String(HOSTILE.to_owned());
+    let lines = [
+        r#"{"type":"task","id":"task_00000001","hypothesis":"Walking lowers glucose"}"#.to_owned(),
+        r#"{"type":"task","id":"task_00000002","hypothesis":"Another"}"#.to_owned(),
+        format!(r#"{{"type":"work","canonical_id":"doi:10.1/a","title":{hostile},"year":2021,"published_date":"2021-03","venue":"Journal of Steps","doi":"10.1/a_b"}}"#),
+        r#"{"type":"work","canonical_id":"doi:10.1/b","title":"Withdrawn","year":2020,"is_retracted":true}"#.to_owned(),
+        r#"{"type":"work_author","canonical_id":"doi:10.1/a","position":0,"name":"Ada Byron"}"#.to_owned(),
+        r#"{"type":"work_author","canonical_id":"doi:10.1/a","position":1,"name":"Research and Development Group, The"}"#.to_owned(),
+        r#"{"type":"page","id":"p1","url":"https://a.example/1?x={y}","canonical_id":"doi:10.1/a"}"#.to_owned(),
+        r#"{"type":"page","id":"p2","url":"https://b.example/2","canonical_id":"doi:10.1/b"}"#.to_owned(),
+        format!(r#"{{"type":"page","id":"p3","url":"https://c.example/3","title":{hostile},"fetched_at":"2026-01-02T03:04:05Z"}}"#),
+        format!(r#"{{"type":"fragment","id":"f1","page_id":"p1","text_content":{hostile}}}"#),
+        r#"{"type":"fragment","id":"f2","page_id":"p2","text_content":"It does not."}"#.to_owned(),
+        r#"{"type":"fragment","id":"f3","page_id":"p3","text_content":"It does."}"#.to_owned(),
+        format!(r#"{{"type":"claim","id":"c1","task_id":"task_00000001","claim_text":{hostile},"extractor_id":"reader 1"}}"#),
+        r#"{"type":"claim","id":"c2","task_id":"task_00000002","claim_text":"Elsewhere"}"#.to_owned(),
+        r#"{"type":"edge","id":"e1","source_type":"fragment","source_id":"f1","target_type":"claim","target_id":"c1","relation":"origin"}"#.to_owned(),
+        r#"{"type":"edge","id":"e2","source_type":"fragment","source_id":"f2","target_type":"claim","target_id":"c1","relation":"refutes","nli_edge_confidence":0.8,"judge_id":"judge"}"#.to_owned(),
+        r#"{"type":"edge","id":"e3","source_type":"fragment","source_id":"f3","target_type":"claim","target_id":"c2","relation":"supports","nli_edge_confidence":0.7,"judge_id":"judge"}"#.to_owned(),
+        r#"{"type":"edge","id":"e4","source_type":"page","source_id":"p1","target_type":"page","target_id":"p2","relation":"cites"}"#.to_owned(),
+    ];
+    crate::graph::import_jsonl(
+        graph.database(),
+        &graph.clock().now(),
+        lines
+            .join(
+                "
+",
+            )
+            .as_bytes(),
+    )
+    .unwrap();
+    (folder, graph)
+}
+
+fn exported(graph: &EvidenceGraph, format: &str, task: Option<&str>) -> (String, ExportReport) {
+    let mut out = Vec::new();
+    let report = export(graph, &mut out, format.parse().unwrap(), task).unwrap();
+    (String::from_utf8(out).unwrap(), report)
+}
+
+fn counts(report: &ExportReport) -> Vec<(&str, usize)> {
+    report
+        .written
+        .iter()
+        .map(|(kind, n)| (kind.as_str(), *n))
+        .collect()
+}
+
+#[test]
+fn a_task_is_exported_with_what_belongs_to_it() {
+    let (_folder, graph) = graph();
+    for (format, whole, of_first) in [
+        ("bibtex", vec![("entry", 3)], vec![("entry", 2)]),
+        ("ris", vec![("record", 3)], vec![("record", 2)]),
+        ("csl-json", vec![("item", 3)], vec![("item", 2)]),
+        (
+            "graphml",
+            vec![("edge", 7), ("node", 8)],
+            vec![("edge", 5), ("node", 5)],
+        ),
+        (
+            "markdown",
+            vec![("claim", 2), ("quote", 3), ("source", 3)],
+            vec![("claim", 1), ("quote", 2), ("source", 2)],
+        ),
+        (
+            "prov",
+            vec![
+                ("agent", 2),
+                ("claim", 2),
+                ("fragment", 3),
+                ("page", 3),
+                ("verdict", 2),
+            ],
+            vec![
+                ("agent", 2),
+                ("claim", 1),
+                ("fragment", 2),
+                ("page", 2),
+                ("verdict", 1),
+            ],
+        ),
+    ] {
+        let (text, report) = exported(&graph, format, None);
+        assert_eq!(counts(&report), whole, "{format}");
+        assert_eq!(
+            report.total_written,
+            whole.iter().map(|(_, n)| n).sum::<usize>()
+        );
+        assert_eq!(
+            exported(&graph, format, None).0,
+            text,
+            "the same again: {format}"
+        );
+        let (_, report) = exported(&graph, format, Some("task_00000001"));
+        assert_eq!(counts(&report), of_first, "{format}");
+        let missing = export(
+            &graph,
+            &mut Vec::new(),
+            format.parse().unwrap(),
+            Some("task_ffffffff"),
+        );
+        assert_eq!(
+            missing.unwrap_err().kind(),
+            ErrorKind::TaskNotFound,
+            "{format}"
+        );
+    }
+    let error = "word".parse::<ExportFormat>().unwrap_err();
+    assert!(error.hint().is_some_and(|hint| hint.contains("csl-json")));
+}
+
+#[test]
+fn bibliographies_hold_what_is_known() {
+    let (_folder, graph) = graph();
+    let (bibtex, _) = exported(&graph, "bibtex", None);
+    assert!(bibtex.contains("@article{byron2021"), "{bibtex}");
+    assert!(
+        bibtex.contains("author = {Byron, Ada and Research and Development Group, The}"),
+        "{bibtex}"
+    );
+    assert!(
+        bibtex.contains("doi = {10.1/a\\_b}") && bibtex.contains("note = {RETRACTED}"),
+        "{bibtex}"
+    );
+    let open = bibtex.matches('{').count();
+    assert_eq!(open, bibtex.matches('}').count(), "{bibtex}");
+    let (ris, _) = exported(&graph, "ris", None);
+    assert_eq!(ris.matches("\r\nER  - \r\n").count(), 3);
+    assert!(
+        ris.contains("AU  - Byron, Ada\r\n") && ris.contains("DA  - 2021/03\r\n"),
+        "{ris}"
+    );
+    let (csl, _) = exported(&graph, "csl-json", None);
+    let items: Vec<Value> = serde_json::from_str(&csl).unwrap();
+    assert_eq!(items[0]["title"], HOSTILE);
+    assert_eq!(
+        items[0]["issued"]["date-parts"][0],
+        serde_json::json!([2021, 3])
+    );
+    assert_eq!(
+        items[0]["author"][0],
+        serde_json::json!({"family": "Byron", "given": "Ada"})
+    );
+    assert_eq!(items[1]["note"], "RETRACTED");
+    assert_eq!(
+        items[2]["accessed"]["date-parts"][0],
+        serde_json::json!([2026, 1, 2])
+    );
+}
+
+#[test]
+fn the_graph_is_xml_whose_edges_have_both_ends() {
+    let (_folder, graph) = graph();
+    let (text, _) = exported(&graph, "graphml", None);
+    let document = roxmltree::Document::parse(&text).unwrap();
+    let of_tag = |tag: &'static str| {
+        document
+            .descendants()
+            .filter(move |n| n.has_tag_name(("http://graphml.graphdrawing.org/xmlns", tag)))
+    };
+    let ids: Vec<&str> = of_tag("node").filter_map(|n| n.attribute("id")).collect();
+    assert_eq!(ids.len(), 8);
+    for edge in of_tag("edge") {
+        for end in ["source", "target"] {
+            assert!(ids.contains(&edge.attribute(end).unwrap()), "{edge:?}");
+        }
+    }
+    let mut texts = of_tag("data").filter(|d| d.attribute("key") == Some("n_text"));
+    let expected = HOSTILE.replace('\u{7}', "\u{fffd}");
+    assert!(texts.any(|data| data.text() == Some(&expected)), "{text}");
+}
+
+#[test]
+fn a_report_quotes_and_its_numbers_resolve() {
+    let (_folder, graph) = graph();
+    let (report, _) = exported(&graph, "markdown", Some("task_00000001"));
+    assert!(report.starts_with("# Walking lowers glucose\n"), "{report}");
+    assert!(
+        report.contains("Against (0.80): “It does not.” [\\[2\\]](#source-2), **retracted**"),
+        "{report}"
+    );
+    for reference in report.split("](#source-").skip(1) {
+        let number = reference.split(')').next().unwrap();
+        assert!(
+            report.contains(&format!("<a id=\"source-{number}\"></a>")),
+            "{number}"
+        );
+    }
+    assert!(
+        !report.contains("<b>") && !report.contains("[t](http"),
+        "{report}"
+    );
+}
+
+#[test]
+fn provenance_leads_from_claims_to_pages() {
+    let (_folder, graph) = graph();
+    let (prov, _) = exported(&graph, "prov", None);
+    let bundle: Value = serde_json::from_str(&prov).unwrap();
+    let members = bundle["@graph"].as_array().unwrap();
+    let find = |id: &str| members.iter().find(|m| m["@id"] == id).unwrap();
+    let claim = find("urn:lyra:claim:c1");
+    assert_eq!(
+        claim["prov:wasAttributedTo"]["@id"],
+        "urn:lyra:agent:reader%201"
+    );
+    let fragment = find(claim["prov:wasDerivedFrom"][0]["@id"].as_str().unwrap());
+    assert_eq!(fragment["prov:value"], HOSTILE);
+    find(fragment["prov:wasQuotedFrom"]["@id"].as_str().unwrap());
+    for member in members {
+        let text = member.to_string();
+        for reference in text.split("{\"@id\":\"").skip(1) {
+            let id = reference.split('"').next().unwrap();
+            find(id);
+        }
+    }
+}

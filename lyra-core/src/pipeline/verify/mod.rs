@@ -1,0 +1,168 @@
+//! Verification: each claim against what other sources say of the same thing.
+
+mod questions;
+mod sources;
+
+use super::{Pipeline, StageOutcome};
+use crate::error::{Result, SqliteResultExt};
+use crate::graph::{DomainRules, Reader, Writer};
+use crate::model::{EdgeRecord, NodeKind, Relation};
+use crate::ports::{StancePair, Verdict};
+use questions::Question;
+use rusqlite::params;
+use serde::Serialize;
+use sources::{candidate, subjects, task_fragments};
+
+/// Claims whose evidence is judged in one transaction.
+const BATCH: usize = 16;
+/// Claims whose stance to the hypothesis is.
+const STANCE_BATCH: usize = 256;
+
+/// What a verification run did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct VerifyReport {
+    /// Claims looked at.
+    pub claims: usize,
+    /// Pairs that nobody had judged before.
+    pub pairs_judged: usize,
+    /// Edges by relation.
+    pub supports: usize,
+    /// Edges by relation.
+    pub refutes: usize,
+    /// Edges by relation.
+    pub neutral: usize,
+    /// Claims judged against the hypothesis.
+    pub stances: usize,
+}
+
+impl Pipeline {
+    /// Judges what is new: every claim of the task against the hypothesis and against fragments of
+    /// other sources in the task's pages. Pairs that were judged before are left alone.
+    pub async fn verify(&self, task_id: &str, cause_id: Option<&str>) -> Result<StageOutcome> {
+        self.embed_missing().await?;
+        let mut report = VerifyReport {
+            stances: self.judge_stances(task_id).await?,
+            ..VerifyReport::default()
+        };
+        let subjects = self.graph.read(|r| subjects(r, task_id))?;
+        report.claims = subjects.len();
+        let members = self.graph.read(|r| task_fragments(r, task_id))?;
+        for batch in subjects.chunks(BATCH) {
+            let questions = self.graph.read(|r| self.questions(r, batch, &members))?;
+            let pairs: Vec<StancePair> = questions.iter().map(|q| q.pair.clone()).collect();
+            let verdicts = self.judge.judge(&pairs).await?;
+            report.pairs_judged += pairs.len();
+            self.graph.write(|w| {
+                // What a human said while the judge was thinking counts.
+                let rules = w.reader().domain_rules()?;
+                let (_, calibration) = w.reader().calibration(self.judge.judge_id())?;
+                for (question, verdict) in questions.iter().zip(&verdicts) {
+                    if still_wanted(&w.reader(), question, &rules)? {
+                        let found = (verdict, calibration.apply(verdict.confidence));
+                        self.record(w, question, found, cause_id, &mut report)?;
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        let output = serde_json::to_value(&report).unwrap_or_default();
+        Ok(StageOutcome {
+            output,
+            ..StageOutcome::default()
+        })
+    }
+
+    /// How each claim stands to the hypothesis, for claims that no judge of this rank has looked at.
+    async fn judge_stances(&self, task_id: &str) -> Result<usize> {
+        let judge_id = self.judge.judge_id();
+        let hypothesis = self.graph.read(|r| r.task(task_id))?.hypothesis;
+        let claims = self.graph.read(|r| {
+            let mut statement = r
+                .db
+                .prepare_cached(
+                    "SELECT c.id, c.claim_text FROM claims c
+                       LEFT JOIN hypothesis_stances s ON s.claim_id = c.id AND s.judge_id = ifnull(?2, s.judge_id)
+                     WHERE c.task_id = ?1 AND c.claim_adoption_status = 'adopted' AND s.claim_id IS NULL
+                     ORDER BY c.seq",
+                )
+                .db()?;
+            // The stand-in does not take the place of a model's word.
+            let judge = (!self.judge.is_builtin()).then_some(judge_id);
+            let rows = statement
+                .query_map(params![task_id, judge], |r| Ok((r.get(0)?, r.get(1)?)))
+                .db()?;
+            rows.collect::<rusqlite::Result<Vec<(String, String)>>>()
+                .db()
+        })?;
+        for batch in claims.chunks(STANCE_BATCH) {
+            let pairs: Vec<StancePair> = batch
+                .iter()
+                .map(|(_, text)| StancePair {
+                    premise: text.clone(),
+                    hypothesis: hypothesis.clone(),
+                })
+                .collect();
+            let verdicts = self.judge.judge(&pairs).await?;
+            self.graph.write(|w| {
+                for ((claim_id, _), verdict) in batch.iter().zip(&verdicts) {
+                    w.put_hypothesis_stance(task_id, claim_id, judge_id, verdict)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(claims.len())
+    }
+
+    /// Remembers a verdict as the judge gave it, and makes an edge of one that it was certain
+    /// enough of. Which edges there are does not depend on the calibration; how much they count does.
+    fn record(
+        &self,
+        w: &Writer<'_>,
+        question: &Question,
+        (verdict, calibrated): (&Verdict, f64),
+        cause_id: Option<&str>,
+        report: &mut VerifyReport,
+    ) -> Result<()> {
+        let judge_id = self.judge.judge_id();
+        w.withdraw_verdict(&question.fragment_id, &question.claim_id)?;
+        w.remember_verdict(&question.fragment_id, &question.claim_id, judge_id, verdict)?;
+        if verdict.confidence < self.limits.min_confidence {
+            return Ok(());
+        }
+        let mut edge = EdgeRecord::between(
+            (NodeKind::Fragment, &question.fragment_id),
+            verdict.relation,
+            (NodeKind::Claim, &question.claim_id),
+        );
+        edge.nli_label = Some(verdict.relation.as_str().to_owned());
+        edge.nli_edge_confidence = Some(calibrated);
+        edge.judge_id = Some(judge_id.to_owned());
+        edge.cause_id = cause_id.map(str::to_owned);
+        if let Some((start, end)) = question.quote {
+            edge.quote_start = Some(start);
+            edge.quote_end = Some(end);
+        }
+        if w.add_edge(&edge)? {
+            match verdict.relation {
+                Relation::Supports => report.supports += 1,
+                Relation::Refutes => report.refutes += 1,
+                _ => report.neutral += 1,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the claim is still adopted and the fragment's domain still free.
+fn still_wanted(reader: &Reader<'_>, question: &Question, rules: &DomainRules) -> Result<bool> {
+    let is_adopted = reader
+        .db
+        .prepare_cached("SELECT 1 FROM claims WHERE id = ?1 AND claim_adoption_status = 'adopted'")
+        .db()?
+        .exists([&question.claim_id])
+        .db()?;
+    let is_free = || -> Result<bool> {
+        Ok(rules.is_empty() || !candidate(reader, &question.fragment_id)?.is_blocked(rules))
+    };
+    Ok(is_adopted && is_free()?)
+}

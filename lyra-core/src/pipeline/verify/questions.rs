@@ -1,0 +1,171 @@
+//! Which pairs are worth a verdict, and what of a fragment the judge is shown.
+
+use super::super::{Pipeline, PremiseChooser};
+use super::sources::{Candidate, Subject, candidate};
+use crate::error::Result;
+use crate::graph::{DomainRules, Reader};
+use crate::model::EmbeddingTarget;
+use crate::ports::StancePair;
+use crate::ranking::kneedle_cutoff;
+use crate::text::ranking_terms;
+use crate::text::segment::slice_chars;
+use crate::vectors::{Ranking, SearchMode};
+use std::collections::HashSet;
+
+/// Sentences of a fragment that make the premise.
+const PREMISE_SENTENCES: usize = 2;
+/// So many times more candidates are fetched, because a claim is nearest to its own document.
+const OVERSAMPLING: usize = 4;
+/// Candidates that a claim keeps, however early the curve of their scores has its knee.
+const FEWEST: usize = 3;
+
+/// A pair to be judged.
+pub(super) struct Question {
+    pub(super) claim_id: String,
+    pub(super) fragment_id: String,
+    pub(super) pair: StancePair,
+    /// The deciding sentence, in the page's text.
+    pub(super) quote: Option<(i64, i64)>,
+}
+
+impl Pipeline {
+    /// What is to be asked about some claims, less what was answered before.
+    pub(super) fn questions(
+        &self,
+        reader: &Reader<'_>,
+        batch: &[Subject],
+        members: &HashSet<String>,
+    ) -> Result<Vec<Question>> {
+        let rules = reader.domain_rules()?;
+        let mut questions = Vec::new();
+        for subject in batch {
+            let judge = (!self.judge.is_builtin()).then(|| self.judge.judge_id());
+            let judged = reader.judged_fragments(&subject.claim_id, judge)?;
+            let candidates = self.candidates(reader, subject, members, &rules)?;
+            let mut sources: HashSet<String> = HashSet::new();
+            let mut pairs = 0;
+            for candidate in candidates {
+                if pairs == self.limits.verify_pairs {
+                    break;
+                }
+                // A source beyond the cap is passed over; the walk goes on.
+                let source = candidate.source();
+                if sources.len() == self.limits.verify_domains && !sources.contains(&source) {
+                    continue;
+                }
+                sources.insert(source);
+                pairs += 1;
+                if !judged.contains(&candidate.fragment_id) {
+                    questions.push(question(self.choose_premise, subject, &candidate));
+                }
+            }
+        }
+        Ok(questions)
+    }
+
+    /// What other sources say on the claim's subject, the closest first, cut at the knee.
+    fn candidates(
+        &self,
+        reader: &Reader<'_>,
+        subject: &Subject,
+        members: &HashSet<String>,
+        rules: &DomainRules,
+    ) -> Result<Vec<Candidate>> {
+        let model = self.reading.embedder.info();
+        let claim = [subject.claim_id.as_str()];
+        let vectors = reader.vectors_of(EmbeddingTarget::Claim, &claim, &model.model_id)?;
+        let Some(Some(vector)) = vectors.into_iter().next() else {
+            return Ok(Vec::new());
+        };
+        let ranking = Ranking {
+            query: &subject.text,
+            vector: &vector,
+            members: Some(members),
+            mode: SearchMode::Hybrid,
+            limit: self.limits.verify_candidates * OVERSAMPLING,
+        };
+        let related = self.vectors.related_fragments(reader, model, &ranking)?;
+        let (mut candidates, mut scores) = (Vec::new(), Vec::new());
+        for scored in related {
+            if candidates.len() == self.limits.verify_candidates {
+                break;
+            }
+            let candidate = candidate(reader, &scored.id)?;
+            if !candidate.is_blocked(rules) && !subject.is_from(&candidate) {
+                candidates.push(candidate);
+                scores.push(scored.score);
+            }
+        }
+        let most = self.limits.verify_candidates;
+        candidates.truncate(kneedle_cutoff(&scores, FEWEST.min(most), most, 1.0));
+        Ok(candidates)
+    }
+}
+
+fn question(choose_premise: PremiseChooser, subject: &Subject, candidate: &Candidate) -> Question {
+    let mut spans = choose_premise(&candidate.text, &subject.text, PREMISE_SENTENCES);
+    let deciding = spans.first().cloned();
+    spans.sort_by_key(|span| span.start);
+    let parts: Vec<&str> = spans
+        .iter()
+        .filter_map(|s| slice_chars(&candidate.text, s.start, s.end))
+        .collect();
+    let passage = if parts.is_empty() {
+        candidate.text.clone()
+    } else {
+        parts.join(" ")
+    };
+    let to_i64 = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+    let quote = candidate
+        .char_start
+        .zip(deciding)
+        .map(|(offset, span)| (offset + to_i64(span.start), offset + to_i64(span.end)));
+    Question {
+        claim_id: subject.claim_id.clone(),
+        fragment_id: candidate.fragment_id.clone(),
+        pair: StancePair {
+            premise: with_headings(passage, &candidate.headings, &subject.text),
+            hypothesis: subject.text.clone(),
+        },
+        quote,
+    }
+}
+
+/// The passage, after those headings that name something of the claim which the passage does not:
+/// a paper says in its title what "the drug" is.
+fn with_headings(passage: String, headings: &[String], claim: &str) -> String {
+    let mut missing: HashSet<String> = ranking_terms(claim).into_iter().collect();
+    for term in ranking_terms(&passage) {
+        missing.remove(&term);
+    }
+    let mut premise = String::new();
+    for heading in headings {
+        let terms = ranking_terms(heading);
+        if terms.iter().any(|term| missing.contains(term)) {
+            premise.push_str(heading.trim_end_matches(['.', ' ']));
+            premise.push_str(". ");
+            for term in &terms {
+                missing.remove(term);
+            }
+        }
+    }
+    premise + &passage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_say_what_a_passage_leaves_out() {
+        let passage = "The drug raised admissions by 27%.";
+        let headings = ["Saxagliptin and heart failure.", "Results"].map(str::to_owned);
+        let premise = with_headings(passage.into(), &headings, "Saxagliptin raises admissions");
+        assert_eq!(
+            premise,
+            "Saxagliptin and heart failure. The drug raised admissions by 27%."
+        );
+        let premise = with_headings(passage.into(), &headings, "A drug raised admissions");
+        assert_eq!(premise, passage, "nothing is missing");
+    }
+}

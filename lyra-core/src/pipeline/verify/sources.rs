@@ -1,0 +1,138 @@
+//! What verification reads: claims with where they come from, fragments with whom they speak for.
+
+use crate::error::{Result, SqliteResultExt};
+use crate::graph::{DomainRules, Reader};
+use rusqlite::params;
+use std::collections::HashSet;
+
+/// A claim with what tells its own sources from others.
+pub(super) struct Subject {
+    pub(super) claim_id: String,
+    pub(super) text: String,
+    /// Pages that it was read in; for a page that repeats another, that other.
+    pages: HashSet<String>,
+    /// The works of these pages.
+    works: HashSet<String>,
+}
+
+/// A fragment that may say something about a claim.
+pub(super) struct Candidate {
+    pub(super) fragment_id: String,
+    pub(super) text: String,
+    pub(super) char_start: Option<i64>,
+    /// The title of the document and the heading above the fragment, where they are known.
+    pub(super) headings: Vec<String>,
+    /// The page, or the one that it repeats.
+    page_id: String,
+    work_id: Option<String>,
+    domain: String,
+    url: String,
+    final_url: Option<String>,
+}
+
+impl Subject {
+    /// Evidence from a page or a work that a claim was read in says nothing new about it.
+    pub(super) fn is_from(&self, candidate: &Candidate) -> bool {
+        let work = candidate.work_id.as_ref();
+        self.pages.contains(&candidate.page_id) || work.is_some_and(|w| self.works.contains(w))
+    }
+}
+
+impl Candidate {
+    /// Whom the candidate counts for. Local files without a publisher, and what is known by its DOI
+    /// alone, are each their own source: neither a disk nor a resolver publishes anything.
+    pub(super) fn source(&self) -> String {
+        if matches!(self.domain.as_str(), "local" | "doi.org") {
+            self.page_id.clone()
+        } else {
+            self.domain.clone()
+        }
+    }
+
+    pub(super) fn is_blocked(&self, rules: &DomainRules) -> bool {
+        rules
+            .blocking_page(&self.url, self.final_url.as_deref(), Some(&self.domain))
+            .is_some()
+    }
+}
+
+/// The adopted claims of a task, oldest first.
+pub(super) fn subjects(reader: &Reader<'_>, task_id: &str) -> Result<Vec<Subject>> {
+    let mut statement = reader
+        .db
+        .prepare_cached(
+            "SELECT c.id, c.claim_text, coalesce(p.near_duplicate_of, p.id), p.canonical_id FROM claims c
+               LEFT JOIN edges o ON o.target_id = c.id AND o.relation = 'origin'
+               LEFT JOIN fragments f ON f.id = o.source_id
+               LEFT JOIN pages p ON p.id = f.page_id
+             WHERE c.task_id = ?1 AND c.claim_adoption_status = 'adopted'
+             ORDER BY c.seq",
+        )
+        .db()?;
+    let mut rows = statement.query([task_id]).db()?;
+    let mut subjects: Vec<Subject> = Vec::new();
+    while let Some(row) = rows.next().db()? {
+        let claim_id: String = row.get(0).db()?;
+        if subjects.last().is_none_or(|s| s.claim_id != claim_id) {
+            subjects.push(Subject {
+                claim_id,
+                text: row.get(1).db()?,
+                pages: HashSet::new(),
+                works: HashSet::new(),
+            });
+        }
+        if let Some(subject) = subjects.last_mut() {
+            subject.pages.extend(row.get::<_, Option<String>>(2).db()?);
+            subject.works.extend(row.get::<_, Option<String>>(3).db()?);
+        }
+    }
+    Ok(subjects)
+}
+
+/// The readable fragments of the newest texts of the task's pages; retracted works are no evidence.
+pub(super) fn task_fragments(reader: &Reader<'_>, task_id: &str) -> Result<HashSet<String>> {
+    let mut statement = reader
+        .db
+        .prepare_cached(
+            "SELECT f.id FROM task_pages tp
+               JOIN pages p ON p.id = tp.page_id
+               JOIN fragments f ON f.page_id = p.id
+               LEFT JOIN works w ON w.canonical_id = p.canonical_id
+             WHERE tp.task_id = ?1 AND f.fragment_type NOT IN ('heading', 'code')
+               AND coalesce(w.is_retracted, 0) = 0
+               AND f.page_version IS (SELECT max(version) FROM page_texts t WHERE t.page_id = p.id)",
+        )
+        .db()?;
+    let rows = statement.query_map([task_id], |r| r.get(0)).db()?;
+    rows.collect::<rusqlite::Result<_>>().db()
+}
+
+pub(super) fn candidate(reader: &Reader<'_>, fragment_id: &str) -> Result<Candidate> {
+    reader
+        .db
+        .prepare_cached(
+            "SELECT f.id, f.text_content, f.char_start, coalesce(p.near_duplicate_of, p.id), p.canonical_id, coalesce(p.domain, 'local'),
+               p.url, p.final_url, coalesce(p.title, w.title), f.heading_context
+             FROM fragments f JOIN pages p ON p.id = f.page_id
+               LEFT JOIN works w ON w.canonical_id = p.canonical_id
+             WHERE f.id = ?1",
+        )
+        .db()?
+        .query_row(params![fragment_id], |r| {
+            let (title, heading): (Option<String>, Option<String>) = (r.get(8)?, r.get(9)?);
+            let mut headings: Vec<String> = title.into_iter().chain(heading).collect();
+            headings.dedup();
+            Ok(Candidate {
+                fragment_id: r.get(0)?,
+                text: r.get(1)?,
+                char_start: r.get(2)?,
+                headings,
+                page_id: r.get(3)?,
+                work_id: r.get(4)?,
+                domain: r.get(5)?,
+                url: r.get(6)?,
+                final_url: r.get(7)?,
+            })
+        })
+        .db()
+}

@@ -1,0 +1,45 @@
+//! Files that hold keys.
+
+use lyra_core::backends::ApiKey;
+use lyra_core::{Error, Result};
+use std::path::Path;
+
+/// The key in a file of its own; warns where others may read it.
+pub(super) fn read_key(path: &Path) -> Result<ApiKey> {
+    let place = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Error::invalid(format!("the key file {place} cannot be read: {e}")))?;
+    if others_may_read(path) {
+        crate::log::line(&format!(
+            "warning: others may read the key file {place}; chmod 600 keeps it to you"
+        ));
+    }
+    ApiKey::new(place.to_string(), &text)
+}
+
+#[cfg(unix)]
+fn others_may_read(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|data| data.permissions().mode() & 0o077 != 0)
+}
+
+#[cfg(not(unix))]
+fn others_may_read(_path: &Path) -> bool {
+    false
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loose_permissions_are_noticed() {
+        use std::os::unix::fs::PermissionsExt;
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        for (mode, expected) in [(0o600, false), (0o640, true), (0o604, true)] {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(file.path(), permissions).expect("set");
+            assert_eq!(others_may_read(file.path()), expected, "{mode:o}");
+        }
+    }
+}
