@@ -19,8 +19,8 @@ enum Shape {
 /// The list that a model was asked for as the field `name` of an object; models that cannot be held
 /// to a schema give it in other clothes.
 pub(super) fn items(text: &str, name: &str) -> Option<Vec<Value>> {
-    let asked = find_json(text, Shape::Object)
-        .and_then(|mut object| Some(object.as_object_mut()?.remove(name)?));
+    let asked =
+        find_json(text, Shape::Object).and_then(|mut object| object.as_object_mut()?.remove(name));
     match asked.or_else(|| find_json(text, Shape::List))? {
         Value::Array(items) => Some(items),
         _ => None,
