@@ -1,24 +1,23 @@
 #!/usr/bin/env bash
-# Every test of the project: Rust (unit, integration, documentation), the Python extension, and the
+# Every test of the project: Rust (unit, integration, documentation), the Python package, and the
 # official MCP client against the server. Needs cargo, python3 with venv, and a C compiler.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-target=${CARGO_TARGET_DIR:-target}
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 
 venv=$target/test-venv
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+# A pip of some years ago fails on the extras of a package.
+"$venv/bin/pip" install --quiet --disable-pip-version-check --upgrade "pip>=24"
 "$venv/bin/pip" install --quiet --disable-pip-version-check -r tests/python/requirements.txt
 
 # Some Rust tests compare their results with those of Python packages.
-LYRA_TEST_PYTHON=$(realpath "$target")/test-venv/bin/python \
-  cargo test --workspace --exclude lyra-py --all-features
+LYRA_TEST_PYTHON=$venv/bin/python cargo test --workspace --exclude lyra-py --all-features
 cargo build -p lyra-mcp
-cargo build -p lyra-py --features extension-module
 
-package=$target/test-package
-rm -rf "$package"
-cp -r lyra-py/python "$package"
-cp "$target/debug/lib_lyra.so" "$package/lyra/_lyra.abi3.so" 2>/dev/null ||
-  cp "$target/debug/lib_lyra.dylib" "$package/lyra/_lyra.abi3.so"
-LYRA_MCP_BIN=$(realpath "$target/debug/lyra-mcp") PYTHONPATH=$(realpath "$package") \
-  "$venv/bin/python" -m pytest -q -p no:cacheprovider tests/python
+# The wheel as users get it, but for optimisation.
+wheels=$target/test-wheels
+rm -rf "$wheels"
+"$venv/bin/maturin" build --quiet --profile dev --strip --manifest-path lyra-py/Cargo.toml --out "$wheels"
+"$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$wheels"/*.whl
+LYRA_MCP_BIN=$target/debug/lyra-mcp "$venv/bin/python" -m pytest -q -p no:cacheprovider tests/python

@@ -36,6 +36,30 @@ pub enum ErrorKind {
     Internal,
 }
 
+impl ErrorKind {
+    /// The code under which programs in other languages meet it: the `error_code` of the MCP
+    /// server, and `code` of the exceptions in Python.
+    ///
+    /// ```
+    /// assert_eq!(lyra_core::ErrorKind::TaskNotFound.code(), "TASK_NOT_FOUND");
+    /// ```
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::InvalidInput => "INVALID_PARAMS",
+            Self::TaskNotFound => "TASK_NOT_FOUND",
+            Self::NotFound => "RESOURCE_NOT_FOUND",
+            Self::BudgetExhausted => "BUDGET_EXHAUSTED",
+            Self::AuthRequired => "AUTH_REQUIRED",
+            Self::QueryRejected => "QUERY_REJECTED",
+            Self::QueryInterrupted => "QUERY_INTERRUPTED",
+            Self::Pipeline | Self::Backend | Self::Unsupported => "PIPELINE_ERROR",
+            Self::Calibration => "CALIBRATION_ERROR",
+            Self::Timeout => "TIMEOUT",
+            Self::Storage | Self::Internal => "INTERNAL_ERROR",
+        }
+    }
+}
+
 /// An error: what was wrong, and where it is known, what to do about it.
 ///
 /// ```

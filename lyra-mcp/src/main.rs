@@ -1,14 +1,7 @@
-//! The MCP server and command line of the Lyra evidence engine.
-
-mod cli;
-mod error;
-mod log;
-mod server;
-mod tools;
-mod wire;
+//! The program: everything is in the library, which the Python package links in, too.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::main()
+    ExitCode::from(lyra_mcp::run(std::env::args_os()))
 }

@@ -6,6 +6,7 @@ mod calibration;
 mod contract;
 mod corpus;
 mod demo_corpus;
+mod dropped_run;
 mod embed_jobs;
 mod feedback;
 #[cfg(feature = "http")]

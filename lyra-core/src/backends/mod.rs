@@ -23,7 +23,6 @@ mod parser;
 #[cfg(feature = "http")]
 mod providers;
 mod static_embedder;
-#[cfg(any(feature = "http", feature = "onnx"))]
 mod unit_vector;
 
 #[cfg(feature = "http")]
@@ -37,7 +36,7 @@ pub use file_fetch::FileFetcher;
 #[cfg(feature = "http")]
 pub use http_embedder::{EmbeddingApi, HttpEmbedder, HttpEmbedderOptions};
 #[cfg(feature = "http")]
-pub use http_fetch::{HttpFetcher, HttpOptions};
+pub use http_fetch::{HttpFetcher, HttpOptions, detect_challenge};
 pub use judge_choice::{JudgeChoice, JudgeSettings};
 #[cfg(feature = "http")]
 pub use llm::{ChatApi, LlmClaimExtractor, LlmOptions, LlmStanceJudge};
@@ -48,3 +47,4 @@ pub use parser::Documents;
 #[cfg(feature = "http")]
 pub use providers::{ProviderKind, ProvidersConfig, ServiceConfig};
 pub use static_embedder::{MODEL_ID as STATIC_MODEL_ID, StaticEmbedder};
+pub use unit_vector::normalise;

@@ -1,7 +1,14 @@
 //! Vectors of length 1, as the embedder port promises them.
 
-/// Brings a vector to length 1; false where that cannot be done (zeros, or not finite).
-pub(super) fn normalise(vector: &mut [f32]) -> bool {
+/// Brings a vector to length 1; false where that cannot be done (zeros, or not finite), and then
+/// it is as it was.
+///
+/// ```
+/// let mut vector = [3.0, 4.0];
+/// assert!(lyra_core::backends::normalise(&mut vector));
+/// assert_eq!(vector, [0.6, 0.8]);
+/// ```
+pub fn normalise(vector: &mut [f32]) -> bool {
     let squares: f64 = vector.iter().map(|v| f64::from(*v).powi(2)).sum();
     if !squares.is_finite() || squares <= 0.0 {
         return false;

@@ -4,7 +4,7 @@ use super::{Engine, ModelReport};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::{SchemaSnapshot, SqlOptions, SqlParams, SqlReply, SqlRequest};
 use crate::model::{EmbeddingTarget, TaskRecord};
-use crate::ports::TextRole;
+use crate::ports::{StancePair, TextRole, Verdict};
 use crate::task::{AuthItem, auth_items, expire_auth};
 use crate::vectors::{VectorReply, VectorRequest};
 use crate::views::{BrokenView, RenderedView, ViewInfo, ViewParams};
@@ -157,6 +157,45 @@ impl Engine {
                 .vectors
                 .search(r, embedder.info(), &vector, request)
         })
+    }
+
+    /// Searches by a vector of the embedder's in place of words; `request.query` is looked at only
+    /// where the mode needs words. Blocks.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a vector of another length or with values that are not finite; otherwise
+    /// as [`vector_search`](Self::vector_search).
+    pub fn search_by_vector(&self, vector: &[f32], request: &VectorRequest) -> Result<VectorReply> {
+        let pipeline = &self.inner.pipeline;
+        let model = pipeline.reading.embedder.info();
+        if vector.len() != model.dimension {
+            let (has, wants) = (vector.len(), model.dimension);
+            let message = format!("the query vector has {has} values; expected {wants}");
+            return Err(Error::invalid(message)
+                .with_hint(format!("embed the query with {}", model.model_id)));
+        }
+        if vector.iter().any(|value| !value.is_finite()) {
+            return Err(Error::invalid(
+                "the query vector has a value that is not finite",
+            ));
+        }
+        let graph = &self.inner.graph;
+        graph.read(|r| pipeline.vectors.search(r, model, vector, request))
+    }
+
+    /// Embeds texts with the embedder in use: one unit vector each, in order.
+    pub async fn embed(&self, texts: &[&str], role: TextRole) -> Result<Vec<Vec<f32>>> {
+        self.inner
+            .pipeline
+            .reading
+            .embedder
+            .embed(texts, role)
+            .await
+    }
+
+    /// Judges pairs of texts with the judge in use: one verdict each, in order.
+    pub async fn judge(&self, pairs: &[StancePair]) -> Result<Vec<Verdict>> {
+        self.inner.pipeline.judge.judge(pairs).await
     }
 
     /// Reads the vectors of claims and fragments into memory: about half a second for 100,000 of

@@ -164,6 +164,39 @@ impl Engine {
         Ok(report)
     }
 
+    /// The same for a few records of a running program: looks for missing vectors only among what
+    /// these lines add, so that it takes no longer in a large graph.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use lyra_core::model::EmbeddingTarget;
+    /// use lyra_core::{Engine, EngineConfig, VectorRequest};
+    /// let engine = Engine::open(EngineConfig::new(folder.path().join("evidence.db")))?;
+    /// let lines = concat!(
+    ///     r#"{"type":"claim","id":"c","task_id":"t","claim_text":"Night work shortens sleep"}"#, "\n",
+    ///     r#"{"type":"task","id":"t","hypothesis":"Night work"}"#,
+    /// );
+    /// assert_eq!(engine.add_records(lines.as_bytes()).await?.total_inserted, 2);
+    /// // The claim can be found at once, by words and by a vector.
+    /// let model = engine.models();
+    /// let (ids, vector) = engine.graph()
+    ///     .read(|r| r.all_vectors(EmbeddingTarget::Claim, &model.embedder, model.dimension))?;
+    /// assert_eq!((ids.as_slice(), vector.len()), (["c".to_owned()].as_slice(), model.dimension));
+    /// let found = engine.search_by_vector(&vector, &VectorRequest::new(""))?;
+    /// assert_eq!(found.results[0].id, "c");
+    /// assert!(engine.search_by_vector(&vector[1..], &VectorRequest::new("")).is_err());
+    /// # Ok::<(), lyra_core::Error>(()) }).unwrap();
+    /// ```
+    pub async fn add_records(&self, lines: impl BufRead) -> Result<ImportReport> {
+        let graph = &self.inner.graph;
+        let before = graph.read(|r| r.last_embeddable())?;
+        let report = import_jsonl(graph.database(), &graph.clock().now(), lines)?;
+        self.inner.pipeline.embed_newer(before).await?;
+        self.inner.signal.raise();
+        Ok(report)
+    }
+
     /// Writes the graph, or one task's part of it, as JSONL.
     pub fn export_jsonl(
         &self,

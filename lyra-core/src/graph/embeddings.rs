@@ -108,6 +108,69 @@ impl Reader<'_> {
         rows.collect::<rusqlite::Result<_>>().db()
     }
 
+    /// Refuses an id that no fragment or claim has: its vector would never be found.
+    pub fn require_embeddable(&self, target: EmbeddingTarget, target_id: &str) -> Result<()> {
+        let sql = match target {
+            EmbeddingTarget::Fragment => "SELECT 1 FROM fragments WHERE id = ?1",
+            EmbeddingTarget::Claim => "SELECT 1 FROM claims WHERE id = ?1",
+        };
+        if self.db.prepare_cached(sql).db()?.exists([target_id]).db()? {
+            return Ok(());
+        }
+        Err(Error::not_found(format!("no {target} {target_id:?}")))
+    }
+
+    /// The numbers of the newest fragment and the newest claim; 0 where there is none.
+    pub(crate) fn last_embeddable(&self) -> Result<[i64; 2]> {
+        self.db
+            .prepare_cached(
+                "SELECT coalesce((SELECT max(seq) FROM fragments), 0),
+                   coalesce((SELECT max(seq) FROM claims), 0)",
+            )
+            .db()?
+            .query_row([], |r| Ok([r.get(0)?, r.get(1)?]))
+            .db()
+    }
+
+    /// Every vector of a model, in the order in which they were stored: the ids of what they
+    /// belong to, and the values one vector after the other, `dimension` each. Vectors of another
+    /// length are left out.
+    pub fn all_vectors(
+        &self,
+        target: EmbeddingTarget,
+        model_id: &str,
+        dimension: usize,
+    ) -> Result<(Vec<String>, Vec<f32>)> {
+        // The index alone answers this; growing the buffers would copy them several times.
+        let count: usize = self
+            .db
+            .prepare_cached(
+                "SELECT count(*) FROM embeddings WHERE target_type = ?1 AND model_id = ?2",
+            )
+            .db()?
+            .query_row(params![target, model_id], |r| r.get(0))
+            .db()?;
+        let mut ids = Vec::with_capacity(count);
+        let mut values = Vec::with_capacity(count.saturating_mul(dimension));
+        let mut statement = self
+            .db
+            .prepare_cached(
+                "SELECT target_id, embedding_blob FROM embeddings NOT INDEXED
+                 WHERE target_type = ?1 AND model_id = ?2 ORDER BY seq",
+            )
+            .db()?;
+        let mut rows = statement.query(params![target, model_id]).db()?;
+        while let Some(row) = rows.next().db()? {
+            let blob = row.get_ref(1).db()?.as_blob().unwrap_or_default();
+            let (numbers, _) = blob.as_chunks::<4>();
+            if numbers.len() == dimension {
+                ids.push(row.get(0).db()?);
+                values.extend(numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)));
+            }
+        }
+        Ok((ids, values))
+    }
+
     /// How many fragments and claims have no vector of this model; all, or those of a task.
     pub fn count_missing_embeddings(&self, model_id: &str, task_id: Option<&str>) -> Result<usize> {
         let mut total = 0;

@@ -429,6 +429,32 @@ pub(crate) fn let_go(graph: &EvidenceGraph, job: &Job, worker_id: &str) -> Resul
     })
 }
 
+/// Puts a job that this worker holds back into the queue, as if it had not been taken.
+pub(super) fn give_back(graph: &EvidenceGraph, job_id: &str, worker_id: &str) -> Result<()> {
+    graph.write(|w| {
+        let given =
+            w.db.prepare_cached(
+                "UPDATE jobs SET state = 'queued', attempts = attempts - 1, worker_id = NULL,
+                   started_at = NULL, lease_until = NULL
+                 WHERE id = ?1 AND worker_id = ?2 AND state = 'running'",
+            )
+            .db()?
+            .execute([job_id, worker_id])
+            .db()?;
+        if given == 0 {
+            return Ok(());
+        }
+        w.db.prepare_cached(
+            "UPDATE queries SET status = 'failed', finished_at = ?2
+             WHERE cause_id = ?1 AND status = 'running'",
+        )
+        .db()?
+        .execute([job_id, w.now()])
+        .db()?;
+        Ok(())
+    })
+}
+
 /// Whether the worker still holds the job.
 pub(crate) fn is_ours(graph: &EvidenceGraph, job_id: &str, worker_id: &str) -> Result<bool> {
     graph.read(|r| {

@@ -10,7 +10,7 @@ use crate::pipeline::{Pipeline, StageOutcome};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
 /// How often a running job is looked at, to see whether another process has taken it back.
@@ -151,7 +151,15 @@ impl Worker {
             return Ok(false);
         };
         self.signal.raise();
-        let Some(outcome) = self.run_leased(&job).await else {
+        let held = self.task_id.is_some().then(|| Held {
+            worker: self,
+            job: &job,
+        });
+        let outcome = self.run_leased(&job).await;
+        if let Some(held) = held {
+            std::mem::forget(held);
+        }
+        let Some(outcome) = outcome else {
             // To the queue that is a kill: the job goes on elsewhere when its lease has run out.
             return Err(Error::internal(
                 "the async runtime was shut down while a job ran",
@@ -181,6 +189,7 @@ impl Worker {
         let running = job.clone();
         // A task of its own: a panic in a stage is a failed job, not a dead worker.
         let mut work = tokio::spawn(async move { dispatch::run(&pipeline, &running).await });
+        let _ended_with_us = EndOnDrop(work.abort_handle());
         let beat = Duration::from_millis(u64::try_from(LEASE_MS / 3).unwrap_or(3_000));
         let graph = &self.pipeline.graph;
         let mut changes = self.signal.listen();
@@ -216,12 +225,37 @@ impl Worker {
     }
 }
 
+/// A job of a run that its caller may drop at any moment (Ctrl-C): the job then goes back to the
+/// queue at once, and the interruption is not counted as an attempt.
+struct Held<'a> {
+    worker: &'a Worker,
+    job: &'a Job,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let pipeline = &self.worker.pipeline;
+        // Where this fails, the job goes back when its lease has run out.
+        let _ = queue::give_back(&pipeline.graph, &self.job.id, &self.worker.id);
+        self.worker.signal.raise();
+    }
+}
+
+/// Ends a job's work when nobody waits for it any more.
+struct EndOnDrop(AbortHandle);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 fn panicked(error: &tokio::task::JoinError) -> Error {
     Error::internal(format!("the job stopped unexpectedly: {error}"))
 }
 
 /// Works in the caller's own task until the given task has nothing queued and nothing running.
-/// `on_step` is called after every job.
+/// `on_step` is called after every job. Dropping the future ends the job that runs and gives it back.
 pub(crate) async fn run_until_idle(
     pipeline: &Pipeline,
     signal: &Signal,

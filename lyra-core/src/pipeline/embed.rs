@@ -41,9 +41,25 @@ impl Pipeline {
         task_id: Option<&str>,
         on_batch: OnBatch<'_>,
     ) -> Result<EmbedProgress> {
+        self.fill_behind([-1; 2], task_id, on_batch).await
+    }
+
+    /// Gives what was stored behind these rows a vector of the current model.
+    pub(crate) async fn embed_newer(&self, last: [i64; 2]) -> Result<()> {
+        self.fill_behind(last, None, &|_, _| Ok(())).await?;
+        Ok(())
+    }
+
+    /// `behind`: rows of fragments and of claims up to which nothing is looked for.
+    async fn fill_behind(
+        &self,
+        behind: [i64; 2],
+        task_id: Option<&str>,
+        on_batch: OnBatch<'_>,
+    ) -> Result<EmbedProgress> {
         let mut progress = EmbedProgress::default();
-        for target in [EmbeddingTarget::Fragment, EmbeddingTarget::Claim] {
-            let mut after = -1;
+        let targets = [EmbeddingTarget::Fragment, EmbeddingTarget::Claim];
+        for (target, mut after) in targets.into_iter().zip(behind) {
             while let Some(last) = self
                 .fill_batch(target, task_id, after, &mut progress, on_batch)
                 .await?

@@ -77,6 +77,11 @@ impl VectorRequest {
                 Error::invalid("query is empty").with_hint("say what to look for in a few words")
             );
         }
+        self.validate_bounds()
+    }
+
+    /// The same where a vector stands for the words.
+    fn validate_bounds(&self) -> Result<()> {
         if !(1..=50).contains(&self.top_k) {
             return Err(Error::invalid(format!(
                 "top_k is {}; expected 1 to 50",
@@ -142,7 +147,8 @@ const BY_WORDS_ALONE: usize = 10;
 const NEARLY: f64 = 0.75;
 
 impl VectorStore {
-    /// Answers a request; `query_vector` is the embedded query.
+    /// Answers a request; `query_vector` is the embedded query. A semantic search looks at nothing
+    /// else, so that its `query` may be empty; the other modes look for the words as well.
     pub fn search(
         &self,
         reader: &Reader<'_>,
@@ -150,7 +156,10 @@ impl VectorStore {
         query_vector: &[f32],
         request: &VectorRequest,
     ) -> Result<VectorReply> {
-        request.validate()?;
+        match request.mode {
+            SearchMode::Semantic => request.validate_bounds()?,
+            SearchMode::Lexical | SearchMode::Hybrid => request.validate()?,
+        }
         if let Some(task_id) = &request.task_id {
             reader.task(task_id)?;
         }

@@ -22,6 +22,7 @@ use config::Settings;
 use lyra_core::ports::SystemClock;
 use lyra_core::{Engine, EngineConfig};
 use lyra_core::{Error, ErrorKind, Result};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -137,29 +138,37 @@ enum Models {
     List,
 }
 
-/// What `main` does.
-pub(crate) fn main() -> ExitCode {
-    let cli = Cli::parse();
+/// Runs the command line; `arguments` begin with the name of the program. Answers its exit code:
+/// 0 done, 1 failed or violations found, 2 wrong usage or configuration.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(answer) => {
+            // A reader that went away does not want to hear it.
+            let _ = answer.print();
+            return u8::try_from(answer.exit_code()).unwrap_or(2);
+        }
+    };
     let settings = match config::settle(&cli.global) {
         Ok(settings) => settings,
         Err(error) => {
             complain(&error);
-            return ExitCode::from(2);
+            return 2;
         }
     };
     for warning in &settings.providers.warnings {
         crate::log::line(&format!("warning: {warning}"));
     }
-    match run(cli, &settings) {
-        Ok(code) => code,
+    match dispatch(cli, &settings) {
+        Ok(code) => u8::from(code != ExitCode::SUCCESS),
         Err(error) => {
             complain(&error);
-            ExitCode::FAILURE
+            1
         }
     }
 }
 
-fn run(cli: Cli, settings: &Settings) -> Result<ExitCode> {
+fn dispatch(cli: Cli, settings: &Settings) -> Result<ExitCode> {
     match cli.command.unwrap_or(Command::Serve) {
         Command::Serve => serve(settings)?,
         Command::Demo(options) => demo::run(settings, &cli.global, &options)?,

@@ -1,5 +1,72 @@
-"""Lyra: an evidence graph in one file."""
+"""Lyra: an evidence graph in one file, in which every claim leads back to its source.
 
-from lyra._lyra import EvidenceGraph, __version__
+>>> import lyra
+>>> graph = lyra.EvidenceGraph("evidence.db")
+>>> task = graph.create_task("Night work shortens sleep")
+>>> graph.status(task).status
+'created'
+"""
 
-__all__ = ["EvidenceGraph", "__version__"]
+from lyra._errors import (
+    AuthRequiredError,
+    BackendError,
+    BudgetExhaustedError,
+    CalibrationError,
+    InternalError,
+    InvalidInputError,
+    LyraError,
+    LyraTimeoutError,
+    NotFoundError,
+    PipelineError,
+    QueryError,
+    QueryInterruptedError,
+    QueryRejectedError,
+    StorageError,
+    TaskNotFoundError,
+    UnsupportedError,
+)
+from lyra._lyra import (
+    EvidenceGraph,
+    __version__,
+    canonical_id,
+    claim_confidence,
+    detect_challenge,
+    extract,
+    find_identifiers,
+    kneedle_cutoff,
+    normalize_url,
+)
+from lyra._reply import Document, Hits, Report, Rows, Status
+
+__all__ = [
+    "AuthRequiredError",
+    "BackendError",
+    "BudgetExhaustedError",
+    "CalibrationError",
+    "Document",
+    "EvidenceGraph",
+    "Hits",
+    "InternalError",
+    "InvalidInputError",
+    "LyraError",
+    "LyraTimeoutError",
+    "NotFoundError",
+    "PipelineError",
+    "QueryError",
+    "QueryInterruptedError",
+    "QueryRejectedError",
+    "Report",
+    "Rows",
+    "Status",
+    "StorageError",
+    "TaskNotFoundError",
+    "UnsupportedError",
+    "__version__",
+    "canonical_id",
+    "claim_confidence",
+    "detect_challenge",
+    "extract",
+    "find_identifiers",
+    "kneedle_cutoff",
+    "normalize_url",
+]

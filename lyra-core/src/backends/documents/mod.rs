@@ -199,8 +199,19 @@ fn sniff(bytes: &[u8], content_type: Option<&str>, name: &str) -> Result<Format>
         Some(Format::Plain) | None => by_name.or(by_type),
         known => known,
     };
+    // HTML has an element of the same name as the root of JATS.
+    let jats_marks = [
+        "<front",
+        "<body",
+        "<sec",
+        "article-type=",
+        "dtd-version=",
+        "xmlns",
+    ];
+    let html_article =
+        start.starts_with("<article") && !jats_marks.iter().any(|mark| start.contains(mark));
     let xml = start.starts_with("<?xml")
-        || start.starts_with("<article")
+        || (start.starts_with("<article") && !html_article)
         || start.starts_with("<!doctype article");
     let html = start.starts_with("<!doctype html") || start.starts_with("<html");
     let format = match claimed {
@@ -215,7 +226,7 @@ fn sniff(bytes: &[u8], content_type: Option<&str>, name: &str) -> Result<Format>
             .with_hint("it may be a login or error page that was saved under that name"));
         }
         Some(format) => format,
-        None if start.starts_with('<') && start.contains("<body") => Format::Html,
+        None if html_article || (start.starts_with('<') && start.contains("<body")) => Format::Html,
         None if start.starts_with("{\"") => Format::Records,
         None if start.starts_with("---\n") || start.starts_with("# ") => Format::Markdown,
         None => Format::Plain,
@@ -380,6 +391,14 @@ mod tests {
                 Some("text/html; charset=utf-8"),
                 "https://example.org/a",
                 Html,
+            ),
+            (b"<article><p>x</p></article>", Some("text/html"), "", Html),
+            (b"<article class='post'><h1>x</h1>", None, "", Html),
+            (
+                b"<article xmlns:xlink='x'><front>",
+                Some("text/html"),
+                "",
+                Jats,
             ),
             (
                 b"<?xml version='1.0'?><!DOCTYPE article><article>",

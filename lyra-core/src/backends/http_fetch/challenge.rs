@@ -19,6 +19,31 @@ const COOKIE_TEXT: usize = 600;
 /// How much of a page is looked at, in bytes.
 pub(super) const WINDOW: usize = 1024 * 1024;
 
+/// The gate that a page is, in place of the document that was asked for; none where it is none.
+///
+/// The kinds are those of `auth_queue.auth_type`: `cloudflare`, `js_challenge`, `turnstile`,
+/// `hcaptcha`, `recaptcha`, `captcha`, `login`, `cookie_consent`. `status` is the HTTP status it
+/// came with, and `headers` are its headers, whatever the case of their names.
+///
+/// ```
+/// use lyra_core::backends::detect_challenge;
+/// let page = br#"<div class="h-captcha"></div>"#;
+/// assert_eq!(detect_challenge(page, 200, &[]), Some("hcaptcha"));
+/// assert_eq!(detect_challenge(b"<p>A paper</p>", 403, &[("CF-Mitigated", "challenge")]), Some("cloudflare"));
+/// ```
+pub fn detect_challenge(
+    body: &[u8],
+    status: u16,
+    headers: &[(&str, &str)],
+) -> Option<&'static str> {
+    let mitigated = headers
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("cf-mitigated"))
+        .map(|(_, value)| value.trim());
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    detect(status, mitigated, body)
+}
+
 /// The kind of gate, as it is stored in `auth_queue.auth_type`: `cloudflare`, `js_challenge`,
 /// `turnstile`, `hcaptcha`, `recaptcha`, `captcha`, `login`, `cookie_consent`.
 ///

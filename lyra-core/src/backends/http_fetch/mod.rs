@@ -20,6 +20,8 @@ mod pace;
 mod retry;
 mod robots;
 
+pub use challenge::detect_challenge;
+
 use crate::error::{Error, Result};
 use crate::model::DocumentMeta;
 use crate::ports::{FetchRequest, FetchedDocument, Fetcher, SiteSession, Validators};

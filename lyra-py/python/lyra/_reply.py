@@ -1,0 +1,276 @@
+"""What calls answer with: rows, and reports whose entries are attributes."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+_SHOWN_ROWS = 50
+_SHOWN_CHARACTERS = 300
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else str(value)
+    if len(text) > _SHOWN_CHARACTERS:
+        text = text[:_SHOWN_CHARACTERS] + "…"
+    return html.escape(text)
+
+
+class Rows(list[dict[str, Any]]):
+    """The rows of a query: a list of dicts that knows its columns and whether there are more.
+
+    >>> import lyra
+    >>> rows = lyra.EvidenceGraph("evidence.db").query("SELECT 1 AS a, 'x' AS b")
+    >>> rows
+    Rows([{'a': 1, 'b': 'x'}])
+    >>> rows.columns, rows.truncated
+    (['a', 'b'], False)
+    >>> rows.column("b")
+    ['x']
+    """
+
+    columns: list[str]
+    """Their names, in order; there also where no row is."""
+    truncated: bool
+    """Whether rows were left out."""
+    next_offset: int | None
+    """Where to go on, if rows were left out."""
+    elapsed_ms: int
+    """Milliseconds that the query took."""
+
+    def __init__(
+        self,
+        rows: Iterable[dict[str, Any]] = (),
+        columns: Iterable[str] | None = None,
+        truncated: bool = False,
+        next_offset: int | None = None,
+        elapsed_ms: int = 0,
+    ) -> None:
+        super().__init__(rows)
+        if columns is None:
+            columns = dict.fromkeys(name for row in self for name in row)
+        self.columns = list(columns)
+        self.truncated = truncated
+        self.next_offset = next_offset
+        self.elapsed_ms = elapsed_ms
+
+    def column(self, name: str) -> list[Any]:
+        """The values of one column."""
+        if name not in self.columns:
+            known = ", ".join(self.columns)
+            raise KeyError(f"no column {name!r}; there are: {known}")
+        return [row.get(name) for row in self]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a pandas data frame; pandas has to be installed.
+
+        >>> import lyra
+        >>> lyra.Rows([{"a": 1}, {"a": 2}]).to_pandas()["a"].tolist()
+        [1, 2]
+        """
+        import pandas
+
+        return pandas.DataFrame({name: self.column(name) for name in self.columns})
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The rows as a pyarrow table; pyarrow has to be installed.
+
+        >>> import lyra
+        >>> lyra.Rows([{"a": 1}, {"a": 2}]).to_arrow().num_rows
+        2
+        """
+        import pyarrow
+
+        return pyarrow.table({name: self.column(name) for name in self.columns})
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({super().__repr__()})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Beside the rows, which are its constructor's first argument, everything is an attribute.
+        return (type(self), (list(self),), self.__dict__)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{_cell(name)}</th>" for name in self.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{_cell(row.get(name))}</td>" for name in self.columns) + "</tr>"
+            for row in self[:_SHOWN_ROWS]
+        )
+        more = len(self) - _SHOWN_ROWS
+        said = [f"{len(self)} row" + ("" if len(self) == 1 else "s")]
+        if more > 0:
+            said.append(f"{more} not shown")
+        if self.truncated:
+            said.append("there are more: ask from offset " + str(self.next_offset))
+        return (
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"<p>{_cell('; '.join(said))}</p>"
+        )
+
+
+class Hits(Rows):
+    """The results of a search, best first: a list of dicts with id, similarity, text_preview and,
+    where they are known, page_id and url.
+
+    >>> import lyra
+    >>> graph = lyra.EvidenceGraph("evidence.db")
+    >>> task = graph.add_task("Night work shortens sleep")
+    >>> claim = graph.add_claim(task, "Night shifts shorten sleep by an hour")
+    >>> hits = graph.search("sleep after night shifts")
+    >>> hits[0]["id"] == claim
+    True
+    >>> hits.total_searched, hits.model_id == graph.models().embedder
+    (1, True)
+    """
+
+    total_searched: int
+    """How many vectors were compared."""
+    skipped: int
+    """Rows in scope without a comparable vector: another model, another length, or none yet."""
+    model_id: str
+    """Which model embedded the query."""
+
+    @classmethod
+    def _of(cls, reply: Mapping[str, Any]) -> Hits:
+        hits = cls(reply["results"], ["id", "similarity", "text_preview", "page_id", "url"])
+        hits.total_searched = reply["total_searched"]
+        hits.skipped = reply["skipped"]
+        hits.model_id = reply["model_id"]
+        return hits
+
+
+class Report(dict[str, Any]):
+    """What a call did, as a dict; its entries can be read as attributes, at every depth.
+
+    >>> import lyra
+    >>> report = lyra.EvidenceGraph("evidence.db").verify()
+    >>> report["ok"], report.ok, report.violations
+    (True, True, [])
+    """
+
+    def __init__(self, entries: Mapping[str, Any] = {}) -> None:  # noqa: B006
+        super().__init__({name: _reports(entry) for name, entry in entries.items()})
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            known = ", ".join(self)
+            raise AttributeError(f"no entry {name!r}; there are: {known}") from None
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (dict(self),))
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{_cell(name)}</th><td>{_html(entry)}</td></tr>"
+            for name, entry in self.items()
+        )
+        return f"<table><tbody>{rows}</tbody></table>"
+
+
+class Status(Report):
+    """Where a task is. See docs/python.md for its entries.
+
+    >>> import lyra
+    >>> graph = lyra.EvidenceGraph("evidence.db")
+    >>> status = graph.status(graph.create_task("Night work shortens sleep"))
+    >>> status.status, status.metrics.total_claims, status.is_idle
+    ('created', 0, True)
+    """
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing of the task waits or runs."""
+        queue = self["progress"]["queue"]
+        return not (queue["depth"] or queue["running"] or self["waiting_for"])
+
+    def _repr_html_(self) -> str:
+        metrics, budget = self["metrics"], self["budget"]
+        queue = self["progress"]["queue"]
+        facts: dict[str, Any] = {
+            "task": f"{self['task_id']} ({self['status']})",
+            "queue": f"{queue['running']} running, {queue['depth']} waiting",
+            "found": f"{metrics['total_pages']} pages, {metrics['total_fragments']} fragments, "
+            f"{metrics['total_claims']} claims",
+            "budget": f"{budget['pages_used']} of {budget['pages_limit']} pages, "
+            f"{budget['seconds_used']} of {budget['seconds_limit']} seconds",
+        }
+        summary = self.get("evidence_summary")
+        if summary:
+            facts["evidence"] = (
+                f"{summary['supporting_edges']} supporting, {summary['refuting_edges']} refuting, "
+                f"{summary['neutral_edges']} neutral"
+            )
+        if self["waiting_for"]:
+            facts["waiting for"] = ", ".join(entry["kind"] for entry in self["waiting_for"])
+        if self["warnings"]:
+            facts["warnings"] = "; ".join(self["warnings"])
+        rows = "".join(
+            f"<tr><th>{_cell(name)}</th><td>{_cell(fact)}</td></tr>" for name, fact in facts.items()
+        )
+        title = f"<p><b>{_cell(self['hypothesis'])}</b></p>"
+        return f"{title}<table><tbody>{rows}</tbody></table>"
+
+
+@dataclass(frozen=True)
+class Document:
+    r"""A document taken apart: what `lyra.extract` gives.
+
+    >>> import lyra
+    >>> document = lyra.extract("# Sleep\n\nNight work shortens sleep.", "text/markdown")
+    >>> document.title, document.text
+    ('Sleep', 'Sleep\n\nNight work shortens sleep.')
+    >>> fragment = document.fragments[1]
+    >>> document.text[fragment.char_start : fragment.char_end] == fragment.text_content
+    True
+    """
+
+    title: str | None
+    """As the document says it."""
+    text: str
+    """What there is to read, without navigation and adverts."""
+    fragments: list[Report]
+    """Paragraph-sized slices of the text, with the columns of the table `fragments`."""
+    page_type: str = "html"
+    """html, pdf, jats, markdown, text or jsonl."""
+    meta: Report = field(default_factory=lambda: Report())
+    """What the document says about itself: authors, year, venue, doi, references …"""
+    warnings: list[str] = field(default_factory=list)
+    """What was left out or guessed."""
+
+    @classmethod
+    def _of(cls, reply: dict[str, Any]) -> Document:
+        fragments = [Report(fragment) for fragment in reply.pop("fragments")]
+        meta = Report(reply.pop("meta"))
+        return cls(fragments=fragments, meta=meta, **reply)
+
+    def _repr_html_(self) -> str:
+        columns = ["fragment_type", "heading_context", "text_content"]
+        title = f"<p><b>{_cell(self.title)}</b></p>"
+        return title + Rows(self.fragments, columns)._repr_html_()
+
+
+def _reports(entry: Any) -> Any:
+    if isinstance(entry, dict) and not isinstance(entry, Report):
+        return Report(entry)
+    if isinstance(entry, list):
+        return [_reports(item) for item in entry]
+    return entry
+
+
+def _html(entry: Any) -> str:
+    if isinstance(entry, Report):
+        return entry._repr_html_()
+    if isinstance(entry, list) and entry and all(isinstance(item, Report) for item in entry):
+        return Rows(entry)._repr_html_()
+    return _cell(entry)

@@ -1,0 +1,204 @@
+//! Sentence encoders in Python.
+
+use super::{Callable, id_of};
+use crate::error::{invalid, of_callable, raise};
+use crate::waiting::quick_async;
+use lyra_core::backends::{ApiKey, EmbedderSettings, normalise};
+use lyra_core::ports::{Embedder, EmbedderInfo, TextRole};
+use lyra_core::{Error, ErrorKind, Result};
+use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// How the embedder of a graph is chosen.
+pub(crate) struct Choice<'py> {
+    /// None, a name (`static`, `onnx:FOLDER`, `openai:MODEL`, `ollama:MODEL`), or something to call.
+    pub(crate) which: Option<Bound<'py, PyAny>>,
+    pub(crate) url: Option<String>,
+    pub(crate) key: Option<String>,
+    pub(crate) onnx_runtime: Option<PathBuf>,
+}
+
+/// Opens the embedder; none stands for the built-in one.
+pub(crate) fn open(py: Python<'_>, choice: Choice<'_>) -> PyResult<Option<Arc<dyn Embedder>>> {
+    let Some(which) = choice.which else {
+        return Ok(None);
+    };
+    let Ok(name) = which.cast::<PyString>() else {
+        return python_embedder(&which).map(Some);
+    };
+    let key = choice.key.map(|key| ApiKey::new("embedder_key", &key));
+    let settings = EmbedderSettings {
+        choice: name.to_str()?.parse().map_err(raise)?,
+        url: choice.url,
+        key: key.transpose().map_err(raise)?,
+        dimension: None,
+        onnx_runtime: choice.onnx_runtime.or_else(|| installed_runtime(py)),
+    };
+    quick_async(py, async move { settings.open().await })
+}
+
+/// The ONNX Runtime of the Python package, where that is installed.
+fn installed_runtime(py: Python<'_>) -> Option<PathBuf> {
+    let found = py
+        .import("importlib.util")
+        .and_then(|util| util.call_method1("find_spec", ("onnxruntime",)))
+        .and_then(|spec| spec.getattr("origin"));
+    let file: PathBuf = found.ok()?.extract().ok()?;
+    Some(file.parent()?.join("capi"))
+}
+
+/// How texts get to the encoder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Calling {
+    /// `f(texts)`
+    Plain,
+    /// `f.encode(texts)`, as sentence-transformers has it
+    Encode,
+    /// `f.encode_query(texts)` and `f.encode_document(texts)`, for encoders that make a difference
+    ByRole,
+}
+
+#[derive(Debug)]
+struct PythonEmbedder {
+    callable: Callable,
+    calling: Calling,
+    info: EmbedderInfo,
+}
+
+fn python_embedder(function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Embedder>> {
+    let calling = if function.hasattr("encode_query")? && function.hasattr("encode_document")? {
+        Calling::ByRole
+    } else if function.hasattr("encode")? {
+        Calling::Encode
+    } else if function.is_callable() {
+        Calling::Plain
+    } else {
+        return Err(invalid(format!(
+            "embedder is of type {}; expected None, a name, something to call with a list of str, \
+             or an object with a method encode",
+            function.get_type().name()?
+        )));
+    };
+    let texts = ["How long is a vector?".to_owned()];
+    let tried = vectors_of(function, calling, &texts, TextRole::Document, None);
+    let tried = tried.map_err(|e| raise(of_callable("embedder", e)))?;
+    let dimension = tried.first().map_or(0, Vec::len);
+    if tried.len() != 1 || dimension == 0 {
+        return Err(raise(wrong_shape(tried.len(), dimension, 1)));
+    }
+    let number = |name: &str, usual: f32| match function.getattr_opt(name)? {
+        Some(own) => own.extract(),
+        None => Ok(usual),
+    };
+    let fusion_weight = number("fusion_weight", 0.7)?;
+    let info = EmbedderInfo {
+        model_id: match function.getattr_opt("model_id")? {
+            Some(own) => own.extract()?,
+            None => format!("{}:{dimension}", id_of(function, "model_id")?),
+        },
+        dimension,
+        builtin: false,
+        fusion_weight,
+        fusion_weight_cjk: number("fusion_weight_cjk", fusion_weight)?,
+        related_threshold: number("related_threshold", 0.55)?,
+    };
+    Ok(Arc::new(PythonEmbedder {
+        callable: Callable::new(function.clone(), "embedder"),
+        calling,
+        info,
+    }))
+}
+
+#[async_trait::async_trait]
+impl Embedder for PythonEmbedder {
+    fn info(&self) -> &EmbedderInfo {
+        &self.info
+    }
+
+    async fn embed(&self, texts: &[&str], role: TextRole) -> Result<Vec<Vec<f32>>> {
+        // An empty text has no vector; not every encoder says so.
+        let there: Vec<usize> = (0..texts.len())
+            .filter(|place| !texts[*place].trim().is_empty())
+            .collect();
+        let mut vectors = vec![vec![0.0; self.info.dimension]; texts.len()];
+        if there.is_empty() {
+            return Ok(vectors);
+        }
+        let given: Vec<String> = there.iter().map(|place| texts[*place].to_owned()).collect();
+        let (calling, dimension) = (self.calling, self.info.dimension);
+        let made = self
+            .callable
+            .call(move |function| vectors_of(function, calling, &given, role, Some(dimension)))
+            .await?;
+        if made.len() != there.len() {
+            return Err(wrong_shape(made.len(), dimension, there.len()));
+        }
+        for (place, vector) in there.into_iter().zip(made) {
+            vectors[place] = vector;
+        }
+        Ok(vectors)
+    }
+}
+
+fn vectors_of(
+    function: &Bound<'_, PyAny>,
+    calling: Calling,
+    texts: &[String],
+    role: TextRole,
+    dimension: Option<usize>,
+) -> PyResult<Vec<Vec<f32>>> {
+    let made = match (calling, role) {
+        (Calling::Plain, _) => function.call1((texts,))?,
+        (Calling::Encode, _) => function.call_method1("encode", (texts,))?,
+        (Calling::ByRole, TextRole::Query) => function.call_method1("encode_query", (texts,))?,
+        (Calling::ByRole, TextRole::Document) => {
+            function.call_method1("encode_document", (texts,))?
+        }
+    };
+    let array = as_matrix(&made)?;
+    let shape = array.shape();
+    if dimension.is_some_and(|wanted| wanted != shape[1]) {
+        return Err(raise(wrong_shape(shape[0], shape[1], texts.len())));
+    }
+    let mut vectors = Vec::with_capacity(shape[0]);
+    for row in array.as_array().rows() {
+        let mut vector = row.to_vec();
+        if !normalise(&mut vector) && vector.iter().any(|value| *value != 0.0) {
+            return Err(invalid("a vector has a value that is not finite"));
+        }
+        vectors.push(vector);
+    }
+    Ok(vectors)
+}
+
+/// An array, a tensor on any device, or lists of numbers as a matrix of float32; a copy only where
+/// it is not one already.
+pub(crate) fn as_matrix<'py>(given: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray2<'py, f32>> {
+    let on_the_host = if given.hasattr("detach")? && given.hasattr("cpu")? {
+        given.call_method0("detach")?.call_method0("cpu")?
+    } else {
+        given.clone()
+    };
+    let numpy = given.py().import("numpy")?;
+    let options = PyDict::new(given.py());
+    options.set_item("dtype", numpy.getattr("float32")?)?;
+    let array = numpy.call_method("asarray", (on_the_host,), Some(&options))?;
+    match array.cast::<PyArray2<f32>>() {
+        Ok(matrix) => Ok(matrix.try_readonly()?),
+        Err(_) => Err(invalid(format!(
+            "an array of vectors has {} dimension(s); expected 2: one row a vector",
+            array.getattr("ndim")?
+        ))),
+    }
+}
+
+fn wrong_shape(rows: usize, columns: usize, wanted: usize) -> Error {
+    Error::new(
+        ErrorKind::Backend,
+        format!("the embedder gave an array of shape ({rows}, {columns}) for {wanted} text(s)"),
+    )
+    .with_hint("give one row for each text, all of them equally long")
+}

@@ -1,0 +1,97 @@
+//! Search providers in Python.
+
+use super::claims::entry;
+use super::{Callable, id_of};
+use crate::error::invalid;
+use lyra_core::Result;
+use lyra_core::model::DocumentMeta;
+use lyra_core::ports::{SearchHit, SearchProvider, SearchQuery};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+#[derive(Debug)]
+pub(crate) struct PythonProvider {
+    callable: Callable,
+    name: String,
+}
+
+impl PythonProvider {
+    pub(crate) fn new(function: Bound<'_, PyAny>) -> PyResult<Self> {
+        if !function.is_callable() {
+            return Err(invalid(format!(
+                "a provider is of type {}; expected a name, a dict with a name, or something to call \
+                 with a query and a limit",
+                function.get_type().name()?
+            )));
+        }
+        let name = match function.getattr_opt("name")? {
+            Some(own) => own.extract()?,
+            None => {
+                let id = id_of(&function, "name")?;
+                id.rsplit('.').next().unwrap_or(&id).to_owned()
+            }
+        };
+        let callable = Callable::new(function, "search provider");
+        Ok(Self { callable, name })
+    }
+}
+
+#[async_trait::async_trait]
+impl SearchProvider for PythonProvider {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn search(&self, query: &SearchQuery) -> Result<Vec<SearchHit>> {
+        let (text, limit) = (query.text.clone(), query.limit);
+        self.callable
+            .call(move |function| {
+                let found = function.call1((text, limit))?;
+                let mut hits = Vec::new();
+                for (before, hit) in found.try_iter()?.take(limit).enumerate() {
+                    hits.push(read(&hit?, before + 1)?);
+                }
+                Ok(hits)
+            })
+            .await
+    }
+}
+
+/// A hit as the callable gave it: an address, or a dict with `url` and what is known beside it.
+fn read(given: &Bound<'_, PyAny>, rank: usize) -> PyResult<SearchHit> {
+    if let Ok(url) = given.cast::<PyString>() {
+        return Ok(SearchHit {
+            url: url.to_str()?.to_owned(),
+            rank,
+            ..SearchHit::default()
+        });
+    }
+    let entry = |name: &str| entry(given, name);
+    let text = |name: &str| -> PyResult<Option<String>> {
+        entry(name)?.map(|entry| entry.extract()).transpose()
+    };
+    let url = text("url")?.ok_or_else(|| invalid("a hit has no \"url\""))?;
+    let title = text("title")?;
+    let meta = DocumentMeta {
+        title: title.clone(),
+        authors: entry("authors")?.map_or_else(|| Ok(Vec::new()), |entry| entry.extract())?,
+        year: entry("year")?.map(|entry| entry.extract()).transpose()?,
+        published_date: text("published_date")?,
+        venue: text("venue")?,
+        doi: text("doi")?,
+        pmid: text("pmid")?,
+        pmcid: text("pmcid")?,
+        arxiv_id: text("arxiv_id")?,
+        language: text("language")?,
+        ..DocumentMeta::default()
+    };
+    Ok(SearchHit {
+        url,
+        rank,
+        title,
+        snippet: text("snippet")?,
+        meta,
+        abstract_text: text("abstract")?,
+        ..SearchHit::default()
+    })
+}

@@ -1,0 +1,183 @@
+//! JSON values and replies of lyra-core → Python objects, and back.
+
+use crate::error::{invalid, raise};
+use lyra_core::Error;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
+use serde::Serialize;
+use serde_json::{Map, Number, Value};
+
+/// Deepest nesting of values that come from Python.
+const DEEPEST: usize = 64;
+
+/// A reply as nested dicts and lists.
+pub(crate) fn reply<'py, T: Serialize>(py: Python<'py>, reply: &T) -> PyResult<Bound<'py, PyAny>> {
+    let value = serde_json::to_value(reply)
+        .map_err(|e| raise(Error::internal("a reply is not JSON").with_source(e)))?;
+    object(py, &value)
+}
+
+/// A reply as a `lyra.Report`: a dict whose entries are attributes as well.
+pub(crate) fn report<'py, T: Serialize>(
+    py: Python<'py>,
+    kind: &str,
+    given: &T,
+) -> PyResult<Bound<'py, PyAny>> {
+    let class = py.import("lyra._reply")?.getattr(kind)?;
+    class.call1((reply(py, given)?,))
+}
+
+/// A JSON value as a Python object.
+pub(crate) fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),
+        Value::Number(number) => number_object(py, number)?,
+        Value::String(text) => PyString::new(py, text).into_any(),
+        Value::Array(values) => {
+            let values: PyResult<Vec<_>> = values.iter().map(|value| object(py, value)).collect();
+            PyList::new(py, values?)?.into_any()
+        }
+        Value::Object(fields) => dict(py, fields)?.into_any(),
+    })
+}
+
+fn number_object<'py>(py: Python<'py>, number: &Number) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match (number.as_i64(), number.as_u64(), number.as_f64()) {
+        (Some(whole), _, _) => whole.into_pyobject(py)?.into_any(),
+        (None, Some(whole), _) => whole.into_pyobject(py)?.into_any(),
+        (None, None, Some(real)) => PyFloat::new(py, real).into_any(),
+        (None, None, None) => py.None().into_bound(py),
+    })
+}
+
+fn dict<'py>(py: Python<'py>, fields: &Map<String, Value>) -> PyResult<Bound<'py, PyDict>> {
+    let filled = PyDict::new(py);
+    for (name, value) in fields {
+        filled.set_item(PyString::intern(py, name), object(py, value)?)?;
+    }
+    Ok(filled)
+}
+
+/// What stands beside the rows of a reply.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    pub(crate) columns: Vec<String>,
+    pub(crate) truncated: bool,
+    pub(crate) next_offset: Option<usize>,
+    pub(crate) elapsed_ms: u64,
+}
+
+/// Rows as a `lyra.Rows`.
+pub(crate) fn rows<'py>(
+    py: Python<'py>,
+    rows: &[Map<String, Value>],
+    beside: Beside,
+) -> PyResult<Bound<'py, PyAny>> {
+    let list = PyList::empty(py);
+    for row in rows {
+        list.append(dict(py, row)?)?;
+    }
+    let class = py.import("lyra._reply")?.getattr("Rows")?;
+    let Beside {
+        columns,
+        truncated,
+        next_offset,
+        elapsed_ms,
+    } = beside;
+    class.call1((list, columns, truncated, next_offset, elapsed_ms))
+}
+
+/// A Python object as a JSON value: None, bool, int, float, str, list, tuple, dict, and what numpy
+/// makes of numbers.
+pub(crate) fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
+    value_at(given, 0)
+}
+
+fn value_at(given: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
+    if depth > DEEPEST {
+        return Err(invalid("a value is nested too deeply"));
+    }
+    if given.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(flag) = given.cast::<PyBool>() {
+        return Ok(Value::Bool(flag.is_true()));
+    }
+    if let Ok(text) = given.cast::<PyString>() {
+        return Ok(Value::String(text.to_str()?.to_owned()));
+    }
+    if given.is_instance_of::<PyInt>() {
+        return whole(given);
+    }
+    if given.is_instance_of::<PyFloat>() {
+        return real(given.extract()?);
+    }
+    if let Ok(mapping) = given.cast::<PyMapping>() {
+        return fields_at(mapping, depth).map(Value::Object);
+    }
+    if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
+        let values: PyResult<Vec<Value>> = given
+            .try_iter()?
+            .map(|item| value_at(&item?, depth + 1))
+            .collect();
+        return values.map(Value::Array);
+    }
+    if given.hasattr("tolist")? {
+        return value_at(&given.call_method0("tolist")?, depth + 1);
+    }
+    if given.hasattr("__fspath__")? {
+        return value_at(&given.call_method0("__fspath__")?, depth + 1);
+    }
+    let kind = given.get_type();
+    Err(invalid(format!(
+        "a value is of type {}; expected None, bool, int, float, str, list or dict",
+        kind.name()?
+    )))
+}
+
+fn whole(given: &Bound<'_, PyAny>) -> PyResult<Value> {
+    match given.extract::<i64>() {
+        Ok(number) => Ok(Value::from(number)),
+        Err(_) => match given.extract::<u64>() {
+            Ok(number) => Ok(Value::from(number)),
+            Err(_) => Err(invalid(format!(
+                "the integer {given} has more than 64 bits"
+            ))),
+        },
+    }
+}
+
+fn real(number: f64) -> PyResult<Value> {
+    let number = Number::from_f64(number);
+    number
+        .map(Value::Number)
+        .ok_or_else(|| invalid("a number is not finite; expected a finite one, or None"))
+}
+
+/// A mapping as a JSON object.
+pub(crate) fn fields(given: &Bound<'_, PyMapping>) -> PyResult<Map<String, Value>> {
+    fields_at(given, 0)
+}
+
+fn fields_at(given: &Bound<'_, PyMapping>, depth: usize) -> PyResult<Map<String, Value>> {
+    let mut fields = Map::new();
+    for item in given.items()?.try_iter()? {
+        let (name, field): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item?.extract()?;
+        let Ok(name) = name.cast::<PyString>() else {
+            return Err(invalid(format!("the key {name} is not a str")));
+        };
+        fields.insert(name.to_str()?.to_owned(), value_at(&field, depth + 1)?);
+    }
+    Ok(fields)
+}
+
+/// One of a closed set of words.
+pub(crate) fn one_of<T: Copy>(name: &str, given: &str, words: &[(&str, T)]) -> PyResult<T> {
+    let found = words.iter().find(|(word, _)| *word == given);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let known = known.join(", ");
+        invalid(format!("{name} is {given:?}; expected one of {known}"))
+    })
+}

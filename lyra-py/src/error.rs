@@ -1,0 +1,73 @@
+//! Errors → exceptions of `lyra._errors`, and exceptions of callables → errors.
+
+use lyra_core::{Error, ErrorKind};
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyType};
+
+/// The exception for an error; that of a callable is its cause.
+pub(crate) fn raise(error: Error) -> PyErr {
+    Python::attach(|py| match exception(py, &error) {
+        Ok(raised) | Err(raised) => raised,
+    })
+}
+
+fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+    let class = py
+        .import("lyra._errors")?
+        .getattr(class_of(error.kind()))?
+        .cast_into::<PyType>()?;
+    let named = [("code", Some(error.kind().code())), ("hint", error.hint())].into_py_dict(py)?;
+    let raised = PyErr::from_value(class.call((error.message(),), Some(&named))?);
+    if let Some(cause) = cause_of(error) {
+        raised.set_cause(py, Some(cause.clone_ref(py)));
+    }
+    Ok(raised)
+}
+
+fn cause_of(error: &Error) -> Option<&PyErr> {
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        if let Some(raised) = inner.downcast_ref::<PyErr>() {
+            return Some(raised);
+        }
+        source = inner.source();
+    }
+    None
+}
+
+/// The class in `lyra._errors`.
+fn class_of(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::InvalidInput => "InvalidInputError",
+        ErrorKind::TaskNotFound => "TaskNotFoundError",
+        ErrorKind::NotFound => "NotFoundError",
+        ErrorKind::BudgetExhausted => "BudgetExhaustedError",
+        ErrorKind::AuthRequired => "AuthRequiredError",
+        ErrorKind::QueryRejected => "QueryRejectedError",
+        ErrorKind::QueryInterrupted => "QueryInterruptedError",
+        ErrorKind::Pipeline => "PipelineError",
+        ErrorKind::Backend => "BackendError",
+        ErrorKind::Unsupported => "UnsupportedError",
+        ErrorKind::Calibration => "CalibrationError",
+        ErrorKind::Timeout => "LyraTimeoutError",
+        ErrorKind::Storage => "StorageError",
+        // A kind that this crate does not know yet is a defect of ours, not of the caller.
+        ErrorKind::Internal | _ => "InternalError",
+    }
+}
+
+/// The error for what a callable of the user's raised.
+pub(crate) fn of_callable(what: &str, raised: PyErr) -> Error {
+    let shown = Python::attach(|py| {
+        let class = raised.get_type(py);
+        let name = class.name().map(|name| name.to_string());
+        let name = name.unwrap_or_else(|_| "an exception".to_owned());
+        format!("the {what} raised {name}: {}", raised.value(py))
+    });
+    Error::new(ErrorKind::Backend, shown).with_source(raised)
+}
+
+/// `InvalidInput` for an argument.
+pub(crate) fn invalid(message: impl Into<String>) -> PyErr {
+    raise(Error::invalid(message))
+}

@@ -1,0 +1,261 @@
+//! What needs no graph.
+
+use crate::convert;
+use crate::error::{invalid, raise};
+use crate::waiting::quick;
+use lyra_core::backends::{self, documents};
+use lyra_core::model::{DocumentMeta, Relation};
+use lyra_core::text::identifiers::{self, Identifiers};
+use lyra_core::text::segment::assemble;
+use lyra_core::{confidence, ranking, security, text};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyMapping, PyString};
+use serde_json::{Value, json};
+use std::ffi::OsString;
+
+/// Adds the functions to the module.
+pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(kneedle_cutoff, module)?)?;
+    module.add_function(wrap_pyfunction!(find_identifiers, module)?)?;
+    module.add_function(wrap_pyfunction!(canonical_id, module)?)?;
+    module.add_function(wrap_pyfunction!(normalize_url, module)?)?;
+    module.add_function(wrap_pyfunction!(claim_confidence, module)?)?;
+    module.add_function(wrap_pyfunction!(detect_challenge, module)?)?;
+    module.add_function(wrap_pyfunction!(extract, module)?)?;
+    module.add_function(wrap_pyfunction!(command_line, module)?)
+}
+
+/// How many of a ranked list are worth keeping: where its scores, best first, have their knee
+/// (Kneedle, Satopää et al. 2011; the knee itself is not kept).
+///
+/// Up to `min_results` all are kept, and equal scores keep so many; without a knee all are kept, up
+/// to `max_results`.
+///
+/// >>> import lyra
+/// >>> lyra.kneedle_cutoff([0.9, 0.6, 0.4, 0.3, 0.25, 0.22, 0.2, 0.19, 0.18])
+/// 3
+#[pyfunction]
+#[pyo3(signature = (scores, min_results=3, max_results=50, sensitivity=1.0))]
+fn kneedle_cutoff(
+    scores: Vec<f64>,
+    min_results: usize,
+    max_results: usize,
+    sensitivity: f64,
+) -> usize {
+    ranking::kneedle_cutoff(&scores, min_results, max_results, sensitivity)
+}
+
+/// The identifiers that a text or an address names: doi, pmid, pmcid, arxiv_id, openalex_id, s2_id,
+/// as far as they are there.
+///
+/// >>> import lyra
+/// >>> lyra.find_identifiers("https://doi.org/10.1234/ABC")
+/// {'doi': '10.1234/abc'}
+#[pyfunction]
+fn find_identifiers<'py>(py: Python<'py>, url_or_text: &str) -> PyResult<Bound<'py, PyAny>> {
+    convert::reply(py, &identifiers::find_identifiers(url_or_text))
+}
+
+/// The one id of a publication: doi, pmid, pmcid, arxiv, openalex or s2, the first that is known;
+/// else a digest of title, first author and year, or of the address. None where nothing is known.
+///
+/// Takes what is known by name, or an address or text as its only argument.
+///
+/// >>> import lyra
+/// >>> lyra.canonical_id(doi="https://doi.org/10.1234/ABC", pmid="123")
+/// 'doi:10.1234/abc'
+/// >>> lyra.canonical_id("https://pubmed.ncbi.nlm.nih.gov/123/")
+/// 'pmid:123'
+#[pyfunction]
+#[pyo3(signature = (url=None, *, doi=None, pmid=None, pmcid=None, arxiv_id=None, openalex_id=None,
+    s2_id=None, title=None, authors=None, year=None))]
+#[allow(clippy::too_many_arguments, reason = "named arguments in Python")]
+fn canonical_id(
+    url: Option<String>,
+    doi: Option<String>,
+    pmid: Option<String>,
+    pmcid: Option<String>,
+    arxiv_id: Option<String>,
+    openalex_id: Option<String>,
+    s2_id: Option<String>,
+    title: Option<String>,
+    authors: Option<Vec<String>>,
+    year: Option<i64>,
+) -> Option<String> {
+    let found = url.as_deref().map(identifiers::find_identifiers);
+    let services = Identifiers {
+        openalex_id,
+        s2_id,
+        ..Identifiers::default()
+    };
+    let meta = DocumentMeta {
+        title,
+        authors: authors.unwrap_or_default(),
+        year,
+        doi,
+        pmid,
+        pmcid,
+        arxiv_id,
+        url,
+        ..DocumentMeta::default()
+    };
+    let best = identifiers::canonical_id(&meta);
+    // Publishers' ids go before those of services, wherever they come from.
+    let is_strong = |id: &String| {
+        let kind = id.split(':').next().unwrap_or_default();
+        matches!(kind, "doi" | "pmid" | "pmcid" | "arxiv")
+    };
+    best.clone()
+        .filter(is_strong)
+        .or_else(|| services.canonical_id())
+        .or_else(|| found.and_then(|found| found.canonical_id()))
+        .or(best)
+}
+
+/// The one spelling of an address: host in lower case, no default port, no fragment, no trackers.
+///
+/// >>> import lyra
+/// >>> lyra.normalize_url("HTTP://Example.COM:80/Path?utm_source=x#top")
+/// 'http://example.com/Path'
+#[pyfunction]
+fn normalize_url(url: &str) -> PyResult<String> {
+    text::url::normalize_url(url).map_err(raise)
+}
+
+/// How a claim stands between its verdicts, each a (relation, confidence): mean and sd of
+/// Beta(alpha, beta), controversy, and how many verdicts there are of each kind.
+///
+/// A score for navigation, not a verdict.
+///
+/// >>> import lyra
+/// >>> balance = lyra.claim_confidence([("supports", 0.9), ("supports", 0.9), ("refutes", 0.8)])
+/// >>> round(balance["mean"], 3), round(balance["controversy"], 3)
+/// (0.609, 0.308)
+#[pyfunction]
+fn claim_confidence<'py>(
+    py: Python<'py>,
+    verdicts: Vec<(String, Option<f64>)>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut known = Vec::with_capacity(verdicts.len());
+    for (relation, confidence) in verdicts {
+        let relation: Relation = relation.parse().map_err(raise)?;
+        known.push((relation, confidence.unwrap_or(0.0)));
+    }
+    convert::reply(py, &confidence::claim_confidence(&known))
+}
+
+/// The gate that a page is, in place of the document that was asked for: "cloudflare",
+/// "js_challenge", "turnstile", "hcaptcha", "recaptcha", "captcha", "login" or "cookie_consent";
+/// None where it is none.
+///
+/// >>> import lyra
+/// >>> lyra.detect_challenge('<div class="h-captcha"></div>')
+/// 'hcaptcha'
+/// >>> lyra.detect_challenge("<p>A paper</p>") is None
+/// True
+#[pyfunction]
+#[pyo3(signature = (html, headers=None, status=200))]
+fn detect_challenge(
+    py: Python<'_>,
+    html: Bound<'_, PyAny>,
+    headers: Option<Bound<'_, PyMapping>>,
+    status: u16,
+) -> PyResult<Option<&'static str>> {
+    let body = bytes_of(&html, "html")?;
+    let mut known: Vec<(String, String)> = Vec::new();
+    if let Some(headers) = headers {
+        for item in headers.items()?.try_iter()? {
+            known.push(item?.extract()?);
+        }
+    }
+    let headers: Vec<(&str, &str)> = known
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    quick(py, || {
+        Ok(backends::detect_challenge(&body, status, &headers))
+    })
+}
+
+/// Takes a document apart: HTML, PDF, JATS XML, Markdown or plain text. A str is HTML, or plain
+/// text where it does not begin with a tag, unless `content_type` says otherwise; `name` is a file
+/// name or an address, for its extension and for relative links.
+///
+/// >>> import lyra
+/// >>> document = lyra.extract("<title>Sleep</title><article><p>Night work shortens sleep.</p></article>")
+/// >>> document.title, document.text
+/// ('Sleep', 'Sleep\n\nNight work shortens sleep.')
+#[pyfunction]
+#[pyo3(signature = (html_or_bytes, content_type=None, name=""))]
+fn extract<'py>(
+    py: Python<'py>,
+    html_or_bytes: Bound<'py, PyAny>,
+    content_type: Option<String>,
+    name: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let body = bytes_of(&html_or_bytes, "html_or_bytes")?;
+    let content_type = if html_or_bytes.is_instance_of::<PyString>() {
+        Some(type_of_text(&body, content_type))
+    } else {
+        content_type
+    };
+    let reply = quick(py, || {
+        let parsed = documents::parse(&body, content_type.as_deref(), name)?;
+        let segmented = assemble(&parsed.blocks);
+        let fragments = segmented.segments.iter().enumerate();
+        let fragments: Vec<Value> = fragments
+            .map(|(position, segment)| {
+                let flags = security::injection::scan(&segment.text);
+                json!({
+                    "fragment_type": segment.kind,
+                    "position": position,
+                    "text_content": segment.text,
+                    "heading_context": segment.heading_context,
+                    "heading_hierarchy": segment.heading_hierarchy,
+                    "char_start": segment.char_start,
+                    "char_end": segment.char_end,
+                    "security_flags": (!flags.is_empty()).then(|| flags.join(",")),
+                })
+            })
+            .collect();
+        Ok(json!({
+            "title": parsed.meta.title,
+            "text": segmented.text,
+            "fragments": fragments,
+            "page_type": parsed.page_type,
+            "meta": parsed.meta,
+            "warnings": parsed.warnings,
+        }))
+    })?;
+    let class = py.import("lyra._reply")?.getattr("Document")?;
+    class.call_method1("_of", (convert::object(py, &reply)?,))
+}
+
+/// A str reaches the parser as UTF-8, whatever the document says of itself.
+fn type_of_text(body: &[u8], content_type: Option<String>) -> String {
+    let is_markup = body.trim_ascii_start().starts_with(b"<");
+    let given = content_type.unwrap_or_else(|| {
+        let kind = if is_markup { "text/html" } else { "text/plain" };
+        kind.to_owned()
+    });
+    let kind = given.split(';').next().unwrap_or_default().trim();
+    format!("{kind}; charset=utf-8")
+}
+
+fn bytes_of(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<u8>> {
+    if let Ok(text) = given.cast::<PyString>() {
+        return Ok(text.to_str()?.as_bytes().to_vec());
+    }
+    if let Ok(bytes) = given.cast::<PyBytes>() {
+        return Ok(bytes.as_bytes().to_vec());
+    }
+    given
+        .extract()
+        .map_err(|_| invalid(format!("{name} is neither a str nor bytes")))
+}
+
+/// Runs the command line with these arguments, the name of the program first; gives its exit code.
+#[pyfunction]
+fn command_line(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| lyra_mcp::run(arguments))
+}

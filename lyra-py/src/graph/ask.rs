@@ -1,0 +1,248 @@
+//! SQL, views, search, judging.
+
+use super::EvidenceGraph;
+use super::open::records;
+use crate::convert::{self, Beside};
+use crate::error::{invalid, raise};
+use crate::waiting::{Line, long, quick, quick_async};
+use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
+use lyra_core::model::EmbeddingTarget;
+use lyra_core::ports::StancePair;
+use lyra_core::{Cutoff, SearchMode, VectorRequest, ViewRequest};
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMapping, PyString};
+
+#[pymethods]
+impl EvidenceGraph {
+    /// Runs one read-only SQL statement, within its budgets, and gives its rows.
+    ///
+    /// `params` is a list for `?`, or a dict for `:name`. `limit` is 1 to 200, `timeout_ms` 1 to
+    /// 2,000, `max_vm_steps` 1 to 50,000,000, `max_bytes` 1,024 to 1,048,576 (the default, because
+    /// nothing here goes over a wire). See docs/sql-guard.md.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> graph.query("SELECT :a + 1 AS b", {"a": 41})
+    /// Rows([{'b': 42}])
+    #[pyo3(signature = (sql, params=None, limit=50, offset=0, timeout_ms=300, max_vm_steps=5_000_000, *, max_bytes=1_048_576))]
+    #[allow(clippy::too_many_arguments, reason = "named arguments in Python")]
+    fn query<'py>(
+        &self,
+        py: Python<'py>,
+        sql: String,
+        params: Option<Bound<'py, PyAny>>,
+        limit: usize,
+        offset: usize,
+        timeout_ms: u64,
+        max_vm_steps: u64,
+        max_bytes: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let params = match params {
+            None => SqlParams::None,
+            Some(given) => SqlParams::from_json(convert::value(&given)?).map_err(raise)?,
+        };
+        let request = SqlRequest {
+            sql,
+            params,
+            options: SqlOptions {
+                limit,
+                offset,
+                timeout_ms,
+                max_vm_steps,
+                max_bytes,
+                include_schema: false,
+            },
+        };
+        let engine = self.engine()?;
+        let reply = quick(py, || engine.query_sql(&request))?;
+        let beside = Beside {
+            columns: reply.columns,
+            truncated: reply.truncated,
+            next_offset: reply.next_offset,
+            elapsed_ms: reply.elapsed_ms,
+        };
+        convert::rows(py, &reply.rows, beside)
+    }
+
+    /// Runs a ready-made question and gives its rows; `views()` lists them.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> graph.view("v_contradictions").columns[:3]
+    /// ['task_id', 'claim_id', 'claim_text']
+    #[pyo3(signature = (name, task_id=None, limit=50, offset=0, params=None))]
+    fn view<'py>(
+        &self,
+        py: Python<'py>,
+        name: String,
+        task_id: Option<String>,
+        limit: usize,
+        offset: usize,
+        params: Option<Bound<'py, PyMapping>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request = ViewRequest {
+            view_name: name,
+            task_id,
+            params: params.map_or_else(|| Ok(serde_json::Map::new()), |p| convert::fields(&p))?,
+            limit,
+            offset,
+        };
+        let engine = self.engine()?;
+        // A view over the whole of a large graph may take seconds.
+        let work = move |_: &Line<()>| engine.query_view(&request);
+        let reply = long(py, work, |_, ()| Ok(()), || {})?;
+        let beside = Beside {
+            columns: reply.columns,
+            truncated: reply.truncated,
+            next_offset: reply.next_offset,
+            elapsed_ms: reply.elapsed_ms,
+        };
+        convert::rows(py, &reply.rows, beside)
+    }
+
+    /// The ready-made questions: name, description, parameters, columns.
+    ///
+    /// >>> import lyra
+    /// >>> views = lyra.EvidenceGraph("evidence.db").views()
+    /// >>> "v_contradictions" in views.column("name")
+    /// True
+    fn views<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let views = self.engine()?.list_views();
+        let columns = [
+            "name",
+            "description",
+            "parameters",
+            "columns",
+            "column_descriptions",
+            "order",
+        ];
+        records(py, &views, &columns)
+    }
+
+    /// Searches claims or fragments by meaning ("semantic"), by words ("lexical") or by both
+    /// ("hybrid"); the query is words, or a vector of the graph's embedder.
+    ///
+    /// `target` is "claims" or "fragments", `top_k` 1 to 50, `min_similarity` 0 to 1, `cutoff`
+    /// "none" or "kneedle" (the list ends at the knee of its scores).
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> task = graph.add_task("Night work shortens sleep")
+    /// >>> _ = graph.add_claim(task, "Night shifts shorten sleep by an hour")
+    /// >>> [hit["text_preview"] for hit in graph.search("sleep after night shifts")]
+    /// ['Night shifts shorten sleep by an hour']
+    /// >>> vector = graph.embed(["sleep after night shifts"], role="query")[0]
+    /// >>> len(graph.search(vector, top_k=3))
+    /// 1
+    #[pyo3(signature = (query, target="claims", task_id=None, top_k=10, min_similarity=0.5, mode="semantic", cutoff="none"))]
+    #[allow(clippy::too_many_arguments, reason = "named arguments in Python")]
+    fn search<'py>(
+        &self,
+        py: Python<'py>,
+        query: Bound<'py, PyAny>,
+        target: &str,
+        task_id: Option<String>,
+        top_k: usize,
+        min_similarity: f64,
+        mode: &str,
+        cutoff: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let modes = [
+            ("semantic", SearchMode::Semantic),
+            ("hybrid", SearchMode::Hybrid),
+            ("lexical", SearchMode::Lexical),
+        ];
+        let cutoffs = [("none", Cutoff::None), ("kneedle", Cutoff::Kneedle)];
+        let mut request = VectorRequest {
+            query: String::new(),
+            target: embedded(target)?,
+            task_id,
+            top_k,
+            min_similarity,
+            mode: convert::one_of("mode", mode, &modes)?,
+            cutoff: convert::one_of("cutoff", cutoff, &cutoffs)?,
+        };
+        let engine = self.engine()?;
+        let reply = if let Ok(words) = query.cast::<PyString>() {
+            words.to_str()?.clone_into(&mut request.query);
+            quick_async(py, engine.vector_search(&request))?
+        } else {
+            if request.mode != SearchMode::Semantic {
+                return Err(invalid(format!(
+                    "mode {mode} looks for words, and the query is a vector; expected mode semantic"
+                )));
+            }
+            let vector = as_vector(&query)?;
+            quick(py, || engine.search_by_vector(&vector, &request))?
+        };
+        let hits = py.import("lyra._reply")?.getattr("Hits")?;
+        hits.call_method1("_of", (convert::reply(py, &reply)?,))
+    }
+
+    /// Judges pairs of a premise (what a source says) and a hypothesis: one (relation, confidence)
+    /// each, the relation being "supports", "refutes" or "neutral".
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> graph.judge([("Night work shortened sleep.", "Night work shortens sleep")])[0][0]
+    /// 'supports'
+    fn judge(&self, py: Python<'_>, pairs: Vec<(String, String)>) -> PyResult<Vec<(String, f64)>> {
+        let pairs: Vec<StancePair> = pairs
+            .into_iter()
+            .map(|(premise, hypothesis)| StancePair {
+                premise,
+                hypothesis,
+            })
+            .collect();
+        let engine = self.engine()?;
+        let work = move |line: &Line<()>| line.drive(engine.judge(&pairs));
+        let verdicts = long(py, work, |_, ()| Ok(()), || {})?;
+        let said = verdicts
+            .into_iter()
+            .map(|verdict| (verdict.relation.to_string(), verdict.confidence));
+        Ok(said.collect())
+    }
+}
+
+/// `claims` or `fragments`, as the tables are called; the singular is understood.
+pub(super) fn embedded(target: &str) -> PyResult<EmbeddingTarget> {
+    let words = [
+        ("claims", EmbeddingTarget::Claim),
+        ("fragments", EmbeddingTarget::Fragment),
+        ("claim", EmbeddingTarget::Claim),
+        ("fragment", EmbeddingTarget::Fragment),
+    ];
+    convert::one_of("target", target, &words)
+}
+
+/// An array or a list of numbers as a vector of float32.
+fn as_vector(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
+    let numpy = given.py().import("numpy")?;
+    let options = PyDict::new(given.py());
+    options.set_item("dtype", numpy.getattr("float32")?)?;
+    let array = numpy.call_method("asarray", (given,), Some(&options));
+    let array = array.map_err(|e| {
+        invalid(format!(
+            "the query is neither a str nor a vector: {}",
+            e.value(given.py())
+        ))
+    })?;
+    // A single row is what `embed` gives for a single text.
+    let flat = if array
+        .getattr("shape")?
+        .extract::<(usize, usize)>()
+        .is_ok_and(|s| s.0 == 1)
+    {
+        array.call_method1("reshape", (-1,))?
+    } else {
+        array
+    };
+    match flat.cast::<PyArray1<f32>>() {
+        Ok(vector) => Ok(vector.try_readonly()?.as_array().to_vec()),
+        Err(_) => Err(invalid(format!(
+            "the query vector has {} dimension(s); expected 1",
+            flat.getattr("ndim")?
+        ))),
+    }
+}

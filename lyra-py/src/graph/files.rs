@@ -1,0 +1,155 @@
+//! Import, export, verify, forget.
+
+use super::EvidenceGraph;
+use crate::convert;
+use crate::error::raise;
+use crate::waiting::{Line, long};
+use lyra_core::{Error, ErrorKind, ExportFormat, Result};
+use pyo3::prelude::*;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+#[pymethods]
+impl EvidenceGraph {
+    /// Reads a JSONL file into the graph: all of it, or on bad input nothing; then the error names
+    /// line, field and reason. What came without a vector gets one.
+    ///
+    /// >>> import lyra, pathlib
+    /// >>> line = '{"type": "task", "id": "task_1", "hypothesis": "Night work shortens sleep"}'
+    /// >>> _ = pathlib.Path("graph.jsonl").write_text(line)
+    /// >>> lyra.EvidenceGraph("evidence.db").import_jsonl("graph.jsonl").inserted
+    /// {'task': 1}
+    fn import_jsonl<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
+        let engine = self.engine()?;
+        let interrupter = engine.graph().interrupter();
+        let work = move |line: &Line<()>| {
+            let file = File::open(&path).map_err(|e| {
+                Error::invalid(format!("{} cannot be read: {e}", path.display())).with_source(e)
+            })?;
+            line.drive(engine.import_jsonl(BufReader::new(line.watched(file))))
+        };
+        let report = long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?;
+        convert::report(py, "Report", &report)
+    }
+
+    /// Writes the graph, or what belongs to one task, to a file: as JSONL, which `import_jsonl`
+    /// reads, or in another of the formats of the command line. The file appears when it is whole.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> task = graph.create_task("Night work shortens sleep")
+    /// >>> graph.export("graph.jsonl").written
+    /// {'task': 1}
+    #[pyo3(signature = (path, format="jsonl", task_id=None))]
+    fn export<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        format: &str,
+        task_id: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let format: ExportFormat = format.parse().map_err(raise)?;
+        let engine = self.engine()?;
+        let interrupter = engine.graph().interrupter();
+        let work = move |line: &Line<()>| {
+            let mut out = Beside::create(&path)?;
+            let mut writer = BufWriter::new(line.watched(&mut out.file));
+            let report = engine.export(&mut writer, format, task_id.as_deref())?;
+            writer.flush().map_err(|e| unwritable(&path, e))?;
+            drop(writer);
+            out.finish()?;
+            Ok(report)
+        };
+        let report = long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?;
+        convert::report(py, "Report", &report)
+    }
+
+    /// Checks the whole graph again: every quote against its page, every reference. `ok` says
+    /// whether all is well, `violations` names every row that fails.
+    ///
+    /// >>> import lyra
+    /// >>> lyra.EvidenceGraph("evidence.db").verify().ok
+    /// True
+    fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let engine = self.engine()?;
+        let interrupter = engine.graph().interrupter();
+        let work = move |_: &Line<()>| engine.verify();
+        let report = long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?;
+        convert::report(py, "Report", &report)
+    }
+
+    /// Removes a task with its claims, edges and jobs; with `orphans` also the pages, fragments and
+    /// works that nothing else refers to.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> graph.forget(task_id=graph.create_task("Night work shortens sleep")).deleted
+    /// {'tasks': 1}
+    #[pyo3(signature = (task_id, orphans=false))]
+    fn forget<'py>(
+        &self,
+        py: Python<'py>,
+        task_id: String,
+        orphans: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let engine = self.engine()?;
+        let interrupter = engine.graph().interrupter();
+        let work = move |_: &Line<()>| engine.forget(&task_id, orphans);
+        let report = long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?;
+        convert::report(py, "Report", &report)
+    }
+
+    /// Reads new and changed documents of the corpus into the graph. Queries do so by themselves;
+    /// this is for doing it beforehand. None without a corpus.
+    ///
+    /// >>> import lyra
+    /// >>> lyra.EvidenceGraph("evidence.db").sync_corpus() is None
+    /// True
+    fn sync_corpus<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let engine = self.engine()?;
+        let work = move |line: &Line<()>| line.drive(engine.sync_corpus(&|_| {}));
+        let report = long(py, work, |_, ()| Ok(()), || {})?;
+        report
+            .map(|report| convert::report(py, "Report", &report))
+            .transpose()
+    }
+}
+
+/// A file beside the one that is wanted, which takes its place when it is whole: an export that
+/// fails or is interrupted leaves what was there.
+struct Beside {
+    file: File,
+    written: PathBuf,
+    wanted: PathBuf,
+}
+
+impl Beside {
+    fn create(wanted: &Path) -> Result<Self> {
+        let mut name = wanted.file_name().unwrap_or_default().to_owned();
+        name.push(".part");
+        let written = wanted.with_file_name(name);
+        let file = File::create(&written).map_err(|e| unwritable(wanted, e))?;
+        Ok(Self {
+            file,
+            written,
+            wanted: wanted.to_owned(),
+        })
+    }
+
+    fn finish(self) -> Result<()> {
+        std::fs::rename(&self.written, &self.wanted).map_err(|e| unwritable(&self.wanted, e))
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // After a success it has another name.
+        let _ = std::fs::remove_file(&self.written);
+    }
+}
+
+fn unwritable(path: &Path, error: std::io::Error) -> Error {
+    let message = format!("{} cannot be written: {error}", path.display());
+    Error::new(ErrorKind::Backend, message).with_source(error)
+}

@@ -1,0 +1,414 @@
+//! Putting in what is known, without any model: the records of the JSONL format, one by one.
+//!
+//! Each call is an import of its own: the same checks, the same errors, all of it or nothing.
+
+use super::EvidenceGraph;
+use crate::convert;
+use crate::error::{invalid, raise};
+use crate::waiting::{Line, long};
+use lyra_core::graph::ImportReport;
+use lyra_core::graph::decode_vector;
+use lyra_core::model::{EdgeRecord, NodeKind, Relation, content_id, random_id};
+use lyra_core::{Error, Result};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMapping};
+use serde_json::{Map, Value};
+
+#[pymethods]
+impl EvidenceGraph {
+    /// Puts in records of the JSONL format, each a dict with a `type`: all of them, or none. They
+    /// may stand in any order, and in the graph already.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> report = graph.add_records([
+    /// ...     {"type": "claim", "id": "claim_1", "task_id": "task_1", "claim_text": "Sleep is short"},
+    /// ...     {"type": "task", "id": "task_1", "hypothesis": "Night work shortens sleep"},
+    /// ... ])
+    /// >>> report.inserted
+    /// {'claim': 1, 'task': 1}
+    fn add_records<'py>(
+        &self,
+        py: Python<'py>,
+        records: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut lines = Vec::new();
+        for record in records.try_iter()? {
+            let record = record?;
+            let Ok(fields) = record.cast::<PyMapping>() else {
+                let kind = record.get_type();
+                return Err(invalid(format!(
+                    "a record is of type {}; expected a dict",
+                    kind.name()?
+                )));
+            };
+            let fields = convert::fields(fields)?;
+            push_line(&mut lines, &fields)?;
+        }
+        let report = self.import(py, lines)?;
+        convert::report(py, "Report", &report)
+    }
+
+    /// Puts in a task and gives its id; `create_task` does the same for a task that is to run.
+    ///
+    /// >>> import lyra
+    /// >>> lyra.EvidenceGraph("evidence.db").add_task("Night work shortens sleep", id="task_night")
+    /// 'task_night'
+    #[pyo3(signature = (hypothesis, *, id=None, **fields))]
+    fn add_task(
+        &self,
+        py: Python<'_>,
+        hypothesis: String,
+        id: Option<String>,
+        fields: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<String> {
+        let id = id.unwrap_or_else(|| random_id("task_", 8));
+        let record = Record::new("task", fields)?
+            .with("id", id.clone())
+            .with("hypothesis", hypothesis);
+        self.add(py, &[record])?;
+        Ok(id)
+    }
+
+    /// Puts in a publication, by the id that `lyra.canonical_id` gives it.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> graph.add_work("doi:10.1000/x", title="Night work and sleep", year=2020)
+    /// 'doi:10.1000/x'
+    #[pyo3(signature = (canonical_id, **fields))]
+    fn add_work(
+        &self,
+        py: Python<'_>,
+        canonical_id: String,
+        fields: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<String> {
+        let record = Record::new("work", fields)?.with("canonical_id", canonical_id.clone());
+        self.add(py, &[record])?;
+        Ok(canonical_id)
+    }
+
+    /// Puts in an author of a publication; position 0 is the first.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> work = graph.add_work("doi:10.1000/x")
+    /// >>> graph.add_work_author(work, 0, "A. Author", orcid="0000-0002-1825-0097")
+    #[pyo3(signature = (canonical_id, position, name, **fields))]
+    fn add_work_author(
+        &self,
+        py: Python<'_>,
+        canonical_id: String,
+        position: i64,
+        name: String,
+        fields: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let record = Record::new("work_author", fields)?
+            .with("canonical_id", canonical_id)
+            .with("position", position)
+            .with("name", name);
+        self.add(py, &[record])
+    }
+
+    /// Puts in the id that a service has for a publication.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> work = graph.add_work("doi:10.1000/x")
+    /// >>> graph.add_work_identifier(work, "openalex", "W1", pmid="123")
+    #[pyo3(signature = (canonical_id, provider, provider_paper_id, **fields))]
+    fn add_work_identifier(
+        &self,
+        py: Python<'_>,
+        canonical_id: String,
+        provider: String,
+        provider_paper_id: String,
+        fields: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let record = Record::new("work_identifier", fields)?
+            .with("canonical_id", canonical_id)
+            .with("provider", provider)
+            .with("provider_paper_id", provider_paper_id);
+        self.add(py, &[record])
+    }
+
+    /// Puts in a page and gives its id: that of the page with this address, where there is one.
+    /// `text` is what stands on it, for fragments to point into.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> page = graph.add_page("https://example.org/a", text="Night work shortens sleep.")
+    /// >>> graph.query("SELECT domain FROM pages WHERE id = ?", [page])
+    /// Rows([{'domain': 'example.org'}])
+    #[pyo3(signature = (url, text=None, *, id=None, **fields))]
+    fn add_page(
+        &self,
+        py: Python<'_>,
+        url: String,
+        text: Option<String>,
+        id: Option<String>,
+        fields: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<String> {
+        let engine = self.engine()?;
+        let known = engine
+            .graph()
+            .read(|r| r.page_by_url(&url))
+            .map_err(raise)?;
+        let id = id
+            .or_else(|| known.map(|page| page.id))
+            .unwrap_or_else(|| content_id("page_", &[&url]));
+        let mut records = vec![
+            Record::new("page", fields)?
+                .with("id", id.clone())
+                .with("url", url),
+        ];
+        if let Some(text) = text {
+            records.push(
+                Record::new("page_text", None)?
+                    .with("page_id", id.clone())
+                    .with("text", text),
+            );
+        }
+        self.add(py, &records)?;
+        Ok(id)
+    }
+
+    /// Puts in the text of a page, or a newer version of it.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> page = graph.add_page("https://example.org/a")
+    /// >>> graph.add_page_text(page, "Night work shortens sleep.")
+    #[pyo3(signature = (page_id, text, version=1, **fields))]
+    fn add_page_text(
+        &self,
+        py: Python<'_>,
+        page_id: String,
+        text: String,
+        version: i64,
+        fields: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let record = Record::new("page_text", fields)?
+            .with("page_id", page_id)
+            .with("version", version)
+            .with("text", text);
+        self.add(py, &[record])
+    }
+
+    /// Puts in a fragment of a page and gives its id. Where the page has a text, the fragment has
+    /// to stand in it; its offsets are found where they are left out.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> page = graph.add_page("https://example.org/a", text="Night work shortens sleep. Much.")
+    /// >>> fragment = graph.add_fragment(page, "Night work shortens sleep.")
+    /// >>> graph.query("SELECT char_start, char_end FROM fragments")
+    /// Rows([{'char_start': 0, 'char_end': 26}])
+    #[pyo3(signature = (page_id, text_content, *, id=None, **fields))]
+    fn add_fragment(
+        &self,
+        py: Python<'_>,
+        page_id: String,
+        text_content: String,
+        id: Option<String>,
+        fields: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<String> {
+        let mut record = Record::new("fragment", fields)?;
+        let id = id.unwrap_or_else(|| {
+            let part = |name: &str| {
+                record
+                    .0
+                    .get(name)
+                    .map_or_else(String::new, Value::to_string)
+            };
+            let (version, place, start) =
+                (part("page_version"), part("position"), part("char_start"));
+            content_id(
+                "frag_",
+                &[&page_id, &version, &place, &start, &text_content],
+            )
+        });
+        record = record
+            .with("id", id.clone())
+            .with("page_id", page_id)
+            .with("text_content", text_content);
+        self.add(py, &[record])?;
+        Ok(id)
+    }
+
+    /// Puts in a claim of a task and gives its id; it gets a vector at once.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> task = graph.add_task("Night work shortens sleep")
+    /// >>> claim = graph.add_claim(task, "Night shifts shorten sleep by an hour")
+    /// >>> graph.view("v_unsupported_claims", task).column("claim_id") == [claim]
+    /// True
+    #[pyo3(signature = (task_id, claim_text, *, id=None, **fields))]
+    fn add_claim(
+        &self,
+        py: Python<'_>,
+        task_id: String,
+        claim_text: String,
+        id: Option<String>,
+        fields: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<String> {
+        let id = id.unwrap_or_else(|| content_id("claim_", &[&task_id, &claim_text]));
+        let record = Record::new("claim", fields)?
+            .with("id", id.clone())
+            .with("task_id", task_id)
+            .with("claim_text", claim_text);
+        self.add(py, &[record])?;
+        Ok(id)
+    }
+
+    /// Puts in an edge and gives its id. "cites" leads from a page to a page; "origin", "supports",
+    /// "refutes" and "neutral" lead from a fragment to a claim.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> page = graph.add_page("https://example.org/a", text="Night work shortens sleep.")
+    /// >>> fragment = graph.add_fragment(page, "Night work shortens sleep.")
+    /// >>> claim = graph.add_claim(graph.add_task("Night work"), "Night work shortens sleep")
+    /// >>> edge = graph.add_edge(fragment, claim, "supports", nli_edge_confidence=0.9)
+    /// >>> graph.view("v_claim_evidence_summary").column("support_count")
+    /// [1]
+    #[pyo3(signature = (source_id, target_id, relation, *, id=None, **fields))]
+    fn add_edge(
+        &self,
+        py: Python<'_>,
+        source_id: String,
+        target_id: String,
+        relation: &str,
+        id: Option<String>,
+        fields: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<String> {
+        let relation: Relation = relation.parse().map_err(raise)?;
+        let (from, to) = match relation {
+            Relation::Cites => (NodeKind::Page, NodeKind::Page),
+            _ => (NodeKind::Fragment, NodeKind::Claim),
+        };
+        let id = id.unwrap_or_else(|| {
+            EdgeRecord::between((from, &source_id), relation, (to, &target_id)).id
+        });
+        let mut record = Record::new("edge", fields)?;
+        for (name, kind) in [("source_type", from), ("target_type", to)] {
+            let given = record.0.entry(name);
+            given.or_insert_with(|| kind.to_string().into());
+        }
+        let record = record
+            .with("id", id.clone())
+            .with("source_id", source_id)
+            .with("target_id", target_id)
+            .with("relation", relation.to_string());
+        self.add(py, &[record])?;
+        Ok(id)
+    }
+
+    /// Puts in the vector of a fragment or claim; `add_embeddings` takes many at once.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> claim = graph.add_claim(graph.add_task("Night work"), "Night shifts shorten sleep")
+    /// >>> graph.add_embedding("claim", claim, [0.6, 0.8], model_id="mine")
+    #[pyo3(signature = (target_type, target_id, embedding, model_id=None, **fields))]
+    fn add_embedding(
+        &self,
+        py: Python<'_>,
+        target_type: String,
+        target_id: String,
+        embedding: Bound<'_, PyAny>,
+        model_id: Option<String>,
+        fields: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let model_id = match model_id {
+            Some(given) => given,
+            None => self.engine()?.models().embedder,
+        };
+        let embedding = match embedding.extract::<Vec<u8>>() {
+            Ok(bytes) if embedding.hasattr("decode")? => {
+                let vector = decode_vector(&bytes).ok_or_else(|| {
+                    invalid("embedding has a number of bytes that 4 does not divide")
+                })?;
+                Value::from(vector)
+            }
+            _ => convert::value(&embedding)?,
+        };
+        let record = Record::new("embedding", fields)?
+            .with("target_type", target_type)
+            .with("target_id", target_id)
+            .with("model_id", model_id)
+            .with("embedding_blob", embedding);
+        self.add(py, &[record])
+    }
+
+    /// Makes a page part of a task; `reason` is "search", "academic_api", "citation_chase" or
+    /// "manual".
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> page = graph.add_page("https://example.org/a")
+    /// >>> graph.add_task_page(graph.add_task("Night work"), page)
+    #[pyo3(signature = (task_id, page_id, reason="manual", **fields))]
+    fn add_task_page(
+        &self,
+        py: Python<'_>,
+        task_id: String,
+        page_id: String,
+        reason: &str,
+        fields: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let record = Record::new("task_page", fields)?
+            .with("task_id", task_id)
+            .with("page_id", page_id)
+            .with("reason", reason);
+        self.add(py, &[record])
+    }
+}
+
+impl EvidenceGraph {
+    fn add(&self, py: Python<'_>, records: &[Record]) -> PyResult<()> {
+        let mut lines = Vec::new();
+        for record in records {
+            push_line(&mut lines, &record.0)?;
+        }
+        self.import(py, lines).map(drop)
+    }
+
+    fn import(&self, py: Python<'_>, lines: Vec<u8>) -> PyResult<ImportReport> {
+        let engine = self.engine()?;
+        let interrupter = engine.graph().interrupter();
+        let work = move |line: &Line<()>| -> Result<ImportReport> {
+            line.drive(engine.add_records(lines.as_slice()))
+        };
+        long(py, work, |_, ()| Ok(()), || interrupter.interrupt())
+    }
+}
+
+/// A line of the JSONL format.
+struct Record(Map<String, Value>);
+
+impl Record {
+    /// What None stands for is left out, as it is in a file.
+    fn new(tag: &str, fields: Option<Bound<'_, PyDict>>) -> PyResult<Self> {
+        let mut line = Map::new();
+        line.insert("type".to_owned(), tag.into());
+        if let Some(fields) = fields {
+            let given = convert::fields(fields.as_mapping())?;
+            line.extend(given.into_iter().filter(|(_, value)| !value.is_null()));
+        }
+        Ok(Self(line))
+    }
+
+    fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.insert(name.to_owned(), value.into());
+        self
+    }
+}
+
+fn push_line(lines: &mut Vec<u8>, fields: &Map<String, Value>) -> PyResult<()> {
+    serde_json::to_writer(&mut *lines, fields)
+        .map_err(|e| raise(Error::internal("a record is not JSON").with_source(e)))?;
+    lines.push(b'\n');
+    Ok(())
+}

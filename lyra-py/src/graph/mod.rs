@@ -1,0 +1,124 @@
+//! The class `EvidenceGraph`.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `open` | opening, closing, what is configured |
+//! | `tasks` | create, queue, run, wait, stop |
+//! | `ask` | SQL, views, search, judging |
+//! | `vectors` | embeddings as arrays |
+//! | `insert` | putting in what is known |
+//! | `correct` | feedback, pages that want a human, calibration |
+//! | `files` | import, export, verify, forget |
+
+mod ask;
+mod correct;
+mod files;
+mod insert;
+mod open;
+mod tasks;
+mod vectors;
+
+use crate::error::raise;
+use lyra_core::{Engine, Error, ErrorKind};
+use pyo3::prelude::*;
+use std::mem::ManuallyDrop;
+use std::path::PathBuf;
+use std::sync::{PoisonError, RwLock};
+
+/// An evidence graph in one SQLite file, with the models that read for it.
+///
+/// Parameters
+/// ----------
+/// path
+///     The database file; made if it is not there.
+/// corpus
+///     A folder (or file) of documents that queries search, or several.
+/// embedder
+///     None or "static" for the built-in table; "onnx:FOLDER", "ollama:MODEL" or "openai:MODEL"; an
+///     object with a method `encode`, such as a SentenceTransformer; or a function that takes a list
+///     of str and gives an array with one row each. Its `model_id` is stored with every vector.
+/// claim_extractor
+///     A function that takes a dict (hypothesis, query, title, passages, max_claims) and gives
+///     claims: texts, or dicts with text, passage, quote, confidence, claim_type.
+/// stance_judge
+///     A function that takes (premise, hypothesis) pairs and gives (relation, confidence) pairs.
+/// providers
+///     Where queries are looked up beside the corpus: names of services ("openalex", …), dicts with
+///     name, base_url and key, or functions that take a query and a limit and give addresses, or
+///     dicts with url, title, abstract, doi, ….
+/// mailto
+///     An address at which services may complain; many answer faster for it.
+/// embedder_url, embedder_key
+///     For "ollama:" and "openai:" embedders.
+/// onnx_runtime
+///     The ONNX Runtime library; by default that of the package onnxruntime.
+/// views_dir
+///     A folder of .sql.j2 files that add views.
+/// retractions_csv
+///     A Retraction Watch file: works on it are flagged.
+/// allow_private_hosts
+///     Whether addresses on private networks may be fetched.
+///
+/// All methods may be called from several threads at once. After a fork, the child has to open a
+/// graph of its own.
+///
+/// Examples
+/// --------
+/// >>> import lyra
+/// >>> graph = lyra.EvidenceGraph("evidence.db")
+/// >>> graph.query("SELECT count(*) AS n FROM claims")
+/// Rows([{'n': 0}])
+///
+/// A model of your own, in five lines:
+///
+/// >>> import numpy
+/// >>> def letters(texts):
+/// ...     return numpy.array([[text.count(letter) for letter in "aeiou"] for text in texts])
+/// >>> letters.model_id = "vowels-1"
+/// >>> with lyra.EvidenceGraph("vowels.db", embedder=letters) as graph:
+/// ...     graph.embed(["aaa", "ae"]).shape, graph.models().embedder
+/// ((2, 5), 'vowels-1')
+#[pyclass(frozen, module = "lyra", weakref)]
+pub(crate) struct EvidenceGraph {
+    /// None once the graph is closed. A child process never drops what it inherits: it would wait
+    /// for threads that only the parent has, and give up locks that the parent holds.
+    engine: ManuallyDrop<RwLock<Option<Engine>>>,
+    path: PathBuf,
+    pid: u32,
+}
+
+impl EvidenceGraph {
+    /// The engine, in the process that opened it.
+    fn engine(&self) -> PyResult<Engine> {
+        if std::process::id() != self.pid {
+            let message = format!(
+                "{} was opened by process {}, and this is process {}",
+                self.path.display(),
+                self.pid,
+                std::process::id()
+            );
+            return Err(raise(Error::new(ErrorKind::Storage, message).with_hint(
+                "open a graph of its own in every process, after the fork",
+            )));
+        }
+        let open = self.engine.read().unwrap_or_else(PoisonError::into_inner);
+        open.clone().ok_or_else(|| {
+            let message = format!("{} is closed", self.path.display());
+            raise(Error::new(ErrorKind::Storage, message).with_hint("open it again"))
+        })
+    }
+}
+
+impl Drop for EvidenceGraph {
+    fn drop(&mut self) {
+        if std::process::id() == self.pid {
+            // Ending the threads of the guard takes a moment, for which others need not wait.
+            let engine = self
+                .engine
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
+            Python::attach(|py| py.detach(|| drop(engine)));
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Opening, closing, what is configured.
+
+use super::EvidenceGraph;
+use crate::adapters::{self, PythonExtractor, PythonJudge, PythonProvider};
+use crate::convert;
+use crate::error::{invalid, raise};
+use crate::waiting::quick;
+use lyra_core::backends::{ApiKey, ProviderKind, ProvidersConfig};
+use lyra_core::ports::{ClaimExtractor, SearchProvider, StanceJudge};
+use lyra_core::{Engine, EngineConfig, Error};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyMapping, PyString, PyTuple};
+use std::mem::ManuallyDrop;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+#[pymethods]
+impl EvidenceGraph {
+    #[new]
+    #[pyo3(signature = (path, corpus=None, embedder=None, *, claim_extractor=None, stance_judge=None,
+        providers=None, mailto=None, embedder_url=None, embedder_key=None, onnx_runtime=None,
+        views_dir=None, retractions_csv=None, allow_private_hosts=false))]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "named arguments of a constructor in Python"
+    )]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        corpus: Option<Bound<'_, PyAny>>,
+        embedder: Option<Bound<'_, PyAny>>,
+        claim_extractor: Option<Bound<'_, PyAny>>,
+        stance_judge: Option<Bound<'_, PyAny>>,
+        providers: Option<Bound<'_, PyAny>>,
+        mailto: Option<String>,
+        embedder_url: Option<String>,
+        embedder_key: Option<String>,
+        onnx_runtime: Option<PathBuf>,
+        views_dir: Option<PathBuf>,
+        retractions_csv: Option<PathBuf>,
+        allow_private_hosts: bool,
+    ) -> PyResult<Self> {
+        let mut config = EngineConfig::new(&path);
+        config.corpus = paths(corpus)?;
+        config.embedder = adapters::embedder(
+            py,
+            adapters::EmbedderChoice {
+                which: embedder,
+                url: embedder_url,
+                key: embedder_key,
+                onnx_runtime,
+            },
+        )?;
+        if let Some(function) = claim_extractor {
+            let own: Arc<dyn ClaimExtractor> = Arc::new(PythonExtractor::new(function)?);
+            config.claim_extractor = Some(own);
+        }
+        if let Some(function) = stance_judge {
+            let own: Arc<dyn StanceJudge> = Arc::new(PythonJudge::new(function)?);
+            config.stance_judge = Some(own);
+        }
+        (config.providers, config.search) = search(providers)?;
+        config.search.mailto = mailto;
+        config.views_dir = views_dir;
+        config.retractions_csv = retractions_csv;
+        config.allow_private_hosts = allow_private_hosts;
+        let engine = quick(py, || Engine::open(config))?;
+        Ok(Self {
+            engine: ManuallyDrop::new(RwLock::new(Some(engine))),
+            path,
+            pid: std::process::id(),
+        })
+    }
+
+    /// The database file.
+    ///
+    /// >>> import lyra
+    /// >>> lyra.EvidenceGraph("evidence.db").path
+    /// PosixPath('evidence.db')
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    /// Lets go of the file and ends the threads of this graph; what runs goes on to its end.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> graph.close()
+    /// >>> graph
+    /// EvidenceGraph('evidence.db', closed)
+    fn close(&self, py: Python<'_>) {
+        if std::process::id() == self.pid {
+            py.detach(|| {
+                let mut open = self.engine.write().unwrap_or_else(PoisonError::into_inner);
+                drop(open.take());
+            });
+        }
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
+        self.close(py);
+    }
+
+    fn __repr__(&self) -> String {
+        let open = self.engine.read().unwrap_or_else(PoisonError::into_inner);
+        let closed = if open.is_none() { ", closed" } else { "" };
+        format!("EvidenceGraph('{}'{closed})", self.path.display())
+    }
+
+    /// Which models answer, and which of them are stand-ins that ship with the library.
+    ///
+    /// >>> import lyra
+    /// >>> lyra.EvidenceGraph("evidence.db").models().builtin
+    /// ['embedder', 'claim_extractor', 'stance_judge']
+    fn models<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        convert::report(py, "Report", &self.engine()?.models())
+    }
+
+    /// What is configured, what works, and what to do about the rest.
+    ///
+    /// >>> import lyra
+    /// >>> checks = lyra.EvidenceGraph("evidence.db").doctor()
+    /// >>> {check["name"]: check["ok"] for check in checks}["database"]
+    /// True
+    fn doctor<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let engine = self.engine()?;
+        let checks = quick(py, || Ok(engine.doctor()))?;
+        records(py, &checks, &["name", "ok", "detail", "advice"])
+    }
+
+    /// The tables and columns that SQL may read.
+    ///
+    /// >>> import lyra
+    /// >>> schema = lyra.EvidenceGraph("evidence.db").schema()
+    /// >>> [table.name for table in schema.tables if "claim_text" in table.columns][:1]
+    /// ['claims']
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        convert::report(py, "Report", &self.engine()?.schema())
+    }
+}
+
+/// Records as `Rows` with these columns.
+pub(super) fn records<'py, T: serde::Serialize>(
+    py: Python<'py>,
+    records: &[T],
+    columns: &[&str],
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut rows = Vec::with_capacity(records.len());
+    for record in records {
+        match serde_json::to_value(record) {
+            Ok(serde_json::Value::Object(fields)) => rows.push(fields),
+            _ => return Err(raise(Error::internal("a record is not a JSON object"))),
+        }
+    }
+    let beside = convert::Beside {
+        columns: columns.iter().map(|name| (*name).to_owned()).collect(),
+        ..convert::Beside::default()
+    };
+    convert::rows(py, &rows, beside)
+}
+
+/// A path, or several.
+fn paths(given: Option<Bound<'_, PyAny>>) -> PyResult<Vec<PathBuf>> {
+    let Some(given) = given else {
+        return Ok(Vec::new());
+    };
+    if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
+        return given.extract();
+    }
+    Ok(vec![given.extract()?])
+}
+
+type Search = (Vec<Arc<dyn SearchProvider>>, ProvidersConfig);
+
+/// Names and dicts name services; what can be called is one of its own.
+fn search(given: Option<Bound<'_, PyAny>>) -> PyResult<Search> {
+    let (mut own, mut services) = (Vec::new(), ProvidersConfig::default());
+    let Some(given) = given else {
+        return Ok((own, services));
+    };
+    let is_one = given.is_instance_of::<PyString>() || given.is_callable();
+    let entries = if is_one {
+        vec![given]
+    } else {
+        given.try_iter()?.collect::<PyResult<_>>()?
+    };
+    for entry in entries {
+        if let Ok(name) = entry.cast::<PyString>() {
+            services.enabled.push(kind(name.to_str()?)?);
+        } else if let Ok(facts) = entry.cast::<PyMapping>() {
+            service(&mut services, facts)?;
+        } else {
+            let provider: Arc<dyn SearchProvider> = Arc::new(PythonProvider::new(entry)?);
+            own.push(provider);
+        }
+    }
+    Ok((own, services))
+}
+
+fn kind(name: &str) -> PyResult<ProviderKind> {
+    name.parse().map_err(raise)
+}
+
+fn service(services: &mut ProvidersConfig, facts: &Bound<'_, PyMapping>) -> PyResult<()> {
+    let mut facts = convert::fields(facts)?;
+    let mut text = |name: &str| match facts.remove(name) {
+        None | Some(serde_json::Value::Null) => Ok(None),
+        Some(serde_json::Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(invalid(format!("a provider's {name:?} is not a str"))),
+    };
+    let name = text("name")?.ok_or_else(|| invalid("a provider has no \"name\""))?;
+    let (base_url, key) = (text("base_url")?, text("key")?);
+    let kind = kind(&name)?;
+    if let Some(stranger) = facts.keys().next() {
+        return Err(invalid(format!(
+            "a provider has {stranger:?}; expected name, base_url and key"
+        )));
+    }
+    let key = key.map(|key| ApiKey::new(format!("the key of {kind}"), &key));
+    let settings = services.services.entry(kind).or_default();
+    settings.base_url = base_url;
+    settings.key = key.transpose().map_err(raise)?;
+    services.enabled.push(kind);
+    Ok(())
+}

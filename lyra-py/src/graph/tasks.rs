@@ -1,0 +1,364 @@
+//! The life of a task.
+
+use super::EvidenceGraph;
+use super::open::records;
+use crate::awaitable::coroutine;
+use crate::convert;
+use crate::error::{invalid, raise};
+use crate::waiting::{Line, long, quick, quick_async};
+use lyra_core::model::Priority;
+use lyra_core::{
+    CandidateChoice, CandidateRequest, Engine, QueueOptions, Result, StatusDetail, StatusReport,
+    StopRequest, TaskConfig,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyMapping, PyString};
+use serde_json::Value;
+use std::time::Duration;
+
+/// Longest wait of `status`, in seconds.
+const MAX_WAIT: f64 = 300.0;
+
+#[pymethods]
+impl EvidenceGraph {
+    /// Makes a task around a hypothesis, and gives its id.
+    ///
+    /// `max_pages` and `max_seconds` are its budget, `priority_domains` are looked at first;
+    /// `config` may hold the same as a dict: budget (max_pages, max_seconds), priority_domains.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> task = graph.create_task("Night work shortens sleep", max_pages=20)
+    /// >>> task.startswith("task_")
+    /// True
+    #[pyo3(signature = (hypothesis, config=None, *, max_pages=None, max_seconds=None, priority_domains=None))]
+    fn create_task(
+        &self,
+        py: Python<'_>,
+        hypothesis: String,
+        config: Option<Bound<'_, PyMapping>>,
+        max_pages: Option<u32>,
+        max_seconds: Option<u32>,
+        priority_domains: Option<Vec<String>>,
+    ) -> PyResult<String> {
+        let mut settings = match config {
+            None => TaskConfig::default(),
+            Some(given) => task_config(&given)?,
+        };
+        settings.budget.max_pages = max_pages.unwrap_or(settings.budget.max_pages);
+        settings.budget.max_seconds = max_seconds.unwrap_or(settings.budget.max_seconds);
+        if let Some(domains) = priority_domains {
+            settings.priority_domains = domains;
+        }
+        let engine = self.engine()?;
+        let task = quick(py, || engine.create_task(&hypothesis, settings))?;
+        Ok(task.id)
+    }
+
+    /// Every task, newest first.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> task = graph.create_task("Night work shortens sleep")
+    /// >>> graph.tasks()[0]["id"] == task
+    /// True
+    fn tasks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let engine = self.engine()?;
+        let tasks = quick(py, || engine.tasks())?;
+        let columns = [
+            "id",
+            "hypothesis",
+            "status",
+            "config_json",
+            "created_at",
+            "started_at",
+            "completed_at",
+            "error_message",
+        ];
+        records(py, &tasks, &columns)
+    }
+
+    /// Queues what the task is to research: words to search for, addresses, DOIs, or dicts with a
+    /// `kind` (query, url, doi). A task that was stopped goes on.
+    ///
+    /// `priority` is "high", "medium" or "low"; `budget_pages` bounds the pages of each query;
+    /// `providers` names the only ones to ask.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> task = graph.create_task("Night work shortens sleep")
+    /// >>> report = graph.queue_targets(task, ["shift work sleep", "10.1000/x", "10.1000/X"])
+    /// >>> report.queued_count, report.skipped[0].reason
+    /// (2, 'already queued, running or done in this task')
+    #[pyo3(signature = (task_id, targets, *, priority="medium", budget_pages=None, providers=None))]
+    fn queue_targets<'py>(
+        &self,
+        py: Python<'py>,
+        task_id: String,
+        targets: Bound<'py, PyAny>,
+        priority: &str,
+        budget_pages: Option<u32>,
+        providers: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let is_one = targets.is_instance_of::<PyString>() || targets.is_instance_of::<PyMapping>();
+        let targets = if is_one {
+            vec![convert::value(&targets)?]
+        } else {
+            let each = targets.try_iter()?.map(|target| convert::value(&target?));
+            each.collect::<PyResult<Vec<Value>>>()?
+        };
+        let options = QueueOptions {
+            priority: urgency(priority)?,
+            budget_pages,
+            providers: providers.unwrap_or_default(),
+        };
+        let engine = self.engine()?;
+        let report = quick(py, || engine.queue_targets(&task_id, &targets, &options))?;
+        convert::report(py, "Report", &report)
+    }
+
+    /// Works until the task has nothing queued and nothing running; gives its status.
+    ///
+    /// `progress` is called with the status after every job, on the calling thread; an exception
+    /// there ends the run, and so does Ctrl-C: the job under way goes back to the queue, and the
+    /// next `run` takes it up again.
+    ///
+    /// >>> import lyra, pathlib
+    /// >>> pathlib.Path("papers").mkdir()
+    /// >>> _ = pathlib.Path("papers/a.md").write_text("# Trial\n\nNight work shortened sleep by one hour.")
+    /// >>> graph = lyra.EvidenceGraph("evidence.db", corpus="papers")
+    /// >>> task = graph.create_task("Night work shortens sleep")
+    /// >>> _ = graph.queue_targets(task, ["night work sleep"])
+    /// >>> graph.run(task).metrics.total_pages
+    /// 1
+    #[pyo3(signature = (task_id, progress=None))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        task_id: String,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let engine = self.engine()?;
+        let wants_progress = progress.is_some();
+        let report = long(
+            py,
+            move |line| work(&engine, &task_id, wants_progress, line),
+            |py, status: StatusReport| match &progress {
+                Some(listen) => listen.call1((status_of(py, &status)?,)).map(drop),
+                None => Ok(()),
+            },
+            || {},
+        )?;
+        status_of(py, &report)
+    }
+
+    /// The same for asyncio: `await graph.run_async(task)`. Cancelling it ends the run.
+    ///
+    /// >>> import asyncio, lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> task = graph.create_task("Night work shortens sleep")
+    /// >>> asyncio.run(graph.run_async(task)).is_idle
+    /// True
+    #[pyo3(signature = (task_id, progress=None))]
+    fn run_async(
+        &self,
+        py: Python<'_>,
+        task_id: String,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let engine = self.engine()?;
+        let wants_progress = progress.is_some();
+        coroutine(
+            py,
+            move |line| work(&engine, &task_id, wants_progress, line),
+            progress,
+            |py, status: StatusReport| status_of(py, &status).map(Bound::unbind),
+            |py, status| status_of(py, &status).map(Bound::unbind),
+        )
+    }
+
+    /// Where the task is. With `wait`, as soon as anything about it changes, or after so many
+    /// seconds (0 to 300); `changed` says which. `detail` is "summary" or "full".
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> task = graph.create_task("Night work shortens sleep")
+    /// >>> status = graph.status(task)
+    /// >>> status.status, status["milestones"]["target_queue_drained"]
+    /// ('created', True)
+    #[pyo3(signature = (task_id, wait=0.0, detail="summary"))]
+    fn status<'py>(
+        &self,
+        py: Python<'py>,
+        task_id: String,
+        wait: f64,
+        detail: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (wait, detail) = (seconds(wait)?, level(detail)?);
+        let engine = self.engine()?;
+        let report = if wait.is_zero() {
+            quick(py, || engine.status(&task_id, detail))?
+        } else {
+            quick_async(py, engine.wait_status(&task_id, wait, detail))?
+        };
+        status_of(py, &report)
+    }
+
+    /// The same for asyncio: `await graph.status_async(task, wait=60)`.
+    ///
+    /// >>> import asyncio, lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> task = graph.create_task("Night work shortens sleep")
+    /// >>> asyncio.run(graph.status_async(task, wait=1)).status
+    /// 'created'
+    #[pyo3(signature = (task_id, wait=0.0, detail="summary"))]
+    fn status_async(
+        &self,
+        py: Python<'_>,
+        task_id: String,
+        wait: f64,
+        detail: &str,
+    ) -> PyResult<Py<PyAny>> {
+        let (wait, detail) = (seconds(wait)?, level(detail)?);
+        let engine = self.engine()?;
+        coroutine(
+            py,
+            move |line: &Line<()>| line.drive(engine.wait_status(&task_id, wait, detail)),
+            None,
+            |py, ()| Ok(py.None()),
+            |py, status| status_of(py, &status).map(Bound::unbind),
+        )
+    }
+
+    /// Stops the task; `queue_targets` lets it go on.
+    ///
+    /// `reason` is "session_completed", "budget_exhausted" or "user_cancelled"; `mode` "graceful"
+    /// (running jobs may finish), "immediate" or "full" (they are cancelled); `scope` "all_jobs" or
+    /// "target_queue_only".
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> task = graph.create_task("Night work shortens sleep")
+    /// >>> _ = graph.queue_targets(task, ["shift work sleep"])
+    /// >>> graph.stop_task(task).final_status
+    /// 'paused'
+    #[pyo3(signature = (task_id, reason="session_completed", mode="graceful", scope="all_jobs"))]
+    fn stop_task<'py>(
+        &self,
+        py: Python<'py>,
+        task_id: String,
+        reason: &str,
+        mode: &str,
+        scope: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request = StopRequest {
+            reason: reason.parse().map_err(raise)?,
+            mode: mode.parse().map_err(raise)?,
+            scope: scope.parse().map_err(raise)?,
+        };
+        let engine = self.engine()?;
+        let report = quick_async(py, engine.stop_task(&task_id, &request))?;
+        convert::report(py, "Report", &report)
+    }
+
+    /// Queues documents that the task's sources cite, out of `v_reference_candidates`: those of
+    /// `include_ids` (citation edges), or all but those of `exclude_ids`, up to `limit`. `dry_run`
+    /// only says what would be queued.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> task = graph.create_task("Night work shortens sleep")
+    /// >>> graph.queue_reference_candidates(task, dry_run=True).candidates
+    /// []
+    #[pyo3(signature = (task_id, include_ids=None, exclude_ids=None, limit=10, dry_run=false, *, priority="medium"))]
+    #[allow(clippy::too_many_arguments, reason = "named arguments in Python")]
+    fn queue_reference_candidates<'py>(
+        &self,
+        py: Python<'py>,
+        task_id: String,
+        include_ids: Option<Vec<String>>,
+        exclude_ids: Option<Vec<String>>,
+        limit: usize,
+        dry_run: bool,
+        priority: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let choice = match (include_ids, exclude_ids) {
+            (None, None) => CandidateChoice::All,
+            (Some(ids), None) => CandidateChoice::Include(ids),
+            (None, Some(ids)) => CandidateChoice::Exclude(ids),
+            (Some(_), Some(_)) => {
+                return Err(invalid(
+                    "include_ids and exclude_ids are both given; expected one of them",
+                ));
+            }
+        };
+        let request = CandidateRequest {
+            choice,
+            limit,
+            dry_run,
+            priority: urgency(priority)?,
+        };
+        let engine = self.engine()?;
+        let report = quick(py, || engine.queue_reference_candidates(&task_id, &request))?;
+        convert::report(py, "Report", &report)
+    }
+}
+
+fn work(
+    engine: &Engine,
+    task_id: &str,
+    wants_progress: bool,
+    line: &Line<StatusReport>,
+) -> Result<StatusReport> {
+    let tell = |status: &StatusReport| line.tell(status.clone());
+    let progress: Option<&(dyn Fn(&StatusReport) + Send + Sync)> =
+        if wants_progress { Some(&tell) } else { None };
+    line.drive(engine.run(task_id, progress))
+}
+
+fn status_of<'py>(py: Python<'py>, status: &StatusReport) -> PyResult<Bound<'py, PyAny>> {
+    convert::report(py, "Status", status)
+}
+
+fn task_config(given: &Bound<'_, PyMapping>) -> PyResult<TaskConfig> {
+    let fields = convert::fields(given)?;
+    for (place, known) in [
+        (None, &["budget", "priority_domains"]),
+        (Some("budget"), &["max_pages", "max_seconds"]),
+    ] {
+        let entries = match place {
+            None => Some(&fields),
+            Some(name) => fields.get(name).and_then(Value::as_object),
+        };
+        let stranger =
+            entries.and_then(|all| all.keys().find(|key| !known.contains(&key.as_str())));
+        if let Some(stranger) = stranger {
+            let [first, second] = known;
+            return Err(invalid(format!(
+                "config has {stranger:?}; expected {first} and {second} there"
+            )));
+        }
+    }
+    serde_json::from_value(Value::Object(fields)).map_err(|e| invalid(format!("config: {e}")))
+}
+
+fn urgency(word: &str) -> PyResult<Priority> {
+    word.parse().map_err(raise)
+}
+
+fn level(word: &str) -> PyResult<StatusDetail> {
+    let words = [
+        ("summary", StatusDetail::Summary),
+        ("full", StatusDetail::Full),
+    ];
+    convert::one_of("detail", word, &words)
+}
+
+fn seconds(wait: f64) -> PyResult<Duration> {
+    if (0.0..=MAX_WAIT).contains(&wait) {
+        return Ok(Duration::from_secs_f64(wait));
+    }
+    Err(invalid(format!(
+        "wait is {wait}; expected 0 to 300 seconds"
+    )))
+}

@@ -1,0 +1,162 @@
+//! Embeddings as arrays.
+
+use super::EvidenceGraph;
+use super::ask::embedded;
+use crate::adapters::as_matrix;
+use crate::convert;
+use crate::error::{invalid, raise};
+use crate::waiting::{Line, long};
+use lyra_core::ports::TextRole;
+use lyra_core::{Error, Result};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+
+/// Vectors stored in one transaction.
+const BATCH: usize = 20_000;
+
+#[pymethods]
+impl EvidenceGraph {
+    /// Embeds texts: a float32 array of shape (number of texts, dimension), rows of length 1.
+    ///
+    /// `role` is "document" or "query"; some models make a difference.
+    ///
+    /// >>> import lyra
+    /// >>> vectors = lyra.EvidenceGraph("evidence.db").embed(["sleep", "night work"])
+    /// >>> vectors.dtype, vectors.shape[0]
+    /// (dtype('float32'), 2)
+    #[pyo3(signature = (texts, role="document"))]
+    fn embed<'py>(
+        &self,
+        py: Python<'py>,
+        texts: Vec<String>,
+        role: &str,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let words = [("document", TextRole::Document), ("query", TextRole::Query)];
+        let role = convert::one_of("role", role, &words)?;
+        let engine = self.engine()?;
+        let count = texts.len();
+        let work = move |line: &Line<()>| {
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let vectors = line.drive(engine.embed(&texts, role))?;
+            let dimension = engine.models().dimension;
+            let mut flat = Vec::with_capacity(vectors.len() * dimension);
+            vectors
+                .iter()
+                .for_each(|vector| flat.extend_from_slice(vector));
+            Ok((flat, dimension))
+        };
+        let (flat, dimension) = long(py, work, |_, ()| Ok(()), || {})?;
+        PyArray1::from_vec(py, flat).reshape([count, dimension])
+    }
+
+    /// The stored vectors of "claims" or "fragments": their ids, and a float32 array with one row
+    /// each. `model_id` is that of the graph's embedder unless another is given.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> claim = graph.add_claim(graph.add_task("Night work"), "Night shifts shorten sleep")
+    /// >>> ids, vectors = graph.embeddings("claims")
+    /// >>> ids == [claim], vectors.shape == (1, graph.models().dimension)
+    /// (True, True)
+    #[pyo3(signature = (target="claims", model_id=None, dimension=None))]
+    fn embeddings<'py>(
+        &self,
+        py: Python<'py>,
+        target: &str,
+        model_id: Option<String>,
+        dimension: Option<usize>,
+    ) -> PyResult<(Vec<String>, Bound<'py, PyArray2<f32>>)> {
+        let target = embedded(target)?;
+        let engine = self.engine()?;
+        let own = engine.models();
+        let dimension = match (&model_id, dimension) {
+            (_, Some(given)) => given,
+            (None, None) => own.dimension,
+            (Some(model), None) if *model == own.embedder => own.dimension,
+            (Some(_), None) => {
+                return Err(invalid(
+                    "dimension is missing; expected the length of that model's vectors",
+                ));
+            }
+        };
+        let model_id = model_id.unwrap_or(own.embedder);
+        let interrupter = engine.graph().interrupter();
+        let work = move |_: &Line<()>| {
+            engine
+                .graph()
+                .read(|r| r.all_vectors(target, &model_id, dimension))
+        };
+        let (ids, flat) = long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?;
+        let count = ids.len();
+        // The array takes the memory over; nothing is copied.
+        let vectors = PyArray1::from_vec(py, flat).reshape([count, dimension])?;
+        Ok((ids, vectors))
+    }
+
+    /// Stores vectors that you made yourself for claims or fragments that are there: one row for
+    /// each id. `model_id` is that of the graph's embedder unless another is given.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> claim = graph.add_claim(graph.add_task("Night work"), "Night shifts shorten sleep")
+    /// >>> graph.add_embeddings("claims", [claim], [[0.6, 0.8]], model_id="mine")
+    /// 1
+    /// >>> graph.embeddings("claims", model_id="mine", dimension=2)[1].tolist()
+    /// [[0.6000000238418579, 0.800000011920929]]
+    #[pyo3(signature = (target, ids, vectors, model_id=None))]
+    fn add_embeddings(
+        &self,
+        py: Python<'_>,
+        target: &str,
+        ids: Vec<String>,
+        vectors: Bound<'_, PyAny>,
+        model_id: Option<String>,
+    ) -> PyResult<usize> {
+        let target = embedded(target)?;
+        let matrix = as_matrix(&vectors)?;
+        let (rows, columns) = (matrix.shape()[0], matrix.shape()[1]);
+        if rows != ids.len() {
+            return Err(invalid(format!(
+                "there are {} ids and {rows} vectors; expected as many of one as of the other",
+                ids.len()
+            )));
+        }
+        let engine = self.engine()?;
+        let own = engine.models();
+        let model_id = match model_id {
+            Some(other) if other != own.embedder => other,
+            _ if columns != own.dimension => {
+                let (wants, model) = (own.dimension, own.embedder);
+                let message =
+                    format!("the vectors have {columns} values; those of {model} have {wants}");
+                return Err(raise(
+                    Error::invalid(message)
+                        .with_hint("give the model_id of the model that made them"),
+                ));
+            }
+            _ => own.embedder,
+        };
+        // Rows that lie one behind the other are read where they are; others are put in order.
+        let flat = matrix.as_array();
+        let flat = flat.as_standard_layout();
+        let values = flat.as_slice().unwrap_or_default();
+        let mut done = 0;
+        while done < rows {
+            let batch = done..rows.min(done + BATCH);
+            py.detach(|| -> Result<()> {
+                engine.graph().write(|w| {
+                    for row in batch.clone() {
+                        let vector = &values[row * columns..(row + 1) * columns];
+                        w.reader().require_embeddable(target, &ids[row])?;
+                        w.put_embedding(target, &ids[row], &model_id, vector)?;
+                    }
+                    Ok(())
+                })
+            })
+            .map_err(raise)?;
+            done = batch.end;
+            py.check_signals()?;
+        }
+        Ok(rows)
+    }
+}

@@ -1,0 +1,308 @@
+"""Threads, signals, forks, asyncio: a call that waits gets in nobody's way."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+lyra = pytest.importorskip("lyra", reason="the extension is not on PYTHONPATH")
+np = pytest.importorskip("numpy")
+
+
+def make_papers(folder: Path, count: int) -> Path:
+    folder.mkdir()
+    for number in range(count):
+        text = f"# Trial {number}\n\nIn trial {number}, night work shortened sleep by {number} minutes in nurses."
+        (folder / f"{number:03}.md").write_text(text)
+    return folder
+
+
+def slow(texts: list[str]) -> Any:
+    """An embedder that takes its time."""
+    time.sleep(0.25 * len(texts))
+    return np.ones((len(texts), 4))
+
+
+@pytest.fixture
+def slow_graph(tmp_path: Path) -> Any:
+    papers = make_papers(tmp_path / "papers", 20)
+    return lyra.EvidenceGraph(tmp_path / "evidence.db", corpus=papers, embedder=slow)
+
+
+class Interrupt:
+    """Sends SIGINT to this process after a while; measures how late KeyboardInterrupt comes."""
+
+    def __init__(self, after: float) -> None:
+        self.sent = 0.0
+        self.after = after
+
+    def __enter__(self) -> Interrupt:
+        def send() -> None:
+            time.sleep(self.after)
+            self.sent = time.monotonic()
+            os.kill(os.getpid(), signal.SIGINT)
+
+        self.thread = threading.Thread(target=send)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.thread.join()
+
+    @property
+    def late(self) -> float:
+        return time.monotonic() - self.sent
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of another kind")
+@pytest.mark.parametrize("call", ["run", "embed", "status"])
+def test_ctrl_c_ends_a_long_call_within_200_ms(slow_graph: Any, call: str) -> None:
+    task = slow_graph.create_task("Night work shortens sleep")
+    slow_graph.queue_targets(task, ["night work sleep"])
+    calls: dict[str, Callable[[], Any]] = {
+        "run": lambda: slow_graph.run(task),
+        "embed": lambda: slow_graph.embed(["x"] * 40),
+        "status": lambda: slow_graph.status(task, wait=30),
+    }
+    with Interrupt(0.6) as interrupt:
+        with pytest.raises(KeyboardInterrupt):
+            calls[call]()
+        late = interrupt.late
+    assert late < 0.2, f"{call} ended {late * 1000:.0f} ms after the signal"
+    # The graph is whole, and the task can go on.
+    assert slow_graph.verify().ok
+    assert slow_graph.status(task).progress.queue.depth + slow_graph.status(task).progress.queue.running == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of another kind")
+def test_an_import_that_is_interrupted_writes_nothing(tmp_path: Path) -> None:
+    graph = lyra.EvidenceGraph(tmp_path / "evidence.db")
+    lines = tmp_path / "graph.jsonl"
+    with lines.open("w") as file:
+        file.write('{"type": "task", "id": "task_1", "hypothesis": "h"}\n')
+        for n in range(150_000):
+            file.write(f'{{"type": "claim", "id": "c{n}", "task_id": "task_1", "claim_text": "claim number {n}"}}\n')
+    with Interrupt(0.4) as interrupt:
+        with pytest.raises(KeyboardInterrupt):
+            graph.import_jsonl(lines)
+        assert interrupt.late < 0.2
+    began = time.monotonic()
+    assert graph.create_task("The graph can be written to")
+    assert time.monotonic() - began < 2, "the import goes on"
+    assert graph.query("SELECT count(*) AS n FROM claims") == [{"n": 0}]
+
+
+def test_a_run_that_was_interrupted_goes_on(tmp_path: Path) -> None:
+    papers = make_papers(tmp_path / "papers", 3)
+    graph = lyra.EvidenceGraph(tmp_path / "evidence.db", corpus=papers)
+    task = graph.create_task("Night work shortens sleep")
+    graph.queue_targets(task, ["night work sleep", "sleep of nurses"])
+
+    class Enough(Exception):
+        pass
+
+    def stop(status: Any) -> None:
+        raise Enough
+
+    with pytest.raises(Enough):
+        graph.run(task, progress=stop)
+    began = time.monotonic()
+    status = graph.run(task)
+    assert status.is_idle and status.metrics.total_pages == 3
+    assert time.monotonic() - began < 10, "nobody waits for the lease of the interrupted job"
+    attempts = graph.query("SELECT max(attempts) AS most FROM jobs")[0]["most"]
+    assert attempts == 1, "an interruption is not counted"
+
+
+def test_progress_is_told_on_the_calling_thread(tmp_path: Path) -> None:
+    graph = lyra.EvidenceGraph(tmp_path / "evidence.db", corpus=make_papers(tmp_path / "papers", 2))
+    task = graph.create_task("Night work shortens sleep")
+    graph.queue_targets(task, ["night work sleep"])
+    threads: list[int] = []
+    graph.run(task, progress=lambda status: threads.append(threading.get_ident()))
+    assert threads and set(threads) == {threading.get_ident()}
+
+
+def filled(path: Path, claims: int) -> Any:
+    graph = lyra.EvidenceGraph(path)
+    graph.add_records(
+        [{"type": "task", "id": "task_1", "hypothesis": "h"}]
+        + [
+            {"type": "claim", "id": f"claim_{n}", "task_id": "task_1", "claim_text": f"Drug {n} lowers glucose"}
+            for n in range(claims)
+        ]
+    )
+    return graph
+
+
+def test_eight_threads_search_and_query_while_another_writes(tmp_path: Path) -> None:
+    graph = filled(tmp_path / "evidence.db", 300)
+    errors: list[BaseException] = []
+    answers: list[int] = []
+    stop = threading.Event()
+
+    def guarded(work: Callable[[], None]) -> Callable[[], None]:
+        def run() -> None:
+            try:
+                while not stop.is_set():
+                    work()
+            except BaseException as error:  # noqa: BLE001
+                errors.append(error)
+                stop.set()
+
+        return run
+
+    def look() -> None:
+        count = graph.query("SELECT count(*) AS n FROM claims")[0]["n"]
+        assert count >= 300
+        hits = graph.search("Drug 7 lowers glucose", top_k=5)
+        assert len(hits) == 5 and hits.total_searched >= 300
+        assert graph.view("v_unsupported_claims", "task_1", limit=5)[0]["claim_id"]
+        answers.append(count)
+
+    numbers = iter(range(300, 100_000))
+
+    def write() -> None:
+        batch = [next(numbers) for _ in range(20)]
+        graph.add_records(
+            {"type": "claim", "id": f"claim_{n}", "task_id": "task_1", "claim_text": f"Drug {n} lowers glucose"}
+            for n in batch
+        )
+
+    threads = [threading.Thread(target=guarded(look)) for _ in range(8)]
+    threads.append(threading.Thread(target=guarded(write)))
+    for thread in threads:
+        thread.start()
+    time.sleep(4)
+    stop.set()
+    for thread in threads:
+        thread.join(timeout=30)
+        assert not thread.is_alive(), "a deadlock"
+    assert not errors, errors
+    written = graph.query("SELECT count(*) AS n FROM claims")[0]["n"]
+    assert len(answers) > 8 and written > 300 and max(answers) <= written
+    assert graph.verify().ok
+
+
+def test_the_interpreter_goes_on_while_a_call_waits(tmp_path: Path) -> None:
+    graph = filled(tmp_path / "evidence.db", 10)
+    task = graph.create_task("h")
+    graph.queue_targets(task, ["something"])
+    ticks = 0
+    done = threading.Event()
+
+    def wait() -> None:
+        graph.status(task, wait=1)
+        done.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while not done.is_set():
+        ticks += 1
+        time.sleep(0.005)
+    thread.join()
+    assert ticks > 50
+
+
+def test_a_run_can_be_awaited(tmp_path: Path) -> None:
+    graph = lyra.EvidenceGraph(tmp_path / "evidence.db", corpus=make_papers(tmp_path / "papers", 2))
+    task = graph.create_task("Night work shortens sleep")
+    graph.queue_targets(task, ["night work sleep"])
+    told: list[Any] = []
+
+    async def research() -> Any:
+        loop_thread = threading.get_ident()
+
+        def listen(status: Any) -> None:
+            assert threading.get_ident() == loop_thread
+            told.append(status)
+
+        run = asyncio.create_task(graph.run_async(task, progress=listen))
+        change = await graph.status_async(task, wait=20)
+        assert change.task_id == task
+        return await run
+
+    status = asyncio.run(research())
+    assert status.is_idle and status.metrics.total_pages == 2 and told
+
+    async def unknown() -> None:
+        await graph.run_async("task_none")
+
+    with pytest.raises(lyra.TaskNotFoundError):
+        asyncio.run(unknown())
+
+
+def test_cancelling_an_awaited_run_ends_it(slow_graph: Any) -> None:
+    task = slow_graph.create_task("Night work shortens sleep")
+    slow_graph.queue_targets(task, ["night work sleep"])
+
+    async def give_up() -> float:
+        began = time.monotonic()
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(slow_graph.run_async(task), timeout=0.5)
+        return time.monotonic() - began
+
+    assert asyncio.run(give_up()) < 1.0
+    deadline = time.monotonic() + 10
+    while slow_graph.status(task).progress.queue.running and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert slow_graph.status(task).progress.queue.depth == 1, "the job went back to the queue"
+
+
+def test_a_progress_callback_that_fails_ends_the_run(slow_graph: Any) -> None:
+    task = slow_graph.create_task("h")
+    slow_graph.queue_targets(task, ["https://127.0.0.1:1/nothing"])
+
+    def fail(status: Any) -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        slow_graph.run(task, progress=fail)
+
+
+def in_child(graph: Any, path: str, answers: Any) -> None:
+    try:
+        graph.query("SELECT 1")
+        answers.put("answered")
+    except lyra.StorageError as error:
+        answers.put(str(error))
+    own = lyra.EvidenceGraph(path)
+    answers.put(own.query("SELECT count(*) AS n FROM claims")[0]["n"])
+    answers.put(len(own.search("Drug 7 lowers glucose")))
+    del graph
+    gc.collect()
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_is_told_to_open_its_own(tmp_path: Path) -> None:
+    graph = filled(tmp_path / "evidence.db", 20)
+    graph.search("Drug 7 lowers glucose")
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    child = context.Process(target=in_child, args=(graph, str(tmp_path / "evidence.db"), answers))
+    child.start()
+    said = [answers.get(timeout=30) for _ in range(3)]
+    child.join(timeout=30)
+    assert child.exitcode == 0
+    assert "process" in said[0] and "fork" in said[0]
+    assert said[1:] == [20, 10]
+    assert graph.query("SELECT count(*) AS n FROM claims")[0]["n"] == 20
+
+
+@pytest.fixture(autouse=True)
+def signals_as_usual() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
