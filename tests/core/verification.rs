@@ -160,6 +160,52 @@ async fn a_models_verdict_replaces_a_stand_ins_and_a_humans_stays() {
     );
 }
 
+/// Claims are looked at again when something near them was read, and not otherwise.
+#[tokio::test]
+async fn only_what_is_new_is_looked_at_again() {
+    let files = Files::new();
+    let engine = files.open(Stubborn::new("judge", false, Relation::Supports, 0.8));
+    let task = engine
+        .create_task("Drug X increases the risk of falls", Default::default())
+        .unwrap();
+    let ask = async |query: &str| {
+        engine
+            .queue_targets(&task.id, &[json!(query)], &Default::default())
+            .unwrap();
+        engine.run(&task.id, None).await.unwrap();
+    };
+    let looked_at = async || {
+        let outcome = engine.pipeline().verify(&task.id, None).await.unwrap();
+        outcome.output["claims"].clone()
+    };
+    ask("drug X risk of falls").await;
+    assert_eq!(looked_at().await, 0);
+    let old = rows(&engine, "SELECT id FROM claims ORDER BY id");
+    let corpus = files.folder.path().join("corpus");
+    let far = "# Whales\n\nBlue whales sang lower in the southern ocean every winter.\n";
+    std::fs::write(corpus.join("whales.md"), far).unwrap();
+    ask("blue whales sing").await;
+    assert_eq!(looked_at().await, 0);
+    let near = "# News\n\nMany falls in older adults were put down to drug X, which increased their risk.\n";
+    std::fs::write(corpus.join("news.md"), near).unwrap();
+    ask("falls of older adults").await;
+    for claim in &old {
+        let sql = format!(
+            "SELECT count(*) AS n FROM edges e JOIN fragments f ON f.id = e.source_id
+             WHERE e.target_id = '{}' AND e.relation = 'supports' AND f.text_content LIKE 'Many falls%'",
+            claim["id"].as_str().unwrap()
+        );
+        assert_eq!(rows(&engine, &sql), [json!({"n": 1})], "{claim}");
+    }
+    // What a human says about a domain may open pairs that were passed over.
+    let block = Feedback::DomainBlock {
+        domain_pattern: "example.org".to_owned(),
+        reason: "adverts".to_owned(),
+    };
+    engine.feedback(&block, "alice").unwrap();
+    assert_ne!(looked_at().await, 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_read_in_two_places_has_neither_as_evidence() {
     let world = World::researched().await;

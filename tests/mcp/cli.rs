@@ -115,18 +115,21 @@ fn wrong_usage_exits_with_2_and_failure_with_1() {
     let views = run(&db, &["--config", &empty(folder.path()), "views"]);
     assert!(views.status.success());
     assert_eq!(text(&views.stdout).lines().count(), 21);
-    let other = run(
-        &db,
-        &[
-            "--config",
-            &empty(folder.path()),
-            "export",
-            "--format",
-            "bibtex",
-        ],
+    let config = empty(folder.path());
+    let export = |format: &str| run(&db, &["--config", &config, "export", "--format", format]);
+    let other = export("word");
+    assert_eq!(other.status.code(), Some(2));
+    assert!(
+        text(&other.stderr).contains("csl-json"),
+        "the formats are listed"
     );
-    assert_eq!(other.status.code(), Some(1));
-    assert!(text(&other.stderr).contains("not part of this build yet"));
+    let page = export("html");
+    assert_eq!(page.status.code(), Some(1));
+    assert!(
+        text(&page.stderr).contains("--task"),
+        "the page shows one task"
+    );
+    assert!(other.stdout.is_empty() && page.stdout.is_empty());
 }
 
 /// The working folder of `binary` holds the broken configuration; this one does not.

@@ -21,7 +21,7 @@ use crate::graph::EvidenceGraph;
 use crate::guard::QueryGuard;
 use crate::ingest::Reading;
 use crate::jobs::Signal;
-use crate::pipeline::{Limits, Pipeline, Retractions};
+use crate::pipeline::{LastLooks, Limits, Pipeline, Retractions};
 use crate::ports::{Fetcher, SearchProvider};
 use crate::vectors::VectorStore;
 use std::sync::Arc;
@@ -105,6 +105,7 @@ impl Engine {
             choose_premise,
             limits: Limits::default(),
             embedding_turn: Arc::default(),
+            last_looks: LastLooks::default(),
         };
         let signal = Signal::default();
         Ok(Self {

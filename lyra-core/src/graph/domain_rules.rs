@@ -108,7 +108,7 @@ impl Rule {
 }
 
 /// The rules in force, newest first.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DomainRules(Vec<(DomainPattern, bool)>);
 
 impl DomainRules {

@@ -26,6 +26,7 @@ pub use outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome};
 pub use page::PageReport;
 pub use retractions::Retractions;
 pub use search::SearchOptions;
+pub(crate) use verify::LastLooks;
 pub use verify::VerifyReport;
 
 use crate::graph::EvidenceGraph;
@@ -60,6 +61,8 @@ pub struct Pipeline {
     pub limits: Limits,
     /// Who fills in missing vectors waits for it.
     pub(crate) embedding_turn: EmbeddingTurn,
+    /// What verification has covered already.
+    pub(crate) last_looks: LastLooks,
 }
 
 /// From a fragment, a claim and a number of sentences to the ranges of code points that speak to

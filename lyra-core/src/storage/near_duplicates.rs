@@ -5,7 +5,7 @@
 //! always names an original: a page whose own `near_duplicate_of` is null.
 
 use crate::error::{Result, SqliteResultExt};
-use crate::text::similarity::{SAME_TEXT, Sketch};
+use crate::text::similarity::Sketch;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
 
@@ -217,7 +217,7 @@ fn first_alike(
         let (bytes, original): (Vec<u8>, String) = find
             .query_row([other], |r| Ok((r.get(0)?, r.get(1)?)))
             .db()?;
-        if Sketch::from_bytes(&bytes).resemblance(sketch) >= SAME_TEXT {
+        if Sketch::from_bytes(&bytes).tells_the_same_as(sketch) {
             return Ok(Some(original));
         }
     }

@@ -84,6 +84,11 @@ pub fn simhash(shingles: &BTreeSet<String>) -> u64 {
 /// that was reprinted, a page and its print version.
 pub const SAME_TEXT: f64 = 0.5;
 
+/// Two findings in a sentence or two share half their words by chance; texts of fewer runs than
+/// this must agree in nearly all.
+const SHORT: usize = 24;
+const SAME_SHORT_TEXT: f64 = 0.9;
+
 /// Hashes that a sketch keeps; the error of the estimate is about one over their root.
 const SKETCH: usize = 256;
 
@@ -136,6 +141,25 @@ impl Sketch {
         Self {
             hashes: hashes.iter().map(|h| u64::from_le_bytes(*h)).collect(),
         }
+    }
+
+    /// Whether both tell the same text: they share at least [`SAME_TEXT`] of their three-word runs,
+    /// or nearly all where one of them is short.
+    ///
+    /// ```
+    /// use lyra_core::text::similarity::Sketch;
+    /// let one = Sketch::of("Drug X increased the risk of falls in older adults.");
+    /// let other = Sketch::of("Drug X increased the risk of falls in frail older adults.");
+    /// assert!(one.tells_the_same_as(&one) && !one.tells_the_same_as(&other));
+    /// ```
+    pub fn tells_the_same_as(&self, other: &Self) -> bool {
+        let shorter = self.hashes.len().min(other.hashes.len());
+        let least = if shorter < SHORT {
+            SAME_SHORT_TEXT
+        } else {
+            SAME_TEXT
+        };
+        self.resemblance(other) >= least
     }
 
     /// The estimated share of common three-word runs, 0 to 1.

@@ -226,6 +226,24 @@ impl VectorStore {
         })
     }
 
+    /// Whether any of `members` could be among the fragments related to this vector.
+    pub fn is_any_near(
+        &self,
+        reader: &Reader<'_>,
+        model: &EmbedderInfo,
+        vector: &[f32],
+        members: &HashSet<String>,
+    ) -> Result<bool> {
+        let query = unit_query(vector)?;
+        self.with_matrix(reader, EmbeddingTarget::Fragment, model, |matrix, _| {
+            let scope = Scope::of(matrix, members.iter().map(String::as_str));
+            let floor = lenient(NEARLY * f64::from(model.related_threshold));
+            Ok(!matrix
+                .nearest(&query, Some(scope.rows()), 1, floor)
+                .is_empty())
+        })
+    }
+
     /// The fragments that fit a query best, best first; without a floor and with no bound on how
     /// many may be asked for, as the pipeline and evaluations need them.
     pub fn rank_fragments(

@@ -11,6 +11,11 @@ const JA_SAXA_RISK: &str = "サキサグリプチンは心不全入院のリス�
 /// (hypothesis, premise, verdict): `+` supports, `-` refutes, `0` neutral.
 #[rustfmt::skip]
 pub(crate) const CASES: &[(&str, &str, char)] = &[
+    // People fall, and so do quantities.
+    ("Drug X increases the risk of falls", "Drug X increased the risk of falls.", '+'),
+    ("Drug X increases the risk of falls", "Drug X did not increase the risk of falls.", '-'),
+    ("Vitamin D prevents falls in older adults", "Vitamin D reduced falls in older adults.", '+'),
+    ("Walking lowers blood glucose", "Blood glucose falls after walking.", '+'),
     // Effect sizes decide.
     (
         CLASS_RISK,

@@ -75,7 +75,44 @@ pub(crate) fn tokenize(text: &str) -> Vec<Token> {
             read_mark(&chars, at, &mut tokens)
         };
     }
+    make_falls_of_people_events(&mut tokens);
     tokens
+}
+
+/// In "the risk of falls" and "fewer falls" somebody falls; in "glucose falls" a quantity does, and
+/// only that is a direction.
+fn make_falls_of_people_events(tokens: &mut [Token]) {
+    const BEFORE: [&str; 16] = [
+        "of",
+        "for",
+        "from",
+        "to",
+        "with",
+        "by",
+        "after",
+        "and",
+        "or",
+        "about",
+        "recurrent",
+        "injurious",
+        "accidental",
+        "prevent",
+        "prevents",
+        "risk",
+    ];
+    for at in 0..tokens.len() {
+        if tokens[at].lower != "falls" {
+            continue;
+        }
+        let is_people = match at.checked_sub(1).map(|before| &tokens[before]) {
+            None => true,
+            Some(before) => before.cue.is_event() || BEFORE.contains(&before.lower.as_str()),
+        };
+        if is_people {
+            tokens[at].cue = Cue::None;
+            tokens[at].weight = tokens[at].weight.max(1.0);
+        }
+    }
 }
 
 /// Full-width forms, typographic dashes and quotes to their plain counterparts.

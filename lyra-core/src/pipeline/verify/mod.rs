@@ -1,5 +1,6 @@
 //! Verification: each claim against what other sources say of the same thing.
 
+mod memory;
 mod questions;
 mod sources;
 
@@ -8,6 +9,8 @@ use crate::error::{Result, SqliteResultExt};
 use crate::graph::{DomainRules, Reader, Writer};
 use crate::model::{EdgeRecord, NodeKind, Relation};
 use crate::ports::{StancePair, Verdict};
+pub(crate) use memory::LastLooks;
+use memory::Look;
 use questions::Question;
 use rusqlite::params;
 use serde::Serialize;
@@ -45,9 +48,20 @@ impl Pipeline {
             ..VerifyReport::default()
         };
         let subjects = self.graph.read(|r| subjects(r, task_id))?;
-        report.claims = subjects.len();
         let members = self.graph.read(|r| task_fragments(r, task_id))?;
-        for batch in subjects.chunks(BATCH) {
+        let rules = self.graph.read(|r| r.domain_rules())?;
+        let (model_id, judge_id) = (
+            &self.reading.embedder.info().model_id,
+            self.judge.judge_id(),
+        );
+        let last = self
+            .last_looks
+            .comparable(task_id, model_id, judge_id, &rules);
+        let worth = self
+            .graph
+            .read(|r| self.worth_a_look(r, &subjects, &members, last))?;
+        report.claims = worth.len();
+        for batch in worth.chunks(BATCH) {
             let questions = self.graph.read(|r| self.questions(r, batch, &members))?;
             let pairs: Vec<StancePair> = questions.iter().map(|q| q.pair.clone()).collect();
             let verdicts = self.judge.judge(&pairs).await?;
@@ -65,6 +79,14 @@ impl Pipeline {
                 Ok(())
             })?;
         }
+        let look = Look {
+            model_id: model_id.clone(),
+            judge_id: judge_id.to_owned(),
+            rules,
+            claims: subjects.iter().map(|s| s.claim_id.clone()).collect(),
+            fragments: members,
+        };
+        self.last_looks.remember(task_id, look);
         let output = serde_json::to_value(&report).unwrap_or_default();
         Ok(StageOutcome {
             output,

@@ -1,6 +1,7 @@
 //! Which pairs are worth a verdict, and what of a fragment the judge is shown.
 
 use super::super::{Pipeline, PremiseChooser};
+use super::memory::Look;
 use super::sources::{Candidate, Subject, candidate};
 use crate::error::Result;
 use crate::graph::{DomainRules, Reader};
@@ -11,6 +12,7 @@ use crate::text::ranking_terms;
 use crate::text::segment::slice_chars;
 use crate::vectors::{Ranking, SearchMode};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Sentences of a fragment that make the premise.
 const PREMISE_SENTENCES: usize = 2;
@@ -29,11 +31,46 @@ pub(super) struct Question {
 }
 
 impl Pipeline {
+    /// The claims that something may have been said about since the last look: those that are new,
+    /// and those that a new fragment comes near.
+    pub(super) fn worth_a_look<'s>(
+        &self,
+        reader: &Reader<'_>,
+        subjects: &'s [Subject],
+        members: &HashSet<String>,
+        last: Option<Arc<Look>>,
+    ) -> Result<Vec<&'s Subject>> {
+        let Some(last) = last else {
+            return Ok(subjects.iter().collect());
+        };
+        let model = self.reading.embedder.info();
+        let fresh: HashSet<String> = members.difference(&last.fragments).cloned().collect();
+        let mut worth = Vec::new();
+        for subject in subjects {
+            let is_known = last.claims.contains(&subject.claim_id);
+            if is_known && fresh.is_empty() {
+                continue;
+            }
+            if is_known {
+                let claim = [subject.claim_id.as_str()];
+                let vectors = reader.vectors_of(EmbeddingTarget::Claim, &claim, &model.model_id)?;
+                let Some(Some(vector)) = vectors.into_iter().next() else {
+                    continue;
+                };
+                if !self.vectors.is_any_near(reader, model, &vector, &fresh)? {
+                    continue;
+                }
+            }
+            worth.push(subject);
+        }
+        Ok(worth)
+    }
+
     /// What is to be asked about some claims, less what was answered before.
     pub(super) fn questions(
         &self,
         reader: &Reader<'_>,
-        batch: &[Subject],
+        batch: &[&Subject],
         members: &HashSet<String>,
     ) -> Result<Vec<Question>> {
         let rules = reader.domain_rules()?;
