@@ -2,7 +2,7 @@
 
 use super::aggregates;
 use super::interrupt::Interrupter;
-use super::open::{BUSY_TIMEOUT, WRITER_CACHE_KIB, open_reader, open_writer};
+use super::open::{WRITER_CACHE_KIB, open_reader, open_writer, wait_patiently};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use r2d2::{ManageConnection, Pool};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, Transaction, TransactionBehavior};
@@ -123,7 +123,7 @@ impl Database {
         }
         connection.busy_timeout(Duration::ZERO).db()?;
         let begun = connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK");
-        connection.busy_timeout(BUSY_TIMEOUT).db()?;
+        wait_patiently(&connection)?;
         match begun {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(None),
             Err(error) => Err(error).db(),

@@ -77,6 +77,13 @@ pub(crate) fn status(
         domain_overrides: None,
         recent_errors: None,
     };
+    let troubled = troubled_jobs(reader, task_id)?;
+    if troubled > 0 {
+        report.warnings.push(format!(
+            "{troubled} finished job(s) met problems on the way (a service, a page or a model failed); \
+             get_status with detail=full says which"
+        ));
+    }
     if let Some(embed) = embed_progress(reader, task_id)? {
         report.warnings.push(format!(
             "{} of {} texts have a vector of {} by now; vector_search does not find the others yet",
@@ -377,13 +384,30 @@ fn queue_items(reader: &Reader<'_>, task_id: &str) -> Result<Vec<QueueItem>> {
     rows.collect::<rusqlite::Result<_>>().db()
 }
 
+/// Jobs that were done although something on their way failed: a provider, a page, a model.
+fn troubled_jobs(reader: &Reader<'_>, task_id: &str) -> Result<usize> {
+    reader
+        .db
+        .prepare_cached(
+            "SELECT count(*) FROM jobs WHERE task_id = ?1 AND state = 'completed'
+               AND json_array_length(output_json, '$.errors') > 0",
+        )
+        .db()?
+        .query_row([task_id], |r| r.get(0))
+        .db()
+}
+
+/// Why jobs failed, and what failed on the way of those that did not, the newest first.
 fn recent_errors(reader: &Reader<'_>, task_id: &str) -> Result<Vec<RecentError>> {
     let mut statement = reader
         .db
         .prepare_cached(
             "SELECT id, kind, error_message, finished_at FROM jobs
              WHERE task_id = ?1 AND state = 'failed' AND error_message IS NOT NULL
-             ORDER BY finished_at DESC, id LIMIT 10",
+             UNION ALL
+             SELECT j.id, j.kind, e.value, j.finished_at FROM jobs j, json_each(j.output_json, '$.errors') e
+             WHERE j.task_id = ?1 AND j.state = 'completed' AND e.type = 'text'
+             ORDER BY 4 DESC, 1 LIMIT 10",
         )
         .db()?;
     let rows = statement
