@@ -42,10 +42,10 @@ function stanceBadge(claim) {
 function startVerdict() {
   const of = (stance) => data.claims.filter((claim) => (claim.stance ?? "unjudged") === stance).length;
   const parts = [
-    ["refutes", "refute it"],
+    ["supports", "support it"],
     ["neutral", "neutral"],
     ["unjudged", "not judged"],
-    ["supports", "support it"],
+    ["refutes", "refute it"],
   ].map(([stance, words]) => ({ stance, words, n: of(stance) }));
   const shown = parts.filter((part) => part.n > 0);
   const total = Math.max(1, data.claims.length);

@@ -130,7 +130,8 @@ function balance(claim) {
     svg("rect", { x: Math.min(99, Math.max(0, mean - 0.5)), y: 0, width: 1, height: 10, class: "mean" }),
   );
   const words = `Balance ${claim.mean.toFixed(2)} ± ${claim.sd.toFixed(2)}`;
-  return el("div", { class: "balance-row" }, picture, el("span", { class: "small" }, words));
+  const end = (sign, relation) => el("span", { class: "sign " + relation, "aria-hidden": "true" }, sign);
+  return el("div", { class: "balance-row" }, end("▼", "refutes"), picture, end("▲", "supports"), el("span", { class: "small" }, words));
 }
 
 /** The sign of a retracted source. */
@@ -149,7 +150,7 @@ function passage(at, { claim = false } = {}) {
   const quote = el("blockquote", { dir: "auto", lang: "" });
   fillQuote(quote, e, e.before.length + e.quote.length + e.after.length <= PASSAGE_LIMIT);
   const sure = e.confidence === null ? "confidence not stated" : `confidence ${e.confidence.toFixed(2)}`;
-  const facts = el("p", { class: "small facts" }, badge(e.relation), " ", sure, e.by_human ? el("span", { class: "human" }, "✓ judged by a person") : null);
+  const facts = el("p", { class: "small facts" }, badge(e.relation), el("span", {}, sure), e.by_human ? el("span", { class: "human" }, "✓ judged by a person") : null);
   return el(
     "figure",
     { class: "passage " + e.relation },

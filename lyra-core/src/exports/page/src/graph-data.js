@@ -56,7 +56,7 @@ function keptEdges(edges, filters) {
 function layoutGraph(edges) {
   const pulling = edges.filter((edge) => edge.relation !== "neutral");
   const pull = new Float32Array(data.claims.length + data.sources.length);
-  data.claims.forEach((claim, at) => (pull[at] = claim.stance === "supports" ? 1 : claim.stance === "refutes" ? -1 : 0));
+  data.claims.forEach((claim, at) => (pull[at] = claim.stance === "supports" ? -1 : claim.stance === "refutes" ? 1 : 0));
   return {
     count: pull.length,
     pull,

@@ -8,6 +8,10 @@ const MARGIN = 0.35;
 const REST = 90;
 /** Above this number of edges lines are not dashed: dashes cost too much. */
 const DASHED = 4000;
+/** The same for the edges of the node in focus, which are painted in each frame. */
+const DASHED_FOCUS = 60;
+/** Edges that are painted while the layout still moves. */
+const DRAFT = 1500;
 const DASHES = { supports: [], refutes: [6, 4], neutral: [1, 4], origin: [2, 3], cites: [8, 3, 2, 3] };
 
 class Painter {
@@ -22,6 +26,8 @@ class Painter {
     this.focus = null;
     this.batch = 800;
     this.moved = 0;
+    this.held = false;
+    this.draft = false;
     this.readColours();
   }
 
@@ -68,7 +74,7 @@ class Painter {
   }
 
   frame(now) {
-    const rests = performance.now() - this.moved > REST;
+    const rests = (!this.held && performance.now() - this.moved > REST) || !this.covers();
     if (this.stale && (rests || !this.picture)) {
       this.work = this.begin();
       this.stale = false;
@@ -78,13 +84,36 @@ class Painter {
     if (this.work || this.stale) this.ask();
   }
 
+  /** Whether the last picture, where the view now is, reaches over all of it. */
+  covers() {
+    if (!this.picture) return false;
+    const [x, y, ratio] = this.placed(this.picture);
+    const { width, height } = this.picture.canvas;
+    return x <= 0 && y <= 0 && x + ratio * width >= this.canvas.width && y + ratio * height >= this.canvas.height;
+  }
+
+  /** Where a picture lies in the view, in the canvas's own pixels, and how much larger it is. */
+  placed(picture) {
+    const ratio = this.transform.k / picture.transform.k;
+    const x = this.transform.x - ratio * (picture.transform.x + picture.margin[0]);
+    const y = this.transform.y - ratio * (picture.transform.y + picture.margin[1]);
+    return [this.scale * x, this.scale * y, ratio];
+  }
+
+  /** A canvas for a new picture: one of two, the one that is not shown. */
+  spare(width, height) {
+    this.spares ??= [document.createElement("canvas"), document.createElement("canvas")];
+    const canvas = this.spares.find((one) => one !== this.picture?.canvas);
+    canvas.width = width;
+    canvas.height = height;
+    return canvas;
+  }
+
   /** A new picture of the view and its margin. */
   begin() {
     const { k, x, y } = this.transform;
     const [mx, my] = [this.width * MARGIN, this.height * MARGIN];
-    const canvas = document.createElement("canvas");
-    canvas.width = Math.round((this.width + 2 * mx) * this.scale);
-    canvas.height = Math.round((this.height + 2 * my) * this.scale);
+    const canvas = this.spare(Math.round((this.width + 2 * mx) * this.scale), Math.round((this.height + 2 * my) * this.scale));
     const context = canvas.getContext("2d");
     context.scale(this.scale, this.scale);
     context.translate(mx + x, my + y);
@@ -98,10 +127,11 @@ class Painter {
     const work = this.work;
     if (work.last) {
       const late = now - work.last > 20;
-      this.batch = Math.max(150, Math.min(6000, this.batch * (late ? 0.6 : 1.2)));
+      this.batch = Math.max(150, Math.min(2500, this.batch * (late ? 0.6 : 1.1)));
     }
     work.last = now;
-    if (work.edge < this.edges.length) work.edge = this.lines(work, work.edge, work.edge + Math.round(this.batch));
+    const edges = this.draft ? Math.min(DRAFT, this.edges.length) : this.edges.length;
+    if (work.edge < edges) work.edge = this.lines(work, work.edge, work.edge + Math.round(this.batch));
     else if (work.node < this.nodes.length) {
       const end = Math.min(this.nodes.length, work.node + Math.round(this.batch / 2));
       for (; work.node < end; work.node += 1) this.shape(work.context, this.nodes[work.node], work.transform.k);
@@ -109,7 +139,6 @@ class Painter {
       this.picture = work;
       this.work = null;
     }
-    if (!this.picture) this.firstPicture = work;
   }
 
   /** Paints edges from one place to another, those of one relation in one stroke. */
@@ -128,19 +157,15 @@ class Painter {
     }
     const n = this.edges.length;
     context.globalAlpha = n < 600 ? 0.6 : n < 3000 ? 0.32 : n < 12000 ? 0.16 : 0.1;
-    this.stroke(context, paths, transform.k, 1, n <= DASHED);
-    context.globalAlpha = 1;
-    return to;
-  }
-
-  stroke(context, paths, k, width, dashed) {
     for (const [relation, path] of Object.entries(paths)) {
       context.strokeStyle = this.colours[relation];
-      context.lineWidth = width / k;
-      context.setLineDash(dashed ? DASHES[relation].map((part) => part / k) : []);
+      context.lineWidth = 1 / transform.k;
+      context.setLineDash(n <= DASHED ? DASHES[relation].map((part) => part / transform.k) : []);
       context.stroke(path);
     }
     context.setLineDash([]);
+    context.globalAlpha = 1;
+    return to;
   }
 
   /** A node: claims are triangles up or down, or circles; sources are squares, retracted ones crossed. */
@@ -178,7 +203,8 @@ class Painter {
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     context.globalAlpha = this.focus ? 0.28 : 1;
-    for (const picture of [this.picture ?? this.firstPicture, this.picture ? null : this.work]) if (picture) this.lay(picture);
+    const picture = this.picture ?? this.work;
+    if (picture) this.lay(picture);
     context.globalAlpha = 1;
     if (this.focus) {
       const { k, x, y } = this.transform;
@@ -188,26 +214,26 @@ class Painter {
   }
 
   lay(picture) {
-    const { context, scale } = this;
-    const ratio = this.transform.k / picture.transform.k;
-    const x = this.transform.x - ratio * (picture.transform.x + picture.margin[0]);
-    const y = this.transform.y - ratio * (picture.transform.y + picture.margin[1]);
-    context.setTransform(ratio, 0, 0, ratio, scale * x, scale * y);
-    context.drawImage(picture.canvas, 0, 0);
+    const [x, y, ratio] = this.placed(picture);
+    this.context.setTransform(ratio, 0, 0, ratio, x, y);
+    this.context.drawImage(picture.canvas, 0, 0);
   }
 
   /** The node in focus with its edges and neighbours, and the names of some of them. */
   spotlight(k) {
     const { context, positions: p } = this;
-    const paths = {};
+    const dashed = this.focus.edges.length <= DASHED_FOCUS;
+    context.lineWidth = (dashed ? 1.6 : 1) / k;
+    // One stroke for each line: many lines in one path cost far more, for the lines all meet.
     for (const edge of this.focus.edges) {
-      const path = (paths[edge.relation] ??= new Path2D());
-      path.moveTo(p[2 * edge.from], p[2 * edge.from + 1]);
-      path.lineTo(p[2 * edge.to], p[2 * edge.to + 1]);
+      context.strokeStyle = this.colours[edge.relation];
+      context.setLineDash(dashed ? DASHES[edge.relation].map((part) => part / k) : []);
+      context.beginPath();
+      context.moveTo(p[2 * edge.from], p[2 * edge.from + 1]);
+      context.lineTo(p[2 * edge.to], p[2 * edge.to + 1]);
+      context.stroke();
     }
-    context.globalAlpha = 0.85;
-    this.stroke(context, paths, k, 1.6, true);
-    context.globalAlpha = 1;
+    context.setLineDash([]);
     this.focus.neighbours.forEach((node) => this.shape(context, node, k));
     this.shape(context, this.focus.node, k, 1.6);
     const label = { at: this.focus.node.at, text: short(this.focus.node.text.slice(0, 200), 60) };

@@ -140,6 +140,7 @@ class GraphView {
     this.nodes = this.everyNode.filter((node) => this.visible.has(node.at));
     this.degree = new Map();
     for (const edge of edges) for (const end of [edge.from, edge.to]) this.degree.set(end, (this.degree.get(end) ?? 0) + 1);
+    this.around = null;
     this.tour = null;
     this.tree = null;
     Object.assign(this.painter, { edges, nodes: this.nodes });
@@ -156,6 +157,7 @@ class GraphView {
       this.canvas.dataset.progress = progress;
       if (progress < 1 && calm()) return;
       this.painter.positions = positions;
+      this.painter.draft = progress < 1;
       this.tree = null;
       if (!this.touched) this.fit(false);
       this.painter.renew();
@@ -168,7 +170,10 @@ class GraphView {
       if (event.type.startsWith("touch")) return event.touches.length > 1;
       return !event.button && !event.ctrlKey;
     };
-    this.zoom = d3.zoom().scaleExtent([0.02, 12]).filter(accepts).on("zoom", (event) => {
+    this.zoom = d3.zoom().scaleExtent([0.02, 12]).filter(accepts);
+    this.zoom.on("start", (event) => (this.painter.held = event.sourceEvent?.type === "mousedown"));
+    this.zoom.on("end", () => (this.painter.held = false));
+    this.zoom.on("zoom", (event) => {
       if (event.sourceEvent) this.touched = true;
       this.painter.move({ k: event.transform.k, x: event.transform.x, y: event.transform.y });
     });
@@ -208,12 +213,25 @@ class GraphView {
     const at = this.hovered ?? this.selected;
     this.painter.focus = null;
     if (at !== null) {
-      const edges = this.edges.filter((edge) => edge.from === at || edge.to === at);
+      const edges = this.edgesOf(at);
       const ends = new Set(edges.flatMap((edge) => [edge.from, edge.to]));
       ends.delete(at);
       this.painter.focus = { node: this.everyNode[at], edges, neighbours: [...ends].map((end) => this.everyNode[end]) };
     }
     this.painter.ask();
+  }
+
+  /** The visible edges of a node. */
+  edgesOf(at) {
+    if (!this.around) {
+      this.around = new Map();
+      for (const edge of this.edges)
+        for (const end of [edge.from, edge.to]) {
+          if (this.around.has(end)) this.around.get(end).push(edge);
+          else this.around.set(end, [edge]);
+        }
+    }
+    return this.around.get(at) ?? [];
   }
 
   select(at, center = false) {

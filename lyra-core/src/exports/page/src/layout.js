@@ -9,7 +9,7 @@
  * report(positions, progress from 0 to 1); later(next) runs the next slice, of `slice` milliseconds.
  */
 function runLayout(graph, slice, report, later) {
-  const spread = 17 * Math.sqrt(graph.count) + 40;
+  const spread = 27 * Math.sqrt(graph.count) + 60;
   const nodes = Array.from({ length: graph.count }, (_, i) => {
     const angle = i * 2.399963;
     const radius = 7 * Math.sqrt(i + 1);
@@ -23,8 +23,8 @@ function runLayout(graph, slice, report, later) {
     .alphaDecay(1 - Math.pow(0.001, 1 / ticks))
     .force("charge", d3.forceManyBody().strength(big ? -24 : -70).theta(big ? 1.3 : 0.9).distanceMax(big ? 500 : 900))
     .force("link", d3.forceLink(links).distance(big ? 30 : 55))
-    .force("x", d3.forceX((_, i) => graph.pull[i] * spread).strength(0.22))
-    .force("y", d3.forceY(0).strength(0.06))
+    .force("x", d3.forceX((_, i) => graph.pull[i] * spread).strength((_, i) => (graph.pull[i] ? 0.3 : 0.05)))
+    .force("y", d3.forceY(0).strength(0.09))
     .stop();
   if (!big) simulation.force("collide", d3.forceCollide(9));
   let done = 0;
@@ -48,7 +48,7 @@ function startLayout(graph, report) {
   try {
     const text =
       byId("layout-libraries").textContent +
-      `\nonmessage = (event) => (${runLayout})(event.data, 250, (positions, progress) => postMessage({ positions, progress }, [positions.buffer]), (next) => setTimeout(next, 0));`;
+      `\nonmessage = (event) => (${runLayout})(event.data, 400, (positions, progress) => postMessage({ positions, progress }, [positions.buffer]), (next) => setTimeout(next, 0));`;
     const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
     const worker = new Worker(address);
     let heard = false;

@@ -22,7 +22,7 @@ function startSources() {
       sorted.column = i;
       resort();
     });
-    return el("th", { scope: "col" }, button);
+    return el("th", { scope: "col", class: i > 0 && i < SOURCE_COLUMNS.length - 1 ? "number" : null }, button);
   });
   const table = pagedTable(byId("sources-body"), { caption: "Sources; a column's button sorts by it", columns: heads, size: 25, label: "sources", draw: sourceRow });
   const resort = () => {
@@ -56,6 +56,8 @@ function sourceRow(at) {
     "th",
     { scope: "row", class: "source" },
     foreign("a", short(source.title || "Untitled source", 240), { href: sourceLink(at) }),
+    " ",
+    retracted(source),
     names || source.venue ? foreign("div", short([names, source.venue].filter(Boolean).join(" · "), 240), { class: "small" }) : null,
     el("div", { class: "small" }, source.doi ? doiNode(source.doi) : source.url ? addressNode(source.url) : null),
   );
@@ -63,5 +65,5 @@ function sourceRow(at) {
     const value = column.key(at);
     return el("td", { class: "number" }, value === null ? "–" : column.name === "Year" ? String(value) : number.format(value));
   });
-  return el("tr", source.is_retracted ? { class: "withdrawn" } : {}, title, cells, el("td", {}, retracted(source) ?? "no"));
+  return el("tr", source.is_retracted ? { class: "withdrawn" } : {}, title, cells, el("td", {}, source.is_retracted ? "yes" : "no"));
 }
