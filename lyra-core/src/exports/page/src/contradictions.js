@@ -20,15 +20,15 @@ function contradiction(at) {
 }
 
 /** Supporting passages left, refuting ones right. */
-function sides(at, limit) {
-  return el("div", { class: "columns" }, side(at, "supports", "For", limit), side(at, "refutes", "Against", limit));
+function sides(at, limit, level = "h4") {
+  return el("div", { class: "columns" }, side(at, "supports", "For", limit, level), side(at, "refutes", "Against", limit, level));
 }
 
-function side(at, relation, word, limit) {
+function side(at, relation, word, limit, level) {
   const places = evidenceOf(at, relation);
   const list = el("ul", { class: "plain", "aria-label": `Passages: ${word.toLowerCase()}` });
   list.append(...places.slice(0, limit).map((place) => el("li", {}, passage(place))));
-  const heading = el("h4", {}, el("span", { "aria-hidden": "true" }, SIGNS[relation] + " "), `${word} `, el("span", { class: "small" }, count(places.length, "passage")));
+  const heading = el(level, {}, el("span", { "aria-hidden": "true" }, SIGNS[relation] + " "), `${word} `, el("span", { class: "small" }, count(places.length, "passage")));
   const host = el("div", { class: "column " + relation }, heading, list);
   if (places.length > limit) host.append(moreButton(list, places, limit));
   return host;

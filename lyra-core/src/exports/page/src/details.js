@@ -60,7 +60,7 @@ function claimDetail(at) {
     tally(claim),
     balance(claim),
     el("p", { class: "actions" }, showNode, el("code", { class: "small" }, claim.id)),
-    sides(at, 10),
+    sides(at, 10, "h3"),
     passageGroup("Where the claim was taken from", evidenceOf(at, "origin"), true),
     passageGroup("Neutral passages", evidenceOf(at, "neutral"), false),
   ];
