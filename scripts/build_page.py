@@ -44,8 +44,7 @@ def read(name: str) -> str:
 
 def vendored(names: list[str]) -> str:
     """Published files of d3, unchanged; each begins with its copyright line."""
-    note = "/* d3 modules, ISC and BSD-3-Clause licences: the texts stand in THIRD_PARTY.md. */\n"
-    return note + "".join(read(f"vendor/d3-{name}.min.js") for name in names)
+    return "".join(read(f"vendor/d3-{name}.min.js") for name in names)
 
 
 def own_scripts() -> str:
@@ -62,7 +61,7 @@ def digest(text: str) -> str:
 def build() -> str:
     """The whole page, with the place for its data."""
     scripts = {
-        "LAYOUT_LIBRARIES": vendored(LAYOUT_LIBRARIES),
+        "LAYOUT_LIBRARIES": f"/*\n{read('vendor/LICENCES.txt')}*/\n{vendored(LAYOUT_LIBRARIES)}",
         "VIEW_LIBRARIES": vendored(VIEW_LIBRARIES),
         "THEME_FIRST": read("src/theme-first.js"),
         "SCRIPT": own_scripts(),
