@@ -251,6 +251,66 @@ describe("a reader", { skip: skip || (process.env.LYRA_PAGE ? "counts belong to 
     await page.context().close();
   });
 
+  test("points, selects, pans and zooms with the mouse", async () => {
+    const { page, faults } = await open(browser, address, { reducedMotion: "reduce" });
+    await settled(page);
+    await page.locator("#graph-canvas").focus();
+    await page.keyboard.press("n");
+    const chosen = page.locator("#graph-selection a");
+    const name = await chosen.textContent();
+    await page.keyboard.press("Escape");
+    await page.evaluate(() => document.getElementById("graph-frame").scrollIntoView({ block: "center", behavior: "instant" }));
+    const box = await page.locator("#graph-canvas").boundingBox();
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+    const tip = page.locator("#graph-tip");
+    await page.mouse.move(x, y);
+    await tip.waitFor();
+    assert.ok(name.startsWith((await tip.textContent()).replace("…", "")));
+    await page.mouse.click(x, y);
+    assert.equal(await chosen.textContent(), name);
+    await page.mouse.down();
+    await page.mouse.move(x + 60, y + 40);
+    await page.mouse.move(x + 120, y + 80);
+    await page.mouse.up();
+    // d3-drag swallows the click that ends a drag, and any other within the same instant.
+    await page.waitForTimeout(50);
+    await page.keyboard.press("Escape");
+    await page.mouse.click(x + 120, y + 80);
+    assert.equal(await chosen.textContent(), name, "the node went with the mouse");
+    await page.keyboard.press("Escape");
+    await page.mouse.wheel(0, -400);
+    await page.waitForTimeout(200);
+    await page.mouse.click(x + 120, y + 80);
+    assert.equal(await chosen.textContent(), name, "the wheel zooms around the mouse");
+    assert.deepEqual(faults, []);
+    await page.context().close();
+  });
+
+  test("is told the same numbers by head, columns, contradictions and timeline", async () => {
+    const { page } = await open(browser, address);
+    const of = (stance) => data.claims.filter((claim) => claim.stance === stance).length;
+    assert.deepEqual(numbersIn(await page.locator("#verdict ul").textContent()), [of("supports"), of("neutral"), of(null), of("refutes")]);
+    assert.deepEqual(numbersIn(await page.locator("#claims-supports h3 .small").textContent()), [of("supports")]);
+    const contested = data.claims.filter((claim) => claim.supports && claim.refutes);
+    assert.deepEqual(numbersIn(await page.locator("#contradictions-body > p").textContent()), [contested.length]);
+    const first = page.locator(".contradiction").first();
+    const most = Math.max(...contested.map((claim) => Math.min(claim.supports, claim.refutes)));
+    const [supports, refutes] = (await first.locator("h4 .small").allTextContents()).map((text) => numbersIn(text)[0]);
+    assert.equal(Math.min(supports, refutes), most, "the most contested comes first");
+    await first.locator(".supports").getByRole("button", { name: "Show more" }).click();
+    assert.equal(await first.locator(".column.supports li").count(), Math.min(supports, 12));
+    await page.locator("#timeline-table > summary").click();
+    const row = page.locator("#timeline-table tbody tr").first();
+    const year = Number(await row.locator("th").textContent());
+    const inYear = (relation) => data.evidence.filter((e) => e.relation === relation && data.sources[e.source].year === year).length;
+    const cells = (await row.locator("td.number").allTextContents()).map((text) => Number(text.replaceAll(",", "")));
+    assert.deepEqual(cells.slice(1), ["supports", "refutes", "neutral"].map(inYear));
+    await row.getByRole("button").click();
+    const dated = (at) => data.sources[at].year === year;
+    await counts(page, expected((e) => e.relation !== "neutral" && dated(e.source), ([a, b]) => dated(a) && dated(b)));
+    await page.context().close();
+  });
+
   test("lays out the graph where workers are not to be had", async () => {
     const { page, faults } = await open(browser, address, { init: "delete window.Worker" });
     await settled(page);
