@@ -1,0 +1,71 @@
+// The claims by their stance to the hypothesis.
+
+function startClaims() {
+  const columns = [
+    ["supports", "Supports the hypothesis", (claim) => claim.stance === "supports"],
+    ["refutes", "Refutes the hypothesis", (claim) => claim.stance === "refutes"],
+    ["neutral", "Neutral, or not judged", (claim) => claim.stance !== "supports" && claim.stance !== "refutes"],
+  ].map(([name, title, keep]) => claimColumn(name, title, keep));
+  const redraw = () => columns.forEach((column) => column(byId("claims-rank").value));
+  byId("claims-rank").addEventListener("change", redraw);
+  redraw();
+}
+
+/** One column; returns what draws it for a rank. */
+function claimColumn(name, title, keep) {
+  const host = byId("claims-" + name);
+  const total = count(data.claims.filter(keep).length, "claim");
+  const words = [el("span", { "aria-hidden": "true" }, SIGNS[name] + " "), `${title} `, el("span", { class: "small" }, total)];
+  if (name === "neutral") byId("claims-other").querySelector("summary").append(...words);
+  else host.append(el("h3", {}, words));
+  const list = new Paged(host, { size: 10, label: `claims: ${title.toLowerCase()}`, draw: claimItem });
+  list.list.setAttribute("aria-label", title);
+  return (rank) => list.show(rankedClaims(rank, keep));
+}
+
+/** A claim in a list. */
+function claimItem(at) {
+  const claim = data.claims[at];
+  const link = foreign("a", short(claim.text, 420), { href: claimLink(at), class: "claim-link" });
+  return el("li", { class: "claim" }, link, tally(claim), balance(claim));
+}
+
+/** Stance of a claim to the hypothesis, in words. */
+function stanceBadge(claim) {
+  const stance = RELATIONS.includes(claim.stance) ? claim.stance : "unjudged";
+  const words = { supports: "supports the hypothesis", refutes: "refutes the hypothesis", neutral: "neutral to the hypothesis" };
+  const sure = claim.stance_confidence === null ? "" : ` (confidence ${claim.stance_confidence.toFixed(2)})`;
+  return badge(stance, (words[stance] ?? "stance not judged") + sure);
+}
+
+/** How many claims stand on which side, as a bar and in words. */
+function startVerdict() {
+  const of = (stance) => data.claims.filter((claim) => (claim.stance ?? "unjudged") === stance).length;
+  const parts = [
+    ["supports", "support it"],
+    ["neutral", "neutral"],
+    ["unjudged", "not judged"],
+    ["refutes", "refute it"],
+  ].map(([stance, words]) => ({ stance, words, n: of(stance) }));
+  const shown = parts.filter((part) => part.n > 0);
+  const total = Math.max(1, data.claims.length);
+  let x = 0;
+  const bars = shown.map((part) => {
+    const width = (100 * part.n) / total;
+    const bar = svg("rect", { x, y: 0, width: Math.max(0, width - 0.3), height: 10, class: part.stance });
+    x += width;
+    return bar;
+  });
+  byId("verdict").append(
+    svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", class: "verdict-bar", "aria-hidden": "true" }, bars),
+    el("ul", { class: "verdict", "aria-label": "Claims by stance" }, shown.map((part) => el("li", {}, badge(part.stance, `${number.format(part.n)} ${part.words}`)))),
+    el("p", { class: "small" }, scope()),
+  );
+}
+
+/** What the page holds, in one sentence. */
+function scope() {
+  const withdrawn = data.sources.filter((source) => source.is_retracted).length;
+  const held = `${count(data.claims.length, "claim")}, ${count(data.sources.length, "source")}, ${count(data.evidence.length, "passage")}, ${count(data.citations.length, "citation")}`;
+  return `${held}; ${withdrawn === 0 ? "no source is marked as retracted" : count(withdrawn, "source") + " marked as retracted"}.`;
+}
