@@ -439,7 +439,9 @@ mod tests {
             r#"{"type":"task_page","task_id":"gone","page_id":"a","reason":"search"}"#.to_owned(),
         ];
         for id in ["a", "b", "c"] {
-            let text = "Drug X increased the risk of falls in older adults compared with placebo.";
+            let text = "Drug X increased the risk of falls in older adults compared with placebo. \
+             The trial followed nine hundred people in twelve towns for two years, and the risk was \
+             greatest in those who were over eighty and lived alone.";
             lines.push(format!(
                 r#"{{"type":"page","id":"{id}","url":"https://x.org/{id}"}}"#
             ));

@@ -136,7 +136,9 @@ mod tests {
         for step in &STEPS[..2] {
             old.execute_batch(step).unwrap();
         }
-        let text = "Drug X increased the risk of falls in older adults compared with placebo.";
+        let text = "Drug X increased the risk of falls in older adults compared with placebo. \
+             The trial followed nine hundred people in twelve towns for two years, and the risk was \
+             greatest in those who were over eighty and lived alone.";
         old.execute_batch(&format!(
             "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 2;
              INSERT INTO pages (id, url, fetched_at, etag) VALUES

@@ -572,7 +572,9 @@ fn round_trip_is_byte_identical() {
 
 #[test]
 fn copies_and_lifetimes_travel_with_their_pages() {
-    let story = "Drug X increased the risk of falls in older adults compared with placebo.";
+    let story = "Drug X increased the risk of falls in older adults compared with placebo. \
+             The trial followed nine hundred people in twelve towns for two years, and the risk was \
+             greatest in those who were over eighty and lived alone.";
     let page = |id: &str, more: &str| {
         format!(r#"{{"type":"page","id":"{id}","url":"https://x.org/{id}"{more}}}"#)
     };
