@@ -883,9 +883,13 @@ fn memory_is_capped_in_a_process_of_its_own() {
     ] {
         let mut request = hostile(sql);
         request.options.timeout_ms = 2_000;
-        let error = guard.query(&request).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::QueryInterrupted, "{error:?}");
-        assert!(error.message().contains(message), "{error:?}");
+        // On a busy machine the deadline may come before the cap does.
+        let stopped = (0..5).any(|_| {
+            let error = guard.query(&request).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::QueryInterrupted, "{error:?}");
+            error.message().contains(message)
+        });
+        assert!(stopped, "{sql}: never by its {message}");
     }
     assert_eq!(first(&guard, "SELECT count(*) FROM tasks"), json!(4));
     let grown = peak_kib() - before;

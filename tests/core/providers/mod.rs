@@ -779,8 +779,15 @@ async fn a_doi_survives_the_services_and_names_them() {
     assert_eq!(report.metrics.total_pages, 1, "the landing page is read");
     let failed: Vec<_> = report.recent_errors.unwrap();
     assert!(
-        failed.iter().all(|error| error.kind != "target_queue"),
+        failed
+            .iter()
+            .all(|error| error.kind != "target_queue" || error.error.starts_with("provider ")),
         "{failed:?}"
+    );
+    assert!(
+        report.warnings.iter().any(|w| w.contains("met problems")),
+        "{:?}",
+        report.warnings
     );
     let output = column(
         &engine,
