@@ -214,8 +214,8 @@ fn check_the_books(research: &Research, client: &mut Client) {
             "targets were done twice",
         ),
         (
-            "SELECT count(*) FROM jobs j WHERE state = 'completed' AND NOT EXISTS (
-               SELECT 1 FROM event_log e WHERE e.subject_id = j.id AND e.action = 'job_completed')",
+            "SELECT count(*) FROM jobs WHERE state = 'completed' AND id NOT IN (
+               SELECT subject_id FROM event_log WHERE action = 'job_completed' AND subject_id IS NOT NULL)",
             "jobs were done without a record",
         ),
         (

@@ -44,7 +44,7 @@ pub(crate) fn corpus(folder: &Path) -> PathBuf {
 pub(crate) fn count(client: &mut Client, sql: &str) -> i64 {
     let reply = client.ok(
         "query_sql",
-        json!({ "sql": sql, "options": {"timeout_ms": 2000} }),
+        json!({ "sql": sql, "options": {"timeout_ms": 2000, "max_vm_steps": 50_000_000} }),
     );
     reply["rows"][0]
         .as_object()
