@@ -57,7 +57,7 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
 ///
 /// SQLite's own waiting looks every 100 ms in the end. Beside a process that commits one
 /// transaction after the other, it then finds the gap between two of them next to never.
-pub(super) fn wait_patiently(connection: &Connection) -> Result<()> {
+pub(super) fn wait_patiently(connection: &mut Connection) -> Result<()> {
     connection.busy_handler(Some(look_again)).db()
 }
 

@@ -123,7 +123,7 @@ impl Database {
         }
         connection.busy_timeout(Duration::ZERO).db()?;
         let begun = connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK");
-        wait_patiently(&connection)?;
+        wait_patiently(&mut connection)?;
         match begun {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(None),
             Err(error) => Err(error).db(),
