@@ -9,6 +9,7 @@ mod pool;
 mod tokenizer;
 
 pub use interrupt::Interrupter;
+pub(crate) use migrate::check as check_schema;
 #[cfg(test)]
 pub(crate) use migrate::in_memory;
 pub(crate) use open::{open_reader, open_reader_through};
