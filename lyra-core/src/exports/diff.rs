@@ -15,7 +15,7 @@ use crate::clock::{format_ms, parse_ms};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::graph::EvidenceGraph;
 use crate::model::Relation;
-use crate::storage::{check_schema, open_reader};
+use crate::storage::{APPLICATION_ID, SCHEMA_VERSION, open_reader};
 use rusqlite::{Connection, Row, params_from_iter};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -51,20 +51,24 @@ pub(crate) fn diff_from(
                 .with_hint("compare with a copy of an earlier day, or with a time (--since)"),
         );
     }
-    check_file(&past).map_err(|e| e.context(before.display()))?;
     let db = open_reader(&now)?;
-    let name = past.to_str().ok_or_else(|| {
-        Error::invalid(format!("{} is not a name in Unicode", before.display()))
-            .with_hint("rename the file")
-    })?;
-    db.execute("ATTACH ?1 AS past", [name]).db()?;
+    let alone = is_alone(&past);
+    db.execute("ATTACH ?1 AS past", [address(&past, alone)?])
+        .db()
+        .and_then(|_| check_past(&db))
+        .map_err(|e| e.context(before.display()))?;
     let compared = Compared {
         db,
         is_file: true,
         old: PAST,
         bound: vec![task_id.map(str::to_owned)],
     };
-    compared.diff(before.display().to_string(), graph.path(), task_id)
+    let diff = compared.diff(before.display().to_string(), graph.path(), task_id)?;
+    if alone && !is_alone(&past) {
+        let message = format!("{} was opened for writing meanwhile", before.display());
+        return Err(Error::new(ErrorKind::Storage, message).with_hint("try again"));
+    }
+    Ok(diff)
 }
 
 /// What changed in a file since a time: a day (`2026-11-01`, from its start in UTC) or an RFC 3339
@@ -96,25 +100,60 @@ fn resolved(path: &Path) -> Result<PathBuf> {
     })
 }
 
-/// Refuses what is no graph of ours, or one of a newer version.
-fn check_file(path: &Path) -> Result<()> {
-    let db = open_reader(path)?;
-    check_schema(&db)?;
-    let has_claims: bool = db
-        .query_row(
-            "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'claims')",
-            [],
-            |r| r.get(0),
-        )
-        .db()?;
-    match has_claims {
-        true => Ok(()),
-        false => Err(Error::new(
-            ErrorKind::Storage,
-            "this database is empty: no graph is in it",
-        )
-        .with_hint("give the path of a file that Lyra made")),
+/// Whether nobody writes to a file or has left off in the middle: there is no log beside it.
+fn is_alone(path: &Path) -> bool {
+    ["-wal", "-journal"].iter().all(|end| {
+        let mut log = path.as_os_str().to_owned();
+        log.push(end);
+        !Path::new(&log).exists()
+    })
+}
+
+/// How SQLite is to open the older file. One that is alone is read as it lies there: a reader then
+/// leaves no log and no lock beside it, and the folder need not be writable.
+fn address(path: &Path, alone: bool) -> Result<String> {
+    let name = path.to_str().ok_or_else(|| {
+        Error::invalid(format!("{} is not a name in Unicode", path.display()))
+            .with_hint("rename the file")
+    })?;
+    if !alone || cfg!(windows) {
+        return Ok(name.to_owned());
     }
+    let escaped = name
+        .replace('%', "%25")
+        .replace('?', "%3f")
+        .replace('#', "%23");
+    Ok(format!("file:{escaped}?immutable=1"))
+}
+
+/// Refuses what is no graph of ours, or one of a newer version.
+fn check_past(db: &Connection) -> Result<()> {
+    let number = |pragma: &str| -> Result<i64> {
+        db.pragma_query_value(Some("past"), pragma, |r| r.get(0))
+            .db()
+    };
+    let (owner, version) = (number("application_id")?, number("user_version")?);
+    let refused = if owner == 0 && version == 0 {
+        (
+            "no graph is in this database".to_owned(),
+            "give the path of a file that Lyra made",
+        )
+    } else if owner != i64::from(APPLICATION_ID) {
+        (
+            "this SQLite file belongs to another program".to_owned(),
+            "give the path of a file that Lyra made",
+        )
+    } else if version > SCHEMA_VERSION {
+        (
+            format!(
+                "the database has schema version {version}; this program knows up to {SCHEMA_VERSION}"
+            ),
+            "compare with a newer version of Lyra",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(ErrorKind::Storage, refused.0).with_hint(refused.1))
 }
 
 /// A connection on which the state of before can be asked for beside that of now.

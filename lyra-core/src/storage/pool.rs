@@ -14,8 +14,11 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
     path: PathBuf,
-    writer: Arc<Mutex<Connection>>,
+    // Before the writer, because fields are dropped in order and only a connection that may write
+    // brings the log home when it is the last one to close. Without that, whoever copies the file
+    // after the program has ended copies an old state.
     readers: Pool<Readers>,
+    writer: Arc<Mutex<Connection>>,
     interrupter: Interrupter,
 }
 
@@ -225,6 +228,26 @@ mod tests {
             0,
             "the interrupted transaction was rolled back"
         );
+    }
+
+    #[test]
+    fn a_closed_database_is_one_file() {
+        let (folder, db) = open();
+        db.write(|t| {
+            t.execute(
+                "INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '')",
+                [],
+            )
+            .db()
+        })
+        .unwrap();
+        db.read(|c| c.execute_batch("SELECT 1").db()).unwrap();
+        drop(db);
+        let files: Vec<_> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        assert_eq!(files, ["g.db"]);
     }
 
     #[test]

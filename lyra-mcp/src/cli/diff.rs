@@ -84,8 +84,7 @@ fn print(diff: &GraphDiff, out: &mut Output) -> Result<()> {
     section(out, "stances that flipped", &stances(diff))?;
     let moved: Vec<Entry> = diff.moved_claims.iter().map(confidence).collect();
     section(out, "confidence that moved", &moved)?;
-    let against: Vec<Entry> = diff.new_contradictions.iter().map(contradiction).collect();
-    section(out, "new passages that refute a claim", &against)
+    section(out, "claims refuted by new verdicts", &contradictions(diff))
 }
 
 /// One change: a line, and lines below it.
@@ -115,8 +114,8 @@ fn text(words: &str) -> String {
 /// `because …`, if anything is known.
 fn because(cause: &ChangeCause, below: &mut Vec<String>) {
     let job = cause.job_id.as_ref().map(|id| match &cause.job_target {
-        Some(target) => format!("job {id}: {}", text(target)),
-        None => format!("job {id}"),
+        Some(target) => format!("{id} {:?}", text(target)),
+        None => id.clone(),
     });
     let judge = cause.judge_id.as_ref().map(|id| format!("judge {id}"));
     let actor = cause.actor.as_ref().map(|who| format!("by {who}"));
@@ -170,10 +169,7 @@ fn stances(diff: &GraphDiff) -> Vec<Entry> {
 }
 
 fn confidence(change: &ConfidenceChange) -> Entry {
-    let mut below: Vec<String> = change.edges.iter().take(EDGES_SHOWN).map(edge).collect();
-    if change.edges.len() > EDGES_SHOWN {
-        below.push(format!("and {} more", change.edges.len() - EDGES_SHOWN));
-    }
+    let below = edges(&change.edges);
     let (before, after) = (change.before, change.after);
     Entry {
         line: format!(
@@ -207,11 +203,28 @@ fn edge(change: &EdgeChange) -> String {
     format!("{} {what}, {place}{why}", change.edge_id)
 }
 
-fn contradiction(change: &EdgeChange) -> Entry {
-    Entry {
-        line: format!("{}  {}", change.claim_id, text(&change.claim_text)),
-        below: vec![edge(change)],
+/// The first verdicts, one a line.
+fn edges(changes: &[EdgeChange]) -> Vec<String> {
+    let mut lines: Vec<String> = changes.iter().take(EDGES_SHOWN).map(edge).collect();
+    if changes.len() > EDGES_SHOWN {
+        lines.push(format!("and {} more", changes.len() - EDGES_SHOWN));
     }
+    lines
+}
+
+/// One entry a claim.
+fn contradictions(diff: &GraphDiff) -> Vec<Entry> {
+    let by_claim = diff
+        .new_contradictions
+        .chunk_by(|one, next| one.claim_id == next.claim_id);
+    let entry = |changes: &[EdgeChange]| {
+        let first = changes.first()?;
+        Some(Entry {
+            line: format!("{}  {}", first.claim_id, text(&first.claim_text)),
+            below: edges(changes),
+        })
+    };
+    by_claim.filter_map(entry).collect()
 }
 
 fn retraction(work: &RetractedWork) -> Entry {

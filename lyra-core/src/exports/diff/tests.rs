@@ -250,6 +250,35 @@ fn the_older_file_stays_as_it_was() {
     let bytes = std::fs::read(both.before()).unwrap();
     both.since_the_file(None);
     assert!(std::fs::read(both.before()).unwrap() == bytes);
+    let names = std::fs::read_dir(both.folder.path()).unwrap();
+    let beside = names
+        .filter_map(|entry| entry.unwrap().file_name().into_string().ok())
+        .filter(|name| name.starts_with("before"));
+    assert_eq!(beside.collect::<Vec<_>>(), ["before.db"]);
+}
+
+#[test]
+fn names_mean_files_and_open_files_can_be_compared_with() {
+    let both = Both::new();
+    both.go_on();
+    let odd = both.folder.path().join("a ?mode=rw&100%#.db");
+    std::fs::copy(both.before(), &odd).unwrap();
+    check_common(&diff_from(&both.now, &odd, None).unwrap());
+    // What another program has written stands in the log as long as it is open.
+    let open = EvidenceGraph::open(&odd, both.clock.clone()).unwrap();
+    import(&open, AFTER);
+    let diff = diff_from(&both.now, &odd, None).unwrap();
+    assert!(diff.new_claims.is_empty() && diff.new_sources.is_empty());
+}
+
+/// A database of another program.
+#[allow(clippy::disallowed_methods, reason = "makes a file that is not ours")]
+fn foreign(folder: &Path) -> PathBuf {
+    let path = folder.join("albums.db");
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch("CREATE TABLE albums (x); PRAGMA user_version = 3")
+        .unwrap();
+    path
 }
 
 #[test]
@@ -265,6 +294,7 @@ fn what_cannot_be_compared_is_refused_with_advice() {
         (folder.join("none.db"), None, ErrorKind::NotFound),
         (both.now.path().to_owned(), None, ErrorKind::InvalidInput),
         (file("empty.db", b""), None, ErrorKind::Storage),
+        (foreign(folder), None, ErrorKind::Storage),
         (
             file("text.db", &b"no database ".repeat(20)),
             None,
