@@ -23,7 +23,10 @@ pub mod views;
 
 pub use engine::{DoctorCheck, Engine, EngineConfig, ModelReport, ViewReply, ViewRequest};
 pub use error::{Error, ErrorKind, Result};
-pub use exports::ExportFormat;
+pub use exports::{
+    ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, ExportFormat, GraphDiff,
+    NewSource, RetractedWork, StanceChange, TextChange,
+};
 pub use graph::EvidenceGraph;
 pub use jobs::{MAX_ATTEMPTS, Workers};
 pub use model::{TaskBudget, TaskConfig, TaskRecord};

@@ -197,3 +197,82 @@ fn services_are_asked_only_when_they_are_named() {
         "{said}"
     );
 }
+
+#[test]
+fn diff_says_what_changed_and_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let (before, now) = (
+        folder.path().join("before.db"),
+        folder.path().join("now.db"),
+    );
+    let import = |db: &Path, name: &str, lines: &str| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, lines).unwrap();
+        let out = run(db, &["import", file.to_str().unwrap()]);
+        assert!(out.status.success(), "{}", text(&out.stderr));
+    };
+    import(
+        &before,
+        "first.jsonl",
+        r#"{"type":"task","id":"task_00000001","hypothesis":"Night work shortens sleep"}
+{"type":"page","id":"p1","url":"https://a.example/1"}
+{"type":"fragment","id":"f1","page_id":"p1","text_content":"It does."}
+{"type":"claim","id":"c1","task_id":"task_00000001","claim_text":"It shortens sleep"}"#,
+    );
+    // A program that has ended leaves all it wrote in the one file.
+    std::fs::copy(&before, &now).unwrap();
+    import(
+        &now,
+        "later.jsonl",
+        r#"{"type":"edge","id":"e1","source_type":"fragment","source_id":"f1","target_type":"claim","target_id":"c1","relation":"refutes","nli_edge_confidence":0.9,"judge_id":"someone"}"#,
+    );
+    let a = before.to_str().unwrap();
+    let told = run(&now, &["diff", a]);
+    assert!(told.status.success(), "{}", text(&told.stderr));
+    for part in [
+        ": 2 changes\n",
+        "confidence that moved (1)\n  c1  0.50 -> 0.34  It shortens sleep",
+        "e1 added refutes 0.90, https://a.example/1 (because: judge someone)",
+        "claims refuted by new verdicts (1)",
+    ] {
+        let told = text(&told.stdout);
+        assert!(told.contains(part), "{part:?} is missing in\n{told}");
+    }
+    let b = now.to_str().unwrap();
+    let json = run(
+        &before,
+        &["diff", a, b, "--format", "json", "--task", "task_00000001"],
+    );
+    let diff: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(diff["moved_claims"][0]["edges"][0]["event"], "added");
+    let since = run(&before, &["diff", "--since", "2999-01-01", b]);
+    assert!(
+        text(&since.stdout).ends_with(": 0 changes\n"),
+        "{}",
+        text(&since.stdout)
+    );
+    for (arguments, code, words) in [
+        (vec!["diff"], 2, "<A>"),
+        (vec!["diff", a, b, "--since", "2026-11-01"], 2, "--since"),
+        (
+            vec!["diff", "none.db"],
+            1,
+            "there is no database at none.db",
+        ),
+        (vec!["diff", a, "none.db"], 1, "there is no database"),
+        (vec!["diff", a, "--task", "task_f"], 1, "no task"),
+        (
+            vec!["diff", "--since", "soon"],
+            1,
+            "expected a day or a time",
+        ),
+    ] {
+        let out = run(&now, &arguments);
+        assert_eq!(out.status.code(), Some(code), "{arguments:?}");
+        assert!(
+            text(&out.stderr).contains(words),
+            "{arguments:?}: {}",
+            text(&out.stderr)
+        );
+    }
+}

@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::backends::SyncReport;
 use crate::error::{Error, Result};
-use crate::exports::{ExportFormat, export};
+use crate::exports::{ExportFormat, GraphDiff, diff_from, diff_since, export};
 use crate::graph::{
     ExportReport, ForgetReport, ImportReport, VerifyReport, export_jsonl, forget_task,
     import_jsonl, verify,
@@ -15,6 +15,7 @@ use crate::task::{
     QueueReport, StatusDetail, StatusReport, StopReport, StopRequest,
 };
 use std::io::{BufRead, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -224,6 +225,39 @@ impl Engine {
         task_id: Option<&str>,
     ) -> Result<ExportReport> {
         export(&self.inner.graph, writer, format, task_id)
+    }
+
+    /// What changed in this graph since the file at `before` was as it is, with causes. That file
+    /// is only read.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` where there is no such file, `Storage` for one that is no graph of ours or of a
+    /// newer version, `InvalidInput` for this graph's own file, `TaskNotFound` for a task that
+    /// neither side knows.
+    ///
+    /// ```
+    /// use lyra_core::{Engine, EngineConfig, TaskConfig};
+    /// let folder = tempfile::tempdir()?;
+    /// let (now, before) = (folder.path().join("now.db"), folder.path().join("before.db"));
+    /// Engine::open(EngineConfig::new(&before))?;
+    /// let engine = Engine::open(EngineConfig::new(&now))?;
+    /// assert_eq!(engine.diff(&before, None)?.total(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn diff(&self, before: &Path, task_id: Option<&str>) -> Result<GraphDiff> {
+        diff_from(&self.inner.graph, before, task_id)
+    }
+
+    /// What changed in this graph since a day (`2026-11-01`) or a time (RFC 3339). What the graph
+    /// keeps no time of is not seen: rows that are gone, retractions, and what a judge had said
+    /// before another one did.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for what is no time, `TaskNotFound` for an unknown task.
+    pub fn changes_since(&self, since: &str, task_id: Option<&str>) -> Result<GraphDiff> {
+        diff_since(&self.inner.graph, since, task_id)
     }
 
     /// Re-checks the whole graph and names every row that fails.

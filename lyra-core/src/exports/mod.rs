@@ -13,6 +13,7 @@
 
 mod bibtex;
 mod csl;
+mod diff;
 mod graphml;
 mod html;
 mod part;
@@ -20,6 +21,12 @@ mod prov;
 mod report;
 mod ris;
 mod sources;
+
+pub use diff::{
+    ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, GraphDiff, NewSource,
+    RetractedWork, StanceChange, TextChange,
+};
+pub(crate) use diff::{diff_from, diff_since};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{EvidenceGraph, ExportReport, Reader, export_jsonl};

@@ -9,7 +9,8 @@ mod pool;
 mod tokenizer;
 
 pub use interrupt::Interrupter;
+pub(crate) use migrate::SCHEMA_VERSION;
 #[cfg(test)]
 pub(crate) use migrate::in_memory;
-pub(crate) use open::{open_reader, open_reader_through};
+pub(crate) use open::{APPLICATION_ID, open_reader, open_reader_through};
 pub(crate) use pool::Database;

@@ -14,8 +14,10 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
     path: PathBuf,
-    writer: Arc<Mutex<Connection>>,
+    // Before the writer, because fields are dropped in order, and only a connection that may write
+    // takes the log away when it is the last one to close.
     readers: Pool<Readers>,
+    writer: Arc<Mutex<Connection>>,
     interrupter: Interrupter,
 }
 
@@ -154,6 +156,18 @@ impl Database {
     }
 }
 
+/// Brings the log home with the last handle: whoever copies the file after a program has ended
+/// copies all of it, also where the pool's threads still hold a reader open.
+impl Drop for Database {
+    fn drop(&mut self) {
+        if Arc::strong_count(&self.writer) == 1 {
+            let connection = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            // PASSIVE waits for nobody; what it leaves, the log keeps.
+            let _ = connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)");
+        }
+    }
+}
+
 fn write<T>(
     connection: &mut Connection,
     work: impl FnOnce(&Transaction<'_>) -> Result<T>,
@@ -225,6 +239,22 @@ mod tests {
             0,
             "the interrupted transaction was rolled back"
         );
+    }
+
+    #[test]
+    fn a_closed_database_is_whole_in_its_file() {
+        let (folder, db) = open();
+        let add = "INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '')";
+        db.write(|t| t.execute(add, []).db()).unwrap();
+        let count = |c: &Connection| {
+            c.query_row("SELECT count(*) FROM tasks", [], |r| r.get::<_, i64>(0))
+                .db()
+        };
+        db.read(count).unwrap();
+        drop(db);
+        let copy = folder.path().join("copy.db");
+        std::fs::copy(folder.path().join("g.db"), &copy).unwrap();
+        assert_eq!(Database::open(&copy).unwrap().read(count).unwrap(), 1);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod config;
 mod demo;
+mod diff;
 mod doctor;
 mod embedder;
 mod export;
@@ -112,6 +113,8 @@ enum Command {
     },
     /// Write the graph out
     Export(export::Options),
+    /// Say what changed: since another file, or since a time
+    Diff(diff::Options),
     /// Check the whole graph: every quote against its page, every reference
     Verify,
     /// Remove a task with its claims, edges and jobs
@@ -174,6 +177,7 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<ExitCode> {
         Command::Demo(options) => demo::run(settings, &cli.global, &options)?,
         Command::Import { file } => import::run(settings, &file)?,
         Command::Export(options) => export::run(&open(settings)?, &options)?,
+        Command::Diff(options) => diff::run(settings, &options)?,
         Command::Verify => return verify::run(&open(settings)?),
         Command::Forget { task, orphans } => forget::run(&open(settings)?, &task, orphans)?,
         Command::Models(Models::List) => doctor::models(&open_or_make(settings)?)?,
