@@ -1,6 +1,6 @@
 //! How well a judge tells support from refutation, on claims that people have labelled.
 //!
-//! `cargo run --release -p lyra-core --example eval_stance -- PATH/TO/scifact [--judge builtin|onnx:FOLDER] [--claims N]`
+//! `cargo run --release -p lyra-core --example eval_stance -- PATH/TO/scifact [--judge builtin|onnx:FOLDER|openai:MODEL|ollama:MODEL] [--claims N]`
 //!
 //! PATH holds `corpus.jsonl` and `claims_train.jsonl` as the authors of SciFact publish them. Each
 //! claim comes with the abstracts that it cites; an abstract without evidence is neutral.
@@ -16,7 +16,7 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it found")]
 
-use lyra_core::backends::{BuiltinStanceJudge, choose_premise};
+use lyra_core::backends::{BuiltinStanceJudge, JudgeSettings, choose_premise};
 use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::model::{
     AdoptionStatus, ClaimRecord, ClaimType, Relation, TaskPageReason, TaskPageRecord,
@@ -82,22 +82,15 @@ impl Options {
     }
 }
 
+/// The judge of that name, as a setting names it.
 fn judge(name: &str) -> Result<Arc<dyn StanceJudge>> {
-    match name.split_once(':') {
-        None if name == "builtin" => Ok(Arc::new(BuiltinStanceJudge)),
-        #[cfg(feature = "onnx")]
-        Some(("onnx", folder)) => {
-            let options = lyra_core::backends::OnnxOptions {
-                runtime: std::env::var_os("ORT_DYLIB_PATH").map(Into::into),
-                ..lyra_core::backends::OnnxOptions::new(folder)
-            };
-            Ok(Arc::new(lyra_core::backends::OnnxStanceJudge::open(
-                &options,
-            )?))
-        }
-        _ => Err(Error::invalid(format!("there is no judge {name:?}"))
-            .with_hint("expected builtin, or onnx:FOLDER in a build with the onnx feature")),
-    }
+    let settings = JudgeSettings {
+        choice: name.parse()?,
+        onnx_runtime: std::env::var_os("ORT_DYLIB_PATH").map(Into::into),
+        ..JudgeSettings::default()
+    };
+    let opened = settings.open()?;
+    Ok(opened.unwrap_or_else(|| Arc::new(BuiltinStanceJudge)))
 }
 
 /// A claim, and how each abstract that it cites stands to it.
