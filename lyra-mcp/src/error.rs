@@ -1,4 +1,4 @@
-//! Errors on the wire: one closed set of codes, and one match that leads to it.
+//! Errors on the wire: one closed set of codes, spelled as the library spells them.
 
 use lyra_core::{Error, ErrorKind};
 use serde_json::{Map, Value, json};
@@ -20,6 +20,20 @@ pub(crate) enum Code {
 }
 
 impl Code {
+    const ALL: [Self; 11] = [
+        Self::InvalidParams,
+        Self::TaskNotFound,
+        Self::ResourceNotFound,
+        Self::BudgetExhausted,
+        Self::AuthRequired,
+        Self::QueryRejected,
+        Self::QueryInterrupted,
+        Self::PipelineError,
+        Self::CalibrationError,
+        Self::Timeout,
+        Self::InternalError,
+    ];
+
     /// The spelling on the wire.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -37,24 +51,13 @@ impl Code {
         }
     }
 
-    /// The code of an error of the library.
+    /// The code of an error of the library, which knows how it is spelled. One that is not known
+    /// here yet is a defect of ours, not of the caller.
     pub(crate) fn of(kind: ErrorKind) -> Self {
-        match kind {
-            ErrorKind::InvalidInput => Self::InvalidParams,
-            ErrorKind::TaskNotFound => Self::TaskNotFound,
-            ErrorKind::NotFound => Self::ResourceNotFound,
-            ErrorKind::BudgetExhausted => Self::BudgetExhausted,
-            ErrorKind::AuthRequired => Self::AuthRequired,
-            ErrorKind::QueryRejected => Self::QueryRejected,
-            ErrorKind::QueryInterrupted => Self::QueryInterrupted,
-            ErrorKind::Pipeline | ErrorKind::Backend | ErrorKind::Unsupported => {
-                Self::PipelineError
-            }
-            ErrorKind::Calibration => Self::CalibrationError,
-            ErrorKind::Timeout => Self::Timeout,
-            // A kind that this crate does not know yet is a defect of ours, not of the caller.
-            ErrorKind::Storage | ErrorKind::Internal | _ => Self::InternalError,
-        }
+        let named = Self::ALL
+            .into_iter()
+            .find(|code| code.as_str() == kind.code());
+        named.unwrap_or(Self::InternalError)
     }
 }
 
