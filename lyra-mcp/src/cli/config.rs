@@ -6,8 +6,8 @@ use super::judge::JudgeLayer;
 use super::llm::{Llm, LlmLayer};
 use super::models as added;
 use super::providers;
-use crate::wire::nearest;
 use lyra_core::backends::{ApiKey, EmbedderChoice, EmbedderSettings, JudgeChoice, JudgeSettings};
+use lyra_core::text::names::nearest;
 use lyra_core::{Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -198,7 +198,7 @@ fn from_toml(text: &str, folder: &Path, env: &dyn Fn(&str) -> Option<OsString>) 
     if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
         let known = KEYS.join(", ");
         let error = Error::invalid(format!("key {key:?} is not known; expected one of {known}"));
-        return Err(match nearest(key, KEYS) {
+        return Err(match nearest(key, KEYS).first() {
             Some(near) => error.with_hint(format!("did you mean {near:?}?")),
             None => error,
         });

@@ -14,6 +14,7 @@ use crate::tools::{self, Tool};
 use crate::wire;
 use lyra_core::Engine;
 use lyra_core::ports::Clock;
+use lyra_core::text::names;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
     ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
@@ -225,7 +226,9 @@ fn described(tool: &Tool) -> rmcp::model::Tool {
 
 fn unknown_tool(name: &str) -> ErrorData {
     let short: String = name.chars().take(64).collect();
-    let near = wire::nearest(&short, tools::all().iter().map(|tool| tool.name));
-    let advice = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+    let near = names::nearest(&short, tools::all().iter().map(|tool| tool.name));
+    let advice = near
+        .first()
+        .map_or_else(String::new, |near| format!("; did you mean {near}?"));
     ErrorData::invalid_params(format!("unknown tool {short:?}{advice}"), None)
 }
