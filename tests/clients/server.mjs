@@ -62,7 +62,13 @@ export const CLIENTS = [
     name: "sdk 1, 2025-11-25",
     revision: "2025-11-25",
     unknownResource: -32002,
-    open: (server) => open(new Client1(ABOUT), new Stdio1(server)),
+    open: (server) => {
+      const transport = new Stdio1(server);
+      // The client tells the version that was agreed on to transports that want to know.
+      transport.setProtocolVersion = (version) => (transport.agreed = version);
+      return open(new Client1(ABOUT), transport);
+    },
+    agreed: (client) => client.transport.agreed,
     call: (client, params, options) => client.callTool(params, undefined, options),
   },
   {
@@ -71,6 +77,7 @@ export const CLIENTS = [
     // The server says -32002; this client shows the code of the revision to come.
     unknownResource: -32602,
     open: (server) => open(new Client2(ABOUT), new Stdio2(server)),
+    agreed: (client) => client.getNegotiatedProtocolVersion(),
     call: (client, params, options) => client.callTool(params, options),
   },
   {
@@ -81,6 +88,7 @@ export const CLIENTS = [
       const versionNegotiation = { mode: { pin: "2026-07-28" } };
       return open(new Client2(ABOUT, { versionNegotiation }), new Stdio2(server));
     },
+    agreed: (client) => client.getNegotiatedProtocolVersion(),
     call: (client, params, options) => client.callTool(params, options),
   },
 ];

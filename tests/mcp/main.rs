@@ -11,6 +11,7 @@ mod client;
 mod concurrency;
 mod embedders;
 mod feedback;
+mod hostile;
 #[cfg(feature = "http")]
 mod human;
 mod judges;

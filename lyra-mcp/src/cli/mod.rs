@@ -27,6 +27,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long blocking work may go on after the server has ended.
+const LAST_WORK: Duration = Duration::from_secs(5);
 
 #[derive(Parser)]
 #[command(
@@ -195,7 +199,12 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<ExitCode> {
 fn serve(settings: &Settings) -> Result<()> {
     let engine = open_or_make(settings)?;
     complain_of_views(&engine);
-    runtime()?.block_on(crate::server::serve(engine, Arc::new(SystemClock)))
+    let runtime = runtime()?;
+    let tools = crate::tools::all();
+    let result = runtime.block_on(crate::server::serve(engine, Arc::new(SystemClock), tools));
+    // A call that blocks for ever must not keep the process: its client is gone.
+    runtime.shutdown_timeout(LAST_WORK);
+    result
 }
 
 /// Two threads carry the protocol and the workers; what blocks has threads of its own.

@@ -1,13 +1,17 @@
 //! The MCP server: the SDK's handler on one side, the tools on the other.
 
+#[cfg(test)]
+mod faults;
+mod flow;
 mod prompts;
 mod resources;
+mod run;
 mod serve;
 mod transport;
 
-use crate::error::{Code, ToolError};
-use crate::tools::{self, Call, Progress, Tool};
-use crate::wire::{self, Models};
+use crate::error::ToolError;
+use crate::tools::{self, Tool};
+use crate::wire;
 use lyra_core::Engine;
 use lyra_core::ports::Clock;
 use rmcp::model::{
@@ -20,7 +24,8 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
-use serde_json::{Map, Value};
+use run::Runner;
+use serde_json::Value;
 pub(crate) use serve::serve;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -51,64 +56,42 @@ const METHODS: [&str; 10] = [
 /// The server's state; one for a connection.
 pub(crate) struct Server {
     engine: Engine,
-    clock: Arc<dyn Clock>,
-    stopping: watch::Receiver<bool>,
+    tools: &'static [Tool],
+    runner: Runner,
 }
 
 impl Server {
     pub(crate) fn new(
         engine: Engine,
         clock: Arc<dyn Clock>,
+        tools: &'static [Tool],
         stopping: watch::Receiver<bool>,
     ) -> Self {
+        let runner = Runner::new(engine.clone(), clock, stopping);
         Self {
             engine,
-            clock,
-            stopping,
+            tools,
+            runner,
         }
     }
 
-    fn models(&self) -> Models {
-        let report = self.engine.models();
-        Models {
-            builtin: !report.builtin.is_empty(),
-            builtin_parts: report.builtin,
-            embedder: report.embedder,
-            claim_extractor: report.claim_extractor,
-            stance_judge: report.stance_judge,
-        }
+    fn tool(&self, name: &str) -> Option<&'static Tool> {
+        self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// Runs a tool to its reply. Whatever happens in there, something comes back.
-    async fn run(
-        &self,
-        tool: &'static Tool,
-        arguments: Map<String, Value>,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Value, ToolError> {
-        let arguments = wire::accept(&tool.schema, arguments)?;
-        let token = context.meta.get_progress_token();
-        let call = Call {
-            engine: self.engine.clone(),
-            arguments,
-            progress: token.map(|token| Progress::new(context.peer.clone(), token)),
-            stopping: self.stopping.clone(),
-        };
-        let (models, clock) = (self.models(), Arc::clone(&self.clock));
-        // A task of its own: a panic in it is a value here, where it would else be silence.
-        let mut task = tokio::spawn(async move {
-            let reply = (tool.run)(call).await?;
-            wire::success(tool, reply, &models, &clock.now())
-        });
-        tokio::select! {
-            done = &mut task => done.unwrap_or_else(|broken| {
-                Err(ToolError::internal(&format!("{} broke off: {broken}", tool.name)))
-            }),
-            () = context.ct.cancelled() => {
-                task.abort();
-                Err(ToolError::new(Code::Timeout, "the client cancelled the call"))
-            }
-        }
+    /// Reads what a resource or a listing shows, where it may block and even break.
+    async fn look<T, F>(&self, what: &'static str, read: F) -> Result<T, ErrorData>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Engine) -> Result<T, ErrorData> + Send + 'static,
+    {
+        let engine = self.engine.clone();
+        let read = tokio::task::spawn_blocking(move || read(&engine)).await;
+        read.unwrap_or_else(|broken| {
+            let error = ToolError::internal(&format!("{what} broke off: {broken}"));
+            let data = Some(Value::Object(error.body()));
+            Err(ErrorData::internal_error(error.message, data))
+        })
     }
 }
 
@@ -133,12 +116,12 @@ impl ServerHandler for Server {
     ) -> Result<ListToolsResult, ErrorData> {
         only_page(page)?;
         Ok(ListToolsResult::with_all_items(
-            tools::all().iter().map(described).collect(),
+            self.tools.iter().map(described).collect(),
         ))
     }
 
     fn get_tool(&self, name: &str) -> Option<rmcp::model::Tool> {
-        tools::find(name).map(described)
+        self.tool(name).map(described)
     }
 
     async fn call_tool(
@@ -146,12 +129,11 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = tools::find(&request.name) else {
+        let Some(tool) = self.tool(&request.name) else {
             return Err(unknown_tool(&request.name));
         };
-        let result = self
-            .run(tool, request.arguments.unwrap_or_default(), &context)
-            .await;
+        let arguments = request.arguments.unwrap_or_default();
+        let result = self.runner.run(tool, arguments, &context).await;
         Ok(match result {
             Ok(body) => CallToolResult::structured(body),
             Err(error) => CallToolResult::structured_error(wire::failure(&error)),
@@ -165,7 +147,9 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         only_page(page)?;
-        resources::list(&self.engine).map(ListResourcesResult::with_all_items)
+        self.look("resources/list", resources::list)
+            .await
+            .map(ListResourcesResult::with_all_items)
     }
 
     async fn list_resource_templates(
@@ -184,7 +168,12 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        resources::read(&self.engine, &request.uri).map(Into::into)
+        let uri = request.uri;
+        self.look("resources/read", move |engine| {
+            resources::read(engine, &uri)
+        })
+        .await
+        .map(Into::into)
     }
 
     async fn list_prompts(

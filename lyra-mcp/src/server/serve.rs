@@ -3,6 +3,7 @@
 use super::Server;
 use super::transport::LineTransport;
 use crate::error::Code;
+use crate::tools::Tool;
 use lyra_core::Engine;
 use lyra_core::ports::Clock;
 use lyra_core::{Error, ErrorKind, Result};
@@ -18,7 +19,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serves one client on standard input and output until it goes away or the process is told to
 /// end. What is being written is finished first.
-pub(crate) async fn serve(engine: Engine, clock: Arc<dyn Clock>) -> Result<()> {
+pub(crate) async fn serve(
+    engine: Engine,
+    clock: Arc<dyn Clock>,
+    tools: &'static [Tool],
+) -> Result<()> {
     let (stop, stopping) = watch::channel(false);
     let mut signals = Signals::listen()?;
     let workers = engine.start_workers(Arc::new(|error: &Error| {
@@ -32,10 +37,13 @@ pub(crate) async fn serve(engine: Engine, clock: Arc<dyn Clock>) -> Result<()> {
     });
     let (reader, writer) = rmcp::transport::stdio_pipes();
     let transport = LineTransport::new(reader, writer, stop.clone());
-    let server = Server::new(engine, clock, stopping);
+    let server = Server::new(engine, clock, tools, stopping);
     let result = tokio::select! {
         result = session(server, transport) => result,
-        () = signals.wait() => Ok(()),
+        signal = signals.wait() => {
+            crate::log::line(&format!("{signal}: ending; what is running goes back to the queue"));
+            Ok(())
+        }
     };
     let _ = stop.send(true);
     workers.shutdown(PATIENCE).await;
@@ -91,17 +99,18 @@ impl Signals {
     }
 
     #[cfg(unix)]
-    async fn wait(&mut self) {
+    async fn wait(&mut self) -> &'static str {
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
         }
     }
 
     #[cfg(not(unix))]
-    async fn wait(&mut self) {
+    async fn wait(&mut self) -> &'static str {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
+        "Ctrl-C"
     }
 }
