@@ -81,17 +81,11 @@ class Scenarios:
         asyncio.run(run_scenario(scenario, folder, connect))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def scenarios(tmp_path_factory):
     begun = Scenarios(tmp_path_factory)
     yield begun.runs
     begun.pool.shutdown(cancel_futures=True)
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", [scenario["name"] for scenario in CASES["scenarios"]])
-def test_scenario(scenarios, name, mode):
-    scenarios[name, mode].result()
 
 
 def test_the_scenarios_show_every_tool_on_success_and_on_each_of_its_errors():
@@ -293,3 +287,10 @@ async def poll(client: Client, page: str):
     # The server heard of it, and goes on.
     stopped = await ok(client, "stop_task", {"task_id": task, "mode": "immediate"})
     assert stopped["final_status"] == "paused"
+
+
+# Last, so that the other tests fill the time that these wait.
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", [scenario["name"] for scenario in CASES["scenarios"]])
+def test_scenario(scenarios, name, mode):
+    scenarios[name, mode].result()
