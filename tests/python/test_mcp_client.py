@@ -6,6 +6,7 @@ and raises where it does not fit; replies of calls that fail are checked here.
 """
 
 import asyncio
+import re
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -16,7 +17,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
-from raw_server import CORPUS, PATIENCE, binary, clean_environment
+from raw_server import CORPUS, PATIENCE, ROOT, RawServer, binary, clean_environment
 from scenarios import CASES, run_scenario
 
 TOOLS = CASES["tools"]
@@ -97,7 +98,7 @@ def test_the_scenarios_show_every_tool_on_success_and_on_each_of_its_errors():
 def test_the_documented_errors_are_those_that_were_shown():
     documented = {
         line.split("`")[1]
-        for line in (CORPUS.parents[1] / "docs" / "errors.md").read_text("utf-8").splitlines()
+        for line in (ROOT / "docs" / "errors.md").read_text("utf-8").splitlines()
         if line.startswith("| `") and line.split("`")[1].isupper()
     }
     shown = {code for codes in CASES["codes"].values() for code in codes}
@@ -206,6 +207,29 @@ def test_the_revision_is_agreed_on(mode, revision, tmp_path):
                 assert "create_task" in client.instructions
 
     asyncio.run(run())
+
+
+def test_the_documented_revisions_are_those_that_are_spoken(tmp_path):
+    guide = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+    sentence = re.search(r"speaks the protocol revisions ([^.]*)\.", guide)[1]
+    documented = re.findall(r"\d{4}-\d\d-\d\d", sentence)
+    with RawServer(tmp_path) as server:
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": documented[-1],
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        discovered = server.request("server/discover", {"_meta": meta})["result"]
+        assert discovered["supportedVersions"] == documented
+    # The last one has no handshake; who asks for an unknown one gets the newest that has.
+    for asked, agreed in [*((v, v) for v in documented[:-1]), ("1999-01-01", documented[-2])]:
+        with RawServer(tmp_path) as server:
+            result = server.request("initialize", {
+                "protocolVersion": asked, "capabilities": {},
+                "clientInfo": {"name": "test", "version": "1"},
+            })["result"]
+            assert result["protocolVersion"] == agreed
+            server.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
+            assert len(server.request("tools/list")["result"]["tools"]) == len(TOOLS)
 
 
 def test_an_unknown_tool_is_an_error_of_the_protocol(tmp_path):
