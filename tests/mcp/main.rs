@@ -16,6 +16,7 @@ mod hostile;
 mod human;
 mod judges;
 mod kill_resume;
+mod models;
 mod protocol;
 mod search_while_written;
 mod sql_and_views;

@@ -14,6 +14,7 @@ mod judge;
 mod keys;
 mod layout;
 mod llm;
+mod models;
 mod output;
 mod providers;
 mod verify;
@@ -141,8 +142,10 @@ enum Command {
 
 #[derive(Subcommand)]
 enum Models {
-    /// List them
+    /// List those in use, and those that were added
     List,
+    /// Add a model in ONNX files, so that it can be named onnx:NAME
+    Add(models::Add),
 }
 
 /// Runs the command line; `arguments` begin with the name of the program. Answers its exit code:
@@ -184,7 +187,8 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<ExitCode> {
         Command::Diff(options) => diff::run(settings, &options)?,
         Command::Verify => return verify::run(&open(settings)?),
         Command::Forget { task, orphans } => forget::run(&open(settings)?, &task, orphans)?,
-        Command::Models(Models::List) => doctor::models(&open_or_make(settings)?)?,
+        Command::Models(Models::List) => models::list(&open_or_make(settings)?, settings)?,
+        Command::Models(Models::Add(add)) => models::add(settings, &add)?,
         Command::Doctor => return doctor::run(settings),
         Command::Views => {
             make_folder(settings)?;
