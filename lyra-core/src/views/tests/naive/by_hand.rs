@@ -16,8 +16,10 @@ struct Expected {
 fn every_view_answers_the_hand_checked_rows_in_order() {
     let tables: Value =
         serde_json::from_str(include_str!("../../../../../tests/data/views/graph.json")).unwrap();
-    let expected: Vec<Expected> =
-        serde_json::from_str(include_str!("../../../../../tests/data/views/expected.json")).unwrap();
+    let expected: Vec<Expected> = serde_json::from_str(include_str!(
+        "../../../../../tests/data/views/expected.json"
+    ))
+    .unwrap();
     let graph = graph_of(&tables);
     for case in &expected {
         let params = ViewParams::new(2026).with_all(case.params.clone());
