@@ -7,5 +7,6 @@
 //! | [`url_policy`] | which network addresses may be fetched |
 
 pub mod injection;
+mod injection_patterns;
 pub mod sanitize;
 pub mod url_policy;
