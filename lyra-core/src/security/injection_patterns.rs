@@ -10,7 +10,20 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
     // Ignore what was said earlier: the sign of earlier stands before the noun …
     (
         "override_instructions",
-        r"\b(?:ignor(?:e|ing)|disregard(?:ing)?|forget|overrid(?:e|ing)|overwrite|bypass|neglect|discard|abandon|overrule|set aside|put aside|pay no attention to|take no notice of|(?:do not|don'?t|never|stop) (?:follow|obey|listen to)(?:ing)?)\b(?:\W+\w+){0,4}?\W+(?:all|any|every|each|previous|previously|prior|earlier|preceding|foregoing|former|above|initial|original|existing|current|your|these|those|system|safety|developer'?s?|operator'?s?|openai'?s?|content|such|other)\b(?:\W+\w+){0,4}?\W+(?:instructions?|prompts?|rules|guidelines|guidance|directions|directives|commands|orders|restrictions|programming|policies|constraints|safeguards)\b",
+        r"\b(?:ignor(?:e|ing)|disregard(?:ing)?|forget|overrid(?:e|ing)|overwrite|bypass|neglect|discard|abandon|overrule|set aside|put aside|pay no attention to|take no notice of|(?:do not|don'?t|never|stop) (?:follow|obey|listen to)(?:ing)?)\b(?:\W+\w+){0,4}?\W+(?:all|any|every|previous|previously|prior|earlier|preceding|foregoing|former|above|initial|original|your|these|those|system|developer'?s?|operator'?s?|openai'?s?)\b(?:\W+\w+){0,4}?\W+(?:instructions?|prompts?|guidelines|directions|directives|commands|programming)\b",
+    ),
+    // … where the noun is also one of science and law, only as a command or to somebody …
+    (
+        "override_instructions",
+        r"(?:^|[.!?:;,\x22\])>-] ?|\b(?:please|now|must|should|you|then) )(?:ignore|disregard|forget|override|bypass|discard|abandon|set aside|pay no attention to|do not (?:follow|obey)|don'?t (?:follow|obey)|stop (?:following|obeying))\b(?: \w+){0,3}? (?:all|any|previous|prior|earlier|preceding|above|initial|original|your|these|system|safety|content|ethical|developer'?s?|operator'?s?|openai'?s?)\b(?: \w+){0,4}? (?:rules|restrictions|policies|constraints|safeguards|guidance|orders|protocols?|filters?|limitations)\b",
+    ),
+    (
+        "override_instructions",
+        r"(?:^|[.!?:;\x22\])>-] ?|\b(?:please|now) )(?:override|bypass|disable|deactivate|turn off|switch off|ignore|disregard) (?:all |any |the |your )?(?:safety|ethical|content|security|moderation)\b(?: (?:guidelines|protocols?|policies|filters?|restrictions|rules|measures|instructions?|features))?\b|(?:^|[.!?:;\x22\])>-] ?)(?:please )?(?:ignore|disregard|forget|abandon) (?:the |your |this |all )?(?:(?:\w+ ){0,2}task\b|instructions? ?[.,;!])",
+    ),
+    (
+        "override_instructions",
+        r"\b(?:forget|disregard|ignore) everything\b|\b(?:safety|content|ethical) (?:restrictions|filters|guidelines|protocols) (?:are|have been|are now) (?:disabled|deactivated|suspended|switched off|turned off)\b|\b(?:disable|deactivate)d? (?:your |all )?(?:safety|content|ethical) (?:protocols?|filters?|guidelines)\b|\bsupersedes? all (?:prior|previous|other|earlier) (?:instructions?|directives?|prompts?)\b",
     ),
     // … or after it.
     (
@@ -19,7 +32,7 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
     ),
     (
         "override_instructions",
-        r"\b(?:ignore|disregard|forget) (?:about )?(?:everything|anything|(?:all (?:of )?)?the above|all (?:previous|prior|above)|above\b|what (?:you|i)\b|(?:all |any )?(?:the )?(?:text|content|words?) (?:before|above))",
+        r"\b(?:ignore|disregard|forget) (?:about )?(?:everything|anything|(?:all (?:of )?)?the above|all (?:previous|prior|above)(?: (?:text|content|input|messages?|conversations?|context)\b| ?[.,;:!]| and\b)|(?:all )?above\b|what (?:you|i)\b|(?:all |any )?(?:the )?(?:text|content|words?) (?:before|above))",
     ),
     (
         "override_instructions",
@@ -35,11 +48,19 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
     ),
     (
         "new_instructions",
-        r"\byour (?:new|only|real|next|first|primary) (?:task|instructions?|role|job|goal|persona|objective|name) (?:is|are|will)\b|\bthe following (?:instructions|rules|prompt) (?:override|supersede|replace)|\bsystem (?:notice|override|alert|command|instruction)s? ?:",
+        r"\byour (?:new|only|real|next|first|primary) (?:task|instructions?|role|job|goal|persona|objective|directive|name) (?:is|are|will)\b|\bthe following (?:instructions|rules|prompt) (?:override|supersede|replace)|\bsystem (?:notice|alert|command|instruction)s? ?:|\b(?:system|admin(?:istrator)?|priority|safety|security|developer|root) override\b ?(?:[:!\]]|active)",
     ),
     (
         "new_instructions",
         r"\b(?:hidden|secret|special|important) (?:instructions?|message|note|prompt) (?:to|for) (?:the |any |all )?(?:ai|llms?|model|assistant|chatbot|agent|language model)s?\b|\bobey (?:the|these|my|every|all)\b(?:\W+\w+){0,3}?\W+(?:commands?|orders|instructions?|paragraph)\b|\bthis is what you must do\b|\bwhat you must do instead\b",
+    ),
+    (
+        "new_instructions",
+        r"\[ ?(?:system|internal|admin|hidden|secret|developer)(?: (?:note|message|update|override|instructions?|prompt|directive|command|notice|only))? ?[:\]-]|\b(?:new|updated) directives? ?:|\bupdate from (?:the |your )?system administrator\b|\byou are not (?:permitted|allowed) to (?:generate|provide|produce|review|answer|respond|refuse)\b|\bthis is your new (?:system prompt|prompt|instructions?)\b",
+    ),
+    (
+        "new_instructions",
+        r"\byour task is to (?:write|generate|produce|give|provide) (?:an? )?(?:\w+ )?(?:positive|negative|favou?rable|critical|supportive|glowing)\b|\b(?:comply|respond|reply|answer) (?:fully )?(?:with|to) (?:all|every|any) (?:user )?(?:requests?|quer(?:y|ies)|prompts?|commands?)\b|\b(?:must|first|instead,?) (?:to )?(?:output|include|insert|print) the (?:exact )?(?:text|words?|phrase)\b",
     ),
     // Text that says whom it is written for.
     (
@@ -87,6 +108,10 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
         r"\b(?:reveal|show|print|repeat|output|display|leak|disclose|recite|copy|quote)\b(?:\W+\w+){0,3}?\W+(?:text|words|everything|content|message|lines?|paragraph|sentence)s? (?:above|before|preceding) (?:this|here|verbatim|word)|\b(?:prompt|instructions?|message|text) (?:that )?you (?:were|have been|got|received)\b(?:\W+\w+){0,3}?\W+(?:start|beginning|conversation|session|chat)\b",
     ),
     (
+        "prompt_leak",
+        r"\b(?:output|display|show|reveal|print|repeat|leak|list|access to|from|ignore|confirm|share)(?:ing)?\b(?:\W+\w+){0,3}?\W+your (?:\w+ )?(?:system|hidden|initial|original) (?:prompt|instructions?|message)\b|\b(?:output|display|print|reveal) (?:me )?your (?:full |entire |complete |current )(?:configuration|prompt|instructions?|context|memory)\b|\b(?:to you|you have|you received|you were given)\b[^.]{0,40}\bin (?:this|our) (?:conversation|chat)\b",
+    ),
+    (
         "jailbreak",
         r"\bdo anything now\b|\bjail ?-?broken (?:ai|mode|model|version|chatbot|assistant)\b|\bjail ?-?break (?:mode|prompt:|yourself|chatgpt)\b|\b(?:enter|enable|activate|switch (?:in)?to|turn on|in|with|simulate|as|chatgpt(?: with)?) (?:the )?(?:developer|jailbreak|god|dan|debug|unrestricted) mode\b(?:\W+\w+){0,8}?\W*(?:enabled|output|policy|policies|restrictions|rules|filters?|guidelines|apply|you\b)",
     ),
@@ -129,7 +154,7 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
     // Hide something from the one whom the model works for.
     (
         "conceal_from_user",
-        r"\b(?:do not|don'?t|never|must not|should not|without|avoid) (?:ever )?(?:mention(?:ing)?|tell(?:ing)?|inform(?:ing)?|reveal(?:ing)?|disclos(?:e|ing)|show(?:ing)?|say(?:ing)?|notify(?:ing)?|alert(?:ing)?|let(?:ting)?)\b(?:\W+\w+){0,6}?\W+(?:the |your )(?:end )?(?:users?|human|operator)\b|\b(?:secret|hidden|hide (?:this|it)|conceal(?:ed)?)\b(?:\W+\w+){0,3}? from (?:the|your) (?:end )?(?:users?|human|operator)\b|\btell nobody why\b",
+        r"\b(?:do not|don'?t|never|must not|should not|without|avoid) (?:ever )?(?:mention(?:ing)?|tell(?:ing)?|inform(?:ing)?|reveal(?:ing)?|disclos(?:e|ing)|show(?:ing)?|say(?:ing)?|notify(?:ing)?|alert(?:ing)?|let(?:ting)?)\b(?:\W+\w+){0,6}?\W+(?:the |your )(?:end )?(?:users?|human|operator)\b|\b(?:secret|hidden|hide (?:this|it)|conceal(?:ed)?)\b(?:\W+\w+){0,3}? from (?:the|your) (?:end )?(?:users?|human|operator)\b|\btell nobody why\b|\bdo(?: not|n'?t) (?:mention|draw attention to|reveal|disclose|acknowledge|repeat|quote) th(?:is|ese) (?:instructions?|message|note|prompt|text|sentence|directives?)\b",
     ),
     (
         "unapproved_action",
@@ -137,7 +162,7 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
     ),
     (
         "data_theft",
-        r"\b(?:send|post|email|e-mail|forward|upload|transmit|exfiltrate|leak|steal)\b(?:\W+\w+){0,8}?\W+(?:passwords?|api keys?|credentials?|cookies?|access tokens?|(?:this|the|our|entire|whole|full) (?:conversation|chat)|chat history|conversation history|private keys?|users?'s? (?:data|notes?|files?|messages?|emails?|information|details))\b|document\.cookie",
+        r"\b(?:send|post|forward|upload|transmit|exfiltrate|leak|steal|e-?mail (?:me|us|them|it|all|the|your|any))\b(?: [\w,'/-]+){0,6}? (?:passwords|api keys?|credentials|access tokens?|private keys?|(?:this|the|our|entire|whole|full) (?:conversation|chat)|chat history|conversation history|users?'s? (?:\w+ )?(?:data|notes?|files?|messages?|emails?|information|details|cookies|chats?|passwords?|api keys?|database))\b|document\.cookie",
     ),
     (
         "data_theft",
