@@ -4,6 +4,6 @@
 #[allow(clippy::print_stderr, reason = "the one place that writes the log")]
 pub(crate) fn line(text: &str) {
     // A message may quote what was fetched; a terminal must not take it for a command.
-    let harmless = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    eprintln!("lyra-mcp: {}", text.replace(harmless, "\u{FFFD}"));
+    let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    eprintln!("lyra-mcp: {}", text.replace(commands, "\u{FFFD}"));
 }

@@ -13,6 +13,7 @@ mod embedders;
 mod feedback;
 #[cfg(feature = "http")]
 mod human;
+mod injection;
 mod judges;
 mod kill_resume;
 mod protocol;
