@@ -44,7 +44,7 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
     ),
     (
         "new_instructions",
-        r"\b(?:here (?:are|is)|these are) (?:your|the|my) (?:new )?(?:instructions?|tasks?|orders|rules)\b|\bnew (?:instructions?|rules|orders|prompt) ?:|\bfollow (?:only )?(?:these|my|all (?:of )?my) (?:new )?(?:instructions|rules|orders|commands)\b",
+        r"\b(?:here (?:are|is)|these are) (?:your|the|my) (?:new )?(?:instructions?|tasks?|orders|rules)\b|\bnew (?:instructions?|rules|orders|prompt) ?:|\bfollow (?:(?:only )?(?:my|all (?:of )?my)|only these) (?:new )?(?:instructions|rules|orders|commands)\b",
     ),
     (
         "new_instructions",
@@ -81,7 +81,7 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
     ),
     (
         "role_change",
-        r"\byou are (?:now |no longer |not |from now on )+(?:(?:an?|the|my|just an?|called|named|known as) (?:\w+\W+){0,3}?(?:ai|assistant|chat ?bot|bot|language model|model|llm|gpt|chatgpt|persona|character|terminal|hacker|expert|version|dan|interpreter|simulator|developer|girlfriend|friend|cat|person|human|agent)\b|(?:in|entering) \w+(?: \w+)? mode\b|free\b|dan\b|bound|going to|acting|playing|operating|restricted|limited|\w*gpt\b|\w+bot\b|unfiltered|unrestricted|jailbroken|evil)",
+        r"\byou are (?:now |no longer |not |from now on )+(?:(?:an?|the|my|just an?|called|named|known as) (?:\w+\W+){0,3}?(?:ai|assistant|chat ?bot|bot|language model|model|llm|gpt|chatgpt|persona|character|terminal|hacker|expert|version|dan|interpreter|simulator|developer|girlfriend|friend|cat|person|human|agent)\b|(?:in|entering) \w+(?: \w+)? mode\b|free (?:of|from)\b|dan\b|bound by|restricted by|going to|acting|playing|operating|\w*gpt\b|\w+bot\b|unfiltered|unrestricted|jailbroken|evil)",
     ),
     (
         "role_change",
@@ -89,7 +89,7 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
     ),
     (
         "role_change",
-        r"\bfrom (?:now|here|this (?:point|moment)) (?:on|onwards?|forward|forth)\b\W+(?:\w+\W+){0,2}?(?:you|your|you're|you'll|respond|answer|reply|act|pretend|ignore|call yourself|speak|chatgpt|i want|i will|i am)\b",
+        r"\bfrom (?:now|here|this (?:point|moment)) (?:on|onwards?|forward|forth)\b\W+(?:\w+\W+){0,2}?(?:you|your|you're|you'll|respond|answer|reply|act|pretend|ignore|call yourself|speak|chatgpt|i want|i will|i am)\b|\bfrom now on ?[:!]?$",
     ),
     (
         "role_change",
@@ -101,7 +101,7 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
     ),
     (
         "prompt_leak",
-        r"\b(?:reveal|show|print|repeat|output|display|leak|disclose|tell me|give me|write (?:out|down)|list|print out|what (?:is|are|was|were)|return|spell ?-?check|summari[sz]e|translate)\b(?:\W+\w+){0,4}?\W+(?:(?:system|initials?|hidden|original|secret|previous|above|pre)[ -](?:prompts?|instructions?|messages?|directives?)|your (?:\w+ )?(?:prompt|instructions?|rules|guidelines|directives?|programming|configuration))\b",
+        r"\b(?:reveal|show|print|repeat|output|display|leak|disclose|tell me|give me|write (?:out|down)|list|print out|what (?:is|are|was|were)|return|spell ?-?check|summari[sz]e|translate)\b(?:\W+\w+){0,4}?\W+(?:(?:system|initials?|hidden|original|secret|previous|above|pre)[ -](?:prompts?|instructions?|messages?|directives?)|your (?:\w+ )?(?:prompt|instructions?|rules|guidelines|directives?|programming))\b",
     ),
     (
         "prompt_leak",
@@ -129,7 +129,7 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
     ),
     (
         "jailbreak",
-        r"\bas an ai(?: language model)?,? (?:i|you)\b|\b(?:hi|hello|hey|dear)\W+(?:chat ?-?gpt|gpt|bard|claude|bing|sydney|chat ?bot|assistant|ai)\b|\b(?:never|not|cannot|can't) (?:\w+ ){0,2}(?:refuse|decline|reject)\b(?:\W+\w+){0,6}?\W+(?:request|question|answer|prompt|order|command|task)",
+        r"\bas an ai(?: language model)?,? (?:i|you)\b|\b(?:hi|hello|hey|dear)\W+(?:chat ?-?gpt|gpt|bard|claude|bing|sydney|chat ?bot|assistant|ai)\b|\b(?:never|not|cannot|can't) (?:\w+ ){0,2}(?:refuse|decline|reject)\b(?:\W+\w+){0,6}?\W+(?:request|question|answer|prompt|order|task)",
     ),
     (
         "chat_markup",
@@ -141,7 +141,7 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
     ),
     (
         "answer_steering",
-        r"\b(?:only|always) (?:reply|answer) (?:with|in|as)\b|\b(?:only|always) respond with \W|\b(?:reply|respond|answer) (?:only|just) (?:with|in|as|by)\b|\breply using\b|\banswer \W(?:yes|no)\W to (?:everything|all|every|any)\b",
+        r"\b(?:only|always) (?:reply|answer) (?:with|in|as)\b|\b(?:only|always) respond with \W|\b(?:reply|respond|answer) (?:only|just) (?:with|in|as|by)\b|\breply using\b|\banswer \W(?:yes|no)\W to (?:everything|all|every)\b",
     ),
     (
         "answer_steering",
@@ -172,7 +172,7 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
     // Japanese.
     (
         "override_instructions",
-        r"(?:上記|以上|これまで|今まで|いままで|以前|前述|先ほど|さきほど|前|先|元|最初|従来|すべて|全て|あらゆる|システム|開発者|安全)(?:まで)?(?:に)?(?:の|与えられた|受けた)?(?:すべての|全ての)?(?:指示|命令|プロンプト|制約|指令|ルール|規則|制限|ガイドライン)(?:[をはに]|など)?[^。]{0,6}(?:無視し(?:て|ろ|なさい)|無視せ|忘れ(?:て|ろ|なさい|、)|破棄し(?:て|ろ|なさい|、)|従わ(?:な|ず)|逆らっ|上書きし|解除し(?:て|ろ|なさい)|取り消されました)",
+        r"(?:上記|以上|これまで|今まで|いままで|以前|前述|先ほど|さきほど|前|先|元|最初|従来|すべて|全て|あらゆる|システム|開発者|安全)(?:まで)?(?:に)?(?:の|与えられた|受けた)?(?:すべての|全ての)?(?:指示|命令|プロンプト|制約|指令|ルール|規則|制限|ガイドライン)(?:[をはに]|など)?[^。]{0,6}(?:無視(?:し(?:て|ろ|なさい)|せ|$|[!。])|忘れ(?:て|ろ|なさい|、)|破棄し(?:て|ろ|なさい|、)|従わ(?:な|ず)|逆らっ|上書きし|解除し(?:て|ろ|なさい)|取り消されました)",
     ),
     (
         "prompt_leak",
