@@ -5,19 +5,21 @@
 //! text is stored, and replies that show it say so. The patterns are tuned for silence on ordinary
 //! prose (none of 6,614 scientific abstracts and encyclopaedia passages is flagged) rather than for
 //! catching everything: a request that a human could have written to a human ("what is the capital
-//! of Brazil?") is not noticed.
+//! of Brazil?") is not noticed, and of strings that they were never tuned on they find one in two to
+//! nine in ten. A flag is a hint; that nothing in a reply is an instruction holds without it.
 
-use super::injection_patterns::{LINE_PATTERNS, PATTERNS};
+use super::injection_patterns::{LINE_PATTERNS, OTHER_SCRIPTS, PATTERNS};
 use super::sanitize::is_invisible;
-use regex::RegexSet;
-use std::sync::LazyLock;
+use regex::Regex;
+use std::sync::{LazyLock, OnceLock};
 use unicode_normalization::UnicodeNormalization;
 
 /// The names of the instruction-like patterns that a text contains, each once, in a fixed order.
 ///
 /// What is invisible, in compatibility forms or in capitals is folded first. Linear in the length
-/// of the text. Names: `override_instructions`, `new_instructions`, `role_change`, `prompt_leak`,
-/// `jailbreak`, `chat_markup`, `answer_steering`, `data_theft`, `delimiter_spoof`.
+/// of the text. Names: `override_instructions`, `new_instructions`, `addresses_model`, `role_change`,
+/// `prompt_leak`, `jailbreak`, `chat_markup`, `answer_steering`, `conceal_from_user`,
+/// `unapproved_action`, `data_theft`, `delimiter_spoof`.
 ///
 /// ```
 /// use lyra_core::security::injection::scan;
@@ -25,34 +27,61 @@ use unicode_normalization::UnicodeNormalization;
 /// assert!(scan("Metformin lowered HbA1c by 1.1 points.").is_empty());
 /// ```
 pub fn scan(text: &str) -> Vec<&'static str> {
-    static SETS: LazyLock<[RegexSet; 2]> =
-        LazyLock::new(|| [compile(PATTERNS), compile(LINE_PATTERNS)]);
+    static ANYWHERE: LazyLock<Vec<Pattern>> = LazyLock::new(|| patterns(PATTERNS));
+    static SCRIPTS: LazyLock<Vec<Pattern>> = LazyLock::new(|| patterns(OTHER_SCRIPTS));
+    static LINES: LazyLock<Vec<Pattern>> = LazyLock::new(|| patterns(LINE_PATTERNS));
     let lines = fold(text);
     let flat = lines.replace('\n', " ");
+    let scripts: &[Pattern] = if flat.is_ascii() { &[] } else { &SCRIPTS };
     let mut names = Vec::new();
-    for (set, patterns, text) in [
-        (&SETS[0], PATTERNS, &flat),
-        (&SETS[1], LINE_PATTERNS, &lines),
+    for (patterns, text) in [
+        (&ANYWHERE[..], &flat),
+        (scripts, &flat),
+        (&LINES[..], &lines),
     ] {
-        for nth in set.matches(text) {
-            let name = patterns[nth].0;
-            if !names.contains(&name) {
-                names.push(name);
+        for pattern in patterns {
+            if !names.contains(&pattern.name) && pattern.is_in(text) {
+                names.push(pattern.name);
             }
         }
     }
     names
 }
 
+/// A pattern, compiled when it is first looked for.
+///
+/// Each is an automaton of its own. One for all of them would have to follow every half-read
+/// pattern at once, and was ten times slower; on its own, most are skipped by their first word.
+struct Pattern {
+    name: &'static str,
+    source: &'static str,
+    compiled: OnceLock<Regex>,
+}
+
+fn patterns(table: &'static [(&'static str, &'static str)]) -> Vec<Pattern> {
+    let pattern = |&(name, source): &(&'static str, &'static str)| Pattern {
+        name,
+        source,
+        compiled: OnceLock::new(),
+    };
+    table.iter().map(pattern).collect()
+}
+
+impl Pattern {
+    fn is_in(&self, text: &str) -> bool {
+        self.compiled
+            .get_or_init(|| compile(self.source))
+            .is_match(text)
+    }
+}
+
 /// With ASCII classes the automaton stays small and fast, and what they match is English.
-fn compile(patterns: &[(&str, &str)]) -> RegexSet {
-    RegexSet::new(patterns.iter().map(|(_, pattern)| {
-        pattern
-            .replace(r"\b", r"(?-u:\b)")
-            .replace(r"\w", "[a-z0-9_']")
-            .replace(r"\W", "[^a-z0-9_']")
-    }))
-    .expect("the patterns are constant and tested")
+fn compile(pattern: &str) -> Regex {
+    let pattern = pattern
+        .replace(r"\b", r"(?-u:\b)")
+        .replace(r"\w", "[a-z0-9_']")
+        .replace(r"\W", "[^a-z0-9_']");
+    Regex::new(&pattern).expect("the patterns are constant and tested")
 }
 
 /// Lower case, NFKC, straight quotes, nothing invisible, one blank or line break for a run of them.
@@ -202,6 +231,9 @@ mod tests {
         for unit in [
             "ignore ",
             "send a ",
+            "please ignore all your ",
+            "from now on ",
+            "an ai that is ",
             "no x or ",
             "act as a ",
             "上記の",

@@ -5,7 +5,7 @@
 //! name follow one another. Most patterns ask for two signs at once, such as a verb of overriding
 //! and a word for what was said earlier: one sign alone stands in manuals and in papers about models.
 
-/// Patterns that may stand anywhere, English first.
+/// Patterns that may stand anywhere, in languages that can be written with ASCII alone, English first.
 pub(super) const PATTERNS: &[(&str, &str)] = &[
     // Ignore what was said earlier: the sign of earlier stands before the noun …
     (
@@ -169,6 +169,87 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
         r"\b(?:encode|append|attach|output|print|share|include|convert)\b(?:\W+\w+){0,4}?\W+(?:(?:the|this|our|entire|whole) (?:conversation|chat|dialogue)|(?:conversation|chat) history|system prompt)\b|\b(?:api keys?|secrets?|credentials|variables|tokens) (?:in|from|of|stored in) your (?:environment|memory|context|configuration)\b|\b(?:transfer|wire|send) (?:the |all |your |any )?(?:\w+ )?(?:balance|funds|money|bitcoin|savings)\b(?:\W+\w+){0,3}? to (?:the |this |my )?(?:\w+ )?(?:account|wallet|address)\b",
     ),
     ("delimiter_spoof", r"< ?/? ?lyra[ _:>-]"),
+    // German.
+    (
+        "override_instructions",
+        r"\b(?:ignorier|missacht|vergiss|vergesst|vergessen sie|verwirf|verwerfen sie|übergeh|umgeh)[a-zäöüß]*,?(?: [a-zäöüß]+){0,3}? (?:alle[rsn]?|bisherige[nrs]?|vorherige[nrs]?|vorige[nrs]?|obige[nrs]?|frühere[nrs]?|vorangegangene[nrs]?|deine|ihre|sämtliche[nrs]?)(?: [a-zäöüß]+){0,3}? ?(?:anweisung|instruktion|befehl|vorgabe|regel|richtlinie|systemprompt|prompt)|\bvergiss,? (?:alles|was (?:dir|man|du|ich))\b",
+    ),
+    (
+        "role_change",
+        r"\b(?:du bist|sie sind) (?:jetzt|ab jetzt|nun|ab sofort|nicht mehr|kein)(?: [a-zäöüß]+){0,3}? (?:[a-zäöüß-]*modell|[a-zäöüß-]*assistent|[a-zäöüß-]*bot|ki)\b|\b(?:modell|assistent|bot|ki) ohne (?:jede |jegliche )?(?:einschränkung|regeln|beschränkung|filter)",
+    ),
+    (
+        "prompt_leak",
+        r"\b(?:gib|gebt|zeige?|verrate|nenne|drucke|wiederhole|enthülle|offenbare)\b[^.]{0,30}(?:system-?prompt|systemanweisung|systemnachricht|geheimen? anweisung)",
+    ),
+    (
+        "addresses_model",
+        r"\b(?:hinweis|anweisung|nachricht|achtung|mitteilung|wichtig)[^.]{0,6} (?:an|für) (?:alle |die |den |das |jede[ns]? )?(?:ki|llms?|sprachmodelle?|chatbots?|ki-[a-z]+)\b|\b(?:ki|ki-assistent(?:en)?|ki-system|sprachmodell|chatbot),? (?:der|die|das) (?:diese|dies)[a-z]* [a-zäöüß]+ (?:liest|lesen|verarbeitet|zusammenfasst)",
+    ),
+    (
+        "conceal_from_user",
+        r"\b(?:sag|sage|erzähl|erzähle|verrate|zeig|zeige|teile)\b (?:es |das |dies |davon )?(?:dem|der|den) (?:nutzer|benutzer|anwender)[a-z]*\b[^.]{0,20}\b(?:nicht|nichts|kein)|\bsende[^.]{0,20}\bdaten (?:des|der) (?:nutzer|benutzer|anwender)",
+    ),
+    // French.
+    (
+        "override_instructions",
+        r"\b(?:ignor(?:ez|e|er)|oubli(?:ez|e|er)|(?:ne )?ten(?:ez|ir|ons)? ?(?:pas|aucun) compte(?: de)?|ne tiens pas compte)\b(?: d[eu]s?)? (?:toutes? |tous )?(?:les|vos|tes|ces|des)? ?(?:instructions|consignes|règles|directives|ordres|commandes)\b(?: [a-zàâçéèêëîïôûù]+){0,3}? (?:précédent|ci-dessus|plus haut|antérieur|initial|données|reçues|de sécurité|du système)|\bignor(?:ez|e) (?:toutes )(?:les|vos|tes) (?:instructions|consignes|règles)",
+    ),
+    (
+        "prompt_leak",
+        r"\b(?:affich|révél|montr|répét|donn|divulgu)(?:ez|e|er)\b[^.]{0,25}(?:invite (?:de )?système|prompt système|message système|instructions (?:secrètes|cachées|initiales|système))",
+    ),
+    (
+        "role_change",
+        r"\b(?:tu es|vous êtes) (?:désormais|maintenant|dorénavant|à présent)(?: [a-zàâçéèêëîïôûù]+){0,2}? (?:assistant|modèle|robot|chatbot|bot|ia|dan)\b|\b(?:assistant|modèle|robot|chatbot|ia)\b sans (?:aucune? )?(?:restriction|limite|filtre|règle)",
+    ),
+    (
+        "addresses_model",
+        r"(?:à l'attention|à destination|message|note|instructions?|avis)[^.]{0,12}(?:des|aux|pour les|pour toute?|à toute?s? les) (?:ia\b|llms?\b|modèles de langage|grands modèles|chatbots|assistants (?:ia|virtuels))",
+    ),
+    (
+        "conceal_from_user",
+        r"\bne (?:dis|dites|révèle|révélez|mentionne|mentionnez|montre|montrez)[^.]{0,20}(?:à l'utilisateur|aux utilisateurs)|\benvo(?:ie|yez)[^.]{0,20}(?:données|messages|fichiers) de l'utilisateur",
+    ),
+    // Spanish and Portuguese.
+    (
+        "override_instructions",
+        r"\b(?:ignor(?:a|e|en|ad|ar)|olvid(?:a|e|en|ad)|descart(?:a|e|en)|desobedec[a-zé]+|esque(?:ça|cer|ce)|desconsider(?:e|a)|no (?:sigas|siga|hagas caso (?:a|de)))\b (?:todas? |todos )?(?:las|los|tus|sus|as|os|suas)? ?(?:instrucci[oó]n(?:es)?|instruções|reglas|regras|órdenes|ordens|directrices|diretrizes|indicaciones|comandos)(?: [a-záéíóúñãõç]+){0,3}? (?:anterior|previa|precedente|de arriba|acima|que te|que le|que lhe|que você|dadas|recibidas|del sistema|do sistema|iniciai?s?|originai?s?|originales)|\bignor(?:a|e|en|ar) (?:todas )(?:las|tus|as|suas) (?:instrucciones|instruções|reglas|regras)",
+    ),
+    (
+        "prompt_leak",
+        r"\b(?:muestra|muestre|revela|revele|imprime|imprima|repite|dime|mostre|exiba|diga)\b[^.]{0,20}(?:mensaje (?:de|del) sistema|prompt (?:de|del|do) sistema|system prompt|mensagem (?:de|do) sistema|instrucciones (?:ocultas|secretas|iniciales)|instruções (?:ocultas|secretas|iniciais))",
+    ),
+    (
+        "role_change",
+        r"\b(?:a partir de (?:ahora|este momento|agora)|de ahora en adelante|desde ahora|agora)\b,? (?:eres|serás|responderás|actuarás|usted es|você é|responda|responde|actúa|debes)|\b(?:bot|modelo|asistente|assistente|chatbot|ia)\b sin (?:ninguna )?(?:restricci|límite|filtro|regla)|\b(?:bot|modelo|assistente|chatbot|ia)\b sem (?:nenhuma )?(?:restriç|limite|filtro|regra)",
+    ),
+    (
+        "addresses_model",
+        r"\b(?:nota|mensaje|mensagem|aviso|instrucción|instrucciones|instruções|atención|atenção)[^.]{0,6} (?:para|a|aos|às|ao) (?:los |las |os |as |todos os |todos los |todas las )?(?:ias?\b|llms?\b|modelos? de (?:ia|lenguaje|linguagem)|modelos de ia|asistentes de ia|assistentes de ia|chatbots|inteligencias artificiales|inteligências artificiais)",
+    ),
+    (
+        "conceal_from_user",
+        r"\bn[oã]o? (?:le |lhe )?(?:digas|diga|cuentes|cuente|menciones|mencione|reveles|revele|conte|muestres|mostre)\b[^.]{0,20}\b(?:al|a los|ao|aos) (?:usuario|usuário)|\benv[ií](?:a|e)\b (?:sus|los|os|seus|todos) (?:datos|dados|mensajes|mensagens|archivos|arquivos)\b",
+    ),
+    // Italian.
+    (
+        "override_instructions",
+        r"\b(?:ignora(?:te)?|dimentica(?:te)?|trascura(?:te)?|non seguire|non tenere conto (?:di|delle|dei))\b (?:tutte |tutti )?(?:le|gli|i|queste|tue)? ?(?:istruzioni|regole|indicazioni|direttive|comandi|ordini)(?: [a-zàèéìòù]+){0,4}? (?:precedent|ricevut|di cui sopra|che ti|sopra|iniziali|del sistema|stat[ei] date)|\bmostra(?:mi)?\b[^.]{0,15}(?:prompt di sistema|messaggio di sistema)",
+    ),
+    // More languages, each with its plainest form.
+    (
+        "override_instructions",
+        r"\bnegeer (?:alle |de )?(?:[a-z]+ )?(?:vorige|eerdere|voorgaande|bovenstaande)(?: [a-z]+)? ?(?:instructies|regels|opdrachten|aanwijzingen)|\bvergeet (?:alle )?(?:[a-z]+ )?(?:vorige|eerdere|voorgaande) (?:instructies|regels|opdrachten)|(?:zignoruj|ignoruj|zapomnij o)(?:cie)? (?:wszystki[a-z]+ )?(?:poprzedni|wcześniejsz|powyższ)[a-zęóąśłżźćń]+ (?:instrukcj|poleceni|zasad|wytyczn)",
+    ),
+    (
+        "override_instructions",
+        r"\b(?:abaikan|lupakan|hiraukan) (?:semua |segala |seluruh )?(?:instruksi|perintah|aturan|petunjuk|arahan) (?:sebelumnya|di atas|terdahulu|sebelum)",
+    ),
+];
+
+/// The same for languages that cannot: a text of ASCII alone is not searched for them.
+pub(super) const OTHER_SCRIPTS: &[(&str, &str)] = &[
     // Japanese.
     (
         "override_instructions",
@@ -248,74 +329,6 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
         "addresses_model",
         r"(?:읽는|읽고 있는|처리하는|요약하는|검토하는) ?(?:모든 ?)?(?:ai|인공지능|언어 ?모델|챗봇|어시스턴트)|(?:ai|인공지능|언어 ?모델|챗봇)(?:에게|에 대한) ?(?:[:：]|지시|명령|메시지|알림)",
     ),
-    // German.
-    (
-        "override_instructions",
-        r"\b(?:ignorier|missacht|vergiss|vergesst|vergessen sie|verwirf|verwerfen sie|übergeh|umgeh)[a-zäöüß]*,?(?: [a-zäöüß]+){0,3}? (?:alle[rsn]?|bisherige[nrs]?|vorherige[nrs]?|vorige[nrs]?|obige[nrs]?|frühere[nrs]?|vorangegangene[nrs]?|deine|ihre|sämtliche[nrs]?)(?: [a-zäöüß]+){0,3}? ?(?:anweisung|instruktion|befehl|vorgabe|regel|richtlinie|systemprompt|prompt)|\bvergiss,? (?:alles|was (?:dir|man|du|ich))\b",
-    ),
-    (
-        "role_change",
-        r"\b(?:du bist|sie sind) (?:jetzt|ab jetzt|nun|ab sofort|nicht mehr|kein)(?: [a-zäöüß]+){0,3}? (?:[a-zäöüß-]*modell|[a-zäöüß-]*assistent|[a-zäöüß-]*bot|ki)\b|\b(?:modell|assistent|bot|ki) ohne (?:jede |jegliche )?(?:einschränkung|regeln|beschränkung|filter)",
-    ),
-    (
-        "prompt_leak",
-        r"\b(?:gib|gebt|zeige?|verrate|nenne|drucke|wiederhole|enthülle|offenbare)\b[^.]{0,30}(?:system-?prompt|systemanweisung|systemnachricht|geheimen? anweisung)",
-    ),
-    (
-        "addresses_model",
-        r"\b(?:hinweis|anweisung|nachricht|achtung|mitteilung|wichtig)[^.]{0,6} (?:an|für) (?:alle |die |den |das |jede[ns]? )?(?:ki|llms?|sprachmodelle?|chatbots?|ki-[a-z]+)\b|\b(?:ki|ki-assistent(?:en)?|ki-system|sprachmodell|chatbot),? (?:der|die|das) (?:diese|dies)[a-z]* [a-zäöüß]+ (?:liest|lesen|verarbeitet|zusammenfasst)",
-    ),
-    (
-        "conceal_from_user",
-        r"\b(?:sag|sage|erzähl|erzähle|verrate|zeig|zeige|teile)\b (?:es |das |dies |davon )?(?:dem|der|den) (?:nutzer|benutzer|anwender)[a-z]*\b[^.]{0,20}\b(?:nicht|nichts|kein)|\bsende[^.]{0,20}\bdaten (?:des|der) (?:nutzer|benutzer|anwender)",
-    ),
-    // French.
-    (
-        "override_instructions",
-        r"\b(?:ignor(?:ez|e|er)|oubli(?:ez|e|er)|(?:ne )?ten(?:ez|ir|ons)? ?(?:pas|aucun) compte(?: de)?|ne tiens pas compte)\b(?: d[eu]s?)? (?:toutes? |tous )?(?:les|vos|tes|ces|des)? ?(?:instructions|consignes|règles|directives|ordres|commandes)\b(?: [a-zàâçéèêëîïôûù]+){0,3}? (?:précédent|ci-dessus|plus haut|antérieur|initial|données|reçues|de sécurité|du système)|\bignor(?:ez|e) (?:toutes )(?:les|vos|tes) (?:instructions|consignes|règles)",
-    ),
-    (
-        "prompt_leak",
-        r"\b(?:affich|révél|montr|répét|donn|divulgu)(?:ez|e|er)\b[^.]{0,25}(?:invite (?:de )?système|prompt système|message système|instructions (?:secrètes|cachées|initiales|système))",
-    ),
-    (
-        "role_change",
-        r"\b(?:tu es|vous êtes) (?:désormais|maintenant|dorénavant|à présent)(?: [a-zàâçéèêëîïôûù]+){0,2}? (?:assistant|modèle|robot|chatbot|bot|ia|dan)\b|\b(?:assistant|modèle|robot|chatbot|ia)\b sans (?:aucune? )?(?:restriction|limite|filtre|règle)",
-    ),
-    (
-        "addresses_model",
-        r"(?:à l'attention|à destination|message|note|instructions?|avis)[^.]{0,12}(?:des|aux|pour les|pour toute?|à toute?s? les) (?:ia\b|llms?\b|modèles de langage|grands modèles|chatbots|assistants (?:ia|virtuels))",
-    ),
-    (
-        "conceal_from_user",
-        r"\bne (?:dis|dites|révèle|révélez|mentionne|mentionnez|montre|montrez)[^.]{0,20}(?:à l'utilisateur|aux utilisateurs)|\benvo(?:ie|yez)[^.]{0,20}(?:données|messages|fichiers) de l'utilisateur",
-    ),
-    // Spanish and Portuguese.
-    (
-        "override_instructions",
-        r"\b(?:ignor(?:a|e|en|ad|ar)|olvid(?:a|e|en|ad)|descart(?:a|e|en)|desobedec[a-zé]+|esque(?:ça|cer|ce)|desconsider(?:e|a)|no (?:sigas|siga|hagas caso (?:a|de)))\b (?:todas? |todos )?(?:las|los|tus|sus|as|os|suas)? ?(?:instrucci[oó]n(?:es)?|instruções|reglas|regras|órdenes|ordens|directrices|diretrizes|indicaciones|comandos)(?: [a-záéíóúñãõç]+){0,3}? (?:anterior|previa|precedente|de arriba|acima|que te|que le|que lhe|que você|dadas|recibidas|del sistema|do sistema|iniciai?s?|originai?s?|originales)|\bignor(?:a|e|en|ar) (?:todas )(?:las|tus|as|suas) (?:instrucciones|instruções|reglas|regras)",
-    ),
-    (
-        "prompt_leak",
-        r"\b(?:muestra|muestre|revela|revele|imprime|imprima|repite|dime|mostre|exiba|diga)\b[^.]{0,20}(?:mensaje (?:de|del) sistema|prompt (?:de|del|do) sistema|system prompt|mensagem (?:de|do) sistema|instrucciones (?:ocultas|secretas|iniciales)|instruções (?:ocultas|secretas|iniciais))",
-    ),
-    (
-        "role_change",
-        r"\b(?:a partir de (?:ahora|este momento|agora)|de ahora en adelante|desde ahora|agora)\b,? (?:eres|serás|responderás|actuarás|usted es|você é|responda|responde|actúa|debes)|\b(?:bot|modelo|asistente|assistente|chatbot|ia)\b sin (?:ninguna )?(?:restricci|límite|filtro|regla)|\b(?:bot|modelo|assistente|chatbot|ia)\b sem (?:nenhuma )?(?:restriç|limite|filtro|regra)",
-    ),
-    (
-        "addresses_model",
-        r"\b(?:nota|mensaje|mensagem|aviso|instrucción|instrucciones|instruções|atención|atenção)[^.]{0,6} (?:para|a|aos|às|ao) (?:los |las |os |as |todos os |todos los |todas las )?(?:ias?\b|llms?\b|modelos? de (?:ia|lenguaje|linguagem)|modelos de ia|asistentes de ia|assistentes de ia|chatbots|inteligencias artificiales|inteligências artificiais)",
-    ),
-    (
-        "conceal_from_user",
-        r"\bn[oã]o? (?:le |lhe )?(?:digas|diga|cuentes|cuente|menciones|mencione|reveles|revele|conte|muestres|mostre)\b[^.]{0,20}\b(?:al|a los|ao|aos) (?:usuario|usuário)|\benv[ií](?:a|e)\b (?:sus|los|os|seus|todos) (?:datos|dados|mensajes|mensagens|archivos|arquivos)\b",
-    ),
-    // Italian.
-    (
-        "override_instructions",
-        r"\b(?:ignora(?:te)?|dimentica(?:te)?|trascura(?:te)?|non seguire|non tenere conto (?:di|delle|dei))\b (?:tutte |tutti )?(?:le|gli|i|queste|tue)? ?(?:istruzioni|regole|indicazioni|direttive|comandi|ordini)(?: [a-zàèéìòù]+){0,4}? (?:precedent|ricevut|di cui sopra|che ti|sopra|iniziali|del sistema|stat[ei] date)|\bmostra(?:mi)?\b[^.]{0,15}(?:prompt di sistema|messaggio di sistema)",
-    ),
     // Russian.
     (
         "override_instructions",
@@ -336,15 +349,11 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
     // More languages, each with its plainest form.
     (
         "override_instructions",
-        r"\bnegeer (?:alle |de )?(?:[a-z]+ )?(?:vorige|eerdere|voorgaande|bovenstaande)(?: [a-z]+)? ?(?:instructies|regels|opdrachten|aanwijzingen)|\bvergeet (?:alle )?(?:[a-z]+ )?(?:vorige|eerdere|voorgaande) (?:instructies|regels|opdrachten)|(?:zignoruj|ignoruj|zapomnij o)(?:cie)? (?:wszystki[a-z]+ )?(?:poprzedni|wcześniejsz|powyższ)[a-zęóąśłżźćń]+ (?:instrukcj|poleceni|zasad|wytyczn)",
-    ),
-    (
-        "override_instructions",
         r"(?:önceki|yukarıdaki|tüm önceki) (?:tüm )?(?:talimat|komut|kural)[a-zığüşöç]* (?:yok say|görmezden gel|unut|dikkate alma)|(?:تجاهل|انس|تجاهلوا|تجاهلي) (?:كل |جميع |كافة )?(?:ال)?(?:تعليمات|أوامر|التعليمات|الأوامر|القواعد|قواعد)|(?:पिछले|पूर्व|ऊपर के|पहले के) (?:सभी )?(?:दिए गए )?(?:निर्देश|आदेश|नियम)[^।]{0,10}(?:अनदेखा|नज़रअंदाज़|भूल|उपेक्षा)",
     ),
     (
         "override_instructions",
-        r"(?:bỏ qua|phớt lờ|quên|lờ đi) (?:mọi |tất cả |các |những )+(?:hướng dẫn|chỉ dẫn|lệnh|quy tắc|chỉ thị)[^.]{0,8}(?:trước|trên)|\b(?:abaikan|lupakan|hiraukan) (?:semua |segala |seluruh )?(?:instruksi|perintah|aturan|petunjuk|arahan) (?:sebelumnya|di atas|terdahulu|sebelum)",
+        r"(?:bỏ qua|phớt lờ|quên|lờ đi) (?:mọi |tất cả |các |những )+(?:hướng dẫn|chỉ dẫn|lệnh|quy tắc|chỉ thị)[^.]{0,8}(?:trước|trên)",
     ),
 ];
 
