@@ -166,9 +166,10 @@ class Server:
         took, line = self.request("tools/call", {"name": tool, "arguments": arguments})
         return took, line, json.loads(line)["result"]["structuredContent"]
 
-    def resident_mb(self) -> float:
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))) / 1024
+    def resident(self) -> str:
+        status = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        fields = {line.split(":")[0]: int(line.split()[1]) / 1024 for line in status if line.startswith(("VmRSS", "RssFile"))}
+        return f"{fields['VmRSS']:.0f} MB ({fields['RssFile']:.0f} MB of it mapped files)"
 
     def end(self) -> None:
         assert self.process.stdin
@@ -262,6 +263,9 @@ def arguments(tool: str, nth: int, draw: random.Random, ids: dict[str, list[str]
     return {}
 
 
+GLOBAL_VIEWS = {"v_citation_flow", "v_citation_chains", "v_citation_age_gap", "v_bibliographic_coupling", "v_citation_clusters"}
+"""Views that are not about a task."""
+
 ORDER = ["list_views", "query_view", "query_sql", "vector_search", "get_status", "queue_reference_candidates", "get_auth_queue",
          "calibration_metrics", "create_task", "feedback", "resolve_auth", "calibration_rollback", "queue_targets", "stop_task"]
 
@@ -290,23 +294,35 @@ def measure(server: Server, ids: dict[str, list[str]], calls: int) -> None:
     print(f"{'tool':28} {'calls':>5} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8} {'reply p50':>10} {'reply max':>10} {'line max':>9}  errors")
     for tool in ORDER:
         draw = random.Random(tool)
-        times, sizes, lines, slow = [], [], [], []
-        errors: collections.Counter[str] = collections.Counter()
+        taken: dict[str, list[tuple[float, int, int, str]]] = collections.defaultdict(list)
+        errors: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
         for nth in range(calls):
             asked = arguments(tool, nth, draw, ids)
             took, line, reply = server.call(tool, asked)
-            times.append(took)
-            sizes.append(len(json.dumps(reply, ensure_ascii=False, separators=(",", ":")).encode()))
-            lines.append(len(line))
-            slow.append((took, json.dumps(asked)[:150]))
-            if not reply["ok"]:
-                errors[reply["error_code"]] += 1
-        p99 = statistics.quantiles(times, n=100, method="inclusive")[98]
-        print(f"{tool:28} {calls:5} {statistics.median(times):8.2f} {p99:8.2f} {max(times):8.2f} {int(statistics.median(sizes)):10} "
-              f"{max(sizes):10} {max(lines):9}  {dict(errors) or ''}", flush=True)
-        for took, asked in sorted(slow, reverse=True)[:3]:
+            size = len(json.dumps(reply, ensure_ascii=False, separators=(",", ":")).encode())
+            names = [tool] + ([f"  {part(tool, asked)}"] if part(tool, asked) else [])
+            for name in names:
+                taken[name].append((took, size, len(line), json.dumps(asked)[:150]))
+                if not reply["ok"]:
+                    errors[name][reply["error_code"]] += 1
+        for name, calls_of in sorted(taken.items(), key=lambda item: item[0].startswith(" ")):
+            times, sizes = [call[0] for call in calls_of], [call[1] for call in calls_of]
+            p99 = statistics.quantiles(times, n=100, method="inclusive")[98] if len(times) > 1 else times[0]
+            print(f"{name:28} {len(times):5} {statistics.median(times):8.2f} {p99:8.2f} {max(times):8.2f} "
+                  f"{int(statistics.median(sizes)):10} {max(sizes):10} {max(call[2] for call in calls_of):9}  "
+                  f"{dict(errors[name]) or ''}", flush=True)
+        for took, *_, asked in sorted(taken[tool], reverse=True)[:3]:
             if took > 100:
                 print(f"    {took:8.1f} ms  {asked}")
+
+
+def part(tool: str, asked: dict[str, Any]) -> str:
+    """Which part of a tool's calls this one is of, where they differ much."""
+    if tool == "vector_search":
+        return str(asked["mode"])
+    if tool == "query_view":
+        return "whole graph" if asked["view_name"] in GLOBAL_VIEWS else "one task"
+    return ""
 
 
 def starts(binary: str, db: Path) -> str:
@@ -321,9 +337,9 @@ def starts(binary: str, db: Path) -> str:
 def idle(binary: str, db: Path) -> str:
     server = Server(binary, db)
     time.sleep(10)
-    held = server.resident_mb()
+    held = server.resident()
     server.end()
-    return f"{held:.0f} MB"
+    return held
 
 
 def main() -> None:
@@ -347,7 +363,7 @@ def main() -> None:
                   flush=True)
         server = Server(given.binary, db)
         measure(server, prepared(server, db, given.calls, waiting), given.calls)
-        print(f"resident after the run: {server.resident_mb():.0f} MB")
+        print(f"resident after the run: {server.resident()}")
         server.end()
 
 

@@ -1,6 +1,6 @@
 //! Pages with hostile sentences in them, among ordinary ones: what is flagged when they are read.
 
-use super::{Payload, blind, hostile, ordinary, shared, tsv};
+use super::{Payload, blind, hostile, ordinary, shared};
 use crate::client::Client;
 use crate::kill_resume::drain;
 use lyra_core::security::injection::scan;
@@ -118,6 +118,7 @@ fn written(place: &str, number: usize, text: &str) -> (&'static str, String) {
     ("html", html(&plain, &body))
 }
 
+#[allow(clippy::print_stderr, reason = "a test says what it skips")]
 fn write_pages(folder: &Path) -> Vec<Page> {
     let mut payloads = hostile();
     let own = payloads.len();
@@ -380,7 +381,4 @@ fn hostile_sentences_are_found_and_ordinary_ones_are_not() {
     eprintln!("missed {missed:?}, flagged {flagged:?}");
     assert!(missed.len() * 20 <= all.len());
     assert_eq!(flagged, []);
-    for line in [tsv("en\ta\n\nja\tb"), tsv("")] {
-        assert!(line.len() == 2 || line.is_empty());
-    }
 }
