@@ -14,6 +14,7 @@ mod feedback;
 mod hostile;
 #[cfg(feature = "http")]
 mod human;
+mod injection;
 mod judges;
 mod kill_resume;
 mod models;

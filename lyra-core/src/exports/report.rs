@@ -225,11 +225,12 @@ fn push_source(text: &mut String, number: usize, source: &Source) {
 /// One line in which nothing is markup: what was fetched speaks in words, not in links or headings.
 fn line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !line.is_empty() {
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        if !line.is_empty() && !word.is_empty() {
             line.push(' ');
         }
-        for c in word.chars() {
+        // What turns the order of characters round would let a quote look like another.
+        for c in word.chars().filter(|c| !turns_order(*c)) {
             if matches!(
                 c,
                 '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '!'
@@ -246,8 +247,13 @@ fn line(text: &str) -> String {
     line
 }
 
+/// Marks that change the direction in which characters are shown.
+fn turns_order(c: char) -> bool {
+    matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
 fn address(url: &str) -> String {
     url.replace('<', "%3C")
         .replace('>', "%3E")
-        .replace(char::is_whitespace, "%20")
+        .replace(|c: char| c.is_whitespace() || c.is_control(), "%20")
 }

@@ -5,7 +5,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lyra_core::graph::ExportReport;
 use lyra_core::{Engine, Error, ErrorKind, ExportFormat, Result};
 use std::fs::File;
-use std::io::{BufWriter, Write, stdout};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
@@ -25,7 +25,7 @@ pub(super) fn run(engine: &Engine, options: &Options) -> Result<()> {
     let task = options.task.as_deref();
     let report = match &options.out {
         None => {
-            let mut out = BufWriter::new(stdout().lock());
+            let mut out = super::output::for_export();
             let report = engine.export(&mut out, options.format, task)?;
             out.flush()
                 .map_err(|error| unwritable(Path::new("standard output"), &error))?;

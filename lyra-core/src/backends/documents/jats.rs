@@ -8,6 +8,7 @@ use super::meta::{
 use super::{Block, ParsedDocument, entities, lead_with_title};
 use crate::error::{Error, Result};
 use crate::model::{DocumentMeta, Reference};
+use crate::security::quoting::quoted;
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::HashMap;
 
@@ -31,8 +32,12 @@ pub(super) fn parse(text: &str) -> Result<ParsedDocument> {
         nodes_limit: MAX_NODES,
         ..ParsingOptions::default()
     };
-    let document = Document::parse_with_options(&xml, options)
-        .map_err(|e| Error::invalid(format!("the XML is not well-formed: {e}")))?;
+    let document = Document::parse_with_options(&xml, options).map_err(|e| {
+        Error::invalid(format!(
+            "the XML is not well-formed: {}",
+            quoted(&e.to_string(), 200)
+        ))
+    })?;
     let article = find_article(&document)?;
     Ok(read_article(article))
 }
@@ -44,7 +49,8 @@ fn find_article<'a, 'i>(document: &'a Document<'i>) -> Result<Node<'a, 'i>> {
             && (child(*node, "front").is_some() || child(*node, "body").is_some())
     };
     document.descendants().find(is_article).ok_or_else(|| {
-        let root = document.root_element().tag_name().name().to_owned();
+        let root = document.root_element().tag_name().name();
+        let root: String = root.chars().take(40).collect();
         Error::invalid(format!(
             "the XML is no JATS article: its root is <{root}>, expected <article>"
         ))

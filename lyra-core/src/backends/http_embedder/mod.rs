@@ -12,6 +12,7 @@ use super::api::{Endpoint, complaint};
 use super::unit_vector::normalise;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{Embedder, EmbedderInfo, TextRole};
+use crate::security::quoting::quoted;
 use crate::text::hash::sha256_hex;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, StatusCode, redirect};
@@ -316,8 +317,11 @@ impl HttpEmbedder {
             (300..=399, _) => "the server moved; give the address that it redirects to".to_owned(),
             _ => "the server's own log may say more".to_owned(),
         };
-        let colon = if said.is_empty() { "" } else { ": " };
-        self.failed(&format!("answered {status}{colon}{said}"))
+        let said = match said.as_str() {
+            "" => String::new(),
+            said => format!(": {}", quoted(said, 200)),
+        };
+        self.failed(&format!("answered {status}{said}"))
             .with_hint(hint)
     }
 
