@@ -10,6 +10,7 @@ use crate::vectors::{SearchMode, VectorReply, VectorRequest};
 use crate::views::{BrokenView, RenderedView, ViewInfo, ViewParams};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::time::Duration;
 
 /// A question to a view.
 #[derive(Debug, Clone, PartialEq)]
@@ -223,6 +224,21 @@ impl Engine {
             }
             Ok(())
         })
+    }
+
+    /// Bytes of memory that all vectors of the graph would take, at most; more than
+    /// [`load_vectors`](Self::load_vectors) takes where rows were replaced or removed.
+    pub fn vector_bytes(&self) -> Result<u64> {
+        let rows = self.inner.graph.read(|r| r.embedding_rows())?;
+        let dimension = self.inner.pipeline.reading.embedder.info().dimension as u64;
+        // The values themselves, and a byte for each that is looked at first.
+        Ok(rows * dimension * 5)
+    }
+
+    /// Gives the memory of the vectors back if no search has looked at them for so long; the next
+    /// one reads them again. Answers whether there was something to give back.
+    pub fn release_vectors(&self, unused_for: Duration) -> bool {
+        self.inner.pipeline.vectors.release_unused(unused_for)
     }
 
     /// Every task, newest first.

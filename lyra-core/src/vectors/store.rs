@@ -11,6 +11,7 @@ use rusqlite::{Connection, MAIN_DB};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 /// Exact similarity search over the vectors of one database file.
 ///
@@ -25,6 +26,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 pub struct VectorStore {
     matrices: Mutex<HashMap<Key, Arc<RwLock<Matrix>>>>,
     looks: Mutex<HashMap<i64, Look>>,
+    /// When the vectors were last looked at.
+    used: Mutex<Option<Instant>>,
 }
 
 /// What is known to hold for a connection as long as its data version stays the same.
@@ -65,6 +68,26 @@ impl VectorStore {
         self.with_matrix(reader, target, model, |_, _| Ok(()))
     }
 
+    /// Gives the memory of the vectors back if nobody has looked at them for so long; the next
+    /// search reads them again. Answers whether there was something to give back.
+    pub fn release_unused(&self, unused_for: Duration) -> bool {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if used.is_none_or(|last| last.elapsed() < unused_for) {
+            return false;
+        }
+        *used = None;
+        drop(used);
+        let matrices = self.matrices.lock().unwrap_or_else(PoisonError::into_inner);
+        for matrix in matrices.values() {
+            // A search that is at it right now keeps it until it is done.
+            matrix
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clear();
+        }
+        true
+    }
+
     /// Runs `work` with the vectors of a kind and model as the reader's snapshot has them.
     pub(super) fn with_matrix<T>(
         &self,
@@ -93,6 +116,7 @@ impl VectorStore {
         let connection = connection_id(reader.db)?;
         let data_version = data_version(reader.db)?;
         scopes.look = Some((connection, data_version));
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         let shared = self.matrix(&key);
         loop {
             let known = self

@@ -35,10 +35,11 @@ pub(crate) async fn serve(
     }));
     let warm = engine.clone();
     tokio::task::spawn_blocking(move || {
-        if let Err(error) = warm.load_vectors() {
+        if let Err(error) = warm_up(&warm) {
             crate::log::line(&format!("vectors are not loaded yet: {error:?}"));
         }
     });
+    let idle = tokio::spawn(release_when_unused(engine.clone()));
     let (reader, writer) = rmcp::transport::stdio_pipes();
     let transport = LineTransport::new(reader, writer, stop.clone());
     let server = Server::new(engine, clock, tools, stopping);
@@ -49,9 +50,34 @@ pub(crate) async fn serve(
             Ok(())
         }
     };
+    idle.abort();
     let _ = stop.send(true);
     workers.shutdown(PATIENCE).await;
     result
+}
+
+/// Bytes of vectors that are read at the start, before anybody searches. Clients start servers that
+/// they may never ask: more is read by the first search.
+const WARM_BYTES: u64 = 24 * 1024 * 1024;
+
+/// How long vectors that nobody searches stay in memory.
+const UNUSED: Duration = Duration::from_secs(600);
+
+fn warm_up(engine: &Engine) -> Result<()> {
+    if engine.vector_bytes()? <= WARM_BYTES {
+        engine.load_vectors()?;
+    }
+    Ok(())
+}
+
+async fn release_when_unused(engine: Engine) {
+    let mut minutes = tokio::time::interval(Duration::from_secs(60));
+    loop {
+        minutes.tick().await;
+        let engine = engine.clone();
+        // It waits for searches that are under way.
+        let _ = tokio::task::spawn_blocking(move || engine.release_vectors(UNUSED)).await;
+    }
 }
 
 /// How long a line that comes again and again is held back.

@@ -301,6 +301,24 @@ fn a_load_that_broke_off_starts_again() {
     assert_current(&store, &graph);
 }
 
+#[test]
+fn memory_that_nobody_uses_is_given_back_and_read_again() {
+    let (_folder, graph) = open();
+    embed(&graph, CLAIM, "c1", &[1.0, 0.0, 0.0]);
+    let store = VectorStore::new();
+    assert!(!store.release_unused(Duration::ZERO), "nothing is held");
+    assert_current(&store, &graph);
+    assert!(!store.release_unused(Duration::from_secs(600)), "just used");
+    assert!(store.release_unused(Duration::ZERO));
+    let matrices = store.matrices.lock().unwrap().clone();
+    for matrix in matrices.values() {
+        assert!(matrix.read().unwrap().contents().is_empty());
+    }
+    assert!(!store.release_unused(Duration::ZERO), "given back already");
+    embed(&graph, CLAIM, "c2", &[0.0, 1.0, 0.0]);
+    assert_current(&store, &graph);
+}
+
 /// Two tasks with a claim each and one in common, a page in two versions, and vectors.
 const GRAPH: &str = "
         INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t1', 'h', ''), ('t2', 'h', '');
