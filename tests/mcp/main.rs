@@ -16,6 +16,7 @@ mod human;
 mod judges;
 mod kill_resume;
 mod protocol;
+mod research;
 mod search_while_written;
 mod sql_and_views;
 mod tools;

@@ -1,6 +1,6 @@
 //! The command line: flags, then one function a command. Standard output holds data only; what is
 //! said about it goes to standard error. Exit codes: 0 done, 1 failed or violations found, 2 wrong
-//! usage or configuration.
+//! usage or configuration, 130 interrupted.
 
 mod config;
 mod demo;
@@ -16,6 +16,8 @@ mod layout;
 mod llm;
 mod output;
 mod providers;
+mod research;
+mod tasks;
 mod verify;
 
 use clap::{Args, Parser, Subcommand};
@@ -106,6 +108,10 @@ enum Command {
     Serve,
     /// Research an example hypothesis over the example documents and report what was found
     Demo(demo::Options),
+    /// Research a hypothesis of your own over your own documents, or go on with a task
+    Research(research::Options),
+    /// List the tasks
+    Tasks(tasks::Options),
     /// Read a graph from a JSONL file; all of it, or on bad input nothing
     Import {
         /// The file; - for standard input
@@ -142,7 +148,7 @@ enum Models {
 }
 
 /// Runs the command line; `arguments` begin with the name of the program. Answers its exit code:
-/// 0 done, 1 failed or violations found, 2 wrong usage or configuration.
+/// 0 done, 1 failed or violations found, 2 wrong usage or configuration, 130 interrupted.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
@@ -163,7 +169,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         crate::log::line(&format!("warning: {warning}"));
     }
     match dispatch(cli, &settings) {
-        Ok(code) => u8::from(code != ExitCode::SUCCESS),
+        Ok(code) => code,
         Err(error) => {
             complain(&error);
             1
@@ -171,17 +177,20 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-fn dispatch(cli: Cli, settings: &Settings) -> Result<ExitCode> {
+fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
+    let failed = |code| u8::from(code != ExitCode::SUCCESS);
     match cli.command.unwrap_or(Command::Serve) {
         Command::Serve => serve(settings)?,
-        Command::Demo(options) => demo::run(settings, &cli.global, &options)?,
+        Command::Demo(options) => return demo::run(settings, &cli.global, &options),
+        Command::Research(options) => return research::run(settings, &options),
+        Command::Tasks(options) => tasks::run(&open(settings)?, &options)?,
         Command::Import { file } => import::run(settings, &file)?,
         Command::Export(options) => export::run(&open(settings)?, &options)?,
         Command::Diff(options) => diff::run(settings, &options)?,
-        Command::Verify => return verify::run(&open(settings)?),
+        Command::Verify => return verify::run(&open(settings)?).map(failed),
         Command::Forget { task, orphans } => forget::run(&open(settings)?, &task, orphans)?,
         Command::Models(Models::List) => doctor::models(&open_or_make(settings)?)?,
-        Command::Doctor => return doctor::run(settings),
+        Command::Doctor => return doctor::run(settings).map(failed),
         Command::Views => {
             make_folder(settings)?;
             let engine = Engine::open(plain_config(settings))?;
@@ -189,7 +198,7 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<ExitCode> {
             doctor::views(&engine)?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 fn serve(settings: &Settings) -> Result<()> {
@@ -233,12 +242,14 @@ fn make_folder(settings: &Settings) -> Result<()> {
 /// What is done with it needs no embedder, so that none is loaded and no server is asked.
 fn open(settings: &Settings) -> Result<Engine> {
     if !settings.db.exists() {
-        return Err(
-            Error::not_found(format!("there is no database at {}", settings.db.display()))
-                .with_hint("give its place with --db PATH or LYRA_DB"),
-        );
+        return Err(no_database(settings));
     }
     Engine::open(plain_config(settings))
+}
+
+fn no_database(settings: &Settings) -> Error {
+    Error::not_found(format!("there is no database at {}", settings.db.display()))
+        .with_hint("give its place with --db PATH or LYRA_DB")
 }
 
 /// The whole configuration: the models are opened, or it is said why they cannot be.

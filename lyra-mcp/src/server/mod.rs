@@ -20,7 +20,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Map, Value};
-pub(crate) use serve::serve;
+pub(crate) use serve::{Signals, serve};
 use std::sync::Arc;
 use tokio::sync::watch;
 

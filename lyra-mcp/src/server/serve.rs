@@ -67,7 +67,7 @@ where
 }
 
 /// The signals that ask a process to end.
-struct Signals {
+pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -75,8 +75,9 @@ struct Signals {
 }
 
 impl Signals {
+    /// From now on the signals are heard here, and do not end the process.
     #[cfg(unix)]
-    fn listen() -> Result<Self> {
+    pub(crate) fn listen() -> Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         let failed = |error| Error::internal("signals cannot be handled").with_source(error);
         Ok(Self {
@@ -86,12 +87,13 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    fn listen() -> Result<Self> {
+    pub(crate) fn listen() -> Result<Self> {
         Ok(Self {})
     }
 
+    /// Comes back when the process is asked to end.
     #[cfg(unix)]
-    async fn wait(&mut self) {
+    pub(crate) async fn wait(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
@@ -99,7 +101,7 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    async fn wait(&mut self) {
+    pub(crate) async fn wait(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
