@@ -9,6 +9,7 @@ mod chaos;
 mod cli;
 mod client;
 mod concurrency;
+mod docs;
 mod embedders;
 mod feedback;
 #[cfg(feature = "http")]

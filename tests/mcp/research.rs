@@ -243,7 +243,7 @@ fn what_cannot_be_researched_is_refused_with_a_hint() {
             1,
             "hypothesis is empty",
         ),
-        (vec!["research", "h", "--target", "ftp://a"], 1, "target"),
+        (vec!["research", "h", "--target", "ftp://a"], 1, "--query"),
         (
             vec!["research", "--task", "task_1", "--corpus", "papers"],
             1,
@@ -281,7 +281,7 @@ fn what_cannot_be_researched_is_refused_with_a_hint() {
 #[test]
 fn an_interruption_pauses_the_task() {
     let desk = Desk::new();
-    for number in 0..400 {
+    for number in 0..150 {
         desk.write(&format!("{number}.md"), &long_paper(number));
     }
     let child = binary(&desk.db)
@@ -344,4 +344,74 @@ fn is_under_way(db: &Path) -> bool {
         .output()
         .unwrap();
     text(&out.stdout).contains("\"status\":\"exploring\"")
+}
+
+/// A human reads the report, and corrects by the ids in it.
+#[test]
+fn a_verdict_is_corrected_by_the_id_in_the_report() {
+    let desk = Desk::new();
+    desk.research(&[HYPOTHESIS, "--no-page"]);
+    let report = || text(&desk.run(&["export", "--format", "markdown"]).stdout);
+    let before = report();
+    let verdict = before
+        .lines()
+        .find(|line| line.starts_with("- Against"))
+        .unwrap();
+    let edge = verdict.rsplit('`').nth(1).unwrap();
+    assert!(edge.starts_with("edge_"), "{verdict}");
+    let correct = [
+        "feedback",
+        "edge_correct",
+        edge,
+        "supports",
+        "--reason",
+        "read it",
+        "--actor",
+        "Ada",
+    ];
+    let out = desk.run(&correct);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let done: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(
+        (&done["previous"], &done["current"]),
+        (&"refutes".into(), &"supports".into())
+    );
+    let after = report();
+    let corrected = after.lines().find(|line| line.contains(edge)).unwrap();
+    assert!(
+        corrected.starts_with("- For (1.00)") && corrected.contains("corrected by a human"),
+        "{corrected}"
+    );
+
+    let claim = before
+        .split('`')
+        .find(|word| word.starts_with("claim_"))
+        .unwrap();
+    let refused = desk.run(&["feedback", "claim_reject", claim]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        text(&refused.stderr).contains("reason"),
+        "{}",
+        text(&refused.stderr)
+    );
+    assert!(
+        desk.run(&["feedback", "claim_reject", claim, "--reason", "off topic"])
+            .status
+            .success()
+    );
+    assert!(!report().contains(claim));
+    assert!(
+        desk.run(&["feedback", "claim_restore", claim])
+            .status
+            .success()
+    );
+    assert!(report().contains(claim));
+    let unknown = desk.run(&["feedback", "edge_correct", "edge_none", "neutral"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert_eq!(
+        desk.run(&["feedback", "edge_correct", edge, "maybe"])
+            .status
+            .code(),
+        Some(2)
+    );
 }

@@ -8,6 +8,7 @@ mod diff;
 mod doctor;
 mod embedder;
 mod export;
+mod feedback;
 mod forget;
 mod import;
 mod judge;
@@ -119,6 +120,8 @@ enum Command {
     },
     /// Write the graph out
     Export(export::Options),
+    /// Correct what the models got wrong, by the ids that a report shows
+    Feedback(feedback::Options),
     /// Say what changed: since another file, or since a time
     Diff(diff::Options),
     /// Check the whole graph: every quote against its page, every reference
@@ -186,6 +189,7 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
         Command::Tasks(options) => tasks::run(&open(settings)?, &options)?,
         Command::Import { file } => import::run(settings, &file)?,
         Command::Export(options) => export::run(&open(settings)?, &options)?,
+        Command::Feedback(options) => feedback::run(&open(settings)?, options)?,
         Command::Diff(options) => diff::run(settings, &options)?,
         Command::Verify => return verify::run(&open(settings)?).map(failed),
         Command::Forget { task, orphans } => forget::run(&open(settings)?, &task, orphans)?,

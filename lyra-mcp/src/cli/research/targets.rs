@@ -1,7 +1,9 @@
 //! What is asked: named by the user, made of the hypothesis, or what a task has asked before.
 
 use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
+use lyra_core::model::Target;
 use lyra_core::text::is_cjk;
+use lyra_core::text::targets::parse_target_text;
 use lyra_core::{Engine, Error, Result};
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -25,16 +27,23 @@ fn query(words: &str) -> Value {
     json!({ "kind": "query", "query": words })
 }
 
-/// A file that is named like an address would be searched for, as words.
+/// What is neither an address nor a DOI would be searched for, as words: a slip, and the name of a
+/// file.
 pub(super) fn check(targets: &[String]) -> Result<()> {
-    match targets.iter().find(|target| Path::new(target).exists()) {
-        None => Ok(()),
-        Some(file) => Err(
-            Error::invalid(format!("{file} is a file or folder of this machine")).with_hint(
-                "documents of your own are searched and read in the folder that --corpus names",
-            ),
-        ),
+    for target in targets {
+        if let Target::Query { query } = parse_target_text(target)? {
+            return Err(not_an_address(&query));
+        }
     }
+    Ok(())
+}
+
+fn not_an_address(text: &str) -> Error {
+    let hint = match Path::new(text).exists() {
+        true => "documents of your own are read in the folder that --corpus names",
+        false => "words to search for are given with --query",
+    };
+    Error::invalid(format!("{text:?} is neither an address nor a DOI")).with_hint(hint)
 }
 
 /// The hypothesis itself, and words that look for both of its sides.
@@ -153,8 +162,16 @@ mod tests {
 
     #[test]
     fn a_file_is_no_address() {
-        assert!(check(&["https://example.org/".to_owned(), "10.1/a".to_owned()]).is_ok());
-        let error = check(&[env!("CARGO_MANIFEST_DIR").to_owned()]).unwrap_err();
-        assert!(error.hint().is_some_and(|hint| hint.contains("--corpus")));
+        assert!(check(&["https://example.org/".to_owned(), "10.1234/a".to_owned()]).is_ok());
+        for (target, hint) in [
+            (env!("CARGO_MANIFEST_DIR"), "--corpus"),
+            ("back pain", "--query"),
+        ] {
+            let error = check(&[target.to_owned()]).unwrap_err();
+            assert!(
+                error.hint().is_some_and(|said| said.contains(hint)),
+                "{target}"
+            );
+        }
     }
 }
