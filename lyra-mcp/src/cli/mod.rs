@@ -47,6 +47,7 @@ struct Cli {
 
 /// Flags that every command takes. They win over LYRA_* variables, and these over lyra.toml.
 #[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Settings, for every command")]
 struct Global {
     /// The database file [env: LYRA_DB] [default: lyra/lyra.db in the user's data folder]
     #[arg(long, global = true, value_name = "PATH")]

@@ -265,6 +265,8 @@ impl Session {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let db = folder.path().join("a.db");
+        // With one worker the same jobs run every time, in the same order.
+        std::fs::write(folder.path().join("lyra.toml"), "workers = 1\n").unwrap();
         let file = folder.path().join("graph.jsonl");
         std::fs::write(&file, graph()).unwrap();
         let imported = binary(&db).arg("import").arg(&file).output().unwrap();
@@ -523,9 +525,21 @@ fn failures() -> Vec<(&'static str, &'static str, &'static str, Value)> {
         ),
         (
             "calibration_rollback",
-            "CALIBRATION_ERROR",
+            "RESOURCE_NOT_FOUND",
             "no such judge or version",
             json!({"source": "nobody", "reason": "a test"}),
+        ),
+        (
+            "calibration_rollback",
+            "CALIBRATION_ERROR",
+            "nothing to return from",
+            json!({"source": "lyra-builtin-stance-v1", "reason": "a test"}),
+        ),
+        (
+            "calibration_metrics",
+            "RESOURCE_NOT_FOUND",
+            "a judge that was never corrected",
+            json!({"source": "nobody"}),
         ),
     ]
 }
