@@ -131,6 +131,13 @@ fn a_task_that_goes_on_asks_again_and_finds_what_is_new() {
     assert_eq!(first[0]["documents"], 3);
     assert_eq!(second[0]["documents"], 4);
 
+    // The same words without the task are another task, and that is said.
+    let (_, said) = desk.research(&[HYPOTHESIS, "--no-page"]);
+    assert!(
+        said.contains(&format!("{task} has the same hypothesis")),
+        "{said}"
+    );
+
     // Nothing new: nothing doubles.
     let (_, said) = desk.research(&["--task", &task, "--no-page"]);
     assert!(said.contains("new: 0 documents, 0 claims"), "{said}");
@@ -233,6 +240,11 @@ fn what_cannot_be_researched_is_refused_with_a_hint() {
         ),
         (vec!["research", "h", "--max-pages", "0"], 2, "--max-pages"),
         (vec!["research", "h"], 1, "--corpus DIR"),
+        (
+            vec!["research", "h", "--corpus", "nowhere"],
+            1,
+            "there is no folder nowhere",
+        ),
         (
             vec!["research", "h", "--target", "papers/a.md"],
             1,

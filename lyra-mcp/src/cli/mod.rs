@@ -27,6 +27,7 @@ use lyra_core::ports::SystemClock;
 use lyra_core::{Engine, EngineConfig};
 use lyra_core::{Error, ErrorKind, Result};
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -209,6 +210,11 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
 fn serve(settings: &Settings) -> Result<()> {
     let engine = open_or_make(settings)?;
     complain_of_views(&engine);
+    if std::io::stdin().is_terminal() {
+        crate::log::line(
+            "serving MCP on standard input; `lyra-mcp --help` lists what else there is",
+        );
+    }
     runtime()?.block_on(crate::server::serve(engine, Arc::new(SystemClock)))
 }
 

@@ -55,6 +55,7 @@ pub(super) struct Options {
 
 pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
     targets::check(&options.target)?;
+    refuse_missing(&settings.corpus)?;
     let engine = match options.task {
         // An empty database knows no task: it must not be made for one.
         Some(_) if !settings.db.exists() => return Err(super::no_database(settings)),
@@ -75,6 +76,7 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
                 false => asked,
             };
             refuse_idle(&engine, &asked)?;
+            tell_of_twin(&engine, hypothesis)?;
             let task = engine.create_task(hypothesis, TaskConfig::default())?;
             (task.id, asked)
         }
@@ -95,6 +97,29 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
         is_example: false,
     };
     session.research(&asked)
+}
+
+/// A slip in the name of a folder makes no empty database.
+fn refuse_missing(corpus: &[PathBuf]) -> Result<()> {
+    match corpus.iter().find(|folder| !folder.is_dir()) {
+        None => Ok(()),
+        Some(folder) => Err(
+            Error::invalid(format!("there is no folder {}", folder.display()))
+                .with_hint("--corpus names a folder of documents"),
+        ),
+    }
+}
+
+/// The same question twice makes two tasks, which is seldom what was meant.
+fn tell_of_twin(engine: &Engine, hypothesis: &str) -> Result<()> {
+    let tasks = engine.tasks()?;
+    if let Some(twin) = tasks.iter().find(|t| t.hypothesis == hypothesis.trim()) {
+        crate::log::line(&format!(
+            "note: {} has the same hypothesis; `research --task {}` goes on with it",
+            twin.id, twin.id
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses to begin where there is nothing to search.
