@@ -1,6 +1,7 @@
 //! `research` and `tasks`: a question of one's own, from the command line, and going on with it.
 
-use crate::client::{PATIENCE, binary};
+use crate::client::{Client, PATIENCE, binary};
+use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -426,4 +427,27 @@ fn a_verdict_is_corrected_by_the_id_in_the_report() {
             .code(),
         Some(2)
     );
+}
+
+/// The same over MCP: what is done is skipped, unless it is asked again; what waits is never doubled.
+#[test]
+fn an_assistant_asks_again_what_is_done() {
+    let desk = Desk::new();
+    let (report, _) = desk.research(&[HYPOTHESIS, "--query", "standing desks", "--no-page"]);
+    let task = task_of(&report);
+    let mut client = Client::connect(&desk.db, &["--corpus", "papers"]);
+    let mut queue = |options: serde_json::Value| {
+        let targets = json!(["Standing  desks"]);
+        client.ok(
+            "queue_targets",
+            json!({"task_id": task, "targets": targets, "options": options}),
+        )
+    };
+    let skipped = queue(json!({}));
+    assert_eq!(
+        (&skipped["queued_count"], &skipped["skipped_count"]),
+        (&json!(0), &json!(1))
+    );
+    let again = queue(json!({"repeat": true, "priority": "low"}));
+    assert_eq!(again["queued_count"], 1);
 }

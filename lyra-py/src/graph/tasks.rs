@@ -91,6 +91,7 @@ impl EvidenceGraph {
     /// >>> report = graph.queue_targets(task, ["shift work sleep", "10.1000/x", "10.1000/X"])
     /// >>> report.queued_count, report.skipped[0].reason
     /// (2, 'already queued, running or done in this task')
+    #[allow(clippy::too_many_arguments, reason = "named arguments in Python")]
     #[pyo3(signature = (task_id, targets, *, priority="medium", budget_pages=None, providers=None, repeat=false))]
     fn queue_targets<'py>(
         &self,
