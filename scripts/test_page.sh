@@ -3,7 +3,11 @@
 # CHROMIUM, or /usr/bin/chromium as Debian's package `chromium` puts it there); where one of them is
 # missing it says so and ends well, unless LYRA_PAGE_TESTS=required says that it must not.
 set -euo pipefail
-cd "$(dirname "$0")/../tests/page"
+cd "$(dirname "$0")/.."
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+# The Node that scripts/test.sh installed, if it has run.
+PATH=$target/test-venv/bin:$PATH
+cd tests/page
 
 without() {
   echo "test_page.sh: SKIPPED the evidence page's tests: $1"
@@ -18,6 +22,6 @@ command -v npm >/dev/null || without "there is no npm"
 
 # What the lock file names, once: a second run finds it there.
 if ! [ node_modules/.package-lock.json -nt package-lock.json ]; then
-  npm ci --no-audit --no-fund --loglevel=error
+  npm_config_cache=$target/npm-cache npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 fi
 npm test --silent

@@ -12,10 +12,12 @@ mod concurrency;
 mod docs;
 mod embedders;
 mod feedback;
+mod hostile;
 #[cfg(feature = "http")]
 mod human;
 mod judges;
 mod kill_resume;
+mod models;
 mod protocol;
 mod research;
 mod search_while_written;

@@ -6,7 +6,7 @@ use crate::guard::{SchemaSnapshot, SqlOptions, SqlParams, SqlReply, SqlRequest};
 use crate::model::{EmbeddingTarget, TaskRecord};
 use crate::ports::{StancePair, TextRole, Verdict};
 use crate::task::{AuthItem, auth_items, expire_auth};
-use crate::vectors::{VectorReply, VectorRequest};
+use crate::vectors::{SearchMode, VectorReply, VectorRequest};
 use crate::views::{BrokenView, RenderedView, ViewInfo, ViewParams};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -106,7 +106,15 @@ impl Engine {
                 ..SqlOptions::default()
             },
         };
-        let reply = self.inner.views.guard.query_view(&sql)?;
+        let reply = self.inner.views.guard.query_view(&sql);
+        let reply = reply.map_err(|error| match error.kind() {
+            // The budgets of a view are not the caller's to raise.
+            ErrorKind::QueryInterrupted => error.with_hint(
+                "ask about one task, narrow the view with its params (list_views names them), or \
+                 ask query_sql for the part that you need",
+            ),
+            _ => error,
+        })?;
         Ok(ViewReply {
             view_name: request.view_name.clone(),
             rows: reply.rows,
@@ -149,8 +157,14 @@ impl Engine {
     pub async fn vector_search(&self, request: &VectorRequest) -> Result<VectorReply> {
         request.validate()?;
         let embedder = &self.inner.pipeline.reading.embedder;
-        let vectors = embedder.embed(&[&request.query], TextRole::Query).await?;
-        let vector = vectors.into_iter().next().unwrap_or_default();
+        let vector = match request.mode {
+            // Words are found without the embedder, which may be away.
+            SearchMode::Lexical => vec![0.0; embedder.info().dimension],
+            SearchMode::Semantic | SearchMode::Hybrid => {
+                let vectors = embedder.embed(&[&request.query], TextRole::Query).await?;
+                vectors.into_iter().next().unwrap_or_default()
+            }
+        };
         self.inner.graph.read(|r| {
             self.inner
                 .pipeline

@@ -10,6 +10,7 @@
 //! | [`tokenize`] | words and, for scripts without spaces, pairs of characters |
 //! | [`similarity`] | whether two texts are nearly the same |
 //! | [`language`] | in which language a text is written, as far as its script says |
+//! | [`names`] | which name was probably meant |
 //! | [`hash`] | SHA-256 as hex |
 //!
 //! Offsets are Unicode code points everywhere, because that is what SQLite's `substr` counts.
@@ -24,6 +25,7 @@
 pub mod hash;
 pub mod identifiers;
 pub mod language;
+pub mod names;
 pub mod segment;
 pub mod sentence;
 pub mod similarity;

@@ -15,6 +15,7 @@ mod judge;
 mod keys;
 mod layout;
 mod llm;
+mod models;
 mod output;
 mod providers;
 mod research;
@@ -31,6 +32,10 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long blocking work may go on after the server has ended.
+const LAST_WORK: Duration = Duration::from_secs(5);
 
 #[derive(Parser)]
 #[command(
@@ -148,8 +153,10 @@ enum Command {
 
 #[derive(Subcommand)]
 enum Models {
-    /// List them
+    /// List those in use, and those that were added
     List,
+    /// Add a model in ONNX files, so that it can be named onnx:NAME
+    Add(models::Add),
 }
 
 /// Runs the command line; `arguments` begin with the name of the program. Answers its exit code:
@@ -195,7 +202,8 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
         Command::Diff(options) => diff::run(settings, &options)?,
         Command::Verify => return verify::run(&open(settings)?).map(failed),
         Command::Forget { task, orphans } => forget::run(&open(settings)?, &task, orphans)?,
-        Command::Models(Models::List) => doctor::models(&open_or_make(settings)?)?,
+        Command::Models(Models::List) => models::list(&open_or_make(settings)?, settings)?,
+        Command::Models(Models::Add(add)) => models::add(settings, &add)?,
         Command::Doctor => return doctor::run(settings).map(failed),
         Command::Views => {
             make_folder(settings)?;
@@ -215,7 +223,12 @@ fn serve(settings: &Settings) -> Result<()> {
             "serving MCP on standard input; `lyra-mcp --help` lists what else there is",
         );
     }
-    runtime()?.block_on(crate::server::serve(engine, Arc::new(SystemClock)))
+    let runtime = runtime()?;
+    let tools = crate::tools::all();
+    let result = runtime.block_on(crate::server::serve(engine, Arc::new(SystemClock), tools));
+    // A call that blocks for ever must not keep the process: its client is gone.
+    runtime.shutdown_timeout(LAST_WORK);
+    result
 }
 
 /// Two threads carry the protocol and the workers; what blocks has threads of its own.

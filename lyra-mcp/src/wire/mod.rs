@@ -4,13 +4,11 @@ mod arguments;
 mod budget;
 mod envelope;
 mod known;
-mod nearest;
 mod schema;
 mod warnings;
 
 pub(crate) use arguments::accept;
 pub(crate) use envelope::{Models, Quality, Reply, failure, success};
-pub(crate) use nearest::nearest;
 pub(crate) use schema::ToolSchema;
 
 /// Cuts a resource's lists to the budget of a reply.

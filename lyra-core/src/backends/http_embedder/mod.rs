@@ -282,7 +282,7 @@ impl HttpEmbedder {
     }
 
     fn network_error(&self, error: &reqwest::Error) -> Error {
-        if error.is_timeout() {
+        if error.is_timeout() && !error.is_connect() {
             let patience = self.options.timeout;
             let message = format!("{}: no answer within {patience:?}", self.place());
             return Error::new(ErrorKind::Timeout, message)

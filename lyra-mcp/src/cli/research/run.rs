@@ -29,7 +29,7 @@ pub(super) fn to_the_end(engine: &Engine, task_id: &str) -> Result<Option<Status
         };
         let ended = tokio::select! {
             status = engine.run(task_id, Some(&show)) => Some(status),
-            () = signals.wait() => None,
+            _ = signals.wait() => None,
         };
         if let Ok(mut line) = line.lock() {
             line.end();
