@@ -2,6 +2,8 @@
 
 mod commands;
 #[cfg(feature = "http")]
+mod graph;
+#[cfg(feature = "http")]
 mod tools;
 
 use crate::client::binary;
