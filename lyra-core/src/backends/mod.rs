@@ -1,4 +1,14 @@
 //! Ready-made implementations of the ports; the pipeline never names one.
+//!
+//! ```
+//! use lyra_core::backends::StaticEmbedder;
+//! use lyra_core::ports::{Embedder, TextRole};
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! let embedder = StaticEmbedder::new()?;
+//! let vectors = embedder.embed(&["night work", "sleep"], TextRole::Query).await?;
+//! assert_eq!((vectors.len(), vectors[0].len()), (2, embedder.info().dimension));
+//! # Ok::<(), lyra_core::Error>(()) }).unwrap();
+//! ```
 
 #[cfg(feature = "http")]
 mod api;

@@ -14,6 +14,13 @@
 //! | [`hash`] | SHA-256 as hex |
 //!
 //! Offsets are Unicode code points everywhere, because that is what SQLite's `substr` counts.
+//!
+//! ```
+//! use lyra_core::text::{identifiers, url};
+//! assert_eq!(identifiers::normalize_doi("https://doi.org/10.1234/ABC").as_deref(), Some("10.1234/abc"));
+//! assert_eq!(url::normalize_url("HTTP://Example.com:80/?utm_source=x")?, "http://example.com/");
+//! # Ok::<(), lyra_core::Error>(())
+//! ```
 
 pub mod hash;
 pub mod identifiers;

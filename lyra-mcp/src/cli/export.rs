@@ -31,24 +31,31 @@ pub(super) fn run(engine: &Engine, options: &Options) -> Result<()> {
                 .map_err(|error| unwritable(Path::new("standard output"), &error))?;
             report
         }
-        Some(path) => {
-            // Under another name until it is whole: a failure leaves an old file as it was.
-            let mut part = path.clone().into_os_string();
-            part.push(".part");
-            let part = PathBuf::from(part);
-            let report = write_file(engine, options.format, task, &part);
-            let moved = report.and_then(|report| {
-                std::fs::rename(&part, path).map_err(|error| unwritable(path, &error))?;
-                Ok(report)
-            });
-            if moved.is_err() {
-                let _ = std::fs::remove_file(&part);
-            }
-            moved?
-        }
+        Some(path) => to_file(engine, options.format, task, path)?,
     };
     crate::log::line(&format!("exported {}", super::output::json(&report)?));
     Ok(())
+}
+
+/// Writes under another name until it is whole: a failure leaves an old file as it was.
+pub(super) fn to_file(
+    engine: &Engine,
+    format: ExportFormat,
+    task: Option<&str>,
+    path: &Path,
+) -> Result<ExportReport> {
+    let mut part = path.to_owned().into_os_string();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let report = write_file(engine, format, task, &part);
+    let moved = report.and_then(|report| {
+        std::fs::rename(&part, path).map_err(|error| unwritable(path, &error))?;
+        Ok(report)
+    });
+    if moved.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    moved
 }
 
 fn write_file(

@@ -27,7 +27,7 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use run::Runner;
 use serde_json::Value;
-pub(crate) use serve::serve;
+pub(crate) use serve::{Signals, serve};
 use std::sync::Arc;
 use tokio::sync::watch;
 

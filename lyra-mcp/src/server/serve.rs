@@ -135,7 +135,7 @@ where
 }
 
 /// The signals that ask a process to end.
-struct Signals {
+pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -143,8 +143,9 @@ struct Signals {
 }
 
 impl Signals {
+    /// From now on the signals are heard here, and do not end the process.
     #[cfg(unix)]
-    fn listen() -> Result<Self> {
+    pub(crate) fn listen() -> Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         let failed = |error| Error::internal("signals cannot be handled").with_source(error);
         Ok(Self {
@@ -154,12 +155,13 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    fn listen() -> Result<Self> {
+    pub(crate) fn listen() -> Result<Self> {
         Ok(Self {})
     }
 
+    /// Comes back when the process is asked to end; with the name of the signal.
     #[cfg(unix)]
-    async fn wait(&mut self) -> &'static str {
+    pub(crate) async fn wait(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
@@ -167,7 +169,7 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    async fn wait(&mut self) -> &'static str {
+    pub(crate) async fn wait(&mut self) -> &'static str {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -148,7 +148,8 @@ fn task_tools() -> Vec<Tool> {
             "Queue things to research for a task: search queries, URLs, DOIs, as plain strings or \
              as {kind, query|url|doi}. Each is found, read, split into quoted fragments and claims \
              in the background; checking the claims against other sources follows by itself. \
-             Duplicates are skipped with the reason. Works on a stopped task, too, and resumes it. \
+             Duplicates are skipped with the reason; options.repeat asks again what is done, to \
+             find what is new. Works on a stopped task, too, and resumes it. \
              Next: get_status(wait=180) until milestones.target_queue_drained."),
         tool!("queue_reference_candidates", "Queue cited documents", EXPLORES, stored_text: true,
             lists: ["candidates", "skipped", "target_ids"],
