@@ -25,6 +25,9 @@ const REQUEST_CHARS: usize = 100_000;
 /// Bytes of a reply: 64 vectors of 8,192 numbers in decimals are 12 MB.
 const REPLY_BYTES: usize = 64 * 1024 * 1024;
 
+/// For a connection to a server; one that is there takes far less.
+const CONNECT: Duration = Duration::from_secs(10);
+
 /// How a server wants to be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbeddingApi {
@@ -283,9 +286,13 @@ impl HttpEmbedder {
     }
 
     fn network_error(&self, error: &reqwest::Error) -> Error {
-        if error.is_timeout() && !error.is_connect() {
-            let patience = self.options.timeout;
-            let message = format!("{}: no answer within {patience:?}", self.place());
+        if error.is_timeout() {
+            let (what, patience) = if error.is_connect() {
+                ("connection", CONNECT.min(self.options.timeout))
+            } else {
+                ("answer", self.options.timeout)
+            };
+            let message = format!("{}: no {what} within {patience:?}", self.place());
             return Error::new(ErrorKind::Timeout, message)
                 .with_hint("is the server still loading the model?");
         }
@@ -421,7 +428,7 @@ fn client_for(options: &HttpEmbedderOptions) -> Result<Client> {
         // A key is for the server that it was given for.
         .redirect(redirect::Policy::none())
         .no_proxy()
-        .connect_timeout(Duration::from_secs(10).min(options.timeout))
+        .connect_timeout(CONNECT.min(options.timeout))
         .timeout(options.timeout)
         .build()
         .map_err(|e| Error::internal(format!("building the web client: {e}")))
