@@ -1,5 +1,6 @@
 //! What needs no graph.
 
+use crate::argument;
 use crate::convert;
 use crate::error::{invalid, raise};
 use crate::waiting::quick;
@@ -37,9 +38,9 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 #[pyo3(signature = (scores, min_results=3, max_results=50, sensitivity=1.0))]
 fn kneedle_cutoff(
-    scores: Vec<f64>,
-    min_results: usize,
-    max_results: usize,
+    #[pyo3(from_py_with = argument::scores)] scores: Vec<f64>,
+    #[pyo3(from_py_with = argument::min_results)] min_results: usize,
+    #[pyo3(from_py_with = argument::max_results)] max_results: usize,
     sensitivity: f64,
 ) -> usize {
     ranking::kneedle_cutoff(&scores, min_results, max_results, sensitivity)
@@ -79,8 +80,8 @@ fn canonical_id(
     openalex_id: Option<String>,
     s2_id: Option<String>,
     title: Option<String>,
-    authors: Option<Vec<String>>,
-    year: Option<i64>,
+    #[pyo3(from_py_with = argument::optional_texts)] authors: Option<Vec<String>>,
+    #[pyo3(from_py_with = argument::year)] year: Option<i64>,
 ) -> Option<String> {
     let found = url.as_deref().map(identifiers::find_identifiers);
     let services = Identifiers {
@@ -134,7 +135,7 @@ fn normalize_url(url: &str) -> PyResult<String> {
 #[pyfunction]
 fn claim_confidence<'py>(
     py: Python<'py>,
-    verdicts: Vec<(String, Option<f64>)>,
+    #[pyo3(from_py_with = argument::verdicts)] verdicts: Vec<(String, Option<f64>)>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut known = Vec::with_capacity(verdicts.len());
     for (relation, confidence) in verdicts {
@@ -159,7 +160,7 @@ fn detect_challenge(
     py: Python<'_>,
     html: Bound<'_, PyAny>,
     headers: Option<Bound<'_, PyMapping>>,
-    status: u16,
+    #[pyo3(from_py_with = argument::status)] status: u16,
 ) -> PyResult<Option<&'static str>> {
     let body = bytes_of(&html, "html")?;
     let mut known: Vec<(String, String)> = Vec::new();

@@ -5,12 +5,14 @@
 //! | `waiting` | the ways out of the GIL: how a call waits, hears Ctrl-C, survives a fork or a panic |
 //! | `awaitable` | the same for asyncio |
 //! | `convert` | JSON values and replies → Python objects, and back |
+//! | `argument` | numbers and lists as arguments |
 //! | `error` | errors → exceptions, and back |
 //! | `adapters` | Python callables behind the ports of lyra-core |
 //! | `graph` | the class `EvidenceGraph` |
 //! | `functions` | what needs no graph |
 
 mod adapters;
+mod argument;
 mod awaitable;
 mod convert;
 mod error;

@@ -139,7 +139,7 @@ def test_views_count_what_was_put_in(filled: tuple[Any, dict[str, str]]) -> None
         lambda g, i: lyra.EvidenceGraph("x.db", embedder="onnx:/nowhere"),
         lambda g, i: lyra.EvidenceGraph("x.db", embedder="psychic"),
         lambda g, i: lyra.EvidenceGraph("x.db", embedder=5),
-        lambda g, i: lyra.EvidenceGraph("x.db", stance_judge=5),
+        lambda g, i: lyra.EvidenceGraph("x.db", judge=5),
         lambda g, i: lyra.EvidenceGraph("x.db", claim_extractor="x"),
         lambda g, i: lyra.EvidenceGraph("x.db", providers=["altavista"]),
         lambda g, i: lyra.EvidenceGraph("x.db", providers=[{"base_url": "https://x.org"}]),

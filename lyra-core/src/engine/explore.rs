@@ -77,6 +77,16 @@ impl Engine {
         self.inner.views.guard.query(request)
     }
 
+    /// The same for as long as somebody wants the answer: `is_wanted` is asked every 20 ms, on this
+    /// thread; after false the query ends as one that ran out of its time.
+    pub fn query_sql_while(
+        &self,
+        request: &SqlRequest,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<SqlReply> {
+        self.inner.views.guard.query_while(request, is_wanted)
+    }
+
     /// Runs a ready-made question. Blocks.
     pub fn query_view(&self, request: &ViewRequest) -> Result<ViewReply> {
         let task_id = task_of(request)?;

@@ -2,10 +2,11 @@
 
 use super::EvidenceGraph;
 use super::open::records;
+use crate::argument;
 use crate::awaitable::coroutine;
 use crate::convert;
 use crate::error::{invalid, raise};
-use crate::waiting::{Line, long, quick, quick_async};
+use crate::waiting::{Line, long, patient, quick, quick_async};
 use lyra_core::model::Priority;
 use lyra_core::{
     CandidateChoice, CandidateRequest, Engine, QueueOptions, Result, StatusDetail, StatusReport,
@@ -37,9 +38,9 @@ impl EvidenceGraph {
         py: Python<'_>,
         hypothesis: String,
         config: Option<Bound<'_, PyMapping>>,
-        max_pages: Option<u32>,
-        max_seconds: Option<u32>,
-        priority_domains: Option<Vec<String>>,
+        #[pyo3(from_py_with = argument::max_pages)] max_pages: Option<u32>,
+        #[pyo3(from_py_with = argument::max_seconds)] max_seconds: Option<u32>,
+        #[pyo3(from_py_with = argument::optional_texts)] priority_domains: Option<Vec<String>>,
     ) -> PyResult<String> {
         let mut settings = match config {
             None => TaskConfig::default(),
@@ -51,7 +52,7 @@ impl EvidenceGraph {
             settings.priority_domains = domains;
         }
         let engine = self.engine()?;
-        let task = quick(py, || engine.create_task(&hypothesis, settings))?;
+        let task = patient(py, move || engine.create_task(&hypothesis, settings))?;
         Ok(task.id)
     }
 
@@ -97,8 +98,8 @@ impl EvidenceGraph {
         task_id: String,
         targets: Bound<'py, PyAny>,
         priority: &str,
-        budget_pages: Option<u32>,
-        providers: Option<Vec<String>>,
+        #[pyo3(from_py_with = argument::budget_pages)] budget_pages: Option<u32>,
+        #[pyo3(from_py_with = argument::optional_texts)] providers: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let is_one = targets.is_instance_of::<PyString>() || targets.is_instance_of::<PyMapping>();
         let targets = if is_one {
@@ -113,7 +114,9 @@ impl EvidenceGraph {
             providers: providers.unwrap_or_default(),
         };
         let engine = self.engine()?;
-        let report = quick(py, || engine.queue_targets(&task_id, &targets, &options))?;
+        let report = patient(py, move || {
+            engine.queue_targets(&task_id, &targets, &options)
+        })?;
         convert::report(py, "Report", &report)
     }
 
@@ -257,7 +260,8 @@ impl EvidenceGraph {
             scope: scope.parse().map_err(raise)?,
         };
         let engine = self.engine()?;
-        let report = quick_async(py, engine.stop_task(&task_id, &request))?;
+        let work = move |line: &Line<()>| line.drive(engine.stop_task(&task_id, &request));
+        let report = long(py, work, |_, ()| Ok(()), || {})?;
         convert::report(py, "Report", &report)
     }
 
@@ -276,9 +280,9 @@ impl EvidenceGraph {
         &self,
         py: Python<'py>,
         task_id: String,
-        include_ids: Option<Vec<String>>,
-        exclude_ids: Option<Vec<String>>,
-        limit: usize,
+        #[pyo3(from_py_with = argument::optional_texts)] include_ids: Option<Vec<String>>,
+        #[pyo3(from_py_with = argument::optional_texts)] exclude_ids: Option<Vec<String>>,
+        #[pyo3(from_py_with = argument::limit)] limit: usize,
         dry_run: bool,
         priority: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -299,7 +303,9 @@ impl EvidenceGraph {
             priority: urgency(priority)?,
         };
         let engine = self.engine()?;
-        let report = quick(py, || engine.queue_reference_candidates(&task_id, &request))?;
+        let report = patient(py, move || {
+            engine.queue_reference_candidates(&task_id, &request)
+        })?;
         convert::report(py, "Report", &report)
     }
 }

@@ -3,6 +3,7 @@
 use super::EvidenceGraph;
 use super::ask::embedded;
 use crate::adapters::as_matrix;
+use crate::argument;
 use crate::convert;
 use crate::error::{invalid, raise};
 use crate::waiting::{Line, long};
@@ -28,7 +29,7 @@ impl EvidenceGraph {
     fn embed<'py>(
         &self,
         py: Python<'py>,
-        texts: Vec<String>,
+        #[pyo3(from_py_with = argument::texts)] texts: Vec<String>,
         role: &str,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let words = [("document", TextRole::Document), ("query", TextRole::Query)];
@@ -64,7 +65,7 @@ impl EvidenceGraph {
         py: Python<'py>,
         target: &str,
         model_id: Option<String>,
-        dimension: Option<usize>,
+        #[pyo3(from_py_with = argument::dimension)] dimension: Option<usize>,
     ) -> PyResult<(Vec<String>, Bound<'py, PyArray2<f32>>)> {
         let target = embedded(target)?;
         let engine = self.engine()?;
@@ -108,11 +109,14 @@ impl EvidenceGraph {
         &self,
         py: Python<'_>,
         target: &str,
-        ids: Vec<String>,
+        #[pyo3(from_py_with = argument::texts)] ids: Vec<String>,
         vectors: Bound<'_, PyAny>,
         model_id: Option<String>,
     ) -> PyResult<usize> {
         let target = embedded(target)?;
+        if ids.is_empty() && vectors.len().is_ok_and(|count| count == 0) {
+            return Ok(0);
+        }
         let matrix = as_matrix(&vectors)?;
         let (rows, columns) = (matrix.shape()[0], matrix.shape()[1]);
         if rows != ids.len() {
