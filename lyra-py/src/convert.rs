@@ -149,8 +149,13 @@ pub(crate) fn point_in_time(given: &Bound<'_, PyAny>) -> PyResult<Option<String>
     if !given.is_instance(&module.getattr("date")?)? {
         return Ok(None);
     }
-    let text: String = if given.is_instance(&module.getattr("datetime")?)? {
-        if given.call_method0("utcoffset")?.is_none() {
+    if given.is_instance(&module.getattr("datetime")?)? {
+        // What pandas has for a missing time calls itself a datetime, and has no offset.
+        let offset = given.call_method0("utcoffset");
+        if offset
+            .map_err(|_| invalid(format!("{given} is no point in time")))?
+            .is_none()
+        {
             return Err(raise(
                 Error::invalid(format!("{given} is a time of no time zone"))
                     .with_hint("say of which: datetime.now(timezone.utc), or time.astimezone()"),
@@ -162,15 +167,9 @@ pub(crate) fn point_in_time(given: &Bound<'_, PyAny>) -> PyResult<Option<String>
         let text: String = utc
             .call_method("isoformat", (), Some(&options))?
             .extract()?;
-        text.replace("+00:00", "Z")
-    } else {
-        given.call_method0("isoformat")?.extract()?
-    };
-    // What pandas has for a missing time calls itself one.
-    if !text.starts_with(|first: char| first.is_ascii_digit()) {
-        return Err(invalid(format!("{text} is no point in time")));
+        return Ok(Some(text.replace("+00:00", "Z")));
     }
-    Ok(Some(text))
+    given.call_method0("isoformat")?.extract().map(Some)
 }
 
 fn whole(given: &Bound<'_, PyAny>) -> PyResult<Value> {

@@ -10,7 +10,7 @@ use lyra_core::text::identifiers::{self, Identifiers};
 use lyra_core::text::segment::assemble;
 use lyra_core::{confidence, ranking, security, text};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyMapping, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyMapping, PyString};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 
@@ -42,8 +42,17 @@ fn kneedle_cutoff(
     #[pyo3(from_py_with = argument::min_results)] min_results: usize,
     #[pyo3(from_py_with = argument::max_results)] max_results: usize,
     sensitivity: f64,
-) -> usize {
-    ranking::kneedle_cutoff(&scores, min_results, max_results, sensitivity)
+) -> PyResult<usize> {
+    if scores.iter().any(|score| !score.is_finite()) {
+        return Err(invalid("a score is not finite"));
+    }
+    if !(sensitivity.is_finite() && sensitivity >= 0.0) {
+        return Err(invalid(format!(
+            "sensitivity is {sensitivity}; expected 0 or more"
+        )));
+    }
+    let kept = ranking::kneedle_cutoff(&scores, min_results, max_results, sensitivity);
+    Ok(kept)
 }
 
 /// The identifiers that a text or an address names: doi, pmid, pmcid, arxiv_id, openalex_id, s2_id,
@@ -140,6 +149,11 @@ fn claim_confidence<'py>(
     let mut known = Vec::with_capacity(verdicts.len());
     for (relation, confidence) in verdicts {
         let relation: Relation = relation.parse().map_err(raise)?;
+        if let Some(outside) = confidence.filter(|number| !(0.0..=1.0).contains(number)) {
+            return Err(invalid(format!(
+                "a confidence is {outside}; expected 0 to 1"
+            )));
+        }
         known.push((relation, confidence.unwrap_or(0.0)));
     }
     convert::reply(py, &confidence::claim_confidence(&known))
@@ -250,9 +264,17 @@ fn bytes_of(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<u8>> {
     if let Ok(bytes) = given.cast::<PyBytes>() {
         return Ok(bytes.as_bytes().to_vec());
     }
-    given
-        .extract()
-        .map_err(|_| invalid(format!("{name} is neither a str nor bytes")))
+    if let Ok(bytes) = given.cast::<PyByteArray>() {
+        return Ok(bytes.to_vec());
+    }
+    if given.hasattr("tobytes")? {
+        return given.call_method0("tobytes")?.extract();
+    }
+    let kind = given.get_type();
+    Err(invalid(format!(
+        "{name} is of type {}; expected str or bytes",
+        kind.name()?
+    )))
 }
 
 /// Runs the command line with these arguments, the name of the program first; gives its exit code.

@@ -340,7 +340,7 @@ def test_documents_are_taken_apart() -> None:
     document = lyra.extract("plain words <b> and no markup")
     assert (document.page_type, document.text) == ("text", "plain words <b> and no markup")
     assert pickle.loads(pickle.dumps(document)) == document
-    assert "<table>" in document._repr_html_()
+    assert "<table" in document._repr_html_()
     data = Path(__file__).parents[1] / "data" / "documents"
     assert lyra.extract((data / "paper.pdf").read_bytes()).page_type == "pdf"
     assert lyra.extract((data / "article.xml").read_bytes()).meta.doi

@@ -202,6 +202,9 @@ class Report(dict[str, Any]):
             known = ", ".join(self)
             raise AttributeError(f"no entry {name!r}; there are: {known}") from None
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"attributes are for reading; set the entry [{name!r}]")
+
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self]
 

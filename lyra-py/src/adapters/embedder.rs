@@ -183,7 +183,9 @@ pub(crate) fn as_floats<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, P
         given.clone()
     };
     let numpy = given.py().import("numpy")?;
-    let array = numpy.call_method1("asarray", (on_the_host,))?;
+    let array = numpy.call_method1("asarray", (on_the_host,));
+    // Rows of different lengths.
+    let array = array.map_err(|e| invalid(e.value(given.py()).to_string()))?;
     let dtype = array.getattr("dtype")?;
     let kind: String = dtype.getattr("kind")?.extract()?;
     if !matches!(kind.as_str(), "f" | "i" | "u" | "b") {

@@ -10,7 +10,7 @@ use lyra_core::ports::SearchProvider;
 use lyra_core::{Engine, EngineConfig, Error};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyMapping, PyString, PyTuple};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -46,6 +46,13 @@ impl EvidenceGraph {
         retractions_csv: Option<PathBuf>,
         allow_private_hosts: bool,
     ) -> PyResult<Self> {
+        let shown = path.as_os_str();
+        if shown.is_empty() || shown == ":memory:" || shown.as_encoded_bytes().contains(&0) {
+            return Err(raise(
+                Error::invalid(format!("{path:?} is no file; a graph is a file"))
+                    .with_hint("for a graph that nobody keeps: tempfile.TemporaryDirectory()"),
+            ));
+        }
         let mut config = EngineConfig::new(&path);
         config.corpus = paths(corpus)?;
         let embedder = Choice {
@@ -110,8 +117,9 @@ impl EvidenceGraph {
         }
     }
 
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        slf.get().engine()?;
+        Ok(slf)
     }
 
     #[pyo3(signature = (*_exception))]
@@ -190,10 +198,13 @@ fn paths(given: Option<Bound<'_, PyAny>>) -> PyResult<Vec<PathBuf>> {
     let Some(given) = given else {
         return Ok(Vec::new());
     };
-    if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
-        return given.extract();
+    let is_one = given.is_instance_of::<PyString>()
+        || given.hasattr("__fspath__")?
+        || !given.hasattr("__iter__")?;
+    if is_one {
+        return Ok(vec![given.extract()?]);
     }
-    Ok(vec![given.extract()?])
+    given.try_iter()?.map(|path| path?.extract()).collect()
 }
 
 type Search = (Vec<Arc<dyn SearchProvider>>, ProvidersConfig);

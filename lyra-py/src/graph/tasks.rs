@@ -12,8 +12,9 @@ use lyra_core::{
     CandidateChoice, CandidateRequest, Engine, QueueOptions, Result, StatusDetail, StatusReport,
     StopRequest, TaskConfig,
 };
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyMapping, PyString};
+use pyo3::types::{PyBytes, PyMapping, PyString};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -102,6 +103,9 @@ impl EvidenceGraph {
         #[pyo3(from_py_with = argument::optional_texts)] providers: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let is_one = targets.is_instance_of::<PyString>() || targets.is_instance_of::<PyMapping>();
+        if targets.is_instance_of::<PyBytes>() {
+            return Err(PyTypeError::new_err("targets are str or dicts, not bytes"));
+        }
         let targets = if is_one {
             vec![convert::value(&targets)?]
         } else {
@@ -142,7 +146,7 @@ impl EvidenceGraph {
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let engine = self.engine()?;
-        let wants_progress = progress.is_some();
+        let wants_progress = is_listener(progress.as_ref())?;
         let report = long(
             py,
             move |line| work(&engine, &task_id, wants_progress, line),
@@ -170,7 +174,7 @@ impl EvidenceGraph {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let engine = self.engine()?;
-        let wants_progress = progress.is_some();
+        let wants_progress = is_listener(progress.as_ref().map(|p| p.bind(py)))?;
         coroutine(
             py,
             move |line| work(&engine, &task_id, wants_progress, line),
@@ -320,6 +324,22 @@ fn work(
     let progress: Option<&(dyn Fn(&StatusReport) + Send + Sync)> =
         if wants_progress { Some(&tell) } else { None };
     line.drive(engine.run(task_id, progress))
+}
+
+/// Whether somebody listens; what cannot be called is refused before anything is done.
+fn is_listener(progress: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+    match progress {
+        None => Ok(false),
+        Some(listen) if listen.is_callable() => Ok(true),
+        Some(other) => {
+            let kind = other.get_type();
+            let message = format!(
+                "progress is of type {}, which cannot be called",
+                kind.name()?
+            );
+            Err(PyTypeError::new_err(message))
+        }
+    }
 }
 
 fn status_of<'py>(py: Python<'py>, status: &StatusReport) -> PyResult<Bound<'py, PyAny>> {

@@ -128,6 +128,9 @@ impl EvidenceGraph {
         let engine = self.engine()?;
         let own = engine.models();
         let model_id = match model_id {
+            Some(empty) if empty.trim().is_empty() => {
+                return Err(invalid("model_id is empty; expected the name of a model"));
+            }
             Some(other) if other != own.embedder => other,
             _ if columns != own.dimension => {
                 let (wants, model) = (own.dimension, own.embedder);
