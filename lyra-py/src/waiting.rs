@@ -77,8 +77,8 @@ pub(crate) fn quick_while_wanted<T: Send>(
     }
 }
 
-/// Runs what writes. It may have to wait until another transaction has ended, here or in another
-/// process, and Ctrl-C ends that wait.
+/// Runs what may take long and tells nothing. What writes may have to wait until another transaction
+/// has ended, here or in another process; Ctrl-C ends the wait, not the writing.
 pub(crate) fn patient<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T> + Send + 'static,

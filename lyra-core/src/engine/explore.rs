@@ -89,6 +89,16 @@ impl Engine {
 
     /// Runs a ready-made question. Blocks.
     pub fn query_view(&self, request: &ViewRequest) -> Result<ViewReply> {
+        self.query_view_while(request, &|| true)
+    }
+
+    /// The same for as long as somebody wants the answer, as with
+    /// [`query_sql_while`](Self::query_sql_while).
+    pub fn query_view_while(
+        &self,
+        request: &ViewRequest,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<ViewReply> {
         let task_id = task_of(request)?;
         if let Some(task_id) = task_id {
             self.inner.graph.read(|r| r.task(task_id))?;
@@ -116,7 +126,7 @@ impl Engine {
                 ..SqlOptions::default()
             },
         };
-        let reply = self.inner.views.guard.query_view(&sql)?;
+        let reply = self.inner.views.guard.query_view(&sql, is_wanted)?;
         Ok(ViewReply {
             view_name: request.view_name.clone(),
             rows: reply.rows,

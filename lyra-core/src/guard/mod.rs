@@ -108,9 +108,13 @@ impl QueryGuard {
     ///
     /// # Errors
     /// As [`query`](Self::query).
-    pub(crate) fn query_view(&self, request: &SqlRequest) -> Result<SqlReply> {
+    pub(crate) fn query_view(
+        &self,
+        request: &SqlRequest,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<SqlReply> {
         request.options.validate_size()?;
-        self.run(request, &|| false)
+        self.run(request, &|| !is_wanted())
     }
 
     fn run(&self, request: &SqlRequest, is_unwanted: &dyn Fn() -> bool) -> Result<SqlReply> {

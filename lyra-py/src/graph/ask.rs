@@ -6,7 +6,7 @@ use crate::adapters::as_floats;
 use crate::argument;
 use crate::convert::{self, Beside};
 use crate::error::{invalid, raise};
-use crate::waiting::{Line, long, quick, quick_async, quick_while_wanted};
+use crate::waiting::{Line, long, patient, quick, quick_async, quick_while_wanted};
 use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::model::EmbeddingTarget;
 use lyra_core::ports::StancePair;
@@ -14,6 +14,11 @@ use lyra_core::{Cutoff, SearchMode, VectorRequest, ViewRequest};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// After a search that took longer, Ctrl-C is listened for during the next.
+const LONG_SEARCH: Duration = Duration::from_millis(50);
 
 #[pymethods]
 impl EvidenceGraph {
@@ -92,9 +97,8 @@ impl EvidenceGraph {
             offset,
         };
         let engine = self.engine()?;
-        // A view over the whole of a large graph may take seconds.
-        let work = move |_: &Line<()>| engine.query_view(&request);
-        let reply = long(py, work, |_, ()| Ok(()), || {})?;
+        let reply =
+            quick_while_wanted(py, |is_wanted| engine.query_view_while(&request, is_wanted))?;
         let beside = Beside {
             columns: reply.columns,
             truncated: reply.truncated,
@@ -167,9 +171,17 @@ impl EvidenceGraph {
             cutoff: convert::one_of("cutoff", cutoff, &cutoffs)?,
         };
         let engine = self.engine()?;
+        // The way that Ctrl-C can end costs more than a search in a matrix that is in memory.
+        let takes_long = self.searches_take_long.load(Ordering::Relaxed);
+        let began = Instant::now();
         let reply = if let Ok(words) = query.cast::<PyString>() {
             words.to_str()?.clone_into(&mut request.query);
-            quick_async(py, engine.vector_search(&request))?
+            if takes_long {
+                let work = move |line: &Line<()>| line.drive(engine.vector_search(&request));
+                long(py, work, |_, ()| Ok(()), || {})?
+            } else {
+                quick_async(py, engine.vector_search(&request))?
+            }
         } else {
             if request.mode != SearchMode::Semantic {
                 return Err(invalid(format!(
@@ -177,8 +189,14 @@ impl EvidenceGraph {
                 )));
             }
             let vector = as_vector(&query)?;
-            quick(py, || engine.search_by_vector(&vector, &request))?
+            if takes_long {
+                patient(py, move || engine.search_by_vector(&vector, &request))?
+            } else {
+                quick(py, || engine.search_by_vector(&vector, &request))?
+            }
         };
+        let takes_long = began.elapsed() > LONG_SEARCH;
+        self.searches_take_long.store(takes_long, Ordering::Relaxed);
         let hits = py.import("lyra._reply")?.getattr("Hits")?;
         hits.call_method1("_of", (convert::reply(py, &reply)?,))
     }

@@ -23,6 +23,7 @@ use lyra_core::{Engine, Error, ErrorKind};
 use pyo3::prelude::*;
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{PoisonError, RwLock};
 
 /// An evidence graph in one SQLite file, with the models that read for it.
@@ -91,6 +92,8 @@ pub(crate) struct EvidenceGraph {
     engine: ManuallyDrop<RwLock<Option<Engine>>>,
     path: PathBuf,
     pid: u32,
+    /// Whether the last search took long, as the first does, which reads all vectors.
+    searches_take_long: AtomicBool,
 }
 
 impl EvidenceGraph {

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString, PyTuple};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError, RwLock};
 
 #[pymethods]
@@ -88,6 +89,7 @@ impl EvidenceGraph {
             engine: ManuallyDrop::new(RwLock::new(Some(engine))),
             path,
             pid: std::process::id(),
+            searches_take_long: AtomicBool::new(true),
         })
     }
 
