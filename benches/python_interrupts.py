@@ -113,7 +113,7 @@ def calls(folder: Path, vectors: int, only: str | None) -> Iterator[tuple[str, A
     if wanted("run"):
         with opened(folder / "run.db", corpus=documents(folder / "papers", 1_500)) as graph:
             task = graph.create_task("Night work shortens sleep", max_pages=100_000, max_seconds=100_000)
-            graph.queue_targets(task, [f"night work sleep trial {n}" for n in range(500)], budget_pages=1_500)
+            graph.queue_targets(task, [f"night work sleep trial {n}" for n in range(200)], budget_pages=1_000)
             yield "run", graph, (lambda: graph.run(task), 0.3)
         with opened(folder / "own.db", corpus=folder / "papers", embedder=slow_encoder) as graph:
             task = graph.create_task("Night work shortens sleep")
