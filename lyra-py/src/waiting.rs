@@ -135,10 +135,11 @@ impl<P> Line<P> {
         let mut cancelled = self.cancelled.clone();
         runtime()?.block_on(async {
             tokio::select! {
-                done = work => done,
+                biased;
                 _ = cancelled.wait_for(|is_cancelled| *is_cancelled) => {
                     Err(Error::new(ErrorKind::Pipeline, "interrupted"))
                 }
+                done = work => done,
             }
         })
     }

@@ -6,7 +6,7 @@ use crate::adapters::as_floats;
 use crate::argument;
 use crate::convert::{self, Beside};
 use crate::error::{invalid, raise};
-use crate::waiting::{Line, long, patient, quick, quick_async, quick_while_wanted};
+use crate::waiting::{Line, long, quick, quick_async, quick_while_wanted};
 use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::model::EmbeddingTarget;
 use lyra_core::ports::StancePair;
@@ -173,12 +173,13 @@ impl EvidenceGraph {
         let engine = self.engine()?;
         // The way that Ctrl-C can end costs more than a search in a matrix that is in memory.
         let takes_long = self.searches_take_long.load(Ordering::Relaxed);
+        let interrupter = engine.graph().interrupter();
         let began = Instant::now();
         let reply = if let Ok(words) = query.cast::<PyString>() {
             words.to_str()?.clone_into(&mut request.query);
             if takes_long {
                 let work = move |line: &Line<()>| line.drive(engine.vector_search(&request));
-                long(py, work, |_, ()| Ok(()), || {})?
+                long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?
             } else {
                 quick_async(py, engine.vector_search(&request))?
             }
@@ -190,7 +191,8 @@ impl EvidenceGraph {
             }
             let vector = as_vector(&query)?;
             if takes_long {
-                patient(py, move || engine.search_by_vector(&vector, &request))?
+                let work = move |_: &Line<()>| engine.search_by_vector(&vector, &request);
+                long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?
             } else {
                 quick(py, || engine.search_by_vector(&vector, &request))?
             }

@@ -6,14 +6,18 @@ use crate::adapters::as_matrix;
 use crate::argument;
 use crate::convert;
 use crate::error::{invalid, raise};
-use crate::waiting::{Line, long};
+use crate::waiting::{Line, long, patient};
+use lyra_core::Error;
 use lyra_core::ports::TextRole;
-use lyra_core::{Error, Result};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use std::sync::Arc;
 
-/// Vectors stored in one transaction.
-const BATCH: usize = 20_000;
+/// Vectors stored in one transaction; between two of them Ctrl-C is heard.
+const BATCH: usize = 2_000;
+
+/// Texts embedded at once; between two batches an interrupted call ends.
+const TEXTS: usize = 1_024;
 
 #[pymethods]
 impl EvidenceGraph {
@@ -37,13 +41,15 @@ impl EvidenceGraph {
         let engine = self.engine()?;
         let count = texts.len();
         let work = move |line: &Line<()>| {
-            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let vectors = line.drive(engine.embed(&texts, role))?;
             let dimension = engine.models().dimension;
-            let mut flat = Vec::with_capacity(vectors.len() * dimension);
-            vectors
-                .iter()
-                .for_each(|vector| flat.extend_from_slice(vector));
+            let mut flat = Vec::with_capacity(texts.len() * dimension);
+            for some in texts.chunks(TEXTS) {
+                let some: Vec<&str> = some.iter().map(String::as_str).collect();
+                let vectors = line.drive(engine.embed(&some, role))?;
+                vectors
+                    .iter()
+                    .for_each(|vector| flat.extend_from_slice(vector));
+            }
             Ok((flat, dimension))
         };
         let (flat, dimension) = long(py, work, |_, ()| Ok(()), || {})?;
@@ -119,6 +125,9 @@ impl EvidenceGraph {
         }
         let matrix = as_matrix(&vectors)?;
         let (rows, columns) = (matrix.shape()[0], matrix.shape()[1]);
+        if columns == 0 {
+            return Err(invalid("the vectors have no values"));
+        }
         if rows != ids.len() {
             return Err(invalid(format!(
                 "there are {} ids and {rows} vectors; expected as many of one as of the other",
@@ -147,22 +156,36 @@ impl EvidenceGraph {
         let flat = matrix.as_array();
         let flat = flat.as_standard_layout();
         let values = flat.as_slice().unwrap_or_default();
-        let mut done = 0;
-        while done < rows {
-            let batch = done..rows.min(done + BATCH);
-            py.detach(|| -> Result<()> {
+        // Nothing is stored of what does not fit as a whole.
+        let all = engine.clone();
+        let ids = Arc::new(ids);
+        let known = Arc::clone(&ids);
+        patient(py, move || {
+            all.graph().read(|r| {
+                known
+                    .iter()
+                    .try_for_each(|id| r.require_embeddable(target, id))
+            })
+        })?;
+        if let Some(place) = values.iter().position(|value| !value.is_finite()) {
+            let (id, value) = (&ids[place / columns], values[place]);
+            return Err(invalid(format!(
+                "the vector of {id} has the value {value}; expected finite ones"
+            )));
+        }
+        for (batch, vectors) in values.chunks(BATCH * columns).enumerate() {
+            let (engine, model_id, ids) = (engine.clone(), model_id.clone(), Arc::clone(&ids));
+            // The array is the caller's, who may be gone before this is stored.
+            let vectors = vectors.to_vec();
+            patient(py, move || {
                 engine.graph().write(|w| {
-                    for row in batch.clone() {
-                        let vector = &values[row * columns..(row + 1) * columns];
-                        w.reader().require_embeddable(target, &ids[row])?;
-                        w.put_embedding(target, &ids[row], &model_id, vector)?;
+                    for (id, vector) in ids[batch * BATCH..].iter().zip(vectors.chunks(columns)) {
+                        w.reader().require_embeddable(target, id)?;
+                        w.put_embedding(target, id, &model_id, vector)?;
                     }
                     Ok(())
                 })
-            })
-            .map_err(raise)?;
-            done = batch.end;
-            py.check_signals()?;
+            })?;
         }
         Ok(rows)
     }
