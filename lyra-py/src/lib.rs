@@ -20,11 +20,23 @@ mod functions;
 mod graph;
 mod waiting;
 
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
+use std::sync::OnceLock;
+
+/// The interpreter of this process that may use the module, by the address of its `sys`. Classes and
+/// threads are the process's: a second one would find objects of the first.
+static INTERPRETER: OnceLock<usize> = OnceLock::new();
 
 /// The compiled half of the package `lyra`.
 #[pymodule]
 fn _lyra(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let here = module.py().import("sys")?.as_ptr() as usize;
+    if *INTERPRETER.get_or_init(|| here) != here {
+        return Err(PyImportError::new_err(
+            "another interpreter of this process has imported lyra; use one process for each",
+        ));
+    }
     module.add_class::<graph::EvidenceGraph>()?;
     functions::add_to(module)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 
 /// Vectors stored in one transaction; between two of them Ctrl-C is heard.
-const BATCH: usize = 2_000;
+const BATCH: usize = 500;
 
 /// Texts embedded at once; between two batches an interrupted call ends.
 const TEXTS: usize = 1_024;
