@@ -180,6 +180,8 @@ def vectors(folder: Path, count: int, dimension: int = 384) -> None:
         print(f"  beside: numpy.fromfile {time.perf_counter() - began:.2f} s, {growth}")
         assert again == ids and (back == flat_again).all()
         del back, flat_again, again
+    # Two copies of SQLite in one process do not see each other's locks: one at a time.
+    graph.close()
     plain = sqlite3.connect(path)
     began = time.perf_counter()
     blobs = [blob for (blob,) in plain.execute("SELECT embedding_blob FROM embeddings ORDER BY seq")]
