@@ -20,7 +20,7 @@ use tokio::sync::watch;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How long an interrupted call waits for its work to let go.
-const LETTING_GO: Duration = Duration::from_millis(100);
+const LETTING_GO: Duration = Duration::from_millis(60);
 
 /// The runtime of this process. After a fork the threads of the parent's are not there, so that
 /// the child makes one of its own and leaves the other alone.
