@@ -60,6 +60,9 @@ REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda g: g.judge("ab"), TypeError, "pairs"),
     (lambda g: g.judge([("a", "b", "c")]), TypeError, "pairs"),
     (lambda g: g.judge(["ab"]), TypeError, "pairs"),
+    (lambda g: g.embeddings("claims", "nobody"), lyra.NotFoundError, "no claim has a vector of nobody"),
+    (lambda g: g.add_embeddings("claims", ["c1"], [[np.inf]], "m"), lyra.InvalidInputError, "of c1 has the value inf"),
+    (lambda g: g.add_embeddings("claims", ["c1"], [[]], "m"), lyra.InvalidInputError, "no values"),
     (lambda g: g.embeddings("claims", "m", -1), lyra.InvalidInputError, "dimension is -1"),
     (lambda g: g.add_embeddings("claims", "c1", [[1.0]], "m"), TypeError, "not a str"),
     (lambda g: g.add_embeddings("claims", ["c1"], [[1.0]], " "), lyra.InvalidInputError, "model_id is empty"),
@@ -156,8 +159,11 @@ def test_vectors_of_every_kind_of_array_are_taken(graph: Any) -> None:
     own = np.random.default_rng(1).normal(size=(1, 6))
     for number, given in enumerate([own, np.asfortranarray(own), own.astype("float32"), own.astype("float16"), own[:, ::2]]):
         assert graph.add_embeddings("claims", np.array(["c1"]), given, model_id=f"m{number}") == 1
-        back = graph.embeddings("claims", f"m{number}", given.shape[1])[1]
+        back = graph.embeddings("claims", f"m{number}")[1]
         np.testing.assert_array_equal(back, given.astype("float32"))
+    with pytest.raises(lyra.NotFoundError, match="c9"):
+        graph.add_embeddings("claims", ["c1"] * 20_001 + ["c9"], np.ones((20_002, 2)), model_id="partly")
+    assert graph.embeddings("claims", "partly", 2)[0] == [], "all of it or nothing"
     assert graph.add_embeddings("claims", [], [], model_id="none") == 0
     assert graph.add_embeddings("claims", [], np.empty((0, 6)), model_id="none") == 0
 

@@ -28,12 +28,15 @@ impl PythonExtractor {
 }
 
 /// The claim extractor that the arguments name; none stands for the built-in one.
-pub(crate) fn open(mut choice: Choice<'_>) -> PyResult<Option<Arc<dyn ClaimExtractor>>> {
+pub(crate) fn open(
+    py: Python<'_>,
+    mut choice: Choice<'_>,
+) -> PyResult<Option<Arc<dyn ClaimExtractor>>> {
     let Some(which) = choice.which.take() else {
-        return choice.server(false).map(|_| None);
+        return choice.server(py, false).map(|_| None);
     };
     let Ok(name) = which.cast::<PyString>() else {
-        choice.server(false)?;
+        choice.server(py, false)?;
         if !which.is_callable() {
             let wanted = "something to call with a dict";
             return Err(not_callable("claim_extractor", &which, wanted)?);
@@ -42,7 +45,7 @@ pub(crate) fn open(mut choice: Choice<'_>) -> PyResult<Option<Arc<dyn ClaimExtra
     };
     let name = name.to_str()?;
     if name.trim() == "builtin" {
-        return choice.server(false).map(|_| None);
+        return choice.server(py, false).map(|_| None);
     }
     let model: LlmChoice = name.parse().map_err(|_: Error| {
         raise(
@@ -50,7 +53,7 @@ pub(crate) fn open(mut choice: Choice<'_>) -> PyResult<Option<Arc<dyn ClaimExtra
                 .with_hint("expected builtin, openai:MODEL or ollama:MODEL, or something to call"),
         )
     })?;
-    let (url, key) = choice.server(true)?;
+    let (url, key) = choice.server(py, true)?;
     let settings = LlmSettings {
         url,
         key,

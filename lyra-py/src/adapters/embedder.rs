@@ -19,19 +19,19 @@ pub(crate) fn open(
     runtime: Option<PathBuf>,
 ) -> PyResult<Option<Arc<dyn Embedder>>> {
     let Some(which) = choice.which.take() else {
-        return choice.server(false).map(|_| None);
+        return choice.server(py, false).map(|_| None);
     };
     let Ok(name) = which.cast::<PyString>() else {
-        choice.server(false)?;
+        choice.server(py, false)?;
         return python_embedder(&which).map(Some);
     };
     let model: EmbedderChoice = name.to_str()?.parse().map_err(raise)?;
-    let (url, key) = choice.server(model.is_remote())?;
+    let (url, key) = choice.server(py, model.is_remote())?;
     let settings = EmbedderSettings {
         url,
         key,
         dimension: None,
-        onnx_runtime: onnx_runtime(py, runtime),
+        onnx_runtime: onnx_runtime(py, runtime)?,
         choice: model,
     };
     quick_async(py, async move {

@@ -17,6 +17,7 @@ use crate::error::{invalid, of_callable, raise};
 use lyra_core::backends::ApiKey;
 use lyra_core::{Error, ErrorKind, Result};
 use pyo3::prelude::*;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,7 +36,11 @@ pub(crate) struct Choice<'py> {
 
 impl Choice<'_> {
     /// The address and the key, which only a server's model has.
-    fn server(&self, is_remote: bool) -> PyResult<(Option<String>, Option<ApiKey>)> {
+    fn server(
+        &self,
+        py: Python<'_>,
+        is_remote: bool,
+    ) -> PyResult<(Option<String>, Option<ApiKey>)> {
         let name = self.name;
         if !is_remote {
             let given = [("url", self.url.is_some()), ("key", self.key.is_some())];
@@ -51,28 +56,37 @@ impl Choice<'_> {
         }
         let key = match &self.key {
             Some(key) => Some(ApiKey::new(format!("{name}_key"), key)),
-            None => match std::env::var(self.key_variable) {
-                Ok(key) => Some(ApiKey::new(self.key_variable, &key)),
-                Err(_) => None,
-            },
+            None => variable(py, self.key_variable)?
+                .and_then(|key| key.into_string().ok())
+                .map(|key| ApiKey::new(self.key_variable, &key)),
         };
         Ok((self.url.clone(), key.transpose().map_err(raise)?))
     }
 }
 
+/// A variable of the environment, as `os.environ` has it.
+fn variable(py: Python<'_>, name: &str) -> PyResult<Option<OsString>> {
+    let environment = py.import("os")?.getattr("environ")?;
+    environment.call_method1("get", (name,))?.extract()
+}
+
 /// The ONNX Runtime library: the one that is named, else that of the environment, else that of the
 /// Python package, where it is installed.
-fn onnx_runtime(py: Python<'_>, named: Option<PathBuf>) -> Option<PathBuf> {
-    let variables = ["LYRA_ONNX_RUNTIME", "ORT_DYLIB_PATH"];
-    let set = || variables.iter().find_map(std::env::var_os);
-    named.or_else(|| set().map(PathBuf::from)).or_else(|| {
-        let found = py
-            .import("importlib.util")
-            .and_then(|util| util.call_method1("find_spec", ("onnxruntime",)))
-            .and_then(|spec| spec.getattr("origin"));
-        let file: PathBuf = found.ok()?.extract().ok()?;
-        Some(file.parent()?.join("capi"))
-    })
+fn onnx_runtime(py: Python<'_>, named: Option<PathBuf>) -> PyResult<Option<PathBuf>> {
+    if named.is_some() {
+        return Ok(named);
+    }
+    for name in ["LYRA_ONNX_RUNTIME", "ORT_DYLIB_PATH"] {
+        if let Some(place) = variable(py, name)? {
+            return Ok(Some(place.into()));
+        }
+    }
+    let found = py
+        .import("importlib.util")
+        .and_then(|util| util.call_method1("find_spec", ("onnxruntime",)))
+        .and_then(|spec| spec.getattr("origin"));
+    let file = found.and_then(|origin| origin.extract::<PathBuf>());
+    Ok(file.ok().and_then(|file| Some(file.parent()?.join("capi"))))
 }
 
 /// The error for what is neither a name nor callable.

@@ -33,10 +33,10 @@ pub(crate) fn open(
     runtime: Option<PathBuf>,
 ) -> PyResult<Option<Arc<dyn StanceJudge>>> {
     let Some(which) = choice.which.take() else {
-        return choice.server(false).map(|_| None);
+        return choice.server(py, false).map(|_| None);
     };
     let Ok(name) = which.cast::<PyString>() else {
-        choice.server(false)?;
+        choice.server(py, false)?;
         if !which.is_callable() {
             let wanted = "something to call with a list of (premise, hypothesis)";
             return Err(not_callable("judge", &which, wanted)?);
@@ -44,11 +44,11 @@ pub(crate) fn open(
         return Ok(Some(Arc::new(PythonJudge::new(which)?)));
     };
     let model: JudgeChoice = name.to_str()?.parse().map_err(raise)?;
-    let (url, key) = choice.server(model.is_remote())?;
+    let (url, key) = choice.server(py, model.is_remote())?;
     let settings = JudgeSettings {
         url,
         key,
-        onnx_runtime: onnx_runtime(py, runtime),
+        onnx_runtime: onnx_runtime(py, runtime)?,
         choice: model,
     };
     quick(py, || {

@@ -64,13 +64,14 @@ impl EvidenceGraph {
             key: embedder_key,
         };
         config.embedder = adapters::embedder(py, embedder, onnx_runtime.clone())?;
-        config.claim_extractor = adapters::claim_extractor(Choice {
+        let extractor = Choice {
             name: "claim_extractor",
             key_variable: "LYRA_LLM_KEY",
             which: claim_extractor,
             url: claim_extractor_url,
             key: claim_extractor_key,
-        })?;
+        };
+        config.claim_extractor = adapters::claim_extractor(py, extractor)?;
         let judge = Choice {
             name: "judge",
             key_variable: "LYRA_JUDGE_KEY",

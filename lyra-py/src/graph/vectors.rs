@@ -6,11 +6,15 @@ use crate::adapters::as_matrix;
 use crate::argument;
 use crate::convert;
 use crate::error::{invalid, raise};
-use crate::waiting::{Line, long, patient};
-use lyra_core::Error;
+use crate::waiting::{Line, long, quick};
+use lyra_core::graph::Reader;
+use lyra_core::guard::{SqlParams, SqlRequest};
+use lyra_core::model::EmbeddingTarget;
 use lyra_core::ports::TextRole;
+use lyra_core::{Engine, Error};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Vectors stored in one transaction. Smaller ones cost more: 500 take four times as long.
@@ -57,7 +61,8 @@ impl EvidenceGraph {
     }
 
     /// The stored vectors of "claims" or "fragments": their ids, and a float32 array with one row
-    /// each. `model_id` is that of the graph's embedder unless another is given.
+    /// each. `model_id` is that of the graph's embedder unless another is given; vectors of another
+    /// length than `dimension` are left out.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -78,13 +83,8 @@ impl EvidenceGraph {
         let own = engine.models();
         let dimension = match (&model_id, dimension) {
             (_, Some(given)) => given,
-            (None, None) => own.dimension,
-            (Some(model), None) if *model == own.embedder => own.dimension,
-            (Some(_), None) => {
-                return Err(invalid(
-                    "dimension is missing; expected the length of that model's vectors",
-                ));
-            }
+            (Some(model), None) if *model != own.embedder => length_of(py, &engine, target, model)?,
+            (_, None) => own.dimension,
         };
         let model_id = model_id.unwrap_or(own.embedder);
         let interrupter = engine.graph().interrupter();
@@ -108,7 +108,7 @@ impl EvidenceGraph {
     /// >>> claim = graph.add_claim(graph.add_task("Night work"), "Night shifts shorten sleep")
     /// >>> graph.add_embeddings("claims", [claim], [[0.6, 0.8]], model_id="mine")
     /// 1
-    /// >>> graph.embeddings("claims", model_id="mine", dimension=2)[1].tolist()
+    /// >>> graph.embeddings("claims", model_id="mine")[1].tolist()
     /// [[0.6000000238418579, 0.800000011920929]]
     #[pyo3(signature = (target, ids, vectors, model_id=None))]
     fn add_embeddings(
@@ -135,44 +135,13 @@ impl EvidenceGraph {
             )));
         }
         let engine = self.engine()?;
-        let own = engine.models();
-        let model_id = match model_id {
-            Some(empty) if empty.trim().is_empty() => {
-                return Err(invalid("model_id is empty; expected the name of a model"));
-            }
-            Some(other) if other != own.embedder => other,
-            _ if columns != own.dimension => {
-                let (wants, model) = (own.dimension, own.embedder);
-                let message =
-                    format!("the vectors have {columns} values; those of {model} have {wants}");
-                return Err(raise(
-                    Error::invalid(message)
-                        .with_hint("give the model_id of the model that made them"),
-                ));
-            }
-            _ => own.embedder,
-        };
+        let model_id = model_of(&engine, model_id, columns)?;
         // Rows that lie one behind the other are read where they are; others are put in order.
         let flat = matrix.as_array();
         let flat = flat.as_standard_layout();
         let values = flat.as_slice().unwrap_or_default();
-        // Nothing is stored of what does not fit as a whole.
-        let all = engine.clone();
         let ids = Arc::new(ids);
-        let known = Arc::clone(&ids);
-        patient(py, move || {
-            all.graph().read(|r| {
-                known
-                    .iter()
-                    .try_for_each(|id| r.require_embeddable(target, id))
-            })
-        })?;
-        if let Some(place) = values.iter().position(|value| !value.is_finite()) {
-            let (id, value) = (&ids[place / columns], values[place]);
-            return Err(invalid(format!(
-                "the vector of {id} has the value {value}; expected finite ones"
-            )));
-        }
+        check_whole(py, &engine, target, &ids, values)?;
         let interrupter = engine.graph().interrupter();
         for (batch, vectors) in values.chunks(BATCH * columns).enumerate() {
             let (engine, model_id, ids) = (engine.clone(), model_id.clone(), Arc::clone(&ids));
@@ -191,4 +160,76 @@ impl EvidenceGraph {
         }
         Ok(rows)
     }
+}
+
+/// Whose vectors these are; those of the graph's own embedder have its length.
+fn model_of(engine: &Engine, named: Option<String>, columns: usize) -> PyResult<String> {
+    let own = engine.models();
+    match named {
+        Some(empty) if empty.trim().is_empty() => {
+            Err(invalid("model_id is empty; expected the name of a model"))
+        }
+        Some(other) if other != own.embedder => Ok(other),
+        _ if columns == own.dimension => Ok(own.embedder),
+        _ => {
+            let (wants, model) = (own.dimension, own.embedder);
+            let message =
+                format!("the vectors have {columns} values; those of {model} have {wants}");
+            Err(raise(
+                Error::invalid(message).with_hint("give the model_id of the model that made them"),
+            ))
+        }
+    }
+}
+
+/// Nothing is stored of what does not fit as a whole: an id that is not there, a value that is no
+/// number. There is at least one id.
+fn check_whole(
+    py: Python<'_>,
+    engine: &Engine,
+    target: EmbeddingTarget,
+    ids: &Arc<Vec<String>>,
+    values: &[f32],
+) -> PyResult<()> {
+    let (all, known) = (engine.clone(), Arc::clone(ids));
+    let interrupter = engine.graph().interrupter();
+    let check = move |_: &Line<()>| {
+        let is_there = |r: &Reader<'_>, id: &String| r.require_embeddable(target, id);
+        all.graph()
+            .read(|r| known.iter().try_for_each(|id| is_there(r, id)))
+    };
+    long(py, check, |_, ()| Ok(()), || interrupter.interrupt())?;
+    let columns = values.len() / ids.len();
+    for (batch, some) in values.chunks(BATCH * columns).enumerate() {
+        let wrong = py.detach(|| some.iter().position(|value| !value.is_finite()));
+        if let Some(place) = wrong {
+            let (id, value) = (&ids[batch * BATCH + place / columns], some[place]);
+            return Err(invalid(format!(
+                "the vector of {id} has the value {value}; expected finite ones"
+            )));
+        }
+        py.check_signals()?;
+    }
+    Ok(())
+}
+
+/// How long the stored vectors of a model are.
+fn length_of(
+    py: Python<'_>,
+    engine: &Engine,
+    target: EmbeddingTarget,
+    model_id: &str,
+) -> PyResult<usize> {
+    let mut request = SqlRequest::new(
+        "SELECT dimension FROM embeddings WHERE target_type = ? AND model_id = ? LIMIT 1",
+    );
+    request.params = SqlParams::from_json(json!([target.as_str(), model_id])).map_err(raise)?;
+    let reply = quick(py, || engine.query_sql(&request))?;
+    let length = reply.rows.first().and_then(|row| row.get("dimension"));
+    let length = length.and_then(Value::as_u64);
+    length.and_then(|n| usize::try_from(n).ok()).ok_or_else(|| {
+        raise(Error::not_found(format!(
+            "no {target} has a vector of {model_id}"
+        )))
+    })
 }
