@@ -24,7 +24,10 @@ python3 -m venv "$work/build"
 "$work/build/bin/pip" install --quiet --disable-pip-version-check "maturin>=1.9,<2"
 rm -rf "$target/wheels"
 "$work/build/bin/maturin" build --quiet --strip "$@" --manifest-path lyra-py/Cargo.toml --out "$target/wheels"
-"$work/build/bin/maturin" sdist --quiet --manifest-path lyra-py/Cargo.toml --out "$target/wheels"
+"$work/build/bin/maturin" sdist --manifest-path lyra-py/Cargo.toml --out "$target/wheels" > "$work/sdist.log" 2>&1 || {
+  cat "$work/sdist.log"
+  exit 1
+}
 ls -l "$target"/wheels
 
 python3 - "$target"/wheels/*.whl "$target"/wheels/*.tar.gz <<'PY'
@@ -71,7 +74,11 @@ echo
 
 if [ "${CHECK_SDIST:-}" ]; then
   python3 -m venv "$work/from-source"
-  CARGO_TARGET_DIR=$target "$work/from-source/bin/pip" install --quiet --disable-pip-version-check "$target"/wheels/*.tar.gz
+  mkdir "$work/source"
+  tar xzf "$target"/wheels/*.tar.gz -C "$work/source" --strip-components 1
+  # Files of an archive are old, and cargo would take what it has built of this folder's instead.
+  find "$work/source" -type f -exec touch {} +
+  CARGO_TARGET_DIR=$target "$work/from-source/bin/pip" install --quiet --disable-pip-version-check "$work/source"
   run_example "$work/from-source/bin/python" "$work/there"
   echo "the source distribution builds and runs"
 fi
