@@ -79,10 +79,9 @@ class Rows(list[dict[str, Any]]):
     @overload
     def __getitem__(self, place: slice, /) -> Rows: ...
     def __getitem__(self, place: SupportsIndex | slice, /) -> dict[str, Any] | Rows:
-        found = super().__getitem__(place)
         if isinstance(place, slice):
-            return Rows(found, self.columns, elapsed_ms=self.elapsed_ms)
-        return found
+            return Rows(super().__getitem__(place), self.columns, elapsed_ms=self.elapsed_ms)
+        return super().__getitem__(place)
 
     def copy(self) -> Rows:
         """The same rows in a list of its own.
