@@ -1,4 +1,6 @@
 #![doc = include_str!("../README.md")]
+#![doc = ""]
+#![doc = include_str!("book.md")]
 
 pub mod backends;
 mod clock;

@@ -104,10 +104,21 @@ impl ToolError {
             .with_hint("try again; if it happens again, report it with the error_id")
     }
 
+    /// A call that was given up before it ended; the log knows it by the same id.
+    pub(crate) fn cut_off(tool: &str, why: &str) -> Self {
+        let what_happened = format!("the call of {tool} was cut off: {why}");
+        Self::logged("cut off", Code::Timeout, &what_happened, &what_happened)
+            .with_hint("what it was writing may be there: look before you call again")
+    }
+
     fn hidden(message: &str, what_happened: &str) -> Self {
+        Self::logged("error", Code::InternalError, message, what_happened)
+    }
+
+    fn logged(label: &str, code: Code, message: &str, what_happened: &str) -> Self {
         let error_id = lyra_core::model::random_id("err_", 8);
-        crate::log::line(&format!("error {error_id}: {what_happened}"));
-        Self::new(Code::InternalError, message).with_details(json!({ "error_id": error_id }))
+        crate::log::line(&format!("{label} {error_id}: {what_happened}"));
+        Self::new(code, message).with_details(json!({ "error_id": error_id }))
     }
 
     /// The reply's body.

@@ -378,3 +378,24 @@ async fn jobs_for_an_embedder_that_is_gone_are_taken_back() {
         1
     );
 }
+
+#[tokio::test]
+async fn words_are_found_while_the_embedder_is_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(1_700_000_000_000));
+    let [coffee, _] = research(folder.path(), &clock).await;
+    let mut silent = Letters::new(32);
+    silent.stop_after = 0;
+    let engine = open(folder.path(), &clock, Some(Arc::new(silent)));
+    let search = VectorRequest {
+        task_id: Some(coffee),
+        mode: lyra_core::vectors::SearchMode::Lexical,
+        ..VectorRequest::new("coffee blood pressure")
+    };
+    let found = engine.vector_search(&search).await.unwrap();
+    assert!(!found.results.is_empty());
+    assert!(
+        found.results[0].text_preview.contains("coffee"),
+        "{found:?}"
+    );
+}

@@ -113,3 +113,29 @@ fn the_scanner_sees_groups_and_paths() {
     let source = "use crate::graph::Reader;\nuse crate::{model::X, jobs};\n// crate::engine\nlet x = crate::text::y();";
     assert_eq!(used(source), ["graph", "model", "jobs", "text"]);
 }
+
+/// Nobody reads a longer file from its beginning to its end.
+const MAX_LINES: usize = 600;
+
+#[test]
+fn files_are_short_enough_to_be_read() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    for folder in [
+        "lyra-core/src",
+        "lyra-mcp/src",
+        "lyra-py/src",
+        "tests",
+        "examples",
+        "benches",
+    ] {
+        rust_files(&root.join(folder), &mut files);
+    }
+    assert!(files.len() > 200, "{}", files.len());
+    let lines = |file: &PathBuf| std::fs::read_to_string(file).unwrap().lines().count();
+    let long: Vec<_> = files
+        .iter()
+        .filter(|file| lines(file) > MAX_LINES)
+        .collect();
+    assert!(long.is_empty(), "longer than {MAX_LINES} lines: {long:?}");
+}

@@ -34,6 +34,11 @@ fn the_demo_reports_and_its_graph_verifies_and_travels() {
     ] {
         assert!(report.contains(part), "{part:?} is missing in\n{report}");
     }
+    let page = folder.path().join("demo.html");
+    assert!(report.contains(page.to_str().unwrap()), "{report}");
+    let html = std::fs::read_to_string(&page).unwrap();
+    let task = report.lines().find_map(|line| line.strip_prefix(" task_"));
+    assert!(html.contains(&format!("task_{}", task.unwrap())));
     assert!(
         !report.contains('\u{1b}'),
         "no colour where there is no terminal"

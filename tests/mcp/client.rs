@@ -52,6 +52,8 @@ pub(crate) fn binary(db: &Path) -> Command {
         "LYRA_PROVIDERS",
         "LYRA_MAILTO",
         "LYRA_RETRACTIONS_CSV",
+        "HF_ENDPOINT",
+        "HF_TOKEN",
     ] {
         command.env_remove(name);
     }

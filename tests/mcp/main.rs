@@ -9,13 +9,18 @@ mod chaos;
 mod cli;
 mod client;
 mod concurrency;
+mod docs;
 mod embedders;
 mod feedback;
+mod hostile;
 #[cfg(feature = "http")]
 mod human;
+mod injection;
 mod judges;
 mod kill_resume;
+mod models;
 mod protocol;
+mod research;
 mod search_while_written;
 mod sql_and_views;
 mod tools;

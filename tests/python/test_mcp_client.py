@@ -1,92 +1,119 @@
 """The server, driven by the official Python MCP client.
 
 Environment: LYRA_MCP_BIN names the binary; without it target/release and target/debug are tried.
-The client checks every structured reply against the tool's outputSchema and raises where it does
-not fit, so a session that ends is a session whose replies all fitted.
+The client checks every structured reply of a call that succeeds against the tool's outputSchema
+and raises where it does not fit; replies of calls that fail are checked here.
 """
 
 import asyncio
-import os
-import time
+import re
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
 import pytest
-from mcp import ClientSession, StdioServerParameters
-from mcp.client.stdio import stdio_client
+from jsonschema import Draft202012Validator
+from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
+from raw_server import CORPUS, PATIENCE, ROOT, RawServer, binary, clean_environment
+from scenarios import CASES, run_scenario
 
-ROOT = Path(__file__).resolve().parents[2]
-CORPUS = ROOT / "examples" / "corpus"
-NO_TASK = "task_00000000"
-
-TOOLS = [
-    "create_task",
-    "queue_targets",
-    "queue_reference_candidates",
-    "get_status",
-    "stop_task",
-    "query_sql",
-    "vector_search",
-    "query_view",
-    "list_views",
-    "get_auth_queue",
-    "resolve_auth",
-    "feedback",
-    "calibration_metrics",
-    "calibration_rollback",
-]
-
-
-def binary() -> str:
-    named = os.environ.get("LYRA_MCP_BIN")
-    candidates = [Path(named)] if named else [
-        ROOT / "target" / profile / "lyra-mcp" for profile in ("release", "debug")
-    ]
-    for candidate in candidates:
-        if candidate.is_file():
-            return str(candidate)
-    pytest.fail(f"no server binary among {[str(c) for c in candidates]}; set LYRA_MCP_BIN")
+TOOLS = CASES["tools"]
+# The handshake of the revisions up to 2025-11-25, and the revision that does without one.
+MODES = ["legacy", "2026-07-28"]
 
 
 @asynccontextmanager
-async def session(db: Path):
-    parameters = StdioServerParameters(
-        command=binary(),
-        args=["--db", str(db), "--corpus", str(CORPUS)],
-        env={"XDG_CONFIG_HOME": str(db.parent / "no-config"), "PATH": os.environ["PATH"]},
-        cwd=str(db.parent),
-    )
-    async with stdio_client(parameters) as (read, write):
-        async with ClientSession(read, write) as client:
-            await client.initialize()
-            yield client
+async def connected(server: dict, mode: str):
+    parameters = StdioServerParameters(**server)
+    async with Client(parameters, mode=mode, read_timeout_seconds=PATIENCE) as client:
+        yield client
 
 
-async def ok(client: ClientSession, tool: str, arguments: dict) -> dict:
+@asynccontextmanager
+async def session(folder: Path, mode: str = "legacy", arguments: tuple[str, ...] = ()):
+    server = {
+        "command": binary(),
+        "args": ["--db", str(folder / "graph.db"), "--corpus", str(CORPUS), *arguments],
+        "env": clean_environment(folder),
+        "cwd": str(folder),
+    }
+    async with connected(server, mode) as client:
+        yield client
+
+
+async def ok(client: Client, tool: str, arguments: dict) -> dict:
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, (tool, result.structured_content)
     assert result.structured_content["ok"] is True
     return result.structured_content
 
 
-async def fails(client: ClientSession, tool: str, arguments: dict) -> dict:
-    result = await client.call_tool(tool, arguments)
-    assert result.is_error, (tool, result.structured_content)
-    body = result.structured_content
-    assert body["ok"] is False and body["error"]
-    return body
+class Scenarios:
+    """Every scenario in every mode, all begun at once because some of them mostly wait."""
+
+    def __init__(self, folders):
+        self.pool = ThreadPoolExecutor(max_workers=4)
+        # The one that waits longest goes first.
+        self.runs = {
+            (scenario["name"], mode): self.pool.submit(
+                self.run, scenario, mode, folders.mktemp("scenario")
+            )
+            for scenario in sorted(CASES["scenarios"], key=lambda s: "{silence}" not in str(s))
+            for mode in MODES
+        }
+
+    def run(self, scenario: dict, mode: str, folder: Path):
+        @asynccontextmanager
+        async def connect(server):
+            async with connected(server, mode) as client:
+                tools = (await client.list_tools()).tools
+                checks = {t.name: Draft202012Validator(t.output_schema) for t in tools}
+
+                async def call(tool, arguments):
+                    result = await client.call_tool(tool, arguments)
+                    checks[tool].validate(result.structured_content)
+                    return result.is_error, result.structured_content
+
+                yield call
+
+        asyncio.run(run_scenario(scenario, folder, connect))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def scenarios(tmp_path_factory):
+    begun = Scenarios(tmp_path_factory)
+    yield begun.runs
+    begun.pool.shutdown(cancel_futures=True)
+
+
+def test_the_scenarios_show_every_tool_on_success_and_on_each_of_its_errors():
+    steps = [step for s in CASES["scenarios"] for step in s["steps"] if "tool" in step]
+    shown = {(step["tool"], step["gives"]) for step in steps}
+    assert shown == {(tool, outcome) for tool in TOOLS for outcome in ["ok", *CASES["codes"][tool]]}
+
+
+def test_the_documented_errors_are_those_that_were_shown():
+    documented = {
+        line.split("`")[1]
+        for line in (ROOT / "docs" / "errors.md").read_text("utf-8").splitlines()
+        if line.startswith("| `") and line.split("`")[1].isupper()
+    }
+    shown = {code for codes in CASES["codes"].values() for code in codes}
+    assert documented == shown | CASES["unreachable"].keys()
 
 
 def test_a_research_session_from_hypothesis_to_quotes(tmp_path):
     async def run():
-        async with session(tmp_path / "graph.db") as client:
+        async with session(tmp_path) as client:
             await research(client)
 
     asyncio.run(run())
 
 
-async def research(client: ClientSession):
+async def research(client: Client):
     task = await ok(client, "create_task", {
         "hypothesis": "DPP-4 inhibitors increase the risk of hospitalization for heart failure.",
         "config": {"budget": {"max_pages": 60}},
@@ -102,12 +129,11 @@ async def research(client: ClientSession):
     ]})
     assert queued["queued_count"] == 3 and len(queued["target_ids"]) == 3
 
-    deadline = time.monotonic() + 180
-    while True:
-        status = await ok(client, "get_status", {"task_id": task_id, "wait": 20})
-        if status["milestones"]["nli_verification_done"]:
-            break
-        assert time.monotonic() < deadline, status
+    with anyio.fail_after(PATIENCE):
+        while True:
+            status = await ok(client, "get_status", {"task_id": task_id, "wait": 20})
+            if status["milestones"]["nli_verification_done"]:
+                break
     assert status["milestones"]["target_queue_drained"]
     assert status["progress"]["searches"]["total"] == 3
     assert status["metrics"]["total_pages"] >= 10
@@ -156,7 +182,7 @@ async def research(client: ClientSession):
 
 def test_every_tool_is_listed_in_full(tmp_path):
     async def run():
-        async with session(tmp_path / "graph.db") as client:
+        async with session(tmp_path) as client:
             tools = (await client.list_tools()).tools
             assert [tool.name for tool in tools] == TOOLS
             for tool in tools:
@@ -167,48 +193,128 @@ def test_every_tool_is_listed_in_full(tmp_path):
     asyncio.run(run())
 
 
-ERRORS = [
-    ("create_task", {"hypothesis": ""}, "INVALID_PARAMS"),
-    ("queue_targets", {"task_id": NO_TASK, "targets": ["tea"]}, "TASK_NOT_FOUND"),
-    ("queue_reference_candidates", {"task_id": NO_TASK}, "TASK_NOT_FOUND"),
-    ("get_status", {"task_id": NO_TASK, "wait": 60}, "TASK_NOT_FOUND"),
-    ("stop_task", {"task_id": NO_TASK}, "TASK_NOT_FOUND"),
-    ("query_sql", {"sql": "DROP TABLE claims"}, "QUERY_REJECTED"),
-    ("vector_search", {"query": "tea", "task_id": NO_TASK}, "TASK_NOT_FOUND"),
-    ("query_view", {"view_name": "v_nothing"}, "RESOURCE_NOT_FOUND"),
-    ("list_views", {"limit": 5}, "INVALID_PARAMS"),
-    ("get_auth_queue", {"task_id": NO_TASK}, "TASK_NOT_FOUND"),
-    ("resolve_auth", {"action": "complete"}, "INVALID_PARAMS"),
-    ("feedback", {"action": "edge_correct"}, "INVALID_PARAMS"),
-    ("calibration_metrics", {"action": "fit"}, "INVALID_PARAMS"),
-    ("calibration_rollback", {"source": "judge"}, "INVALID_PARAMS"),
-]
-
-
-def test_an_error_of_every_tool_arrives(tmp_path):
+@pytest.mark.parametrize(
+    ("mode", "revision"),
+    [("legacy", "2025-11-25"), ("2026-07-28", "2026-07-28"), ("auto", "2026-07-28")],
+)
+def test_the_revision_is_agreed_on(mode, revision, tmp_path):
     async def run():
-        async with session(tmp_path / "graph.db") as client:
-            assert [tool for tool, _, _ in ERRORS] == TOOLS
-            for tool, arguments, code in ERRORS:
-                began = time.monotonic()
-                body = await fails(client, tool, arguments)
-                assert body["error_code"] == code, (tool, body)
-                assert time.monotonic() - began < 10, tool
+        async with session(tmp_path, mode) as client:
+            assert client.protocol_version == revision
+            assert len((await client.list_tools()).tools) == len(TOOLS)
+            if mode != "2026-07-28":
+                assert client.server_info.name == "lyra"
+                assert "create_task" in client.instructions
+
+    asyncio.run(run())
+
+
+def test_the_documented_revisions_are_those_that_are_spoken(tmp_path):
+    guide = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+    sentence = re.search(r"speaks the protocol revisions ([^.]*)\.", guide)[1]
+    documented = re.findall(r"\d{4}-\d\d-\d\d", sentence)
+    with RawServer(tmp_path) as server:
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": documented[-1],
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        discovered = server.request("server/discover", {"_meta": meta})["result"]
+        assert discovered["supportedVersions"] == documented
+    # The last one has no handshake; who asks for an unknown one gets the newest that has.
+    for asked, agreed in [*((v, v) for v in documented[:-1]), ("1999-01-01", documented[-2])]:
+        with RawServer(tmp_path) as server:
+            result = server.request("initialize", {
+                "protocolVersion": asked, "capabilities": {},
+                "clientInfo": {"name": "test", "version": "1"},
+            })["result"]
+            assert result["protocolVersion"] == agreed
+            server.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
+            assert len(server.request("tools/list")["result"]["tools"]) == len(TOOLS)
+
+
+def test_an_unknown_tool_is_an_error_of_the_protocol(tmp_path):
+    async def run():
+        async with session(tmp_path) as client:
             with pytest.raises(MCPError, match="did you mean query_sql"):
                 await client.call_tool("query_sq", {})
 
     asyncio.run(run())
 
 
-def test_resources_and_prompts(tmp_path):
+@pytest.mark.parametrize("mode", MODES)
+def test_resources_and_prompts(mode, tmp_path):
     async def run():
-        async with session(tmp_path / "graph.db") as client:
+        async with session(tmp_path, mode) as client:
             task = await ok(client, "create_task", {"hypothesis": "Tea is good for you."})
             uris = [str(resource.uri) for resource in (await client.list_resources()).resources]
             assert f"lyra://task/{task['task_id']}" in uris
-            contents = (await client.read_resource("lyra://schema")).contents
-            assert '"claims"' in contents[0].text
+            for uri in uris:
+                contents = (await client.read_resource(uri)).contents
+                assert contents[0].text.startswith("{"), uri
+            templates = (await client.list_resource_templates()).resource_templates
+            assert [template.uri_template for template in templates] == [
+                "lyra://task/{id}", "lyra://views/{name}",
+            ]
+            with pytest.raises(MCPError):
+                await client.read_resource("lyra://views/v_none")
             prompts = [prompt.name for prompt in (await client.list_prompts()).prompts]
             assert prompts == ["research_session", "contradiction_review"]
+            prompt = await client.get_prompt("research_session", {"hypothesis": "Tea is good."})
+            assert "Tea is good." in prompt.messages[0].content.text
+            with pytest.raises(MCPError):
+                await client.get_prompt("contradiction_review", {})
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_long_poll_tells_its_progress_blocks_nobody_and_can_be_cancelled(mode, tmp_path):
+    async def run():
+        with socket.create_server(("127.0.0.1", 0)) as silence:
+            async with session(tmp_path, mode, ("--allow-private-hosts",)) as client:
+                await poll(client, f"http://127.0.0.1:{silence.getsockname()[1]}/page.html")
+
+    asyncio.run(run())
+
+
+async def poll(client: Client, page: str):
+    task = (await ok(client, "create_task", {"hypothesis": "Tea is good for you."}))["task_id"]
+    # A page that never comes keeps the task busy.
+    await ok(client, "queue_targets", {"task_id": task, "targets": [page]})
+    with anyio.fail_after(PATIENCE):
+        while True:
+            status = await ok(client, "get_status", {"task_id": task, "wait": 0})
+            if status["progress"]["queue"]["running"]:
+                break
+            await anyio.sleep(0.05)
+    told: list[float] = []
+    heard = anyio.Event()
+
+    async def progress(done, total, message):
+        assert total == 300 and "running" in message
+        told.append(done)
+        if len(told) == 2:
+            heard.set()
+
+    async with anyio.create_task_group() as group:
+        async def wait():
+            arguments = {"task_id": task, "wait": 300}
+            await client.call_tool("get_status", arguments, progress_callback=progress)
+            pytest.fail("nothing changed, yet the poll ended")
+
+        group.start_soon(wait)
+        with anyio.fail_after(PATIENCE):
+            await heard.wait()
+        assert told == sorted(told)
+        assert (await ok(client, "query_sql", {"sql": "SELECT 1 AS one"}))["rows"] == [{"one": 1}]
+        group.cancel_scope.cancel()
+    # The server heard of it, and goes on.
+    stopped = await ok(client, "stop_task", {"task_id": task, "mode": "immediate"})
+    assert stopped["final_status"] == "paused"
+
+
+# Last, so that the other tests fill the time that these wait.
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", [scenario["name"] for scenario in CASES["scenarios"]])
+def test_scenario(scenarios, name, mode):
+    scenarios[name, mode].result()

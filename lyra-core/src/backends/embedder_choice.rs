@@ -3,7 +3,7 @@
 use super::ApiKey;
 use crate::error::{Error, Result};
 use crate::ports::Embedder;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -140,6 +140,22 @@ impl EmbedderSettings {
 enum Api {
     OpenAi,
     Ollama,
+}
+
+/// Whether models in ONNX files can run here; `runtime` is the ONNX Runtime library, or a folder
+/// that holds it, and the first that loads serves the process until it ends.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where this build does without them,
+/// [`ErrorKind::Backend`](crate::ErrorKind::Backend) where the library is missing.
+pub fn onnx_can_run(runtime: Option<&Path>) -> Result<()> {
+    #[cfg(feature = "onnx")]
+    return super::onnx::check_runtime(runtime);
+    #[cfg(not(feature = "onnx"))]
+    {
+        let _ = runtime;
+        Err(not_built("ONNX models", "onnx"))
+    }
 }
 
 #[cfg(not(all(feature = "onnx", feature = "http")))]

@@ -1,4 +1,14 @@
 //! Ready-made implementations of the ports; the pipeline never names one.
+//!
+//! ```
+//! use lyra_core::backends::StaticEmbedder;
+//! use lyra_core::ports::{Embedder, TextRole};
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! let embedder = StaticEmbedder::new()?;
+//! let vectors = embedder.embed(&["night work", "sleep"], TextRole::Query).await?;
+//! assert_eq!((vectors.len(), vectors[0].len()), (2, embedder.info().dimension));
+//! # Ok::<(), lyra_core::Error>(()) }).unwrap();
+//! ```
 
 #[cfg(feature = "http")]
 mod api;
@@ -17,6 +27,8 @@ mod judge_choice;
 #[cfg(feature = "http")]
 mod llm;
 mod llm_choice;
+#[cfg(feature = "http")]
+mod model_hub;
 #[cfg(feature = "onnx")]
 mod onnx;
 mod parser;
@@ -31,7 +43,7 @@ pub use api_key::ApiKey;
 pub use builtin_claims::BuiltinClaimExtractor;
 pub use builtin_stance::{BuiltinStanceJudge, choose_premise};
 pub use corpus::{CorpusProvider, SyncReport};
-pub use embedder_choice::{EmbedderChoice, EmbedderSettings};
+pub use embedder_choice::{EmbedderChoice, EmbedderSettings, onnx_can_run};
 pub use file_fetch::FileFetcher;
 #[cfg(feature = "http")]
 pub use http_embedder::{EmbeddingApi, HttpEmbedder, HttpEmbedderOptions};
@@ -41,6 +53,8 @@ pub use judge_choice::{JudgeChoice, JudgeSettings};
 #[cfg(feature = "http")]
 pub use llm::{ChatApi, LlmClaimExtractor, LlmOptions, LlmStanceJudge};
 pub use llm_choice::{LlmChoice, LlmSettings};
+#[cfg(feature = "http")]
+pub use model_hub::{HubFile, HubModel, ModelHub, USUAL_HUB};
 #[cfg(feature = "onnx")]
 pub use onnx::{OnnxEmbedder, OnnxOptions, OnnxStanceJudge};
 pub use parser::Documents;

@@ -7,6 +7,13 @@
 //! | [`fit_temperature`], [`fit_platt`] | how a judge's confidences are to be put right |
 //! | [`choose`] | which fit does best on outcomes that it has not seen |
 //! | [`brier_score`], [`expected_calibration_error`], [`reliability_bins`] | how right they are |
+//!
+//! ```
+//! use lyra_core::confidence::claim_confidence;
+//! use lyra_core::model::Relation::{Neutral, Refutes, Supports};
+//! let score = claim_confidence(&[(Supports, 0.9), (Supports, 0.8), (Refutes, 0.6), (Neutral, 0.9)]);
+//! assert!(score.mean > 0.5 && score.neutral_count == 1);
+//! ```
 
 mod beta;
 mod calibration;

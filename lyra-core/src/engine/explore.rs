@@ -6,10 +6,11 @@ use crate::guard::{SchemaSnapshot, SqlOptions, SqlParams, SqlReply, SqlRequest};
 use crate::model::{EmbeddingTarget, TaskRecord};
 use crate::ports::{StancePair, TextRole, Verdict};
 use crate::task::{AuthItem, auth_items, expire_auth};
-use crate::vectors::{VectorReply, VectorRequest};
+use crate::vectors::{SearchMode, VectorReply, VectorRequest};
 use crate::views::{BrokenView, RenderedView, ViewInfo, ViewParams};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::time::Duration;
 
 /// A question to a view.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,7 +127,15 @@ impl Engine {
                 ..SqlOptions::default()
             },
         };
-        let reply = self.inner.views.guard.query_view(&sql, is_wanted)?;
+        let reply = self.inner.views.guard.query_view(&sql, is_wanted);
+        let reply = reply.map_err(|error| match error.kind() {
+            // The budgets of a view are not the caller's to raise.
+            ErrorKind::QueryInterrupted => error.with_hint(
+                "ask about one task, narrow the view with its params (list_views names them), or \
+                 ask query_sql for the part that you need",
+            ),
+            _ => error,
+        })?;
         Ok(ViewReply {
             view_name: request.view_name.clone(),
             rows: reply.rows,
@@ -169,8 +178,14 @@ impl Engine {
     pub async fn vector_search(&self, request: &VectorRequest) -> Result<VectorReply> {
         request.validate()?;
         let embedder = &self.inner.pipeline.reading.embedder;
-        let vectors = embedder.embed(&[&request.query], TextRole::Query).await?;
-        let vector = vectors.into_iter().next().unwrap_or_default();
+        let vector = match request.mode {
+            // Words are found without the embedder, which may be away.
+            SearchMode::Lexical => vec![0.0; embedder.info().dimension],
+            SearchMode::Semantic | SearchMode::Hybrid => {
+                let vectors = embedder.embed(&[&request.query], TextRole::Query).await?;
+                vectors.into_iter().next().unwrap_or_default()
+            }
+        };
         self.inner.graph.read(|r| {
             self.inner
                 .pipeline
@@ -229,6 +244,21 @@ impl Engine {
             }
             Ok(())
         })
+    }
+
+    /// Bytes of memory that all vectors of the graph would take, at most; more than
+    /// [`load_vectors`](Self::load_vectors) takes where rows were replaced or removed.
+    pub fn vector_bytes(&self) -> Result<u64> {
+        let rows = self.inner.graph.read(|r| r.embedding_rows())?;
+        let dimension = self.inner.pipeline.reading.embedder.info().dimension as u64;
+        // The values themselves, and a byte for each that is looked at first.
+        Ok(rows * dimension * 5)
+    }
+
+    /// Gives the memory of the vectors back if no search has looked at them for so long; the next
+    /// one reads them again. Answers whether there was something to give back.
+    pub fn release_vectors(&self, unused_for: Duration) -> bool {
+        self.inner.pipeline.vectors.release_unused(unused_for)
     }
 
     /// Every task, newest first.

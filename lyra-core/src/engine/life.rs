@@ -9,7 +9,7 @@ use crate::graph::{
     import_jsonl, verify,
 };
 use crate::jobs::{WorkerOptions, Workers, queue_embedding, run_until_idle};
-use crate::model::{TaskConfig, TaskRecord};
+use crate::model::{TaskBudget, TaskConfig, TaskRecord};
 use crate::task::{
     self, AuthAction, AuthResolution, AuthTarget, CandidateReport, CandidateRequest, QueueOptions,
     QueueReport, StatusDetail, StatusReport, StopReport, StopRequest,
@@ -23,6 +23,22 @@ impl Engine {
     /// A new task around a hypothesis.
     pub fn create_task(&self, hypothesis: &str, config: TaskConfig) -> Result<TaskRecord> {
         task::create_task(&self.inner.graph, hypothesis, &config)
+    }
+
+    /// Gives a task another budget, such as a larger one where it is used up and the research is to
+    /// go on. What is used up already counts.
+    ///
+    /// ```
+    /// use lyra_core::{Engine, EngineConfig, StatusDetail, TaskBudget, TaskConfig};
+    /// let folder = tempfile::tempdir()?;
+    /// let engine = Engine::open(EngineConfig::new(folder.path().join("a.db")))?;
+    /// let task = engine.create_task("Night work shortens sleep", TaskConfig::default())?;
+    /// engine.set_budget(&task.id, TaskBudget { max_pages: 500, max_seconds: 7_200 })?;
+    /// assert_eq!(engine.status(&task.id, StatusDetail::Summary)?.budget.pages_limit, 500);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_budget(&self, task_id: &str, budget: TaskBudget) -> Result<()> {
+        task::set_budget(&self.inner.graph, task_id, budget)
     }
 
     /// Queues queries, addresses and DOIs; each is a JSON object with a `kind`, or a bare string.

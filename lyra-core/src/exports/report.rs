@@ -20,6 +20,7 @@ struct Claim {
 
 /// An edge to a claim with its quote and the number of its source.
 struct Evidence {
+    edge_id: String,
     relation: Relation,
     confidence: f64,
     quote: String,
@@ -38,7 +39,8 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
         let claims = claims(part, &task_id)?;
         claims_written += claims.len();
         text.push_str(&format!(
-            "Task `{task_id}`. The figures are scores to navigate by, not verdicts.\n\n"
+            "Task `{task_id}`. The figures are scores to navigate by, not verdicts. A verdict that is \
+             wrong is corrected by the id at the end of its line (`feedback`, `edge_correct`).\n\n"
         ));
         for (stance, heading) in [
             (
@@ -121,7 +123,7 @@ fn evidence(part: &Part<'_>, sources: &[Source]) -> Result<HashMap<String, Vec<E
            CASE WHEN e.quote_end IS NOT NULL AND f.char_start IS NOT NULL THEN
              substr(f.text_content, e.quote_start - f.char_start + 1, e.quote_end - e.quote_start)
            ELSE f.text_content END,
-           coalesce(p.canonical_id, p.id)
+           coalesce(p.canonical_id, p.id), e.id
          FROM edges e JOIN fragments f ON f.id = e.source_id JOIN pages p ON p.id = f.page_id
          WHERE e.id {edges} AND e.relation IN ('origin', 'supports', 'refutes')
          ORDER BY e.target_id, e.relation <> 'origin', e.relation DESC, e.nli_edge_confidence DESC, e.id",
@@ -130,6 +132,7 @@ fn evidence(part: &Part<'_>, sources: &[Source]) -> Result<HashMap<String, Vec<E
             let source: String = row.get(5).db()?;
             let at = numbers.get(source.as_str()).copied();
             found.entry(row.get(0).db()?).or_default().push(Evidence {
+                edge_id: row.get(6).db()?,
                 relation: relation.parse().map_err(|e: Error| e.context("an edge"))?,
                 confidence: row.get(2).db()?,
                 by_human: row.get(3).db()?,
@@ -175,8 +178,12 @@ fn push_claim(text: &mut String, claim: &Claim, evidence: &[Evidence]) {
         } else {
             ""
         };
+        let id = match e.relation {
+            Relation::Origin => String::new(),
+            _ => format!(" `{}`", e.edge_id),
+        };
         text.push_str(&format!(
-            "- {what}: “{}” {place}{retracted}{human}\n",
+            "- {what}: “{}” {place}{retracted}{human}{id}\n",
             line(&e.quote)
         ));
     }
@@ -225,11 +232,12 @@ fn push_source(text: &mut String, number: usize, source: &Source) {
 /// One line in which nothing is markup: what was fetched speaks in words, not in links or headings.
 fn line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !line.is_empty() {
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        if !line.is_empty() && !word.is_empty() {
             line.push(' ');
         }
-        for c in word.chars() {
+        // What turns the order of characters round would let a quote look like another.
+        for c in word.chars().filter(|c| !turns_order(*c)) {
             if matches!(
                 c,
                 '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '!'
@@ -246,8 +254,13 @@ fn line(text: &str) -> String {
     line
 }
 
+/// Marks that change the direction in which characters are shown.
+fn turns_order(c: char) -> bool {
+    matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
 fn address(url: &str) -> String {
     url.replace('<', "%3C")
         .replace('>', "%3E")
-        .replace(char::is_whitespace, "%20")
+        .replace(|c: char| c.is_whitespace() || c.is_control(), "%20")
 }

@@ -57,7 +57,9 @@ fn record(source: &Source) -> String {
     let mut record = String::new();
     for (tag, value) in tags {
         // A value is one line.
-        let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = value.split(|c: char| c.is_whitespace() || c.is_control());
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let value = words.join(" ");
         record.push_str(&format!("{tag}  - {value}\r\n"));
     }
     record.push_str("ER  - \r\n\r\n");

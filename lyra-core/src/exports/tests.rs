@@ -191,7 +191,8 @@ fn a_report_quotes_and_its_numbers_resolve() {
     let (report, _) = exported(&graph, "markdown", Some("task_00000001"));
     assert!(report.starts_with("# Walking lowers glucose\n"), "{report}");
     assert!(
-        report.contains("Against (0.80): “It does not.” [\\[2\\]](#source-2), **retracted**"),
+        report
+            .contains("Against (0.80): “It does not.” [\\[2\\]](#source-2), **retracted** `e2`\n"),
         "{report}"
     );
     for reference in report.split("](#source-").skip(1) {

@@ -171,6 +171,15 @@ impl Reader<'_> {
         Ok((ids, values))
     }
 
+    /// Vectors that were ever stored: at least as many as there are.
+    pub fn embedding_rows(&self) -> Result<u64> {
+        self.db
+            .prepare_cached("SELECT coalesce(max(seq), 0) FROM embeddings")
+            .db()?
+            .query_row([], |r| r.get(0))
+            .db()
+    }
+
     /// How many fragments and claims have no vector of this model; all, or those of a task.
     pub fn count_missing_embeddings(&self, model_id: &str, task_id: Option<&str>) -> Result<usize> {
         let mut total = 0;

@@ -1,4 +1,18 @@
 //! The evidence graph: typed reads and writes over the database file.
+//!
+//! Most programs hold an [`Engine`](crate::Engine) and reach this level through
+//! [`Engine::graph`](crate::Engine::graph). Reads see one state of the file, however long they take;
+//! what a write does is there as a whole, or not at all.
+//!
+//! ```
+//! # let folder = tempfile::tempdir().unwrap();
+//! use lyra_core::{Engine, EngineConfig, TaskConfig};
+//! let engine = Engine::open(EngineConfig::new(folder.path().join("evidence.db")))?;
+//! let task = engine.create_task("Night work shortens sleep", TaskConfig::default())?;
+//! let config = engine.graph().read(|reader| reader.task_config(&task.id))?;
+//! assert_eq!(config.budget.max_pages, 200);
+//! # Ok::<(), lyra_core::Error>(())
+//! ```
 
 mod calibration;
 mod claims;

@@ -96,6 +96,21 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Replaces the task's budget and preferences.
+    pub fn set_task_config(&self, task_id: &str, config: &TaskConfig) -> Result<()> {
+        let json = serde_json::to_string(config).map_err(|e| Error::internal(e.to_string()))?;
+        let changed = self
+            .db
+            .prepare_cached("UPDATE tasks SET config_json = ?2 WHERE id = ?1")
+            .db()?
+            .execute([task_id, &json])
+            .db()?;
+        if changed == 0 {
+            return Err(Error::task_not_found(task_id));
+        }
+        Ok(())
+    }
+
     /// Makes the page part of the task; answers whether it was not before.
     pub fn add_task_page(&self, record: &TaskPageRecord) -> Result<bool> {
         let added = self

@@ -1,4 +1,12 @@
 //! Plain data that crosses every boundary: ids, closed sets, targets, records.
+//!
+//! ```
+//! use lyra_core::model::{NodeKind, Relation, EdgeRecord, content_id};
+//! // Ids are made of content, so that saying the same twice changes nothing.
+//! assert_eq!(content_id("claim_", &["task", "text"]), content_id("claim_", &["task", "text"]));
+//! let edge = EdgeRecord::between((NodeKind::Fragment, "f"), Relation::Supports, (NodeKind::Claim, "c"));
+//! assert_eq!(edge.relation.as_str(), "supports");
+//! ```
 
 mod enums;
 mod ids;

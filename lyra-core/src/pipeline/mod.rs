@@ -1,5 +1,24 @@
 //! The research pipeline: plan → search → identify → fetch → extract → select → claims → persist →
 //! verify → follow-ups. Stages take data and answer with values; only the job queue queues work.
+//!
+//! [`Engine::run`](crate::Engine::run) goes through all of it; what one search found is told by
+//! [`Pipeline::search`] at once:
+//!
+//! ```
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let papers = folder.path().join("papers");
+//! # std::fs::create_dir(&papers).unwrap();
+//! # std::fs::write(papers.join("a.md"), "# Nurses\n\nNight work shortened sleep by 74 minutes in 412 nurses.").unwrap();
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! use lyra_core::{Engine, EngineConfig, TaskConfig, pipeline::SearchOptions};
+//! let mut config = EngineConfig::new(folder.path().join("evidence.db"));
+//! config.corpus.push(papers);
+//! let engine = Engine::open(config)?;
+//! let task = engine.create_task("Night work shortens sleep", TaskConfig::default())?;
+//! let report = engine.pipeline().search(&task.id, "night work", &SearchOptions::default()).await?;
+//! assert_eq!((report.pages_fetched, report.claims_found.len()), (1, 1));
+//! # Ok::<(), lyra_core::Error>(()) }).unwrap();
+//! ```
 
 mod budget;
 mod citations;

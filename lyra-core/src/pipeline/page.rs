@@ -1,6 +1,6 @@
 //! One document for one task: read, select, extract, persist.
 
-use super::claims::{DraftClaim, draft_claims};
+use super::claims::{DraftClaim, Drafts, draft_claims};
 use super::identify::Identified;
 use super::metrics::is_primary_source;
 use super::outcome::FoundClaim;
@@ -18,6 +18,7 @@ use crate::model::{
 };
 use crate::ports::{FetchRequest, SiteSession, TextRole, Validators};
 use crate::security::url_policy::Refusal;
+use rusqlite::params;
 use std::time::Duration;
 
 /// The question that a document is read for.
@@ -30,6 +31,8 @@ pub(super) struct Question {
     pub(super) vector: Vec<f32>,
     /// The job.
     pub(super) cause_id: Option<String>,
+    /// The task asks again, to hear of what has changed.
+    pub(super) repeat: bool,
 }
 
 /// How a page came to the task.
@@ -93,28 +96,18 @@ impl Pipeline {
         arrival: &Arrival,
     ) -> Result<PageOutcome> {
         self.refuse_blocked(url, None, None)?;
-        let mut document = match self.document(url, known, &question.task_id).await? {
+        let mut document = match self.document(url, known, question).await? {
             Ok(document) => document,
             Err(need) => return Ok(PageOutcome::NeedsAuth(need)),
         };
         // Again, now that it is known where redirects led and who published a file.
         let page = &document.page;
         self.refuse_blocked(&page.url, page.final_url.as_deref(), page.domain.as_deref())?;
-        let chosen = {
-            let rows = document.fragments.iter().zip(&document.vectors);
-            let passages: Vec<Passage<'_>> = rows
-                .map(|(f, vector)| Passage {
-                    kind: f.fragment_type,
-                    text: &f.text,
-                    vector,
-                })
-                .collect();
-            let text = format!("{} {}", question.hypothesis, question.query);
-            let weight = self.reading.embedder.info().fusion_weight_for(&text);
-            select(&passages, (&text, &question.vector), weight)
-        };
-        let chosen: Vec<&StoredFragment> = chosen.iter().map(|i| &document.fragments[*i]).collect();
-        let drafts = draft_claims(self, question, document.page.title.as_deref(), &chosen).await?;
+        let drafts =
+            match question.repeat && document.fresh.is_none() && self.has_told(page, question)? {
+                true => Drafts::default(),
+                false => self.draft(&document, question).await?,
+            };
         let texts: Vec<&str> = drafts.claims.iter().map(|d| d.text.as_str()).collect();
         let vectors = self
             .reading
@@ -129,6 +122,44 @@ impl Pipeline {
             Ok(report)
         })?;
         Ok(PageOutcome::Read(Box::new(report)))
+    }
+
+    /// Whether the extractor has told the task already what it finds in the newest text of a page.
+    fn has_told(&self, page: &PageRecord, question: &Question) -> Result<bool> {
+        self.graph.read(|r| {
+            r.db.prepare_cached(
+                "SELECT 1 FROM fragments f JOIN edges e ON e.source_id = f.id AND e.relation = 'origin'
+                   JOIN claims c ON c.id = e.target_id
+                 WHERE f.page_id = ?1 AND f.page_version = ?2 AND c.task_id = ?3 AND c.extractor_id = ?4",
+            )
+            .db()?
+            .exists(params![
+                page.id,
+                r.latest_version(&page.id)?,
+                question.task_id,
+                self.extractor.extractor_id()
+            ])
+            .db()
+        })
+    }
+
+    /// The claims of the passages that matter to the question.
+    async fn draft(&self, document: &Document, question: &Question) -> Result<Drafts> {
+        let chosen = {
+            let rows = document.fragments.iter().zip(&document.vectors);
+            let passages: Vec<Passage<'_>> = rows
+                .map(|(f, vector)| Passage {
+                    kind: f.fragment_type,
+                    text: &f.text,
+                    vector,
+                })
+                .collect();
+            let text = format!("{} {}", question.hypothesis, question.query);
+            let weight = self.reading.embedder.info().fusion_weight_for(&text);
+            select(&passages, (&text, &question.vector), weight)
+        };
+        let chosen: Vec<&StoredFragment> = chosen.iter().map(|i| &document.fragments[*i]).collect();
+        draft_claims(self, question, document.page.title.as_deref(), &chosen).await
     }
 
     /// Fails for what a human does not want to be read.
@@ -153,16 +184,19 @@ impl Pipeline {
         &self,
         url: &str,
         found: Option<&Identified>,
-        task_id: &str,
+        question: &Question,
     ) -> Result<Result<Document, AuthNeed>> {
-        let (known, is_of_task) = self.graph.read(|r| stored_page(r, url, task_id))?;
+        let (known, is_of_task) = self
+            .graph
+            .read(|r| stored_page(r, url, &question.task_id))?;
         let Some(page) = known else {
             return self.first_reading(url, found).await;
         };
         // A file is compared by its time, which costs nothing. What a task has read from the web
-        // it does not read twice, whenever it was stopped and resumed.
+        // it does not read twice, whenever it was stopped and resumed, unless it asks again.
         let is_file = url.starts_with("file:");
-        if !is_file && (is_of_task || self.may_reuse(&page)) {
+        let is_done = is_of_task && !question.repeat;
+        if !is_file && (is_done || self.may_reuse(&page)) {
             return self.stored(page).await.map(Ok);
         }
         let request = FetchRequest {

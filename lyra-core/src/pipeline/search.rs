@@ -27,13 +27,23 @@ pub struct SearchOptions {
     pub providers: Vec<String>,
     /// Search for the other side as well.
     pub refute: bool,
+    /// The task has asked this before, and wants to know what is new: more hits are looked at,
+    /// pages that it knows neither use up the pages of the query nor end it as exhausted, and what
+    /// is on the web is asked whether it changed.
+    pub repeat: bool,
 }
+
+/// Hits that are looked at when a query is repeated, for one that is looked at the first time: what
+/// is new may stand behind all that is known.
+const DEPTH_OF_REPEAT: usize = 5;
 
 /// What the pages of one search have brought in so far.
 #[derive(Debug, Default)]
 struct Progress {
     harvest: Harvest,
     claims: Vec<FoundClaim>,
+    /// Pages that a repeated query met again.
+    known: u32,
     timed_out: bool,
     errors: Vec<String>,
 }
@@ -62,7 +72,9 @@ impl Pipeline {
                     depth: *depth,
                 };
                 let url = crate::text::url::normalize_url(url)?;
-                self.read_one(task_id, &url, &arrival, cause_id, &mut needs_auth)
+                let mut question = self.question(task_id, "", cause_id).await?;
+                question.repeat = options.repeat;
+                self.read_one(&url, &question, &arrival, &mut needs_auth)
                     .await?
             }
             Target::Doi { doi, depth, reason } => {
@@ -106,7 +118,8 @@ impl Pipeline {
         needs_auth: &mut Vec<AuthNeed>,
     ) -> Result<SearchReport> {
         self.check_budget(task_id)?;
-        let question = self.question(task_id, query, cause_id).await?;
+        let mut question = self.question(task_id, query, cause_id).await?;
+        question.repeat = options.repeat;
         let search_id = random_id("s_", 12);
         self.open_query(&search_id, &question)?;
         let mut errors = Vec::new();
@@ -134,6 +147,7 @@ impl Pipeline {
             claims,
             timed_out,
             errors,
+            ..
         } = reading;
         let status = if timed_out {
             QueryStatus::Timeout
@@ -173,7 +187,10 @@ impl Pipeline {
             let budget = self.budget(&question.task_id)?;
             progress.timed_out = budget.seconds_used >= budget.seconds_limit;
             let harvest = &progress.harvest;
-            if harvest.pages >= limit || budget.is_exhausted() || harvest.is_stale() {
+            if harvest.pages - progress.known >= limit
+                || budget.is_exhausted()
+                || harvest.is_stale()
+            {
                 break;
             }
             let arrival = Arrival {
@@ -186,6 +203,10 @@ impl Pipeline {
                     // What this very job read before it was killed is no sign of exhaustion.
                     if read_before.contains(url) {
                         page.fresh_fragments.fill(true);
+                    }
+                    if options.repeat && !page.fresh_fragments.contains(&true) {
+                        page.fresh_fragments.clear();
+                        progress.known += 1;
                     }
                     count(&mut progress.harvest, &page);
                     progress.claims.extend(page.claims);
@@ -235,13 +256,14 @@ impl Pipeline {
         errors: &mut Vec<String>,
     ) -> Result<Vec<Identified>> {
         let providers = self.chosen_providers(options)?;
+        let depth = if options.repeat { DEPTH_OF_REPEAT } else { 1 };
         let mut searches = JoinSet::new();
         for (order, text) in expand(query, options.refute).into_iter().enumerate() {
             for (place, provider) in providers.iter().enumerate() {
                 let provider = Arc::clone(provider);
                 let query = SearchQuery {
                     text: text.clone(),
-                    limit: self.limits.hits_per_query,
+                    limit: self.limits.hits_per_query * depth,
                 };
                 searches.spawn(async move {
                     let answer = provider.search(&query).await;
@@ -325,15 +347,13 @@ impl Pipeline {
 
     async fn read_one(
         &self,
-        task_id: &str,
         url: &str,
+        question: &Question,
         arrival: &Arrival,
-        cause_id: Option<&str>,
         needs_auth: &mut Vec<AuthNeed>,
     ) -> Result<serde_json::Value> {
-        self.check_budget(task_id)?;
-        let question = self.question(task_id, "", cause_id).await?;
-        match self.read_page(url, None, &question, arrival).await? {
+        self.check_budget(&question.task_id)?;
+        match self.read_page(url, None, question, arrival).await? {
             PageOutcome::Read(page) => Ok(report_of(&page)),
             PageOutcome::NeedsAuth(need) => {
                 needs_auth.push(need);
@@ -396,6 +416,7 @@ impl Pipeline {
             query: query.to_owned(),
             vector: vectors.into_iter().next().unwrap_or_default(),
             cause_id: cause_id.map(str::to_owned),
+            repeat: false,
         })
     }
 

@@ -6,6 +6,15 @@
 //! | [`fuse`] | two lists of scores on one scale, added by weight |
 //! | [`rank_order`] | indices by descending score, ties by index |
 //! | [`kneedle_cutoff`] | how many of a ranked list are worth keeping |
+//!
+//! ```
+//! use lyra_core::ranking::{kneedle_cutoff, rank_order};
+//! let scores = [0.4, 0.9, 0.22, 0.6, 0.25, 0.3, 0.2];
+//! let order = rank_order(&scores);
+//! assert_eq!(order[..3], [1, 3, 0]);
+//! let ranked: Vec<f64> = order.iter().map(|place| scores[*place]).collect();
+//! assert!(kneedle_cutoff(&ranked, 2, 50, 1.0) < ranked.len());
+//! ```
 
 mod bm25;
 mod fuse;

@@ -5,118 +5,21 @@
 //! text is stored, and replies that show it say so. The patterns are tuned for silence on ordinary
 //! prose (none of 6,614 scientific abstracts and encyclopaedia passages is flagged) rather than for
 //! catching everything: a request that a human could have written to a human ("what is the capital
-//! of Brazil?") is not noticed.
+//! of Brazil?") is not noticed, and of strings that they were never tuned on they find one in two to
+//! nine in ten. A flag is a hint; that nothing in a reply is an instruction holds without it.
 
+use super::injection_patterns::{LINE_PATTERNS, OTHER_SCRIPTS, PATTERNS};
 use super::sanitize::is_invisible;
-use regex::RegexSet;
-use std::sync::LazyLock;
+use regex::Regex;
+use std::sync::{LazyLock, OnceLock};
 use unicode_normalization::UnicodeNormalization;
-
-/// Names and patterns, matched against lower-case text with single blanks; parts of one name follow
-/// one another. `\b`, `\w` and `\W` mean ASCII here (see [`compile`]).
-const PATTERNS: &[(&str, &str)] = &[
-    (
-        "override_instructions",
-        r"\b(?:ignore|disregard|forget|override|overwrite|bypass|neglect|(?:do not|don'?t|never|stop) (?:follow|obey|listen to)(?:ing)?)\b(?:\W+\w+){0,5}?\W+(?:instructions?|prompts?|rules|guidelines|directions|directives|commands|orders|restrictions|programming|policies)\b",
-    ),
-    (
-        "override_instructions",
-        r"\b(?:ignore|disregard|forget) (?:about )?(?:everything|anything|(?:all (?:of )?)?the above|all (?:previous|prior|above)|above|what (?:you|i)\b|(?:all |any )?(?:the )?text (?:before|above))",
-    ),
-    (
-        "new_instructions",
-        r"\b(?:here (?:are|is)|these are) (?:your|the|my) (?:new )?(?:instructions?|tasks?|orders|rules)\b|\bnew (?:instructions?|rules|orders|prompt) ?:|\bfollow (?:only )?(?:these|my|all (?:of )?my) (?:new )?(?:instructions|rules|orders|commands)\b",
-    ),
-    (
-        "new_instructions",
-        r"\byour (?:new|only|real|next|first|primary) (?:task|instructions?|role|job|goal|persona|objective|name) (?:is|are|will)\b|\bthe following (?:instructions|rules|prompt) (?:override|supersede|replace)",
-    ),
-    (
-        "role_change",
-        r"\b(?:you(?:'re| are)|i (?:want|need|would like) you|you (?:will|must|should|shall)(?: now)?) (?:(?:going|about) )?(?:to )?(?:act|pretend|role-? ?play|play the|simulate|impersonate|immerse|respond (?:only )?as|answer (?:only )?as|behave (?:as|like))\b",
-    ),
-    (
-        "role_change",
-        r"\byou are now\b|\bpretend (?:to be|you ?(?:are|'re)|that you|like you|as if)|\bfrom now on\b|\broleplay as\b|\bimagine (?:that )?you are\b|\byou (?:will|'ll|shall|must)(?: now)?(?: only)? (?:reply|respond|answer|speak)\b",
-    ),
-    (
-        "role_change",
-        r"\bact as (?:if\b|though\b|my\b|an? (?:\w+ ){0,3}(?:ai|chatbot|assistant|bot|interpreter|terminal|console|expert|dan)\b)|\bact (?:like|as) a (?:\w+ ){0,2}(?:cat|game|dungeon|human|person|character)\b",
-    ),
-    (
-        "role_change",
-        r"\bstay(?:ing)? in (?:\w+ mode|character)\b|\bbreak(?:ing)? (?:out of )?character\b|\brespond as (?:both|if|the character)\b|\bthe (?:ai|bot|assistant|chatbot) will (?:never|always|do|convince|hide|show|reply|respond|answer)\b",
-    ),
-    (
-        "prompt_leak",
-        r"\b(?:reveal|show|print|repeat|output|display|leak|disclose|tell me|give me|write (?:out|down)|list|print out|what (?:is|are|was|were)|return|spell ?-?check|summari[sz]e|translate)\b(?:\W+\w+){0,4}?\W+(?:(?:system|initials?|hidden|original|secret|previous|above|pre)[ -](?:prompts?|instructions?|messages?|directives?)|your (?:prompt|instructions?|rules|guidelines|directives?|programming))\b",
-    ),
-    (
-        "jailbreak",
-        r"\bdo anything now\b|\bjail ?-?break(?:ed|ing|s)?\b|\bdeveloper mode\b|\b(?:unfiltered|uncensored|amoral|unrestricted) (?:and \w+ )?(?:\w+ )?(?:ai|chatbot|assistant|bot|response|answer|model|version|mode)\b|\bopen ?ai(?:'s)? (?:content |usage |use )?(?:polic(?:y|ies)|guidelines|restrictions|rules)\b",
-    ),
-    (
-        "jailbreak",
-        r"\b(?:no|without|free (?:of|from)|broken? free) (?:of )?(?:any |all |the )?(?:\w+ (?:or|and) )?(?:moral|ethical|content|typical) (?:\w+ )?(?:restrictions?|limits|limitations?|confines|boundaries|filters?|guidelines|constraints|policy|policies|principles)\b",
-    ),
-    (
-        "jailbreak",
-        r"\bas an ai(?: language model)?,? (?:i|you)\b|\b(?:hi|hello|hey|dear)\W+(?:chat ?-?gpt|gpt|bard|claude|bing|sydney)\b|\b(?:never|not|cannot|can't) (?:\w+ ){0,2}(?:refuse|decline|reject)\b(?:\W+\w+){0,6}?\W+(?:request|question|answer|prompt|order|command|task)",
-    ),
-    (
-        "chat_markup",
-        r"<\|(?:im_start|im_end|system|user|assistant|endoftext|begin_of_text)\|>|\[/?inst\]|<</?sys>>|\[(?:insert (?:your )?)?(?:your )?(?:prompt|question|query)(?: here)?\]|\{\{? ?(?:prompt|query|question) ?\}?\}",
-    ),
-    (
-        "answer_steering",
-        r"\b(?:in|to|of|for|with|throughout|modify|enhance|encode|translate|reverse|provide|render|deliver|express|format|convert|give|begin|start|end|finish|conclude|write|craft|present|include|append|add|send|limit|base) (?:\w+ ){0,2}?your (?:next |final |entire |whole |first )?(?:response|answer|reply|replies|responses|answers|output)(?:'s)?\b",
-    ),
-    (
-        "answer_steering",
-        r"\b(?:only|always) (?:reply|answer) (?:with|in|as)\b|\b(?:only|always) respond with \W|\b(?:reply|respond|answer) (?:only|just) (?:with|in|as)\b|\breply using\b",
-    ),
-    (
-        "data_theft",
-        r"\b(?:send|post|email|e-mail|forward|upload|transmit|exfiltrate|leak|steal)\b(?:\W+\w+){0,8}?\W+(?:passwords?|api keys?|credentials?|cookies?|access tokens?|conversation|chat history|private keys?)\b|document\.cookie",
-    ),
-    ("delimiter_spoof", r"< ?/? ?lyra[ _:>-]"),
-    (
-        "override_instructions",
-        r"(?:上記|以上|これまで|今まで|以前|前述|先ほど|すべて|全て|あらゆる|システム)(?:まで)?の?(?:すべての|全ての)?(?:指示|命令|プロンプト|制約|指令|ルール)[をはに]?[^。]{0,6}(?:無視|忘れ|破棄|従わ|逆らっ|上書き)",
-    ),
-    ("prompt_leak", r"システムプロンプト"),
-    ("role_change", r"あなたは(?:今から|これから|いまから)"),
-    (
-        "new_instructions",
-        r"(?:新しい|次の|以下の)(?:指示|命令)に(?:従って|従え|従うこと)",
-    ),
-    (
-        "override_instructions",
-        r"忽略(?:以上|之前|前面|所有|上述|先前)[^。]{0,8}(?:指令|指示|提示|内容|规则|說明|说明)|이전 ?(?:의 ?)?(?:모든 ?)?(?:지시|명령|프롬프트)[^.]{0,8}(?:무시|잊)",
-    ),
-    (
-        "override_instructions",
-        r"\bignor(?:ez|e) (?:toutes? )?(?:les|vos) (?:instructions|consignes)|\bignorier(?:e|en sie) (?:[a-zäöüß]+ ){0,3}(?:anweisungen|instruktionen|befehle)|\bignor(?:a|e|en|ar) (?:todas )?(?:las|tus) instrucciones|\bignore (?:todas )?as instruções|игнориру(?:й|йте) (?:[а-я]+ ){0,3}(?:инструкции|указания)",
-    ),
-];
-
-/// The same for what counts only at the beginning of a line.
-const LINE_PATTERNS: &[(&str, &str)] = &[
-    (
-        "chat_markup",
-        r"(?m)^ ?\#{2,} ?(?:instruction|system|human|assistant|response|user)s? ?:",
-    ),
-    (
-        "chat_markup",
-        r"(?m)^\W*(?:system|assistant|human|user|chat ?gpt|gpt|dan)\W*: ?(?:you|i'm|i am|sure|of course|\[)",
-    ),
-];
 
 /// The names of the instruction-like patterns that a text contains, each once, in a fixed order.
 ///
 /// What is invisible, in compatibility forms or in capitals is folded first. Linear in the length
-/// of the text. Names: `override_instructions`, `new_instructions`, `role_change`, `prompt_leak`,
-/// `jailbreak`, `chat_markup`, `answer_steering`, `data_theft`, `delimiter_spoof`.
+/// of the text. Names: `override_instructions`, `new_instructions`, `addresses_model`, `role_change`,
+/// `prompt_leak`, `jailbreak`, `chat_markup`, `answer_steering`, `conceal_from_user`,
+/// `unapproved_action`, `data_theft`, `delimiter_spoof`.
 ///
 /// ```
 /// use lyra_core::security::injection::scan;
@@ -124,34 +27,61 @@ const LINE_PATTERNS: &[(&str, &str)] = &[
 /// assert!(scan("Metformin lowered HbA1c by 1.1 points.").is_empty());
 /// ```
 pub fn scan(text: &str) -> Vec<&'static str> {
-    static SETS: LazyLock<[RegexSet; 2]> =
-        LazyLock::new(|| [compile(PATTERNS), compile(LINE_PATTERNS)]);
+    static ANYWHERE: LazyLock<Vec<Pattern>> = LazyLock::new(|| patterns(PATTERNS));
+    static SCRIPTS: LazyLock<Vec<Pattern>> = LazyLock::new(|| patterns(OTHER_SCRIPTS));
+    static LINES: LazyLock<Vec<Pattern>> = LazyLock::new(|| patterns(LINE_PATTERNS));
     let lines = fold(text);
     let flat = lines.replace('\n', " ");
+    let scripts: &[Pattern] = if flat.is_ascii() { &[] } else { &SCRIPTS };
     let mut names = Vec::new();
-    for (set, patterns, text) in [
-        (&SETS[0], PATTERNS, &flat),
-        (&SETS[1], LINE_PATTERNS, &lines),
+    for (patterns, text) in [
+        (&ANYWHERE[..], &flat),
+        (scripts, &flat),
+        (&LINES[..], &lines),
     ] {
-        for nth in set.matches(text) {
-            let name = patterns[nth].0;
-            if !names.contains(&name) {
-                names.push(name);
+        for pattern in patterns {
+            if !names.contains(&pattern.name) && pattern.is_in(text) {
+                names.push(pattern.name);
             }
         }
     }
     names
 }
 
+/// A pattern, compiled when it is first looked for.
+///
+/// Each is an automaton of its own. One for all of them would have to follow every half-read
+/// pattern at once, and was ten times slower; on its own, most are skipped by their first word.
+struct Pattern {
+    name: &'static str,
+    source: &'static str,
+    compiled: OnceLock<Regex>,
+}
+
+fn patterns(table: &'static [(&'static str, &'static str)]) -> Vec<Pattern> {
+    let pattern = |&(name, source): &(&'static str, &'static str)| Pattern {
+        name,
+        source,
+        compiled: OnceLock::new(),
+    };
+    table.iter().map(pattern).collect()
+}
+
+impl Pattern {
+    fn is_in(&self, text: &str) -> bool {
+        self.compiled
+            .get_or_init(|| compile(self.source))
+            .is_match(text)
+    }
+}
+
 /// With ASCII classes the automaton stays small and fast, and what they match is English.
-fn compile(patterns: &[(&str, &str)]) -> RegexSet {
-    RegexSet::new(patterns.iter().map(|(_, pattern)| {
-        pattern
-            .replace(r"\b", r"(?-u:\b)")
-            .replace(r"\w", "[a-z0-9_']")
-            .replace(r"\W", "[^a-z0-9_']")
-    }))
-    .expect("the patterns are constant and tested")
+fn compile(pattern: &str) -> Regex {
+    let pattern = pattern
+        .replace(r"\b", r"(?-u:\b)")
+        .replace(r"\w", "[a-z0-9_']")
+        .replace(r"\W", "[^a-z0-9_']");
+    Regex::new(&pattern).expect("the patterns are constant and tested")
 }
 
 /// Lower case, NFKC, straight quotes, nothing invisible, one blank or line break for a run of them.
@@ -301,6 +231,9 @@ mod tests {
         for unit in [
             "ignore ",
             "send a ",
+            "please ignore all your ",
+            "from now on ",
+            "an ai that is ",
             "no x or ",
             "act as a ",
             "上記の",

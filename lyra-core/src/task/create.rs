@@ -2,10 +2,36 @@
 
 use crate::error::{Error, Result};
 use crate::graph::EvidenceGraph;
-use crate::model::{TaskConfig, TaskRecord, TaskStatus, random_id};
+use crate::model::{TaskBudget, TaskConfig, TaskRecord, TaskStatus, random_id};
 
 /// Longest hypothesis, in characters.
 const MAX_HYPOTHESIS: usize = 4_000;
+
+/// Gives a task another budget.
+pub(crate) fn set_budget(graph: &EvidenceGraph, task_id: &str, budget: TaskBudget) -> Result<()> {
+    check_budget(&budget)?;
+    graph.write(|w| {
+        let mut config = w.reader().task_config(task_id)?;
+        config.budget = budget;
+        w.set_task_config(task_id, &config)?;
+        let details = serde_json::json!({ "budget": config.budget });
+        w.log_event("user", "budget_set", Some(task_id), None, &details)
+    })
+}
+
+fn check_budget(budget: &TaskBudget) -> Result<()> {
+    for (field, value) in [
+        ("max_pages", budget.max_pages),
+        ("max_seconds", budget.max_seconds),
+    ] {
+        if value == 0 {
+            return Err(Error::invalid(format!(
+                "config.budget.{field} is 0; expected at least 1"
+            )));
+        }
+    }
+    Ok(())
+}
 
 /// Stores a new task.
 pub(crate) fn create_task(
@@ -23,16 +49,7 @@ pub(crate) fn create_task(
             "hypothesis has {length} characters; at most {MAX_HYPOTHESIS} are taken"
         )));
     }
-    for (field, value) in [
-        ("max_pages", config.budget.max_pages),
-        ("max_seconds", config.budget.max_seconds),
-    ] {
-        if value == 0 {
-            return Err(Error::invalid(format!(
-                "config.budget.{field} is 0; expected at least 1"
-            )));
-        }
-    }
+    check_budget(&config.budget)?;
     let config_json = serde_json::to_string(config).map_err(|e| Error::internal(e.to_string()))?;
     let task = TaskRecord {
         id: random_id("task_", 8),

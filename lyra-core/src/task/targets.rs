@@ -7,6 +7,7 @@ use crate::model::{JobKind, Priority, Target, TaskStatus};
 use crate::pipeline::SearchOptions;
 use crate::security::url_policy::Refusal;
 use crate::text::targets::parse_target;
+use rusqlite::params;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -22,6 +23,9 @@ pub struct QueueOptions {
     pub budget_pages: Option<u32>,
     /// Only these providers; all if empty.
     pub providers: Vec<String>,
+    /// Also what this task has done already, to find what is new since: documents that have come,
+    /// and texts that have changed. Without it, what is done is skipped.
+    pub repeat: bool,
 }
 
 impl Default for QueueOptions {
@@ -30,6 +34,7 @@ impl Default for QueueOptions {
             priority: Priority::Medium,
             budget_pages: None,
             providers: Vec::new(),
+            repeat: false,
         }
     }
 }
@@ -86,7 +91,10 @@ pub(crate) fn queue_targets(
                 });
                 continue;
             }
-            let job = job_of(task_id, target, options)?;
+            let mut job = job_of(task_id, target, options)?;
+            if options.repeat {
+                repeat(w, &mut job)?;
+            }
             match enqueue(w, &job)? {
                 Some(id) => report.target_ids.push(id),
                 None => report.skipped.push(SkippedTarget {
@@ -113,6 +121,28 @@ pub(crate) fn queue_targets(
         )?;
         Ok(report)
     })
+}
+
+/// Makes room for a job whose target is done. The earlier job gives up the key that only one of a
+/// task may have; otherwise it stays as it is, for it is the cause of what was found.
+fn repeat(w: &Writer<'_>, job: &mut NewJob) -> Result<()> {
+    w.db.prepare_cached(
+        "UPDATE jobs SET dedup_key = NULL WHERE task_id = ?1 AND dedup_key = ?2
+           AND kind = 'target_queue' AND state = 'completed'",
+    )
+    .db()?
+    .execute(params![job.task_id, job.dedup_key])
+    .db()?;
+    let was_done =
+        w.db.prepare_cached(
+            "SELECT 1 FROM jobs WHERE task_id = ?1 AND input_json -> '$.target' = ?2
+               AND kind = 'target_queue' AND state = 'completed'",
+        )
+        .db()?
+        .exists(params![job.task_id, job.input["target"].to_string()])
+        .db()?;
+    job.input["options"]["repeat"] = was_done.into();
+    Ok(())
 }
 
 /// Why a target is not queued that leads to a blocked domain: `blocked_domain: ` and the rule.
@@ -163,6 +193,7 @@ pub(super) fn job_of(task_id: &str, target: Target, options: &QueueOptions) -> R
         budget_pages: options.budget_pages,
         providers: options.providers.clone(),
         refute: false,
+        repeat: false,
     };
     let input = TargetInput {
         target,

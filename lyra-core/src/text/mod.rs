@@ -10,13 +10,22 @@
 //! | [`tokenize`] | words and, for scripts without spaces, pairs of characters |
 //! | [`similarity`] | whether two texts are nearly the same |
 //! | [`language`] | in which language a text is written, as far as its script says |
+//! | [`names`] | which name was probably meant |
 //! | [`hash`] | SHA-256 as hex |
 //!
 //! Offsets are Unicode code points everywhere, because that is what SQLite's `substr` counts.
+//!
+//! ```
+//! use lyra_core::text::{identifiers, url};
+//! assert_eq!(identifiers::normalize_doi("https://doi.org/10.1234/ABC").as_deref(), Some("10.1234/abc"));
+//! assert_eq!(url::normalize_url("HTTP://Example.com:80/?utm_source=x")?, "http://example.com/");
+//! # Ok::<(), lyra_core::Error>(())
+//! ```
 
 pub mod hash;
 pub mod identifiers;
 pub mod language;
+pub mod names;
 pub mod segment;
 pub mod sentence;
 pub mod similarity;

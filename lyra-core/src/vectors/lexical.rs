@@ -4,7 +4,7 @@ use crate::error::{Result, SqliteResultExt};
 use crate::graph::Reader;
 use crate::model::EmbeddingTarget;
 use crate::text::{TokenKind, TokenMode, is_hiragana, is_stop_word, tokenize};
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 
 /// At most so many different terms of a query are looked up.
 const MAX_TERMS: usize = 64;
@@ -57,7 +57,7 @@ pub fn match_expression(text: &str) -> Option<String> {
 }
 
 /// Ids and BM25 scores (greater is better) of the best matches of `text` among the members, best
-/// first.
+/// first, of equals the one that was stored first.
 pub(super) fn best_matches(
     reader: &Reader<'_>,
     target: EmbeddingTarget,
@@ -68,26 +68,30 @@ pub(super) fn best_matches(
     let Some(expression) = match_expression(text) else {
         return Ok(Vec::new());
     };
-    let sql = match target {
-        EmbeddingTarget::Fragment => {
-            "SELECT f.id, -bm25(fragments_fts) FROM fragments_fts
-               JOIN fragments f ON f.seq = fragments_fts.rowid
-             WHERE fragments_fts MATCH ?1 ORDER BY bm25(fragments_fts), f.id"
-        }
-        EmbeddingTarget::Claim => {
-            "SELECT c.id, -bm25(claims_fts) FROM claims_fts JOIN claims c ON c.seq = claims_fts.rowid
-             WHERE claims_fts MATCH ?1 ORDER BY bm25(claims_fts), c.id"
-        }
+    let (scores, id) = match target {
+        EmbeddingTarget::Fragment => (
+            "SELECT rowid, bm25(fragments_fts) FROM fragments_fts WHERE fragments_fts MATCH ?1",
+            "SELECT id FROM fragments WHERE seq = ?1",
+        ),
+        EmbeddingTarget::Claim => (
+            "SELECT rowid, bm25(claims_fts) FROM claims_fts WHERE claims_fts MATCH ?1",
+            "SELECT id FROM claims WHERE seq = ?1",
+        ),
     };
-    let mut statement = reader.db.prepare_cached(sql).db()?;
-    let mut rows = statement.query(params![expression]).db()?;
+    let mut statement = reader.db.prepare_cached(scores).db()?;
+    let found = statement.query_map(params![expression], |r| Ok((r.get(0)?, r.get(1)?)));
+    let mut found: Vec<(i64, f64)> = found.db()?.collect::<rusqlite::Result<_>>().db()?;
+    found.sort_unstable_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+    // A frequent word is in every second text: only what may be shown is looked up.
+    let mut id_of = reader.db.prepare_cached(id).db()?;
     let mut best = Vec::new();
-    while best.len() < limit
-        && let Some(row) = rows.next().db()?
-    {
-        let id: String = row.get(0).db()?;
-        if is_member(&id) {
-            best.push((id, row.get(1).db()?));
+    for (seq, score) in found {
+        if best.len() == limit {
+            break;
+        }
+        let id: Option<String> = id_of.query_row([seq], |r| r.get(0)).optional().db()?;
+        if let Some(id) = id.filter(|id| is_member(id)) {
+            best.push((id, -score));
         }
     }
     Ok(best)

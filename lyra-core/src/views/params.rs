@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
+use crate::text::names::nearest;
 
 /// The parameter that scopes a view to one task. Every view accepts it; a global view ignores it.
 pub(super) const TASK_ID: &str = "task_id";
@@ -182,37 +183,16 @@ fn mismatch(view: &str, name: &str, expected: ParameterType, value: &Value) -> E
 /// Advice for a name that does not exist: the nearest one, if any is near, and all there are.
 pub(super) fn suggestion(name: &str, existing: &[&str], what: &str) -> String {
     let list = format!("{what}: {}", existing.join(", "));
-    let wanted = name.to_lowercase();
-    let nearest = existing
-        .iter()
-        .map(|e| {
-            // A view is often asked for without its prefix.
-            let plain = e.strip_prefix("v_").unwrap_or(e);
-            (edits(&wanted, e).min(edits(&wanted, plain)), *e)
-        })
-        .min();
-    match nearest {
-        Some((distance, nearest)) if distance <= 2 + wanted.chars().count() / 4 => {
-            format!("did you mean {nearest}? {list}")
-        }
-        _ => list,
+    // A view is often asked for without its prefix.
+    let prefixed = format!("v_{name}");
+    let near = nearest(name, existing.iter().copied())
+        .into_iter()
+        .chain(nearest(&prefixed, existing.iter().copied()))
+        .next();
+    match near {
+        Some(near) => format!("did you mean {near}? {list}"),
+        None => list,
     }
-}
-
-/// Number of characters to insert, delete or replace to turn one word into the other.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -316,18 +296,5 @@ mod tests {
             .resolve("v_x", &[])
             .unwrap();
         assert!(resolved.is_empty());
-    }
-
-    #[test]
-    fn counts_edits() {
-        for (a, b, n) in [
-            ("", "abc", 3),
-            ("abc", "abc", 0),
-            ("kitten", "sitting", 3),
-            ("ab", "ba", 2),
-        ] {
-            assert_eq!(edits(a, b), n, "{a} {b}");
-            assert_eq!(edits(b, a), n, "{b} {a}");
-        }
     }
 }

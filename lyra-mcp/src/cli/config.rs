@@ -4,9 +4,10 @@ use super::Global;
 use super::embedder::EmbedderLayer;
 use super::judge::JudgeLayer;
 use super::llm::{Llm, LlmLayer};
+use super::models as added;
 use super::providers;
-use crate::wire::nearest;
-use lyra_core::backends::{EmbedderSettings, JudgeSettings};
+use lyra_core::backends::{ApiKey, EmbedderChoice, EmbedderSettings, JudgeChoice, JudgeSettings};
+use lyra_core::text::names::nearest;
 use lyra_core::{Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -60,6 +61,12 @@ pub(super) struct Settings {
     pub(super) llm: Option<Llm>,
     /// The services that are asked.
     pub(super) providers: providers::Resolved,
+    /// Where models are put that are added.
+    pub(super) models: PathBuf,
+    /// The hub that models are fetched from, where it is not the usual one.
+    pub(super) model_hub: Option<String>,
+    /// The key for models that are not public.
+    pub(super) model_hub_key: Option<ApiKey>,
     /// The file that was read.
     pub(super) file: Option<PathBuf>,
 }
@@ -93,7 +100,16 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         llm: LlmLayer::from_flags(flags)?,
         providers: providers::Layer::of_flags(flags),
     });
-    let embedder = layer.embedder.settle()?;
+    let models = data_folder(env).join("lyra").join("models");
+    let beside = file.as_deref().and_then(Path::parent);
+    let mut embedder = layer.embedder.settle()?;
+    if let EmbedderChoice::Onnx(place) = &mut embedder.choice {
+        added::resolve(place, &models, beside);
+    }
+    let mut judge = layer.judge.settle(embedder.onnx_runtime.as_deref())?;
+    if let Some(JudgeChoice::Onnx(place)) = judge.as_mut().map(|judge| &mut judge.choice) {
+        added::resolve(place, &models, beside);
+    }
     Ok(Settings {
         db_is_default: layer.db.is_none(),
         db: layer
@@ -103,8 +119,13 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         allow_private_hosts: layer.allow_private_hosts.unwrap_or(false),
         workers: layer.workers.unwrap_or(WORKERS),
         views_dir: layer.views_dir,
-        judge: layer.judge.settle(embedder.onnx_runtime.as_deref())?,
+        judge,
         embedder,
+        models,
+        model_hub: text_of(env, "HF_ENDPOINT")?,
+        model_hub_key: text_of(env, "HF_TOKEN")?
+            .map(|key| ApiKey::new("HF_TOKEN", key))
+            .transpose()?,
         llm: layer.llm.settle()?,
         providers: layer.providers.resolve(env)?,
         file,
@@ -177,7 +198,7 @@ fn from_toml(text: &str, folder: &Path, env: &dyn Fn(&str) -> Option<OsString>) 
     if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
         let known = KEYS.join(", ");
         let error = Error::invalid(format!("key {key:?} is not known; expected one of {known}"));
-        return Err(match nearest(key, KEYS) {
+        return Err(match nearest(key, KEYS).first() {
             Some(near) => error.with_hint(format!("did you mean {near:?}?")),
             None => error,
         });
@@ -265,6 +286,12 @@ fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
         llm: LlmLayer::from_env(env)?,
         providers: providers::Layer::of_env(env)?,
     })
+}
+
+fn text_of(env: &dyn Fn(&str) -> Option<OsString>, name: &str) -> Result<Option<String>> {
+    let value = env(name).map(OsString::into_string).transpose();
+    // The value is not repeated: it may be a key.
+    value.map_err(|_| Error::invalid(format!("{name}: expected plain text")))
 }
 
 /// Where the database goes when nobody says. It does not depend on the working folder, because

@@ -1,4 +1,4 @@
-//! `doctor`, `models list`, `views`: what there is.
+//! `doctor`, `views`: what there is.
 
 use super::config::Settings;
 use super::output::Output;
@@ -70,21 +70,6 @@ fn failed(out: &mut Output, what: &str, error: &Error) -> Result<()> {
         Some(hint) => out.line(&format!("      {hint}")),
         None => Ok(()),
     }
-}
-
-pub(super) fn models(engine: &Engine) -> Result<()> {
-    let report = engine.models();
-    let mut out = Output::new();
-    for (part, id) in [
-        ("embedder", &report.embedder),
-        ("claim_extractor", &report.claim_extractor),
-        ("stance_judge", &report.stance_judge),
-    ] {
-        let builtin = report.builtin.iter().any(|name| name == part);
-        let kind = if builtin { "built-in" } else { "configured" };
-        out.line(&format!("{part}\t{id}\t{kind}"))?;
-    }
-    out.finish()
 }
 
 pub(super) fn views(engine: &Engine) -> Result<()> {

@@ -5,7 +5,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lyra_core::graph::ExportReport;
 use lyra_core::{Engine, Error, ErrorKind, ExportFormat, Result};
 use std::fs::File;
-use std::io::{BufWriter, Write, stdout};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
@@ -25,30 +25,37 @@ pub(super) fn run(engine: &Engine, options: &Options) -> Result<()> {
     let task = options.task.as_deref();
     let report = match &options.out {
         None => {
-            let mut out = BufWriter::new(stdout().lock());
+            let mut out = super::output::for_export();
             let report = engine.export(&mut out, options.format, task)?;
             out.flush()
                 .map_err(|error| unwritable(Path::new("standard output"), &error))?;
             report
         }
-        Some(path) => {
-            // Under another name until it is whole: a failure leaves an old file as it was.
-            let mut part = path.clone().into_os_string();
-            part.push(".part");
-            let part = PathBuf::from(part);
-            let report = write_file(engine, options.format, task, &part);
-            let moved = report.and_then(|report| {
-                std::fs::rename(&part, path).map_err(|error| unwritable(path, &error))?;
-                Ok(report)
-            });
-            if moved.is_err() {
-                let _ = std::fs::remove_file(&part);
-            }
-            moved?
-        }
+        Some(path) => to_file(engine, options.format, task, path)?,
     };
     crate::log::line(&format!("exported {}", super::output::json(&report)?));
     Ok(())
+}
+
+/// Writes under another name until it is whole: a failure leaves an old file as it was.
+pub(super) fn to_file(
+    engine: &Engine,
+    format: ExportFormat,
+    task: Option<&str>,
+    path: &Path,
+) -> Result<ExportReport> {
+    let mut part = path.to_owned().into_os_string();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let report = write_file(engine, format, task, &part);
+    let moved = report.and_then(|report| {
+        std::fs::rename(&part, path).map_err(|error| unwritable(path, &error))?;
+        Ok(report)
+    });
+    if moved.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    moved
 }
 
 fn write_file(

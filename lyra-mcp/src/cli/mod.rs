@@ -1,6 +1,6 @@
 //! The command line: flags, then one function a command. Standard output holds data only; what is
 //! said about it goes to standard error. Exit codes: 0 done, 1 failed or violations found, 2 wrong
-//! usage or configuration.
+//! usage or configuration, 130 interrupted.
 
 mod config;
 mod demo;
@@ -8,14 +8,18 @@ mod diff;
 mod doctor;
 mod embedder;
 mod export;
+mod feedback;
 mod forget;
 mod import;
 mod judge;
 mod keys;
 mod layout;
 mod llm;
+mod models;
 mod output;
 mod providers;
+mod research;
+mod tasks;
 mod verify;
 
 use clap::{Args, Parser, Subcommand};
@@ -24,9 +28,14 @@ use lyra_core::ports::SystemClock;
 use lyra_core::{Engine, EngineConfig};
 use lyra_core::{Error, ErrorKind, Result};
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long blocking work may go on after the server has ended.
+const LAST_WORK: Duration = Duration::from_secs(5);
 
 #[derive(Parser)]
 #[command(
@@ -44,6 +53,7 @@ struct Cli {
 
 /// Flags that every command takes. They win over LYRA_* variables, and these over lyra.toml.
 #[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Settings, for every command")]
 struct Global {
     /// The database file [env: LYRA_DB] [default: lyra/lyra.db in the user's data folder]
     #[arg(long, global = true, value_name = "PATH")]
@@ -106,6 +116,10 @@ enum Command {
     Serve,
     /// Research an example hypothesis over the example documents and report what was found
     Demo(demo::Options),
+    /// Research a hypothesis of your own over your own documents, or go on with a task
+    Research(research::Options),
+    /// List the tasks
+    Tasks(tasks::Options),
     /// Read a graph from a JSONL file; all of it, or on bad input nothing
     Import {
         /// The file; - for standard input
@@ -113,6 +127,8 @@ enum Command {
     },
     /// Write the graph out
     Export(export::Options),
+    /// Correct what the models got wrong, by the ids that a report shows
+    Feedback(feedback::Options),
     /// Say what changed: since another file, or since a time
     Diff(diff::Options),
     /// Check the whole graph: every quote against its page, every reference
@@ -137,12 +153,14 @@ enum Command {
 
 #[derive(Subcommand)]
 enum Models {
-    /// List them
+    /// List those in use, and those that were added
     List,
+    /// Add a model in ONNX files, so that it can be named onnx:NAME
+    Add(models::Add),
 }
 
 /// Runs the command line; `arguments` begin with the name of the program. Answers its exit code:
-/// 0 done, 1 failed or violations found, 2 wrong usage or configuration.
+/// 0 done, 1 failed or violations found, 2 wrong usage or configuration, 130 interrupted.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
@@ -163,7 +181,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         crate::log::line(&format!("warning: {warning}"));
     }
     match dispatch(cli, &settings) {
-        Ok(code) => u8::from(code != ExitCode::SUCCESS),
+        Ok(code) => code,
         Err(error) => {
             complain(&error);
             1
@@ -171,17 +189,22 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-fn dispatch(cli: Cli, settings: &Settings) -> Result<ExitCode> {
+fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
+    let failed = |code| u8::from(code != ExitCode::SUCCESS);
     match cli.command.unwrap_or(Command::Serve) {
         Command::Serve => serve(settings)?,
-        Command::Demo(options) => demo::run(settings, &cli.global, &options)?,
+        Command::Demo(options) => return demo::run(settings, &cli.global, &options),
+        Command::Research(options) => return research::run(settings, &options),
+        Command::Tasks(options) => tasks::run(&open(settings)?, &options)?,
         Command::Import { file } => import::run(settings, &file)?,
         Command::Export(options) => export::run(&open(settings)?, &options)?,
+        Command::Feedback(options) => feedback::run(&open(settings)?, options)?,
         Command::Diff(options) => diff::run(settings, &options)?,
-        Command::Verify => return verify::run(&open(settings)?),
+        Command::Verify => return verify::run(&open(settings)?).map(failed),
         Command::Forget { task, orphans } => forget::run(&open(settings)?, &task, orphans)?,
-        Command::Models(Models::List) => doctor::models(&open_or_make(settings)?)?,
-        Command::Doctor => return doctor::run(settings),
+        Command::Models(Models::List) => models::list(&open_or_make(settings)?, settings)?,
+        Command::Models(Models::Add(add)) => models::add(settings, &add)?,
+        Command::Doctor => return doctor::run(settings).map(failed),
         Command::Views => {
             make_folder(settings)?;
             let engine = Engine::open(plain_config(settings))?;
@@ -189,13 +212,23 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<ExitCode> {
             doctor::views(&engine)?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 fn serve(settings: &Settings) -> Result<()> {
     let engine = open_or_make(settings)?;
     complain_of_views(&engine);
-    runtime()?.block_on(crate::server::serve(engine, Arc::new(SystemClock)))
+    if std::io::stdin().is_terminal() {
+        crate::log::line(
+            "serving MCP on standard input; `lyra-mcp --help` lists what else there is",
+        );
+    }
+    let runtime = runtime()?;
+    let tools = crate::tools::all();
+    let result = runtime.block_on(crate::server::serve(engine, Arc::new(SystemClock), tools));
+    // A call that blocks for ever must not keep the process: its client is gone.
+    runtime.shutdown_timeout(LAST_WORK);
+    result
 }
 
 /// Two threads carry the protocol and the workers; what blocks has threads of its own.
@@ -233,12 +266,14 @@ fn make_folder(settings: &Settings) -> Result<()> {
 /// What is done with it needs no embedder, so that none is loaded and no server is asked.
 fn open(settings: &Settings) -> Result<Engine> {
     if !settings.db.exists() {
-        return Err(
-            Error::not_found(format!("there is no database at {}", settings.db.display()))
-                .with_hint("give its place with --db PATH or LYRA_DB"),
-        );
+        return Err(no_database(settings));
     }
     Engine::open(plain_config(settings))
+}
+
+fn no_database(settings: &Settings) -> Error {
+    Error::not_found(format!("there is no database at {}", settings.db.display()))
+        .with_hint("give its place with --db PATH or LYRA_DB")
 }
 
 /// The whole configuration: the models are opened, or it is said why they cannot be.

@@ -42,6 +42,70 @@ impl Output {
     }
 }
 
+/// Standard output for an export. What was fetched may hold characters that command a terminal; on
+/// one they are replaced. A file or another program gets every byte as it is stored.
+pub(super) fn for_export() -> Box<dyn Write> {
+    let out = io::BufWriter::new(io::stdout());
+    if io::stdout().is_terminal() {
+        Box::new(Harmless::new(out))
+    } else {
+        Box::new(out)
+    }
+}
+
+/// Replaces control characters other than tabs and line ends.
+struct Harmless<W> {
+    out: W,
+    /// Whether the last byte was the first of a two-byte character that may be a control character.
+    is_begun: bool,
+}
+
+/// The first byte of U+0080 to U+00BF in UTF-8; those below U+00A0 are control characters.
+const FIRST_BYTE: u8 = 0xC2;
+
+impl<W: Write> Harmless<W> {
+    fn new(out: W) -> Self {
+        Self {
+            out,
+            is_begun: false,
+        }
+    }
+
+    fn finish_begun(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.is_begun) {
+            self.out.write_all(&[FIRST_BYTE])?;
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write> Write for Harmless<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for &byte in bytes {
+            let is_control = match byte {
+                b'\n' | b'\t' | b'\r' => false,
+                0x80..=0x9F if self.is_begun => {
+                    self.is_begun = false;
+                    true
+                }
+                _ => byte.is_ascii_control(),
+            };
+            self.finish_begun()?;
+            match byte {
+                _ if is_control => self.out.write_all("\u{FFFD}".as_bytes())?,
+                FIRST_BYTE => self.is_begun = true,
+                _ => self.out.write_all(&[byte])?,
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.finish_begun()?;
+        self.out.flush()
+    }
+}
+
 /// Progress on standard error: one line that is written over on a terminal, plain lines elsewhere.
 pub(super) struct ProgressLine {
     terminal: bool,
@@ -83,4 +147,24 @@ impl ProgressLine {
 pub(super) fn json(report: &impl serde::Serialize) -> Result<String> {
     serde_json::to_string(report)
         .map_err(|error| Error::internal("a report does not serialise").with_source(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_character_that_commands_a_terminal_gets_there() {
+        let text = "a\u{1b}[31mb\u{9b}2Jc\u{7f}\u{7}\td é © 日本語\r\n\u{85}";
+        let expected = "a\u{FFFD}[31mb\u{FFFD}2Jc\u{FFFD}\u{FFFD}\td é © 日本語\r\n\u{FFFD}";
+        for size in [1, 2, 3, 100] {
+            let mut shown = Vec::new();
+            let mut harmless = Harmless::new(&mut shown);
+            for piece in text.as_bytes().chunks(size) {
+                harmless.write_all(piece).expect("a vector takes all");
+            }
+            harmless.flush().expect("a vector takes all");
+            assert_eq!(String::from_utf8_lossy(&shown), expected, "{size}");
+        }
+    }
 }

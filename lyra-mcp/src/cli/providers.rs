@@ -3,7 +3,7 @@
 //! Keys stand in variables or files, never in `lyra.toml` itself and never on a command line.
 
 use super::Global;
-use crate::wire::nearest;
+use lyra_core::text::names::nearest;
 use lyra_core::{Error, Result};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -199,7 +199,7 @@ impl Layer {
 fn kind(name: &str) -> Result<lyra_core::backends::ProviderKind> {
     name.parse().map_err(|error: Error| {
         let known = known_names();
-        match nearest(name, known) {
+        match nearest(name, known).first() {
             Some(near) => error.with_hint(format!("did you mean {near:?}?")),
             None => error,
         }
@@ -282,7 +282,9 @@ fn service_of(table: &toml::Table, place: &str, folder: &Path) -> Result<Service
                 "a key stands in a variable (key_env) or in a file of its own (key_file)"
                     .to_owned(),
             ),
-            _ => nearest(key, SERVICE_KEYS).map(|near| format!("did you mean {near:?}?")),
+            _ => nearest(key, SERVICE_KEYS)
+                .first()
+                .map(|near| format!("did you mean {near:?}?")),
         };
         return Err(match hint {
             Some(hint) => error.with_hint(hint),

@@ -26,7 +26,7 @@ pub(super) fn list(engine: &Engine) -> Result<Vec<Resource>, ErrorData> {
     for task in newest_tasks(engine)?.into_iter().take(MAX_TASKS) {
         resources.push(
             Resource::new(format!("lyra://task/{}", task.id), task.id.clone())
-                .with_title(task.hypothesis)
+                .with_title(title(&task.hypothesis))
                 .with_description("Status of the task")
                 .with_mime_type(JSON),
         );
@@ -39,6 +39,15 @@ pub(super) fn list(engine: &Engine) -> Result<Vec<Resource>, ErrorData> {
         );
     }
     Ok(resources)
+}
+
+/// A hypothesis as the title of its task. A listing has no place for a warning, so one that reads
+/// like instructions does not stand in it.
+fn title(hypothesis: &str) -> String {
+    if wire::is_suspicious(hypothesis) {
+        return "Task whose hypothesis reads like instructions".to_owned();
+    }
+    hypothesis.to_owned()
 }
 
 pub(super) fn templates() -> Vec<ResourceTemplate> {

@@ -3,13 +3,14 @@
 use super::Server;
 use super::transport::LineTransport;
 use crate::error::Code;
+use crate::tools::Tool;
 use lyra_core::Engine;
 use lyra_core::ports::Clock;
 use lyra_core::{Error, ErrorKind, Result};
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// How long running jobs may take to finish when the server ends; a client that starts us again
@@ -18,28 +19,95 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serves one client on standard input and output until it goes away or the process is told to
 /// end. What is being written is finished first.
-pub(crate) async fn serve(engine: Engine, clock: Arc<dyn Clock>) -> Result<()> {
+pub(crate) async fn serve(
+    engine: Engine,
+    clock: Arc<dyn Clock>,
+    tools: &'static [Tool],
+) -> Result<()> {
     let (stop, stopping) = watch::channel(false);
     let mut signals = Signals::listen()?;
-    let workers = engine.start_workers(Arc::new(|error: &Error| {
-        crate::log::line(&format!("worker: {error:?}"));
+    let repeats = Mutex::new(Repeats::default());
+    let workers = engine.start_workers(Arc::new(move |error: &Error| {
+        let mut repeats = repeats.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(line) = repeats.line(format!("worker: {error:?}"), Instant::now()) {
+            crate::log::line(&line);
+        }
     }));
     let warm = engine.clone();
     tokio::task::spawn_blocking(move || {
-        if let Err(error) = warm.load_vectors() {
+        if let Err(error) = warm_up(&warm) {
             crate::log::line(&format!("vectors are not loaded yet: {error:?}"));
         }
     });
+    let idle = tokio::spawn(release_when_unused(engine.clone()));
     let (reader, writer) = rmcp::transport::stdio_pipes();
     let transport = LineTransport::new(reader, writer, stop.clone());
-    let server = Server::new(engine, clock, stopping);
+    let server = Server::new(engine, clock, tools, stopping);
     let result = tokio::select! {
         result = session(server, transport) => result,
-        () = signals.wait() => Ok(()),
+        signal = signals.wait() => {
+            crate::log::line(&format!("{signal}: ending; what is running goes back to the queue"));
+            Ok(())
+        }
     };
+    idle.abort();
     let _ = stop.send(true);
     workers.shutdown(PATIENCE).await;
     result
+}
+
+/// Bytes of vectors that are read at the start, before anybody searches. Clients start servers that
+/// they may never ask: more is read by the first search.
+const WARM_BYTES: u64 = 24 * 1024 * 1024;
+
+/// How long vectors that nobody searches stay in memory.
+const UNUSED: Duration = Duration::from_secs(600);
+
+fn warm_up(engine: &Engine) -> Result<()> {
+    if engine.vector_bytes()? <= WARM_BYTES {
+        engine.load_vectors()?;
+    }
+    Ok(())
+}
+
+async fn release_when_unused(engine: Engine) {
+    let mut minutes = tokio::time::interval(Duration::from_secs(60));
+    loop {
+        minutes.tick().await;
+        let engine = engine.clone();
+        // It waits for searches that are under way.
+        let _ = tokio::task::spawn_blocking(move || engine.release_vectors(UNUSED)).await;
+    }
+}
+
+/// How long a line that comes again and again is held back.
+const SAME_LINE: Duration = Duration::from_secs(60);
+
+/// Keeps a worker that fails several times a second, because the database is gone, from filling the
+/// log.
+#[derive(Default)]
+struct Repeats {
+    last: String,
+    said: Option<Instant>,
+    held_back: u32,
+}
+
+impl Repeats {
+    /// What to log, if anything.
+    fn line(&mut self, line: String, now: Instant) -> Option<String> {
+        let is_new = line != self.last;
+        if !is_new && self.said.is_some_and(|said| now - said < SAME_LINE) {
+            self.held_back += 1;
+            return None;
+        }
+        let times = match std::mem::take(&mut self.held_back) {
+            0 => String::new(),
+            times => format!(" (and {times} times more since)"),
+        };
+        self.said = Some(now);
+        self.last.clone_from(&line);
+        Some(if is_new { line } else { line + &times })
+    }
 }
 
 async fn session<R>(server: Server, transport: LineTransport<R>) -> Result<()>
@@ -67,7 +135,7 @@ where
 }
 
 /// The signals that ask a process to end.
-struct Signals {
+pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -75,8 +143,9 @@ struct Signals {
 }
 
 impl Signals {
+    /// From now on the signals are heard here, and do not end the process.
     #[cfg(unix)]
-    fn listen() -> Result<Self> {
+    pub(crate) fn listen() -> Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         let failed = |error| Error::internal("signals cannot be handled").with_source(error);
         Ok(Self {
@@ -86,22 +155,44 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    fn listen() -> Result<Self> {
+    pub(crate) fn listen() -> Result<Self> {
         Ok(Self {})
     }
 
+    /// Comes back when the process is asked to end; with the name of the signal.
     #[cfg(unix)]
-    async fn wait(&mut self) {
+    pub(crate) async fn wait(&mut self) -> &'static str {
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
         }
     }
 
     #[cfg(not(unix))]
-    async fn wait(&mut self) {
+    pub(crate) async fn wait(&mut self) -> &'static str {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
+        "Ctrl-C"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_comes_again_is_counted_instead_of_said() {
+        let (mut repeats, start) = (Repeats::default(), Instant::now());
+        let mut at = |line: &str, seconds| {
+            let now = start + Duration::from_secs(seconds);
+            repeats.line(line.to_owned(), now)
+        };
+        assert_eq!(at("a", 0).as_deref(), Some("a"));
+        assert_eq!((at("a", 1), at("a", 59)), (None, None));
+        assert_eq!(at("a", 60).as_deref(), Some("a (and 2 times more since)"));
+        assert_eq!(at("a", 61), None);
+        assert_eq!(at("b", 62).as_deref(), Some("b"));
+        assert_eq!(at("a", 63).as_deref(), Some("a"));
     }
 }

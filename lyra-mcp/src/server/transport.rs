@@ -3,11 +3,15 @@
 //! The SDK's own transport is silent about a line that it cannot read, so a client with a defect
 //! waits for ever. This one answers it as JSON-RPC says, and outlives everything that comes in.
 
+use super::flow::Flow;
 use rmcp::RoleServer;
+use rmcp::model::ClientNotification;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
 use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -15,8 +19,14 @@ use tokio::task::JoinHandle;
 /// Bytes of one incoming message at most; what a tool takes is far below.
 const MAX_LINE: usize = 4 * 1024 * 1024;
 
-/// Lines that wait to be written at most, before a sender has to wait.
-const OUTGOING: usize = 256;
+/// How long calls that were made before the input ended may still take.
+const LAST_ANSWERS: Duration = Duration::from_secs(60);
+
+/// How long a client may take to read what is left when the session is over.
+const LAST_WRITES: Duration = Duration::from_secs(5);
+
+/// Unreadable lines that are named in the log; a client that sends nothing else would fill it.
+const LOGGED_COMPLAINTS: u32 = 20;
 
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
@@ -35,10 +45,12 @@ pub(crate) struct LineTransport<R> {
     too_long: bool,
     /// A client may send notifications before its first request; the SDK would give up on them.
     seen_request: bool,
-    outgoing: Option<mpsc::Sender<Outgoing>>,
+    outgoing: Option<mpsc::UnboundedSender<Outgoing>>,
     writer: Option<JoinHandle<()>>,
     /// Set when the input has ended, so that long polls end, too.
     ended: watch::Sender<bool>,
+    flow: Arc<Flow>,
+    complaints: u32,
 }
 
 enum Line {
@@ -52,15 +64,18 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
     where
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let (outgoing, lines) = mpsc::channel(OUTGOING);
+        let (outgoing, lines) = mpsc::unbounded_channel();
+        let flow = Arc::new(Flow::new());
         Self {
             reader: BufReader::new(reader),
             line: Vec::new(),
             too_long: false,
             seen_request: false,
             outgoing: Some(outgoing),
-            writer: Some(tokio::spawn(write_lines(writer, lines))),
+            writer: Some(tokio::spawn(write_lines(writer, lines, Arc::clone(&flow)))),
             ended,
+            flow,
+            complaints: 0,
         }
     }
 
@@ -92,14 +107,22 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         }
     }
 
-    /// Answers a line that is no message. Where the queue is full the client does not read its
-    /// answers, and one more would not help it.
-    fn complain(&self, code: i32, message: &str, id: &Value) {
+    /// Answers a line that is no message.
+    fn complain(&mut self, code: i32, message: &str, id: &Value) {
+        self.complaints = self.complaints.saturating_add(1);
+        if self.complaints <= LOGGED_COMPLAINTS {
+            crate::log::line(&format!("a line from the client was refused: {message}"));
+        }
+        if self.complaints == LOGGED_COMPLAINTS {
+            crate::log::line("more such lines are answered, but not logged");
+        }
         let reply =
             json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
         let line = format!("{reply}\n").into_bytes();
+        self.flow.queued(line.len());
         if let Some(outgoing) = &self.outgoing {
-            let _ = outgoing.try_send(Outgoing {
+            // Where nobody writes any more, the session is over.
+            let _ = outgoing.send(Outgoing {
                 line,
                 written: None,
             });
@@ -114,7 +137,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
             return None;
         }
         match serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(text) {
-            Ok(message) => self.in_order(message),
+            Ok(message) => self.in_order(message, text.len()),
             Err(_) => {
                 self.reject(text);
                 None
@@ -125,14 +148,32 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
     fn in_order(
         &mut self,
         message: RxJsonRpcMessage<RoleServer>,
+        bytes: usize,
     ) -> Option<RxJsonRpcMessage<RoleServer>> {
-        self.seen_request |= matches!(message, RxJsonRpcMessage::<RoleServer>::Request(_));
+        match &message {
+            RxJsonRpcMessage::<RoleServer>::Request(request) => {
+                self.seen_request = true;
+                self.flow.asked(request.id.clone(), bytes);
+            }
+            RxJsonRpcMessage::<RoleServer>::Notification(note) => {
+                if let ClientNotification::CancelledNotification(note) = &note.notification
+                    && let Some(id) = &note.params.request_id
+                {
+                    self.flow.settled(id);
+                }
+            }
+            _ => {}
+        }
         self.seen_request.then_some(message)
     }
 
-    fn reject(&self, text: &[u8]) {
-        let Ok(value) = serde_json::from_slice::<Value>(text) else {
-            return self.complain(PARSE_ERROR, "the line is not JSON", &Value::Null);
+    fn reject(&mut self, text: &[u8]) {
+        let value = match serde_json::from_slice::<Value>(text) {
+            Ok(value) => value,
+            Err(error) => {
+                let message = format!("the line is not JSON: {error}");
+                return self.complain(PARSE_ERROR, &message, &Value::Null);
+            }
         };
         let id = match value.get("id") {
             Some(id @ (Value::String(_) | Value::Number(_))) => id.clone(),
@@ -159,26 +200,45 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for LineTransp
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let outgoing = self.outgoing.clone();
-        async move {
-            let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
-            let mut line = serde_json::to_vec(&item)?;
+        let flow = Arc::clone(&self.flow);
+        let answers = match &item {
+            TxJsonRpcMessage::<RoleServer>::Response(response) => Some(response.id.clone()),
+            TxJsonRpcMessage::<RoleServer>::Error(error) => error.id.clone(),
+            _ => None,
+        };
+        // Bytes wait for a client that is slow to read, not the far larger parsed value.
+        let line = serde_json::to_vec(&item).map(|mut line| {
             line.push(b'\n');
-            let (written, told) = oneshot::channel();
-            let outgoing = outgoing.ok_or_else(closed)?;
-            outgoing
-                .send(Outgoing {
-                    line,
-                    written: Some(written),
-                })
-                .await
-                .map_err(|_| closed())?;
-            told.await.map_err(|_| closed())?
+            line.shrink_to_fit();
+            flow.queued(line.len());
+            line
+        });
+        async move {
+            let result = match line {
+                Ok(line) => write_one(outgoing, line).await,
+                Err(error) => Err(error.into()),
+            };
+            if let Some(id) = answers {
+                flow.settled(&id);
+            }
+            result
         }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let flow = Arc::clone(&self.flow);
         loop {
-            match self.read_line().await {
+            let line = tokio::select! {
+                () = flow.deaf() => {
+                    let _ = self.ended.send(true);
+                    return None;
+                }
+                line = async {
+                    flow.room().await;
+                    self.read_line().await
+                } => line,
+            };
+            match line {
                 Line::Whole => {
                     if let Some(message) = self.message() {
                         return Some(message);
@@ -191,6 +251,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for LineTransp
                 ),
                 Line::End => {
                     let _ = self.ended.send(true);
+                    let _ = tokio::time::timeout(LAST_ANSWERS, flow.quiet()).await;
                     return None;
                 }
             }
@@ -199,20 +260,53 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for LineTransp
 
     async fn close(&mut self) -> io::Result<()> {
         self.outgoing = None;
-        if let Some(writer) = self.writer.take() {
-            writer.await.map_err(io::Error::other)?;
+        let Some(mut writer) = self.writer.take() else {
+            return Ok(());
+        };
+        match tokio::time::timeout(LAST_WRITES, &mut writer).await {
+            Ok(ended) => ended.map_err(io::Error::other),
+            Err(_) => {
+                writer.abort();
+                Err(io::ErrorKind::TimedOut.into())
+            }
         }
-        Ok(())
     }
 }
 
-/// Writes lines whole and in order, and flushes whenever there is nothing more to write.
-async fn write_lines<W: AsyncWrite + Unpin>(mut writer: W, mut lines: mpsc::Receiver<Outgoing>) {
+/// Has a line written and waits until it is.
+async fn write_one(
+    outgoing: Option<mpsc::UnboundedSender<Outgoing>>,
+    line: Vec<u8>,
+) -> io::Result<()> {
+    let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
+    let (written, told) = oneshot::channel();
+    let written = Some(written);
+    outgoing
+        .ok_or_else(closed)?
+        .send(Outgoing { line, written })
+        .map_err(|_| closed())?;
+    told.await.map_err(|_| closed())?
+}
+
+/// Writes lines whole and in order. Where one cannot be written, nobody reads: the session is over.
+async fn write_lines<W: AsyncWrite + Unpin>(
+    mut writer: W,
+    mut lines: mpsc::UnboundedReceiver<Outgoing>,
+    flow: Arc<Flow>,
+) {
     while let Some(Outgoing { line, written }) = lines.recv().await {
         let mut result = writer.write_all(&line).await;
         if result.is_ok() {
             result = writer.flush().await;
         }
+        if let Err(error) = &result
+            && flow.deafened()
+        {
+            crate::log::line(&format!(
+                "the client does not read its answers any more ({error}); the session ends"
+            ));
+        }
+        flow.written(line.len());
         if let Some(written) = written {
             let _ = written.send(result);
         }
@@ -230,8 +324,15 @@ mod tests {
         let (mut ours, theirs) = tokio::io::duplex(1 << 20);
         let mut transport = LineTransport::new(io::Cursor::new(input.to_vec()), theirs, ended);
         let mut messages = 0;
-        while transport.receive().await.is_some() {
+        while let Some(message) = transport.receive().await {
             messages += 1;
+            // Until they are answered, the transport waits for the answers after the last line.
+            let (_, id) = message
+                .into_request()
+                .expect("only requests are let through");
+            let result = rmcp::model::ServerResult::empty(());
+            let answer = TxJsonRpcMessage::<RoleServer>::response(result, id);
+            transport.send(answer).await.expect("written");
         }
         transport.close().await.expect("closes");
         drop(transport);
@@ -239,7 +340,8 @@ mod tests {
         ours.read_to_string(&mut text).await.expect("text");
         let complaints = text
             .lines()
-            .map(|l| serde_json::from_str(l).expect("JSON"))
+            .map(|l| serde_json::from_str::<Value>(l).expect("JSON"))
+            .filter(|reply| reply.get("error").is_some())
             .collect();
         (messages, complaints, *seen.borrow())
     }

@@ -18,6 +18,7 @@ pub(crate) use call::{Call, Progress};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 /// What a tool's function gives back.
 pub(crate) type Outcome = Result<Reply, ToolError>;
@@ -62,12 +63,25 @@ const CORRECTS: Hints = Hints {
     open_world: false,
 };
 
+/// The tools whose calls may take long because they wait.
+const WAITING: [&str; 2] = ["get_status", "stop_task"];
+
+/// How long a call may take. Common clients give up after 60 seconds, and would never learn why.
+const CALL_LIMIT: Duration = Duration::from_secs(55);
+
+/// The same for a tool that waits; `get_status` does so for up to 300 seconds.
+const WAITING_CALL_LIMIT: Duration = Duration::from_secs(330);
+
 /// One tool.
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     pub(crate) description: &'static str,
     pub(crate) hints: Hints,
+    /// It may wait for something to happen, which costs nothing.
+    pub(crate) waits: bool,
+    /// How long one call may take before it is given up.
+    pub(crate) limit: Duration,
     /// Its replies carry text that came from outside.
     pub(crate) stored_text: bool,
     /// The arrays of a reply that may be cut to fit the byte budget.
@@ -83,6 +97,7 @@ pub(crate) fn all() -> &'static [Tool] {
 }
 
 /// The tool of that name.
+#[cfg(test)]
 pub(crate) fn find(name: &str) -> Option<&'static Tool> {
     all().iter().find(|tool| tool.name == name)
 }
@@ -95,6 +110,12 @@ macro_rules! tool {
             title: $title,
             description: $description,
             hints: $hints,
+            waits: WAITING.contains(&$name),
+            limit: if WAITING.contains(&$name) {
+                WAITING_CALL_LIMIT
+            } else {
+                CALL_LIMIT
+            },
             stored_text: $stored,
             lists: &$lists,
             schema: ToolSchema::parse(
@@ -127,7 +148,8 @@ fn task_tools() -> Vec<Tool> {
             "Queue things to research for a task: search queries, URLs, DOIs, as plain strings or \
              as {kind, query|url|doi}. Each is found, read, split into quoted fragments and claims \
              in the background; checking the claims against other sources follows by itself. \
-             Duplicates are skipped with the reason. Works on a stopped task, too, and resumes it. \
+             Duplicates are skipped with the reason; options.repeat asks again what is done, to \
+             find what is new. Works on a stopped task, too, and resumes it. \
              Next: get_status(wait=180) until milestones.target_queue_drained."),
         tool!("queue_reference_candidates", "Queue cited documents", EXPLORES, stored_text: true,
             lists: ["candidates", "skipped", "target_ids"],
@@ -185,7 +207,7 @@ fn exploration_tools() -> Vec<Tool> {
 
 fn human_tools() -> Vec<Tool> {
     vec![
-        tool!("get_auth_queue", "Pages that wait for a human", READS, stored_text: true, lists: ["items"],
+        tool!("get_auth_queue", "Pages that wait for a human", READS, stored_text: true, lists: ["items", "groups"],
             auth::queue,
             "Pages that could not be read because they ask for a human: a challenge, a login, a \
              cookie wall. Show them to the user, then resolve_auth."),
@@ -283,7 +305,8 @@ mod tests {
             }
             for list in tool.lists {
                 assert!(
-                    properties[*list]["type"] == "array" && properties["truncated"].is_object(),
+                    matches!(properties[*list]["type"].as_str(), Some("array" | "object"))
+                        && properties["truncated"].is_object(),
                     "{}: {list}",
                     tool.name
                 );

@@ -20,6 +20,7 @@ struct Options {
     #[serde(default)]
     budget_pages: Option<u32>,
     providers: Vec<String>,
+    repeat: bool,
 }
 
 pub(super) async fn queue(mut call: Call) -> Outcome {
@@ -32,6 +33,7 @@ pub(super) async fn queue(mut call: Call) -> Outcome {
         priority: options.priority,
         budget_pages: options.budget_pages,
         providers: options.providers,
+        repeat: options.repeat,
     };
     let report = call
         .blocking(move |engine| engine.queue_targets(&task_id, &targets, &options))

@@ -1,10 +1,11 @@
 //! The way in: arguments are normalised, checked against the tool's schema, and completed with its
 //! defaults. What is wrong is said in terms of the caller's fields, not of the schema's paths.
 
-use super::{ToolSchema, nearest};
+use super::ToolSchema;
 use crate::error::ToolError;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
+use lyra_core::text::names::nearest;
 use serde_json::{Map, Value, json};
 
 /// Longest piece of a caller's value that an error message repeats.
@@ -128,7 +129,10 @@ fn unknown(field: &str, unexpected: &[String], at: Option<&Value>) -> ToolError 
     .with_details(json!({ "field": full, "expected": expected }));
     let form = at.map(object_form);
     let inside = form.and_then(|form| place_inside(form, name));
-    if let Some(place) = inside.as_deref().or_else(|| nearest(name, known)) {
+    if let Some(place) = inside
+        .as_deref()
+        .or_else(|| nearest(name, known).first().copied())
+    {
         return error.with_hint(format!("did you mean {:?}?", join(field, place)));
     }
     if form.is_some_and(|form| form["properties"]["params"]["type"] == "object") {
@@ -171,7 +175,7 @@ fn mismatch(error: &ValidationError<'_>, field: &str, at: Option<&Value>) -> Too
     .with_details(json!({ "field": field, "expected": expected }));
     let choices = at.and_then(|at| at.get("enum")?.as_array());
     if let (Some(choices), Some(word)) = (choices, value.as_str())
-        && let Some(near) = nearest(word, choices.iter().filter_map(Value::as_str))
+        && let Some(near) = nearest(word, choices.iter().filter_map(Value::as_str)).first()
     {
         return own.with_hint(format!("did you mean {near:?}?"));
     }

@@ -10,7 +10,8 @@ pub(crate) const REPLY_BYTES: usize = 48 * 1024;
 /// Room for what is added when rows are cut.
 const MARGIN: usize = 64;
 
-/// Cuts the arrays named in `lists`, the longest first, until `body` fits `budget` bytes.
+/// Cuts the lists named in `lists`, the longest first, until `body` fits `budget` bytes. A list is an
+/// array, or an object of arrays, which loses what is last in its longest array.
 ///
 /// `offset` is where the page began, for tools that page: the reply then tells where to go on.
 pub(crate) fn fit(
@@ -28,15 +29,15 @@ pub(crate) fn fit(
         let Some(name) = largest(body, lists) else {
             return Err(too_large(size, budget));
         };
-        let Some(Value::Array(items)) = body.get_mut(name) else {
+        let Some(list) = body.get_mut(name) else {
             break;
         };
         while excess > 0
-            && let Some(item) = items.pop()
+            && let Some(item) = pop(list)
         {
             excess = excess.saturating_sub(json_size(&item) + 1);
         }
-        if items.is_empty() && offset.is_some() {
+        if is_empty(list) && offset.is_some() {
             // Not even one row fits: an empty page would have the caller ask for it for ever.
             return Err(too_large(size, budget));
         }
@@ -53,10 +54,29 @@ pub(crate) fn fit(
 fn largest<'a>(body: &Map<String, Value>, lists: &[&'a str]) -> Option<&'a str> {
     lists
         .iter()
-        .filter_map(|name| Some((*name, body.get(*name)?.as_array()?)))
-        .filter(|(_, items)| !items.is_empty())
-        .max_by_key(|(_, items)| json_size(*items))
+        .filter_map(|name| Some((*name, body.get(*name)?)))
+        .filter(|(_, list)| !is_empty(list))
+        .max_by_key(|(_, list)| json_size(*list))
         .map(|(name, _)| name)
+}
+
+fn is_empty(list: &Value) -> bool {
+    match list {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(groups) => groups.values().all(is_empty),
+        _ => true,
+    }
+}
+
+fn pop(list: &mut Value) -> Option<Value> {
+    match list {
+        Value::Array(items) => items.pop(),
+        Value::Object(groups) => {
+            let length = |group: &Value| group.as_array().map_or(0, Vec::len);
+            pop(groups.values_mut().max_by_key(|group| length(group))?)
+        }
+        _ => None,
+    }
 }
 
 fn too_large(size: usize, budget: usize) -> ToolError {
@@ -145,6 +165,20 @@ mod tests {
         assert!(json_size(&body) <= 1_000);
         assert_eq!(body["short"].as_array().map(Vec::len), Some(2));
         assert!(!body.contains_key("next_offset"));
+    }
+
+    #[test]
+    fn groups_are_cut_like_lists() {
+        let list = |n: usize| vec![json!("x".repeat(100)); n];
+        let body =
+            json!({"ok": true, "groups": {"a.org": list(30), "b.org": list(3), "c.org": list(25)}});
+        let mut body = body.as_object().expect("an object").clone();
+        fit(&mut body, &["items", "groups"], None, 1_500).expect("can be cut");
+        assert!(json_size(&body) <= 1_500);
+        assert_eq!(body["truncated"], json!(true));
+        let kept = |name: &str| body["groups"][name].as_array().map_or(0, Vec::len);
+        assert_eq!(kept("b.org"), 3);
+        assert!(kept("a.org") > 3 && kept("a.org").abs_diff(kept("c.org")) <= 1);
     }
 
     #[test]

@@ -102,6 +102,7 @@ class EvidenceGraph:
         priority: _Priority = "medium",
         budget_pages: int | None = None,
         providers: Iterable[str] | None = None,
+        repeat: bool = False,
     ) -> Report: ...
     def run(self, task_id: str, progress: _Progress | None = None) -> Status: ...
     def run_async(

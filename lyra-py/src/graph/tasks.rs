@@ -84,7 +84,8 @@ impl EvidenceGraph {
     /// `kind` (query, url, doi). A task that was stopped goes on.
     ///
     /// `priority` is "high", "medium" or "low"; `budget_pages` bounds the pages of each query;
-    /// `providers` names the only ones to ask.
+    /// `providers` names the only ones to ask; `repeat` also asks again what the task has done, to
+    /// find new documents and changed texts.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -92,7 +93,8 @@ impl EvidenceGraph {
     /// >>> report = graph.queue_targets(task, ["shift work sleep", "10.1000/x", "10.1000/X"])
     /// >>> report.queued_count, report.skipped[0].reason
     /// (2, 'already queued, running or done in this task')
-    #[pyo3(signature = (task_id, targets, *, priority="medium", budget_pages=None, providers=None))]
+    #[allow(clippy::too_many_arguments, reason = "named arguments in Python")]
+    #[pyo3(signature = (task_id, targets, *, priority="medium", budget_pages=None, providers=None, repeat=false))]
     fn queue_targets<'py>(
         &self,
         py: Python<'py>,
@@ -101,6 +103,7 @@ impl EvidenceGraph {
         priority: &str,
         #[pyo3(from_py_with = argument::budget_pages)] budget_pages: Option<u32>,
         #[pyo3(from_py_with = argument::optional_texts)] providers: Option<Vec<String>>,
+        repeat: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let is_one = targets.is_instance_of::<PyString>() || targets.is_instance_of::<PyMapping>();
         if targets.is_instance_of::<PyBytes>() {
@@ -116,6 +119,7 @@ impl EvidenceGraph {
             priority: urgency(priority)?,
             budget_pages,
             providers: providers.unwrap_or_default(),
+            repeat,
         };
         let engine = self.engine()?;
         let report = patient(py, move || {

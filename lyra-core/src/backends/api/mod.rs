@@ -15,6 +15,7 @@ pub use pace::Backoff;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{Clock, ProviderFailure};
+use crate::security::quoting::quoted;
 use pace::{Breaker, Dice, TokenBucket, retry_after};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, DATE, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode, redirect};
@@ -389,7 +390,7 @@ impl ApiClient {
             }
             _ => {
                 if let Some(why) = self.excerpt(response).await {
-                    detail = format!("{detail}: {why}");
+                    detail = format!("{detail}: {}", quoted(&why, 200));
                 }
                 ProviderFailure::Refused
             }

@@ -1,5 +1,6 @@
 //! YAML front matter: the part of YAML that people write over Markdown, read strictly.
 
+use super::meta::short;
 use serde_json::{Map, Value};
 
 /// Longest front matter that is read, in bytes.
@@ -167,7 +168,7 @@ impl<'a> Reader<'a> {
                         item.push(text);
                     }
                 }
-                _ => return Err(format!("{text:?} is no list item; expected `- …`")),
+                _ => return Err(format!("{:?} is no list item; expected `- …`", short(text))),
             }
         }
         items
@@ -192,7 +193,7 @@ fn list_entry(lines: &[&str]) -> Result<Value, String> {
     let mut object = Map::new();
     for line in lines {
         let (key, rest) =
-            split_key(line).ok_or_else(|| format!("{line:?}: expected `key: value`"))?;
+            split_key(line).ok_or_else(|| format!("{:?}: expected `key: value`", short(line)))?;
         let value = if rest.starts_with(['[', '{', '"', '\'']) {
             Flow::new(rest).whole()?
         } else {
@@ -241,7 +242,8 @@ fn scalar(text: &str) -> Result<Value, String> {
     }
     if text.starts_with(['&', '*', '!', '@', '`', '%']) {
         return Err(format!(
-            "{text:?}: anchors, tags and reserved signs are not supported; use quotes"
+            "{:?}: anchors, tags and reserved signs are not supported; use quotes",
+            short(text)
         ));
     }
     // A number that is not written the way it would be printed is an identifier (`007`).
@@ -297,7 +299,7 @@ impl Flow {
         if plain_text(&rest).is_empty() {
             Ok(value)
         } else {
-            Err(format!("unexpected {:?}", rest.trim()))
+            Err(format!("unexpected {:?}", short(rest.trim())))
         }
     }
 

@@ -66,6 +66,11 @@ pub(super) fn apply_object(meta: &mut DocumentMeta, object: &Map<String, Value>)
     problems
 }
 
+/// What a document says, as a message about it shows it.
+pub(super) fn short(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
 fn apply_key(meta: &mut DocumentMeta, key: &str, value: &Value) -> Result<(), String> {
     match key {
         "title" => meta.title = some_text(value)?,
@@ -74,16 +79,21 @@ fn apply_key(meta: &mut DocumentMeta, key: &str, value: &Value) -> Result<(), St
         "published_date" | "date" => {
             let text = some_text(value)?.unwrap_or_default();
             meta.published_date = Some(iso_date(&text).ok_or_else(|| {
-                format!("{text:?} is no date; expected YYYY, YYYY-MM or YYYY-MM-DD")
+                format!(
+                    "{:?} is no date; expected YYYY, YYYY-MM or YYYY-MM-DD",
+                    short(&text)
+                )
             })?);
         }
         "venue" | "journal" => meta.venue = some_text(value)?,
         "doi" => {
             let text = some_text(value)?.unwrap_or_default();
-            meta.doi =
-                Some(doi_in(&text).ok_or_else(|| {
-                    format!("{text:?} is no DOI; expected a form like 10.1000/xyz")
-                })?);
+            meta.doi = Some(doi_in(&text).ok_or_else(|| {
+                format!(
+                    "{:?} is no DOI; expected a form like 10.1000/xyz",
+                    short(&text)
+                )
+            })?);
         }
         "pmid" => meta.pmid = some_text(value)?,
         "pmcid" => meta.pmcid = some_text(value)?,

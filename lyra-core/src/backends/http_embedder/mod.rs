@@ -12,6 +12,7 @@ use super::api::{Endpoint, complaint};
 use super::unit_vector::normalise;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{Embedder, EmbedderInfo, TextRole};
+use crate::security::quoting::quoted;
 use crate::text::hash::sha256_hex;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, StatusCode, redirect};
@@ -23,6 +24,9 @@ const REQUEST_CHARS: usize = 100_000;
 
 /// Bytes of a reply: 64 vectors of 8,192 numbers in decimals are 12 MB.
 const REPLY_BYTES: usize = 64 * 1024 * 1024;
+
+/// For a connection to a server; one that is there takes far less.
+const CONNECT: Duration = Duration::from_secs(10);
 
 /// How a server wants to be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -283,8 +287,12 @@ impl HttpEmbedder {
 
     fn network_error(&self, error: &reqwest::Error) -> Error {
         if error.is_timeout() {
-            let patience = self.options.timeout;
-            let message = format!("{}: no answer within {patience:?}", self.place());
+            let (what, patience) = if error.is_connect() {
+                ("connection", CONNECT.min(self.options.timeout))
+            } else {
+                ("answer", self.options.timeout)
+            };
+            let message = format!("{}: no {what} within {patience:?}", self.place());
             return Error::new(ErrorKind::Timeout, message)
                 .with_hint("is the server still loading the model?");
         }
@@ -316,8 +324,11 @@ impl HttpEmbedder {
             (300..=399, _) => "the server moved; give the address that it redirects to".to_owned(),
             _ => "the server's own log may say more".to_owned(),
         };
-        let colon = if said.is_empty() { "" } else { ": " };
-        self.failed(&format!("answered {status}{colon}{said}"))
+        let said = match said.as_str() {
+            "" => String::new(),
+            said => format!(": {}", quoted(said, 200)),
+        };
+        self.failed(&format!("answered {status}{said}"))
             .with_hint(hint)
     }
 
@@ -417,7 +428,7 @@ fn client_for(options: &HttpEmbedderOptions) -> Result<Client> {
         // A key is for the server that it was given for.
         .redirect(redirect::Policy::none())
         .no_proxy()
-        .connect_timeout(Duration::from_secs(10).min(options.timeout))
+        .connect_timeout(CONNECT.min(options.timeout))
         .timeout(options.timeout)
         .build()
         .map_err(|e| Error::internal(format!("building the web client: {e}")))

@@ -90,7 +90,10 @@ pub(super) fn check_type(url: &Url, headers: &HeaderMap) -> Result<()> {
         return Ok(());
     };
     let name = content_type.split(';').next().unwrap_or_default();
-    let name = name.trim().to_ascii_lowercase();
+    // A name is one word and not long, whatever the server sends.
+    let is_of_a_name = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '+' | '-');
+    let name: String = name.chars().filter(is_of_a_name).take(60).collect();
+    let name = name.to_ascii_lowercase();
     let binary = ["image/", "video/", "audio/", "font/", "model/"]
         .iter()
         .any(|kind| name.starts_with(kind) && !name.ends_with("+xml"))

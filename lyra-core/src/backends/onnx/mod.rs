@@ -20,7 +20,7 @@ use crate::error::Result;
 use fingerprint::Fingerprint;
 use folder::ModelFolder;
 use graph::{Declared, Graph};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tokenizers::Tokenizer;
 
 /// Texts run together, at most: more of them cost more in padding than they save.
@@ -69,6 +69,11 @@ impl OnnxOptions {
 }
 
 const SAME_MODEL: &str = "tokenizer.json, config.json and the graph must come from the same model";
+
+/// Whether the ONNX Runtime library can be loaded.
+pub(super) fn check_runtime(runtime: Option<&Path>) -> Result<()> {
+    runtime::environment(runtime).map(|_| ())
+}
 
 /// A model that is ready to run.
 struct Model {

@@ -6,6 +6,7 @@ use super::record::{at, list, text, web_hit};
 use crate::backends::api::ApiClient;
 use crate::error::Result;
 use crate::ports::{ProviderFailure, SearchHit, SearchProvider, SearchQuery};
+use crate::security::quoting::quoted;
 use serde_json::Value;
 
 /// Pages asked for one question.
@@ -87,7 +88,11 @@ fn silent_engines(reply: &Value) -> String {
         Value::String(name) => Some(name.clone()),
         _ => None,
     });
-    said.collect::<Vec<_>>().join(", ")
+    let said: Vec<String> = said.collect();
+    match said.len() {
+        0 => String::new(),
+        _ => quoted(&said.join(", "), 200),
+    }
 }
 
 /// The results; `None` where it is no reply of SearXNG.

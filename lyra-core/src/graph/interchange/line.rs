@@ -4,6 +4,7 @@ use super::fields::{Absent, Field, Kind, MAX_CELL_BYTES, TABLES, Table};
 use super::json::{Entries, Json};
 use super::vector;
 use crate::clock::{format_ms, parse_ms};
+use crate::text::names::nearest;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use std::borrow::Cow;
 
@@ -131,7 +132,9 @@ fn table_of(entries: &[(Cow<'_, str>, Json<'_>)]) -> Result<&'static Table, Stri
         }
     };
     Table::of_tag(tag).ok_or_else(|| {
-        let near = nearest(tag, tags()).map(|n| format!("; did you mean {n:?}?"));
+        let near = nearest(tag, tags())
+            .first()
+            .map(|n| format!("; did you mean {n:?}?"));
         format!(
             "field \"type\": {} is not one of {}{}",
             shown(tag),
@@ -149,7 +152,7 @@ fn unknown_field(table: &Table, name: &str) -> String {
             .flat_map(|f| f.aliases.iter().chain([&f.name]))
             .copied()
     };
-    match nearest(name, names()) {
+    match nearest(name, names()).first() {
         Some(near) => format!("unknown field {}; did you mean {near:?}?", shown(name)),
         None => format!(
             "unknown field {}; a {} has {}",
@@ -304,44 +307,6 @@ fn json_problem(line: &str, error: &serde_json::Error) -> String {
         .take(error.column().saturating_sub(1));
     let column = before.filter(|b| **b & 0xC0 != 0x80).count() + 1;
     format!("column {column}: not JSON: {message}")
-}
-
-/// The name that was probably meant, if one is near enough.
-fn nearest(name: &str, names: impl Iterator<Item = &'static str>) -> Option<&'static str> {
-    if name.len() > SHOWN {
-        return None;
-    }
-    let lower = name.to_lowercase();
-    let far = |candidate: &str| -> usize {
-        if candidate.len() >= 4 && lower.len() >= 4 {
-            let part = candidate.split('_').any(|p| p == lower) || lower.contains(candidate);
-            if part {
-                return 1;
-            }
-        }
-        edit_distance(&lower, candidate)
-    };
-    names
-        .map(|candidate| (far(candidate), candidate))
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, candidate)| *distance <= (candidate.len() / 3).max(1))
-        .map(|(_, candidate)| candidate)
-}
-
-/// How many characters must be put in, taken out or changed (Levenshtein).
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 impl<'a> Row<'a> {

@@ -360,14 +360,35 @@ fn the_document_is_complete() {
     assert_eq!(documented, views.iter().map(|v| v.name.clone()).collect());
     for view in &views {
         let section = sections.iter().find(|s| title(s) == view.name).unwrap();
-        let parameters = view.parameters.iter().map(|p| &p.name);
-        for name in view.columns.iter().chain(parameters) {
-            assert!(
-                section.contains(&format!("`{name}`")),
-                "{}: no `{name}`",
-                view.name
-            );
-        }
+        let rows = section.lines().filter_map(|line| {
+            let (name, holds) = line.strip_prefix("| `")?.split_once("` | ")?;
+            Some((name.to_owned(), holds.strip_suffix(" |")?.to_owned()))
+        });
+        let info = catalog().info(&view.name).unwrap();
+        let described = info.columns.iter().map(|name| {
+            let words = &info.column_descriptions[name];
+            (name.clone(), words.replace('|', "\\|"))
+        });
+        assert_eq!(
+            rows.collect::<Vec<_>>(),
+            described.collect::<Vec<_>>(),
+            "{}: columns",
+            view.name
+        );
+        let listed = section.lines().filter_map(|line| {
+            let (name, rest) = line.strip_prefix("- `")?.split_once("` (")?;
+            Some((name.to_owned(), rest.split_once("): ")?.1.to_owned()))
+        });
+        let parameters = info
+            .parameters
+            .iter()
+            .map(|p| (p.name.clone(), p.description.clone()));
+        assert_eq!(
+            listed.collect::<Vec<_>>(),
+            parameters.collect::<Vec<_>>(),
+            "{}: parameters",
+            view.name
+        );
         for part in ["**Order**", "**Formula**", "```sql"] {
             assert!(section.contains(part), "{}: no {part}", view.name);
         }

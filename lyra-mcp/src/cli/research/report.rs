@@ -2,10 +2,9 @@
 
 use super::super::layout::{cut, side_by_side, width, wrap};
 use super::findings::{Chain, Contradiction, Counts, Doubtful, Findings, Source, Stated};
+use super::place::Place;
 use lyra_core::Result;
-use serde_json::json;
 use std::io::IsTerminal;
-use std::path::PathBuf;
 
 /// Columns of the report.
 const WIDTH: usize = 80;
@@ -13,14 +12,8 @@ const WIDTH: usize = 80;
 /// Longest quote that is shown in one of two columns; what is left out is marked.
 const QUOTE_COLUMNS: usize = 330;
 
-/// Where the graph is, for the client's configuration.
-pub(super) struct Place {
-    pub(super) db: PathBuf,
-    pub(super) corpus: Vec<PathBuf>,
-}
-
 /// How headings are set off.
-pub(super) struct Style {
+pub(in crate::cli) struct Style {
     bold: bool,
 }
 
@@ -30,7 +23,7 @@ impl Style {
         clippy::disallowed_methods,
         reason = "NO_COLOR and TERM are for binaries to read"
     )]
-    pub(super) fn of_terminal() -> Self {
+    pub(in crate::cli) fn of_terminal() -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let asked_not_to = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self {
@@ -50,7 +43,7 @@ impl Style {
 type Print<'a> = dyn FnMut(&str) -> Result<()> + 'a;
 
 /// Prints the whole report.
-pub(super) fn print(
+pub(in crate::cli) fn print(
     findings: &Findings,
     place: &Place,
     style: &Style,
@@ -61,6 +54,8 @@ pub(super) fn print(
         out(&format!(" {}", style.strong(&line)))?;
     }
     out(&"═".repeat(WIDTH))?;
+    out(&format!(" {}", style.strong(&findings.task_id)))?;
+    out("")?;
     counts(&findings.counts, out)?;
     models(findings, out)?;
     side(
@@ -338,32 +333,52 @@ fn labelled(label: &str, id: &str, text: &str, out: &mut Print<'_>) -> Result<()
 }
 
 fn next(style: &Style, findings: &Findings, place: &Place, out: &mut Print<'_>) -> Result<()> {
-    heading(style, "ASK IT YOURSELF", "", out)?;
-    out(" Configuration of an MCP client that serves this graph:")?;
-    out("")?;
-    let command = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lyra-mcp"));
-    let mut arguments = vec!["--db".to_owned(), place.db.display().to_string()];
-    for folder in &place.corpus {
-        arguments.extend(["--corpus".to_owned(), folder.display().to_string()]);
+    heading(style, "WHAT TO DO NEXT", "", out)?;
+    let task = &findings.task_id;
+    if let Some(page) = &place.page {
+        out(" Look at all of it in a browser:")?;
+        out(&format!("   {}", page.display()))?;
     }
-    let config = json!({"mcpServers": {"lyra": {
-        "command": command.display().to_string(),
-        "args": arguments,
-    }}});
-    for line in serde_json::to_string_pretty(&config)
-        .unwrap_or_default()
-        .lines()
-    {
+    let (program, db, corpus) = (place.program(), place.db(), place.corpus());
+    for (what, arguments) in [
+        match place.is_example {
+            true => (
+                "Ask a question of your own, of your own documents:",
+                "research \"Night work shortens sleep\" --db my.db --corpus my-papers".to_owned(),
+            ),
+            false => (
+                "Ask another question of the same documents:",
+                format!("research \"ANOTHER HYPOTHESIS\"{db}{corpus}"),
+            ),
+        },
+        (
+            "Go on with this task, when there are new documents:",
+            format!("research --task {task}{db}{corpus}"),
+        ),
+        (
+            "Take it away as a report in which every claim and verdict has its id:",
+            format!("export --task {task}{db} --format markdown --out report.md"),
+        ),
+    ] {
+        out(&format!(" {what}"))?;
+        out(&format!("   {program} {arguments}"))?;
+    }
+    out("")?;
+    out(" Let an assistant ask: configuration of an MCP client that serves this graph.")?;
+    out("")?;
+    for line in place.client_configuration().lines() {
         out(&format!(" {line}"))?;
     }
     out("")?;
     out(" Three calls to begin with:")?;
     out("")?;
-    let task = &findings.task_id;
     out(&format!(
         " query_view     {{\"view_name\": \"v_contradictions\", \"task_id\": \"{task}\"}}"
     ))?;
-    out(" vector_search  {\"query\": \"who is at risk, and why\", \"target\": \"fragments\",")?;
+    let words = serde_json::json!(cut(&findings.hypothesis, 42));
+    out(&format!(
+        " vector_search  {{\"query\": {words}, \"target\": \"fragments\","
+    ))?;
     out("                 \"mode\": \"hybrid\", \"min_similarity\": 0.3}")?;
     out(" query_sql      {\"sql\": \"SELECT title, year, doi FROM works ORDER BY year DESC\"}")
 }

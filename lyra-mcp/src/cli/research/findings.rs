@@ -22,7 +22,7 @@ const SOURCE: &str = "
 
 /// Everything that the report shows.
 #[derive(Debug)]
-pub(super) struct Findings {
+pub(in crate::cli) struct Findings {
     pub(super) task_id: String,
     pub(super) hypothesis: String,
     pub(super) counts: Counts,
@@ -122,7 +122,11 @@ pub(super) struct Chain {
 }
 
 impl Findings {
-    pub(super) fn collect(engine: &Engine, task_id: &str, hypothesis: &str) -> Result<Self> {
+    pub(in crate::cli) fn collect(
+        engine: &Engine,
+        task_id: &str,
+        hypothesis: &str,
+    ) -> Result<Self> {
         let graph = Graph { engine, task_id };
         let contradictions = graph.contradictions()?;
         let supporting = graph.stated("supports")?;

@@ -1,0 +1,100 @@
+//! `feedback`: a human corrects the graph, with the ids that a report or a page shows.
+
+use super::output::Output;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+use lyra_core::graph::Feedback;
+use lyra_core::model::Relation;
+use lyra_core::{Engine, Result};
+
+#[derive(Args)]
+pub(super) struct Options {
+    #[command(subcommand)]
+    action: Action,
+    /// Why; the log keeps it
+    #[arg(long, global = true, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Who corrects, for the log
+    #[arg(long, global = true, value_name = "NAME", default_value = "user")]
+    actor: String,
+}
+
+#[derive(Subcommand)]
+#[command(rename_all = "snake_case")]
+enum Action {
+    /// A passage says something else about a claim than the judge thought, or just that
+    EdgeCorrect {
+        /// The verdict's id
+        edge_id: String,
+        /// What the passage does to the claim
+        #[arg(value_parser = relations())]
+        correct_relation: Relation,
+    },
+    /// Take a claim out of views, search and counts; wants a --reason
+    ClaimReject {
+        /// The claim's id
+        claim_id: String,
+    },
+    /// Take a claim back in
+    ClaimRestore {
+        /// The claim's id
+        claim_id: String,
+    },
+    /// Neither read nor use what is on a domain; wants a --reason
+    DomainBlock {
+        /// example.org, *.example.org or an IP address
+        domain_pattern: String,
+    },
+    /// Use a domain again, whatever older rules say; wants a --reason
+    DomainUnblock {
+        /// example.org, *.example.org or an IP address
+        domain_pattern: String,
+    },
+    /// Forget the rule with exactly this pattern; wants a --reason
+    DomainClearOverride {
+        /// example.org, *.example.org or an IP address
+        domain_pattern: String,
+    },
+}
+
+fn relations() -> impl TypedValueParser<Value = Relation> {
+    PossibleValuesParser::new(["supports", "refutes", "neutral"])
+        .try_map(|name| name.parse::<Relation>())
+}
+
+pub(super) fn run(engine: &Engine, options: Options) -> Result<()> {
+    let reason = options.reason;
+    // The library says what it thinks of a reason that is empty.
+    let stated = reason.clone().unwrap_or_default();
+    let feedback = match options.action {
+        Action::EdgeCorrect {
+            edge_id,
+            correct_relation,
+        } => Feedback::EdgeCorrect {
+            edge_id,
+            correct_relation,
+            reason,
+        },
+        Action::ClaimReject { claim_id } => Feedback::ClaimReject {
+            claim_id,
+            reason: stated,
+        },
+        Action::ClaimRestore { claim_id } => Feedback::ClaimRestore { claim_id, reason },
+        Action::DomainBlock { domain_pattern } => Feedback::DomainBlock {
+            domain_pattern,
+            reason: stated,
+        },
+        Action::DomainUnblock { domain_pattern } => Feedback::DomainUnblock {
+            domain_pattern,
+            reason: stated,
+        },
+        Action::DomainClearOverride { domain_pattern } => Feedback::DomainClearOverride {
+            domain_pattern,
+            reason: stated,
+        },
+    };
+    let report = engine.feedback(&feedback, &options.actor)?;
+    let mut out = Output::new();
+    out.line(&super::output::json(&report)?)?;
+    out.finish()
+}

@@ -1,0 +1,373 @@
+//! `models`: which models are in use, and adding one in ONNX files: from a folder, or from a hub
+//! where the network allows.
+
+use super::config::Settings;
+use super::output::{Output, ProgressLine};
+use clap::Args;
+use lyra_core::backends::{EmbedderChoice, EmbedderSettings, JudgeChoice, JudgeSettings};
+use lyra_core::{Engine, Error, ErrorKind, Result};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+#[derive(Args)]
+pub(super) struct Add {
+    /// A folder with model.onnx, tokenizer.json and config.json, or OWNER/NAME on the hub
+    /// [env: HF_ENDPOINT, HF_TOKEN]
+    source: String,
+    /// What to call it [default: the last part of the source]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The graph, where there are several, such as model_int8.onnx
+    #[arg(long, value_name = "FILE")]
+    graph: Option<String>,
+    /// The hub's branch, tag or commit
+    #[arg(long, value_name = "REV", default_value = "main")]
+    revision: String,
+    /// Put it in the place of a model that has the name already
+    #[arg(long)]
+    replace: bool,
+}
+
+/// What a model can be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Embedder,
+    Judge,
+}
+
+impl Kind {
+    /// What the model's own configuration says: classifiers judge, everything else embeds.
+    fn of(folder: &Path) -> Self {
+        let text = std::fs::read_to_string(folder.join("config.json")).unwrap_or_default();
+        let config: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let classifies = config["architectures"].as_array().is_some_and(|names| {
+            let names = names.iter().filter_map(|name| name.as_str());
+            names
+                .into_iter()
+                .any(|name| name.ends_with("ForSequenceClassification"))
+        });
+        if classifies {
+            Self::Judge
+        } else {
+            Self::Embedder
+        }
+    }
+
+    const fn setting(self) -> &'static str {
+        match self {
+            Self::Embedder => "embedder",
+            Self::Judge => "judge",
+        }
+    }
+}
+
+/// The place of a model: as it is where something is there, else among those that were added.
+/// `beside` is the folder of the configuration file, from which its own paths begin.
+pub(super) fn resolve(place: &mut PathBuf, models: &Path, beside: Option<&Path>) {
+    if place.exists() {
+        return;
+    }
+    let short = beside.and_then(|folder| place.strip_prefix(folder).ok());
+    let short = short.unwrap_or(place);
+    let is_short = short
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
+    let added = models.join(short);
+    if is_short && added.exists() {
+        *place = added;
+    }
+}
+
+pub(super) fn list(engine: &Engine, settings: &Settings) -> Result<()> {
+    let report = engine.models();
+    let mut out = Output::new();
+    for (part, id) in [
+        ("embedder", &report.embedder),
+        ("claim_extractor", &report.claim_extractor),
+        ("stance_judge", &report.stance_judge),
+    ] {
+        let builtin = report.builtin.iter().any(|name| name == part);
+        let kind = if builtin { "built-in" } else { "configured" };
+        out.line(&format!("{part}\t{id}\t{kind}"))?;
+    }
+    for (name, folder) in added(&settings.models)? {
+        let kind = Kind::of(&folder).setting();
+        out.line(&format!("added\tonnx:{name}\t{kind}\t{}", folder.display()))?;
+    }
+    out.finish()
+}
+
+/// The models that were added, by name.
+fn added(models: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let entries = match std::fs::read_dir(models) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(storage(models, &error)),
+    };
+    let mut found: Vec<(String, PathBuf)> = entries
+        .flatten()
+        .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())))
+        .filter(|(name, path)| !name.starts_with('.') && path.is_dir())
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+pub(super) fn add(settings: &Settings, options: &Add) -> Result<()> {
+    let source = Path::new(&options.source);
+    let name = name_of(options)?;
+    let place = settings.models.join(&name);
+    if place.exists() && !options.replace {
+        let message = format!("there is a model {name:?} already, at {}", place.display());
+        return Err(Error::invalid(message)
+            .with_hint("give it another name with --name, or put it in its place with --replace"));
+    }
+    std::fs::create_dir_all(&settings.models).map_err(|e| storage(&settings.models, &e))?;
+    // Made whole where nobody looks, and put in place when it is good.
+    let making = Making::new(
+        settings
+            .models
+            .join(format!(".{name}.{}", std::process::id())),
+    )?;
+    if source.is_dir() {
+        copy_folder(source, options.graph.as_deref(), &making.0)?;
+    } else if source.exists() {
+        let message = format!("{} is a file; a model is a folder", source.display());
+        return Err(
+            Error::invalid(message).with_hint("give the folder; --graph names a file in it")
+        );
+    } else {
+        fetch(settings, options, &making.0)?;
+    }
+    let kind = Kind::of(&making.0);
+    let checked = try_out(kind, &making.0, settings)?;
+    making.put(&place)?;
+    report(&name, kind, checked.as_ref(), &place)
+}
+
+fn report(name: &str, kind: Kind, unchecked: Option<&Error>, place: &Path) -> Result<()> {
+    match unchecked {
+        None => crate::log::line("the model was opened and works"),
+        Some(error) => {
+            crate::log::line(&format!("not tried out: {}", error.message()));
+            if let Some(hint) = error.hint() {
+                crate::log::line(&format!("hint: {hint}"));
+            }
+        }
+    }
+    let setting = kind.setting();
+    crate::log::line(&format!(
+        "to use it: {setting} = \"onnx:{name}\" in lyra.toml, or --{setting} onnx:{name}"
+    ));
+    let mut out = Output::new();
+    out.line(&format!(
+        "added\tonnx:{name}\t{setting}\t{}",
+        place.display()
+    ))?;
+    out.finish()
+}
+
+/// The name, which becomes that of a folder.
+fn name_of(options: &Add) -> Result<String> {
+    let source = options.source.trim_end_matches(['/', '\\']);
+    let last = source.rsplit(['/', '\\']).next().unwrap_or_default();
+    let name = options.name.as_deref().unwrap_or(last);
+    let good = !name.is_empty()
+        && !name.starts_with('.')
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || "-_.".contains(c));
+    if good {
+        return Ok(name.to_owned());
+    }
+    Err(Error::invalid(format!("{name:?} is no name for a model"))
+        .with_hint("letters, digits, - _ and . make a name; give one with --name"))
+}
+
+/// A folder that goes away unless it is put in its place.
+struct Making(PathBuf);
+
+impl Making {
+    fn new(folder: PathBuf) -> Result<Self> {
+        std::fs::create_dir(&folder).map_err(|e| storage(&folder, &e))?;
+        Ok(Self(folder))
+    }
+
+    fn put(self, place: &Path) -> Result<()> {
+        if place.exists() {
+            std::fs::remove_dir_all(place).map_err(|e| storage(place, &e))?;
+        }
+        std::fs::rename(&self.0, place).map_err(|e| storage(place, &e))
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        // It is not there any more where it was put in its place.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Copies what a model is made of: graphs with their weights, settings, tokenizer.
+fn copy_folder(from: &Path, graph: Option<&str>, to: &Path) -> Result<()> {
+    let entries = std::fs::read_dir(from).map_err(|e| storage(from, &e))?;
+    for entry in entries {
+        let path = entry.map_err(|e| storage(from, &e))?.path();
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+            continue;
+        };
+        let target = to.join(name);
+        if path.is_dir() {
+            // "onnx", and the layers of a sentence encoder: "1_Pooling".
+            if name == "onnx" || name.starts_with(|c: char| c.is_ascii_digit()) {
+                std::fs::create_dir(&target).map_err(|e| storage(&target, &e))?;
+                copy_folder(&path, graph, &target)?;
+            }
+        } else if belongs(name, graph) {
+            std::fs::copy(&path, &target).map_err(|e| storage(&path, &e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file of a model's folder is worth taking along; `graph` is the only one to take.
+fn belongs(name: &str, graph: Option<&str>) -> bool {
+    let of_a_graph = name.contains(".onnx");
+    if of_a_graph {
+        return graph.is_none_or(|graph| name.starts_with(graph));
+    }
+    name.ends_with(".json") || name == "README.md" || name.starts_with("LICENSE")
+}
+
+/// Opens the model and uses it once. Comes back with the reason where this build or machine cannot
+/// run it; a model that does not work is an error.
+fn try_out(kind: Kind, folder: &Path, settings: &Settings) -> Result<Option<Error>> {
+    check_files(folder)?;
+    let runtime = settings.embedder.onnx_runtime.clone();
+    if let Err(error) = lyra_core::backends::onnx_can_run(runtime.as_deref()) {
+        return Ok(Some(error));
+    }
+    match kind {
+        Kind::Embedder => try_embedder(folder, runtime)?,
+        Kind::Judge => try_judge(folder, runtime)?,
+    }
+    Ok(None)
+}
+
+/// What can be seen without running anything.
+fn check_files(folder: &Path) -> Result<()> {
+    let places = || [folder.to_path_buf(), folder.join("onnx")].into_iter();
+    let has_graph = places()
+        .filter_map(|place| std::fs::read_dir(place).ok())
+        .flat_map(|entries| entries.flatten())
+        .any(|entry| entry.path().extension().is_some_and(|e| e == "onnx"));
+    let has_file = |name: &str| places().any(|place| place.join(name).is_file());
+    let missing = if !has_graph {
+        "no graph (model.onnx)"
+    } else if !has_file("tokenizer.json") {
+        "no tokenizer.json"
+    } else if !has_file("config.json") {
+        "no config.json"
+    } else {
+        return Ok(());
+    };
+    Err(
+        Error::invalid(format!("the model has {missing}")).with_hint(
+            "give the folder of a model exported to ONNX: model.onnx, tokenizer.json, config.json; \
+         docs/embedders.md and docs/judges.md say how to make one",
+        ),
+    )
+}
+
+fn try_embedder(folder: &Path, onnx_runtime: Option<PathBuf>) -> Result<()> {
+    let settings = EmbedderSettings {
+        choice: EmbedderChoice::Onnx(folder.to_path_buf()),
+        onnx_runtime,
+        ..EmbedderSettings::default()
+    };
+    let runtime = super::runtime()?;
+    runtime.block_on(async {
+        match settings.open().await? {
+            Some(embedder) => {
+                let role = lyra_core::ports::TextRole::Document;
+                embedder.embed(&["A sentence."], role).await.map(|_| ())
+            }
+            None => Ok(()),
+        }
+    })
+}
+
+fn try_judge(folder: &Path, onnx_runtime: Option<PathBuf>) -> Result<()> {
+    let settings = JudgeSettings {
+        choice: JudgeChoice::Onnx(folder.to_path_buf()),
+        onnx_runtime,
+        ..JudgeSettings::default()
+    };
+    let Some(judge) = settings.open()? else {
+        return Ok(());
+    };
+    let pair = lyra_core::ports::StancePair {
+        premise: "Tea helps.".to_owned(),
+        hypothesis: "Tea is of use.".to_owned(),
+    };
+    super::runtime()?.block_on(judge.judge(&[pair])).map(|_| ())
+}
+
+#[cfg(feature = "http")]
+fn fetch(settings: &Settings, options: &Add, folder: &Path) -> Result<()> {
+    use lyra_core::backends::{ModelHub, USUAL_HUB};
+    let source = &options.source;
+    let base = settings.model_hub.as_deref().unwrap_or(USUAL_HUB);
+    let repository = source.strip_prefix("hf:").unwrap_or(source);
+    if repository.split('/').count() != 2 || repository.starts_with('.') {
+        return Err(Error::not_found(format!("there is no folder {source}"))
+            .with_hint("give the folder of a model, or OWNER/NAME on the hub"));
+    }
+    let hub = ModelHub::new(base, settings.model_hub_key.clone())?;
+    let mut line = ProgressLine::new();
+    let mut told = (String::new(), 0);
+    let outcome = super::runtime()?.block_on(async {
+        let model = hub
+            .find(repository, &options.revision, options.graph.as_deref())
+            .await?;
+        crate::log::line(&format!("{repository} at {}", model.commit));
+        hub.download(&model, folder, &mut |file, came| {
+            let share = share(came, file.bytes);
+            let tenth = (share * 10.0) as u32;
+            // Every tenth of a file is enough to see that something comes.
+            if (file.path.as_str(), tenth) != (told.0.as_str(), told.1) {
+                told = (file.path.clone(), tenth);
+                let (came, whole) = (megabytes(came), file.bytes.map_or(0.0, megabytes));
+                line.show(share, &format!("{} {came:.1} of {whole:.1} MB", file.path));
+            }
+        })
+        .await
+    });
+    line.end();
+    outcome
+}
+
+#[cfg(feature = "http")]
+fn share(came: u64, whole: Option<u64>) -> f64 {
+    whole
+        .filter(|bytes| *bytes > 0)
+        .map_or(0.0, |bytes| came as f64 / bytes as f64)
+}
+
+#[cfg(feature = "http")]
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
+#[cfg(not(feature = "http"))]
+fn fetch(_: &Settings, options: &Add, _: &Path) -> Result<()> {
+    Err(
+        Error::not_found(format!("there is no folder {}", options.source))
+            .with_hint("this build fetches nothing; build with --features http, or give a folder"),
+    )
+}
+
+fn storage(place: &Path, error: &io::Error) -> Error {
+    let message = format!("{}: {error}", place.display());
+    Error::new(ErrorKind::Storage, message)
+}

@@ -1,0 +1,230 @@
+//! `research`: a hypothesis of one's own over one's own documents, or a task that goes on.
+
+mod findings;
+mod page;
+mod place;
+mod report;
+mod run;
+mod targets;
+
+pub(super) use page::PageOptions;
+pub(super) use targets::of_hypothesis;
+
+use super::config::Settings;
+use super::output::Output;
+use clap::Args;
+use findings::Findings;
+use lyra_core::ports::{Clock, SystemClock};
+use lyra_core::{Engine, Error, QueueOptions, Result, StatusDetail, TaskBudget, TaskConfig};
+use place::Place;
+use report::Style;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// The exit code of research that was interrupted.
+pub(super) const INTERRUPTED: u8 = 130;
+
+#[derive(Args)]
+pub(super) struct Options {
+    /// What to find evidence for and against: a statement that can be right or wrong
+    #[arg(
+        value_name = "HYPOTHESIS",
+        required_unless_present = "task",
+        conflicts_with = "task"
+    )]
+    hypothesis: Option<String>,
+    /// Words to search for; may be given several times [default: made of the hypothesis, for both
+    /// sides; of a task that goes on: what it has asked before]
+    #[arg(long, value_name = "WORDS")]
+    query: Vec<String>,
+    /// An address or a DOI to read; may be given several times
+    #[arg(long, value_name = "ADDRESS")]
+    target: Vec<String>,
+    /// Go on with this task: what it has asked is asked again, and finds what is new
+    #[arg(long, value_name = "ID")]
+    task: Option<String>,
+    /// Pages that the task may read in all [default: 200; of a task that goes on: as before]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    max_pages: Option<u32>,
+    /// Seconds that the task may work in all [default: 3600; of a task that goes on: as before]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=604_800))]
+    max_seconds: Option<u32>,
+    #[command(flatten)]
+    page: PageOptions,
+}
+
+pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
+    targets::check(&options.target)?;
+    refuse_missing(&settings.corpus)?;
+    let engine = match options.task {
+        // An empty database knows no task: it must not be made for one.
+        Some(_) if !settings.db.exists() => return Err(super::no_database(settings)),
+        _ => super::open_or_make(settings)?,
+    };
+    let asked = targets::asked(&options.query, &options.target);
+    let (task_id, asked) = match (&options.task, &options.hypothesis) {
+        (Some(task_id), _) => {
+            let asked = match asked.is_empty() {
+                true => targets::of_task(&engine, task_id)?,
+                false => asked,
+            };
+            (task_id.clone(), asked)
+        }
+        (None, Some(hypothesis)) => {
+            let asked = match asked.is_empty() {
+                true => targets::of_hypothesis(hypothesis),
+                false => asked,
+            };
+            refuse_idle(&engine, &asked)?;
+            tell_of_twin(&engine, hypothesis)?;
+            let task = engine.create_task(hypothesis, TaskConfig::default())?;
+            (task.id, asked)
+        }
+        (None, None) => return Err(Error::invalid("neither a hypothesis nor a task is given")),
+    };
+    set_budget(&engine, &task_id, options)?;
+    let stem = settings
+        .db
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy();
+    let session = Session {
+        engine: &engine,
+        settings,
+        task_id: &task_id,
+        usual_page: settings.db.with_file_name(format!("{stem}-{task_id}.html")),
+        page: &options.page,
+        is_example: false,
+    };
+    session.research(&asked)
+}
+
+/// A slip in the name of a folder makes no empty database.
+fn refuse_missing(corpus: &[PathBuf]) -> Result<()> {
+    match corpus.iter().find(|folder| !folder.is_dir()) {
+        None => Ok(()),
+        Some(folder) => Err(
+            Error::invalid(format!("there is no folder {}", folder.display()))
+                .with_hint("--corpus names a folder of documents"),
+        ),
+    }
+}
+
+/// The same question twice makes two tasks, which is seldom what was meant.
+fn tell_of_twin(engine: &Engine, hypothesis: &str) -> Result<()> {
+    let tasks = engine.tasks()?;
+    if let Some(twin) = tasks.iter().find(|t| t.hypothesis == hypothesis.trim()) {
+        crate::log::line(&format!(
+            "note: {} has the same hypothesis; `research --task {}` goes on with it",
+            twin.id, twin.id
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses to begin where there is nothing to search.
+fn refuse_idle(engine: &Engine, asked: &[Value]) -> Result<()> {
+    let has_query = asked.iter().any(|target| target["kind"] == "query");
+    if !has_query || !engine.pipeline().providers.is_empty() {
+        return Ok(());
+    }
+    Err(Error::invalid("there is nothing to search").with_hint(
+        "name a folder of documents with --corpus DIR, or a search service with --provider NAME",
+    ))
+}
+
+fn set_budget(engine: &Engine, task_id: &str, options: &Options) -> Result<()> {
+    if options.max_pages.is_none() && options.max_seconds.is_none() {
+        return Ok(());
+    }
+    let budget = engine.graph().read(|r| r.task_config(task_id))?.budget;
+    let budget = TaskBudget {
+        max_pages: options.max_pages.unwrap_or(budget.max_pages),
+        max_seconds: options.max_seconds.unwrap_or(budget.max_seconds),
+    };
+    engine.set_budget(task_id, budget)
+}
+
+/// One run of a task, with a report at its end.
+pub(super) struct Session<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) settings: &'a Settings,
+    pub(super) task_id: &'a str,
+    /// Where the page goes if nobody says where.
+    pub(super) usual_page: PathBuf,
+    pub(super) page: &'a PageOptions,
+    /// The documents are those that ship with the project.
+    pub(super) is_example: bool,
+}
+
+impl Session<'_> {
+    /// Queues the targets, works them off, writes the page and prints the report; the exit code.
+    pub(super) fn research(&self, asked: &[Value]) -> Result<u8> {
+        let (engine, task_id) = (self.engine, self.task_id);
+        let began = SystemClock.now();
+        let before = engine.status(task_id, StatusDetail::Summary)?.metrics;
+        let options = QueueOptions {
+            repeat: true,
+            ..QueueOptions::default()
+        };
+        for part in asked.chunks(targets::AT_ONCE) {
+            let queued = engine.queue_targets(task_id, part, &options)?;
+            crate::log::line(&format!(
+                "task {task_id}: {} queued: {}",
+                counted(queued.queued_count, "target"),
+                targets::told(part)
+            ));
+            for skipped in &queued.skipped {
+                crate::log::line(&format!("skipped {}: {}", skipped.target, skipped.reason));
+            }
+        }
+        let Some(status) = run::to_the_end(engine, task_id)? else {
+            let place = Place::new(&self.settings.db, &self.settings.corpus, None);
+            crate::log::line(&format!(
+                "interrupted: the task is paused; what was read is kept. To go on: {} research \
+                 --task {task_id}{}{}",
+                place.program(),
+                place.db(),
+                place.corpus()
+            ));
+            return Ok(INTERRUPTED);
+        };
+        run::tell_trouble(engine, task_id)?;
+        let now = status.metrics;
+        if before.total_pages > 0 {
+            crate::log::line(&format!(
+                "new: {}, {}; `diff --since {began}` says what changed",
+                counted(
+                    now.total_pages.saturating_sub(before.total_pages),
+                    "document"
+                ),
+                counted(
+                    now.total_claims.saturating_sub(before.total_claims),
+                    "claim"
+                ),
+            ));
+        }
+        self.report(&status.hypothesis)
+    }
+
+    fn report(&self, hypothesis: &str) -> Result<u8> {
+        let (engine, task_id) = (self.engine, self.task_id);
+        let page = page::write(engine, task_id, self.usual_page.clone(), self.page)?;
+        let findings = Findings::collect(engine, task_id, hypothesis)?;
+        let mut place = Place::new(&self.settings.db, &self.settings.corpus, page);
+        place.is_example = self.is_example;
+        let mut out = Output::new();
+        report::print(&findings, &place, &Style::of_terminal(), &mut |line| {
+            out.line(line)
+        })?;
+        out.finish()?;
+        Ok(0)
+    }
+}
+
+fn counted(n: usize, what: &str) -> String {
+    match n {
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    }
+}

@@ -1,0 +1,71 @@
+//! The evidence page beside the database.
+
+use super::super::export;
+use clap::Args;
+use lyra_core::{Engine, Error, ExportFormat, Result};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What every page of ours has near its beginning.
+const MARK: &[u8] = b"<meta name=\"generator\" content=\"Lyra\">";
+
+/// So many bytes of a file are looked at for the mark.
+const BEGINNING: u64 = 4096;
+
+#[derive(Args, Debug)]
+pub(in crate::cli) struct PageOptions {
+    /// Where the evidence page goes, an HTML file [default: beside the database]
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+    /// Write no evidence page
+    #[arg(long, conflicts_with = "page")]
+    no_page: bool,
+}
+
+/// Writes the task's page; answers where. `usual` is the place where nobody named one: there only
+/// an older page of ours is overwritten, and trouble costs no more than the page.
+pub(super) fn write(
+    engine: &Engine,
+    task_id: &str,
+    usual: PathBuf,
+    options: &PageOptions,
+) -> Result<Option<PathBuf>> {
+    if options.no_page {
+        return Ok(None);
+    }
+    let (path, written) = match &options.page {
+        Some(path) => {
+            export::to_file(engine, ExportFormat::Html, Some(task_id), path)?;
+            (path.clone(), Ok(()))
+        }
+        None => {
+            let written = refuse_foreign(&usual).and_then(|()| {
+                export::to_file(engine, ExportFormat::Html, Some(task_id), &usual).map(drop)
+            });
+            (usual, written)
+        }
+    };
+    if let Err(error) = written {
+        crate::log::line(&format!("warning: no evidence page: {}", error.message()));
+        crate::log::line("hint: give another place with --page FILE");
+        return Ok(None);
+    }
+    crate::log::line(&format!("evidence page: {}", path.display()));
+    Ok(Some(std::fs::canonicalize(&path).unwrap_or(path)))
+}
+
+fn refuse_foreign(path: &Path) -> Result<()> {
+    let Ok(file) = File::open(path) else {
+        return Ok(());
+    };
+    let mut beginning = Vec::new();
+    let read = file.take(BEGINNING).read_to_end(&mut beginning);
+    if read.is_ok() && beginning.windows(MARK.len()).any(|part| part == MARK) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "{} is there already and is no evidence page",
+        path.display()
+    )))
+}

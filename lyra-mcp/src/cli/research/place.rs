@@ -1,0 +1,131 @@
+//! Where things are, as the reader types them.
+
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// The graph, its documents and its page.
+#[derive(Debug)]
+pub(in crate::cli) struct Place {
+    db: PathBuf,
+    corpus: Vec<PathBuf>,
+    /// The evidence page, if one was written.
+    pub(super) page: Option<PathBuf>,
+    /// The documents are those that ship with the project.
+    pub(super) is_example: bool,
+    /// What starts this program: itself, or Python with the module that holds it.
+    program: Vec<String>,
+    working_folder: Option<PathBuf>,
+}
+
+impl Place {
+    pub(super) fn new(db: &Path, corpus: &[PathBuf], page: Option<PathBuf>) -> Self {
+        let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lyra-mcp"));
+        Self {
+            db: absolute(db),
+            corpus: corpus.iter().map(|folder| absolute(folder)).collect(),
+            page,
+            is_example: false,
+            program: started_by(&program),
+            working_folder: std::env::current_dir().ok(),
+        }
+    }
+
+    /// What to type to start this program.
+    pub(super) fn program(&self) -> String {
+        let words: Vec<String> = self.program.iter().map(|word| self.typed(word)).collect();
+        words.join(" ")
+    }
+
+    /// ` --db PATH`.
+    pub(super) fn db(&self) -> String {
+        format!(" --db {}", self.typed(&self.db.display().to_string()))
+    }
+
+    /// ` --corpus DIR`, for each.
+    pub(super) fn corpus(&self) -> String {
+        let one =
+            |folder: &PathBuf| format!(" --corpus {}", self.typed(&folder.display().to_string()));
+        self.corpus.iter().map(one).collect()
+    }
+
+    /// A path as short as it can be from the working folder, safe to be pasted into a shell.
+    fn typed(&self, path: &str) -> String {
+        let short = self
+            .working_folder
+            .as_deref()
+            .and_then(|folder| Path::new(path).strip_prefix(folder).ok())
+            .filter(|rest| !rest.as_os_str().is_empty())
+            .map_or_else(|| path.to_owned(), |rest| rest.display().to_string());
+        quoted(&short)
+    }
+
+    /// The entry for a client's configuration; it starts elsewhere, so its paths are whole.
+    pub(super) fn client_configuration(&self) -> String {
+        let mut words = self.program.iter().cloned();
+        let command = words.next();
+        let mut arguments: Vec<String> = words.collect();
+        arguments.extend(["--db".to_owned(), self.db.display().to_string()]);
+        for folder in &self.corpus {
+            arguments.extend(["--corpus".to_owned(), folder.display().to_string()]);
+        }
+        let config = json!({"mcpServers": {"lyra": {"command": command, "args": arguments}}});
+        serde_json::to_string_pretty(&config).unwrap_or_default()
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The Python package links the command line in: then the process is Python's.
+fn started_by(program: &Path) -> Vec<String> {
+    let name = program.file_stem().map(|name| name.to_string_lossy());
+    let mut words = vec![program.display().to_string()];
+    if name.is_some_and(|name| name.to_lowercase().starts_with("python")) {
+        words.extend(["-m".to_owned(), "lyra".to_owned()]);
+    }
+    words
+}
+
+/// A word for a POSIX shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%=,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_can_be_pasted_into_a_shell() {
+        let place = Place {
+            db: "/work/it's mine/a.db".into(),
+            corpus: vec!["/work/papers".into(), "/elsewhere/論文".into()],
+            page: None,
+            is_example: false,
+            program: started_by(Path::new("/work/target/release/lyra-mcp")),
+            working_folder: Some("/work".into()),
+        };
+        assert_eq!(place.program(), "target/release/lyra-mcp");
+        assert_eq!(place.db(), " --db 'it'\\''s mine/a.db'");
+        assert_eq!(place.corpus(), " --corpus papers --corpus /elsewhere/論文");
+        let config: serde_json::Value =
+            serde_json::from_str(&place.client_configuration()).unwrap();
+        assert_eq!(
+            config["mcpServers"]["lyra"]["command"],
+            "/work/target/release/lyra-mcp"
+        );
+        assert_eq!(
+            config["mcpServers"]["lyra"]["args"][1],
+            "/work/it's mine/a.db"
+        );
+        assert_eq!(
+            started_by(Path::new("/usr/bin/python3.11")),
+            ["/usr/bin/python3.11", "-m", "lyra"]
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! Research under way: progress, interruption, and what is said about the end.
+
+use super::super::output::ProgressLine;
+use crate::server::Signals;
+use lyra_core::{
+    Engine, Result, StatusDetail, StatusReport, StopMode, StopReason, StopRequest, StopScope,
+};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// Failures that are told one by one.
+const FAILURES_TOLD: usize = 5;
+
+/// What is still under way when the process is told to end may take so long.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Works until the task has nothing to do. None where Ctrl-C or SIGTERM came before: then the task
+/// is paused, what ran is given back, and nothing of it is lost that was stored.
+pub(super) fn to_the_end(engine: &Engine, task_id: &str) -> Result<Option<StatusReport>> {
+    let runtime = super::super::runtime()?;
+    let ended = runtime.block_on(async {
+        let mut signals = Signals::listen()?;
+        let line = Mutex::new(ProgressLine::new());
+        let show = |status: &StatusReport| {
+            if let Ok(mut line) = line.lock() {
+                let (share, text) = progress(status);
+                line.show(share, &text);
+            }
+        };
+        let ended = tokio::select! {
+            status = engine.run(task_id, Some(&show)) => Some(status),
+            _ = signals.wait() => None,
+        };
+        if let Ok(mut line) = line.lock() {
+            line.end();
+        }
+        if ended.is_none() {
+            let request = StopRequest {
+                reason: StopReason::UserCancelled,
+                mode: StopMode::Immediate,
+                scope: StopScope::AllJobs,
+            };
+            engine.stop_task(task_id, &request).await?;
+        }
+        ended.transpose()
+    });
+    runtime.shutdown_timeout(PATIENCE);
+    ended
+}
+
+/// How far along the task is, and in words.
+fn progress(status: &StatusReport) -> (f64, String) {
+    let phases = &status.progress.jobs_by_phase;
+    let (mut done, mut all) = (0, 0);
+    for phase in [&phases.exploration, &phases.verification, &phases.citation] {
+        done += phase.completed + phase.failed;
+        all += phase.completed + phase.failed + phase.queued + phase.running;
+    }
+    let share = if all == 0 {
+        0.0
+    } else {
+        done as f64 / all as f64
+    };
+    let metrics = &status.metrics;
+    let text = format!(
+        "{done}/{all} jobs, {} documents, {} fragments, {} claims",
+        metrics.total_pages, metrics.total_fragments, metrics.total_claims
+    );
+    (share, text)
+}
+
+/// Says what the user should know of the end: what failed, what is used up, what waits.
+pub(super) fn tell_trouble(engine: &Engine, task_id: &str) -> Result<()> {
+    let status = engine.status(task_id, StatusDetail::Full)?;
+    for warning in &status.warnings {
+        crate::log::line(&format!("warning: {warning}"));
+    }
+    for failure in status.recent_errors.iter().flatten().take(FAILURES_TOLD) {
+        crate::log::line(&format!("warning: {}: {}", failure.kind, failure.error));
+    }
+    if status.metrics.total_pages == 0 {
+        crate::log::line("warning: nothing was read for this task");
+        crate::log::line(
+            "hint: `lyra-mcp doctor` with the same --corpus and --provider says what is searched; \
+             other words may find more: --query WORDS",
+        );
+    }
+    Ok(())
+}

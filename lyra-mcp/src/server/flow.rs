@@ -1,0 +1,147 @@
+//! What a connection holds in memory for its client: requests that have no answer yet, and answers
+//! that the client has not read yet.
+//!
+//! A client may send a thousand requests before it reads one answer. Far beyond that, reading
+//! stops until it has taken some of its answers, as a full pipe would have it.
+
+use rmcp::model::RequestId;
+use std::collections::HashMap;
+use tokio::sync::watch;
+
+/// Bytes of requests and answers at most before no more is read.
+const MAX_HELD: usize = 128 * 1024 * 1024;
+
+/// Bytes that a waiting request counts for beside its own: its task, its parsed arguments, and most
+/// of an answer of usual size, so that a flood is noticed before it is answered.
+const REQUEST_OVERHEAD: usize = 32 * 1024;
+
+#[derive(Default)]
+struct Held {
+    /// Requests without an answer, and their sizes.
+    open: HashMap<RequestId, usize>,
+    bytes: usize,
+    /// The client has closed its end: no answer can be written any more.
+    deaf: bool,
+}
+
+/// The account of one connection.
+pub(super) struct Flow(watch::Sender<Held>);
+
+impl Flow {
+    pub(super) fn new() -> Self {
+        Self(watch::Sender::new(Held::default()))
+    }
+
+    /// A request of so many bytes came in.
+    pub(super) fn asked(&self, id: RequestId, bytes: usize) {
+        let bytes = bytes + REQUEST_OVERHEAD;
+        self.0.send_modify(|held| {
+            held.bytes += bytes;
+            let replaced = held.open.insert(id, bytes);
+            held.bytes -= replaced.unwrap_or(0);
+        });
+    }
+
+    /// The request needs nothing more: its answer is about to be written, or it was cancelled.
+    pub(super) fn settled(&self, id: &RequestId) {
+        self.0.send_if_modified(|held| match held.open.remove(id) {
+            Some(bytes) => {
+                held.bytes -= bytes;
+                true
+            }
+            None => false,
+        });
+    }
+
+    /// A line of so many bytes waits to be written.
+    pub(super) fn queued(&self, bytes: usize) {
+        self.0.send_modify(|held| held.bytes += bytes);
+    }
+
+    /// It waits no longer.
+    pub(super) fn written(&self, bytes: usize) {
+        self.0.send_modify(|held| held.bytes -= bytes);
+    }
+
+    /// Writing failed. Answers whether this is the first time.
+    pub(super) fn deafened(&self) -> bool {
+        self.0
+            .send_if_modified(|held| !std::mem::replace(&mut held.deaf, true))
+    }
+
+    /// Comes back when there is room for one more request.
+    pub(super) async fn room(&self) {
+        self.until(|held| held.bytes < MAX_HELD || held.deaf).await;
+    }
+
+    /// Comes back when every request has its answer, or none can be given any more.
+    pub(super) async fn quiet(&self) {
+        self.until(|held| held.open.is_empty() || held.deaf).await;
+    }
+
+    /// Comes back when the client has closed its end.
+    pub(super) async fn deaf(&self) {
+        self.until(|held| held.deaf).await;
+    }
+
+    async fn until(&self, enough: impl FnMut(&Held) -> bool) {
+        // The sender is `self`, so that waiting cannot fail.
+        let _ = self.0.subscribe().wait_for(enough).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn id(number: i64) -> RequestId {
+        RequestId::Number(number)
+    }
+
+    async fn comes_back(waiting: impl Future<Output = ()>) -> bool {
+        tokio::time::timeout(Duration::from_millis(20), waiting)
+            .await
+            .is_ok()
+    }
+
+    #[tokio::test]
+    async fn reading_stops_while_too_much_is_held() {
+        let flow = Flow::new();
+        assert!(comes_back(flow.room()).await);
+        flow.asked(id(1), MAX_HELD / 2 - REQUEST_OVERHEAD);
+        assert!(comes_back(flow.room()).await);
+        flow.queued(MAX_HELD / 2);
+        assert!(!comes_back(flow.room()).await);
+        flow.settled(&id(1));
+        assert!(comes_back(flow.room()).await);
+        flow.queued(MAX_HELD);
+        assert!(!comes_back(flow.room()).await);
+        flow.written(MAX_HELD);
+        assert!(comes_back(flow.room()).await);
+    }
+
+    #[tokio::test]
+    async fn it_is_quiet_when_every_request_is_settled_even_one_that_came_twice() {
+        let flow = Flow::new();
+        for number in [1, 2, 2] {
+            flow.asked(id(number), 10);
+        }
+        assert!(!comes_back(flow.quiet()).await);
+        for number in [2, 2, 1, 7] {
+            flow.settled(&id(number));
+        }
+        assert!(comes_back(flow.quiet()).await);
+        assert_eq!(flow.0.borrow().bytes, 0);
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_a_client_that_went_away() {
+        let flow = Flow::new();
+        flow.asked(id(1), MAX_HELD);
+        assert!(!comes_back(flow.deaf()).await);
+        assert!(flow.deafened() && !flow.deafened());
+        assert!(comes_back(flow.quiet()).await && comes_back(flow.room()).await);
+        assert!(comes_back(flow.deaf()).await);
+    }
+}

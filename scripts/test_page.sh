@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Tests the evidence page in a headless Chromium. Needs node 20, npm and Chromium (the variable
+# CHROMIUM, or /usr/bin/chromium as Debian's package `chromium` puts it there); where one of them is
+# missing it says so and ends well, unless LYRA_PAGE_TESTS=required says that it must not.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+# The Node that scripts/test.sh installed, if it has run.
+PATH=$target/test-venv/bin:$PATH
+cd tests/page
+
+without() {
+  echo "test_page.sh: SKIPPED the evidence page's tests: $1"
+  [ "${LYRA_PAGE_TESTS:-}" != required ] || exit 1
+  exit 0
+}
+export CHROMIUM=${CHROMIUM:-/usr/bin/chromium}
+command -v node >/dev/null || without "there is no node"
+command -v npm >/dev/null || without "there is no npm"
+[ "$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ] || without "node is older than 20"
+[ -x "$CHROMIUM" ] || without "there is no Chromium at $CHROMIUM"
+
+# What the lock file names, once: a second run finds it there.
+if ! [ node_modules/.package-lock.json -nt package-lock.json ]; then
+  npm_config_cache=$target/npm-cache npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+fi
+npm test --silent

@@ -1,0 +1,112 @@
+// The server under test: where it is, what it is started with, and the clients that speak to it.
+
+import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport as Stdio1 } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { Client as Client2 } from "@modelcontextprotocol/client";
+import { StdioClientTransport as Stdio2 } from "@modelcontextprotocol/client/stdio";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const HERE = dirname(fileURLToPath(import.meta.url));
+export const ROOT = resolve(HERE, "../..");
+export const CORPUS = join(ROOT, "examples", "corpus");
+export const CASES = JSON.parse(readFileSync(join(HERE, "cases.json"), "utf8"));
+
+/** Milliseconds that an answer may take; machines that build at the same time are slow. */
+export const PATIENCE = 120_000;
+
+export function binary() {
+  const named = process.env.LYRA_MCP_BIN;
+  const candidates = named
+    ? [resolve(named)]
+    : ["release", "debug"].map((profile) => join(ROOT, "target", profile, "lyra-mcp"));
+  const found = candidates.find((candidate) => existsSync(candidate));
+  if (!found) throw new Error(`no server binary among ${candidates}; set LYRA_MCP_BIN`);
+  return found;
+}
+
+/** The environment without what a developer may have set for the server. */
+export function cleanEnvironment(folder) {
+  const kept = Object.entries(process.env).filter(([name]) => !name.startsWith("LYRA_"));
+  return { ...Object.fromEntries(kept), XDG_CONFIG_HOME: join(folder, "no-config") };
+}
+
+/** A folder that is gone when the test has ended. */
+export function temporary(test) {
+  const folder = mkdtempSync(join(tmpdir(), "lyra-clients-"));
+  test.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  return folder;
+}
+
+export function plainServer(folder, ...args) {
+  return {
+    command: binary(),
+    args: ["--db", join(folder, "graph.db"), "--corpus", CORPUS, ...args],
+    env: cleanEnvironment(folder),
+    cwd: folder,
+  };
+}
+
+const ABOUT = { name: "lyra-client-tests", version: "1.0.0" };
+
+/**
+ * The official clients: version 1 of the SDK, which most programs have, and version 2 in both
+ * eras of the protocol. Each lists the tools at once, because a client checks replies against the
+ * schemas that it has listed.
+ */
+export const CLIENTS = [
+  {
+    name: "sdk 1, 2025-11-25",
+    revision: "2025-11-25",
+    unknownResource: -32002,
+    open: (server) => {
+      const transport = new Stdio1(server);
+      // The client tells the version that was agreed on to transports that want to know.
+      transport.setProtocolVersion = (version) => (transport.agreed = version);
+      return open(new Client1(ABOUT), transport);
+    },
+    agreed: (client) => client.transport.agreed,
+    call: (client, params, options) => client.callTool(params, undefined, options),
+  },
+  {
+    name: "client 2, 2025-11-25",
+    revision: "2025-11-25",
+    // The server says -32002; this client shows the code of the revision to come.
+    unknownResource: -32602,
+    open: (server) => open(new Client2(ABOUT), new Stdio2(server)),
+    agreed: (client) => client.getNegotiatedProtocolVersion(),
+    call: (client, params, options) => client.callTool(params, options),
+  },
+  {
+    name: "client 2, 2026-07-28",
+    revision: "2026-07-28",
+    unknownResource: -32602,
+    open: (server) => {
+      const versionNegotiation = { mode: { pin: "2026-07-28" } };
+      return open(new Client2(ABOUT, { versionNegotiation }), new Stdio2(server));
+    },
+    agreed: (client) => client.getNegotiatedProtocolVersion(),
+    call: (client, params, options) => client.callTool(params, options),
+  },
+];
+
+async function open(client, transport) {
+  await client.connect(transport);
+  const { tools } = await client.listTools();
+  const ajv = new Ajv2020({ strict: false });
+  const checks = Object.fromEntries(tools.map((t) => [t.name, ajv.compile(t.outputSchema)]));
+  return { client, transport, tools, checks };
+}
+
+/** Opens a client, hands it on, and closes it whatever happens. */
+export async function connected(kind, server, use) {
+  const session = await kind.open(server);
+  try {
+    return await use(session);
+  } finally {
+    await session.client.close();
+  }
+}
