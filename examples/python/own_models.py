@@ -69,7 +69,7 @@ def main() -> int:
             Path(place) / "evidence.db",
             embedder=Encoder(),
             claim_extractor=extract,
-            stance_judge=judge,
+            judge=judge,
             providers=[library],
         )
         task = graph.create_task("Night work shortens sleep")

@@ -3,7 +3,9 @@
 use crate::error::{invalid, raise};
 use lyra_core::Error;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
+use pyo3::types::{
+    IntoPyDict, PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple,
+};
 use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
@@ -88,8 +90,8 @@ pub(crate) fn rows<'py>(
     class.call1((list, columns, truncated, next_offset, elapsed_ms))
 }
 
-/// A Python object as a JSON value: None, bool, int, float, str, list, tuple, dict, and what numpy
-/// makes of numbers.
+/// A Python object as a JSON value: None, bool, int, float, str, list, tuple, dict, dates, paths, and
+/// what numpy makes of numbers.
 pub(crate) fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
     value_at(given, 0)
 }
@@ -123,6 +125,9 @@ fn value_at(given: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
             .collect();
         return values.map(Value::Array);
     }
+    if let Some(text) = point_in_time(given)? {
+        return Ok(Value::String(text));
+    }
     if given.hasattr("tolist")? {
         return value_at(&given.call_method0("tolist")?, depth + 1);
     }
@@ -131,9 +136,40 @@ fn value_at(given: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     }
     let kind = given.get_type();
     Err(invalid(format!(
-        "a value is of type {}; expected None, bool, int, float, str, list or dict",
+        "a value is of type {}; expected None, bool, int, float, str, date, list or dict",
         kind.name()?
     )))
+}
+
+/// A date as its day, and a datetime as the graph writes times: RFC 3339 with milliseconds, in UTC.
+/// None for what is neither.
+pub(crate) fn point_in_time(given: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let py = given.py();
+    let module = py.import("datetime")?;
+    if !given.is_instance(&module.getattr("date")?)? {
+        return Ok(None);
+    }
+    if given.is_instance(&module.getattr("datetime")?)? {
+        // What pandas has for a missing time calls itself a datetime, and has no offset.
+        let offset = given.call_method0("utcoffset");
+        if offset
+            .map_err(|_| invalid(format!("{given} is no point in time")))?
+            .is_none()
+        {
+            return Err(raise(
+                Error::invalid(format!("{given} is a time of no time zone"))
+                    .with_hint("say of which: datetime.now(timezone.utc), or time.astimezone()"),
+            ));
+        }
+        let utc = module.getattr("timezone")?.getattr("utc")?;
+        let options = [("timespec", "milliseconds")].into_py_dict(py)?;
+        let utc = given.call_method1("astimezone", (utc,))?;
+        let text: String = utc
+            .call_method("isoformat", (), Some(&options))?
+            .extract()?;
+        return Ok(Some(text.replace("+00:00", "Z")));
+    }
+    given.call_method0("isoformat")?.extract().map(Some)
 }
 
 fn whole(given: &Bound<'_, PyAny>) -> PyResult<Value> {
@@ -141,9 +177,7 @@ fn whole(given: &Bound<'_, PyAny>) -> PyResult<Value> {
         Ok(number) => Ok(Value::from(number)),
         Err(_) => match given.extract::<u64>() {
             Ok(number) => Ok(Value::from(number)),
-            Err(_) => Err(invalid(format!(
-                "the integer {given} has more than 64 bits"
-            ))),
+            Err(_) => Err(invalid("an integer has more than 64 bits")),
         },
     }
 }

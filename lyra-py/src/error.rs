@@ -56,13 +56,20 @@ fn class_of(kind: ErrorKind) -> &'static str {
     }
 }
 
+/// Characters of an exception's message that go into ours, and so into the graph; the exception
+/// itself is the cause.
+const LONGEST_MESSAGE: usize = 500;
+
 /// The error for what a callable of the user's raised.
 pub(crate) fn of_callable(what: &str, raised: PyErr) -> Error {
     let shown = Python::attach(|py| {
         let class = raised.get_type(py);
         let name = class.name().map(|name| name.to_string());
         let name = name.unwrap_or_else(|_| "an exception".to_owned());
-        format!("the {what} raised {name}: {}", raised.value(py))
+        let said = raised.value(py).to_string();
+        let shown: String = said.chars().take(LONGEST_MESSAGE).collect();
+        let cut = if shown.len() < said.len() { "…" } else { "" };
+        format!("the {what} raised {name}: {shown}{cut}")
     });
     Error::new(ErrorKind::Backend, shown).with_source(raised)
 }

@@ -1,5 +1,6 @@
 //! What needs no graph.
 
+use crate::argument;
 use crate::convert;
 use crate::error::{invalid, raise};
 use crate::waiting::quick;
@@ -9,7 +10,7 @@ use lyra_core::text::identifiers::{self, Identifiers};
 use lyra_core::text::segment::assemble;
 use lyra_core::{confidence, ranking, security, text};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyMapping, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyMapping, PyString};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 
@@ -37,12 +38,21 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 #[pyo3(signature = (scores, min_results=3, max_results=50, sensitivity=1.0))]
 fn kneedle_cutoff(
-    scores: Vec<f64>,
-    min_results: usize,
-    max_results: usize,
+    #[pyo3(from_py_with = argument::scores)] scores: Vec<f64>,
+    #[pyo3(from_py_with = argument::min_results)] min_results: usize,
+    #[pyo3(from_py_with = argument::max_results)] max_results: usize,
     sensitivity: f64,
-) -> usize {
-    ranking::kneedle_cutoff(&scores, min_results, max_results, sensitivity)
+) -> PyResult<usize> {
+    if scores.iter().any(|score| !score.is_finite()) {
+        return Err(invalid("a score is not finite"));
+    }
+    if !(sensitivity.is_finite() && sensitivity >= 0.0) {
+        return Err(invalid(format!(
+            "sensitivity is {sensitivity}; expected 0 or more"
+        )));
+    }
+    let kept = ranking::kneedle_cutoff(&scores, min_results, max_results, sensitivity);
+    Ok(kept)
 }
 
 /// The identifiers that a text or an address names: doi, pmid, pmcid, arxiv_id, openalex_id, s2_id,
@@ -79,8 +89,8 @@ fn canonical_id(
     openalex_id: Option<String>,
     s2_id: Option<String>,
     title: Option<String>,
-    authors: Option<Vec<String>>,
-    year: Option<i64>,
+    #[pyo3(from_py_with = argument::optional_texts)] authors: Option<Vec<String>>,
+    #[pyo3(from_py_with = argument::year)] year: Option<i64>,
 ) -> Option<String> {
     let found = url.as_deref().map(identifiers::find_identifiers);
     let services = Identifiers {
@@ -134,11 +144,16 @@ fn normalize_url(url: &str) -> PyResult<String> {
 #[pyfunction]
 fn claim_confidence<'py>(
     py: Python<'py>,
-    verdicts: Vec<(String, Option<f64>)>,
+    #[pyo3(from_py_with = argument::verdicts)] verdicts: Vec<(String, Option<f64>)>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut known = Vec::with_capacity(verdicts.len());
     for (relation, confidence) in verdicts {
         let relation: Relation = relation.parse().map_err(raise)?;
+        if let Some(outside) = confidence.filter(|number| !(0.0..=1.0).contains(number)) {
+            return Err(invalid(format!(
+                "a confidence is {outside}; expected 0 to 1"
+            )));
+        }
         known.push((relation, confidence.unwrap_or(0.0)));
     }
     convert::reply(py, &confidence::claim_confidence(&known))
@@ -159,7 +174,7 @@ fn detect_challenge(
     py: Python<'_>,
     html: Bound<'_, PyAny>,
     headers: Option<Bound<'_, PyMapping>>,
-    status: u16,
+    #[pyo3(from_py_with = argument::status)] status: u16,
 ) -> PyResult<Option<&'static str>> {
     let body = bytes_of(&html, "html")?;
     let mut known: Vec<(String, String)> = Vec::new();
@@ -249,9 +264,17 @@ fn bytes_of(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<u8>> {
     if let Ok(bytes) = given.cast::<PyBytes>() {
         return Ok(bytes.as_bytes().to_vec());
     }
-    given
-        .extract()
-        .map_err(|_| invalid(format!("{name} is neither a str nor bytes")))
+    if let Ok(bytes) = given.cast::<PyByteArray>() {
+        return Ok(bytes.to_vec());
+    }
+    if given.hasattr("tobytes")? {
+        return given.call_method0("tobytes")?.extract();
+    }
+    let kind = given.get_type();
+    Err(invalid(format!(
+        "{name} is of type {}; expected str or bytes",
+        kind.name()?
+    )))
 }
 
 /// Runs the command line with these arguments, the name of the program first; gives its exit code.

@@ -5,12 +5,14 @@
 //! | `waiting` | the ways out of the GIL: how a call waits, hears Ctrl-C, survives a fork or a panic |
 //! | `awaitable` | the same for asyncio |
 //! | `convert` | JSON values and replies → Python objects, and back |
+//! | `argument` | numbers and lists as arguments |
 //! | `error` | errors → exceptions, and back |
 //! | `adapters` | Python callables behind the ports of lyra-core |
 //! | `graph` | the class `EvidenceGraph` |
 //! | `functions` | what needs no graph |
 
 mod adapters;
+mod argument;
 mod awaitable;
 mod convert;
 mod error;
@@ -18,11 +20,23 @@ mod functions;
 mod graph;
 mod waiting;
 
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
+use std::sync::OnceLock;
+
+/// The interpreter of this process that may use the module, by the address of its `sys`. Classes and
+/// threads are the process's: a second one would find objects of the first.
+static INTERPRETER: OnceLock<usize> = OnceLock::new();
 
 /// The compiled half of the package `lyra`.
 #[pymodule]
 fn _lyra(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let here = module.py().import("sys")?.as_ptr() as usize;
+    if *INTERPRETER.get_or_init(|| here) != here {
+        return Err(PyImportError::new_err(
+            "another interpreter of this process has imported lyra; use one process for each",
+        ));
+    }
     module.add_class::<graph::EvidenceGraph>()?;
     functions::add_to(module)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -11,7 +11,7 @@ use std::future::Future;
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How long an interrupted call waits for its work to let go.
-const LETTING_GO: Duration = Duration::from_millis(100);
+const LETTING_GO: Duration = Duration::from_millis(60);
 
 /// The runtime of this process. After a fork the threads of the parent's are not there, so that
 /// the child makes one of its own and leaves the other alone.
@@ -54,6 +54,36 @@ pub(crate) fn quick<T: Send>(
     work: impl FnOnce() -> Result<T> + Send,
 ) -> PyResult<T> {
     py.detach(|| unwinding(work)).map_err(raise)
+}
+
+/// The same for work that asks now and then whether anybody wants it: no more, once a signal came.
+pub(crate) fn quick_while_wanted<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&dyn Fn() -> bool) -> Result<T> + Send,
+) -> PyResult<T> {
+    let interrupted = OnceLock::new();
+    let is_wanted = || match Python::attach(|py| py.check_signals()) {
+        Ok(()) => true,
+        Err(raised) => {
+            // The first one is raised.
+            let _ = interrupted.set(raised);
+            false
+        }
+    };
+    let outcome = py.detach(|| unwinding(|| work(&is_wanted)));
+    match interrupted.into_inner() {
+        Some(raised) => Err(raised),
+        None => outcome.map_err(raise),
+    }
+}
+
+/// Runs what may take long and tells nothing. What writes may have to wait until another transaction
+/// has ended, here or in another process; Ctrl-C ends the wait, not the writing.
+pub(crate) fn patient<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> PyResult<T> {
+    long(py, |_: &Line<()>| work(), |_, ()| Ok(()), || {})
 }
 
 /// The same for a future.
@@ -105,10 +135,11 @@ impl<P> Line<P> {
         let mut cancelled = self.cancelled.clone();
         runtime()?.block_on(async {
             tokio::select! {
-                done = work => done,
+                biased;
                 _ = cancelled.wait_for(|is_cancelled| *is_cancelled) => {
                     Err(Error::new(ErrorKind::Pipeline, "interrupted"))
                 }
+                done = work => done,
             }
         })
     }

@@ -66,7 +66,7 @@ def test_everything_of_ones_own_researches_a_question(papers: Path, tmp_path: Pa
         return [("refutes" if "not" in premise else "supports", 0.75) for premise, _ in pairs]
 
     graph = lyra.EvidenceGraph(
-        tmp_path / "evidence.db", corpus=papers, embedder=encoder, claim_extractor=extract, stance_judge=judge
+        tmp_path / "evidence.db", corpus=papers, embedder=encoder, claim_extractor=extract, judge=judge
     )
     models = graph.models()
     assert models.embedder == "hashed-words-64" and models.dimension == 64 and models.builtin == []
@@ -146,12 +146,12 @@ def test_what_a_callable_raises_is_the_cause(tmp_path: Path) -> None:
     def judge(pairs: list[tuple[str, str]]) -> list[tuple[str, float]]:
         raise OSError("the model went away")
 
-    graph = lyra.EvidenceGraph(tmp_path / "evidence.db", stance_judge=judge)
+    graph = lyra.EvidenceGraph(tmp_path / "evidence.db", judge=judge)
     with pytest.raises(lyra.BackendError, match="went away") as caught:
         graph.judge([("a", "b")])
     assert isinstance(caught.value.__cause__, OSError)
     for wrong in ([], [("implies", 0.5)], [("supports", 2.0)], [5]):
-        graph = lyra.EvidenceGraph(tmp_path / "evidence.db", stance_judge=lambda pairs, wrong=wrong: wrong)
+        graph = lyra.EvidenceGraph(tmp_path / "evidence.db", judge=lambda pairs, wrong=wrong: wrong)
         with pytest.raises(lyra.BackendError):
             graph.judge([("a", "b")])
 

@@ -139,7 +139,7 @@ def test_views_count_what_was_put_in(filled: tuple[Any, dict[str, str]]) -> None
         lambda g, i: lyra.EvidenceGraph("x.db", embedder="onnx:/nowhere"),
         lambda g, i: lyra.EvidenceGraph("x.db", embedder="psychic"),
         lambda g, i: lyra.EvidenceGraph("x.db", embedder=5),
-        lambda g, i: lyra.EvidenceGraph("x.db", stance_judge=5),
+        lambda g, i: lyra.EvidenceGraph("x.db", judge=5),
         lambda g, i: lyra.EvidenceGraph("x.db", claim_extractor="x"),
         lambda g, i: lyra.EvidenceGraph("x.db", providers=["altavista"]),
         lambda g, i: lyra.EvidenceGraph("x.db", providers=[{"base_url": "https://x.org"}]),
@@ -340,7 +340,7 @@ def test_documents_are_taken_apart() -> None:
     document = lyra.extract("plain words <b> and no markup")
     assert (document.page_type, document.text) == ("text", "plain words <b> and no markup")
     assert pickle.loads(pickle.dumps(document)) == document
-    assert "<table>" in document._repr_html_()
+    assert "<table" in document._repr_html_()
     data = Path(__file__).parents[1] / "data" / "documents"
     assert lyra.extract((data / "paper.pdf").read_bytes()).page_type == "pdf"
     assert lyra.extract((data / "article.xml").read_bytes()).meta.doi

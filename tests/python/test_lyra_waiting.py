@@ -7,6 +7,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -26,6 +27,9 @@ def make_papers(folder: Path, count: int) -> Path:
         text = f"# Trial {number}\n\nIn trial {number}, night work shortened sleep by {number} minutes in nurses."
         (folder / f"{number:03}.md").write_text(text)
     return folder
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
 
 
 def slow(texts: list[str]) -> Any:
@@ -66,7 +70,7 @@ class Interrupt:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of another kind")
-@pytest.mark.parametrize("call", ["run", "embed", "status"])
+@pytest.mark.parametrize("call", ["run", "embed", "status", "query"])
 def test_ctrl_c_ends_a_long_call_within_200_ms(slow_graph: Any, call: str) -> None:
     task = slow_graph.create_task("Night work shortens sleep")
     slow_graph.queue_targets(task, ["night work sleep"])
@@ -74,8 +78,9 @@ def test_ctrl_c_ends_a_long_call_within_200_ms(slow_graph: Any, call: str) -> No
         "run": lambda: slow_graph.run(task),
         "embed": lambda: slow_graph.embed(["x"] * 40),
         "status": lambda: slow_graph.status(task, wait=30),
+        "query": lambda: slow_graph.query(ENDLESS, timeout_ms=2_000, max_vm_steps=50_000_000),
     }
-    with Interrupt(0.6) as interrupt:
+    with Interrupt(0.1 if call == "query" else 0.6) as interrupt:
         with pytest.raises(KeyboardInterrupt):
             calls[call]()
         late = interrupt.late
@@ -101,6 +106,48 @@ def test_an_import_that_is_interrupted_writes_nothing(tmp_path: Path) -> None:
     assert graph.create_task("The graph can be written to")
     assert time.monotonic() - began < 2, "the import goes on"
     assert graph.query("SELECT count(*) AS n FROM claims") == [{"n": 0}]
+
+
+HOLDER = """
+import sqlite3, sys
+held = sqlite3.connect(sys.argv[1], isolation_level=None)
+held.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.read()
+held.execute("ROLLBACK")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of another kind")
+@pytest.mark.parametrize("call", ["create_task", "queue_targets", "feedback", "add_claim", "add_embeddings", "stop_task"])
+def test_ctrl_c_ends_the_wait_for_another_programs_transaction(tmp_path: Path, call: str) -> None:
+    graph = filled(tmp_path / "evidence.db", 1)
+    writes: dict[str, Callable[[], Any]] = {
+        "create_task": lambda: graph.create_task("another"),
+        "queue_targets": lambda: graph.queue_targets("task_1", ["words"]),
+        "feedback": lambda: graph.feedback("domain_block", domain_pattern="a.example.org", reason="r"),
+        "add_claim": lambda: graph.add_claim("task_1", "x"),
+        "add_embeddings": lambda: graph.add_embeddings("claims", ["claim_0"], [[1.0]], "mine"),
+        "stop_task": lambda: graph.stop_task("task_1"),
+    }
+    # Of its own process: two copies of SQLite in one do not see each other's locks.
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path / "evidence.db")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert other.stdin and other.stdout
+    assert other.stdout.readline().strip() == b"held"
+    try:
+        with Interrupt(0.3) as interrupt:
+            with pytest.raises(KeyboardInterrupt):
+                writes[call]()
+            late = interrupt.late
+        assert late < 0.2, f"{call} ended {late * 1000:.0f} ms after the signal"
+        assert graph.query("SELECT count(*) AS n FROM tasks") == [{"n": 1}], "reading does not wait"
+    finally:
+        other.stdin.close()
+        other.wait(timeout=10)
+    assert graph.verify().ok
+    assert graph.create_task("The graph can be written to")
 
 
 def test_a_run_that_was_interrupted_goes_on(tmp_path: Path) -> None:

@@ -78,8 +78,28 @@ impl Engine {
         self.inner.views.guard.query(request)
     }
 
+    /// The same for as long as somebody wants the answer: `is_wanted` is asked every 20 ms, on this
+    /// thread; after false the query ends as one that ran out of its time.
+    pub fn query_sql_while(
+        &self,
+        request: &SqlRequest,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<SqlReply> {
+        self.inner.views.guard.query_while(request, is_wanted)
+    }
+
     /// Runs a ready-made question. Blocks.
     pub fn query_view(&self, request: &ViewRequest) -> Result<ViewReply> {
+        self.query_view_while(request, &|| true)
+    }
+
+    /// The same for as long as somebody wants the answer, as with
+    /// [`query_sql_while`](Self::query_sql_while).
+    pub fn query_view_while(
+        &self,
+        request: &ViewRequest,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<ViewReply> {
         let task_id = task_of(request)?;
         if let Some(task_id) = task_id {
             self.inner.graph.read(|r| r.task(task_id))?;
@@ -107,7 +127,7 @@ impl Engine {
                 ..SqlOptions::default()
             },
         };
-        let reply = self.inner.views.guard.query_view(&sql);
+        let reply = self.inner.views.guard.query_view(&sql, is_wanted);
         let reply = reply.map_err(|error| match error.kind() {
             // The budgets of a view are not the caller's to raise.
             ErrorKind::QueryInterrupted => error.with_hint(

@@ -86,22 +86,40 @@ impl QueryGuard {
     ///
     /// The hint says what to do in each case.
     pub fn query(&self, request: &SqlRequest) -> Result<SqlReply> {
+        self.query_while(request, &|| true)
+    }
+
+    /// The same for as long as somebody wants the answer: `is_wanted` is asked every 20 ms, on this
+    /// thread, while the query runs on another; after false the query ends as one that ran out of
+    /// its time.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query).
+    pub fn query_while(
+        &self,
+        request: &SqlRequest,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<SqlReply> {
         request.options.validate()?;
-        self.run(request)
+        self.run(request, &|| !is_wanted())
     }
 
     /// The same for a statement of a view, whose time and steps are for the caller to choose.
     ///
     /// # Errors
     /// As [`query`](Self::query).
-    pub(crate) fn query_view(&self, request: &SqlRequest) -> Result<SqlReply> {
+    pub(crate) fn query_view(
+        &self,
+        request: &SqlRequest,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<SqlReply> {
         request.options.validate_size()?;
-        self.run(request)
+        self.run(request, &|| !is_wanted())
     }
 
-    fn run(&self, request: &SqlRequest) -> Result<SqlReply> {
+    fn run(&self, request: &SqlRequest, is_unwanted: &dyn Fn() -> bool) -> Result<SqlReply> {
         let start = Instant::now();
-        let mut reply = self.workers.query(request)?;
+        let mut reply = self.workers.query(request, is_unwanted)?;
         reply.elapsed_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
         reply.schema = request.options.include_schema.then(|| self.schema.clone());
         Ok(reply)

@@ -440,6 +440,33 @@ fn each_budget_is_named_when_it_runs_out() {
 }
 
 #[test]
+fn a_query_that_nobody_wants_any_more_ends() {
+    let guard = fixture::guard();
+    let endless =
+        "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c) SELECT count(*) FROM c";
+    let request = SqlRequest {
+        sql: endless.into(),
+        options: SqlOptions {
+            timeout_ms: 2_000,
+            max_vm_steps: 50_000_000,
+            ..SqlOptions::default()
+        },
+        ..Default::default()
+    };
+    let asked = std::cell::Cell::new(0);
+    let is_wanted = || {
+        asked.set(asked.get() + 1);
+        asked.get() < 3
+    };
+    let began = Instant::now();
+    let error = guard.query_while(&request, &is_wanted).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::QueryInterrupted);
+    assert_eq!(asked.get(), 3);
+    assert!(began.elapsed() < Duration::from_millis(1_000));
+    assert_eq!(first(&guard, "SELECT count(*) FROM tasks"), json!(4));
+}
+
+#[test]
 fn what_a_query_writes_to_temporary_files_is_bounded() {
     let guard = fixture::guard();
     let query = |sql: &str| {

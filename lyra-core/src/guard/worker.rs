@@ -34,6 +34,9 @@ const MAX_ABANDONED: usize = 2;
 /// How long after the deadline a worker may take to notice it.
 const GRACE: Duration = Duration::from_millis(15);
 
+/// How often a waiting caller is asked whether it still wants the answer.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// Between two interrupts: one that comes while SQLite is between two statements is lost.
 const BETWEEN_INTERRUPTS: Duration = Duration::from_millis(2);
 
@@ -114,10 +117,15 @@ impl WorkerPool {
         Ok((pool, schema))
     }
 
-    /// Runs a query. Waits for a free worker for as long as the query itself may take.
-    pub(super) fn query(&self, request: &SqlRequest) -> Result<SqlReply> {
+    /// Runs a query. Waits for a free worker for as long as the query itself may take. While it
+    /// waits, `is_unwanted` is asked from time to time: from true on nobody waits any more.
+    pub(super) fn query(
+        &self,
+        request: &SqlRequest,
+        is_unwanted: &dyn Fn() -> bool,
+    ) -> Result<SqlReply> {
         let timeout = Duration::from_millis(request.options.timeout_ms);
-        let Worker { mut guarded, line } = self.take(timeout)?;
+        let Worker { mut guarded, line } = self.take(timeout, is_unwanted)?;
         if run::may_be_brief(&request.sql) {
             let leaving = Discarded(self);
             let reply = run::run_briefly(&mut guarded, request);
@@ -137,7 +145,7 @@ impl WorkerPool {
             self.discard();
             return Err(worker_died());
         }
-        match wait(&answer, &line.interrupt, timeout) {
+        match wait(&answer, &line.interrupt, timeout, is_unwanted) {
             Ok((guarded, result)) => {
                 self.give_back(Worker { guarded, line });
                 result.map(|collected| collected.into_reply(request.options.offset))
@@ -153,7 +161,7 @@ impl WorkerPool {
         }
     }
 
-    fn take(&self, patience: Duration) -> Result<Worker> {
+    fn take(&self, patience: Duration, is_unwanted: &dyn Fn() -> bool) -> Result<Worker> {
         let until = Instant::now() + patience;
         let mut state = self.shared.lock();
         loop {
@@ -171,8 +179,17 @@ impl WorkerPool {
             if left.is_zero() {
                 return Err(busy());
             }
-            let waited = self.shared.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.shared.changed.wait_timeout(state, left.min(LOOK));
+            let (again, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = again;
+            if waited.timed_out() {
+                // Whoever answers may have a query of its own.
+                drop(state);
+                if is_unwanted() {
+                    return Err(busy());
+                }
+                state = self.shared.lock();
+            }
         }
     }
 
@@ -287,19 +304,30 @@ fn work(source: &Source, opened: &SyncSender<Opened>, inbox: &Receiver<Job>, lea
     }
 }
 
-/// Waits for an answer until the deadline, then interrupts until it comes or the grace is over.
+/// Waits for an answer until the deadline, or until nobody wants it any more; then interrupts until
+/// it comes or the grace is over.
 fn wait(
     answer: &Receiver<Answer>,
     interrupt: &InterruptHandle,
     timeout: Duration,
+    is_unwanted: &dyn Fn() -> bool,
 ) -> std::result::Result<Answer, RecvTimeoutError> {
-    let end = Instant::now() + timeout + GRACE;
-    let mut patience = timeout;
+    let mut deadline = Instant::now() + timeout;
     loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let patience = if left.is_zero() {
+            BETWEEN_INTERRUPTS
+        } else {
+            left.min(LOOK)
+        };
         match answer.recv_timeout(patience) {
-            Err(RecvTimeoutError::Timeout) if Instant::now() < end => {
-                interrupt.interrupt();
-                patience = BETWEEN_INTERRUPTS;
+            Err(RecvTimeoutError::Timeout) if Instant::now() < deadline + GRACE => {
+                if !left.is_zero() && is_unwanted() {
+                    deadline = Instant::now();
+                }
+                if Instant::now() >= deadline {
+                    interrupt.interrupt();
+                }
             }
             outcome => return outcome,
         }

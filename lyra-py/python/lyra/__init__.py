@@ -36,7 +36,7 @@ from lyra._lyra import (
     kneedle_cutoff,
     normalize_url,
 )
-from lyra._reply import Document, Hits, Report, Rows, Status
+from lyra._reply import Document, GraphDiff, Hits, Report, Rows, Status
 
 __all__ = [
     "AuthRequiredError",
@@ -45,6 +45,7 @@ __all__ = [
     "CalibrationError",
     "Document",
     "EvidenceGraph",
+    "GraphDiff",
     "Hits",
     "InternalError",
     "InvalidInputError",

@@ -16,16 +16,17 @@ class LyraError(Exception):
     INVALID_PARAMS
     """
 
-    code: str
+    code: str = "INTERNAL_ERROR"
     """The same closed set as the `error_code` of the MCP server."""
     hint: str | None
     """What to do about it, where that is known."""
 
     def __init__(
-        self, message: str = "", *, code: str = "INTERNAL_ERROR", hint: str | None = None
+        self, message: str = "", *, code: str | None = None, hint: str | None = None
     ) -> None:
         super().__init__(message)
-        self.code = code
+        if code is not None:
+            self.code = code
         self.hint = hint
 
     def __str__(self) -> str:
@@ -51,6 +52,8 @@ class InvalidInputError(LyraError, ValueError):
     True
     """
 
+    code = "INVALID_PARAMS"
+
 
 class NotFoundError(LyraError, LookupError):
     """A claim, an edge, a page, a view … is not there.
@@ -59,6 +62,8 @@ class NotFoundError(LyraError, LookupError):
     >>> issubclass(lyra.NotFoundError, LookupError)
     True
     """
+
+    code = "RESOURCE_NOT_FOUND"
 
 
 class TaskNotFoundError(NotFoundError):
@@ -73,6 +78,8 @@ class TaskNotFoundError(NotFoundError):
     TASK_NOT_FOUND
     """
 
+    code = "TASK_NOT_FOUND"
+
 
 class BudgetExhaustedError(LyraError):
     """The pages or seconds of a task are used up.
@@ -81,6 +88,8 @@ class BudgetExhaustedError(LyraError):
     >>> issubclass(lyra.BudgetExhaustedError, lyra.LyraError)
     True
     """
+
+    code = "BUDGET_EXHAUSTED"
 
 
 class AuthRequiredError(LyraError):
@@ -91,6 +100,8 @@ class AuthRequiredError(LyraError):
     True
     """
 
+    code = "AUTH_REQUIRED"
+
 
 class QueryError(LyraError):
     """A query did not answer: the base of the two kinds below.
@@ -99,6 +110,8 @@ class QueryError(LyraError):
     >>> issubclass(lyra.QueryInterruptedError, lyra.QueryError)
     True
     """
+
+    code = "QUERY_REJECTED"
 
 
 class QueryRejectedError(QueryError):
@@ -126,6 +139,8 @@ class QueryInterruptedError(QueryError):
     QUERY_INTERRUPTED
     """
 
+    code = "QUERY_INTERRUPTED"
+
 
 class PipelineError(LyraError):
     """A stage of the research failed.
@@ -134,6 +149,8 @@ class PipelineError(LyraError):
     >>> issubclass(lyra.BackendError, lyra.PipelineError)
     True
     """
+
+    code = "PIPELINE_ERROR"
 
 
 class BackendError(PipelineError):
@@ -162,6 +179,8 @@ class CalibrationError(LyraError):
     True
     """
 
+    code = "CALIBRATION_ERROR"
+
 
 class LyraTimeoutError(LyraError, TimeoutError):
     """Something did not answer in time.
@@ -170,6 +189,8 @@ class LyraTimeoutError(LyraError, TimeoutError):
     >>> issubclass(lyra.LyraTimeoutError, TimeoutError)
     True
     """
+
+    code = "TIMEOUT"
 
 
 class InternalError(LyraError):

@@ -1,6 +1,7 @@
 """The compiled half of the package; the names are offered by `lyra` itself."""
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from datetime import date
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self
 
-from lyra._reply import Document, Hits, Report, Rows, Status
+from lyra._reply import Document, GraphDiff, Hits, Report, Rows, Status
 
 __all__ = [
     "EvidenceGraph",
@@ -56,12 +57,16 @@ class EvidenceGraph:
         corpus: _Path | Sequence[_Path] | None = None,
         embedder: _Embedder | None = None,
         *,
-        claim_extractor: _ClaimExtractor | None = None,
-        stance_judge: _StanceJudge | None = None,
+        claim_extractor: str | _ClaimExtractor | None = None,
+        judge: str | _StanceJudge | None = None,
         providers: _Provider | Sequence[_Provider] | None = None,
         mailto: str | None = None,
         embedder_url: str | None = None,
         embedder_key: str | None = None,
+        claim_extractor_url: str | None = None,
+        claim_extractor_key: str | None = None,
+        judge_url: str | None = None,
+        judge_key: str | None = None,
         onnx_runtime: _Path | None = None,
         views_dir: _Path | None = None,
         retractions_csv: _Path | None = None,
@@ -86,7 +91,7 @@ class EvidenceGraph:
         *,
         max_pages: int | None = None,
         max_seconds: int | None = None,
-        priority_domains: Sequence[str] | None = None,
+        priority_domains: Iterable[str] | None = None,
     ) -> str: ...
     def tasks(self) -> Rows: ...
     def queue_targets(
@@ -96,7 +101,7 @@ class EvidenceGraph:
         *,
         priority: _Priority = "medium",
         budget_pages: int | None = None,
-        providers: Sequence[str] | None = None,
+        providers: Iterable[str] | None = None,
         repeat: bool = False,
     ) -> Report: ...
     def run(self, task_id: str, progress: _Progress | None = None) -> Status: ...
@@ -121,8 +126,8 @@ class EvidenceGraph:
     def queue_reference_candidates(
         self,
         task_id: str,
-        include_ids: Sequence[str] | None = None,
-        exclude_ids: Sequence[str] | None = None,
+        include_ids: Iterable[str] | None = None,
+        exclude_ids: Iterable[str] | None = None,
         limit: int = 10,
         dry_run: bool = False,
         *,
@@ -159,10 +164,10 @@ class EvidenceGraph:
         mode: Literal["semantic", "hybrid", "lexical"] = "semantic",
         cutoff: Literal["none", "kneedle"] = "none",
     ) -> Hits: ...
-    def judge(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[_Verdict, float]]: ...
+    def judge(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[_Verdict, float]]: ...
     # Vectors
     def embed(
-        self, texts: Sequence[str], role: Literal["document", "query"] = "document"
+        self, texts: Iterable[str], role: Literal["document", "query"] = "document"
     ) -> _Vectors: ...
     def embeddings(
         self,
@@ -173,7 +178,7 @@ class EvidenceGraph:
     def add_embeddings(
         self,
         target: _Target,
-        ids: Sequence[str],
+        ids: Iterable[str],
         vectors: npt.ArrayLike,
         model_id: str | None = None,
     ) -> int: ...
@@ -186,9 +191,9 @@ class EvidenceGraph:
         id: str | None = None,
         status: Literal["created", "exploring", "paused", "failed"] | None = None,
         config_json: Mapping[str, Any] | str | None = None,
-        created_at: str | None = None,
-        started_at: str | None = None,
-        completed_at: str | None = None,
+        created_at: str | date | None = None,
+        started_at: str | date | None = None,
+        completed_at: str | date | None = None,
         error_message: str | None = None,
     ) -> str: ...
     def add_work(
@@ -197,7 +202,7 @@ class EvidenceGraph:
         *,
         title: str | None = None,
         year: int | None = None,
-        published_date: str | None = None,
+        published_date: str | date | None = None,
         venue: str | None = None,
         doi: str | None = None,
         citation_count: int | None = None,
@@ -245,9 +250,9 @@ class EvidenceGraph:
         content_length: int | None = None,
         canonical_id: str | None = None,
         language: str | None = None,
-        fetched_at: str | None = None,
+        fetched_at: str | date | None = None,
         etag: str | None = None,
-        last_modified: str | None = None,
+        last_modified: str | date | None = None,
         error_message: str | None = None,
     ) -> str: ...
     def add_page_text(
@@ -257,7 +262,7 @@ class EvidenceGraph:
         version: int = 1,
         *,
         text_hash: str | None = None,
-        fetched_at: str | None = None,
+        fetched_at: str | date | None = None,
     ) -> None: ...
     def add_fragment(
         self,
@@ -277,7 +282,7 @@ class EvidenceGraph:
         char_end: int | None = None,
         text_hash: str | None = None,
         security_flags: str | None = None,
-        created_at: str | None = None,
+        created_at: str | date | None = None,
     ) -> str: ...
     def add_claim(
         self,
@@ -291,8 +296,8 @@ class EvidenceGraph:
         extractor_id: str | None = None,
         claim_adoption_status: Literal["adopted", "not_adopted"] | None = None,
         claim_rejection_reason: str | None = None,
-        claim_rejected_at: str | None = None,
-        created_at: str | None = None,
+        claim_rejected_at: str | date | None = None,
+        created_at: str | date | None = None,
         cause_id: str | None = None,
     ) -> str: ...
     def add_edge(
@@ -315,8 +320,8 @@ class EvidenceGraph:
         target_domain_category: str | None = None,
         edge_human_corrected: bool | None = None,
         edge_correction_reason: str | None = None,
-        edge_corrected_at: str | None = None,
-        created_at: str | None = None,
+        edge_corrected_at: str | date | None = None,
+        created_at: str | date | None = None,
         cause_id: str | None = None,
     ) -> str: ...
     def add_embedding(
@@ -328,7 +333,7 @@ class EvidenceGraph:
         *,
         id: str | None = None,
         dimension: int | None = None,
-        created_at: str | None = None,
+        created_at: str | date | None = None,
     ) -> None: ...
     def add_task_page(
         self,
@@ -407,12 +412,14 @@ class EvidenceGraph:
         ] = "jsonl",
         task_id: str | None = None,
     ) -> Report: ...
+    def diff(self, before: _Path | EvidenceGraph, task_id: str | None = None) -> GraphDiff: ...
+    def changes_since(self, since: str | date, task_id: str | None = None) -> GraphDiff: ...
     def verify(self) -> Report: ...
     def forget(self, task_id: str, orphans: bool = False) -> Report: ...
     def sync_corpus(self) -> Report | None: ...
 
 def kneedle_cutoff(
-    scores: Sequence[float],
+    scores: Iterable[float],
     min_results: int = 3,
     max_results: int = 50,
     sensitivity: float = 1.0,
@@ -428,11 +435,11 @@ def canonical_id(
     openalex_id: str | None = None,
     s2_id: str | None = None,
     title: str | None = None,
-    authors: Sequence[str] | None = None,
+    authors: Iterable[str] | None = None,
     year: int | None = None,
 ) -> str | None: ...
 def normalize_url(url: str) -> str: ...
-def claim_confidence(verdicts: Sequence[tuple[str, float | None]]) -> dict[str, float]: ...
+def claim_confidence(verdicts: Iterable[tuple[str, float | None]]) -> dict[str, float]: ...
 def detect_challenge(
     html: str | bytes, headers: Mapping[str, str] | None = None, status: int = 200
 ) -> str | None: ...

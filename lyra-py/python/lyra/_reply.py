@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import html
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 if TYPE_CHECKING:
     import pandas
@@ -13,6 +14,19 @@ if TYPE_CHECKING:
 
 _SHOWN_ROWS = 50
 _SHOWN_CHARACTERS = 300
+
+
+# Stored text is anybody's: it is escaped, and what a notebook would set as a formula is left as it is.
+_AS_IT_IS = "tex2jax_ignore mathjax_ignore"
+
+
+def _table(rows: str, head: str = "") -> str:
+    head = f"<thead><tr>{head}</tr></thead>" if head else ""
+    return f'<table class="{_AS_IT_IS}">{head}<tbody>{rows}</tbody></table>'
+
+
+def _title(text: Any) -> str:
+    return f'<p class="{_AS_IT_IS}"><b>{_cell(text)}</b></p>'
 
 
 def _cell(value: Any) -> str:
@@ -60,8 +74,32 @@ class Rows(list[dict[str, Any]]):
         self.next_offset = next_offset
         self.elapsed_ms = elapsed_ms
 
+    @overload
+    def __getitem__(self, place: SupportsIndex, /) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, place: slice, /) -> Rows: ...
+    def __getitem__(self, place: SupportsIndex | slice, /) -> dict[str, Any] | Rows:
+        if isinstance(place, slice):
+            return Rows(super().__getitem__(place), self.columns, elapsed_ms=self.elapsed_ms)
+        return super().__getitem__(place)
+
+    def copy(self) -> Rows:
+        """The same rows in a list of its own.
+
+        >>> import lyra
+        >>> rows = lyra.Rows([{"a": 1}])
+        >>> rows.copy() == rows, rows.copy() is rows
+        (True, False)
+        """
+        return copy.copy(self)
+
     def column(self, name: str) -> list[Any]:
-        """The values of one column."""
+        """The values of one column.
+
+        >>> import lyra
+        >>> lyra.Rows([{"a": 1}, {"a": 2}]).column("a")
+        [1, 2]
+        """
         if name not in self.columns:
             known = ", ".join(self.columns)
             raise KeyError(f"no column {name!r}; there are: {known}")
@@ -94,7 +132,7 @@ class Rows(list[dict[str, Any]]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Beside the rows, which are its constructor's first argument, everything is an attribute.
-        return (type(self), (list(self),), self.__dict__)
+        return (type(self), (list(self),), dict(self.__dict__))
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{_cell(name)}</th>" for name in self.columns)
@@ -109,8 +147,7 @@ class Rows(list[dict[str, Any]]):
         if self.truncated:
             said.append("there are more: ask from offset " + str(self.next_offset))
         return (
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"<p>{_cell('; '.join(said))}</p>"
+            f"{_table(body, head)}<p>{_cell('; '.join(said))}</p>"
         )
 
 
@@ -164,6 +201,9 @@ class Report(dict[str, Any]):
             known = ", ".join(self)
             raise AttributeError(f"no entry {name!r}; there are: {known}") from None
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"attributes are for reading; set the entry [{name!r}]")
+
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self]
 
@@ -175,7 +215,7 @@ class Report(dict[str, Any]):
             f"<tr><th>{_cell(name)}</th><td>{_html(entry)}</td></tr>"
             for name, entry in self.items()
         )
-        return f"<table><tbody>{rows}</tbody></table>"
+        return _table(rows)
 
 
 class Status(Report):
@@ -190,7 +230,15 @@ class Status(Report):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing of the task waits or runs."""
+        """Whether nothing of the task waits or runs.
+
+        >>> import lyra
+        >>> graph = lyra.EvidenceGraph("evidence.db")
+        >>> task = graph.create_task("Night work shortens sleep")
+        >>> _ = graph.queue_targets(task, ["shift work sleep"])
+        >>> graph.status(task).is_idle
+        False
+        """
         queue = self["progress"]["queue"]
         return not (queue["depth"] or queue["running"] or self["waiting_for"])
 
@@ -218,8 +266,53 @@ class Status(Report):
         rows = "".join(
             f"<tr><th>{_cell(name)}</th><td>{_cell(fact)}</td></tr>" for name, fact in facts.items()
         )
-        title = f"<p><b>{_cell(self['hypothesis'])}</b></p>"
-        return f"{title}<table><tbody>{rows}</tbody></table>"
+        return _title(self["hypothesis"]) + _table(rows)
+
+
+class GraphDiff(Report):
+    """What changed between two states of a graph: what `diff` and `changes_since` give.
+
+    >>> import datetime, lyra
+    >>> graph = lyra.EvidenceGraph("evidence.db")
+    >>> diff = graph.changes_since(datetime.date(2026, 1, 1))
+    >>> diff.total, diff.before
+    (0, '2026-01-01T00:00:00.000Z')
+    """
+
+    before: str
+    """The file that was compared with, or the time that changes are counted from."""
+    after: str
+    """The file with the newer state."""
+    new_claims: list[Report]
+    """Claims that are there now only."""
+    vanished_claims: list[Report]
+    """Claims that were there before only."""
+    rejected_claims: list[Report]
+    """Claims that have been rejected."""
+    restored_claims: list[Report]
+    """Rejected claims that have been taken back in."""
+    flipped_stances: list[Report]
+    """Claims that stand otherwise to the hypothesis."""
+    moved_claims: list[Report]
+    """Claims whose confidence moved by at least 0.05, with the verdicts that moved it."""
+    new_contradictions: list[Report]
+    """Passages that refute a claim and did not before."""
+    retracted_works: list[Report]
+    """Publications that are marked as retracted now and were not."""
+    superseded_texts: list[Report]
+    """Pages that have a newer text."""
+    new_sources: list[Report]
+    """Pages of which nothing had been read before."""
+
+    @property
+    def total(self) -> int:
+        """Changes of all kinds.
+
+        >>> import lyra
+        >>> lyra.EvidenceGraph("evidence.db").changes_since("2026-01-01").total
+        0
+        """
+        return sum(len(entry) for entry in self.values() if isinstance(entry, list))
 
 
 @dataclass(frozen=True)
@@ -256,8 +349,7 @@ class Document:
 
     def _repr_html_(self) -> str:
         columns = ["fragment_type", "heading_context", "text_content"]
-        title = f"<p><b>{_cell(self.title)}</b></p>"
-        return title + Rows(self.fragments, columns)._repr_html_()
+        return _title(self.title) + Rows(self.fragments, columns)._repr_html_()
 
 
 def _reports(entry: Any) -> Any:

@@ -1,15 +1,17 @@
 //! Claim extractors in Python.
 
-use super::{Callable, id_of};
+use super::{Callable, Choice, id_of, not_callable};
 use crate::convert;
 use crate::error::{invalid, raise};
-use lyra_core::Result;
+use lyra_core::backends::{LlmChoice, LlmSettings};
 use lyra_core::model::ClaimType;
 use lyra_core::ports::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Passage};
+use lyra_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
 use serde_json::json;
 use std::ops::Range;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub(crate) struct PythonExtractor {
@@ -18,14 +20,48 @@ pub(crate) struct PythonExtractor {
 }
 
 impl PythonExtractor {
-    pub(crate) fn new(function: Bound<'_, PyAny>) -> PyResult<Self> {
-        if !function.is_callable() {
-            return Err(invalid("claim_extractor cannot be called"));
-        }
+    fn new(function: Bound<'_, PyAny>) -> PyResult<Self> {
         let id = id_of(&function, "extractor_id")?;
-        let callable = Callable::new(function, "claim extractor");
+        let callable = Callable::new(function, "claim extractor", &id);
         Ok(Self { callable, id })
     }
+}
+
+/// The claim extractor that the arguments name; none stands for the built-in one.
+pub(crate) fn open(
+    py: Python<'_>,
+    mut choice: Choice<'_>,
+) -> PyResult<Option<Arc<dyn ClaimExtractor>>> {
+    let Some(which) = choice.which.take() else {
+        return choice.server(py, false).map(|_| None);
+    };
+    let Ok(name) = which.cast::<PyString>() else {
+        choice.server(py, false)?;
+        if !which.is_callable() {
+            let wanted = "something to call with a dict";
+            return Err(not_callable("claim_extractor", &which, wanted)?);
+        }
+        return Ok(Some(Arc::new(PythonExtractor::new(which)?)));
+    };
+    let name = name.to_str()?;
+    if name.trim() == "builtin" {
+        return choice.server(py, false).map(|_| None);
+    }
+    let model: LlmChoice = name.parse().map_err(|_: Error| {
+        raise(
+            Error::invalid(format!("there is no claim extractor {name:?}"))
+                .with_hint("expected builtin, openai:MODEL or ollama:MODEL, or something to call"),
+        )
+    })?;
+    let (url, key) = choice.server(py, true)?;
+    let settings = LlmSettings {
+        url,
+        key,
+        ..LlmSettings::new(model)
+    };
+    let opened = settings.claim_extractor();
+    let context = || format!("the claim extractor {name}");
+    opened.map(Some).map_err(|e| raise(e.context(context())))
 }
 
 #[async_trait::async_trait]

@@ -1,53 +1,43 @@
 //! Sentence encoders in Python.
 
-use super::{Callable, id_of};
+use super::{Callable, Choice, id_of, not_callable, onnx_runtime};
 use crate::error::{invalid, of_callable, raise};
 use crate::waiting::quick_async;
-use lyra_core::backends::{ApiKey, EmbedderSettings, normalise};
+use lyra_core::backends::{EmbedderChoice, EmbedderSettings, normalise};
 use lyra_core::ports::{Embedder, EmbedderInfo, TextRole};
 use lyra_core::{Error, ErrorKind, Result};
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{IntoPyDict, PyString};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How the embedder of a graph is chosen.
-pub(crate) struct Choice<'py> {
-    /// None, a name (`static`, `onnx:FOLDER`, `openai:MODEL`, `ollama:MODEL`), or something to call.
-    pub(crate) which: Option<Bound<'py, PyAny>>,
-    pub(crate) url: Option<String>,
-    pub(crate) key: Option<String>,
-    pub(crate) onnx_runtime: Option<PathBuf>,
-}
-
-/// Opens the embedder; none stands for the built-in one.
-pub(crate) fn open(py: Python<'_>, choice: Choice<'_>) -> PyResult<Option<Arc<dyn Embedder>>> {
-    let Some(which) = choice.which else {
-        return Ok(None);
+/// The embedder that the arguments name; none stands for the built-in one.
+pub(crate) fn open(
+    py: Python<'_>,
+    mut choice: Choice<'_>,
+    runtime: Option<PathBuf>,
+) -> PyResult<Option<Arc<dyn Embedder>>> {
+    let Some(which) = choice.which.take() else {
+        return choice.server(py, false).map(|_| None);
     };
     let Ok(name) = which.cast::<PyString>() else {
+        choice.server(py, false)?;
         return python_embedder(&which).map(Some);
     };
-    let key = choice.key.map(|key| ApiKey::new("embedder_key", &key));
+    let model: EmbedderChoice = name.to_str()?.parse().map_err(raise)?;
+    let (url, key) = choice.server(py, model.is_remote())?;
     let settings = EmbedderSettings {
-        choice: name.to_str()?.parse().map_err(raise)?,
-        url: choice.url,
-        key: key.transpose().map_err(raise)?,
+        url,
+        key,
         dimension: None,
-        onnx_runtime: choice.onnx_runtime.or_else(|| installed_runtime(py)),
+        onnx_runtime: onnx_runtime(py, runtime)?,
+        choice: model,
     };
-    quick_async(py, async move { settings.open().await })
-}
-
-/// The ONNX Runtime of the Python package, where that is installed.
-fn installed_runtime(py: Python<'_>) -> Option<PathBuf> {
-    let found = py
-        .import("importlib.util")
-        .and_then(|util| util.call_method1("find_spec", ("onnxruntime",)))
-        .and_then(|spec| spec.getattr("origin"));
-    let file: PathBuf = found.ok()?.extract().ok()?;
-    Some(file.parent()?.join("capi"))
+    quick_async(py, async move {
+        let opened = settings.open().await;
+        opened.map_err(|e| e.context(format!("the embedder {}", settings.choice)))
+    })
 }
 
 /// How texts get to the encoder.
@@ -76,11 +66,8 @@ fn python_embedder(function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Embedder>> {
     } else if function.is_callable() {
         Calling::Plain
     } else {
-        return Err(invalid(format!(
-            "embedder is of type {}; expected None, a name, something to call with a list of str, \
-             or an object with a method encode",
-            function.get_type().name()?
-        )));
+        let wanted = "something to call with a list of str, or an object with a method encode";
+        return Err(not_callable("embedder", function, wanted)?);
     };
     let texts = ["How long is a vector?".to_owned()];
     let tried = vectors_of(function, calling, &texts, TextRole::Document, None);
@@ -106,7 +93,7 @@ fn python_embedder(function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Embedder>> {
         related_threshold: number("related_threshold", 0.55)?,
     };
     Ok(Arc::new(PythonEmbedder {
-        callable: Callable::new(function.clone(), "embedder"),
+        callable: Callable::new(function.clone(), "embedder", &info.model_id),
         calling,
         info,
     }))
@@ -177,15 +164,7 @@ fn vectors_of(
 /// An array, a tensor on any device, or lists of numbers as a matrix of float32; a copy only where
 /// it is not one already.
 pub(crate) fn as_matrix<'py>(given: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray2<'py, f32>> {
-    let on_the_host = if given.hasattr("detach")? && given.hasattr("cpu")? {
-        given.call_method0("detach")?.call_method0("cpu")?
-    } else {
-        given.clone()
-    };
-    let numpy = given.py().import("numpy")?;
-    let options = PyDict::new(given.py());
-    options.set_item("dtype", numpy.getattr("float32")?)?;
-    let array = numpy.call_method("asarray", (on_the_host,), Some(&options))?;
+    let array = as_floats(given)?;
     match array.cast::<PyArray2<f32>>() {
         Ok(matrix) => Ok(matrix.try_readonly()?),
         Err(_) => Err(invalid(format!(
@@ -193,6 +172,29 @@ pub(crate) fn as_matrix<'py>(given: &Bound<'py, PyAny>) -> PyResult<PyReadonlyAr
             array.getattr("ndim")?
         ))),
     }
+}
+
+/// The same of any shape. Only numbers are taken for numbers: numpy alone would read texts, and
+/// would drop the imaginary half of complex ones.
+pub(crate) fn as_floats<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let on_the_host = if given.hasattr("detach")? && given.hasattr("cpu")? {
+        given.call_method0("detach")?.call_method0("cpu")?
+    } else {
+        given.clone()
+    };
+    let numpy = given.py().import("numpy")?;
+    let array = numpy.call_method1("asarray", (on_the_host,));
+    // Rows of different lengths.
+    let array = array.map_err(|e| invalid(e.value(given.py()).to_string()))?;
+    let dtype = array.getattr("dtype")?;
+    let kind: String = dtype.getattr("kind")?.extract()?;
+    if !matches!(kind.as_str(), "f" | "i" | "u" | "b") {
+        return Err(invalid(format!(
+            "an array is of type {dtype}; expected numbers"
+        )));
+    }
+    let options = [("dtype", numpy.getattr("float32")?)].into_py_dict(given.py())?;
+    numpy.call_method("asarray", (array,), Some(&options))
 }
 
 fn wrong_shape(rows: usize, columns: usize, wanted: usize) -> Error {

@@ -31,7 +31,7 @@ impl PythonProvider {
                 id.rsplit('.').next().unwrap_or(&id).to_owned()
             }
         };
-        let callable = Callable::new(function, "search provider");
+        let callable = Callable::new(function, "search provider", &name);
         Ok(Self { callable, name })
     }
 }

@@ -1,11 +1,16 @@
 //! Stance judges in Python.
 
-use super::{Callable, id_of};
+use super::{Callable, Choice, id_of, not_callable, onnx_runtime};
 use crate::error::{invalid, raise};
+use crate::waiting::quick;
+use lyra_core::backends::{JudgeChoice, JudgeSettings};
 use lyra_core::model::Relation;
 use lyra_core::ports::{StanceJudge, StancePair, Verdict};
 use lyra_core::{Error, ErrorKind, Result};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub(crate) struct PythonJudge {
@@ -14,14 +19,42 @@ pub(crate) struct PythonJudge {
 }
 
 impl PythonJudge {
-    pub(crate) fn new(function: Bound<'_, PyAny>) -> PyResult<Self> {
-        if !function.is_callable() {
-            return Err(invalid("stance_judge cannot be called"));
-        }
+    fn new(function: Bound<'_, PyAny>) -> PyResult<Self> {
         let id = id_of(&function, "judge_id")?;
-        let callable = Callable::new(function, "stance judge");
+        let callable = Callable::new(function, "judge", &id);
         Ok(Self { callable, id })
     }
+}
+
+/// The judge that the arguments name; none stands for the built-in one.
+pub(crate) fn open(
+    py: Python<'_>,
+    mut choice: Choice<'_>,
+    runtime: Option<PathBuf>,
+) -> PyResult<Option<Arc<dyn StanceJudge>>> {
+    let Some(which) = choice.which.take() else {
+        return choice.server(py, false).map(|_| None);
+    };
+    let Ok(name) = which.cast::<PyString>() else {
+        choice.server(py, false)?;
+        if !which.is_callable() {
+            let wanted = "something to call with a list of (premise, hypothesis)";
+            return Err(not_callable("judge", &which, wanted)?);
+        }
+        return Ok(Some(Arc::new(PythonJudge::new(which)?)));
+    };
+    let model: JudgeChoice = name.to_str()?.parse().map_err(raise)?;
+    let (url, key) = choice.server(py, model.is_remote())?;
+    let settings = JudgeSettings {
+        url,
+        key,
+        onnx_runtime: onnx_runtime(py, runtime)?,
+        choice: model,
+    };
+    quick(py, || {
+        let opened = settings.open();
+        opened.map_err(|e| e.context(format!("the judge {}", settings.choice)))
+    })
 }
 
 #[async_trait::async_trait]
@@ -57,7 +90,7 @@ impl StanceJudge for PythonJudge {
             return Ok(verdicts);
         }
         let (gave, wanted) = (verdicts.len(), pairs.len());
-        let message = format!("the stance judge gave {gave} verdict(s) for {wanted} pair(s)");
+        let message = format!("the judge gave {gave} verdict(s) for {wanted} pair(s)");
         Err(Error::new(ErrorKind::Backend, message)
             .with_hint("give one (relation, confidence) for each pair, in order"))
     }

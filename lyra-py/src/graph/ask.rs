@@ -2,16 +2,23 @@
 
 use super::EvidenceGraph;
 use super::open::records;
+use crate::adapters::as_floats;
+use crate::argument;
 use crate::convert::{self, Beside};
 use crate::error::{invalid, raise};
-use crate::waiting::{Line, long, quick, quick_async};
+use crate::waiting::{Line, long, quick, quick_async, quick_while_wanted};
 use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::model::EmbeddingTarget;
 use lyra_core::ports::StancePair;
 use lyra_core::{Cutoff, SearchMode, VectorRequest, ViewRequest};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping, PyString};
+use pyo3::types::{PyMapping, PyString};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// After a search that took longer, Ctrl-C is listened for during the next.
+const LONG_SEARCH: Duration = Duration::from_millis(50);
 
 #[pymethods]
 impl EvidenceGraph {
@@ -32,11 +39,11 @@ impl EvidenceGraph {
         py: Python<'py>,
         sql: String,
         params: Option<Bound<'py, PyAny>>,
-        limit: usize,
-        offset: usize,
-        timeout_ms: u64,
-        max_vm_steps: u64,
-        max_bytes: usize,
+        #[pyo3(from_py_with = argument::limit)] limit: usize,
+        #[pyo3(from_py_with = argument::offset)] offset: usize,
+        #[pyo3(from_py_with = argument::timeout_ms)] timeout_ms: u64,
+        #[pyo3(from_py_with = argument::max_vm_steps)] max_vm_steps: u64,
+        #[pyo3(from_py_with = argument::max_bytes)] max_bytes: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         let params = match params {
             None => SqlParams::None,
@@ -55,7 +62,8 @@ impl EvidenceGraph {
             },
         };
         let engine = self.engine()?;
-        let reply = quick(py, || engine.query_sql(&request))?;
+        let reply =
+            quick_while_wanted(py, |is_wanted| engine.query_sql_while(&request, is_wanted))?;
         let beside = Beside {
             columns: reply.columns,
             truncated: reply.truncated,
@@ -77,8 +85,8 @@ impl EvidenceGraph {
         py: Python<'py>,
         name: String,
         task_id: Option<String>,
-        limit: usize,
-        offset: usize,
+        #[pyo3(from_py_with = argument::limit)] limit: usize,
+        #[pyo3(from_py_with = argument::offset)] offset: usize,
         params: Option<Bound<'py, PyMapping>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let request = ViewRequest {
@@ -89,9 +97,8 @@ impl EvidenceGraph {
             offset,
         };
         let engine = self.engine()?;
-        // A view over the whole of a large graph may take seconds.
-        let work = move |_: &Line<()>| engine.query_view(&request);
-        let reply = long(py, work, |_, ()| Ok(()), || {})?;
+        let reply =
+            quick_while_wanted(py, |is_wanted| engine.query_view_while(&request, is_wanted))?;
         let beside = Beside {
             columns: reply.columns,
             truncated: reply.truncated,
@@ -143,7 +150,7 @@ impl EvidenceGraph {
         query: Bound<'py, PyAny>,
         target: &str,
         task_id: Option<String>,
-        top_k: usize,
+        #[pyo3(from_py_with = argument::top_k)] top_k: usize,
         min_similarity: f64,
         mode: &str,
         cutoff: &str,
@@ -164,9 +171,18 @@ impl EvidenceGraph {
             cutoff: convert::one_of("cutoff", cutoff, &cutoffs)?,
         };
         let engine = self.engine()?;
+        // The way that Ctrl-C can end costs more than a search in a matrix that is in memory.
+        let takes_long = self.searches_take_long.load(Ordering::Relaxed);
+        let interrupter = engine.graph().interrupter();
+        let began = Instant::now();
         let reply = if let Ok(words) = query.cast::<PyString>() {
             words.to_str()?.clone_into(&mut request.query);
-            quick_async(py, engine.vector_search(&request))?
+            if takes_long {
+                let work = move |line: &Line<()>| line.drive(engine.vector_search(&request));
+                long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?
+            } else {
+                quick_async(py, engine.vector_search(&request))?
+            }
         } else {
             if request.mode != SearchMode::Semantic {
                 return Err(invalid(format!(
@@ -174,8 +190,15 @@ impl EvidenceGraph {
                 )));
             }
             let vector = as_vector(&query)?;
-            quick(py, || engine.search_by_vector(&vector, &request))?
+            if takes_long {
+                let work = move |_: &Line<()>| engine.search_by_vector(&vector, &request);
+                long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?
+            } else {
+                quick(py, || engine.search_by_vector(&vector, &request))?
+            }
         };
+        let takes_long = began.elapsed() > LONG_SEARCH;
+        self.searches_take_long.store(takes_long, Ordering::Relaxed);
         let hits = py.import("lyra._reply")?.getattr("Hits")?;
         hits.call_method1("_of", (convert::reply(py, &reply)?,))
     }
@@ -187,7 +210,11 @@ impl EvidenceGraph {
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
     /// >>> graph.judge([("Night work shortened sleep.", "Night work shortens sleep")])[0][0]
     /// 'supports'
-    fn judge(&self, py: Python<'_>, pairs: Vec<(String, String)>) -> PyResult<Vec<(String, f64)>> {
+    fn judge(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = argument::text_pairs)] pairs: Vec<(String, String)>,
+    ) -> PyResult<Vec<(String, f64)>> {
         let pairs: Vec<StancePair> = pairs
             .into_iter()
             .map(|(premise, hypothesis)| StancePair {
@@ -218,31 +245,24 @@ pub(super) fn embedded(target: &str) -> PyResult<EmbeddingTarget> {
 
 /// An array or a list of numbers as a vector of float32.
 fn as_vector(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
-    let numpy = given.py().import("numpy")?;
-    let options = PyDict::new(given.py());
-    options.set_item("dtype", numpy.getattr("float32")?)?;
-    let array = numpy.call_method("asarray", (given,), Some(&options));
-    let array = array.map_err(|e| {
-        invalid(format!(
-            "the query is neither a str nor a vector: {}",
-            e.value(given.py())
-        ))
+    let array = as_floats(given).map_err(|e| {
+        let why = e.value(given.py());
+        invalid(format!("the query is neither a str nor a vector: {why}"))
     })?;
     // A single row is what `embed` gives for a single text.
-    let flat = if array
-        .getattr("shape")?
-        .extract::<(usize, usize)>()
-        .is_ok_and(|s| s.0 == 1)
-    {
+    let shape: Vec<usize> = array.getattr("shape")?.extract()?;
+    let flat = if shape.len() == 2 && shape[0] == 1 {
         array.call_method1("reshape", (-1,))?
     } else {
         array
     };
     match flat.cast::<PyArray1<f32>>() {
         Ok(vector) => Ok(vector.try_readonly()?.as_array().to_vec()),
-        Err(_) => Err(invalid(format!(
-            "the query vector has {} dimension(s); expected 1",
-            flat.getattr("ndim")?
-        ))),
+        Err(_) => {
+            let dimensions = shape.len();
+            Err(invalid(format!(
+                "the query vector has {dimensions} dimension(s); expected 1"
+            )))
+        }
     }
 }

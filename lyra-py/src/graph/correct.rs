@@ -2,9 +2,10 @@
 
 use super::EvidenceGraph;
 use super::open::records;
+use crate::argument;
 use crate::convert;
 use crate::error::{invalid, raise};
-use crate::waiting::quick;
+use crate::waiting::{patient, quick};
 use lyra_core::graph::Feedback;
 use lyra_core::{AuthAction, AuthTarget, Cookies};
 use pyo3::prelude::*;
@@ -49,7 +50,8 @@ impl EvidenceGraph {
         };
         let feedback = given.correction(action)?;
         let engine = self.engine()?;
-        let report = quick(py, || engine.feedback(&feedback, actor))?;
+        let actor = actor.to_owned();
+        let report = patient(py, move || engine.feedback(&feedback, &actor))?;
         convert::report(py, "Report", &report)
     }
 
@@ -174,7 +176,7 @@ impl EvidenceGraph {
             }
         };
         let engine = self.engine()?;
-        let resolution = quick(py, || engine.resolve_auth(&target, &taken))?;
+        let resolution = patient(py, move || engine.resolve_auth(&target, &taken))?;
         convert::report(py, "Report", &resolution)
     }
 
@@ -192,7 +194,7 @@ impl EvidenceGraph {
         py: Python<'py>,
         action: &str,
         source: Option<String>,
-        limit: u32,
+        #[pyo3(from_py_with = argument::evaluations)] limit: u32,
     ) -> PyResult<Bound<'py, PyAny>> {
         let engine = self.engine()?;
         let source = source.as_deref();
@@ -227,17 +229,18 @@ impl EvidenceGraph {
     fn calibration_rollback<'py>(
         &self,
         py: Python<'py>,
-        source: &str,
-        version: Option<i64>,
-        reason: Option<&str>,
+        source: String,
+        #[pyo3(from_py_with = argument::version)] version: Option<i64>,
+        reason: Option<String>,
         actor: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         let Some(reason) = reason.filter(|reason| !reason.trim().is_empty()) else {
             return Err(invalid("calibration_rollback needs a reason"));
         };
         let engine = self.engine()?;
-        let report = quick(py, || {
-            engine.rollback_calibration(source, version, reason, actor)
+        let actor = actor.to_owned();
+        let report = patient(py, move || {
+            engine.rollback_calibration(&source, version, &reason, &actor)
         })?;
         convert::report(py, "Report", &report)
     }

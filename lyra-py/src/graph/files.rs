@@ -1,11 +1,12 @@
-//! Import, export, verify, forget.
+//! Import, export, what changed, verify, forget.
 
 use super::EvidenceGraph;
 use crate::convert;
-use crate::error::raise;
+use crate::error::{invalid, raise};
 use crate::waiting::{Line, long};
 use lyra_core::{Error, ErrorKind, ExportFormat, Result};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -63,6 +64,63 @@ impl EvidenceGraph {
         };
         let report = long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?;
         convert::report(py, "Report", &report)
+    }
+
+    /// What changed since the file `before` was as it is, for example a copy of an earlier day; with
+    /// `task_id`, for that task. `before` is a path, or a graph that is open.
+    ///
+    /// >>> import lyra
+    /// >>> before = lyra.EvidenceGraph("monday.db")
+    /// >>> task = before.add_task("Night work shortens sleep", id="task_1")
+    /// >>> now = lyra.EvidenceGraph("friday.db")
+    /// >>> task = now.add_task("Night work shortens sleep", id="task_1")
+    /// >>> claim = now.add_claim(task, "Night shifts shorten sleep by an hour")
+    /// >>> diff = now.diff("monday.db")
+    /// >>> diff.total, diff.new_claims[0].claim_text
+    /// (1, 'Night shifts shorten sleep by an hour')
+    #[pyo3(signature = (before, task_id=None))]
+    fn diff<'py>(
+        &self,
+        py: Python<'py>,
+        before: Bound<'py, PyAny>,
+        task_id: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let before = match before.cast::<EvidenceGraph>() {
+            Ok(graph) => graph.get().path.clone(),
+            Err(_) => before.extract()?,
+        };
+        let engine = self.engine()?;
+        let work = move |_: &Line<()>| engine.diff(&before, task_id.as_deref());
+        let diff = long(py, work, |_, ()| Ok(()), || {})?;
+        convert::report(py, "GraphDiff", &diff)
+    }
+
+    /// What changed in this graph since a day or a time: a date, a datetime of a known time zone, or
+    /// text such as "2026-11-01" or "2026-11-01T09:30:00Z". Rows that are gone, retractions, and what
+    /// a judge had said before another one did are not seen; `diff` sees them.
+    ///
+    /// >>> import datetime, lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> began = datetime.datetime.now(datetime.timezone.utc)
+    /// >>> claim = graph.add_claim(graph.add_task("Night work"), "Night shifts shorten sleep")
+    /// >>> [change.claim_id for change in graph.changes_since(began).new_claims] == [claim]
+    /// True
+    #[pyo3(signature = (since, task_id=None))]
+    fn changes_since<'py>(
+        &self,
+        py: Python<'py>,
+        since: Bound<'py, PyAny>,
+        task_id: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let since = match since.cast::<PyString>() {
+            Ok(text) => text.to_str()?.to_owned(),
+            Err(_) => convert::point_in_time(&since)?
+                .ok_or_else(|| invalid("since is no date, datetime or text"))?,
+        };
+        let engine = self.engine()?;
+        let work = move |_: &Line<()>| engine.changes_since(&since, task_id.as_deref());
+        let diff = long(py, work, |_, ()| Ok(()), || {})?;
+        convert::report(py, "GraphDiff", &diff)
     }
 
     /// Checks the whole graph again: every quote against its page, every reference. `ok` says

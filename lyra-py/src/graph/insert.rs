@@ -3,6 +3,7 @@
 //! Each call is an import of its own: the same checks, the same errors, all of it or nothing.
 
 use super::EvidenceGraph;
+use crate::argument;
 use crate::convert;
 use crate::error::{invalid, raise};
 use crate::waiting::{Line, long};
@@ -99,7 +100,7 @@ impl EvidenceGraph {
         &self,
         py: Python<'_>,
         canonical_id: String,
-        position: i64,
+        #[pyo3(from_py_with = argument::position)] position: i64,
         name: String,
         fields: Option<Bound<'_, PyDict>>,
     ) -> PyResult<()> {
@@ -185,7 +186,7 @@ impl EvidenceGraph {
         py: Python<'_>,
         page_id: String,
         text: String,
-        version: i64,
+        #[pyo3(from_py_with = argument::text_version)] version: i64,
         fields: Option<Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let record = Record::new("page_text", fields)?

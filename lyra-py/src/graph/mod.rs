@@ -23,6 +23,7 @@ use lyra_core::{Engine, Error, ErrorKind};
 use pyo3::prelude::*;
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{PoisonError, RwLock};
 
 /// An evidence graph in one SQLite file, with the models that read for it.
@@ -34,24 +35,30 @@ use std::sync::{PoisonError, RwLock};
 /// corpus
 ///     A folder (or file) of documents that queries search, or several.
 /// embedder
-///     None or "static" for the built-in table; "onnx:FOLDER", "ollama:MODEL" or "openai:MODEL"; an
-///     object with a method `encode`, such as a SentenceTransformer; or a function that takes a list
-///     of str and gives an array with one row each. Its `model_id` is stored with every vector.
+///     None, "builtin" or "static" for the built-in table; "onnx:FOLDER", "ollama:MODEL" or
+///     "openai:MODEL"; an object with a method `encode`, such as a SentenceTransformer; or a function
+///     that takes a list of str and gives an array with one row each. Its `model_id` is stored with
+///     every vector.
 /// claim_extractor
-///     A function that takes a dict (hypothesis, query, title, passages, max_claims) and gives
-///     claims: texts, or dicts with text, passage, quote, confidence, claim_type.
-/// stance_judge
-///     A function that takes (premise, hypothesis) pairs and gives (relation, confidence) pairs.
+///     None or "builtin"; "ollama:MODEL" or "openai:MODEL"; or a function that takes a dict
+///     (hypothesis, query, title, passages, max_claims) and gives claims: texts, or dicts with text,
+///     passage, quote, confidence, claim_type. One that fails costs a note, not the document: the
+///     built-in extractor reads it.
+/// judge
+///     None or "builtin"; "onnx:FOLDER", "ollama:MODEL" or "openai:MODEL"; or a function that takes
+///     (premise, hypothesis) pairs and gives (relation, confidence) pairs.
 /// providers
 ///     Where queries are looked up beside the corpus: names of services ("openalex", …), dicts with
 ///     name, base_url and key, or functions that take a query and a limit and give addresses, or
 ///     dicts with url, title, abstract, doi, ….
 /// mailto
 ///     An address at which services may complain; many answer faster for it.
-/// embedder_url, embedder_key
-///     For "ollama:" and "openai:" embedders.
+/// embedder_url, embedder_key, claim_extractor_url, claim_extractor_key, judge_url, judge_key
+///     For "ollama:" and "openai:": the server, where it is not the usual one, and its key; keys are
+///     also taken from LYRA_EMBEDDER_KEY, LYRA_LLM_KEY and LYRA_JUDGE_KEY.
 /// onnx_runtime
-///     The ONNX Runtime library; by default that of the package onnxruntime.
+///     The ONNX Runtime library; by default what LYRA_ONNX_RUNTIME or ORT_DYLIB_PATH name, or that of
+///     the package onnxruntime.
 /// views_dir
 ///     A folder of .sql.j2 files that add views.
 /// retractions_csv
@@ -85,6 +92,8 @@ pub(crate) struct EvidenceGraph {
     engine: ManuallyDrop<RwLock<Option<Engine>>>,
     path: PathBuf,
     pid: u32,
+    /// Whether the last search took long, as the first does, which reads all vectors.
+    searches_take_long: AtomicBool,
 }
 
 impl EvidenceGraph {

@@ -1,25 +1,28 @@
 //! Opening, closing, what is configured.
 
 use super::EvidenceGraph;
-use crate::adapters::{self, PythonExtractor, PythonJudge, PythonProvider};
+use crate::adapters::{self, Choice, PythonProvider};
 use crate::convert;
 use crate::error::{invalid, raise};
 use crate::waiting::quick;
 use lyra_core::backends::{ApiKey, ProviderKind, ProvidersConfig};
-use lyra_core::ports::{ClaimExtractor, SearchProvider, StanceJudge};
+use lyra_core::ports::SearchProvider;
 use lyra_core::{Engine, EngineConfig, Error};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyMapping, PyString, PyTuple};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError, RwLock};
 
 #[pymethods]
 impl EvidenceGraph {
     #[new]
-    #[pyo3(signature = (path, corpus=None, embedder=None, *, claim_extractor=None, stance_judge=None,
-        providers=None, mailto=None, embedder_url=None, embedder_key=None, onnx_runtime=None,
-        views_dir=None, retractions_csv=None, allow_private_hosts=false))]
+    #[pyo3(signature = (path, corpus=None, embedder=None, *, claim_extractor=None, judge=None,
+        providers=None, mailto=None, embedder_url=None, embedder_key=None, claim_extractor_url=None,
+        claim_extractor_key=None, judge_url=None, judge_key=None, onnx_runtime=None, views_dir=None,
+        retractions_csv=None, allow_private_hosts=false))]
     #[allow(
         clippy::too_many_arguments,
         reason = "named arguments of a constructor in Python"
@@ -30,35 +33,53 @@ impl EvidenceGraph {
         corpus: Option<Bound<'_, PyAny>>,
         embedder: Option<Bound<'_, PyAny>>,
         claim_extractor: Option<Bound<'_, PyAny>>,
-        stance_judge: Option<Bound<'_, PyAny>>,
+        judge: Option<Bound<'_, PyAny>>,
         providers: Option<Bound<'_, PyAny>>,
         mailto: Option<String>,
         embedder_url: Option<String>,
         embedder_key: Option<String>,
+        claim_extractor_url: Option<String>,
+        claim_extractor_key: Option<String>,
+        judge_url: Option<String>,
+        judge_key: Option<String>,
         onnx_runtime: Option<PathBuf>,
         views_dir: Option<PathBuf>,
         retractions_csv: Option<PathBuf>,
         allow_private_hosts: bool,
     ) -> PyResult<Self> {
+        let shown = path.as_os_str();
+        if shown.is_empty() || shown == ":memory:" || shown.as_encoded_bytes().contains(&0) {
+            return Err(raise(
+                Error::invalid(format!("{path:?} is no file; a graph is a file"))
+                    .with_hint("for a graph that nobody keeps: tempfile.TemporaryDirectory()"),
+            ));
+        }
         let mut config = EngineConfig::new(&path);
         config.corpus = paths(corpus)?;
-        config.embedder = adapters::embedder(
-            py,
-            adapters::EmbedderChoice {
-                which: embedder,
-                url: embedder_url,
-                key: embedder_key,
-                onnx_runtime,
-            },
-        )?;
-        if let Some(function) = claim_extractor {
-            let own: Arc<dyn ClaimExtractor> = Arc::new(PythonExtractor::new(function)?);
-            config.claim_extractor = Some(own);
-        }
-        if let Some(function) = stance_judge {
-            let own: Arc<dyn StanceJudge> = Arc::new(PythonJudge::new(function)?);
-            config.stance_judge = Some(own);
-        }
+        let embedder = Choice {
+            name: "embedder",
+            key_variable: "LYRA_EMBEDDER_KEY",
+            which: embedder,
+            url: embedder_url,
+            key: embedder_key,
+        };
+        config.embedder = adapters::embedder(py, embedder, onnx_runtime.clone())?;
+        let extractor = Choice {
+            name: "claim_extractor",
+            key_variable: "LYRA_LLM_KEY",
+            which: claim_extractor,
+            url: claim_extractor_url,
+            key: claim_extractor_key,
+        };
+        config.claim_extractor = adapters::claim_extractor(py, extractor)?;
+        let judge = Choice {
+            name: "judge",
+            key_variable: "LYRA_JUDGE_KEY",
+            which: judge,
+            url: judge_url,
+            key: judge_key,
+        };
+        config.stance_judge = adapters::judge(py, judge, onnx_runtime)?;
         (config.providers, config.search) = search(providers)?;
         config.search.mailto = mailto;
         config.views_dir = views_dir;
@@ -69,6 +90,7 @@ impl EvidenceGraph {
             engine: ManuallyDrop::new(RwLock::new(Some(engine))),
             path,
             pid: std::process::id(),
+            searches_take_long: AtomicBool::new(true),
         })
     }
 
@@ -98,8 +120,9 @@ impl EvidenceGraph {
         }
     }
 
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        slf.get().engine()?;
+        Ok(slf)
     }
 
     #[pyo3(signature = (*_exception))]
@@ -107,10 +130,18 @@ impl EvidenceGraph {
         self.close(py);
     }
 
-    fn __repr__(&self) -> String {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let open = self.engine.read().unwrap_or_else(PoisonError::into_inner);
         let closed = if open.is_none() { ", closed" } else { "" };
-        format!("EvidenceGraph('{}'{closed})", self.path.display())
+        let path = self.path.as_os_str().into_pyobject(py)?.repr()?;
+        Ok(format!("EvidenceGraph({path}{closed})"))
+    }
+
+    /// A graph is an open file with threads of its own: nothing that can be copied or sent.
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "an EvidenceGraph cannot be copied or pickled; open one by its path where it is needed",
+        ))
     }
 
     /// Which models answer, and which of them are stand-ins that ship with the library.
@@ -170,10 +201,13 @@ fn paths(given: Option<Bound<'_, PyAny>>) -> PyResult<Vec<PathBuf>> {
     let Some(given) = given else {
         return Ok(Vec::new());
     };
-    if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
-        return given.extract();
+    let is_one = given.is_instance_of::<PyString>()
+        || given.hasattr("__fspath__")?
+        || !given.hasattr("__iter__")?;
+    if is_one {
+        return Ok(vec![given.extract()?]);
     }
-    Ok(vec![given.extract()?])
+    given.try_iter()?.map(|path| path?.extract()).collect()
 }
 
 type Search = (Vec<Arc<dyn SearchProvider>>, ProvidersConfig);

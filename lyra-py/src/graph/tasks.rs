@@ -2,17 +2,19 @@
 
 use super::EvidenceGraph;
 use super::open::records;
+use crate::argument;
 use crate::awaitable::coroutine;
 use crate::convert;
 use crate::error::{invalid, raise};
-use crate::waiting::{Line, long, quick, quick_async};
+use crate::waiting::{Line, long, patient, quick, quick_async};
 use lyra_core::model::Priority;
 use lyra_core::{
     CandidateChoice, CandidateRequest, Engine, QueueOptions, Result, StatusDetail, StatusReport,
     StopRequest, TaskConfig,
 };
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyMapping, PyString};
+use pyo3::types::{PyBytes, PyMapping, PyString};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -37,9 +39,9 @@ impl EvidenceGraph {
         py: Python<'_>,
         hypothesis: String,
         config: Option<Bound<'_, PyMapping>>,
-        max_pages: Option<u32>,
-        max_seconds: Option<u32>,
-        priority_domains: Option<Vec<String>>,
+        #[pyo3(from_py_with = argument::max_pages)] max_pages: Option<u32>,
+        #[pyo3(from_py_with = argument::max_seconds)] max_seconds: Option<u32>,
+        #[pyo3(from_py_with = argument::optional_texts)] priority_domains: Option<Vec<String>>,
     ) -> PyResult<String> {
         let mut settings = match config {
             None => TaskConfig::default(),
@@ -51,7 +53,7 @@ impl EvidenceGraph {
             settings.priority_domains = domains;
         }
         let engine = self.engine()?;
-        let task = quick(py, || engine.create_task(&hypothesis, settings))?;
+        let task = patient(py, move || engine.create_task(&hypothesis, settings))?;
         Ok(task.id)
     }
 
@@ -99,11 +101,14 @@ impl EvidenceGraph {
         task_id: String,
         targets: Bound<'py, PyAny>,
         priority: &str,
-        budget_pages: Option<u32>,
-        providers: Option<Vec<String>>,
+        #[pyo3(from_py_with = argument::budget_pages)] budget_pages: Option<u32>,
+        #[pyo3(from_py_with = argument::optional_texts)] providers: Option<Vec<String>>,
         repeat: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let is_one = targets.is_instance_of::<PyString>() || targets.is_instance_of::<PyMapping>();
+        if targets.is_instance_of::<PyBytes>() {
+            return Err(PyTypeError::new_err("targets are str or dicts, not bytes"));
+        }
         let targets = if is_one {
             vec![convert::value(&targets)?]
         } else {
@@ -117,7 +122,9 @@ impl EvidenceGraph {
             repeat,
         };
         let engine = self.engine()?;
-        let report = quick(py, || engine.queue_targets(&task_id, &targets, &options))?;
+        let report = patient(py, move || {
+            engine.queue_targets(&task_id, &targets, &options)
+        })?;
         convert::report(py, "Report", &report)
     }
 
@@ -143,7 +150,7 @@ impl EvidenceGraph {
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let engine = self.engine()?;
-        let wants_progress = progress.is_some();
+        let wants_progress = is_listener(progress.as_ref())?;
         let report = long(
             py,
             move |line| work(&engine, &task_id, wants_progress, line),
@@ -171,7 +178,7 @@ impl EvidenceGraph {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let engine = self.engine()?;
-        let wants_progress = progress.is_some();
+        let wants_progress = is_listener(progress.as_ref().map(|p| p.bind(py)))?;
         coroutine(
             py,
             move |line| work(&engine, &task_id, wants_progress, line),
@@ -261,7 +268,8 @@ impl EvidenceGraph {
             scope: scope.parse().map_err(raise)?,
         };
         let engine = self.engine()?;
-        let report = quick_async(py, engine.stop_task(&task_id, &request))?;
+        let work = move |line: &Line<()>| line.drive(engine.stop_task(&task_id, &request));
+        let report = long(py, work, |_, ()| Ok(()), || {})?;
         convert::report(py, "Report", &report)
     }
 
@@ -280,9 +288,9 @@ impl EvidenceGraph {
         &self,
         py: Python<'py>,
         task_id: String,
-        include_ids: Option<Vec<String>>,
-        exclude_ids: Option<Vec<String>>,
-        limit: usize,
+        #[pyo3(from_py_with = argument::optional_texts)] include_ids: Option<Vec<String>>,
+        #[pyo3(from_py_with = argument::optional_texts)] exclude_ids: Option<Vec<String>>,
+        #[pyo3(from_py_with = argument::limit)] limit: usize,
         dry_run: bool,
         priority: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -303,7 +311,9 @@ impl EvidenceGraph {
             priority: urgency(priority)?,
         };
         let engine = self.engine()?;
-        let report = quick(py, || engine.queue_reference_candidates(&task_id, &request))?;
+        let report = patient(py, move || {
+            engine.queue_reference_candidates(&task_id, &request)
+        })?;
         convert::report(py, "Report", &report)
     }
 }
@@ -318,6 +328,22 @@ fn work(
     let progress: Option<&(dyn Fn(&StatusReport) + Send + Sync)> =
         if wants_progress { Some(&tell) } else { None };
     line.drive(engine.run(task_id, progress))
+}
+
+/// Whether somebody listens; what cannot be called is refused before anything is done.
+fn is_listener(progress: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+    match progress {
+        None => Ok(false),
+        Some(listen) if listen.is_callable() => Ok(true),
+        Some(other) => {
+            let kind = other.get_type();
+            let message = format!(
+                "progress is of type {}, which cannot be called",
+                kind.name()?
+            );
+            Err(PyTypeError::new_err(message))
+        }
+    }
 }
 
 fn status_of<'py>(py: Python<'py>, status: &StatusReport) -> PyResult<Bound<'py, PyAny>> {

@@ -3,16 +3,25 @@
 use super::EvidenceGraph;
 use super::ask::embedded;
 use crate::adapters::as_matrix;
+use crate::argument;
 use crate::convert;
 use crate::error::{invalid, raise};
-use crate::waiting::{Line, long};
+use crate::waiting::{Line, long, quick};
+use lyra_core::graph::Reader;
+use lyra_core::guard::{SqlParams, SqlRequest};
+use lyra_core::model::EmbeddingTarget;
 use lyra_core::ports::TextRole;
-use lyra_core::{Error, Result};
+use lyra_core::{Engine, Error};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use serde_json::{Value, json};
+use std::sync::Arc;
 
-/// Vectors stored in one transaction.
+/// Vectors stored in one transaction. Smaller ones cost more: 500 take four times as long.
 const BATCH: usize = 20_000;
+
+/// Texts embedded at once; between two batches an interrupted call ends.
+const TEXTS: usize = 1_024;
 
 #[pymethods]
 impl EvidenceGraph {
@@ -28,7 +37,7 @@ impl EvidenceGraph {
     fn embed<'py>(
         &self,
         py: Python<'py>,
-        texts: Vec<String>,
+        #[pyo3(from_py_with = argument::texts)] texts: Vec<String>,
         role: &str,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let words = [("document", TextRole::Document), ("query", TextRole::Query)];
@@ -36,13 +45,15 @@ impl EvidenceGraph {
         let engine = self.engine()?;
         let count = texts.len();
         let work = move |line: &Line<()>| {
-            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let vectors = line.drive(engine.embed(&texts, role))?;
             let dimension = engine.models().dimension;
-            let mut flat = Vec::with_capacity(vectors.len() * dimension);
-            vectors
-                .iter()
-                .for_each(|vector| flat.extend_from_slice(vector));
+            let mut flat = Vec::with_capacity(texts.len() * dimension);
+            for some in texts.chunks(TEXTS) {
+                let some: Vec<&str> = some.iter().map(String::as_str).collect();
+                let vectors = line.drive(engine.embed(&some, role))?;
+                vectors
+                    .iter()
+                    .for_each(|vector| flat.extend_from_slice(vector));
+            }
             Ok((flat, dimension))
         };
         let (flat, dimension) = long(py, work, |_, ()| Ok(()), || {})?;
@@ -50,7 +61,8 @@ impl EvidenceGraph {
     }
 
     /// The stored vectors of "claims" or "fragments": their ids, and a float32 array with one row
-    /// each. `model_id` is that of the graph's embedder unless another is given.
+    /// each. `model_id` is that of the graph's embedder unless another is given; vectors of another
+    /// length than `dimension` are left out.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -64,20 +76,15 @@ impl EvidenceGraph {
         py: Python<'py>,
         target: &str,
         model_id: Option<String>,
-        dimension: Option<usize>,
+        #[pyo3(from_py_with = argument::dimension)] dimension: Option<usize>,
     ) -> PyResult<(Vec<String>, Bound<'py, PyArray2<f32>>)> {
         let target = embedded(target)?;
         let engine = self.engine()?;
         let own = engine.models();
         let dimension = match (&model_id, dimension) {
             (_, Some(given)) => given,
-            (None, None) => own.dimension,
-            (Some(model), None) if *model == own.embedder => own.dimension,
-            (Some(_), None) => {
-                return Err(invalid(
-                    "dimension is missing; expected the length of that model's vectors",
-                ));
-            }
+            (Some(model), None) if *model != own.embedder => length_of(py, &engine, target, model)?,
+            (_, None) => own.dimension,
         };
         let model_id = model_id.unwrap_or(own.embedder);
         let interrupter = engine.graph().interrupter();
@@ -101,20 +108,26 @@ impl EvidenceGraph {
     /// >>> claim = graph.add_claim(graph.add_task("Night work"), "Night shifts shorten sleep")
     /// >>> graph.add_embeddings("claims", [claim], [[0.6, 0.8]], model_id="mine")
     /// 1
-    /// >>> graph.embeddings("claims", model_id="mine", dimension=2)[1].tolist()
+    /// >>> graph.embeddings("claims", model_id="mine")[1].tolist()
     /// [[0.6000000238418579, 0.800000011920929]]
     #[pyo3(signature = (target, ids, vectors, model_id=None))]
     fn add_embeddings(
         &self,
         py: Python<'_>,
         target: &str,
-        ids: Vec<String>,
+        #[pyo3(from_py_with = argument::texts)] ids: Vec<String>,
         vectors: Bound<'_, PyAny>,
         model_id: Option<String>,
     ) -> PyResult<usize> {
         let target = embedded(target)?;
+        if ids.is_empty() && vectors.len().is_ok_and(|count| count == 0) {
+            return Ok(0);
+        }
         let matrix = as_matrix(&vectors)?;
         let (rows, columns) = (matrix.shape()[0], matrix.shape()[1]);
+        if columns == 0 {
+            return Err(invalid("the vectors have no values"));
+        }
         if rows != ids.len() {
             return Err(invalid(format!(
                 "there are {} ids and {rows} vectors; expected as many of one as of the other",
@@ -122,41 +135,101 @@ impl EvidenceGraph {
             )));
         }
         let engine = self.engine()?;
-        let own = engine.models();
-        let model_id = match model_id {
-            Some(other) if other != own.embedder => other,
-            _ if columns != own.dimension => {
-                let (wants, model) = (own.dimension, own.embedder);
-                let message =
-                    format!("the vectors have {columns} values; those of {model} have {wants}");
-                return Err(raise(
-                    Error::invalid(message)
-                        .with_hint("give the model_id of the model that made them"),
-                ));
-            }
-            _ => own.embedder,
-        };
+        let model_id = model_of(&engine, model_id, columns)?;
         // Rows that lie one behind the other are read where they are; others are put in order.
         let flat = matrix.as_array();
         let flat = flat.as_standard_layout();
         let values = flat.as_slice().unwrap_or_default();
-        let mut done = 0;
-        while done < rows {
-            let batch = done..rows.min(done + BATCH);
-            py.detach(|| -> Result<()> {
+        let ids = Arc::new(ids);
+        check_whole(py, &engine, target, &ids, values)?;
+        let interrupter = engine.graph().interrupter();
+        for (batch, vectors) in values.chunks(BATCH * columns).enumerate() {
+            let (engine, model_id, ids) = (engine.clone(), model_id.clone(), Arc::clone(&ids));
+            // The array is the caller's, who may be gone before this is stored.
+            let vectors = vectors.to_vec();
+            let work = move |_: &Line<()>| {
                 engine.graph().write(|w| {
-                    for row in batch.clone() {
-                        let vector = &values[row * columns..(row + 1) * columns];
-                        w.reader().require_embeddable(target, &ids[row])?;
-                        w.put_embedding(target, &ids[row], &model_id, vector)?;
+                    for (id, vector) in ids[batch * BATCH..].iter().zip(vectors.chunks(columns)) {
+                        w.reader().require_embeddable(target, id)?;
+                        w.put_embedding(target, id, &model_id, vector)?;
                     }
                     Ok(())
                 })
-            })
-            .map_err(raise)?;
-            done = batch.end;
-            py.check_signals()?;
+            };
+            long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?;
         }
         Ok(rows)
     }
+}
+
+/// Whose vectors these are; those of the graph's own embedder have its length.
+fn model_of(engine: &Engine, named: Option<String>, columns: usize) -> PyResult<String> {
+    let own = engine.models();
+    match named {
+        Some(empty) if empty.trim().is_empty() => {
+            Err(invalid("model_id is empty; expected the name of a model"))
+        }
+        Some(other) if other != own.embedder => Ok(other),
+        _ if columns == own.dimension => Ok(own.embedder),
+        _ => {
+            let (wants, model) = (own.dimension, own.embedder);
+            let message =
+                format!("the vectors have {columns} values; those of {model} have {wants}");
+            Err(raise(
+                Error::invalid(message).with_hint("give the model_id of the model that made them"),
+            ))
+        }
+    }
+}
+
+/// Nothing is stored of what does not fit as a whole: an id that is not there, a value that is no
+/// number. There is at least one id.
+fn check_whole(
+    py: Python<'_>,
+    engine: &Engine,
+    target: EmbeddingTarget,
+    ids: &Arc<Vec<String>>,
+    values: &[f32],
+) -> PyResult<()> {
+    let (all, known) = (engine.clone(), Arc::clone(ids));
+    let interrupter = engine.graph().interrupter();
+    let check = move |_: &Line<()>| {
+        let is_there = |r: &Reader<'_>, id: &String| r.require_embeddable(target, id);
+        all.graph()
+            .read(|r| known.iter().try_for_each(|id| is_there(r, id)))
+    };
+    long(py, check, |_, ()| Ok(()), || interrupter.interrupt())?;
+    let columns = values.len() / ids.len();
+    for (batch, some) in values.chunks(BATCH * columns).enumerate() {
+        let wrong = py.detach(|| some.iter().position(|value| !value.is_finite()));
+        if let Some(place) = wrong {
+            let (id, value) = (&ids[batch * BATCH + place / columns], some[place]);
+            return Err(invalid(format!(
+                "the vector of {id} has the value {value}; expected finite ones"
+            )));
+        }
+        py.check_signals()?;
+    }
+    Ok(())
+}
+
+/// How long the stored vectors of a model are.
+fn length_of(
+    py: Python<'_>,
+    engine: &Engine,
+    target: EmbeddingTarget,
+    model_id: &str,
+) -> PyResult<usize> {
+    let mut request = SqlRequest::new(
+        "SELECT dimension FROM embeddings WHERE target_type = ? AND model_id = ? LIMIT 1",
+    );
+    request.params = SqlParams::from_json(json!([target.as_str(), model_id])).map_err(raise)?;
+    let reply = quick(py, || engine.query_sql(&request))?;
+    let length = reply.rows.first().and_then(|row| row.get("dimension"));
+    let length = length.and_then(Value::as_u64);
+    length.and_then(|n| usize::try_from(n).ok()).ok_or_else(|| {
+        raise(Error::not_found(format!(
+            "no {target} has a vector of {model_id}"
+        )))
+    })
 }
