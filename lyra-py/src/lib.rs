@@ -39,5 +39,8 @@ fn _lyra(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add_class::<graph::EvidenceGraph>()?;
     functions::add_to(module)?;
+    let close_all = wrap_pyfunction!(graph::_close_all, module)?;
+    let at_exit = module.py().import("atexit")?;
+    at_exit.call_method1("register", (close_all,))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -321,7 +321,7 @@ async fn patience_has_an_end() {
     assert!(
         error
             .message()
-            .ends_with("answered 500 Internal Server Error: out of memory"),
+            .ends_with("answered 500 Internal Server Error: “out of memory”"),
         "{error}"
     );
     assert_eq!(
@@ -354,7 +354,7 @@ async fn what_does_not_pass_is_said_at_once_and_without_the_key() {
                 let said = r#"{"error": {"message": "Incorrect API key provided: sk-verysecret"}}"#;
                 ("401 Unauthorized", "", said.into())
             },
-            "answered 401 Unauthorized: Incorrect API key provided: ***",
+            "answered 401 Unauthorized: “Incorrect API key provided: ***”",
             "check the key",
         ),
         (

@@ -377,7 +377,7 @@ async fn trouble_is_named_bounded_and_shows_no_key() {
                 )
             },
             ErrorKind::Backend,
-            "answered 404 Not Found: model 'some-model' not found",
+            "answered 404 Not Found: “model 'some-model' not found”",
             1,
         ),
         (

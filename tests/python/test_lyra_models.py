@@ -224,3 +224,37 @@ def test_one_document_that_an_extractor_chokes_on_leaves_the_others_alone(papers
     ids = graph.query("SELECT DISTINCT extractor_id FROM claims ORDER BY 1").column("extractor_id")
     assert len(ids) == 2 and ids[0] == "lyra-builtin-claims-v1" and ids[1].endswith("picky"), ids
     assert len(errors_of(graph, status)) == 1
+
+
+LEFT_OPEN = """
+import sys, lyra
+
+def vowels(texts):
+    return [[text.count(letter) + 1.0 for letter in "aeiou"] for text in texts]
+
+vowels.model_id = "vowels-1"
+graph = lyra.EvidenceGraph(sys.argv[1], embedder=vowels)
+vowels.graph = graph
+graph.create_task("Tea helps.")
+"""
+
+
+def test_a_graph_that_is_left_open_is_whole_in_its_file_when_python_ends(tmp_path):
+    db = tmp_path / "left.db"
+    subprocess.run([sys.executable, "-c", LEFT_OPEN, str(db)], check=True, timeout=120)
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(db.read_bytes())
+    with lyra.EvidenceGraph(copy) as graph:
+        assert graph.query("SELECT count(*) AS n FROM tasks")[0]["n"] == 1
+
+
+def test_a_judge_goes_by_either_name(tmp_path):
+    def never(pairs):
+        return [("neutral", 0.9) for _ in pairs]
+
+    never.judge_id = "never-1"
+    for name in ("judge", "stance_judge"):
+        with lyra.EvidenceGraph(tmp_path / "a.db", **{name: never}) as graph:
+            assert graph.models().stance_judge == "never-1"
+    with pytest.raises(lyra.InvalidInputError, match="two names of one thing"):
+        lyra.EvidenceGraph(tmp_path / "a.db", judge=never, stance_judge="builtin")

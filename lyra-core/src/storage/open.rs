@@ -25,6 +25,7 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    check_is_file(path)?;
     let mut connection = open(path, flags, None)?;
     let setup = |connection: &mut Connection| -> Result<()> {
         // Before anything is changed: setting WAL mode writes to the file.
@@ -83,6 +84,19 @@ pub(crate) fn open_reader_through(path: &Path, vfs: Option<&CStr>) -> Result<Con
     Ok(connection)
 }
 
+/// SQLite would give each connection a database of its own for these, and nobody would find what
+/// another one wrote.
+fn check_is_file(path: &Path) -> Result<()> {
+    let shown = path.as_os_str();
+    if shown.is_empty() || shown == ":memory:" {
+        return Err(
+            Error::invalid(format!("{path:?} is no file; a graph is a file"))
+                .with_hint("for a graph that nobody keeps, give a file in a temporary folder"),
+        );
+    }
+    Ok(())
+}
+
 #[allow(
     clippy::disallowed_methods,
     reason = "this is where connections are opened"
@@ -124,4 +138,18 @@ pub(crate) fn check_ownership(connection: &Connection) -> Result<()> {
         "this SQLite file belongs to another program",
     )
     .with_hint("give the path of a new file, or of one that Lyra made, with --db"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_file_is_refused() {
+        for path in ["", ":memory:"] {
+            let error = open_writer(Path::new(path)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{path:?}");
+            assert!(error.hint().is_some_and(|hint| hint.contains("temporary")));
+        }
+    }
 }

@@ -59,6 +59,7 @@ class EvidenceGraph:
         *,
         claim_extractor: str | _ClaimExtractor | None = None,
         judge: str | _StanceJudge | None = None,
+        stance_judge: str | _StanceJudge | None = None,
         providers: _Provider | Sequence[_Provider] | None = None,
         mailto: str | None = None,
         embedder_url: str | None = None,

@@ -24,7 +24,7 @@ use pyo3::prelude::*;
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 /// An evidence graph in one SQLite file, with the models that read for it.
 ///
@@ -44,7 +44,7 @@ use std::sync::{PoisonError, RwLock};
 ///     (hypothesis, query, title, passages, max_claims) and gives claims: texts, or dicts with text,
 ///     passage, quote, confidence, claim_type. One that fails costs a note, not the document: the
 ///     built-in extractor reads it.
-/// judge
+/// judge, stance_judge
 ///     None or "builtin"; "onnx:FOLDER", "ollama:MODEL" or "openai:MODEL"; or a function that takes
 ///     (premise, hypothesis) pairs and gives (relation, confidence) pairs.
 /// providers
@@ -89,11 +89,50 @@ use std::sync::{PoisonError, RwLock};
 pub(crate) struct EvidenceGraph {
     /// None once the graph is closed. A child process never drops what it inherits: it would wait
     /// for threads that only the parent has, and give up locks that the parent holds.
-    engine: ManuallyDrop<RwLock<Option<Engine>>>,
+    engine: ManuallyDrop<Handle>,
     path: PathBuf,
     pid: u32,
     /// Whether the last search took long, as the first does, which reads all vectors.
     searches_take_long: AtomicBool,
+}
+
+/// What a graph, and the list of all graphs, know of an engine.
+type Handle = Arc<RwLock<Option<Engine>>>;
+
+/// The graphs of this process, and which process opened them.
+static OPEN: Mutex<Vec<(u32, Weak<RwLock<Option<Engine>>>)>> = Mutex::new(Vec::new());
+
+/// A handle that is closed at the end of the interpreter, if nobody did it before.
+fn opened(engine: Engine) -> Handle {
+    let handle = Arc::new(RwLock::new(Some(engine)));
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    open.retain(|(_, other)| other.strong_count() > 0);
+    open.push((std::process::id(), Arc::downgrade(&handle)));
+    handle
+}
+
+/// Lets go of a file. Ending the threads of the guard takes a moment, for which others need not
+/// wait.
+fn close(py: Python<'_>, handle: &RwLock<Option<Engine>>) {
+    py.detach(|| {
+        let engine = handle
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop(engine);
+    });
+}
+
+/// Closes every graph of this process. The interpreter does not always collect what is left at its
+/// end: a graph whose model is a function and the module of that function hold each other, and what
+/// was written would stay in the file beside the database.
+#[pyfunction]
+pub(crate) fn _close_all(py: Python<'_>) {
+    let open = std::mem::take(&mut *OPEN.lock().unwrap_or_else(PoisonError::into_inner));
+    let own = open.iter().filter(|(pid, _)| *pid == std::process::id());
+    for handle in own.filter_map(|(_, handle)| handle.upgrade()) {
+        close(py, &handle);
+    }
 }
 
 impl EvidenceGraph {
@@ -121,13 +160,7 @@ impl EvidenceGraph {
 impl Drop for EvidenceGraph {
     fn drop(&mut self) {
         if std::process::id() == self.pid {
-            // Ending the threads of the guard takes a moment, for which others need not wait.
-            let engine = self
-                .engine
-                .get_mut()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take();
-            Python::attach(|py| py.detach(|| drop(engine)));
+            Python::attach(|py| close(py, &self.engine));
         }
     }
 }

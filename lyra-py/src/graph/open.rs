@@ -14,13 +14,13 @@ use pyo3::types::{PyMapping, PyString, PyTuple};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
 
 #[pymethods]
 impl EvidenceGraph {
     #[new]
     #[pyo3(signature = (path, corpus=None, embedder=None, *, claim_extractor=None, judge=None,
-        providers=None, mailto=None, embedder_url=None, embedder_key=None, claim_extractor_url=None,
+        stance_judge=None, providers=None, mailto=None, embedder_url=None, embedder_key=None, claim_extractor_url=None,
         claim_extractor_key=None, judge_url=None, judge_key=None, onnx_runtime=None, views_dir=None,
         retractions_csv=None, allow_private_hosts=false))]
     #[allow(
@@ -34,6 +34,7 @@ impl EvidenceGraph {
         embedder: Option<Bound<'_, PyAny>>,
         claim_extractor: Option<Bound<'_, PyAny>>,
         judge: Option<Bound<'_, PyAny>>,
+        stance_judge: Option<Bound<'_, PyAny>>,
         providers: Option<Bound<'_, PyAny>>,
         mailto: Option<String>,
         embedder_url: Option<String>,
@@ -72,10 +73,15 @@ impl EvidenceGraph {
             key: claim_extractor_key,
         };
         config.claim_extractor = adapters::claim_extractor(py, extractor)?;
+        if judge.is_some() && stance_judge.is_some() {
+            return Err(raise(Error::invalid(
+                "judge and stance_judge are two names of one thing; give one of them",
+            )));
+        }
         let judge = Choice {
             name: "judge",
             key_variable: "LYRA_JUDGE_KEY",
-            which: judge,
+            which: judge.or(stance_judge),
             url: judge_url,
             key: judge_key,
         };
@@ -87,7 +93,7 @@ impl EvidenceGraph {
         config.allow_private_hosts = allow_private_hosts;
         let engine = quick(py, || Engine::open(config))?;
         Ok(Self {
-            engine: ManuallyDrop::new(RwLock::new(Some(engine))),
+            engine: ManuallyDrop::new(super::opened(engine)),
             path,
             pid: std::process::id(),
             searches_take_long: AtomicBool::new(true),
@@ -113,10 +119,7 @@ impl EvidenceGraph {
     /// EvidenceGraph('evidence.db', closed)
     fn close(&self, py: Python<'_>) {
         if std::process::id() == self.pid {
-            py.detach(|| {
-                let mut open = self.engine.write().unwrap_or_else(PoisonError::into_inner);
-                drop(open.take());
-            });
+            super::close(py, &self.engine);
         }
     }
 
