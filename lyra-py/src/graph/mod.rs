@@ -99,15 +99,23 @@ pub(crate) struct EvidenceGraph {
 /// What a graph, and the list of all graphs, know of an engine.
 type Handle = Arc<RwLock<Option<Engine>>>;
 
-/// The graphs of this process, and which process opened them.
-static OPEN: Mutex<Vec<(u32, Weak<RwLock<Option<Engine>>>)>> = Mutex::new(Vec::new());
+/// A graph that may be open, and which process opened it.
+struct Opened {
+    pid: u32,
+    handle: Weak<RwLock<Option<Engine>>>,
+}
+
+static OPEN: Mutex<Vec<Opened>> = Mutex::new(Vec::new());
 
 /// A handle that is closed at the end of the interpreter, if nobody did it before.
 fn opened(engine: Engine) -> Handle {
     let handle = Arc::new(RwLock::new(Some(engine)));
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    open.retain(|(_, other)| other.strong_count() > 0);
-    open.push((std::process::id(), Arc::downgrade(&handle)));
+    open.retain(|other| other.handle.strong_count() > 0);
+    open.push(Opened {
+        pid: std::process::id(),
+        handle: Arc::downgrade(&handle),
+    });
     handle
 }
 
@@ -129,8 +137,8 @@ fn close(py: Python<'_>, handle: &RwLock<Option<Engine>>) {
 #[pyfunction]
 pub(crate) fn _close_all(py: Python<'_>) {
     let open = std::mem::take(&mut *OPEN.lock().unwrap_or_else(PoisonError::into_inner));
-    let own = open.iter().filter(|(pid, _)| *pid == std::process::id());
-    for handle in own.filter_map(|(_, handle)| handle.upgrade()) {
+    let own = open.iter().filter(|other| other.pid == std::process::id());
+    for handle in own.filter_map(|other| other.handle.upgrade()) {
         close(py, &handle);
     }
 }
