@@ -105,7 +105,8 @@ impl Error {
     /// Shorthand for [`ErrorKind::TaskNotFound`].
     pub fn task_not_found(task_id: &str) -> Self {
         Self::new(ErrorKind::TaskNotFound, format!("no task {task_id:?}")).with_hint(
-            "create_task answers with the id of a new task; lyra://tasks lists the known ones",
+            "the tasks that there are: lyra://tasks over MCP, `lyra-mcp tasks` on the command \
+             line, graph.tasks() in Python",
         )
     }
 

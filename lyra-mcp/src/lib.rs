@@ -7,4 +7,4 @@ mod server;
 mod tools;
 mod wire;
 
-pub use cli::run;
+pub use cli::{run, run_as};

@@ -279,6 +279,9 @@ fn bytes_of(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<u8>> {
 
 /// Runs the command line with these arguments, the name of the program first; gives its exit code.
 #[pyfunction]
-fn command_line(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
-    py.detach(|| lyra_mcp::run(arguments))
+fn command_line(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
+    // The interpreter of a virtual environment is a link; what it leads to knows no package of it.
+    let python: String = py.import("sys")?.getattr("executable")?.extract()?;
+    let launcher = vec![python, "-m".to_owned(), "lyra".to_owned()];
+    Ok(py.detach(|| lyra_mcp::run_as(launcher, arguments)))
 }

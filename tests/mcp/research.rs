@@ -451,3 +451,38 @@ fn an_assistant_asks_again_what_is_done() {
     let again = queue(json!({"repeat": true, "priority": "low"}));
     assert_eq!(again["queued_count"], 1);
 }
+
+#[test]
+fn what_failed_in_an_earlier_run_is_not_told_again() {
+    let desk = Desk::new();
+    // An assistant's server had no documents, so that the query failed.
+    let mut client = Client::connect(&desk.db, &[]);
+    let task = client.ok("create_task", json!({"hypothesis": HYPOTHESIS}));
+    let task = task["task_id"].as_str().unwrap().to_owned();
+    let query = json!({"task_id": task, "targets": ["standing desks back pain"]});
+    client.ok("queue_targets", query);
+    let end = Instant::now() + PATIENCE;
+    let failed = |status: &serde_json::Value| {
+        status["progress"]["jobs_by_phase"]["exploration"]["failed"] == 1
+    };
+    while !failed(&client.ok("get_status", json!({"task_id": task, "wait": 5}))) {
+        assert!(Instant::now() < end, "the job did not fail");
+    }
+    drop(client);
+
+    // The same from the command line is refused at once, as for a new question.
+    let out = desk.run(&["research", "--task", &task]);
+    assert!(!out.status.success());
+    let said = text(&out.stderr);
+    assert!(
+        said.contains("there is nothing to search") && said.contains("--corpus DIR"),
+        "{said}"
+    );
+
+    let (report, said) = desk.research(&["--task", &task]);
+    assert!(
+        report.contains("standing desks did not reduce back pain"),
+        "{report}"
+    );
+    assert!(!said.contains("warning"), "{said}");
+}

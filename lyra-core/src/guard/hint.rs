@@ -241,6 +241,11 @@ pub(super) fn failed(message: &str, sql: &str, schema: &SchemaSnapshot) -> Error
             dialect(near).unwrap_or("this is SQLite's dialect: one SELECT or WITH … SELECT");
         return error.with_hint(advice);
     }
+    if message == "incomplete input" {
+        return error.with_hint(
+            "the statement ends too early: a value, a name or a parenthesis is missing",
+        );
+    }
     error.with_hint(READ_ONLY)
 }
 

@@ -31,7 +31,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How long blocking work may go on after the server has ended.
@@ -157,6 +157,17 @@ enum Models {
     List,
     /// Add a model in ONNX files, so that it can be named onnx:NAME
     Add(models::Add),
+}
+
+/// The words that start this program, where its file does not.
+static LAUNCHER: OnceLock<Vec<String>> = OnceLock::new();
+
+/// The same as [`run`] for a program that links the command line in: `launcher` are the words that
+/// start it, such as `python -m lyra`, for the commands that are shown to be typed.
+pub fn run_as(launcher: Vec<String>, arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    // A process has one launcher; a second call says the same.
+    let _ = LAUNCHER.set(launcher);
+    run(arguments)
 }
 
 /// Runs the command line; `arguments` begin with the name of the program. Answers its exit code:

@@ -319,7 +319,8 @@ fn fetch(settings: &Settings, options: &Add, folder: &Path) -> Result<()> {
     let source = &options.source;
     let base = settings.model_hub.as_deref().unwrap_or(USUAL_HUB);
     let repository = source.strip_prefix("hf:").unwrap_or(source);
-    if repository.split('/').count() != 2 || repository.starts_with('.') {
+    let is_path = repository.starts_with(['.', '/', '~']) || repository.contains('\\');
+    if is_path || repository.split('/').count() != 2 {
         return Err(Error::not_found(format!("there is no folder {source}"))
             .with_hint("give the folder of a model, or OWNER/NAME on the hub"));
     }

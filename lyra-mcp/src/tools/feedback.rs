@@ -99,9 +99,13 @@ impl Arguments {
 
 fn needed<T>(field: &str, value: Option<T>) -> Result<T, ToolError> {
     value.ok_or_else(|| {
+        let expected = match field {
+            "correct_relation" => ": \"supports\", \"refutes\" or \"neutral\"",
+            _ => "",
+        };
         wrong(
             field,
-            &format!("argument {field:?} is missing; this action needs it"),
+            &format!("argument {field:?} is missing; this action needs it{expected}"),
         )
     })
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import html
+import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
@@ -34,6 +35,15 @@ def _cell(value: Any) -> str:
     if len(text) > _SHOWN_CHARACTERS:
         text = text[:_SHOWN_CHARACTERS] + "…"
     return html.escape(text)
+
+
+def _package(name: str) -> Any:
+    """A package that lyra does without; where it is missing, the error says how to get it."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        message = f"{name} is not installed: pip install {name}"
+        raise ModuleNotFoundError(message, name=missing.name) from missing
 
 
 class Rows(list[dict[str, Any]]):
@@ -112,9 +122,9 @@ class Rows(list[dict[str, Any]]):
         >>> lyra.Rows([{"a": 1}, {"a": 2}]).to_pandas()["a"].tolist()
         [1, 2]
         """
-        import pandas
-
-        return pandas.DataFrame({name: self.column(name) for name in self.columns})
+        package = _package("pandas")
+        frame: pandas.DataFrame = package.DataFrame({name: self.column(name) for name in self.columns})
+        return frame
 
     def to_arrow(self) -> pyarrow.Table:
         """The rows as a pyarrow table; pyarrow has to be installed.
@@ -123,9 +133,9 @@ class Rows(list[dict[str, Any]]):
         >>> lyra.Rows([{"a": 1}, {"a": 2}]).to_arrow().num_rows
         2
         """
-        import pyarrow
-
-        return pyarrow.table({name: self.column(name) for name in self.columns})
+        package = _package("pyarrow")
+        table: pyarrow.Table = package.table({name: self.column(name) for name in self.columns})
+        return table
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({super().__repr__()})"

@@ -36,7 +36,17 @@ pub(crate) const JUDGE_ID: &str = "lyra-builtin-stance-v1";
 /// The classes, in the order of the weights' rows.
 const CLASSES: [Relation; 3] = [Relation::Supports, Relation::Refutes, Relation::Neutral];
 
-/// Judges pairs by their wording.
+/// What stands between the cells of a table's row, as the parsers write it.
+const CELLS: &str = " | ";
+
+/// What is said of a table: its head names what was measured, its rows hold numbers, and only
+/// together they would say something.
+const UNREAD: Verdict = Verdict {
+    relation: Relation::Neutral,
+    confidence: 0.9,
+};
+
+/// Judges pairs by their wording; rows of tables are neutral, because it does not read them.
 ///
 /// The same pair gets the same verdict on every machine; the confidence is the regression's
 /// probability of the class that it chose.
@@ -63,6 +73,10 @@ fn judge_all(pairs: &[StancePair]) -> Vec<Verdict> {
     let mut last: Option<(&str, Hypothesis)> = None;
     let mut verdicts = Vec::with_capacity(pairs.len());
     for pair in pairs {
+        if pair.premise.contains(CELLS) {
+            verdicts.push(UNREAD);
+            continue;
+        }
         let hypothesis = match last.take() {
             Some((text, read)) if text == pair.hypothesis => read,
             _ => Hypothesis::new(&pair.hypothesis),

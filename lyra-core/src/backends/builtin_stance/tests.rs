@@ -181,3 +181,21 @@ fn premises_are_the_sentences_closest_to_the_claim() {
         "サキサグリプチンは心不全入院を増加させた。"
     );
 }
+
+#[test]
+fn a_row_of_a_table_says_nothing_by_itself() {
+    let pair = |premise: &str| StancePair {
+        premise: premise.to_owned(),
+        hypothesis: "Evening coffee did not shorten sleep.".to_owned(),
+    };
+    let rows = [
+        "Dose | Sleep lost",
+        "400 mg | 61 min",
+        "Evening coffee | shortened sleep",
+    ];
+    for verdict in judge_all(&rows.map(pair)) {
+        assert_eq!(verdict.relation, Relation::Neutral);
+    }
+    let said = judge_all(&[pair("Evening coffee shortened sleep by 61 minutes.")]);
+    assert_eq!(said[0].relation, Relation::Refutes);
+}

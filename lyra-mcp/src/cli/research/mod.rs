@@ -68,6 +68,7 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
                 true => targets::of_task(&engine, task_id)?,
                 false => asked,
             };
+            refuse_idle(&engine, &asked)?;
             (task_id.clone(), asked)
         }
         (None, Some(hypothesis)) => {
@@ -189,7 +190,7 @@ impl Session<'_> {
             ));
             return Ok(INTERRUPTED);
         };
-        run::tell_trouble(engine, task_id)?;
+        run::tell_trouble(engine, task_id, &began)?;
         let now = status.metrics;
         if before.total_pages > 0 {
             crate::log::line(&format!(

@@ -19,13 +19,12 @@ pub(in crate::cli) struct Place {
 
 impl Place {
     pub(super) fn new(db: &Path, corpus: &[PathBuf], page: Option<PathBuf>) -> Self {
-        let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lyra-mcp"));
         Self {
             db: absolute(db),
             corpus: corpus.iter().map(|folder| absolute(folder)).collect(),
             page,
             is_example: false,
-            program: started_by(&program),
+            program: started_by(),
             working_folder: std::env::current_dir().ok(),
         }
     }
@@ -77,14 +76,11 @@ fn absolute(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The Python package links the command line in: then the process is Python's.
-fn started_by(program: &Path) -> Vec<String> {
-    let name = program.file_stem().map(|name| name.to_string_lossy());
-    let mut words = vec![program.display().to_string()];
-    if name.is_some_and(|name| name.to_lowercase().starts_with("python")) {
-        words.extend(["-m".to_owned(), "lyra".to_owned()]);
-    }
-    words
+/// What starts this program: whoever runs the command line in a process of its own says so.
+fn started_by() -> Vec<String> {
+    let own = || std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lyra-mcp"));
+    let launcher = crate::cli::LAUNCHER.get().cloned();
+    launcher.unwrap_or_else(|| vec![own().display().to_string()])
 }
 
 /// A word for a POSIX shell.
@@ -107,7 +103,7 @@ mod tests {
             corpus: vec!["/work/papers".into(), "/elsewhere/論文".into()],
             page: None,
             is_example: false,
-            program: started_by(Path::new("/work/target/release/lyra-mcp")),
+            program: vec!["/work/target/release/lyra-mcp".to_owned()],
             working_folder: Some("/work".into()),
         };
         assert_eq!(place.program(), "target/release/lyra-mcp");
@@ -123,9 +119,6 @@ mod tests {
             config["mcpServers"]["lyra"]["args"][1],
             "/work/it's mine/a.db"
         );
-        assert_eq!(
-            started_by(Path::new("/usr/bin/python3.11")),
-            ["/usr/bin/python3.11", "-m", "lyra"]
-        );
+        assert!(started_by()[0].contains("lyra"));
     }
 }

@@ -69,14 +69,23 @@ fn progress(status: &StatusReport) -> (f64, String) {
     (share, text)
 }
 
-/// Says what the user should know of the end: what failed, what is used up, what waits.
-pub(super) fn tell_trouble(engine: &Engine, task_id: &str) -> Result<()> {
+/// Says what the user should know of the end: what failed since `began`, what is used up, what
+/// waits.
+pub(super) fn tell_trouble(engine: &Engine, task_id: &str, began: &str) -> Result<()> {
     let status = engine.status(task_id, StatusDetail::Full)?;
-    for warning in &status.warnings {
+    // What failed is told below, without what failed in an earlier run.
+    let failed = |warning: &&String| warning.contains("job(s) failed");
+    for warning in status.warnings.iter().filter(|warning| !failed(warning)) {
         crate::log::line(&format!("warning: {warning}"));
     }
-    for failure in status.recent_errors.iter().flatten().take(FAILURES_TOLD) {
-        crate::log::line(&format!("warning: {}: {}", failure.kind, failure.error));
+    let mut told: Vec<(&str, &str)> = Vec::new();
+    for failure in status.recent_errors.iter().flatten() {
+        let this_run = failure.at.as_deref().is_none_or(|at| at >= began);
+        let what = (failure.kind.as_str(), failure.error.as_str());
+        if this_run && !told.contains(&what) && told.len() < FAILURES_TOLD {
+            crate::log::line(&format!("warning: {}: {}", failure.kind, failure.error));
+            told.push(what);
+        }
     }
     if status.metrics.total_pages == 0 {
         crate::log::line("warning: nothing was read for this task");
