@@ -8,6 +8,7 @@ use crate::confidence::claim_confidence;
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::graph::ExportReport;
 use crate::model::Relation;
+use crate::security::injection;
 use std::collections::HashMap;
 use std::io::Write;
 
@@ -154,10 +155,14 @@ fn push_claim(text: &mut String, claim: &Claim, evidence: &[Evidence]) {
         .collect();
     let balance = claim_confidence(&verdicts);
     text.push_str(&format!("### {}\n\n", line(&claim.text)));
-    text.push_str(&format!(
-        "`{}`: {} for, {} against, support ratio {:.2}.\n\n",
-        claim.id, balance.supporting_count, balance.refuting_count, balance.mean
-    ));
+    let ratio = match balance.supporting_count + balance.refuting_count {
+        0 => "nothing for or against it yet".to_owned(),
+        _ => format!(
+            "{} for, {} against, support ratio {:.2}",
+            balance.supporting_count, balance.refuting_count, balance.mean
+        ),
+    };
+    text.push_str(&format!("`{}`: {ratio}.\n\n", claim.id));
     for e in evidence {
         let what = match e.relation {
             Relation::Origin => "Stated".to_owned(),
@@ -183,11 +188,20 @@ fn push_claim(text: &mut String, claim: &Claim, evidence: &[Evidence]) {
             _ => format!(" `{}`", e.edge_id),
         };
         text.push_str(&format!(
-            "- {what}: “{}” {place}{retracted}{human}{id}\n",
-            line(&e.quote)
+            "- {what}: “{}”{} {place}{retracted}{human}{id}\n",
+            line(&e.quote),
+            suspicion(&e.quote)
         ));
     }
     text.push('\n');
+}
+
+/// Whoever pastes the report into a model should see what is meant for one.
+fn suspicion(quote: &str) -> &'static str {
+    match injection::scan(quote).is_empty() {
+        true => "",
+        false => " (**reads like instructions to a model**)",
+    }
 }
 
 fn push_source(text: &mut String, number: usize, source: &Source) {

@@ -4,6 +4,7 @@ use super::super::layout::{cut, side_by_side, width, wrap};
 use super::findings::{Chain, Contradiction, Counts, Doubtful, Findings, Source, Stated};
 use super::place::Place;
 use lyra_core::Result;
+use lyra_core::security::injection;
 use std::io::IsTerminal;
 
 /// Columns of the report.
@@ -227,6 +228,9 @@ fn column(stated: Option<&Stated>, columns: usize) -> Vec<String> {
     let mut lines = wrap(&format!("“{}”", cut(&stated.claim, QUOTE_COLUMNS)), columns);
     lines.extend(wrap(&format!("— {}", citation(&stated.source)), columns));
     lines.push(format!("confidence {:.2}", stated.confidence));
+    if !injection::scan(&stated.claim).is_empty() {
+        lines.push("! reads like instructions to a model".to_owned());
+    }
     lines
 }
 
