@@ -450,6 +450,14 @@ fn an_assistant_asks_again_what_is_done() {
     );
     let again = queue(json!({"repeat": true, "priority": "low"}));
     assert_eq!(again["queued_count"], 1);
+    // Spelt in another way, it is the same query, and it is known that it is asked again.
+    let job = again["target_ids"][0].as_str().unwrap();
+    let asked = client.ok(
+        "query_sql",
+        json!({"sql": "SELECT input_json -> '$.options.repeat' AS again FROM jobs WHERE id = ?",
+               "params": [job]}),
+    );
+    assert_eq!(asked["rows"][0]["again"], "true", "{asked}");
 }
 
 #[test]

@@ -335,7 +335,7 @@ fn choose_graph(repository: &str, files: &[HubFile], named: Option<&str>) -> Res
 
 /// Whether a path from the hub stays in the folder that it is put into.
 fn is_plain(path: &str) -> bool {
-    !path.contains('\\')
+    !path.contains(|c: char| c == '\\' || c.is_control())
         && Path::new(path)
             .components()
             .all(|part| matches!(part, Component::Normal(_)))

@@ -12,6 +12,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
+/// Whether the advice is to raise a budget, which is not the caller's of a view to raise.
+fn is_to_raise(error: &Error) -> bool {
+    error.hint().is_some_and(|hint| hint.contains("or raise "))
+}
+
 /// A question to a view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ViewRequest {
@@ -129,8 +134,7 @@ impl Engine {
         };
         let reply = self.inner.views.guard.query_view(&sql, is_wanted);
         let reply = reply.map_err(|error| match error.kind() {
-            // The budgets of a view are not the caller's to raise.
-            ErrorKind::QueryInterrupted => error.with_hint(
+            ErrorKind::QueryInterrupted if is_to_raise(&error) => error.with_hint(
                 "ask about one task, narrow the view with its params (list_views names them), or \
                  ask query_sql for the part that you need",
             ),

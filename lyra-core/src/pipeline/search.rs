@@ -376,7 +376,8 @@ impl Pipeline {
         let mut errors = Vec::new();
         let found = self.look_up_doi(doi, options, &mut errors).await?;
         let found = found.unwrap_or_else(|| Identified::doi(doi));
-        let question = self.question(task_id, "", cause_id).await?;
+        let mut question = self.question(task_id, "", cause_id).await?;
+        question.repeat = options.repeat;
         let mut output = match self.read_found(&found, &question, arrival).await {
             Ok(Found::Read(page)) => {
                 errors.extend(page.problems.iter().cloned());

@@ -126,21 +126,24 @@ pub(crate) fn queue_targets(
 /// Makes room for a job whose target is done. The earlier job gives up the key that only one of a
 /// task may have; otherwise it stays as it is, for it is the cause of what was found.
 fn repeat(w: &Writer<'_>, job: &mut NewJob) -> Result<()> {
-    w.db.prepare_cached(
-        "UPDATE jobs SET dedup_key = NULL WHERE task_id = ?1 AND dedup_key = ?2
-           AND kind = 'target_queue' AND state = 'completed'",
-    )
-    .db()?
-    .execute(params![job.task_id, job.dedup_key])
-    .db()?;
-    let was_done =
+    let freed =
         w.db.prepare_cached(
-            "SELECT 1 FROM jobs WHERE task_id = ?1 AND input_json -> '$.target' = ?2
-               AND kind = 'target_queue' AND state = 'completed'",
+            "UPDATE jobs SET dedup_key = NULL WHERE task_id = ?1 AND dedup_key = ?2
+           AND kind = 'target_queue' AND state = 'completed'",
         )
         .db()?
-        .exists(params![job.task_id, job.input["target"].to_string()])
+        .execute(params![job.task_id, job.dedup_key])
         .db()?;
+    // An earlier repetition took the key; what it stood for is known by its words.
+    let was_done = freed > 0
+        || w.db
+            .prepare_cached(
+                "SELECT 1 FROM jobs WHERE task_id = ?1 AND input_json -> '$.target' = ?2
+               AND kind = 'target_queue' AND state = 'completed'",
+            )
+            .db()?
+            .exists(params![job.task_id, job.input["target"].to_string()])
+            .db()?;
     job.input["options"]["repeat"] = was_done.into();
     Ok(())
 }

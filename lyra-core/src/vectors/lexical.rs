@@ -57,7 +57,7 @@ pub fn match_expression(text: &str) -> Option<String> {
 }
 
 /// Ids and BM25 scores (greater is better) of the best matches of `text` among the members, best
-/// first, of equals the one that was stored first.
+/// first; equals in the order of their ids.
 pub(super) fn best_matches(
     reader: &Reader<'_>,
     target: EmbeddingTarget,
@@ -81,18 +81,22 @@ pub(super) fn best_matches(
     let mut statement = reader.db.prepare_cached(scores).db()?;
     let found = statement.query_map(params![expression], |r| Ok((r.get(0)?, r.get(1)?)));
     let mut found: Vec<(i64, f64)> = found.db()?.collect::<rusqlite::Result<_>>().db()?;
-    found.sort_unstable_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+    found.sort_unstable_by(|a, b| a.1.total_cmp(&b.1));
     // A frequent word is in every second text: only what may be shown is looked up.
     let mut id_of = reader.db.prepare_cached(id).db()?;
     let mut best = Vec::new();
-    for (seq, score) in found {
-        if best.len() == limit {
+    for equals in found.chunk_by(|a, b| a.1 == b.1) {
+        if best.len() >= limit {
             break;
         }
-        let id: Option<String> = id_of.query_row([seq], |r| r.get(0)).optional().db()?;
-        if let Some(id) = id.filter(|id| is_member(id)) {
-            best.push((id, -score));
+        let mut ids: Vec<String> = Vec::new();
+        for (seq, _) in equals {
+            let id: Option<String> = id_of.query_row([seq], |r| r.get(0)).optional().db()?;
+            ids.extend(id.filter(|id| is_member(id)));
         }
+        ids.sort_unstable();
+        best.extend(ids.into_iter().map(|id| (id, -equals[0].1)));
     }
+    best.truncate(limit);
     Ok(best)
 }

@@ -77,8 +77,11 @@ impl VectorStore {
         }
         *used = None;
         drop(used);
-        let matrices = self.matrices.lock().unwrap_or_else(PoisonError::into_inner);
-        for matrix in matrices.values() {
+        let matrices: Vec<_> = {
+            let matrices = self.matrices.lock().unwrap_or_else(PoisonError::into_inner);
+            matrices.values().map(Arc::clone).collect()
+        };
+        for matrix in matrices {
             // A search that is at it right now keeps it until it is done.
             matrix
                 .write()

@@ -6,7 +6,7 @@ use super::judge::JudgeLayer;
 use super::llm::{Llm, LlmLayer};
 use super::models as added;
 use super::providers;
-use lyra_core::backends::{ApiKey, EmbedderChoice, EmbedderSettings, JudgeChoice, JudgeSettings};
+use lyra_core::backends::{EmbedderChoice, EmbedderSettings, JudgeChoice, JudgeSettings};
 use lyra_core::text::names::nearest;
 use lyra_core::{Error, Result};
 use std::ffi::OsString;
@@ -65,8 +65,8 @@ pub(super) struct Settings {
     pub(super) models: PathBuf,
     /// The hub that models are fetched from, where it is not the usual one.
     pub(super) model_hub: Option<String>,
-    /// The key for models that are not public.
-    pub(super) model_hub_key: Option<ApiKey>,
+    /// The key for models that are not public, as it stands in the environment.
+    pub(super) model_hub_key: Option<OsString>,
     /// The file that was read.
     pub(super) file: Option<PathBuf>,
 }
@@ -122,10 +122,9 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         judge,
         embedder,
         models,
-        model_hub: text_of(env, "HF_ENDPOINT")?,
-        model_hub_key: text_of(env, "HF_TOKEN")?
-            .map(|key| ApiKey::new("HF_TOKEN", key))
-            .transpose()?,
+        // Variables of other programs, too: what is odd in them stops nobody who adds no model.
+        model_hub: env("HF_ENDPOINT").map(|address| address.to_string_lossy().into_owned()),
+        model_hub_key: env("HF_TOKEN"),
         llm: layer.llm.settle()?,
         providers: layer.providers.resolve(env)?,
         file,
@@ -286,12 +285,6 @@ fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
         llm: LlmLayer::from_env(env)?,
         providers: providers::Layer::of_env(env)?,
     })
-}
-
-fn text_of(env: &dyn Fn(&str) -> Option<OsString>, name: &str) -> Result<Option<String>> {
-    let value = env(name).map(OsString::into_string).transpose();
-    // The value is not repeated: it may be a key.
-    value.map_err(|_| Error::invalid(format!("{name}: expected plain text")))
 }
 
 /// Where the database goes when nobody says. It does not depend on the working folder, because

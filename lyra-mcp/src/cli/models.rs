@@ -189,15 +189,29 @@ struct Making(PathBuf);
 
 impl Making {
     fn new(folder: PathBuf) -> Result<Self> {
+        // Left by a process of that number that was killed.
+        let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir(&folder).map_err(|e| storage(&folder, &e))?;
         Ok(Self(folder))
     }
 
+    /// Puts the folder in its place; what was there before goes only when it is.
     fn put(self, place: &Path) -> Result<()> {
-        if place.exists() {
-            std::fs::remove_dir_all(place).map_err(|e| storage(place, &e))?;
+        let aside = self.0.with_extension("old");
+        let replaces = place.exists();
+        if replaces {
+            std::fs::rename(place, &aside).map_err(|e| storage(place, &e))?;
         }
-        std::fs::rename(&self.0, place).map_err(|e| storage(place, &e))
+        if let Err(error) = std::fs::rename(&self.0, place) {
+            if replaces {
+                std::fs::rename(&aside, place).map_err(|e| storage(&aside, &e))?;
+            }
+            return Err(storage(place, &error));
+        }
+        if replaces {
+            std::fs::remove_dir_all(&aside).map_err(|e| storage(&aside, &e))?;
+        }
+        Ok(())
     }
 }
 
@@ -234,7 +248,8 @@ fn copy_folder(from: &Path, graph: Option<&str>, to: &Path) -> Result<()> {
 fn belongs(name: &str, graph: Option<&str>) -> bool {
     let of_a_graph = name.contains(".onnx");
     if of_a_graph {
-        return graph.is_none_or(|graph| name.starts_with(graph));
+        let wanted = graph.map(|graph| graph.rsplit('/').next().unwrap_or(graph));
+        return wanted.is_none_or(|wanted| name.starts_with(wanted));
     }
     name.ends_with(".json") || name == "README.md" || name.starts_with("LICENSE")
 }
@@ -315,7 +330,7 @@ fn try_judge(folder: &Path, onnx_runtime: Option<PathBuf>) -> Result<()> {
 
 #[cfg(feature = "http")]
 fn fetch(settings: &Settings, options: &Add, folder: &Path) -> Result<()> {
-    use lyra_core::backends::{ModelHub, USUAL_HUB};
+    use lyra_core::backends::{ApiKey, ModelHub, USUAL_HUB};
     let source = &options.source;
     let base = settings.model_hub.as_deref().unwrap_or(USUAL_HUB);
     let repository = source.strip_prefix("hf:").unwrap_or(source);
@@ -324,7 +339,11 @@ fn fetch(settings: &Settings, options: &Add, folder: &Path) -> Result<()> {
         return Err(Error::not_found(format!("there is no folder {source}"))
             .with_hint("give the folder of a model, or OWNER/NAME on the hub"));
     }
-    let hub = ModelHub::new(base, settings.model_hub_key.clone())?;
+    let key = settings.model_hub_key.as_ref();
+    let key = key
+        .map(|key| ApiKey::new("HF_TOKEN", key.to_string_lossy()))
+        .transpose()?;
+    let hub = ModelHub::new(base, key)?;
     let mut line = ProgressLine::new();
     let mut told = (String::new(), 0);
     let outcome = super::runtime()?.block_on(async {

@@ -45,11 +45,50 @@ impl Output {
 /// Standard output for an export. What was fetched may hold characters that command a terminal; on
 /// one they are replaced. A file or another program gets every byte as it is stored.
 pub(super) fn for_export() -> Box<dyn Write> {
-    let out = io::BufWriter::new(io::stdout());
+    let out = UntilGone {
+        out: io::BufWriter::new(io::stdout()),
+        gone: false,
+    };
     if io::stdout().is_terminal() {
         Box::new(Harmless::new(out))
     } else {
         Box::new(out)
+    }
+}
+
+/// Writes until nobody reads any more (`| head`), which is no failure.
+struct UntilGone<W> {
+    out: W,
+    gone: bool,
+}
+
+impl<W> UntilGone<W> {
+    fn settle<T>(&mut self, result: io::Result<T>, otherwise: T) -> io::Result<T> {
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.gone = true;
+                Ok(otherwise)
+            }
+            result => result,
+        }
+    }
+}
+
+impl<W: Write> Write for UntilGone<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.gone {
+            return Ok(bytes.len());
+        }
+        let result = self.out.write(bytes);
+        self.settle(result, bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.gone {
+            return Ok(());
+        }
+        let result = self.out.flush();
+        self.settle(result, ())
     }
 }
 
@@ -131,6 +170,8 @@ impl ProgressLine {
         }
         let full = (share.clamp(0.0, 1.0) * 20.0).round() as usize;
         let bar = format!("[{}{}]", "#".repeat(full), ".".repeat(20 - full));
+        // Names of files from elsewhere stand in it.
+        let text = super::layout::plain(text);
         let _ = write!(io::stderr(), "\r\x1b[2K{bar} {text}");
     }
 

@@ -215,9 +215,10 @@ impl ServerHandler for Server {
                 None,
             ));
         }
+        let short: String = method.chars().take(64).collect();
         Err(ErrorData::new(
             ErrorCode::METHOD_NOT_FOUND,
-            format!("unknown method {method:?}"),
+            format!("unknown method {short:?}"),
             None,
         ))
     }

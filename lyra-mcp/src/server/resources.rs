@@ -10,6 +10,9 @@ use serde_json::{Map, Value, json};
 /// Tasks in a listing at most, the newest.
 const MAX_TASKS: usize = 50;
 
+/// Characters of a title: a listing is for choosing, and fifty of them stand in it.
+const TITLE_CHARS: usize = 120;
+
 const JSON: &str = "application/json";
 
 pub(super) fn list(engine: &Engine) -> Result<Vec<Resource>, ErrorData> {
@@ -47,7 +50,7 @@ fn title(hypothesis: &str) -> String {
     if wire::is_suspicious(hypothesis) {
         return "Task whose hypothesis reads like instructions".to_owned();
     }
-    hypothesis.to_owned()
+    hypothesis.chars().take(TITLE_CHARS).collect()
 }
 
 pub(super) fn templates() -> Vec<ResourceTemplate> {

@@ -86,7 +86,12 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
                 return Line::End;
             };
             if available.is_empty() {
-                return Line::End;
+                // The last line counts, whether or not somebody ended it.
+                return match (std::mem::take(&mut self.too_long), self.line.is_empty()) {
+                    (true, _) => Line::TooLong,
+                    (false, false) => Line::Whole,
+                    (false, true) => Line::End,
+                };
             }
             let newline = available.iter().position(|byte| *byte == b'\n');
             let taken = newline.map_or(available.len(), |at| at + 1);
@@ -379,6 +384,9 @@ mod tests {
                 1,
                 vec![(-32700, Value::Null)],
             ),
+            (format!("{PING}\n{PING}"), 2, vec![]),
+            ("{\"id\": 8".to_owned(), 0, vec![(-32700, Value::Null)]),
+            ("x".repeat(MAX_LINE + 1), 0, vec![(-32600, Value::Null)]),
             (
                 format!("{}\n{PING}\n", "x".repeat(MAX_LINE + 1)),
                 1,

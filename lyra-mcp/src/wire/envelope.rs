@@ -146,20 +146,28 @@ pub(crate) fn success(
     Ok(body)
 }
 
+/// Cuts every text of a value to the length of a message.
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Some((end, _)) = text.char_indices().nth(MESSAGE_CHARS) {
+                text.truncate(end);
+                text.push('…');
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        _ => {}
+    }
+}
+
 /// The structured content of a failed call.
 ///
 /// Its message is in our words, but may quote what was asked for, or what a server said. It is cut
 /// where that is long, and where it reads like instructions, the details say so.
 pub(crate) fn failure(error: &ToolError) -> Value {
     let mut body = error.body();
-    for field in ["error", "hint"] {
-        if let Some(Value::String(text)) = body.get_mut(field)
-            && let Some((end, _)) = text.char_indices().nth(MESSAGE_CHARS)
-        {
-            text.truncate(end);
-            text.push('…');
-        }
-    }
+    body.values_mut().for_each(shorten);
     let warnings = warnings::in_body(&body);
     if !warnings.is_empty()
         && let Value::Object(details) = body.entry("details").or_insert_with(|| json!({}))
@@ -277,6 +285,15 @@ mod tests {
         let reply = Reply::of(&json!({"rows": "none"})).expect("an object");
         let error = success(tool, reply, &models(), "now").expect_err("refused");
         assert_eq!(error.code, Code::InternalError);
+    }
+
+    #[test]
+    fn a_failure_repeats_nothing_at_length() {
+        let long = "x".repeat(100_000);
+        let error = ToolError::invalid(long.clone())
+            .with_hint(long.clone())
+            .with_details(json!({"field": long, "near": [long]}));
+        assert!(budget::json_size(&failure(&error)) < 5 * MESSAGE_CHARS);
     }
 
     #[test]

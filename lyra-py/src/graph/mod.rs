@@ -21,7 +21,6 @@ mod vectors;
 use crate::error::raise;
 use lyra_core::{Engine, Error, ErrorKind};
 use pyo3::prelude::*;
-use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
@@ -89,7 +88,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 pub(crate) struct EvidenceGraph {
     /// None once the graph is closed. A child process never drops what it inherits: it would wait
     /// for threads that only the parent has, and give up locks that the parent holds.
-    engine: ManuallyDrop<Handle>,
+    engine: Handle,
     path: PathBuf,
     pid: u32,
     /// Whether the last search took long, as the first does, which reads all vectors.
@@ -169,6 +168,9 @@ impl Drop for EvidenceGraph {
     fn drop(&mut self) {
         if std::process::id() == self.pid {
             Python::attach(|py| close(py, &self.engine));
+        } else {
+            // Kept for ever, so that nothing of it is dropped here.
+            std::mem::forget(Arc::clone(&self.engine));
         }
     }
 }

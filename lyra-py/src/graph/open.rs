@@ -11,7 +11,6 @@ use lyra_core::{Engine, EngineConfig, Error};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString, PyTuple};
-use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
@@ -93,7 +92,7 @@ impl EvidenceGraph {
         config.allow_private_hosts = allow_private_hosts;
         let engine = quick(py, || Engine::open(config))?;
         Ok(Self {
-            engine: ManuallyDrop::new(super::opened(engine)),
+            engine: super::opened(engine),
             path,
             pid: std::process::id(),
             searches_take_long: AtomicBool::new(true),

@@ -137,7 +137,7 @@ impl Findings {
         let models = engine.models();
         Ok(Self {
             task_id: task_id.to_owned(),
-            hypothesis: hypothesis.to_owned(),
+            hypothesis: plain(hypothesis),
             counts: graph.counts()?,
             refuting: graph.stated("refutes")?,
             doubtful: graph.doubtful()?,

@@ -31,7 +31,14 @@ impl Place {
 
     /// What to type to start this program.
     pub(super) fn program(&self) -> String {
-        let words: Vec<String> = self.program.iter().map(|word| self.typed(word)).collect();
+        let mut words: Vec<String> = self.program.iter().map(|word| self.typed(word)).collect();
+        // A shell looks for a bare name along PATH.
+        if let Some(first) = words.first_mut()
+            && !first.contains('/')
+            && self.program[0].contains('/')
+        {
+            first.insert_str(0, "./");
+        }
         words.join(" ")
     }
 
@@ -99,12 +106,12 @@ mod tests {
     #[test]
     fn commands_can_be_pasted_into_a_shell() {
         let place = Place {
-            db: "/work/it's mine/a.db".into(),
-            corpus: vec!["/work/papers".into(), "/elsewhere/論文".into()],
+            db: "/home/ada/it's mine/a.db".into(),
+            corpus: vec!["/home/ada/papers".into(), "/elsewhere/論文".into()],
             page: None,
             is_example: false,
-            program: vec!["/work/target/release/lyra-mcp".to_owned()],
-            working_folder: Some("/work".into()),
+            program: vec!["/home/ada/target/release/lyra-mcp".to_owned()],
+            working_folder: Some("/home/ada".into()),
         };
         assert_eq!(place.program(), "target/release/lyra-mcp");
         assert_eq!(place.db(), " --db 'it'\\''s mine/a.db'");
@@ -113,11 +120,11 @@ mod tests {
             serde_json::from_str(&place.client_configuration()).unwrap();
         assert_eq!(
             config["mcpServers"]["lyra"]["command"],
-            "/work/target/release/lyra-mcp"
+            "/home/ada/target/release/lyra-mcp"
         );
         assert_eq!(
             config["mcpServers"]["lyra"]["args"][1],
-            "/work/it's mine/a.db"
+            "/home/ada/it's mine/a.db"
         );
         assert!(started_by()[0].contains("lyra"));
     }
