@@ -3,7 +3,7 @@
 use super::front_matter::front_matter;
 use super::lines::{self, join, list_item};
 use super::markdown_inline::{Definitions, Inline, definition, inline};
-use super::meta::{MAX_REFERENCES, add_reference, apply_object, reference_to};
+use super::meta::{MAX_REFERENCES, add_reference, apply_object, reference_to, slips_of_keys};
 use super::{Block, ParsedDocument, context_of, lead_with_title};
 use crate::model::{DocumentMeta, FragmentType};
 
@@ -19,7 +19,8 @@ pub(super) fn parse(text: &str) -> ParsedDocument {
         .iter()
         .map(|problem| format!("front matter, {problem}"))
         .collect();
-    let problems = apply_object(&mut meta, &front.object);
+    let mut problems = apply_object(&mut meta, &front.object);
+    problems.extend(slips_of_keys(&front.object));
     warnings.extend(
         problems
             .into_iter()
