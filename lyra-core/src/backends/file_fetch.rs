@@ -109,7 +109,7 @@ fn fetch_file(
     })
 }
 
-fn read_bounded(path: &Path) -> Result<Vec<u8>> {
+pub(super) fn read_bounded(path: &Path) -> Result<Vec<u8>> {
     let failed =
         |e: std::io::Error| Error::new(ErrorKind::Backend, format!("{}: {e}", path.display()));
     let length = path.metadata().map_err(failed)?.len();

@@ -74,11 +74,11 @@ impl Engine {
         // host program was first, the guard falls back to its other limits.
         QueryGuard::cap_memory();
         // What may be missing is looked for first: a slip in a name makes no empty database.
-        let views = Views::open(&config)?;
         let reading = reading_of(&config)?;
         let retractions = config.retractions_csv.as_deref().map(Retractions::open);
         let retractions = retractions.transpose()?.map(Arc::new);
         let graph = EvidenceGraph::open(&config.db, Arc::clone(&config.clock))?;
+        let views = Views::open(&config)?;
         let vectors = Arc::new(VectorStore::new());
         let corpus = corpus_of(&config, &graph, &vectors, &reading)?;
         let mut providers: Vec<Arc<dyn SearchProvider>> = Vec::new();

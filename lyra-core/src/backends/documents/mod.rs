@@ -50,6 +50,9 @@ const MAX_TEXT_BYTES: usize = 20 * 1024 * 1024;
 
 pub use crate::ports::ParsedDocument;
 
+/// How warnings begin that concern what a document says about itself.
+pub(super) const FRONT_MATTER: &str = "front matter, ";
+
 /// What a document is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
