@@ -264,6 +264,9 @@ async fn every_file_that_is_not_read_is_accounted_for() {
 
     let task = engine.create_task("Salt", TaskConfig::default()).unwrap();
     let status = engine.status(&task.id, Default::default()).unwrap();
+    let wait = std::time::Duration::from_millis(50);
+    let waited = engine.wait_status(&task.id, wait, Default::default());
+    assert_eq!(waited.await.unwrap().warnings, status.warnings);
     let line = status.warnings.iter().find(|w| w.contains("were not read"));
     let line = line.unwrap_or_else(|| panic!("{:?}", status.warnings));
     assert!(

@@ -77,10 +77,15 @@ impl Engine {
         let now = self.inner.graph.clock().now_ms();
         let graph = &self.inner.graph;
         let mut report = graph.read(|r| task::status(r, task_id, detail, now))?;
+        self.warn_of_corpus(&mut report);
+        Ok(report)
+    }
+
+    /// The files of the corpus that were not read concern every task that may search it.
+    pub(super) fn warn_of_corpus(&self, report: &mut StatusReport) {
         if let Some(corpus) = &self.inner.corpus {
             report.warnings.extend(corpus.warnings());
         }
-        Ok(report)
     }
 
     /// Stops the task; queueing targets resumes it.

@@ -403,14 +403,14 @@ fn written_date(text: &str) -> Option<String> {
         .iter()
         .filter(|word| word.len() == 4 && is_number(word));
     let year = years.next().filter(|year| year_in(year).is_some())?;
-    if years.next().is_some() || words.len() > 4 {
+    if years.next().is_some() {
         return None;
     }
     let month_of = |word: &&str| {
         let is_it =
             |month: &&str| **month == **word || (word.len() == 3 && month.starts_with(*word));
         let or_sept = if *word == "sept" { Some(8) } else { None };
-        MONTHS.iter().position(|month| is_it(&month)).or(or_sept)
+        MONTHS.iter().position(is_it).or(or_sept)
     };
     let Some(month) = words.iter().find_map(month_of) else {
         return words
@@ -418,11 +418,17 @@ fn written_date(text: &str) -> Option<String> {
             .all(|word| is_number(word))
             .then(|| (*year).to_owned());
     };
-    let day = words.iter().find_map(|word| {
-        let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let day = digits.parse::<u32>().ok()?;
+    let day_of = |word: &&str| {
+        let suffix = ["st", "nd", "rd", "th"].iter();
+        let digits = suffix.copied().find_map(|suffix| word.strip_suffix(suffix));
+        let day = digits.unwrap_or(word).parse::<u32>().ok()?;
         (1..=31).contains(&day).then_some(day)
-    });
+    };
+    let day = words.iter().find_map(day_of);
+    // Nothing else stands in a date: more words mean something that is not understood.
+    if words.len() != 2 + usize::from(day.is_some()) {
+        return None;
+    }
     let month = month + 1;
     Some(match day {
         Some(day) => format!("{year}-{month:02}-{day:02}"),
@@ -548,6 +554,8 @@ mod tests {
             ("2019 or 2020", None),
             ("room 2020 of the house", None),
             ("volume 2020", None),
+            ("may contain 2020", None),
+            ("32 May 2020", None),
         ];
         for (text, want) in cases {
             assert_eq!(written_date(text).as_deref(), want, "{text}");
