@@ -5,6 +5,7 @@
 //! document a line. Nothing here opens a file or a connection. Bytes are hostile: every parser has
 //! caps on size, depth and time, and a broken document fails alone, with its reason.
 
+mod dates;
 #[cfg(any(feature = "html", feature = "pdf"))]
 mod deadline;
 mod encoding;
