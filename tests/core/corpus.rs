@@ -144,9 +144,155 @@ async fn one_bad_document_fails_alone() {
     let task = engine
         .create_task("Salt increases thirst", TaskConfig::default())
         .unwrap();
-    research(&engine, &task.id, "salt thirst").await;
+    engine
+        .queue_targets(&task.id, &["salt thirst".into()], &Default::default())
+        .unwrap();
+    let report = engine.run(&task.id, None).await.unwrap();
+    assert_eq!(report.warnings.len(), 2, "{:?}", report.warnings);
     assert!(engine.verify().unwrap().violations.is_empty());
     assert!(Path::new(engine.graph().path()).exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_side_file_or_front_matter_costs_no_text_and_is_named() {
+    for (name, beside, want) in [
+        ("a.md", "{bad", "not one JSON object"),
+        ("a.txt", "", "the file is empty"),
+        ("a.md", "[]", "found a list"),
+        (
+            "a.md",
+            r#"{"title": "x", "year": "soon"}"#,
+            "year: expected a year",
+        ),
+        ("a.txt", r#"{"title": "x", "doi": "nonsense"}"#, "is no DOI"),
+        ("a.md", r#"{"titel": "x"}"#, "did you mean title?"),
+    ] {
+        let world = World::new();
+        std::fs::write(world.papers().join(name), PAPER).unwrap();
+        let side_file = world.papers().join(format!("{name}.meta.json"));
+        std::fs::write(side_file, beside).unwrap();
+        let engine = world.engine();
+        let check = |engine: &Engine| {
+            let doctor = engine.doctor();
+            let found = doctor.iter().find(|check| check.name == "corpus").unwrap();
+            assert!(found.ok && found.detail.contains(want), "{found:?}");
+        };
+        check(&engine);
+        for pass in 0..2 {
+            engine.sync_corpus(&|_| ()).await.unwrap();
+            let report = engine.corpus_report().unwrap();
+            let folder = &report.folders[0];
+            assert_eq!(
+                (folder.files, folder.documents),
+                (1, 1),
+                "{beside}: {folder:?}"
+            );
+            assert_eq!(folder.notes[0].name, name, "pass {pass}");
+            let warnings = report.warnings();
+            assert_eq!(warnings.len(), 1, "{warnings:?}");
+            assert!(warnings[0].contains(want), "{warnings:?}");
+        }
+        check(&engine);
+    }
+    let world = World::new();
+    let paper = PAPER.replace("title:", "titel:");
+    std::fs::write(world.papers().join("a.md"), paper).unwrap();
+    let engine = world.engine();
+    for _ in 0..2 {
+        engine.sync_corpus(&|_| ()).await.unwrap();
+        let warnings = engine.corpus_report().unwrap().warnings();
+        assert!(warnings[0].contains("titel: no such key; did you mean title?"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_file_that_is_not_read_is_accounted_for() {
+    let world = World::new();
+    let write = |name: &str, text: &[u8]| std::fs::write(world.papers().join(name), text).unwrap();
+    write("good.md", PAPER.as_bytes());
+    write("none.pdf", b"");
+    write("noise.pdf", b"\x07\x91\xc3random\x00bytes");
+    write("empty.md", b"");
+    write("blank.md", b" \n\n");
+    write(
+        "part.jsonl",
+        b"{\"id\": 1, \"text\": \"Salt.\"}\nnot json\nnor this\n",
+    );
+    write("bad.jsonl", b"not json\n");
+    write("report.DOCX", b"PK");
+    write("table.csv", b"a,b");
+    write("figure.png", b"png");
+    write(".hidden", b"x");
+    std::os::unix::fs::symlink("nowhere.md", world.papers().join("dangling.md")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", world.papers().join("outside.txt")).unwrap();
+    let engine = world.engine();
+    let expected = [
+        ("bad.jsonl", "line 1: not one JSON object"),
+        ("blank.md", "no text"),
+        ("dangling.md", "a link to what is not there"),
+        ("empty.md", "the file is empty"),
+        ("noise.pdf", "does not start like one"),
+        ("none.pdf", "the file is empty"),
+        ("outside.txt", "leads out of the folder"),
+    ];
+    let doctor = engine.doctor();
+    let found = doctor.iter().find(|check| check.name == "corpus").unwrap();
+    let counts = ": 12 files, 2 documents readable, 7 skipped: ";
+    assert!(found.ok && found.detail.contains(counts), "{found:?}");
+    for part in [
+        "and 2 more",
+        "3 of a kind that is not read (.csv, .docx, .png)",
+    ] {
+        assert!(found.detail.contains(part), "{found:?}");
+    }
+    assert_eq!(engine.corpus_report(), None);
+    engine.sync_corpus(&|_| ()).await.unwrap();
+    let mut folder = engine.corpus_report().unwrap().folders.remove(0);
+    folder.skipped.sort_by(|a, b| a.name.cmp(&b.name));
+    assert_eq!((folder.files, folder.documents), (12, 2));
+    assert_eq!(folder.skipped.len(), expected.len(), "{folder:?}");
+    for (note, (name, reason)) in folder.skipped.iter().zip(expected) {
+        assert_eq!(note.name, name);
+        assert!(note.problem.contains(reason), "{note:?}");
+        assert!(!note.problem.contains("file:"), "{note:?}");
+    }
+    assert_eq!(folder.notes.len(), 1, "{folder:?}");
+    assert!(
+        folder.notes[0].problem.ends_with(", and 1 more"),
+        "{folder:?}"
+    );
+
+    let task = engine.create_task("Salt", TaskConfig::default()).unwrap();
+    let status = engine.status(&task.id, Default::default()).unwrap();
+    let wait = std::time::Duration::from_millis(50);
+    let waited = engine.wait_status(&task.id, wait, Default::default());
+    assert_eq!(waited.await.unwrap().warnings, status.warnings);
+    let line = status.warnings.iter().find(|w| w.contains("were not read"));
+    let line = line.unwrap_or_else(|| panic!("{:?}", status.warnings));
+    assert!(
+        line.starts_with("9 of 12 files of the corpus were not read: "),
+        "{line}"
+    );
+    assert!(
+        line.ends_with("2 of a kind that is not read (.csv, .docx)"),
+        "{line}"
+    );
+}
+
+#[test]
+fn an_empty_folder_is_not_well_and_a_missing_one_makes_no_database() {
+    let world = World::new();
+    std::fs::write(world.papers().join("a.docx"), "x").unwrap();
+    let doctor = world.engine().doctor();
+    let found = doctor.iter().find(|check| check.name == "corpus").unwrap();
+    assert!(!found.ok && found.advice.is_some(), "{found:?}");
+
+    let db = world.folder.path().join("new.db");
+    let mut config = EngineConfig::new(&db);
+    config.corpus.push(world.folder.path().join("nope"));
+    let error = Engine::open(config).unwrap_err();
+    assert!(error.hint().unwrap().contains("corpus= in Python"));
+    assert!(!db.exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -230,6 +230,55 @@ fn a_page_of_somebody_else_is_left_alone() {
 }
 
 #[test]
+fn documents_that_are_not_read_are_named() {
+    let desk = Desk::new();
+    let (_, said) = desk.research(&[HYPOTHESIS, "--no-page"]);
+    assert!(!said.contains("of the corpus"), "{said}");
+    for (name, text) in [
+        ("a.md.meta.json", "{bad"),
+        ("none.pdf", ""),
+        ("notes.docx", "PK"),
+        ("lines.jsonl", "{\"text\": \"Desks.\"}\nnot json\n"),
+    ] {
+        desk.write(name, text);
+    }
+    let (report, said) = desk.research(&[HYPOTHESIS, "--no-page"]);
+    assert!(report.contains("312 call-centre workers"), "{report}");
+    for (line, parts) in [
+        (
+            "warning: 2 of 6 files of the corpus were not read: ",
+            ["“none.pdf” (the file is empty)", "(.docx)"],
+        ),
+        (
+            "warning: in the corpus, something was left out of 2 files: ",
+            ["“a.md” (its .meta.json: ", "“lines.jsonl” (line 2: "],
+        ),
+    ] {
+        let told: Vec<&str> = said.lines().filter(|l| l.contains(line)).collect();
+        assert_eq!(told.len(), 1, "{said}");
+        assert!(parts.iter().all(|part| told[0].contains(part)), "{said}");
+    }
+    let doctor = desk.run(&["doctor", "--corpus", "papers"]);
+    assert!(doctor.status.success(), "{}", text(&doctor.stdout));
+    let found = "ok    corpus: papers: 6 files, 4 documents readable, 1 skipped: “none.pdf”";
+    assert!(
+        text(&doctor.stdout).contains(found),
+        "{}",
+        text(&doctor.stdout)
+    );
+
+    std::fs::create_dir(desk.folder.path().join("nothing")).unwrap();
+    let doctor = desk.run(&["doctor", "--corpus", "nothing"]);
+    assert_eq!(doctor.status.code(), Some(1));
+    let found = "FAIL  corpus: nothing: 0 files, 0 documents readable";
+    assert!(
+        text(&doctor.stdout).contains(found),
+        "{}",
+        text(&doctor.stdout)
+    );
+}
+
+#[test]
 fn what_cannot_be_researched_is_refused_with_a_hint() {
     let desk = Desk::new();
     for (arguments, code, words) in [
@@ -245,6 +294,11 @@ fn what_cannot_be_researched_is_refused_with_a_hint() {
             vec!["research", "h", "--corpus", "nowhere"],
             1,
             "there is no folder nowhere",
+        ),
+        (
+            vec!["research", "h", "--corpus", "papers/a.md"],
+            1,
+            "papers/a.md is a file; a folder of documents is expected",
         ),
         (
             vec!["research", "h", "--target", "papers/a.md"],

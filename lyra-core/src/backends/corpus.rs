@@ -4,8 +4,14 @@
 //! where it was) and again when a file changes; searching is then the graph's own hybrid search.
 //! Pages and fragments are global: being in the corpus does not make a page part of a task.
 
+mod inspect;
+mod report;
+mod walk;
+
+pub use report::{CorpusReport, FileNote, FolderReport};
+
 use super::documents;
-use super::file_fetch::{FileFetcher, sidecar_path, stamp};
+use super::file_fetch::{FileFetcher, stamp};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::graph::{EvidenceGraph, Reader};
 use crate::ingest::{DocumentSource, Read, Reading, prepare, store};
@@ -17,16 +23,11 @@ use crate::text::hash::sha256_hex;
 use crate::vectors::{Ranking, SearchMode, VectorStore};
 use rusqlite::{params, params_from_iter};
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex as Lock, PoisonError};
 use tokio::sync::Mutex;
 use url::Url;
-
-/// Endings of the files that are read.
-const ENDINGS: &[&str] = &[
-    "md", "markdown", "html", "htm", "xhtml", "txt", "text", "pdf", "xml", "nxml", "jsonl",
-    "ndjson",
-];
+use walk::{Walk, is_record_file};
 
 /// Fragments that a search looks at for each document that it may answer with.
 const FRAGMENTS_PER_HIT: usize = 12;
@@ -62,6 +63,17 @@ pub struct CorpusProvider {
     reading: Reading,
     files: FileFetcher,
     sync: Mutex<()>,
+    latest: Lock<Latest>,
+}
+
+/// What the last pass found.
+#[derive(Debug, Default)]
+struct Latest {
+    report: Option<CorpusReport>,
+    /// What was left out of documents when they were read, by address: nothing stores it.
+    notes: HashMap<String, Vec<String>>,
+    /// The report in words.
+    warnings: Vec<String>,
 }
 
 impl CorpusProvider {
@@ -78,29 +90,72 @@ impl CorpusProvider {
             reading,
             files,
             sync: Mutex::new(()),
+            latest: Lock::default(),
         }
+    }
+
+    fn latest(&self) -> std::sync::MutexGuard<'_, Latest> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the last pass over the folders found, file by file; none before the first.
+    pub fn report(&self) -> Option<CorpusReport> {
+        self.latest().report.clone()
+    }
+
+    /// What of that a user should know, a line each (see [`CorpusReport::warnings`]).
+    pub fn warnings(&self) -> Vec<String> {
+        self.latest().warnings.clone()
     }
 
     /// Reads what is new or changed; one pass at a time. `progress` hears the counts so far.
     pub async fn sync(&self, progress: &(dyn Fn(&SyncReport) + Send + Sync)) -> Result<SyncReport> {
         let _one_at_a_time = self.sync.lock().await;
         let mut report = SyncReport::default();
+        let mut folders = Vec::new();
         for root in self.files.roots() {
-            for path in documents_under(root)? {
-                if is_record_file(&path) {
-                    if let Err(e) = self.sync_records(&path, &mut report, progress).await {
-                        report.note(path.display().to_string(), e)?;
+            let walk = Walk::below(root);
+            let mut folder = FolderReport::begin(root, &walk);
+            for (path, reason) in &walk.unreachable {
+                let failed = (path.display().to_string(), reason.clone());
+                report.failed.push(failed);
+            }
+            for path in &walk.documents {
+                let (before, failed) = (report.read + report.unchanged, report.failed.len());
+                let mut notes = if is_record_file(path) {
+                    let outcome = self.sync_records(path, &mut report, progress).await;
+                    match outcome {
+                        Ok(notes) => notes,
+                        Err(e) => {
+                            report.note(path.display().to_string(), e)?;
+                            Vec::new()
+                        }
                     }
                 } else {
-                    self.sync_file(&path, &mut report).await?;
+                    self.sync_file(path, &mut report).await?
+                };
+                let documents = report.read + report.unchanged - before;
+                let problems = report.failed[failed..].iter();
+                notes.extend(problems.map(|(_, reason)| reason_of(path, reason)));
+                match (documents, notes.first()) {
+                    (0, Some(first)) => folder.skip(root, path, first.clone()),
+                    (0, None) => folder.skip(root, path, reason_of(path, "no record in the file")),
+                    _ => folder.note(root, path, documents, notes),
                 }
                 progress(&report);
             }
+            folders.push(folder);
         }
+        let found = CorpusReport { folders };
+        let mut latest = self.latest();
+        latest.warnings = found.warnings();
+        latest.report = Some(found);
+        drop(latest);
         Ok(report)
     }
 
-    async fn sync_file(&self, path: &Path, report: &mut SyncReport) -> Result<()> {
+    /// Answers with what was left out of the document.
+    async fn sync_file(&self, path: &Path, report: &mut SyncReport) -> Result<Vec<String>> {
         let url = file_url(path)?;
         let known = self.graph.read(|r| r.page_by_url(&url))?;
         let validators = Validators {
@@ -117,22 +172,35 @@ impl CorpusProvider {
             .await;
         match outcome {
             Ok(Read::Fresh(mut document)) => match self.graph.write(|w| store(w, &mut document)) {
-                Ok(()) => report.read += 1,
-                Err(e) => report.note(url, e)?,
+                Ok(()) => {
+                    report.read += 1;
+                    let mut notes = std::mem::take(&mut document.warnings);
+                    notes.retain(|warning| about_meta(warning));
+                    self.latest().notes.insert(url.clone(), notes);
+                }
+                Err(e) => {
+                    report.note(url, e)?;
+                    return Ok(Vec::new());
+                }
             },
             Ok(_) => report.unchanged += 1,
-            Err(e) => report.note(url, e)?,
+            Err(e) => {
+                report.note(url, e)?;
+                return Ok(Vec::new());
+            }
         }
-        Ok(())
+        let mut notes = self.latest().notes.get(&url).cloned().unwrap_or_default();
+        notes.extend(inspect::side_file_notes(path));
+        Ok(notes)
     }
 
-    /// A file of records is one document a line.
+    /// A file of records is one document a line. Answers with what was left out of good lines.
     async fn sync_records(
         &self,
         path: &Path,
         report: &mut SyncReport,
         progress: &(dyn Fn(&SyncReport) + Send + Sync),
-    ) -> Result<()> {
+    ) -> Result<Vec<String>> {
         let base = file_url(path)?;
         let body = std::fs::read(path)
             .map_err(|e| Error::new(ErrorKind::Backend, format!("{}: {e}", path.display())))?;
@@ -146,6 +214,7 @@ impl CorpusProvider {
             .map_err(|e| Error::internal(e.to_string()))??;
         let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').collect();
         let mut seen = HashSet::new();
+        let mut notes = Vec::new();
         for record in records {
             let record = match record {
                 Ok(record) => record,
@@ -154,6 +223,8 @@ impl CorpusProvider {
                     continue;
                 }
             };
+            let warning = record.document.warnings.first();
+            notes.extend(warning.map(|warning| format!("line {}: {warning}", record.line)));
             let url = record_url(&base, &record.id)?;
             if !seen.insert(record.id.clone()) {
                 let reason = format!(
@@ -178,7 +249,7 @@ impl CorpusProvider {
                 progress(report);
             }
         }
-        Ok(())
+        Ok(notes)
     }
 
     async fn store_record(&self, source: DocumentSource, parsed: ParsedDocument) -> Result<()> {
@@ -344,50 +415,40 @@ fn record_hashes(reader: &Reader<'_>, base: &str) -> Result<HashMap<String, Stri
     rows.collect::<rusqlite::Result<_>>().db()
 }
 
-/// The documents below a folder, in a fixed order; links that lead out of it are not followed.
-fn documents_under(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut waiting = vec![root.to_path_buf()];
-    while let Some(path) = waiting.pop() {
-        if path.is_file() {
-            found.extend(is_document(&path).then_some(path));
-            continue;
+/// Whether a warning of the parser concerns what a document says about itself.
+fn about_meta(warning: &str) -> bool {
+    warning.starts_with(documents::FRONT_MATTER)
+}
+
+/// What could not be taken of a file of records: lines, and values of good lines.
+fn record_notes(records: &[Result<documents::RecordDocument>]) -> Vec<String> {
+    let of_one = |record: &Result<documents::RecordDocument>| match record {
+        Ok(record) => {
+            let warning = record.document.warnings.first()?;
+            Some(format!("line {}: {warning}", record.line))
         }
-        // A folder that may not be read is passed over, like a hidden one.
-        let Ok(entries) = std::fs::read_dir(&path) else {
-            continue;
-        };
-        for entry in entries.flatten() {
-            let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-            let inside = entry
-                .path()
-                .canonicalize()
-                .is_ok_and(|real| real.starts_with(root));
-            let is_link = entry.file_type().is_ok_and(|t| t.is_symlink());
-            // A linked folder inside the root would be walked twice, or for ever.
-            if !hidden && inside && !(is_link && entry.path().is_dir()) {
-                waiting.push(entry.path());
-            }
-        }
+        Err(e) => Some(e.to_string()),
+    };
+    records.iter().filter_map(of_one).collect()
+}
+
+/// Why a file was not read, without its own name, which stands beside it.
+fn reason_of(path: &Path, message: &str) -> String {
+    if path.metadata().is_ok_and(|meta| meta.len() == 0) {
+        return "the file is empty".to_owned();
     }
-    found.sort();
-    Ok(found)
-}
-
-fn is_document(path: &Path) -> bool {
-    let ending = path
-        .extension()
-        .and_then(|e| e.to_str())
-        .map(str::to_ascii_lowercase);
-    ending.is_some_and(|e| ENDINGS.contains(&e.as_str()))
-        && !path
-            .to_string_lossy()
-            .ends_with(&*sidecar_path(Path::new("")).to_string_lossy())
-}
-
-fn is_record_file(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|e| e == "jsonl" || e == "ndjson")
+    let names = [
+        file_url(path).unwrap_or_default(),
+        path.display().to_string(),
+    ];
+    let mut reason = message;
+    while let Some(rest) = names
+        .iter()
+        .find_map(|name| reason.strip_prefix(name.as_str())?.strip_prefix(": "))
+    {
+        reason = rest;
+    }
+    reason.to_owned()
 }
 
 fn file_url(path: &Path) -> Result<String> {

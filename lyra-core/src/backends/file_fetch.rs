@@ -25,8 +25,9 @@ impl FileFetcher {
     pub fn new(roots: &[PathBuf]) -> Result<Self> {
         let canonical = roots.iter().map(|root| {
             root.canonicalize().map_err(|e| {
-                Error::not_found(format!("corpus {}: {e}", root.display()))
-                    .with_hint("give --corpus the path of a folder that exists")
+                Error::not_found(format!("corpus {}: {e}", root.display())).with_hint(
+                    "give the path of a folder: --corpus DIR on the command line, corpus= in Python",
+                )
             })
         });
         Ok(Self {
@@ -100,7 +101,7 @@ fn fetch_file(
         status: None,
         content_type: None,
         body,
-        known: Box::new(sidecar(path)?),
+        known: Box::new(sidecar(path).0),
         validators: Validators {
             etag: None,
             last_modified: Some(stamp),
@@ -108,7 +109,7 @@ fn fetch_file(
     })
 }
 
-fn read_bounded(path: &Path) -> Result<Vec<u8>> {
+pub(super) fn read_bounded(path: &Path) -> Result<Vec<u8>> {
     let failed =
         |e: std::io::Error| Error::new(ErrorKind::Backend, format!("{}: {e}", path.display()));
     let length = path.metadata().map_err(failed)?.len();
@@ -131,13 +132,19 @@ pub(super) fn sidecar_path(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn sidecar(path: &Path) -> Result<DocumentMeta> {
+/// What the side file of a document says, with what of it was left out. A bad one costs nobody the
+/// text of the document.
+pub(super) fn sidecar(path: &Path) -> (DocumentMeta, Vec<String>) {
     let mut meta = DocumentMeta::default();
-    let beside = sidecar_path(path);
-    if let Ok(json) = std::fs::read_to_string(&beside) {
-        apply_sidecar(&mut meta, &json).map_err(|e| e.context(beside.display()))?;
-    }
-    Ok(meta)
+    let problems = match std::fs::read(sidecar_path(path)) {
+        Ok(bytes) => match std::str::from_utf8(&bytes) {
+            Ok(json) => apply_sidecar(&mut meta, json),
+            Err(_) => vec!["not one JSON object: the file is not UTF-8".to_owned()],
+        },
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(e) => vec![e.to_string()],
+    };
+    (meta, problems)
 }
 
 /// Changes whenever the file or its sidecar changes: times and sizes of both.

@@ -42,7 +42,7 @@ pub use api::{ApiOptions, Backoff};
 pub use api_key::ApiKey;
 pub use builtin_claims::BuiltinClaimExtractor;
 pub use builtin_stance::{BuiltinStanceJudge, choose_premise};
-pub use corpus::{CorpusProvider, SyncReport};
+pub use corpus::{CorpusProvider, CorpusReport, FileNote, FolderReport, SyncReport};
 pub use embedder_choice::{EmbedderChoice, EmbedderSettings, onnx_can_run};
 pub use file_fetch::FileFetcher;
 #[cfg(feature = "http")]

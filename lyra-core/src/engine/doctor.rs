@@ -26,9 +26,10 @@ impl Engine {
             self.check_database(),
             self.check_models(),
             self.check_embedder(),
-            self.check_corpus(),
-            check_network(),
+            self.check_search(),
         ];
+        checks.extend(self.check_corpus());
+        checks.push(check_network());
         checks.extend(self.check_language_models());
         checks.extend(self.check_providers());
         checks.extend(self.check_retractions());
@@ -179,7 +180,24 @@ impl Engine {
         }
     }
 
-    fn check_corpus(&self) -> DoctorCheck {
+    /// One for each folder: what of it can be read.
+    fn check_corpus(&self) -> Vec<DoctorCheck> {
+        let Some(corpus) = &self.inner.corpus else {
+            return Vec::new();
+        };
+        let folders = corpus.inspect().folders.into_iter();
+        let checks = folders.zip(&self.inner.config.corpus).map(|(found, given)| {
+            let has_documents = found.documents + found.not_looked_at > 0;
+            let advice = (!has_documents).then_some(
+                "nothing here can be searched: put documents in it (.md .html .pdf .txt .xml .jsonl)",
+            );
+            let detail = format!("{}: {}", given.display(), found.summary());
+            check("corpus", has_documents, detail, advice)
+        });
+        checks.collect()
+    }
+
+    fn check_search(&self) -> DoctorCheck {
         let folders: Vec<String> = self
             .inner
             .config

@@ -1,7 +1,7 @@
 //! The life of a task, and what concerns the file as a whole.
 
 use super::Engine;
-use crate::backends::SyncReport;
+use crate::backends::{CorpusReport, SyncReport};
 use crate::error::{Error, Result};
 use crate::exports::{ExportFormat, GraphDiff, diff_from, diff_since, export};
 use crate::graph::{
@@ -75,9 +75,17 @@ impl Engine {
     /// Where the task is.
     pub fn status(&self, task_id: &str, detail: StatusDetail) -> Result<StatusReport> {
         let now = self.inner.graph.clock().now_ms();
-        self.inner
-            .graph
-            .read(|r| task::status(r, task_id, detail, now))
+        let graph = &self.inner.graph;
+        let mut report = graph.read(|r| task::status(r, task_id, detail, now))?;
+        self.warn_of_corpus(&mut report);
+        Ok(report)
+    }
+
+    /// The files of the corpus that were not read concern every task that may search it.
+    pub(super) fn warn_of_corpus(&self, report: &mut StatusReport) {
+        if let Some(corpus) = &self.inner.corpus {
+            report.warnings.extend(corpus.warnings());
+        }
     }
 
     /// Stops the task; queueing targets resumes it.
@@ -169,6 +177,12 @@ impl Engine {
             Some(corpus) => corpus.sync(progress).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    /// What the last pass over the corpus folders found, file by file; none without a corpus and
+    /// before the first query.
+    pub fn corpus_report(&self) -> Option<CorpusReport> {
+        self.inner.corpus.as_ref()?.report()
     }
 
     /// Reads a JSONL file into the graph: all of it, or nothing. Fragments and claims that came

@@ -73,10 +73,13 @@ impl Engine {
         // SQLite takes an allocator only before the process opens its first connection; where a
         // host program was first, the guard falls back to its other limits.
         QueryGuard::cap_memory();
-        let graph = EvidenceGraph::open(&config.db, Arc::clone(&config.clock))?;
-        let vectors = Arc::new(VectorStore::new());
-        let views = Views::open(&config)?;
+        // What may be missing is looked for first: a slip in a name makes no empty database.
         let reading = reading_of(&config)?;
+        let retractions = config.retractions_csv.as_deref().map(Retractions::open);
+        let retractions = retractions.transpose()?.map(Arc::new);
+        let graph = EvidenceGraph::open(&config.db, Arc::clone(&config.clock))?;
+        let views = Views::open(&config)?;
+        let vectors = Arc::new(VectorStore::new());
         let corpus = corpus_of(&config, &graph, &vectors, &reading)?;
         let mut providers: Vec<Arc<dyn SearchProvider>> = Vec::new();
         if let Some(corpus) = &corpus {
@@ -85,8 +88,6 @@ impl Engine {
         providers.extend(config.providers.iter().cloned());
         #[cfg(feature = "http")]
         providers.extend(config.search.build(&config.clock)?);
-        let retractions = config.retractions_csv.as_deref().map(Retractions::open);
-        let retractions = retractions.transpose()?.map(Arc::new);
         let pipeline = Pipeline {
             graph: graph.clone(),
             vectors,

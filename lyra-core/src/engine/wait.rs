@@ -51,7 +51,10 @@ impl Engine {
         };
         Waiters::join(&inner.waiters, arrival, &inner.graph, &inner.signal)?;
         match told.await {
-            Ok(report) => Ok(report),
+            Ok(mut report) => {
+                self.warn_of_corpus(&mut report);
+                Ok(report)
+            }
             // Who cannot be served by the watcher asks for itself, and is told what is wrong.
             Err(_) => self.status(task_id, detail),
         }

@@ -49,6 +49,8 @@ pub struct PreparedDocument {
     pub fragments: Vec<PreparedFragment>,
     /// What the document cites.
     pub references: Vec<Reference>,
+    /// What was left out or guessed when the document was taken apart.
+    pub warnings: Vec<String>,
     /// Which model made the vectors.
     pub model_id: String,
     /// How long the server lets this copy be used without asking, where it says so.
@@ -67,7 +69,7 @@ pub struct PreparedFragment {
 /// Cuts a parsed document into fragments and embeds them.
 pub async fn prepare(
     source: DocumentSource,
-    parsed: ParsedDocument,
+    mut parsed: ParsedDocument,
     embedder: &dyn Embedder,
 ) -> Result<PreparedDocument> {
     let segmented = assemble(&parsed.blocks);
@@ -97,6 +99,7 @@ pub async fn prepare(
         work,
         text: segmented.text,
         fragments,
+        warnings: std::mem::take(&mut parsed.warnings),
         references: references_of(parsed),
         model_id: embedder.info().model_id.clone(),
         fresh_for,

@@ -94,6 +94,13 @@ fn check_is_file(path: &Path) -> Result<()> {
                 .with_hint("for a graph that nobody keeps, give a file in a temporary folder"),
         );
     }
+    if path.is_dir() {
+        let message = format!("{} is a folder; a graph is a file", path.display());
+        return Err(Error::invalid(message).with_hint(format!(
+            "give the path of a file in it, such as {}",
+            path.join("evidence.db").display()
+        )));
+    }
     Ok(())
 }
 
@@ -151,5 +158,10 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{path:?}");
             assert!(error.hint().is_some_and(|hint| hint.contains("temporary")));
         }
+        let folder = tempfile::tempdir().unwrap();
+        let error = open_writer(folder.path()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.message().ends_with(" is a folder; a graph is a file"));
+        assert!(error.hint().is_some_and(|hint| hint.contains(".db")));
     }
 }

@@ -1,9 +1,8 @@
 //! What an HTML page says about itself: Highwire, Dublin Core, PRISM, OpenGraph, JSON-LD, title.
 
+use super::dates::{iso_date, year_in};
 use super::lines::collapse;
-use super::meta::{
-    MAX_REFERENCES, add_reference, doi_in, iso_date, reference_to, says_retracted, year_in,
-};
+use super::meta::{MAX_REFERENCES, add_reference, doi_in, reference_to, says_retracted};
 use crate::model::{DocumentMeta, Reference};
 use serde_json::{Map, Value};
 use trafilatura::dom::{Document, NodeId};

@@ -1,10 +1,9 @@
 //! JATS XML, the format of PubMed Central and of most publishers: front matter, abstract, body,
 //! references.
 
+use super::dates::{iso_date, year_in};
 use super::jats_body::{BodyReader, inline_text};
-use super::meta::{
-    MAX_REFERENCES, add_reference, doi_in, iso_date, reference_to, says_retracted, year_in,
-};
+use super::meta::{MAX_REFERENCES, add_reference, doi_in, reference_to, says_retracted};
 use super::{Block, ParsedDocument, entities, lead_with_title};
 use crate::error::{Error, Result};
 use crate::model::{DocumentMeta, Reference};

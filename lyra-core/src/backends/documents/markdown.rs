@@ -3,8 +3,8 @@
 use super::front_matter::front_matter;
 use super::lines::{self, join, list_item};
 use super::markdown_inline::{Definitions, Inline, definition, inline};
-use super::meta::{MAX_REFERENCES, add_reference, apply_object, reference_to};
-use super::{Block, ParsedDocument, context_of, lead_with_title};
+use super::meta::{MAX_REFERENCES, add_reference, apply_object, reference_to, slips_of_keys};
+use super::{Block, FRONT_MATTER, ParsedDocument, context_of, lead_with_title};
 use crate::model::{DocumentMeta, FragmentType};
 
 /// Block quotes deeper than this are read as if they were this deep.
@@ -17,13 +17,14 @@ pub(super) fn parse(text: &str) -> ParsedDocument {
     let mut warnings: Vec<String> = front
         .problems
         .iter()
-        .map(|problem| format!("front matter, {problem}"))
+        .map(|problem| format!("{FRONT_MATTER}{problem}"))
         .collect();
-    let problems = apply_object(&mut meta, &front.object);
+    let mut problems = apply_object(&mut meta, &front.object);
+    problems.extend(slips_of_keys(&front.object));
     warnings.extend(
         problems
             .into_iter()
-            .map(|problem| format!("front matter, {problem}")),
+            .map(|problem| format!("{FRONT_MATTER}{problem}")),
     );
 
     let body = without_comments(front.body);

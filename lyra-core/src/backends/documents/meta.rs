@@ -2,51 +2,95 @@
 //!
 //! All three become one JSON object, and one function reads its keys.
 
+use super::dates::{iso_date, written_date, year_in};
 use super::lines::collapse;
-use crate::error::{Error, Result};
 use crate::model::{DocumentMeta, Reference};
 use crate::text::identifiers::{find_identifiers, normalize_doi};
+use crate::text::names::nearest;
 use crate::text::url::normalize_url;
-use regex::Regex;
 use serde_json::{Map, Value};
-use std::sync::LazyLock;
 
 /// Most references that are kept of one document.
 pub(super) const MAX_REFERENCES: usize = 2_000;
 
+/// The keys that documents and their side files may have; some have two names.
+const KEYS: &[&str] = &[
+    "title",
+    "authors",
+    "author",
+    "year",
+    "published_date",
+    "date",
+    "venue",
+    "journal",
+    "doi",
+    "pmid",
+    "pmcid",
+    "arxiv_id",
+    "url",
+    "language",
+    "lang",
+    "superseded_by",
+    "is_retracted",
+    "references",
+];
+
 /// Reads a side file (`<file>.meta.json`) over what the document itself says: a key that the side
 /// file has wins, the others stay. The keys are those of front matter: `title`, `authors`, `year`,
 /// `published_date`, `venue`, `doi`, `pmid`, `pmcid`, `arxiv_id`, `url`, `language`, `references`,
-/// `superseded_by`, `is_retracted`. Other keys are left alone.
+/// `superseded_by`, `is_retracted`.
 ///
-/// # Errors
-///
-/// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if `json` is not one JSON object or
-/// a known key holds something else than expected; `meta` is then as it was.
+/// Answers with what was left out, a sentence each: a file that is not one JSON object, a value
+/// that does not fit its key, a key that nobody knows. All else is taken.
 ///
 /// ```
 /// use lyra_core::{backends::documents::apply_sidecar, model::DocumentMeta};
 /// let mut meta = DocumentMeta::default();
-/// apply_sidecar(&mut meta, r#"{"title": "Sleep and shift work", "year": 2019}"#)?;
-/// assert_eq!(meta.year, Some(2019));
-/// # Ok::<(), lyra_core::Error>(())
+/// let left_out = apply_sidecar(&mut meta, r#"{"titel": "Sleep", "year": 2019, "doi": "none"}"#);
+/// assert_eq!((meta.year, meta.doi), (Some(2019), None));
+/// assert!(left_out[0].starts_with("doi: \"none\" is no DOI"));
+/// assert_eq!(left_out[1], "titel: no such key; did you mean title?");
 /// ```
-pub fn apply_sidecar(meta: &mut DocumentMeta, json: &str) -> Result<()> {
-    let object: Map<String, Value> = serde_json::from_str(json.trim_start_matches('\u{feff}'))
-        .map_err(|e| {
-            Error::invalid(format!("the side file is not one JSON object: {e}"))
-                .with_hint("write {\"title\": …, \"authors\": [ … ], \"year\": …}")
-        })?;
-    let mut changed = meta.clone();
-    let mut problems = apply_object(&mut changed, &object);
-    if problems.is_empty() {
-        *meta = changed;
-        return Ok(());
+pub fn apply_sidecar(meta: &mut DocumentMeta, json: &str) -> Vec<String> {
+    let json = json.trim_start_matches('\u{feff}');
+    if json.trim().is_empty() {
+        return vec!["the file is empty; expected one JSON object".to_owned()];
     }
-    Err(Error::invalid(format!(
-        "the side file: {}",
-        problems.swap_remove(0)
-    )))
+    let object = match serde_json::from_str(json) {
+        Ok(Value::Object(object)) => object,
+        Ok(other) => {
+            let found = kind_of(&other);
+            return vec![format!("expected one JSON object, found {found}")];
+        }
+        Err(e) => return vec![format!("not one JSON object: {e}")],
+    };
+    let mut problems = apply_object(meta, &object);
+    let unknown = object.keys().filter(|key| !KEYS.contains(&key.as_str()));
+    problems
+        .extend(unknown.map(|key| no_such_key(key, nearest(key, KEYS.iter().copied()).first())));
+    problems
+}
+
+/// Keys that look like slips of a known one. Front matter has other readers, too, so that a key
+/// that is like none of ours is nobody's mistake.
+pub(super) fn slips_of_keys(object: &Map<String, Value>) -> Vec<String> {
+    let unknown = object.keys().filter(|key| !KEYS.contains(&key.as_str()));
+    let slips = unknown.filter_map(|key| {
+        // Words that only contain one of ours ("subtitle", "date_modified") mean something else.
+        let near = nearest(key, KEYS.iter().copied())
+            .into_iter()
+            .find(|known| known.len() > 3 && known.len().abs_diff(key.len()) <= 1)?;
+        Some(no_such_key(key, Some(&near)))
+    });
+    slips.collect()
+}
+
+fn no_such_key(key: &str, near: Option<&&str>) -> String {
+    let key = short(key);
+    match near {
+        Some(near) => format!("{key}: no such key; did you mean {near}?"),
+        None => format!("{key}: no such key"),
+    }
 }
 
 /// Reads the known keys of `object` into `meta`; answers with what could not be read.
@@ -78,9 +122,9 @@ fn apply_key(meta: &mut DocumentMeta, key: &str, value: &Value) -> Result<(), St
         "year" => meta.year = Some(year(value)?),
         "published_date" | "date" => {
             let text = some_text(value)?.unwrap_or_default();
-            meta.published_date = Some(iso_date(&text).ok_or_else(|| {
+            meta.published_date = Some(iso_date(&text).or_else(|| written_date(&text)).ok_or_else(|| {
                 format!(
-                    "{:?} is no date; expected YYYY, YYYY-MM or YYYY-MM-DD",
+                    "{:?} is no date; expected YYYY, YYYY-MM, YYYY-MM-DD or a form like 3 May 2020",
                     short(&text)
                 )
             })?);
@@ -137,7 +181,7 @@ fn boolean(value: &Value) -> Result<bool, String> {
     }
 }
 
-/// A list of names or of `{name}` objects, or one string with `;` between the names.
+/// A list of names or of `{name}` objects, or one string with several names (see [`names_in`]).
 fn authors(value: &Value) -> Result<Vec<String>, String> {
     let one = |value: &Value| match value {
         Value::Object(object) => match (
@@ -167,13 +211,40 @@ fn authors(value: &Value) -> Result<Vec<String>, String> {
             .into_iter()
             .flatten()
             .collect()),
-        Value::String(text) => Ok(text
-            .split(';')
-            .map(collapse)
-            .filter(|name| !name.is_empty())
-            .collect()),
+        Value::String(text) => Ok(names_in(text)),
         other => Ok(one(other)?.into_iter().collect()),
     }
+}
+
+/// The names of one string: between `;`, or between ` and `, or between commas where each part has
+/// a blank in it. `Lee, Ann` stays one name, and so does `Lee, Ann and Kim, Bo` two.
+fn names_in(text: &str) -> Vec<String> {
+    let text = collapse(text);
+    let by = |separator: &str| -> Vec<String> {
+        let parts = text.split(separator).map(collapse);
+        parts.filter(|name| !name.is_empty()).collect()
+    };
+    if text.contains(';') {
+        return by(";");
+    }
+    let is_list = |part: &str| {
+        let part = part.strip_prefix("and ").unwrap_or(part);
+        part.trim().contains(' ')
+    };
+    let mut names = Vec::new();
+    for part in by(" and ") {
+        let parts: Vec<&str> = part
+            .split(',')
+            .map(str::trim)
+            .filter(|p| !p.is_empty())
+            .collect();
+        if parts.iter().all(|part| is_list(part)) {
+            names.extend(parts.into_iter().map(str::to_owned));
+        } else {
+            names.push(part.trim_end_matches(',').to_owned());
+        }
+    }
+    names
 }
 
 /// A list of DOIs and addresses, or of objects with `doi`, `url` and `title`.
@@ -274,36 +345,6 @@ pub(super) fn says_retracted(title: &str) -> bool {
     })
 }
 
-/// The first year from 1000 to 2999 at the start of a date.
-pub(super) fn year_in(date: &str) -> Option<i64> {
-    let year: i64 = date.get(..4)?.parse().ok()?;
-    (1000..3000).contains(&year).then_some(year)
-}
-
-/// `2021-3-4`, `2021/03/04` or `2021-03-04T10:00Z` as `2021-03-04`; `2021-03` and `2021` too.
-pub(super) fn iso_date(text: &str) -> Option<String> {
-    static DATE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^\s*(\d{4})(?:[-/.年](\d{1,2})(?:[-/.月](\d{1,2}))?)?(?:\D|$)")
-            .expect("the pattern is a constant")
-    });
-    let found = DATE.captures(text)?;
-    let mut date = found[1].to_owned();
-    year_in(&date)?;
-    for (group, most) in [(2, 12u32), (3, 31)] {
-        let Some(part) = found
-            .get(group)
-            .and_then(|m| m.as_str().parse::<u32>().ok())
-        else {
-            break;
-        };
-        if !(1..=most).contains(&part) {
-            return None;
-        }
-        date.push_str(&format!("-{part:02}"));
-    }
-    Some(date)
-}
-
 fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",
@@ -320,17 +361,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_side_file_wins_key_by_key_or_not_at_all() {
+    fn a_side_file_wins_key_by_key_and_its_mistakes_are_named() {
         let mut meta = DocumentMeta {
             title: Some("Old".into()),
             venue: Some("Kept".into()),
             ..DocumentMeta::default()
         };
-        apply_sidecar(
-            &mut meta,
-            "\u{feff}{\"title\": \"New\", \"published_date\": \"2020-05\", \"other\": {}}",
-        )
-        .unwrap();
+        let json = "\u{feff}{\"title\": \"New\", \"published_date\": \"2020-05\"}";
+        assert_eq!(apply_sidecar(&mut meta, json), Vec::<String>::new());
         assert_eq!(
             (meta.title.as_deref(), meta.venue.as_deref()),
             (Some("New"), Some("Kept"))
@@ -340,24 +378,81 @@ mod tests {
             (Some(2020), Some("2020-05"))
         );
         let cases = [
-            ("[]", "one JSON object"),
+            ("{bad", "not one JSON object: "),
+            ("", "the file is empty"),
+            (" \n", "the file is empty"),
+            ("[]", "expected one JSON object, found a list"),
+            ("\"x\"", "expected one JSON object, found a string"),
             ("{\"title\": [1]}", "title: expected a string, found a list"),
             ("{\"year\": 12}", "year: expected a year"),
+            ("{\"year\": \"soon\"}", "year: expected a year"),
             ("{\"doi\": \"n/a\"}", "doi: \"n/a\" is no DOI"),
             ("{\"published_date\": \"soon\"}", "is no date"),
             ("{\"references\": [\"ftp://x\"]}", "neither a DOI nor"),
             ("{\"is_retracted\": 1}", "true or false"),
+            (
+                "{\"titel\": \"x\"}",
+                "titel: no such key; did you mean title?",
+            ),
+            ("{\"zebra\": \"x\"}", "zebra: no such key"),
         ];
         for (json, want) in cases {
             let before = meta.clone();
-            let error = apply_sidecar(&mut meta, json).unwrap_err();
-            assert!(error.message().contains(want), "{json}: {error}");
+            let problems = apply_sidecar(&mut meta, json);
+            assert_eq!(problems.len(), 1, "{json}: {problems:?}");
+            assert!(problems[0].contains(want), "{json}: {problems:?}");
             assert_eq!(meta, before, "{json}");
+        }
+        let problems = apply_sidecar(&mut meta, r#"{"venue": "V", "year": "soon", "title": "T"}"#);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        let taken = (meta.title.as_deref(), meta.venue.as_deref(), meta.year);
+        assert_eq!(taken, (Some("T"), Some("V"), Some(2020)));
+    }
+
+    #[test]
+    fn only_slips_are_named_where_others_read_too() {
+        for (key, is_slip) in [
+            ("titel", true),
+            ("autors", true),
+            ("langauge", true),
+            ("tags", false),
+            ("subtitle", false),
+            ("date_modified", false),
+            ("id", false),
+        ] {
+            let object = Map::from_iter([(key.to_owned(), Value::from("x"))]);
+            assert_eq!(!slips_of_keys(&object).is_empty(), is_slip, "{key}");
         }
     }
 
     #[test]
-    fn dois_and_dates_have_one_form() {
+    fn several_names_stand_in_one_string() {
+        let cases: &[(&str, &[&str])] = &[
+            ("Ann Lee", &["Ann Lee"]),
+            ("Lee, Ann", &["Lee, Ann"]),
+            ("Lee, Ann; Kim, Bo;", &["Lee, Ann", "Kim, Bo"]),
+            ("Lee, Ann and Kim, Bo", &["Lee, Ann", "Kim, Bo"]),
+            ("Ann Lee and Bo Kim", &["Ann Lee", "Bo Kim"]),
+            ("Ann Lee, Bo Kim", &["Ann Lee", "Bo Kim"]),
+            (
+                "Ann Lee, Bo Kim, and Cy Orr",
+                &["Ann Lee", "Bo Kim", "Cy Orr"],
+            ),
+            (
+                "Ann Lee, Bo Kim and Cy Orr",
+                &["Ann Lee", "Bo Kim", "Cy Orr"],
+            ),
+            ("Sandy Anderson", &["Sandy Anderson"]),
+            ("山田 太郎", &["山田 太郎"]),
+            (" ", &[]),
+        ];
+        for (text, want) in cases {
+            assert_eq!(names_in(text), *want, "{text}");
+        }
+    }
+
+    #[test]
+    fn dois_have_one_form() {
         let dois = [
             ("https://doi.org/10.1000/ABC.12).", Some("10.1000/abc.12")),
             (
@@ -373,20 +468,6 @@ mod tests {
         ];
         for (text, want) in dois {
             assert_eq!(doi_in(text).as_deref(), want, "{text}");
-        }
-        let dates = [
-            ("2021/3/4", Some("2021-03-04")),
-            ("2021-03-04T10:00:00Z", Some("2021-03-04")),
-            ("2021年3月4日", Some("2021-03-04")),
-            ("2021-03", Some("2021-03")),
-            ("2021", Some("2021")),
-            ("2021-13-01", None),
-            ("21-01-01", None),
-            ("20210", None),
-            ("", None),
-        ];
-        for (text, want) in dates {
-            assert_eq!(iso_date(text).as_deref(), want, "{text}");
         }
     }
 

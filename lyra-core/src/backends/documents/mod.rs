@@ -5,6 +5,7 @@
 //! document a line. Nothing here opens a file or a connection. Bytes are hostile: every parser has
 //! caps on size, depth and time, and a broken document fails alone, with its reason.
 
+mod dates;
 #[cfg(any(feature = "html", feature = "pdf"))]
 mod deadline;
 mod encoding;
@@ -49,6 +50,9 @@ use std::ops::Range;
 const MAX_TEXT_BYTES: usize = 20 * 1024 * 1024;
 
 pub use crate::ports::ParsedDocument;
+
+/// How warnings begin that concern what a document says about itself.
+pub(super) const FRONT_MATTER: &str = "front matter, ";
 
 /// What a document is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -102,13 +102,15 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
 
 /// A slip in the name of a folder makes no empty database.
 fn refuse_missing(corpus: &[PathBuf]) -> Result<()> {
-    match corpus.iter().find(|folder| !folder.is_dir()) {
-        None => Ok(()),
-        Some(folder) => Err(
-            Error::invalid(format!("there is no folder {}", folder.display()))
-                .with_hint("--corpus names a folder of documents"),
-        ),
-    }
+    let Some(folder) = corpus.iter().find(|folder| !folder.is_dir()) else {
+        return Ok(());
+    };
+    let folder_shown = folder.display();
+    let message = match folder.exists() {
+        true => format!("{folder_shown} is a file; a folder of documents is expected"),
+        false => format!("there is no folder {folder_shown}"),
+    };
+    Err(Error::invalid(message).with_hint("--corpus names a folder of documents"))
 }
 
 /// The same question twice makes two tasks, which is seldom what was meant.
