@@ -83,6 +83,7 @@ fn a_judge_on_a_server_is_named_and_no_second_one_stands_beside_it() {
         ("LYRA_JUDGE_KEY", Path::new("sk-verysecret")),
         ("LYRA_JUDGE_URL", Path::new("http://127.0.0.1:9/v1")),
     ];
+    std::fs::write(folder.path().join("a.md"), "# Tea\n\nTea helps.\n").unwrap();
     let corpus = folder.path().to_str().unwrap();
     let (code, out, _) = run(&db, &env, &["--corpus", corpus, "doctor"]);
     assert_eq!(code, Some(0), "{out}");
