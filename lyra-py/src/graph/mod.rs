@@ -66,7 +66,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 ///     Whether addresses on private networks may be fetched.
 ///
 /// All methods may be called from several threads at once. After a fork, the child has to open a
-/// graph of its own.
+/// graph of its own; fork only while no other thread is in a call of lyra (SQLite's locks would stay
+/// locked in the child), or start processes with "spawn".
 ///
 /// Examples
 /// --------
