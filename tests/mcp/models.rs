@@ -1,5 +1,5 @@
 //! `models add`: from folders, and from a hub on the loopback interface that answers as the real one
-//! does: a listing with sizes and digests, small files at once, large ones by way of another host.
+//! does: a listing with sizes and digests, small files at once, large ones by way of a redirect.
 
 use crate::client::binary;
 use serde_json::json;
@@ -174,7 +174,7 @@ fn what_is_no_model_is_refused_and_leaves_nothing() {
     );
 }
 
-/// A hub. `faulty` files are cut short.
+/// A hub whose listing says that the graph has this digest.
 fn hub(sha256: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
