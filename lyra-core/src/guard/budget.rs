@@ -3,6 +3,7 @@
 //! Three parties look at it: SQLite's progress handler every thousand steps, our own SQL functions
 //! from inside their loops, and the caller's thread, which interrupts from outside.
 
+use super::heap::{HeapSpent, Metering};
 use super::request::SqlOptions;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -27,6 +28,9 @@ pub(super) enum Spent {
     Time,
     /// The virtual machine took all its steps.
     Steps,
+    /// An allocation was refused. SQLite's aggregates remember that only for when their last row
+    /// has come, which may be never.
+    Memory,
 }
 
 /// Shared by a connection's callbacks; reset for each query.
@@ -104,6 +108,10 @@ impl Budget {
             self.spend(Spent::Steps);
             return true;
         }
+        if Metering::spent() == Some(HeapSpent::Memory) {
+            self.spend(Spent::Memory);
+            return true;
+        }
         self.is_late()
     }
 
@@ -138,6 +146,7 @@ impl Budget {
         match self.spent.load(Relaxed) {
             1 => Some(Spent::Time),
             2 => Some(Spent::Steps),
+            3 => Some(Spent::Memory),
             _ => None,
         }
     }
@@ -146,6 +155,7 @@ impl Budget {
         let code = match which {
             Spent::Time => 1,
             Spent::Steps => 2,
+            Spent::Memory => 3,
         };
         // Only the first one counts; a failed exchange means that another was first.
         let _ = self.spent.compare_exchange(0, code, Relaxed, Relaxed);

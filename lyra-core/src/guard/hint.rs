@@ -295,6 +295,7 @@ pub(super) fn interrupted(spent: Spent, options: &SqlOptions) -> Error {
             "max_vm_steps",
             MAX_VM_STEPS,
         ),
+        Spent::Memory => return too_large("the memory of a query is used up"),
     };
     Error::new(ErrorKind::QueryInterrupted, message).with_hint(format!(
         "narrow it with WHERE or a smaller join (task_id, source_id and target_id are indexed), \

@@ -288,7 +288,7 @@ fn explain_failure(
             return hint::interrupted(Spent::Time, &request.options);
         }
         Some(ErrorCode::TooBig) => return hint::too_large("a string or blob is too long"),
-        Some(ErrorCode::OutOfMemory) => return hint::too_large("the memory of a query is used up"),
+        Some(ErrorCode::OutOfMemory) => return hint::interrupted(Spent::Memory, &request.options),
         Some(ErrorCode::DiskFull) => return hint::out_of_space(Quota::is_over()),
         _ => {}
     }

@@ -423,7 +423,7 @@ fn a_query_that_takes_too_much_says_of_what() {
     let mut server = Server::start();
     let generous = json!({"timeout_ms": 2_000, "max_vm_steps": 50_000_000});
     let hoarding = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
-        SELECT length(json_group_array(hex(zeroblob(50000)))) FROM n";
+        SELECT length(json_group_array(hex(zeroblob(120000)))) FROM n";
     for (sql, options, error, hint) in [
         (
             ENDLESS,

@@ -16,6 +16,27 @@ fn explain_does_not_say_where_in_memory_things_are() {
     );
 }
 
+/// An aggregate that got no memory would say so at its last row, and this one has none: the query
+/// ends where the memory did, long before its deadline.
+#[test]
+fn a_query_without_memory_ends_at_once() {
+    let guard = fixture::guard();
+    let request = SqlRequest {
+        sql: "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+              SELECT length(json_group_array(hex(zeroblob(120000)))) FROM n"
+            .into(),
+        options: SqlOptions {
+            timeout_ms: 2_000,
+            max_vm_steps: 50_000_000,
+            ..SqlOptions::default()
+        },
+        ..Default::default()
+    };
+    let error = guard.query(&request).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::QueryInterrupted);
+    assert_eq!(error.message(), "the memory of a query is used up");
+}
+
 #[test]
 fn errors_say_what_to_do() {
     let guard = fixture::guard();
