@@ -5,9 +5,10 @@
 //! end of the file. Nothing is committed unless every line was good.
 
 use super::ImportReport;
+use super::batch::{Batch, Parsed, parse_during, prepare};
 use super::checks::{self, Quote};
 use super::fields::{Record, TABLES, Table};
-use super::line::{Cell, Row, parse};
+use super::line::{Cell, Refusal, Row};
 use super::lines::{Lines, Problems};
 use super::page_text::TextCache;
 use crate::error::{Error, Result, SqliteResultExt};
@@ -158,15 +159,58 @@ impl<'t> Import<'t> {
 
     fn stream(&mut self, reader: impl BufRead) -> Result<()> {
         let mut lines = Lines::new(reader);
-        while !self.problems.full() {
-            match lines.next()? {
-                None => break,
-                Some(Ok((number, line))) => {
-                    self.report.lines += 1;
-                    self.line(number, line, false)?;
-                }
-                Some(Err((number, reason))) => self.problems.add(number, reason),
+        let (mut even, mut odd) = (Batch::default(), Batch::default());
+        let mut parsed = self.advance(&mut lines, &mut even, Vec::new())?;
+        loop {
+            // Two batches take turns: one is parsed while the rows of the other are stored.
+            let next = self.advance(&mut lines, &mut odd, parsed)?;
+            if next.is_empty() {
+                return Ok(());
             }
+            parsed = self.advance(&mut lines, &mut even, next)?;
+            if parsed.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads `batch`, stores `parsed`, and answers what the batch holds: nothing at the end.
+    fn advance<'b>(
+        &mut self,
+        lines: &mut Lines<impl BufRead>,
+        batch: &'b mut Batch,
+        parsed: Vec<Parsed<'_>>,
+    ) -> Result<Vec<Parsed<'b>>>
+    where
+        't: 'b,
+    {
+        batch.clear();
+        let read = if self.problems.full() {
+            Ok(())
+        } else {
+            lines.fill(batch)
+        };
+        let now = self.now;
+        let (next, stored) = parse_during(batch, now, || self.store_all(parsed));
+        stored?;
+        if read.is_ok() || self.problems.full() {
+            return Ok(next);
+        }
+        // What was read before the reader failed may be a reason of its own to stop.
+        self.store_all(next)?;
+        if !self.problems.full() {
+            read?;
+        }
+        Ok(Vec::new())
+    }
+
+    fn store_all(&mut self, parsed: Vec<Parsed<'_>>) -> Result<()> {
+        for Parsed { number, line, row } in parsed {
+            if self.problems.full() {
+                break;
+            }
+            self.report.lines += 1;
+            self.line(number, line, row, false)?;
         }
         Ok(())
     }
@@ -176,11 +220,11 @@ impl<'t> Import<'t> {
         waiting.sort_by_key(|(record, number, _)| (*record, *number));
         let after_fragments = waiting.partition_point(|(record, ..)| *record <= Record::Fragment);
         for (_, number, line) in &waiting[..after_fragments] {
-            self.line(*number, line, true)?;
+            self.line(*number, line, prepare(line, self.now), true)?;
         }
         self.locate_fragments()?;
         for (_, number, line) in &waiting[after_fragments..] {
-            self.line(*number, line, true)?;
+            self.line(*number, line, prepare(line, self.now), true)?;
         }
         self.problems.into_result()?;
         if self.report.total_inserted > 0 {
@@ -192,11 +236,17 @@ impl<'t> Import<'t> {
     }
 
     /// Stores one line. `at_end`: everything that may come has come.
-    fn line(&mut self, number: u64, line: &str, at_end: bool) -> Result<()> {
+    fn line(
+        &mut self,
+        number: u64,
+        line: &str,
+        row: Result<Row<'_>, Refusal>,
+        at_end: bool,
+    ) -> Result<()> {
         if self.problems.full() {
             return Ok(());
         }
-        let mut row = match parse(line, self.now) {
+        let mut row = match row {
             Ok(row) => row,
             Err(refusal) => {
                 self.refused
@@ -234,15 +284,11 @@ impl<'t> Import<'t> {
     }
 
     fn remember_refused(&mut self, row: &Row<'_>) {
-        if let [key] = row.table.key
-            && let Some(id) = row.get(key).as_text()
-        {
-            self.refused.insert((row.table.name, id.to_owned()));
-        }
+        self.refused
+            .extend(row.single_key().map(|(table, id)| (table.name, id)));
     }
 
     fn store(&mut self, row: &mut Row<'_>, number: u64, at_end: bool) -> Result<Outcome, Failure> {
-        checks::complete(row)?;
         if at_end {
             match self.missing(row)? {
                 None => {}

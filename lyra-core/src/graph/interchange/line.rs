@@ -34,15 +34,21 @@ pub(super) struct Refusal {
     pub(super) names: Option<(&'static Table, String)>,
 }
 
+impl Refusal {
+    /// A refusal of what does not say what it is.
+    pub(super) fn unnamed(reason: String) -> Self {
+        Self {
+            reason,
+            names: None,
+        }
+    }
+}
+
 /// Reads a line. `now` stands where a time is left out.
 pub(super) fn parse<'a>(line: &'a str, now: &'a str) -> Result<Row<'a>, Refusal> {
-    let refused = |reason| Refusal {
-        reason,
-        names: None,
-    };
     let Entries(entries) =
-        serde_json::from_str(line).map_err(|e| refused(json_problem(line, &e)))?;
-    let table = table_of(&entries).map_err(refused)?;
+        serde_json::from_str(line).map_err(|e| Refusal::unnamed(json_problem(line, &e)))?;
+    let table = table_of(&entries).map_err(Refusal::unnamed)?;
     let key = table.key[0];
     let names = |entries: &[(Cow<'a, str>, Json<'a>)]| {
         entries.iter().find_map(|(name, value)| match value {
@@ -350,6 +356,13 @@ impl<'a> Row<'a> {
         if let Some(place) = self.place(name) {
             self.given |= 1 << place;
         }
+    }
+
+    /// The table and the id of a row that others may refer to.
+    pub(super) fn single_key(&self) -> Option<(&'static Table, String)> {
+        let [key] = self.table.key else { return None };
+        let id = self.get(key).as_text()?;
+        Some((self.table, id.to_owned()))
     }
 
     /// What a message calls the row: `claim "c1"`.

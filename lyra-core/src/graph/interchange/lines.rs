@@ -1,5 +1,6 @@
 //! A reader cut into lines, and the problems that were found in them.
 
+use super::batch::Batch;
 use crate::error::{Error, ErrorKind, Result};
 use std::io::{BufRead, Read};
 
@@ -12,67 +13,58 @@ pub(super) const MAX_PROBLEMS: usize = 20;
 /// The lines of a reader that are not blank, with their numbers.
 pub(super) struct Lines<R> {
     reader: R,
-    buffer: Vec<u8>,
     number: u64,
+    /// Nothing is to be read any more.
     over: bool,
 }
-
-/// A line with its number, or what is wrong with it.
-pub(super) type NumberedLine<'a> = std::result::Result<(u64, &'a str), (u64, String)>;
 
 impl<R: BufRead> Lines<R> {
     pub(super) fn new(reader: R) -> Self {
         Self {
             reader,
-            buffer: Vec::new(),
             number: 0,
             over: false,
         }
     }
 
-    /// The next line that is not blank; none at the end.
-    pub(super) fn next(&mut self) -> Result<Option<NumberedLine<'_>>> {
-        loop {
-            self.buffer.clear();
-            if self.over || self.read()? == 0 {
-                return Ok(None);
-            }
-            self.number += 1;
-            if self.buffer.len() > MAX_LINE_BYTES {
+    /// Puts the next lines into an empty batch; none of them at the end. The lines before a failure
+    /// of the reader are in the batch.
+    pub(super) fn fill(&mut self, batch: &mut Batch) -> Result<()> {
+        while !self.over && !batch.is_full() {
+            let start = batch.bytes().len();
+            let length = self.read(batch.bytes())?;
+            if length == 0 {
                 self.over = true;
-                let reason = format!("longer than {} MiB", MAX_LINE_BYTES >> 20);
-                return Ok(Some(Err((self.number, reason))));
-            }
-            if !self.bytes().iter().all(u8::is_ascii_whitespace) {
                 break;
             }
+            self.number += 1;
+            if length > MAX_LINE_BYTES {
+                self.over = true;
+                let reason = format!("longer than {} MiB", MAX_LINE_BYTES >> 20);
+                batch.push(self.number, Err(reason));
+                break;
+            }
+            let bytes = &batch.bytes()[start..];
+            // Some editors put a mark before the first line.
+            let is_marked = self.number == 1 && bytes.starts_with(b"\xEF\xBB\xBF");
+            let start = if is_marked { start + 3 } else { start };
+            let bytes = &batch.bytes()[start..];
+            if !bytes.iter().all(u8::is_ascii_whitespace) {
+                let end = start + bytes.len();
+                batch.push(self.number, Ok(start..end));
+            }
         }
-        let bytes = self.bytes();
-        Ok(Some(match std::str::from_utf8(bytes) {
-            Ok(line) => Ok((self.number, line)),
-            Err(e) => Err((
-                self.number,
-                format!("byte {} is not UTF-8", e.valid_up_to() + 1),
-            )),
-        }))
+        Ok(())
     }
 
-    fn read(&mut self) -> Result<usize> {
+    fn read(&mut self, buffer: &mut Vec<u8>) -> Result<usize> {
         let limit = MAX_LINE_BYTES as u64 + 1;
         let mut limited = self.reader.by_ref().take(limit);
-        limited.read_until(b'\n', &mut self.buffer).map_err(|e| {
+        limited.read_until(b'\n', buffer).map_err(|e| {
+            self.over = true;
             let line = self.number + 1;
             Error::new(ErrorKind::Backend, format!("reading line {line}: {e}")).with_source(e)
         })
-    }
-
-    /// The line without the mark that some editors put before the first one.
-    fn bytes(&self) -> &[u8] {
-        let bytes = &self.buffer;
-        match bytes.strip_prefix(b"\xEF\xBB\xBF") {
-            Some(rest) if self.number == 1 => rest,
-            _ => bytes,
-        }
     }
 }
 

@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `fields` | the format as a table: types, columns, kinds, defaults, references |
 //! | `lines`, `json`, `line`, `vector` | bytes → lines → JSON → checked cells; vectors in their three spellings |
+//! | `batch` | many lines at a time, on a thread of their own |
 //! | `checks`, `page_text` | what must hold between fields, and between a quote and its page |
 //! | `import`, `export` | lines → rows in one transaction; rows → lines in canonical order |
 
+mod batch;
 mod checks;
 mod export;
 mod fields;
