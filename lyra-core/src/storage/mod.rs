@@ -1,6 +1,8 @@
 //! The database file: connections, schema, migrations, derived counts, the full-text tokenizer.
 
 pub(crate) mod aggregates;
+mod bulk;
+mod deferred;
 mod interrupt;
 mod migrate;
 pub(crate) mod near_duplicates;
@@ -8,6 +10,7 @@ mod open;
 mod pool;
 mod tokenizer;
 
+pub(crate) use bulk::Bulk;
 pub use interrupt::Interrupter;
 pub(crate) use migrate::SCHEMA_VERSION;
 #[cfg(test)]

@@ -4,9 +4,15 @@
 //! its smallest hashes, so the cost of a page does not grow with the number of pages. The column
 //! always names an original: a page whose own `near_duplicate_of` is null.
 
+mod many;
+
+#[cfg(test)]
+pub(super) use many::INDEXES;
+
 use crate::error::{Result, SqliteResultExt};
 use crate::text::similarity::Sketch;
 use rusqlite::{Connection, OptionalExtension, params};
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// Hashes of a sketch that are indexed. Of two texts of which half is common, each of the smallest
@@ -41,7 +47,7 @@ pub(crate) fn update(db: &Connection, page_id: &str, text: &str, text_hash: &str
 pub(crate) fn refresh(db: &Connection) -> Result<()> {
     let mut statement = db
         .prepare(
-            "SELECT p.id, p.near_duplicate_of IS NOT NULL FROM pages p
+            "SELECT p.id, p.near_duplicate_of IS NOT NULL, s.seq IS NULL FROM pages p
                JOIN page_texts t ON t.page_id = p.id
                  AND t.version = (SELECT max(version) FROM page_texts WHERE page_id = p.id)
                LEFT JOIN page_sketches s ON s.page_id = p.id
@@ -50,26 +56,60 @@ pub(crate) fn refresh(db: &Connection) -> Result<()> {
         )
         .db()?;
     let rows = statement
-        .query_map([], |r| Ok((r.get(0)?, r.get(1)?)))
+        .query_map([], |r| {
+            Ok(Waiting {
+                id: r.get(0)?,
+                is_known_copy: r.get(1)?,
+                is_new: r.get(2)?,
+            })
+        })
         .db()?;
     // Ids alone: the texts of all pages may be more than there is memory for.
-    let pages: Vec<(String, bool)> = rows.collect::<rusqlite::Result<_>>().db()?;
-    for (page_id, is_known_copy) in pages {
-        let (text, hash): (String, String) = db
-            .prepare_cached(
-                "SELECT text, text_hash FROM page_texts WHERE page_id = ?1
-                 ORDER BY version DESC LIMIT 1",
-            )
-            .db()?
-            .query_row([&page_id], |r| Ok((r.get(0)?, r.get(1)?)))
-            .db()?;
-        if is_known_copy {
-            note(db, &page_id, &text, &hash)?;
-        } else {
-            update(db, &page_id, &text, &hash)?;
+    let pages: Vec<Waiting> = rows.collect::<rusqlite::Result<_>>().db()?;
+    if pages.iter().all(|page| page.is_new) {
+        many::note_many(db, &pages)?;
+    } else {
+        for page in &pages {
+            let (text, hash) = newest_text(db, &page.id)?;
+            if page.is_known_copy {
+                note(db, &page.id, &text, &hash)?;
+            } else {
+                update(db, &page.id, &text, &hash)?;
+            }
         }
     }
     point_at_originals(db)
+}
+
+/// A page whose newest text has no sketch yet.
+struct Waiting {
+    id: String,
+    is_known_copy: bool,
+    /// It has no sketch of an earlier text either.
+    is_new: bool,
+}
+
+fn newest_text(db: &Connection, page_id: &str) -> Result<(String, String)> {
+    db.prepare_cached(
+        "SELECT text, text_hash FROM page_texts WHERE page_id = ?1 ORDER BY version DESC LIMIT 1",
+    )
+    .db()?
+    .query_row([page_id], |r| Ok((r.get(0)?, r.get(1)?)))
+    .db()
+}
+
+/// The earliest sketches before this one that hold the hash.
+fn stored_holders(db: &Connection, hash: i64, before: i64) -> Result<Vec<i64>> {
+    let mut statement = db
+        .prepare_cached(
+            "SELECT sketch_seq FROM page_sketch_hashes WHERE hash = ?1 AND sketch_seq < ?2
+             ORDER BY sketch_seq LIMIT ?3",
+        )
+        .db()?;
+    let rows = statement
+        .query_map(params![hash, before, PAGES_PER_HASH], |r| r.get(0))
+        .db()?;
+    rows.collect::<rusqlite::Result<_>>().db()
 }
 
 /// The pages that are copies of one of those in the table `temp.forget_pages` and are not in it.
@@ -99,6 +139,10 @@ pub(crate) fn assign(db: &Connection, page_id: &str) -> Result<()> {
         return follow(db, page_id);
     };
     let original = original_of(db, seq, &Sketch::from_bytes(&sketch))?;
+    set_original(db, page_id, original)
+}
+
+fn set_original(db: &Connection, page_id: &str, original: Option<String>) -> Result<()> {
     db.prepare_cached(
         "UPDATE pages SET near_duplicate_of = ?2 WHERE id = ?1 AND near_duplicate_of IS NOT ?2",
     )
@@ -138,13 +182,7 @@ fn note(db: &Connection, page_id: &str, text: &str, text_hash: &str) -> Result<b
             .db()?;
     }
     let sketch = Sketch::of(text);
-    let seq: i64 = db
-        .prepare_cached(
-            "INSERT INTO page_sketches (page_id, text_hash, sketch) VALUES (?1, ?2, ?3) RETURNING seq",
-        )
-        .db()?
-        .query_row(params![page_id, text_hash, sketch.to_bytes()], |r| r.get(0))
-        .db()?;
+    let seq = store_sketch(db, page_id, text_hash, &sketch)?;
     let mut insert = db
         .prepare_cached("INSERT INTO page_sketch_hashes (hash, sketch_seq) VALUES (?1, ?2)")
         .db()?;
@@ -152,6 +190,15 @@ fn note(db: &Connection, page_id: &str, text: &str, text_hash: &str) -> Result<b
         insert.execute(params![hash.cast_signed(), seq]).db()?;
     }
     Ok(true)
+}
+
+fn store_sketch(db: &Connection, page_id: &str, text_hash: &str, sketch: &Sketch) -> Result<i64> {
+    db.prepare_cached(
+        "INSERT INTO page_sketches (page_id, text_hash, sketch) VALUES (?1, ?2, ?3) RETURNING seq",
+    )
+    .db()?
+    .query_row(params![page_id, text_hash, sketch.to_bytes()], |r| r.get(0))
+    .db()
 }
 
 fn copies_of(db: &Connection, page_id: &str) -> Result<Vec<String>> {
@@ -169,59 +216,64 @@ fn copies_of(db: &Connection, page_id: &str) -> Result<Vec<String>> {
 fn original_of(db: &Connection, seq: i64, sketch: &Sketch) -> Result<Option<String>> {
     // How many hashes a page shares: of those that few have, and of those that many have.
     let mut shared = [HashMap::new(), HashMap::new()];
-    let mut holders = db
-        .prepare_cached(
-            "SELECT sketch_seq FROM page_sketch_hashes WHERE hash = ?1 AND sketch_seq < ?2
-             ORDER BY sketch_seq LIMIT ?3",
-        )
-        .db()?;
     for hash in sketch.smallest(INDEXED) {
-        let arguments = params![hash.cast_signed(), seq, PAGES_PER_HASH];
-        let rows = holders.query_map(arguments, |r| r.get(0)).db()?;
-        let pages: Vec<i64> = rows.collect::<rusqlite::Result<_>>().db()?;
+        let pages = stored_holders(db, hash.cast_signed(), seq)?;
         let is_common = pages.len() == PAGES_PER_HASH;
         for page in pages {
             *shared[usize::from(is_common)].entry(page).or_default() += 1;
         }
     }
-    let [rare, common] = shared;
-    match first_alike(db, sketch, rare, 1)? {
-        Some(original) => Ok(Some(original)),
-        None => first_alike(db, sketch, common, FEWEST_COMMON),
-    }
+    let [rare, common] = shared.map(|pages: HashMap<i64, usize>| pages.into_iter().collect());
+    alike(db, sketch, rare, common, |_| None)
 }
 
 /// The original of the earliest page that resembles the sketch, of those that share most hashes
-/// with it and no fewer than `fewest`.
-fn first_alike(
+/// with it. `rare` and `common`: pages, and how many hashes of either kind they share with it.
+/// `known`: sketches that need not be read.
+fn alike<'s>(
     db: &Connection,
     sketch: &Sketch,
-    shared: HashMap<i64, usize>,
-    fewest: usize,
+    rare: Vec<(i64, usize)>,
+    common: Vec<(i64, usize)>,
+    known: impl Fn(i64) -> Option<&'s Sketch>,
 ) -> Result<Option<String>> {
-    let mut candidates: Vec<(usize, i64)> = shared
-        .into_iter()
-        .filter(|(_, count)| *count >= fewest)
-        .map(|(other, count)| (count, other))
-        .collect();
-    candidates.sort_by_key(|(count, other)| (std::cmp::Reverse(*count), *other));
-    candidates.truncate(COMPARED);
-    candidates.sort_by_key(|(_, other)| *other);
-    let mut find = db
-        .prepare_cached(
-            "SELECT s.sketch, coalesce(p.near_duplicate_of, p.id) FROM page_sketches s
-               JOIN pages p ON p.id = s.page_id WHERE s.seq = ?1",
-        )
-        .db()?;
-    for (_, other) in candidates {
-        let (bytes, original): (Vec<u8>, String) = find
-            .query_row([other], |r| Ok((r.get(0)?, r.get(1)?)))
-            .db()?;
-        if Sketch::from_bytes(&bytes).tells_the_same_as(sketch) {
-            return Ok(Some(original));
+    for (mut candidates, fewest) in [(rare, 1), (common, FEWEST_COMMON)] {
+        candidates.retain(|(_, count)| *count >= fewest);
+        let order = |(other, count): &(i64, usize)| (Reverse(*count), *other);
+        if candidates.len() > COMPARED {
+            candidates.select_nth_unstable_by_key(COMPARED, order);
+            candidates.truncate(COMPARED);
+        }
+        candidates.sort_unstable();
+        for (other, _) in candidates {
+            let is_alike = match known(other) {
+                Some(known) => known.tells_the_same_as(sketch),
+                None => stored_sketch(db, other)?.tells_the_same_as(sketch),
+            };
+            if is_alike {
+                return stored_original(db, other).map(Some);
+            }
         }
     }
     Ok(None)
+}
+
+fn stored_sketch(db: &Connection, seq: i64) -> Result<Sketch> {
+    db.prepare_cached("SELECT sketch FROM page_sketches WHERE seq = ?1")
+        .db()?
+        .query_row([seq], |r| Ok(Sketch::from_bytes(r.get_ref(0)?.as_blob()?)))
+        .db()
+}
+
+/// The page of a sketch, or the page that this one repeats.
+fn stored_original(db: &Connection, seq: i64) -> Result<String> {
+    db.prepare_cached(
+        "SELECT coalesce(p.near_duplicate_of, p.id) FROM page_sketches s
+           JOIN pages p ON p.id = s.page_id WHERE s.seq = ?1",
+    )
+    .db()?
+    .query_row([seq], |r| r.get(0))
+    .db()
 }
 
 /// A file may name originals that are not there, or that are copies here.
@@ -380,5 +432,72 @@ mod tests {
             refresh(db).unwrap();
             assert_eq!(originals(db), "b<a c<a", "nothing is left to do");
         });
+    }
+
+    /// Everything that is known of copies.
+    fn dump(db: &Connection) -> (String, Vec<(i64, String)>, Vec<(i64, i64)>) {
+        let pairs = "SELECT hash, sketch_seq FROM page_sketch_hashes ORDER BY 1, 2";
+        let sketches = "SELECT seq, page_id || hex(sketch) FROM page_sketches ORDER BY 1";
+        let mut pairs = db.prepare(pairs).unwrap();
+        let mut sketches = db.prepare(sketches).unwrap();
+        let sketches = sketches.query_map([], |r| Ok((r.get(0)?, r.get(1)?)));
+        let pairs = pairs.query_map([], |r| Ok((r.get(0)?, r.get(1)?)));
+        let sketches = sketches.unwrap().collect::<rusqlite::Result<_>>();
+        let pairs = pairs.unwrap().collect::<rusqlite::Result<_>>();
+        (originals(db), sketches.unwrap(), pairs.unwrap())
+    }
+
+    /// Pages that tell whole and half stories, with a footer or without; more of one kind than are
+    /// looked up for a hash, and enough of all for the index to be built anew.
+    fn tell_many(db: &Connection, from: u32, to: u32) {
+        for n in from..to {
+            let (own, footer) = (story(n * 7919 % 90), story(1_000 + n % 2));
+            let text = match n % 5 {
+                0 => own,
+                1 => format!("{own} {footer}"),
+                2 => with_notice(&own),
+                3 => format!("{} {footer}", story(5_000 + n)),
+                _ => own[..own.len() / 2].to_owned(),
+            };
+            tell(db, &format!("p{:03}", n * 613 % 1_000), &text);
+        }
+    }
+
+    #[test]
+    fn many_pages_are_told_apart_as_one_by_one() {
+        let one_by_one = |db: &Connection| {
+            let sql = "SELECT p.id FROM pages p LEFT JOIN page_sketches s ON s.page_id = p.id
+                       WHERE s.seq IS NULL
+                       ORDER BY near_duplicate_of IS NOT NULL, fetched_at, id";
+            let mut statement = db.prepare(sql).unwrap();
+            let ids = statement.query_map([], |r| r.get(0)).unwrap();
+            for id in ids.collect::<rusqlite::Result<Vec<String>>>().unwrap() {
+                let (text, hash) = newest_text(db, &id).unwrap();
+                let sql = "SELECT near_duplicate_of IS NOT NULL FROM pages WHERE id = ?1";
+                if db.query_row(sql, [&id], |r| r.get(0)).unwrap() {
+                    note(db, &id, &text, &hash).unwrap();
+                } else {
+                    update(db, &id, &text, &hash).unwrap();
+                }
+            }
+            point_at_originals(db).unwrap();
+        };
+        let mut found = Vec::new();
+        for catch_up in [&one_by_one as &dyn Fn(&Connection), &|db| refresh(db).unwrap()] {
+            check(|db| {
+                let known = "UPDATE pages SET near_duplicate_of = 'p613' WHERE id IN ('p226', 'p839')";
+                tell_many(db, 0, 300);
+                db.execute(known, []).unwrap();
+                catch_up(db);
+                // Beside those that are in the index: first few, then many.
+                tell_many(db, 300, 340);
+                catch_up(db);
+                tell_many(db, 340, 720);
+                catch_up(db);
+                found.push(dump(db));
+            });
+        }
+        assert!(found[0].0.len() > 1_000, "there are copies");
+        assert!(found[0] == found[1], "{}\n{}", found[0].0, found[1].0);
     }
 }

@@ -12,7 +12,7 @@ use super::line::{Cell, Refusal, Row};
 use super::lines::{Lines, Problems};
 use super::page_text::TextCache;
 use crate::error::{Error, Result, SqliteResultExt};
-use crate::storage::{Database, near_duplicates};
+use crate::storage::{Bulk, Database, near_duplicates};
 use rusqlite::{CachedStatement, OptionalExtension, Transaction, ffi, params, params_from_iter};
 use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
@@ -33,8 +33,23 @@ pub(crate) fn import_jsonl(db: &Database, now: &str, reader: impl BufRead) -> Re
     })
 }
 
+/// [`import_jsonl`] as it goes about few rows.
+#[cfg(test)]
+pub(super) fn import_row_by_row(
+    db: &Database,
+    now: &str,
+    reader: impl BufRead,
+) -> Result<ImportReport> {
+    db.write(|transaction| {
+        let mut import = Import::new(transaction, now)?;
+        import.worth_building = usize::MAX;
+        import.stream(reader)?;
+        import.finish()
+    })
+}
+
 /// What became of a line.
-enum Outcome {
+pub(super) enum Outcome {
     Inserted,
     Updated,
     Skipped,
@@ -68,12 +83,12 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
-struct Import<'t> {
-    transaction: &'t Transaction<'t>,
+pub(super) struct Import<'t> {
+    pub(super) transaction: &'t Transaction<'t>,
     now: &'t str,
-    statements: Vec<Statements<'t>>,
+    pub(super) statements: Vec<Statements<'t>>,
     /// Rows above this number were inserted by this import, for each table.
-    last_old_row: Vec<i64>,
+    pub(super) last_old_row: Vec<i64>,
     report: ImportReport,
     waiting: Vec<(Record, u64, String)>,
     problems: Problems,
@@ -82,12 +97,19 @@ struct Import<'t> {
     texts: TextCache,
     /// The lines of fragments that were stored before any text of their page.
     lines_without_text: HashMap<i64, u64>,
+    /// From when on this adds more than there was.
+    bulk: Option<Bulk<'t>>,
+    /// How many new rows are more than there was.
+    worth_building: usize,
 }
 
-struct Statements<'t> {
+/// So many new rows, and no fewer than there were, make it worth while to build indexes anew.
+pub(super) const MANY_ROWS: usize = 4_096;
+
+pub(super) struct Statements<'t> {
     insert: CachedStatement<'t>,
     /// The row number and every column of the row with the same key.
-    find: CachedStatement<'t>,
+    pub(super) find: CachedStatement<'t>,
     /// Whether there is a row with this id, or first column of the key.
     exists: CachedStatement<'t>,
     /// Puts the newest row into its full-text index, where it has one.
@@ -140,6 +162,8 @@ impl<'t> Import<'t> {
             let sql = format!("SELECT coalesce(max(rowid), 0) FROM {}", table.name);
             transaction.query_row(&sql, [], |r| r.get(0)).db()
         };
+        let last_old_row = TABLES.iter().map(last_row).collect::<Result<Vec<i64>>>()?;
+        let before = usize::try_from(last_old_row.iter().sum::<i64>()).unwrap_or(usize::MAX);
         Ok(Self {
             transaction,
             now,
@@ -147,13 +171,15 @@ impl<'t> Import<'t> {
                 .iter()
                 .map(|t| Statements::new(transaction, t))
                 .collect::<Result<_>>()?,
-            last_old_row: TABLES.iter().map(last_row).collect::<Result<_>>()?,
+            last_old_row,
             report: ImportReport::default(),
             waiting: Vec::new(),
             problems: Problems::default(),
             refused: HashSet::new(),
             texts: TextCache::default(),
             lines_without_text: HashMap::new(),
+            bulk: None,
+            worth_building: MANY_ROWS.max(before),
         })
     }
 
@@ -212,6 +238,9 @@ impl<'t> Import<'t> {
             self.report.lines += 1;
             self.line(number, line, row, false)?;
         }
+        if self.bulk.is_none() && self.report.total_inserted >= self.worth_building {
+            self.bulk = Some(Bulk::begin(self.transaction)?);
+        }
         Ok(())
     }
 
@@ -232,6 +261,8 @@ impl<'t> Import<'t> {
             near_duplicates::refresh(self.transaction)?;
             log_import(self.transaction, self.now, &self.report)?;
         }
+        // The last: from here on triggers fire again.
+        self.bulk.map_or(Ok(()), Bulk::end)?;
         Ok(self.report)
     }
 
@@ -330,7 +361,7 @@ impl<'t> Import<'t> {
     }
 
     /// Inserts the row and indexes it; answers its number, or none where a unique column is taken.
-    fn insert(&mut self, row: &Row<'_>) -> rusqlite::Result<Option<i64>> {
+    pub(super) fn insert(&mut self, row: &Row<'_>) -> rusqlite::Result<Option<i64>> {
         let statements = &mut self.statements[row.table.record.index()];
         if statements.insert.execute(params_from_iter(&row.cells))? == 0 {
             return Ok(None);
@@ -461,133 +492,9 @@ impl<'t> Import<'t> {
         }
         Ok(self.missing(row)?.is_none())
     }
-
-    // ------------------------------------------------------------ rows that are there already
-
-    /// What to do with a line whose row, or a row of the same meaning, is there already.
-    fn merge(&mut self, row: &Row<'_>) -> Result<Outcome, Failure> {
-        let last_old_row = self.last_old_row[row.table.record.index()];
-        let keys: Vec<&Cell<'_>> = row.table.key.iter().map(|k| row.get(k)).collect();
-        let find = &mut self.statements[row.table.record.index()].find;
-        let mut rows = find.query(params_from_iter(keys))?;
-        let Some(stored) = rows.next()? else {
-            drop(rows);
-            return self.merge_twin(row, last_old_row);
-        };
-        let was_before = stored.get::<_, i64>(0)? <= last_old_row;
-        let fills = checks::compare(row, stored, was_before)?;
-        drop(rows);
-        if fills.is_empty() {
-            return Ok(Outcome::Skipped);
-        }
-        let columns: Vec<String> = fills
-            .iter()
-            .map(|place| format!("{} = ?", row.table.fields[*place].name))
-            .collect();
-        let key: Vec<String> = row.table.key.iter().map(|k| format!("{k} = ?")).collect();
-        let sql = format!(
-            "UPDATE {} SET {} WHERE {}",
-            row.table.name,
-            columns.join(", "),
-            key.join(" AND ")
-        );
-        let values = fills.iter().map(|place| &row.cells[*place]);
-        let values = values.chain(row.table.key.iter().map(|k| row.get(k)));
-        match self
-            .transaction
-            .prepare_cached(&sql)?
-            .execute(params_from_iter(values))
-        {
-            Ok(_) => Ok(Outcome::Updated),
-            Err(error) if lacks_parent(&error) => Ok(Outcome::TooEarly),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// The same, where the row has another id.
-    fn merge_twin(&mut self, row: &Row<'_>, last_old_row: i64) -> Result<Outcome, Failure> {
-        match row.table.record {
-            Record::Page => {
-                let id: String = self
-                    .transaction
-                    .prepare_cached("SELECT id FROM pages WHERE url = ?")?
-                    .query_row([row.get("url")], |r| r.get(0))?;
-                Err(Failure::Line(format!(
-                    "field \"url\": that address is already page {id}; an address is one page"
-                )))
-            }
-            Record::Edge => self.merge_edge_twin(row, last_old_row),
-            Record::Embedding => self.merge_vector_twin(row, last_old_row),
-            _ => Err(Error::internal(format!("{} met no row of its key", row.label())).into()),
-        }
-    }
-
-    /// A pair has one origin, one verdict and one citation. An edge that was there before the
-    /// import stays; of two in the file, the one that a human corrected, then the lower id, so
-    /// that the order of the lines does not matter.
-    fn merge_edge_twin(&mut self, row: &Row<'_>, last_old_row: i64) -> Result<Outcome, Failure> {
-        let (rowid, id, corrected): (i64, String, i64) = self
-            .transaction
-            .prepare_cached(
-                "SELECT rowid, id, edge_human_corrected FROM edges
-                 WHERE source_id = ?1 AND target_id = ?2 AND CASE ?3
-                   WHEN 'origin' THEN relation = 'origin' WHEN 'cites' THEN relation = 'cites'
-                   ELSE relation IN ('supports', 'refutes', 'neutral') END",
-            )?
-            .query_row(
-                params![
-                    row.get("source_id"),
-                    row.get("target_id"),
-                    row.get("relation")
-                ],
-                |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)),
-            )?;
-        let rank = |corrected: i64| -corrected;
-        let new = (
-            rank(row.int("edge_human_corrected").unwrap_or(0)),
-            row.text("id"),
-        );
-        if rowid > last_old_row && new < (rank(corrected), id.as_str()) {
-            self.transaction
-                .prepare_cached("DELETE FROM edges WHERE rowid = ?")?
-                .execute([rowid])?;
-            self.insert(row)?;
-        }
-        Ok(Outcome::Skipped)
-    }
-
-    /// A target has one vector of a model.
-    fn merge_vector_twin(&mut self, row: &Row<'_>, last_old_row: i64) -> Result<Outcome, Failure> {
-        let key = params![
-            row.get("target_type"),
-            row.get("target_id"),
-            row.get("model_id")
-        ];
-        let (seq, id, blob): (i64, String, Vec<u8>) = self
-            .transaction
-            .prepare_cached(
-                "SELECT seq, id, embedding_blob FROM embeddings
-                 WHERE target_type = ?1 AND target_id = ?2 AND model_id = ?3",
-            )?
-            .query_row(key, |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?;
-        if *row.get("embedding_blob") != Cell::Blob(blob) {
-            return Err(Failure::Line(format!(
-                "field \"embedding_blob\": {} {} has another vector of model {} already, as {id}",
-                row.text("target_type"),
-                row.text("target_id"),
-                row.text("model_id"),
-            )));
-        }
-        if seq > last_old_row && row.text("id") < id.as_str() {
-            self.transaction
-                .prepare_cached("UPDATE embeddings SET id = ?1 WHERE seq = ?2")?
-                .execute(params![row.get("id"), seq])?;
-        }
-        Ok(Outcome::Skipped)
-    }
 }
 
-fn lacks_parent(error: &rusqlite::Error) -> bool {
+pub(super) fn lacks_parent(error: &rusqlite::Error) -> bool {
     error
         .sqlite_error()
         .is_some_and(|e| e.extended_code == ffi::SQLITE_CONSTRAINT_FOREIGNKEY)

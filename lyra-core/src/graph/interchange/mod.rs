@@ -6,6 +6,7 @@
 //! | `lines`, `json`, `line`, `vector` | bytes → lines → JSON → checked cells; vectors in their three spellings |
 //! | `batch` | many lines at a time, on a thread of their own |
 //! | `checks`, `page_text` | what must hold between fields, and between a quote and its page |
+//! | `merge` | lines whose rows are there already |
 //! | `import`, `export` | lines → rows in one transaction; rows → lines in canonical order |
 
 mod batch;
@@ -16,6 +17,7 @@ mod import;
 mod json;
 mod line;
 mod lines;
+mod merge;
 mod page_text;
 #[cfg(test)]
 pub(in crate::graph) mod testing;

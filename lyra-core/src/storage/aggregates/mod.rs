@@ -15,6 +15,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
+use super::deferred::Deferred;
 use crate::error::{Result, SqliteResultExt};
 use claims::ClaimCounter;
 use deltas::Deltas;
@@ -25,6 +26,24 @@ const EDGES_AT_A_TIME: usize = 400_000;
 
 /// So many stale claims make it worth while to read all fragments at once.
 const MANY_CLAIMS: usize = 8_192;
+
+/// What only the views need, in the order in which it was made.
+pub(super) const INDEXES: [&str; 14] = [
+    "stat_claims_by_evidence",
+    "stat_claims_by_controversy",
+    "stat_claims_unsupported",
+    "stat_claims_by_age",
+    "stat_claims_by_trend",
+    "stat_claims_by_old_support",
+    "stat_claims_by_new_support",
+    "stat_task_pages_by_task",
+    "stat_task_pages_by_support",
+    "stat_task_pages_by_authority",
+    "stat_task_pages_by_impact",
+    "stat_task_pages_uncited",
+    "stat_references_by_citing",
+    "stat_references_by_candidate",
+];
 
 /// Whether something is waiting to be counted, as after a write by another program.
 pub(crate) fn is_stale(db: &Connection) -> Result<bool> {
@@ -46,12 +65,33 @@ pub(crate) fn refresh(db: &Connection) -> Result<()> {
         return Ok(());
     }
     note_new_rows(db)?;
+    let most = most_is_stale(db)?;
+    count(db, most)
+}
+
+/// Counts what is noted. `anew`: the indexes are built from all rows at the end.
+fn count(db: &Connection, anew: bool) -> Result<()> {
+    let indexes = anew.then(|| Deferred::take_away(db, &INDEXES)).transpose()?;
     // Pages first: new rows of `stat_task_pages` take their citations from `stat_pages`.
     pages::count_citations(db)?;
     count_claims(db)?;
     pages::find_candidates(db)?;
+    if let Some(indexes) = indexes {
+        indexes.put_back(db)?;
+    }
     db.execute_batch(
         "DELETE FROM stale_claims; DELETE FROM stale_pages; DELETE FROM stale_task_pages",
+    )
+    .db()
+}
+
+/// Whether many claims are to be counted, and more than have been counted already.
+fn most_is_stale(db: &Connection) -> Result<bool> {
+    db.query_row(
+        "SELECT stale > ?1 AND stale > (SELECT count(*) FROM stat_counted)
+         FROM (SELECT count(*) AS stale FROM stale_claims)",
+        [MANY_CLAIMS as i64],
+        |r| r.get(0),
     )
     .db()
 }

@@ -43,6 +43,14 @@ pub(super) fn count_citations(db: &Connection) -> Result<()> {
 
 /// Finds the candidates of stale pages again. After the claims are counted.
 pub(super) fn find_candidates(db: &Connection) -> Result<()> {
+    if every_page_is_stale(db)? {
+        db.execute("DELETE FROM stat_references", []).db()?;
+        // In the order of the table, so that it is written from one end to the other.
+        let all = "task_pages AS t CROSS JOIN edges AS e ON e.source_id = t.page_id";
+        let sql = format!("{} ORDER BY 1, 2, 3 DESC, 4", candidates(all));
+        db.execute(&sql, []).db()?;
+        return Ok(());
+    }
     for forget in [
         "citing_page_id IN (SELECT page_id FROM stale_pages)",
         "(citing_page_id, task_id) IN (SELECT page_id, task_id FROM stale_task_pages)",
@@ -73,6 +81,14 @@ pub(super) fn find_candidates(db: &Connection) -> Result<()> {
             .db()?;
     }
     Ok(())
+}
+
+/// Then the candidates of every page and task are found anew, and there is one way to do that.
+fn every_page_is_stale(db: &Connection) -> Result<bool> {
+    db.prepare_cached("SELECT NOT EXISTS (SELECT 1 FROM pages WHERE id NOT IN stale_pages)")
+        .db()?
+        .query_row([], |r| r.get(0))
+        .db()
 }
 
 /// The rows of `stat_references` that citations of a task lead to. `citations` joins

@@ -1,0 +1,134 @@
+//! Lines whose rows, or rows of the same meaning, are there already.
+
+use super::checks;
+use super::fields::Record;
+use super::import::{Failure, Import, Outcome, lacks_parent};
+use super::line::{Cell, Row};
+use crate::error::Error;
+use rusqlite::{params, params_from_iter};
+
+impl Import<'_> {
+    /// What to do with a line whose row, or a row of the same meaning, is there already.
+    pub(super) fn merge(&mut self, row: &Row<'_>) -> Result<Outcome, Failure> {
+        let last_old_row = self.last_old_row[row.table.record.index()];
+        let keys: Vec<&Cell<'_>> = row.table.key.iter().map(|k| row.get(k)).collect();
+        let find = &mut self.statements[row.table.record.index()].find;
+        let mut rows = find.query(params_from_iter(keys))?;
+        let Some(stored) = rows.next()? else {
+            drop(rows);
+            return self.merge_twin(row, last_old_row);
+        };
+        let was_before = stored.get::<_, i64>(0)? <= last_old_row;
+        let fills = checks::compare(row, stored, was_before)?;
+        drop(rows);
+        if fills.is_empty() {
+            return Ok(Outcome::Skipped);
+        }
+        let columns: Vec<String> = fills
+            .iter()
+            .map(|place| format!("{} = ?", row.table.fields[*place].name))
+            .collect();
+        let key: Vec<String> = row.table.key.iter().map(|k| format!("{k} = ?")).collect();
+        let sql = format!(
+            "UPDATE {} SET {} WHERE {}",
+            row.table.name,
+            columns.join(", "),
+            key.join(" AND ")
+        );
+        let values = fills.iter().map(|place| &row.cells[*place]);
+        let values = values.chain(row.table.key.iter().map(|k| row.get(k)));
+        match self
+            .transaction
+            .prepare_cached(&sql)?
+            .execute(params_from_iter(values))
+        {
+            Ok(_) => Ok(Outcome::Updated),
+            Err(error) if lacks_parent(&error) => Ok(Outcome::TooEarly),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The same, where the row has another id.
+    fn merge_twin(&mut self, row: &Row<'_>, last_old_row: i64) -> Result<Outcome, Failure> {
+        match row.table.record {
+            Record::Page => {
+                let id: String = self
+                    .transaction
+                    .prepare_cached("SELECT id FROM pages WHERE url = ?")?
+                    .query_row([row.get("url")], |r| r.get(0))?;
+                Err(Failure::Line(format!(
+                    "field \"url\": that address is already page {id}; an address is one page"
+                )))
+            }
+            Record::Edge => self.merge_edge_twin(row, last_old_row),
+            Record::Embedding => self.merge_vector_twin(row, last_old_row),
+            _ => Err(Error::internal(format!("{} met no row of its key", row.label())).into()),
+        }
+    }
+
+    /// A pair has one origin, one verdict and one citation. An edge that was there before the
+    /// import stays; of two in the file, the one that a human corrected, then the lower id, so
+    /// that the order of the lines does not matter.
+    fn merge_edge_twin(&mut self, row: &Row<'_>, last_old_row: i64) -> Result<Outcome, Failure> {
+        // The words of the unique indexes, which are there when no other index of edges is.
+        let class = match row.text("relation") {
+            "origin" => "relation = 'origin'",
+            "cites" => "relation = 'cites'",
+            _ => {
+                "source_type = 'fragment' AND target_type = 'claim'
+                 AND relation IN ('supports', 'refutes', 'neutral')"
+            }
+        };
+        let (rowid, id, corrected): (i64, String, i64) = self
+            .transaction
+            .prepare_cached(&format!(
+                "SELECT rowid, id, edge_human_corrected FROM edges
+                 WHERE source_id = ?1 AND target_id = ?2 AND {class}"
+            ))?
+            .query_row(params![row.get("source_id"), row.get("target_id")], |r| {
+                Ok((r.get(0)?, r.get(1)?, r.get(2)?))
+            })?;
+        let rank = |corrected: i64| -corrected;
+        let new = (
+            rank(row.int("edge_human_corrected").unwrap_or(0)),
+            row.text("id"),
+        );
+        if rowid > last_old_row && new < (rank(corrected), id.as_str()) {
+            self.transaction
+                .prepare_cached("DELETE FROM edges WHERE rowid = ?")?
+                .execute([rowid])?;
+            self.insert(row)?;
+        }
+        Ok(Outcome::Skipped)
+    }
+
+    /// A target has one vector of a model.
+    fn merge_vector_twin(&mut self, row: &Row<'_>, last_old_row: i64) -> Result<Outcome, Failure> {
+        let key = params![
+            row.get("target_type"),
+            row.get("target_id"),
+            row.get("model_id")
+        ];
+        let (seq, id, blob): (i64, String, Vec<u8>) = self
+            .transaction
+            .prepare_cached(
+                "SELECT seq, id, embedding_blob FROM embeddings
+                 WHERE target_type = ?1 AND target_id = ?2 AND model_id = ?3",
+            )?
+            .query_row(key, |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?;
+        if *row.get("embedding_blob") != Cell::Blob(blob) {
+            return Err(Failure::Line(format!(
+                "field \"embedding_blob\": {} {} has another vector of model {} already, as {id}",
+                row.text("target_type"),
+                row.text("target_id"),
+                row.text("model_id"),
+            )));
+        }
+        if seq > last_old_row && row.text("id") < id.as_str() {
+            self.transaction
+                .prepare_cached("UPDATE embeddings SET id = ?1 WHERE seq = ?2")?
+                .execute(params![row.get("id"), seq])?;
+        }
+        Ok(Outcome::Skipped)
+    }
+}

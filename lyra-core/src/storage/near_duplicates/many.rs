@@ -1,0 +1,209 @@
+//! Many pages at once whose texts nobody has looked at yet.
+//!
+//! Nothing that is done for one page looks at a sketch that comes after its own. So the sketches of
+//! many pages are noted before their originals are found, and their hashes wait in memory until
+//! they go into the index in its own order.
+
+use super::super::deferred::Deferred;
+use super::{
+    INDEXED, PAGES_PER_HASH, Waiting, alike, assign, copies_of, newest_text, set_original,
+    store_sketch, stored_holders,
+};
+use crate::error::{Result, SqliteResultExt};
+use crate::text::similarity::Sketch;
+use rusqlite::Connection;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Pages that are noted together, about 2.5 KiB each.
+const PAGES_AT_A_TIME: usize = 24_576;
+
+/// So many new pages, and no fewer than were known, make it worth while to build an index anew.
+const MANY_PAGES: usize = 256;
+
+/// What only the deletion of a sketch needs.
+pub(in crate::storage) const INDEXES: [&str; 1] = ["page_sketch_hashes_by_sketch"];
+
+/// [`super::note`] or [`super::update`] for pages that have no sketches, known copies last.
+pub(super) fn note_many(db: &Connection, pages: &[Waiting]) -> Result<()> {
+    let known: i64 = db
+        .query_row("SELECT coalesce(max(seq), 0) FROM page_sketches", [], |r| {
+            r.get(0)
+        })
+        .db()?;
+    let is_worth_it = pages.len() >= MANY_PAGES && pages.len() as i64 >= known;
+    let indexes = is_worth_it
+        .then(|| Deferred::take_away(db, &INDEXES))
+        .transpose()?;
+    let (originals, copies) = pages.split_at(pages.partition_point(|page| !page.is_known_copy));
+    for pages in originals.chunks(PAGES_AT_A_TIME) {
+        let fresh = Fresh::note(db, pages)?;
+        fresh.find_originals(db, pages)?;
+        fresh.index(db)?;
+    }
+    for pages in copies.chunks(PAGES_AT_A_TIME) {
+        Fresh::note(db, pages)?.index(db)?;
+    }
+    indexes.map_or(Ok(()), |indexes| indexes.put_back(db))
+}
+
+/// Sketches whose hashes are not in the index yet.
+struct Fresh {
+    /// The number of the first; the others follow one by one.
+    first_seq: i64,
+    sketches: Vec<Sketch>,
+    /// Hashes and the sketches that hold them, in the order of the index.
+    hashes: Vec<(i64, i64)>,
+}
+
+/// Who holds a hash: sketches of the index, which came first, then new ones.
+struct Holders {
+    stored: Range<usize>,
+    fresh: Range<usize>,
+}
+
+impl Fresh {
+    fn note(db: &Connection, pages: &[Waiting]) -> Result<Self> {
+        let mut fresh = Self {
+            first_seq: 0,
+            sketches: Vec::with_capacity(pages.len()),
+            hashes: Vec::with_capacity(pages.len() * INDEXED),
+        };
+        for page in pages {
+            let (text, text_hash) = newest_text(db, &page.id)?;
+            let sketch = Sketch::of(&text);
+            let seq = store_sketch(db, &page.id, &text_hash, &sketch)?;
+            if fresh.sketches.is_empty() {
+                fresh.first_seq = seq;
+            }
+            let hashes = sketch.smallest(INDEXED).iter();
+            fresh.hashes.extend(hashes.map(|h| (h.cast_signed(), seq)));
+            fresh.sketches.push(sketch);
+        }
+        fresh.hashes.sort_unstable();
+        Ok(fresh)
+    }
+
+    fn place(&self, seq: i64) -> Option<usize> {
+        usize::try_from(seq - self.first_seq).ok()
+    }
+
+    /// Writes the hashes into the index.
+    fn index(&self, db: &Connection) -> Result<()> {
+        let mut insert = db
+            .prepare_cached("INSERT INTO page_sketch_hashes (hash, sketch_seq) VALUES (?1, ?2)")
+            .db()?;
+        for (hash, seq) in &self.hashes {
+            insert.execute([hash, seq]).db()?;
+        }
+        Ok(())
+    }
+
+    fn find_originals(&self, db: &Connection, pages: &[Waiting]) -> Result<()> {
+        let (stored, shared) = self.shared_hashes(db)?;
+        let mut rare = Tally::new(self.first_seq, self.sketches.len());
+        let mut common = Tally::new(self.first_seq, self.sketches.len());
+        for (place, page) in pages.iter().enumerate() {
+            for holders in &shared[place] {
+                let stored = stored[holders.stored.clone()].iter().copied();
+                let fresh = self.hashes[holders.fresh.clone()].iter();
+                let seq = self.first_seq + place as i64;
+                let fresh = fresh.map(|(_, seq)| *seq).take_while(|other| *other < seq);
+                let before = stored.chain(fresh).take(PAGES_PER_HASH);
+                let is_common = before.clone().count() == PAGES_PER_HASH;
+                let tally = if is_common { &mut common } else { &mut rare };
+                before.for_each(|other| tally.add(other));
+            }
+            let copies = copies_of(db, &page.id)?;
+            let known = |seq| self.sketches.get(self.place(seq)?);
+            let sketch = &self.sketches[place];
+            let original = alike(db, sketch, rare.take(), common.take(), known)?;
+            set_original(db, &page.id, original)?;
+            for copy in copies {
+                assign(db, &copy)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// For each sketch, the hashes that it does not hold alone; and the stored sketches that those
+    /// speak of.
+    fn shared_hashes(&self, db: &Connection) -> Result<(Vec<i64>, Vec<Vec<Rc<Holders>>>)> {
+        let index_is_empty: bool = db
+            .query_row(
+                "SELECT NOT EXISTS (SELECT 1 FROM page_sketch_hashes)",
+                [],
+                |r| r.get(0),
+            )
+            .db()?;
+        let mut stored = Vec::new();
+        let mut shared: Vec<Vec<Rc<Holders>>> = vec![Vec::new(); self.sketches.len()];
+        let mut start = 0;
+        for run in self.hashes.chunk_by(|(a, _), (b, _)| a == b) {
+            let first_stored = stored.len();
+            if !index_is_empty {
+                stored.extend(stored_holders(db, run[0].0, self.first_seq)?);
+            }
+            let holders = Rc::new(Holders {
+                stored: first_stored..stored.len(),
+                fresh: start..start + run.len(),
+            });
+            start += run.len();
+            if run.len() == 1 && holders.stored.is_empty() {
+                continue;
+            }
+            for (_, seq) in run {
+                if let Some(shared) = self.place(*seq).and_then(|place| shared.get_mut(place)) {
+                    shared.push(Rc::clone(&holders));
+                }
+            }
+        }
+        Ok((stored, shared))
+    }
+}
+
+/// Counts how often numbers come, most of which lie in a known range.
+struct Tally {
+    first: i64,
+    counts: Vec<usize>,
+    /// Those of the range that came.
+    seen: Vec<usize>,
+    /// Those before the range.
+    others: HashMap<i64, usize>,
+}
+
+impl Tally {
+    fn new(first: i64, length: usize) -> Self {
+        Self {
+            first,
+            counts: vec![0; length],
+            seen: Vec::new(),
+            others: HashMap::new(),
+        }
+    }
+
+    fn add(&mut self, number: i64) {
+        let place = usize::try_from(number - self.first).ok();
+        let Some((place, count)) = place.and_then(|p| Some((p, self.counts.get_mut(p)?))) else {
+            *self.others.entry(number).or_default() += 1;
+            return;
+        };
+        if *count == 0 {
+            self.seen.push(place);
+        }
+        *count += 1;
+    }
+
+    /// What came and how often; counts from nothing after that.
+    fn take(&mut self) -> Vec<(i64, usize)> {
+        let mut tally: Vec<(i64, usize)> = self.others.drain().collect();
+        for place in self.seen.drain(..) {
+            tally.push((
+                self.first + place as i64,
+                std::mem::take(&mut self.counts[place]),
+            ));
+        }
+        tally
+    }
+}
