@@ -1,6 +1,7 @@
 //! The database file: connections, schema, migrations, derived counts, the full-text tokenizer.
 
 pub(crate) mod aggregates;
+mod aside;
 mod bulk;
 mod deferred;
 mod interrupt;
@@ -10,6 +11,7 @@ mod open;
 mod pool;
 mod tokenizer;
 
+pub(crate) use aside::aside;
 pub(crate) use bulk::Bulk;
 pub use interrupt::Interrupter;
 pub(crate) use migrate::SCHEMA_VERSION;
@@ -17,3 +19,4 @@ pub(crate) use migrate::SCHEMA_VERSION;
 pub(crate) use migrate::in_memory;
 pub(crate) use open::{APPLICATION_ID, open_reader, open_reader_through};
 pub(crate) use pool::Database;
+pub(crate) use tokenizer::{Tokens, with_tokens};

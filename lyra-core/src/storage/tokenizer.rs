@@ -10,7 +10,9 @@
 use crate::error::{Error, Result};
 use crate::text::{TokenMode, for_each_token};
 use rusqlite::{Connection, ffi};
+use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
@@ -153,36 +155,100 @@ unsafe extern "C" fn cut(
         TokenMode::Index
     };
     let mut code = ffi::SQLITE_OK;
-    let cut_all = AssertUnwindSafe(|| {
-        for_each_token(text, mode, |token, span, _| {
-            let sizes = (
-                c_int::try_from(token.len()),
-                c_int::try_from(span.start),
-                c_int::try_from(span.end),
-            );
-            let (Ok(bytes), Ok(start), Ok(end)) = sizes else {
-                return false;
-            };
-            // SAFETY: the callback is FTS5's own; the token lives until it returns.
-            code = unsafe {
-                callback(
-                    context,
-                    0,
-                    token.as_ptr().cast::<c_char>(),
-                    bytes,
-                    start,
-                    end,
-                )
-            };
-            code == ffi::SQLITE_OK
-        });
-    });
+    let visit = |token: &str, span: Range<usize>| {
+        let sizes = (
+            c_int::try_from(token.len()),
+            c_int::try_from(span.start),
+            c_int::try_from(span.end),
+        );
+        let (Ok(bytes), Ok(start), Ok(end)) = sizes else {
+            return false;
+        };
+        // SAFETY: the callback is FTS5's own; the token lives until it returns.
+        code = unsafe {
+            callback(
+                context,
+                0,
+                token.as_ptr().cast::<c_char>(),
+                bytes,
+                start,
+                end,
+            )
+        };
+        code == ffi::SQLITE_OK
+    };
+    let cut_all = AssertUnwindSafe(|| for_each_known_token(text, mode, visit));
     // Unwinding into C is undefined behaviour.
     if catch_unwind(cut_all).is_err() {
         ffi::SQLITE_ERROR
     } else {
         code
     }
+}
+
+/// A text that is about to be indexed, cut on another thread than the one that indexes it.
+#[derive(Debug)]
+pub(crate) struct Tokens {
+    text: String,
+    /// The tokens, one after the other.
+    tokens: String,
+    /// Where each token ends there, and where it stands in the text.
+    places: Vec<(usize, Range<usize>)>,
+}
+
+impl Tokens {
+    pub(crate) fn of(text: &str) -> Self {
+        let mut cut = Self {
+            text: text.to_owned(),
+            tokens: String::with_capacity(text.len()),
+            places: Vec::with_capacity(text.len() / 5),
+        };
+        for_each_token(text, TokenMode::Index, |token, span, _| {
+            cut.tokens.push_str(token);
+            cut.places.push((cut.tokens.len(), span));
+            true
+        });
+        cut
+    }
+
+    fn visit(&self, mut visit: impl FnMut(&str, Range<usize>) -> bool) {
+        let mut from = 0;
+        for (to, span) in &self.places {
+            if !visit(&self.tokens[from..*to], span.clone()) {
+                return;
+            }
+            from = *to;
+        }
+    }
+}
+
+thread_local! {
+    static KNOWN: RefCell<Vec<Tokens>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Does `work`; whatever this thread indexes meanwhile is not cut again if it is one of these texts.
+pub(crate) fn with_tokens<T>(tokens: Vec<Tokens>, work: impl FnOnce() -> T) -> T {
+    if tokens.is_empty() {
+        return work();
+    }
+    KNOWN.set(tokens);
+    let done = work();
+    KNOWN.take();
+    done
+}
+
+fn for_each_known_token(
+    text: &str,
+    mode: TokenMode,
+    mut visit: impl FnMut(&str, Range<usize>) -> bool,
+) {
+    KNOWN.with_borrow(|known| {
+        let known = known.iter().find(|tokens| tokens.text == text);
+        match known.filter(|_| mode == TokenMode::Index) {
+            Some(tokens) => tokens.visit(visit),
+            None => for_each_token(text, mode, |token, span, _| visit(token, span)),
+        }
+    });
 }
 
 #[cfg(test)]
@@ -223,5 +289,37 @@ mod tests {
         for (query, expected) in cases {
             assert_eq!(found(query), *expected, "{query}");
         }
+    }
+
+    /// What an index holds, of one text in two columns.
+    fn vocabulary(known: &[&str]) -> Vec<(String, i64, String)> {
+        let db = Connection::open_in_memory().unwrap();
+        register(&db).unwrap();
+        db.execute_batch(
+            "CREATE VIRTUAL TABLE t USING fts5(x, y, tokenize = 'lyra');
+             CREATE VIRTUAL TABLE v USING fts5vocab(t, instance)",
+        )
+        .unwrap();
+        let known = known.iter().map(|text| Tokens::of(text)).collect();
+        let (x, y) = ("DPP-4阻害薬は血糖値を下げる failures, Failing", "ＨｂＡ１ｃ がん e\u{301}");
+        with_tokens(known, || {
+            db.execute("INSERT INTO t VALUES (?1, ?2)", [x, y]).unwrap();
+        });
+        let sql = "SELECT term, offset, col FROM v ORDER BY col, offset, term";
+        let mut statement = db.prepare(sql).unwrap();
+        let rows = statement.query_map([], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)));
+        rows.unwrap().map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn tokens_that_are_known_are_those_that_would_be_cut() {
+        let cut = vocabulary(&[]);
+        assert!(cut.len() > 8, "{cut:?}");
+        let (x, y) = ("DPP-4阻害薬は血糖値を下げる failures, Failing", "ＨｂＡ１ｃ がん e\u{301}");
+        for known in [&[x, y][..], &[y], &["something else", x]] {
+            assert_eq!(vocabulary(known), cut, "{known:?}");
+        }
+        // After that the thread knows them no longer.
+        KNOWN.with_borrow(|known| assert!(known.is_empty()));
     }
 }

@@ -1,9 +1,10 @@
 //! Lines by the batch: one thread reads and stores while another makes rows of what comes next.
 
 use super::checks;
+use super::fields::Record;
 use super::line::{Refusal, Row, parse};
+use crate::storage::{Tokens, aside};
 use std::ops::Range;
-use std::thread;
 
 /// Bytes after which a batch is full. A longer line is a batch of its own.
 const BATCH_BYTES: usize = 512 << 10;
@@ -24,6 +25,8 @@ pub(super) struct Parsed<'a> {
     pub(super) number: u64,
     pub(super) line: &'a str,
     pub(super) row: Result<Row<'a>, Refusal>,
+    /// The words of what goes into a full-text index.
+    pub(super) words: Vec<Tokens>,
 }
 
 impl Batch {
@@ -57,10 +60,12 @@ impl Batch {
                 Ok(line) => (line, prepare(line, now)),
                 Err(reason) => ("", Err(Refusal::unnamed(reason))),
             };
+            let words = row.as_ref().map(words_of).unwrap_or_default();
             Parsed {
                 number: *number,
                 line,
                 row,
+                words,
             }
         };
         self.lines.iter().map(parsed).collect()
@@ -79,8 +84,17 @@ pub(super) fn prepare<'a>(line: &'a str, now: &'a str) -> Result<Row<'a>, Refusa
     }
 }
 
-/// Parses `batch` while `work` is done; on this thread before it where that takes no time, or where
-/// there is no thread to be had.
+fn words_of(row: &Row<'_>) -> Vec<Tokens> {
+    let columns: &[&str] = match row.table.record {
+        Record::Fragment => &["text_content", "heading_context"],
+        Record::Claim => &["claim_text"],
+        _ => &[],
+    };
+    let texts = columns.iter().filter_map(|column| row.get(column).as_text());
+    texts.map(Tokens::of).collect()
+}
+
+/// Parses `batch` while `work` is done; on this thread before it where that takes no time.
 pub(super) fn parse_during<'a, T>(
     batch: &'a Batch,
     now: &'a str,
@@ -89,16 +103,5 @@ pub(super) fn parse_during<'a, T>(
     if batch.bytes.len() <= FEW_BYTES {
         return (batch.parse(now), work());
     }
-    thread::scope(|scope| {
-        let parsing = thread::Builder::new()
-            .name("lyra-import".to_owned())
-            .spawn_scoped(scope, || batch.parse(now));
-        let done = work();
-        let parsed = match parsing.map(thread::ScopedJoinHandle::join) {
-            Ok(Ok(parsed)) => parsed,
-            Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(_) => batch.parse(now),
-        };
-        (parsed, done)
-    })
+    aside(|| batch.parse(now), work)
 }

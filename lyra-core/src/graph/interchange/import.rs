@@ -9,10 +9,11 @@ use super::batch::{Batch, Parsed, parse_during, prepare};
 use super::checks::{self, Quote};
 use super::fields::{Record, TABLES, Table};
 use super::line::{Cell, Refusal, Row};
+use super::known::KnownIds;
 use super::lines::{Lines, Problems};
 use super::page_text::TextCache;
 use crate::error::{Error, Result, SqliteResultExt};
-use crate::storage::{Bulk, Database, near_duplicates};
+use crate::storage::{Bulk, Database, near_duplicates, with_tokens};
 use rusqlite::{CachedStatement, OptionalExtension, Transaction, ffi, params, params_from_iter};
 use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
@@ -95,6 +96,7 @@ pub(super) struct Import<'t> {
     /// Ids that a refused line would have defined: lines that refer to them are not at fault.
     refused: HashSet<(&'static str, String)>,
     texts: TextCache,
+    known: KnownIds,
     /// The lines of fragments that were stored before any text of their page.
     lines_without_text: HashMap<i64, u64>,
     /// From when on this adds more than there was.
@@ -177,6 +179,7 @@ impl<'t> Import<'t> {
             problems: Problems::default(),
             refused: HashSet::new(),
             texts: TextCache::default(),
+            known: KnownIds::default(),
             lines_without_text: HashMap::new(),
             bulk: None,
             worth_building: MANY_ROWS.max(before),
@@ -231,12 +234,18 @@ impl<'t> Import<'t> {
     }
 
     fn store_all(&mut self, parsed: Vec<Parsed<'_>>) -> Result<()> {
-        for Parsed { number, line, row } in parsed {
+        for Parsed {
+            number,
+            line,
+            row,
+            words,
+        } in parsed
+        {
             if self.problems.full() {
                 break;
             }
             self.report.lines += 1;
-            self.line(number, line, row, false)?;
+            with_tokens(words, || self.line(number, line, row, false))?;
         }
         if self.bulk.is_none() && self.report.total_inserted >= self.worth_building {
             self.bulk = Some(Bulk::begin(self.transaction)?);
@@ -367,6 +376,11 @@ impl<'t> Import<'t> {
             return Ok(None);
         }
         let rowid = self.transaction.last_insert_rowid();
+        if let (Record::Page | Record::Fragment | Record::Claim, [key]) =
+            (row.table.record, row.table.key)
+        {
+            self.known.add(row.table.record, row.text(key));
+        }
         if let Some(index) = &mut statements.index {
             match row.table.record {
                 Record::Claim => index.execute(params![rowid, row.get("claim_text")])?,
@@ -388,9 +402,13 @@ impl<'t> Import<'t> {
             let Some(id) = row.get(field).as_text() else {
                 continue;
             };
+            if self.known.holds(table.record, id) {
+                continue;
+            }
             if !self.statements[table.record.index()].exists.exists([id])? {
                 return Ok(Some((table, id.to_owned(), field)));
             }
+            self.known.add(table.record, id);
         }
         Ok(None)
     }

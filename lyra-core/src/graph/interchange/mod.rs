@@ -6,6 +6,7 @@
 //! | `lines`, `json`, `line`, `vector` | bytes → lines → JSON → checked cells; vectors in their three spellings |
 //! | `batch` | many lines at a time, on a thread of their own |
 //! | `checks`, `page_text` | what must hold between fields, and between a quote and its page |
+//! | `known` | ids that need not be looked up |
 //! | `merge` | lines whose rows are there already |
 //! | `import`, `export` | lines → rows in one transaction; rows → lines in canonical order |
 
@@ -15,6 +16,7 @@ mod export;
 mod fields;
 mod import;
 mod json;
+mod known;
 mod line;
 mod lines;
 mod merge;

@@ -4,6 +4,7 @@
 //! many pages are noted before their originals are found, and their hashes wait in memory until
 //! they go into the index in its own order.
 
+use super::super::aside;
 use super::super::deferred::Deferred;
 use super::{
     INDEXED, PAGES_PER_HASH, Waiting, alike, assign, copies_of, newest_text, set_original,
@@ -18,6 +19,9 @@ use std::rc::Rc;
 
 /// Pages that are noted together, about 2.5 KiB each.
 const PAGES_AT_A_TIME: usize = 24_576;
+
+/// Texts that are in memory at once, or twice as many.
+const TEXTS_AT_A_TIME: usize = 64;
 
 /// So many new pages, and no fewer than were known, make it worth while to build an index anew.
 const MANY_PAGES: usize = 256;
@@ -48,6 +52,14 @@ pub(super) fn note_many(db: &Connection, pages: &[Waiting]) -> Result<()> {
     indexes.map_or(Ok(()), |indexes| indexes.put_back(db))
 }
 
+/// A page, the hash of its text, and its sketch.
+type Sketched<'p> = (&'p Waiting, String, Sketch);
+
+fn sketch_all<'p>(texts: &[(&'p Waiting, (String, String))]) -> Vec<Sketched<'p>> {
+    let sketched = texts.iter().map(|(page, (text, hash))| (*page, hash.clone(), Sketch::of(text)));
+    sketched.collect()
+}
+
 /// Sketches whose hashes are not in the index yet.
 struct Fresh {
     /// The number of the first; the others follow one by one.
@@ -64,25 +76,46 @@ struct Holders {
 }
 
 impl Fresh {
+    /// Stores the sketches of pages. One thread reads and stores, another boils texts down.
     fn note(db: &Connection, pages: &[Waiting]) -> Result<Self> {
         let mut fresh = Self {
             first_seq: 0,
             sketches: Vec::with_capacity(pages.len()),
             hashes: Vec::with_capacity(pages.len() * INDEXED),
         };
-        for page in pages {
-            let (text, text_hash) = newest_text(db, &page.id)?;
-            let sketch = Sketch::of(&text);
-            let seq = store_sketch(db, &page.id, &text_hash, &sketch)?;
-            if fresh.sketches.is_empty() {
-                fresh.first_seq = seq;
+        let mut done: Vec<Sketched<'_>> = Vec::new();
+        for pages in pages.chunks(TEXTS_AT_A_TIME) {
+            let mut texts = Vec::with_capacity(pages.len());
+            for page in pages {
+                texts.push((page, newest_text(db, &page.id)?));
             }
-            let hashes = sketch.smallest(INDEXED).iter();
-            fresh.hashes.extend(hashes.map(|h| (h.cast_signed(), seq)));
-            fresh.sketches.push(sketch);
+            let sketch = || sketch_all(&texts);
+            let store = || fresh.store(db, std::mem::take(&mut done));
+            // A thread costs as much as a text.
+            let (sketched, stored) = match texts.len() {
+                0..4 => (sketch(), store()),
+                _ => aside(sketch, store),
+            };
+            stored?;
+            done = sketched;
         }
+        fresh.store(db, done)?;
         fresh.hashes.sort_unstable();
         Ok(fresh)
+    }
+
+    fn store(&mut self, db: &Connection, sketched: Vec<Sketched<'_>>) -> Result<()> {
+        for (page, text_hash, sketch) in sketched {
+            let seq = store_sketch(db, &page.id, &text_hash, &sketch)?;
+            if self.sketches.is_empty() {
+                self.first_seq = seq;
+            }
+            let hashes = sketch.smallest(INDEXED).iter();
+            self.hashes
+                .extend(hashes.map(|h| (h.cast_signed(), seq)));
+            self.sketches.push(sketch);
+        }
+        Ok(())
     }
 
     fn place(&self, seq: i64) -> Option<usize> {
