@@ -49,7 +49,8 @@ fn import(file: &Path, db: &Path) -> Result<()> {
         }
     }
     let engine = Engine::open(EngineConfig::new(db))?;
-    let reader = File::open(file).map_err(|e| Error::invalid(format!("{}: {e}", file.display())))?;
+    let reader =
+        File::open(file).map_err(|e| Error::invalid(format!("{}: {e}", file.display())))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .build()
@@ -59,16 +60,10 @@ fn import(file: &Path, db: &Path) -> Result<()> {
     let seconds = start.elapsed().as_secs_f64();
     let rows = report.total_inserted;
     let per = |seconds: f64| rows as f64 / seconds;
-    print!(
-        "{rows} rows in {seconds:.2} s: {:.0} rows/s",
-        per(seconds)
-    );
+    print!("{rows} rows in {seconds:.2} s: {:.0} rows/s", per(seconds));
     if let Some((after, before)) = cpu_seconds().zip(cpu_before) {
         let used = after - before;
-        print!(
-            "; {used:.2} s of processor time: {:.0} rows/s",
-            per(used)
-        );
+        print!("; {used:.2} s of processor time: {:.0} rows/s", per(used));
     }
     if let Some(most) = most_memory() {
         print!("; at most {most:.0} MiB held");

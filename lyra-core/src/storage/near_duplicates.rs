@@ -224,34 +224,28 @@ fn original_of(db: &Connection, seq: i64, sketch: &Sketch) -> Result<Option<Stri
         }
     }
     let [rare, common] = shared.map(|pages: HashMap<i64, usize>| pages.into_iter().collect());
-    alike(db, sketch, rare, common, |_| None)
+    let is_alike = |other| Ok(stored_sketch(db, other)?.tells_the_same_as(sketch));
+    let first = first_alike(rare, common, is_alike)?;
+    first.map(|seq| stored_original(db, seq)).transpose()
 }
 
-/// The original of the earliest page that resembles the sketch, of those that share most hashes
-/// with it. `rare` and `common`: pages, and how many hashes of either kind they share with it.
-/// `known`: sketches that need not be read.
-fn alike<'s>(
-    db: &Connection,
-    sketch: &Sketch,
+/// The earliest sketch that tells the same, of those that share most hashes with it. `rare` and
+/// `common`: sketches, and how many hashes of either kind they share.
+fn first_alike(
     rare: Vec<(i64, usize)>,
     common: Vec<(i64, usize)>,
-    known: impl Fn(i64) -> Option<&'s Sketch>,
-) -> Result<Option<String>> {
+    is_alike: impl Fn(i64) -> Result<bool>,
+) -> Result<Option<i64>> {
     for (mut candidates, fewest) in [(rare, 1), (common, FEWEST_COMMON)] {
         candidates.retain(|(_, count)| *count >= fewest);
-        let order = |(other, count): &(i64, usize)| (Reverse(*count), *other);
         if candidates.len() > COMPARED {
-            candidates.select_nth_unstable_by_key(COMPARED, order);
+            candidates.select_nth_unstable_by_key(COMPARED, |(seq, n)| (Reverse(*n), *seq));
             candidates.truncate(COMPARED);
         }
         candidates.sort_unstable();
         for (other, _) in candidates {
-            let is_alike = match known(other) {
-                Some(known) => known.tells_the_same_as(sketch),
-                None => stored_sketch(db, other)?.tells_the_same_as(sketch),
-            };
-            if is_alike {
-                return stored_original(db, other).map(Some);
+            if is_alike(other)? {
+                return Ok(Some(other));
             }
         }
     }
@@ -483,9 +477,12 @@ mod tests {
             point_at_originals(db).unwrap();
         };
         let mut found = Vec::new();
-        for catch_up in [&one_by_one as &dyn Fn(&Connection), &|db| refresh(db).unwrap()] {
+        for catch_up in [&one_by_one as &dyn Fn(&Connection), &|db| {
+            refresh(db).unwrap()
+        }] {
             check(|db| {
-                let known = "UPDATE pages SET near_duplicate_of = 'p613' WHERE id IN ('p226', 'p839')";
+                let known =
+                    "UPDATE pages SET near_duplicate_of = 'p613' WHERE id IN ('p226', 'p839')";
                 tell_many(db, 0, 300);
                 db.execute(known, []).unwrap();
                 catch_up(db);

@@ -139,10 +139,15 @@ impl Database {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.maintain(|connection| set_cache(connection, BULK_CACHE_KIB))?;
+        self.maintain(|connection| {
+            // What is sorted for an index may be larger than memory; it goes to a file beyond that.
+            set_temporary_storage(connection, "FILE")?;
+            set_cache(connection, BULK_CACHE_KIB)
+        })?;
         let answer = self.write(work);
         // What was committed is committed, whether or not memory is given back at once.
         let _ = self.maintain(|connection| {
+            set_temporary_storage(connection, "MEMORY")?;
             set_cache(connection, WRITER_CACHE_KIB)?;
             connection.execute_batch("PRAGMA shrink_memory").db()
         });
@@ -183,6 +188,10 @@ fn write<T>(
 
 fn set_cache(connection: &Connection, kib: i64) -> Result<()> {
     connection.pragma_update(None, "cache_size", -kib).db()
+}
+
+fn set_temporary_storage(connection: &Connection, place: &str) -> Result<()> {
+    connection.pragma_update(None, "temp_store", place).db()
 }
 
 fn pool_error(error: r2d2::Error) -> Error {

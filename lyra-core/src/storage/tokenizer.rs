@@ -301,7 +301,10 @@ mod tests {
         )
         .unwrap();
         let known = known.iter().map(|text| Tokens::of(text)).collect();
-        let (x, y) = ("DPP-4阻害薬は血糖値を下げる failures, Failing", "ＨｂＡ１ｃ がん e\u{301}");
+        let (x, y) = (
+            "DPP-4阻害薬は血糖値を下げる failures, Failing",
+            "ＨｂＡ１ｃ がん e\u{301}",
+        );
         with_tokens(known, || {
             db.execute("INSERT INTO t VALUES (?1, ?2)", [x, y]).unwrap();
         });
@@ -315,7 +318,10 @@ mod tests {
     fn tokens_that_are_known_are_those_that_would_be_cut() {
         let cut = vocabulary(&[]);
         assert!(cut.len() > 8, "{cut:?}");
-        let (x, y) = ("DPP-4阻害薬は血糖値を下げる failures, Failing", "ＨｂＡ１ｃ がん e\u{301}");
+        let (x, y) = (
+            "DPP-4阻害薬は血糖値を下げる failures, Failing",
+            "ＨｂＡ１ｃ がん e\u{301}",
+        );
         for known in [&[x, y][..], &[y], &["something else", x]] {
             assert_eq!(vocabulary(known), cut, "{known:?}");
         }

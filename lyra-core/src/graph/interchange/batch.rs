@@ -90,7 +90,9 @@ fn words_of(row: &Row<'_>) -> Vec<Tokens> {
         Record::Claim => &["claim_text"],
         _ => &[],
     };
-    let texts = columns.iter().filter_map(|column| row.get(column).as_text());
+    let texts = columns
+        .iter()
+        .filter_map(|column| row.get(column).as_text());
     texts.map(Tokens::of).collect()
 }
 

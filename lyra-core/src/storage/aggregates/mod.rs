@@ -71,7 +71,9 @@ pub(crate) fn refresh(db: &Connection) -> Result<()> {
 
 /// Counts what is noted. `anew`: the indexes are built from all rows at the end.
 fn count(db: &Connection, anew: bool) -> Result<()> {
-    let indexes = anew.then(|| Deferred::take_away(db, &INDEXES)).transpose()?;
+    let indexes = anew
+        .then(|| Deferred::take_away(db, &INDEXES))
+        .transpose()?;
     // Pages first: new rows of `stat_task_pages` take their citations from `stat_pages`.
     pages::count_citations(db)?;
     count_claims(db)?;

@@ -7,15 +7,14 @@
 use super::super::aside;
 use super::super::deferred::Deferred;
 use super::{
-    INDEXED, PAGES_PER_HASH, Waiting, alike, assign, copies_of, newest_text, set_original,
-    store_sketch, stored_holders,
+    INDEXED, PAGES_PER_HASH, Waiting, assign, copies_of, first_alike, newest_text, set_original,
+    store_sketch, stored_holders, stored_original, stored_sketch,
 };
-use crate::error::{Result, SqliteResultExt};
+use crate::error::{Error, Result, SqliteResultExt};
 use crate::text::similarity::Sketch;
 use rusqlite::Connection;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::rc::Rc;
 
 /// Pages that are noted together, about 2.5 KiB each.
 const PAGES_AT_A_TIME: usize = 24_576;
@@ -56,7 +55,9 @@ pub(super) fn note_many(db: &Connection, pages: &[Waiting]) -> Result<()> {
 type Sketched<'p> = (&'p Waiting, String, Sketch);
 
 fn sketch_all<'p>(texts: &[(&'p Waiting, (String, String))]) -> Vec<Sketched<'p>> {
-    let sketched = texts.iter().map(|(page, (text, hash))| (*page, hash.clone(), Sketch::of(text)));
+    let sketched = texts
+        .iter()
+        .map(|(page, (text, hash))| (*page, hash.clone(), Sketch::of(text)));
     sketched.collect()
 }
 
@@ -69,7 +70,17 @@ struct Fresh {
     hashes: Vec<(i64, i64)>,
 }
 
-/// Who holds a hash: sketches of the index, which came first, then new ones.
+/// The hashes that more than one sketch holds.
+struct Shared {
+    /// Sketches of the index, for each hash.
+    stored: Vec<i64>,
+    holders: Vec<Holders>,
+    /// For each new sketch, who else holds its hashes: places in `holders`.
+    of_sketch: Vec<Vec<usize>>,
+}
+
+/// Who holds a hash: sketches of the index, which came first, then new ones. Places in
+/// [`Shared::stored`] and [`Fresh::hashes`].
 struct Holders {
     stored: Range<usize>,
     fresh: Range<usize>,
@@ -90,11 +101,11 @@ impl Fresh {
                 texts.push((page, newest_text(db, &page.id)?));
             }
             let sketch = || sketch_all(&texts);
-            let store = || fresh.store(db, std::mem::take(&mut done));
+            let mut store = || fresh.store(db, std::mem::take(&mut done));
             // A thread costs as much as a text.
             let (sketched, stored) = match texts.len() {
                 0..4 => (sketch(), store()),
-                _ => aside(sketch, store),
+                _ => aside(sketch, &mut store),
             };
             stored?;
             done = sketched;
@@ -111,8 +122,7 @@ impl Fresh {
                 self.first_seq = seq;
             }
             let hashes = sketch.smallest(INDEXED).iter();
-            self.hashes
-                .extend(hashes.map(|h| (h.cast_signed(), seq)));
+            self.hashes.extend(hashes.map(|h| (h.cast_signed(), seq)));
             self.sketches.push(sketch);
         }
         Ok(())
@@ -134,24 +144,22 @@ impl Fresh {
     }
 
     fn find_originals(&self, db: &Connection, pages: &[Waiting]) -> Result<()> {
-        let (stored, shared) = self.shared_hashes(db)?;
-        let mut rare = Tally::new(self.first_seq, self.sketches.len());
-        let mut common = Tally::new(self.first_seq, self.sketches.len());
-        for (place, page) in pages.iter().enumerate() {
-            for holders in &shared[place] {
-                let stored = stored[holders.stored.clone()].iter().copied();
-                let fresh = self.hashes[holders.fresh.clone()].iter();
-                let seq = self.first_seq + place as i64;
-                let fresh = fresh.map(|(_, seq)| *seq).take_while(|other| *other < seq);
-                let before = stored.chain(fresh).take(PAGES_PER_HASH);
-                let is_common = before.clone().count() == PAGES_PER_HASH;
-                let tally = if is_common { &mut common } else { &mut rare };
-                before.for_each(|other| tally.add(other));
-            }
+        let shared = self.shared_hashes(db)?;
+        let alike = if shared.stored.is_empty() && pages.len() >= MANY_PAGES {
+            // All that is compared is in memory, so that two threads can do it.
+            let none = |_| Err(Error::internal("a sketch that was not in the index"));
+            let half = pages.len() / 2;
+            let second = || self.first_alike(&shared, half..pages.len(), none);
+            let (second, first) = aside(second, || self.first_alike(&shared, 0..half, none));
+            let mut alike = first?;
+            alike.extend(second?);
+            alike
+        } else {
+            self.first_alike(&shared, 0..pages.len(), |seq| stored_sketch(db, seq))?
+        };
+        for (page, alike) in pages.iter().zip(alike) {
             let copies = copies_of(db, &page.id)?;
-            let known = |seq| self.sketches.get(self.place(seq)?);
-            let sketch = &self.sketches[place];
-            let original = alike(db, sketch, rare.take(), common.take(), known)?;
+            let original = alike.map(|seq| stored_original(db, seq)).transpose()?;
             set_original(db, &page.id, original)?;
             for copy in copies {
                 assign(db, &copy)?;
@@ -160,9 +168,39 @@ impl Fresh {
         Ok(())
     }
 
-    /// For each sketch, the hashes that it does not hold alone; and the stored sketches that those
-    /// speak of.
-    fn shared_hashes(&self, db: &Connection) -> Result<(Vec<i64>, Vec<Vec<Rc<Holders>>>)> {
+    /// For each of these sketches, the earliest that tells the same. `stored` reads those that are
+    /// not in memory.
+    fn first_alike(
+        &self,
+        shared: &Shared,
+        places: Range<usize>,
+        stored: impl Fn(i64) -> Result<Sketch>,
+    ) -> Result<Vec<Option<i64>>> {
+        let mut rare = Tally::new(self.first_seq, self.sketches.len());
+        let mut common = Tally::new(self.first_seq, self.sketches.len());
+        let mut found = Vec::with_capacity(places.len());
+        for place in places {
+            let (seq, sketch) = (self.first_seq + place as i64, &self.sketches[place]);
+            for holders in &shared.of_sketch[place] {
+                let Holders { stored, fresh } = &shared.holders[*holders];
+                let stored = shared.stored[stored.clone()].iter().copied();
+                let fresh = self.hashes[fresh.clone()].iter().map(|(_, seq)| *seq);
+                let before = stored.chain(fresh.take_while(|other| *other < seq));
+                let before = before.take(PAGES_PER_HASH);
+                let is_common = before.clone().count() == PAGES_PER_HASH;
+                let tally = if is_common { &mut common } else { &mut rare };
+                before.for_each(|other| tally.add(other));
+            }
+            let is_alike = |other| match self.place(other).and_then(|p| self.sketches.get(p)) {
+                Some(other) => Ok(other.tells_the_same_as(sketch)),
+                None => Ok(stored(other)?.tells_the_same_as(sketch)),
+            };
+            found.push(first_alike(rare.take(), common.take(), is_alike)?);
+        }
+        Ok(found)
+    }
+
+    fn shared_hashes(&self, db: &Connection) -> Result<Shared> {
         let index_is_empty: bool = db
             .query_row(
                 "SELECT NOT EXISTS (SELECT 1 FROM page_sketch_hashes)",
@@ -170,29 +208,34 @@ impl Fresh {
                 |r| r.get(0),
             )
             .db()?;
-        let mut stored = Vec::new();
-        let mut shared: Vec<Vec<Rc<Holders>>> = vec![Vec::new(); self.sketches.len()];
+        let mut shared = Shared {
+            stored: Vec::new(),
+            holders: Vec::new(),
+            of_sketch: vec![Vec::new(); self.sketches.len()],
+        };
         let mut start = 0;
         for run in self.hashes.chunk_by(|(a, _), (b, _)| a == b) {
-            let first_stored = stored.len();
+            let first_stored = shared.stored.len();
             if !index_is_empty {
-                stored.extend(stored_holders(db, run[0].0, self.first_seq)?);
+                shared
+                    .stored
+                    .extend(stored_holders(db, run[0].0, self.first_seq)?);
             }
-            let holders = Rc::new(Holders {
-                stored: first_stored..stored.len(),
-                fresh: start..start + run.len(),
-            });
+            let stored = first_stored..shared.stored.len();
+            let fresh = start..start + run.len();
             start += run.len();
-            if run.len() == 1 && holders.stored.is_empty() {
+            if run.len() == 1 && stored.is_empty() {
                 continue;
             }
             for (_, seq) in run {
-                if let Some(shared) = self.place(*seq).and_then(|place| shared.get_mut(place)) {
-                    shared.push(Rc::clone(&holders));
+                if let Some(of_sketch) = self.place(*seq).and_then(|p| shared.of_sketch.get_mut(p))
+                {
+                    of_sketch.push(shared.holders.len());
                 }
             }
+            shared.holders.push(Holders { stored, fresh });
         }
-        Ok((stored, shared))
+        Ok(shared)
     }
 }
 

@@ -504,11 +504,12 @@ fn a_larger_graph_passes_through() {
 /// Every row of every table, as text, without what tells one import from two.
 fn everything(db: &Database) -> Vec<String> {
     db.read(|c| {
-        let mut statement = c.prepare(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '%_fts%'
+        let mut statement = c
+            .prepare(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '%_fts%'
                AND name NOT IN ('event_log', 'sqlite_sequence') ORDER BY name",
-        )
-        .db()?;
+            )
+            .db()?;
         let names = statement.query_map([], |r| r.get(0)).db()?;
         let names: Vec<String> = names.collect::<rusqlite::Result<_>>().db()?;
         let mut lines = Vec::new();
@@ -518,7 +519,8 @@ fn everything(db: &Database) -> Vec<String> {
             let mut rows = statement.query([]).db()?;
             let mut of_table = Vec::new();
             while let Some(row) = rows.next().db()? {
-                let cells: Vec<rusqlite::types::Value> = (0..width).map(|i| row.get_unwrap(i)).collect();
+                let cells: Vec<rusqlite::types::Value> =
+                    (0..width).map(|i| row.get_unwrap(i)).collect();
                 of_table.push(format!("{name} {cells:?}"));
             }
             of_table.sort();
@@ -533,7 +535,8 @@ fn everything(db: &Database) -> Vec<String> {
 fn full_text(db: &Database, query: &str) -> Vec<i64> {
     db.write(|t| {
         for index in ["fragments_fts", "claims_fts"] {
-            let check = format!("INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)");
+            let check =
+                format!("INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)");
             t.execute(&check, []).db()?;
         }
         let mut statement = t
@@ -552,7 +555,9 @@ fn graph_with_twins() -> Vec<String> {
     for n in 0..200 {
         let (from, to) = (n % 220, (n * 7 + 1) % 220);
         lines.push(format!(r#"{{"type":"edge","id":"k{n}","source_type":"page","source_id":"p{from}","target_type":"page","target_id":"p{to}","relation":"cites","created_at":"2026-01-0{}T00:00:00Z"}}"#, n % 9 + 1));
-        lines.push(format!(r#"{{"type":"task_page","task_id":"t","page_id":"p{n}","reason":"search"}}"#));
+        lines.push(format!(
+            r#"{{"type":"task_page","task_id":"t","page_id":"p{n}","reason":"search"}}"#
+        ));
     }
     // The second of each pair is the same statement by another name.
     for (id, from, to, relation) in [
@@ -573,7 +578,10 @@ fn a_large_import_leaves_what_small_ones_leave() {
     let (_folder, at_once) = empty();
     let schema = everything(&at_once).len();
     let report = import(&at_once, &lines).unwrap();
-    assert!(report.total_inserted > super::super::import::MANY_ROWS, "{report:?}");
+    assert!(
+        report.total_inserted > super::super::import::MANY_ROWS,
+        "{report:?}"
+    );
     assert_eq!(report.skipped["edge"], 4, "{report:?}");
     assert!(everything(&at_once).len() > schema);
 
@@ -581,7 +589,10 @@ fn a_large_import_leaves_what_small_ones_leave() {
     let (_folder2, row_by_row) = empty();
     super::super::import::import_row_by_row(&row_by_row, NOW, lines.join("\n").as_bytes()).unwrap();
     assert_eq!(everything(&at_once), everything(&row_by_row));
-    assert_eq!(full_text(&at_once, "glucose"), full_text(&row_by_row, "glucose"));
+    assert_eq!(
+        full_text(&at_once, "glucose"),
+        full_text(&row_by_row, "glucose")
+    );
     assert!(verify(&at_once).unwrap().ok);
 
     // Into a graph that holds something already: more than that, and less.
@@ -594,7 +605,10 @@ fn a_large_import_leaves_what_small_ones_leave() {
         super::super::import::import_row_by_row(&parts_row_by_row, NOW, bytes.as_bytes()).unwrap();
     }
     assert_eq!(everything(&in_parts), everything(&parts_row_by_row));
-    assert_eq!(full_text(&in_parts, "血糖"), full_text(&parts_row_by_row, "血糖"));
+    assert_eq!(
+        full_text(&in_parts, "血糖"),
+        full_text(&parts_row_by_row, "血糖")
+    );
 }
 
 #[test]
@@ -604,7 +618,10 @@ fn a_large_import_that_fails_leaves_a_graph_that_counts() {
     let (_folder, db) = with(&small_graph());
     let before = everything(&db);
     let error = import(&db, &lines).unwrap_err().to_string();
-    assert!(error.starts_with(&format!("line {}: ", lines.len())), "{error}");
+    assert!(
+        error.starts_with(&format!("line {}: ", lines.len())),
+        "{error}"
+    );
     assert_eq!(everything(&db), before);
     let (_folder2, other) = with(&small_graph());
     let verdict = r#"{"type":"edge","id":"n","source_type":"fragment","source_id":"f2","target_type":"claim","target_id":"c1","relation":"refutes"}"#;
