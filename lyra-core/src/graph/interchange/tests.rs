@@ -1,5 +1,6 @@
 //! Import and export as their users meet them.
 
+mod large;
 mod round_trip;
 
 use super::fields::Table;
