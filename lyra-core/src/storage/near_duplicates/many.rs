@@ -22,6 +22,9 @@ const PAGES_AT_A_TIME: usize = 24_576;
 /// Texts that are in memory at once, or twice as many.
 const TEXTS_AT_A_TIME: usize = 64;
 
+/// Pages whose sketches are compared in one go.
+const COMPARED_AT_ONCE: usize = 1_024;
+
 /// So many new pages, and no fewer than were known, make it worth while to build an index anew.
 const MANY_PAGES: usize = 256;
 
@@ -145,24 +148,29 @@ impl Fresh {
 
     fn find_originals(&self, db: &Connection, pages: &[Waiting]) -> Result<()> {
         let shared = self.shared_hashes(db)?;
-        let alike = if shared.stored.is_empty() && pages.len() >= MANY_PAGES {
-            // All that is compared is in memory, so that two threads can do it.
-            let none = |_| Err(Error::internal("a sketch that was not in the index"));
-            let half = pages.len() / 2;
-            let second = || self.first_alike(&shared, half..pages.len(), none);
-            let (second, first) = aside(second, || self.first_alike(&shared, 0..half, none));
-            let mut alike = first?;
-            alike.extend(second?);
-            alike
-        } else {
-            self.first_alike(&shared, 0..pages.len(), |seq| stored_sketch(db, seq))?
-        };
-        for (page, alike) in pages.iter().zip(alike) {
-            let copies = copies_of(db, &page.id)?;
-            let original = alike.map(|seq| stored_original(db, seq)).transpose()?;
-            set_original(db, &page.id, original)?;
-            for copy in copies {
-                assign(db, &copy)?;
+        // What is compared in memory does not hear an interrupt; so not for long.
+        for (group, pages) in pages.chunks(COMPARED_AT_ONCE).enumerate() {
+            let first = group * COMPARED_AT_ONCE;
+            let (half, end) = (first + pages.len() / 2, first + pages.len());
+            let alike = if shared.stored.is_empty() && pages.len() >= MANY_PAGES {
+                // All that is compared is in memory, so that two threads can do it.
+                let none = |_| Err(Error::internal("a sketch that was not in the index"));
+                let second = || self.first_alike(&shared, half..end, none);
+                let (second, first) =
+                    aside(second, || self.first_alike(&shared, first..half, none));
+                let mut alike = first?;
+                alike.extend(second?);
+                alike
+            } else {
+                self.first_alike(&shared, first..end, |seq| stored_sketch(db, seq))?
+            };
+            for (page, alike) in pages.iter().zip(alike) {
+                let copies = copies_of(db, &page.id)?;
+                let original = alike.map(|seq| stored_original(db, seq)).transpose()?;
+                set_original(db, &page.id, original)?;
+                for copy in copies {
+                    assign(db, &copy)?;
+                }
             }
         }
         Ok(())
