@@ -76,6 +76,17 @@ fn graph_with_twins() -> Vec<String> {
     lines
 }
 
+/// The small graph, with ids that the large one has not.
+fn small_graph_apart() -> Vec<String> {
+    let mut lines = small_graph();
+    for line in &mut lines {
+        for id in "t1 t2 p1 p2 f1 f2 f3 f4 c1 c2 e1 e2 e3 e4 m1 m2".split(' ') {
+            *line = line.replace(&format!("\"{id}\""), &format!("\"small_{id}\""));
+        }
+    }
+    lines
+}
+
 #[test]
 fn a_large_import_leaves_what_small_ones_leave() {
     let lines = graph_with_twins();
@@ -99,7 +110,7 @@ fn a_large_import_leaves_what_small_ones_leave() {
     // Into a graph that holds something already: more than that, and less.
     let (_folder3, in_parts) = empty();
     let (_folder4, parts_row_by_row) = empty();
-    let others: Vec<String> = small_graph();
+    let others = small_graph_apart();
     for part in [&others[..], &lines, &others[..1]] {
         import(&in_parts, part).unwrap();
         let bytes = part.join("\n");
@@ -116,7 +127,7 @@ fn a_large_import_leaves_what_small_ones_leave() {
 fn a_large_import_that_fails_leaves_a_graph_that_counts() {
     let mut lines = graph_with_twins();
     lines.push(r#"{"type":"claim","id":"late","task_id":"nobody","claim_text":"x"}"#.to_owned());
-    let (_folder, db) = with(&small_graph());
+    let (_folder, db) = with(&small_graph_apart());
     let before = everything(&db);
     let error = import(&db, &lines).unwrap_err().to_string();
     assert!(
@@ -124,8 +135,8 @@ fn a_large_import_that_fails_leaves_a_graph_that_counts() {
         "{error}"
     );
     assert_eq!(everything(&db), before);
-    let (_folder2, other) = with(&small_graph());
-    let verdict = r#"{"type":"edge","id":"n","source_type":"fragment","source_id":"f2","target_type":"claim","target_id":"c1","relation":"refutes"}"#;
+    let (_folder2, other) = with(&small_graph_apart());
+    let verdict = r#"{"type":"edge","id":"n","source_type":"fragment","source_id":"small_f2","target_type":"claim","target_id":"small_c1","relation":"refutes"}"#;
     for db in [&db, &other] {
         import(db, &[verdict]).unwrap();
     }
