@@ -244,10 +244,18 @@ fn stop_counting(db: &Path) -> Result<()> {
             .execute_batch(&format!("DROP TRIGGER \"{name}\""))
             .map_err(broken)?;
     }
+    // A large import notes what is to be counted without a trigger: into tables that take no row.
+    let never = "never INTEGER GENERATED ALWAYS AS (NULL) STORED NOT NULL ON CONFLICT IGNORE";
     connection
-        .execute_batch(
-            "UPDATE stat_state SET value = 9223372036854775807 WHERE key LIKE 'last_%_seq'",
-        )
+        .execute_batch(&format!(
+            "UPDATE stat_state SET value = 9223372036854775807 WHERE key LIKE 'last_%_seq';
+             DROP TABLE stale_claims; DROP TABLE stale_pages; DROP TABLE stale_task_pages;
+             CREATE TABLE stale_claims (claim_seq INTEGER PRIMARY KEY, {never});
+             CREATE TABLE stale_pages (page_id TEXT PRIMARY KEY, {never});
+             CREATE TABLE stale_task_pages (
+               task_id TEXT, page_id TEXT, {never}, PRIMARY KEY (task_id, page_id)
+             )"
+        ))
         .map_err(broken)
 }
 
