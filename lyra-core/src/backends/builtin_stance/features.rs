@@ -4,6 +4,7 @@ use super::negation::{self, Value};
 use super::overlap::{
     Stems, Weights, bigrams, covered, has_stem, numbers, phrases, share_of, stem_weights,
 };
+use super::roles::{Fit, Roles, Swap};
 use super::split::Split;
 use super::statement::{Reading, Statement};
 use super::subjects::{self, Mention, SubjectMatch};
@@ -63,6 +64,7 @@ pub(crate) struct Hypothesis {
     own_sign: bool,
     denies: bool,
     drugs: Vec<Mention>,
+    roles: Roles,
     numbers: Vec<(f64, bool)>,
 }
 
@@ -86,6 +88,10 @@ pub(crate) enum Mismatch {
     Unnamed,
     /// The hypothesis has a direction, and it says nothing of any.
     Undirected,
+    /// It is about another outcome.
+    Outcome,
+    /// It is about another cause.
+    Cause,
     /// It names nothing of what the hypothesis says is affected, or is about something else.
     Topic,
 }
@@ -99,6 +105,7 @@ impl Comparison {
             Some(Mismatch::Subject) => 0.05,
             Some(Mismatch::Question) => 0.15,
             Some(Mismatch::Topic) => 0.25,
+            Some(Mismatch::Outcome | Mismatch::Cause) => 0.3,
             Some(Mismatch::Undirected) => 0.4,
             Some(Mismatch::Unnamed) => 0.45,
         }
@@ -129,6 +136,7 @@ impl Hypothesis {
             numbers: numbers(&reading.tokens),
             denies: negation::has_negation(&reading.tokens),
             value: split.value,
+            roles: split.roles,
             weights,
             outcome,
             subject,
@@ -141,7 +149,7 @@ impl Hypothesis {
     pub(crate) fn compare(&self, premise: &Reading) -> Comparison {
         let stems = Stems::new(premise.tokens.iter().map(|t| t.stem.as_str()));
         let coverage = covered(&self.weights, &stems);
-        let judged = self.judge_all(premise);
+        let judged = self.judge_all(premise, &stems);
         let best = judged
             .iter()
             .enumerate()
@@ -173,6 +181,11 @@ impl Hypothesis {
             Some(Mismatch::Question)
         } else if coverage < UNRELATED_BELOW || best.misses_outcome {
             Some(Mismatch::Topic)
+        } else if best.fit != Fit::Same {
+            Some(match best.fit {
+                Fit::OtherCause => Mismatch::Cause,
+                _ => Mismatch::Outcome,
+            })
         } else if directed
             && best
                 .value
@@ -185,7 +198,7 @@ impl Hypothesis {
     }
 
     /// Every statement of the premise, beside what its sentence says of its subjects' fate.
-    fn judge_all<'a>(&self, premise: &'a Reading) -> Vec<Judged<'a>> {
+    fn judge_all<'a>(&self, premise: &'a Reading, all: &Stems<'_>) -> Vec<Judged<'a>> {
         premise
             .statements
             .chunk_by(|a, b| a.sentence == b.sentence)
@@ -197,7 +210,7 @@ impl Hypothesis {
                 let stems = Stems::new(told);
                 sentence
                     .iter()
-                    .map(|s| self.judge(premise, s, &stems))
+                    .map(|s| self.judge(premise, s, &stems, all))
                     .collect::<Vec<_>>()
             })
             .collect()
@@ -208,6 +221,7 @@ impl Hypothesis {
         premise: &Reading,
         statement: &'a Statement,
         sentence: &Stems<'_>,
+        all: &Stems<'_>,
     ) -> Judged<'a> {
         // Who was studied is not what happened to them.
         let told = |i: &usize| !statement.population.contains(i);
@@ -228,7 +242,8 @@ impl Hypothesis {
             0.7 * covered(&self.outcome, &findings) + 0.3 * covered(&self.outcome, sentence);
         let misses_outcome = self.misses_outcome(sentence);
         let coverage = 0.6 * covered(&self.weights, &own) + 0.4 * covered(&self.weights, sentence);
-        let turned = self.subject_sign(&premise.tokens, statement) != self.own_sign;
+        let (fit, swapped) = self.fit(premise, statement, sentence, all);
+        let turned = (self.subject_sign(&premise.tokens, statement) != self.own_sign) != swapped;
         let positions: Vec<usize> = statement
             .tokens
             .clone()
@@ -248,16 +263,44 @@ impl Hypothesis {
             SubjectMatch::Other => 0.4,
         };
         let firmness = value.map_or(0.3, |(_, firmness)| firmness);
-        let score = (0.2 + outcome + 0.5 * coverage) * (0.4 + 0.6 * firmness) * subject_factor;
+        let score = (0.2 + outcome + 0.5 * coverage) * (0.4 + 0.6 * firmness) * subject_factor
+            * if fit == Fit::Same { 1.0 } else { 0.6 };
         Judged {
             statement,
             outcome,
             coverage,
             value,
             turned,
+            swapped,
+            fit,
             misses_outcome,
             subject,
             score,
+        }
+    }
+
+    /// How a statement fits the parts of the hypothesis, and whether it compares them the other
+    /// way round.
+    fn fit(
+        &self,
+        premise: &Reading,
+        statement: &Statement,
+        sentence: &Stems<'_>,
+        all: &Stems<'_>,
+    ) -> (Fit, bool) {
+        let fit = self.roles.fit(sentence, premise.of(statement), all);
+        if statement.compared.is_empty() {
+            return (fit, false);
+        }
+        let stem = |i: usize| premise.tokens[i].stem.as_str();
+        let compared = Stems::new(statement.compared.clone().map(stem));
+        let subject = statement
+            .tokens
+            .clone()
+            .filter(|i| !statement.compared.contains(i));
+        match self.roles.swapped(&Stems::new(subject.map(stem)), &compared) {
+            Swap::OtherYardstick if fit == Fit::Same => (Fit::OtherCause, false),
+            swap => (fit, swap == Swap::Turned),
         }
     }
 
@@ -380,12 +423,15 @@ impl Hypothesis {
         }
         self.fill_votes(f, judged);
         let tokens = premise.of(best.statement);
-        let (same, other) = local_agreement(&self.reading.tokens, tokens);
+        let (mut same, mut other) = local_agreement(&self.reading.tokens, tokens);
+        if best.swapped {
+            (same, other) = (other, same);
+        }
         f.set("local_agree", same * coverage);
         f.set("local_disagree", other * coverage);
         if let (Some(mine), Some(theirs)) = (parity(&self.reading.tokens), parity(tokens)) {
             f.set(
-                if mine == theirs {
+                if (mine == theirs) != best.swapped {
                     "parity_same"
                 } else {
                     "parity_other"
@@ -436,6 +482,9 @@ struct Judged<'a> {
     value: Option<(Value, f64)>,
     /// Whether it speaks of the lack of what the hypothesis speaks of, or the other way round.
     turned: bool,
+    /// Whether it compares the same two the other way round.
+    swapped: bool,
+    fit: Fit,
     /// Whether its sentence names none of the outcome's own words.
     misses_outcome: bool,
     subject: SubjectMatch,

@@ -6,12 +6,14 @@
 //! by a multinomial logistic regression fitted offline ([`weights`]). It is a stand-in for a neural
 //! judge: it knows how findings are worded, not what the words mean.
 
+mod comparatives;
 mod effects;
 mod features;
 mod lexicon;
 mod negation;
 mod overlap;
 mod premise;
+mod roles;
 mod split;
 mod statement;
 mod subjects;
@@ -127,5 +129,9 @@ fn probabilities(comparison: &Comparison) -> [f64; 3] {
 
 #[cfg(test)]
 mod cases;
+#[cfg(test)]
+mod held_out;
+#[cfg(test)]
+mod plain;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,258 @@
+//! Who is said to do what: the cause, the outcome, the circumstances and the yardstick of a claim.
+
+use super::comparatives::{AMOUNTS, SCALES};
+use super::lexicon::Cue;
+use super::overlap::{Stems, Weights, covered, has_stem, stem_weights};
+use super::words::{Kind, Token};
+use std::ops::Range;
+
+/// The parts of a claim. Each may be empty; what is no part of a claim asks nothing of a premise.
+#[derive(Debug)]
+pub(crate) struct Roles {
+    /// Who or what acts, or is compared.
+    pub(crate) cause: Weights,
+    /// What it acts on, or what is compared.
+    pub(crate) outcome: Weights,
+    /// The scale of a comparison, if it is one that outcomes differ by.
+    scale: Option<String>,
+    /// What the cause is compared with.
+    yardstick: Weights,
+    /// Neighbouring words of the outcome.
+    compounds: Vec<(String, String)>,
+}
+
+/// How a sentence fits a claim's parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// It speaks of the same.
+    Same,
+    /// It speaks of another outcome.
+    OtherOutcome,
+    /// It speaks of another cause.
+    OtherCause,
+}
+
+/// Words that a noun phrase does not go beyond.
+#[rustfmt::skip]
+const ENDS: &[&str] = &[
+    "in", "among", "with", "by", "after", "during", "at", "on", "from", "when", "while", "if",
+    "where", "via", "through", "using", "between", "that", "which", "who", "whose", "because",
+    "as", "before", "under", "within", "across", "until", "since", "near", "and", "or", "to",
+    "without", "once", "into",
+    ",", ";", ":", ".", "(", ")", "?", "!", "。", "、",
+];
+
+/// Words before a noun that belong to no phrase of their own.
+const DETERMINERS: &[&str] = &["the", "a", "an", "its", "their", "his", "her", "our", "any", "all", "of"];
+
+/// Whether a token ends the noun phrase before it.
+pub(crate) fn ends_phrase(token: &Token) -> bool {
+    ENDS.contains(&token.lower.as_str()) || matches!(token.cue, Cue::Than | Cue::Contrast)
+}
+
+/// The noun phrase that starts right behind an event, empty where the event has no object.
+pub(crate) fn object_of(tokens: &[Token], at: usize) -> Range<usize> {
+    let mut start = at + 1;
+    let of_link = matches!(tokens[at].cue, Cue::Link | Cue::Differ | Cue::Same);
+    while start < tokens.len() {
+        let token = &tokens[start];
+        let skipped = DETERMINERS.contains(&token.lower.as_str())
+            || of_link && matches!(token.lower.as_str(), "in" | "on" | "to" | "for" | "with")
+            || token.lower == "down" || token.lower == "up"
+            || token.cue == Cue::Observed && !token.is_content();
+        if !skipped {
+            break;
+        }
+        start += 1;
+    }
+    let end = (start..tokens.len())
+        .find(|&i| ends_phrase(&tokens[i]))
+        .unwrap_or(tokens.len());
+    start..end
+}
+
+/// Content words, those of who was studied left out unless nothing else is there.
+fn words_of<'a>(tokens: impl Iterator<Item = &'a Token> + Clone) -> Weights {
+    let telling = |t: &&Token| {
+        t.weight >= 1.0 && (!t.cue.is_event() || SCALES.contains(&t.stem.as_str()))
+    };
+    let own = tokens
+        .clone()
+        .filter(telling)
+        .filter(|t| t.cue != Cue::Population);
+    let weights = stem_weights(own);
+    if weights.is_empty() {
+        stem_weights(tokens.filter(telling))
+    } else {
+        weights
+    }
+}
+
+impl Roles {
+    /// The parts of a claim whose event stands at `event` and whose clause is `clause`.
+    pub(crate) fn of(tokens: &[Token], clause: Range<usize>, turn: usize, event: usize) -> Self {
+        if tokens[event].kind == Kind::Cjk {
+            return Self::japanese(tokens, clause, event);
+        }
+        let start = behind_preamble(tokens, clause.start, turn);
+        let end = (event + 1..clause.end)
+            .find(|&i| tokens[i].cue == Cue::Than)
+            .unwrap_or(clause.end);
+        let before = &tokens[start..turn];
+        let object = object_of(&tokens[..end], event);
+        let (cause, outcome, phrase) = if is_empty(&tokens[object.clone()]) {
+            (words_of(tokens[event + 1..end].iter()), words_of(before.iter()), start..turn)
+        } else {
+            (words_of(before.iter()), words_of(tokens[object.clone()].iter()), object.clone())
+        };
+        let scale = std::iter::once(event)
+            .chain(object.take(1))
+            .map(|i| &tokens[i].stem)
+            .find(|stem| SCALES.contains(&stem.as_str()))
+            .cloned();
+        Self {
+            scale,
+            yardstick: words_of(tokens[end..clause.end].iter()),
+            compounds: compounds(&tokens[phrase]),
+            cause,
+            outcome,
+        }
+    }
+
+    /// The parts of a claim in which nothing is said to change: all of it is the outcome.
+    pub(crate) fn without_event(tokens: &[Token]) -> Self {
+        Self {
+            cause: Weights::new(),
+            outcome: words_of(tokens.iter()),
+            scale: None,
+            yardstick: Weights::new(),
+            compounds: Vec::new(),
+        }
+    }
+
+    fn japanese(tokens: &[Token], clause: Range<usize>, event: usize) -> Self {
+        let before = &tokens[clause.start..event];
+        let topic = before.iter().position(|t| t.lower == "は");
+        let (cause, outcome) = match topic {
+            Some(at) if before[at..].iter().any(|t| t.weight >= 1.0) => {
+                (words_of(before[..at].iter()), words_of(before[at..].iter()))
+            }
+            _ => (Weights::new(), words_of(before.iter())),
+        };
+        Self {
+            cause,
+            outcome,
+            scale: None,
+            yardstick: Weights::new(),
+            compounds: Vec::new(),
+        }
+    }
+
+    /// Whether a sentence speaks of the same cause and outcome; `all` are the stems of the whole
+    /// premise, in which the cause may be named before.
+    pub(crate) fn fit(&self, sentence: &Stems<'_>, tokens: &[Token], all: &Stems<'_>) -> Fit {
+        let scale_missing = self.scale.as_ref().is_some_and(|s| !sentence.has(s));
+        if scale_missing || self.misses_outcome(sentence) || self.is_substituted(tokens, sentence) {
+            return Fit::OtherOutcome;
+        }
+        if !self.cause.is_empty() && covered(&self.cause, all) < LEAST_CAUSE {
+            return Fit::OtherCause;
+        }
+        Fit::Same
+    }
+
+    fn misses_outcome(&self, sentence: &Stems<'_>) -> bool {
+        let named = covered(&self.outcome, sentence);
+        !self.outcome.is_empty() && named < LEAST_OUTCOME
+    }
+
+    /// "sea temperature" where the claim says "sea level": the first word is there, the second is
+    /// another one.
+    fn is_substituted(&self, tokens: &[Token], sentence: &Stems<'_>) -> bool {
+        self.compounds.iter().any(|(first, second)| {
+            !sentence.has(second)
+                && tokens.windows(2).any(|pair| {
+                    pair[0].stem == *first
+                        && pair[1].weight >= 1.0
+                        && !pair[1].cue.is_event()
+                        && !has_stem(&self.outcome, &pair[1].stem)
+                        && !has_stem(&self.cause, &pair[1].stem)
+                })
+        })
+    }
+
+    /// Whether a statement says of the yardstick what the claim says of the cause: the cause's own
+    /// words stand behind its "than", or the yardstick's before it.
+    pub(crate) fn swapped(&self, subject: &Stems<'_>, compared: &Stems<'_>) -> Swap {
+        let own = |mine: &Weights, other: &Weights| -> Weights {
+            mine.iter()
+                .filter(|(s, _)| !has_stem(other, s))
+                .filter(|(s, _)| !(subject.has(s) && compared.has(s)))
+                .cloned()
+                .collect()
+        };
+        let first = if self.cause.is_empty() {
+            &self.outcome
+        } else {
+            &self.cause
+        };
+        let (cause, yardstick) = (own(first, &self.yardstick), own(&self.yardstick, first));
+        let straight = covered(&cause, subject) + covered(&yardstick, compared);
+        let turned = covered(&cause, compared) + covered(&yardstick, subject);
+        if !self.yardstick.is_empty()
+            && covered(&self.yardstick, compared) + covered(&self.yardstick, subject) == 0.0
+        {
+            Swap::OtherYardstick
+        } else if turned > straight {
+            Swap::Turned
+        } else {
+            Swap::Straight
+        }
+    }
+}
+
+/// Whether an event has no object: nothing but numbers and function words behind it.
+pub(crate) fn is_empty(object: &[Token]) -> bool {
+    !object.iter().any(Token::is_content)
+}
+
+/// How the two sides of a comparison relate to those of the claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Swap {
+    /// The same way round, or no comparison.
+    Straight,
+    /// The other way round.
+    Turned,
+    /// With something else.
+    OtherYardstick,
+}
+
+/// The least share of the cause's words that a premise on the same cause holds.
+const LEAST_CAUSE: f64 = 0.4;
+/// The least share of the outcome's words that a sentence on the same outcome holds.
+const LEAST_OUTCOME: f64 = 0.51;
+
+/// Neighbouring words of a phrase: the second may be a word that many texts share ("sea level").
+fn compounds(tokens: &[Token]) -> Vec<(String, String)> {
+    let plain = |t: &Token| t.is_content() && !t.cue.is_event() && t.kind == Kind::Word;
+    tokens
+        .windows(2)
+        .filter(|pair| plain(&pair[0]) && pair[0].weight >= 1.0 && plain(&pair[1]))
+        .filter(|pair| !AMOUNTS.contains(&pair[1].stem.as_str()))
+        .map(|pair| (pair[0].stem.clone(), pair[1].stem.clone()))
+        .collect()
+}
+
+/// "In a cohort of 230 guards, …": where the clause begins behind such a phrase.
+fn behind_preamble(tokens: &[Token], start: usize, event: usize) -> usize {
+    let opens = matches!(
+        tokens[start].lower.as_str(),
+        "in" | "among" | "after" | "for" | "with" | "during" | "at" | "over" | "between"
+    );
+    if !opens {
+        return start;
+    }
+    (start..event)
+        .find(|&i| tokens[i].is_mark(","))
+        .map_or(start, |comma| comma + 1)
+}
