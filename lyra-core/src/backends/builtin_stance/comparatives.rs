@@ -24,7 +24,7 @@ pub(crate) const AMOUNTS: &[&str] = &["length", "size"];
 /// Words that compare or change something on a scale, in any place.
 #[rustfmt::skip]
 const WORDS: &[(&str, Cue, &[&str])] = &[
-    ("speed", Cue::Up, &["faster", "quicker", "accelerates", "accelerated"]),
+    ("speed", Cue::Up, &["faster", "quicker"]),
     ("speed", Cue::Down, &["slower", "slows", "slowed", "slowing"]),
     ("speed", Cue::None, &["fast", "fastest", "quick", "quickly", "slow", "slowest", "slowly",
         "speed", "speeds", "sped", "rapidly"]),
@@ -34,7 +34,8 @@ const WORDS: &[(&str, Cue, &[&str])] = &[
         "cheaply", "cheapest"]),
     ("temperatur", Cue::Up, &["warmer", "hotter", "warms", "warmed", "heats", "heated"]),
     ("temperatur", Cue::Down, &["cooler", "colder", "cools", "cooled"]),
-    ("temperatur", Cue::None, &["temperature", "temperatures", "warm", "hot"]),
+    ("temperatur", Cue::None, &["temperature", "temperatures", "warm", "hot", "cool",
+        "cold"]),
     ("weight", Cue::Up, &["heavier"]),
     ("weight", Cue::Down, &["lighter"]),
     ("length", Cue::Up, &["longer", "lengthens", "lengthened", "prolongs", "prolonged"]),
@@ -80,10 +81,25 @@ pub(crate) fn mark(tokens: &mut [Token]) {
 
 fn mark_scale(tokens: &mut [Token], at: usize) {
     if let Some(scale) = BY_WORD.get(tokens[at].lower.as_str()) {
+        // "did not cool", "to slow": verbs that look like adjectives.
+        let is_verb = matches!(tokens[at].lower.as_str(), "cool" | "warm" | "slow" | "speed")
+            && at.checked_sub(1).is_some_and(|before| {
+                matches!(
+                    tokens[before].lower.as_str(),
+                    "not" | "to" | "can" | "could" | "will" | "would" | "may" | "might" | "cannot"
+                )
+            });
         let token = &mut tokens[at];
         token.stem = scale.stem.to_owned();
         if scale.cue != Cue::None {
             token.cue = scale.cue;
+        }
+        if is_verb {
+            token.cue = if matches!(scale.stem, "speed") && token.lower != "slow" || token.lower == "warm" {
+                Cue::Up
+            } else {
+                Cue::Down
+            };
         }
         token.weight = if AMOUNTS.contains(&scale.stem) { 0.3 } else { 1.0 };
     }
@@ -96,6 +112,11 @@ fn mark_degree(tokens: &mut [Token], at: usize) {
     };
     let turns = TURNING.contains(&next.lower.as_str());
     let is_frequency = FREQUENCY.contains(&next.lower.as_str());
+    let is_speed = BY_WORD.get(next.lower.as_str()).is_some_and(|s| s.stem == "speed");
+    if is_speed && let Some(verb) = at.checked_sub(1) {
+        // "recovered more slowly": how it went is what is said, not that it went well.
+        tokens[verb].cue = Cue::None;
+    }
     if turns {
         tokens[at].cue = if tokens[at].lower == "more" {
             Cue::Down

@@ -1,5 +1,7 @@
 //! What is measured on a (premise, hypothesis) pair: the inputs of the built-in judge.
 
+use super::comparatives::SCALES;
+use super::lexicon::Cue;
 use super::negation::{self, Value};
 use super::overlap::{
     Stems, Weights, bigrams, covered, has_stem, numbers, phrases, share_of, stem_weights,
@@ -75,6 +77,8 @@ pub(crate) struct Comparison {
     pub(crate) values: [f64; COUNT],
     /// What speaks against deciding at all, if anything.
     pub(crate) mismatch: Option<Mismatch>,
+    /// Whether the premise is so long that it may say a part of the hypothesis in other words.
+    long: bool,
 }
 
 /// Why a premise decides nothing, whatever its wording.
@@ -105,12 +109,16 @@ impl Comparison {
             Some(Mismatch::Subject) => 0.05,
             Some(Mismatch::Question) => 0.15,
             Some(Mismatch::Topic) => 0.25,
+            Some(Mismatch::Outcome | Mismatch::Undirected) if self.long => 0.65,
             Some(Mismatch::Outcome | Mismatch::Cause) => 0.3,
             Some(Mismatch::Undirected) => 0.4,
             Some(Mismatch::Unnamed) => 0.45,
         }
     }
 }
+
+/// A premise of more tokens is seldom read whole: what seems to be missing may be there.
+const READ_WHOLE: usize = 60;
 
 /// Below this share of the hypothesis' weighted words, a premise is about something else.
 const UNRELATED_BELOW: f64 = 0.15;
@@ -128,6 +136,11 @@ impl Hypothesis {
             .cloned()
             .collect();
         let drugs = split.drugs(&reading);
+        let mut roles = split.roles;
+        if !drugs.is_empty() {
+            // Which drug a text speaks of is told by class and member, not by words.
+            roles.cause.clear();
+        }
         let whole = 0..reading.tokens.len();
         let own_sign = subject_sign(&reading.tokens, whole, &subject);
         Self {
@@ -136,7 +149,7 @@ impl Hypothesis {
             numbers: numbers(&reading.tokens),
             denies: negation::has_negation(&reading.tokens),
             value: split.value,
-            roles: split.roles,
+            roles,
             weights,
             outcome,
             subject,
@@ -166,6 +179,8 @@ impl Hypothesis {
         Comparison {
             values: found.values,
             mismatch,
+            // A claim without an event is all outcome; nothing of it may be missing.
+            long: premise.tokens.len() > READ_WHOLE && self.value.is_some(),
         }
     }
 
@@ -289,7 +304,11 @@ impl Hypothesis {
         all: &Stems<'_>,
     ) -> (Fit, bool) {
         let fit = self.roles.fit(sentence, premise.of(statement), all);
-        if statement.compared.is_empty() {
+        if self.is_on_another_scale(premise, statement) {
+            return (Fit::OtherOutcome, false);
+        }
+        let denied = |i: usize| premise.tokens[i].cue == Cue::Not;
+        if statement.compared.is_empty() || statement.compared.clone().any(denied) {
             return (fit, false);
         }
         let stem = |i: usize| premise.tokens[i].stem.as_str();
@@ -302,6 +321,18 @@ impl Hypothesis {
             Swap::OtherYardstick if fit == Fit::Same => (Fit::OtherCause, false),
             swap => (fit, swap == Swap::Turned),
         }
+    }
+
+    /// Whether all that a statement says to change is on a scale that the hypothesis is not about:
+    /// "marched faster" says nothing of "was larger".
+    fn is_on_another_scale(&self, premise: &Reading, statement: &Statement) -> bool {
+        let mut stems = statement
+            .events
+            .iter()
+            .map(|e| premise.tokens[e.at].stem.as_str())
+            .peekable();
+        stems.peek().is_some()
+            && stems.all(|s| SCALES.contains(&s) && !has_stem(&self.weights, s))
     }
 
     /// Whether a sentence names none of the outcome's own words, or only pieces of its phrases:

@@ -17,6 +17,9 @@ pub(crate) struct Roles {
     scale: Option<String>,
     /// What the cause is compared with.
     yardstick: Weights,
+    /// What the outcome's phrase turns on, and what it is of: either may be empty.
+    head: Option<String>,
+    of_what: Weights,
     /// Neighbouring words of the outcome.
     compounds: Vec<(String, String)>,
 }
@@ -113,6 +116,8 @@ impl Roles {
         Self {
             scale,
             yardstick: words_of(tokens[end..clause.end].iter()),
+            head: head(&tokens[phrase.clone()]),
+            of_what: of_what(&tokens[phrase.clone()]),
             compounds: compounds(&tokens[phrase]),
             cause,
             outcome,
@@ -126,6 +131,8 @@ impl Roles {
             outcome: words_of(tokens.iter()),
             scale: None,
             yardstick: Weights::new(),
+            head: None,
+            of_what: Weights::new(),
             compounds: Vec::new(),
         }
     }
@@ -144,6 +151,8 @@ impl Roles {
             outcome,
             scale: None,
             yardstick: Weights::new(),
+            head: None,
+            of_what: Weights::new(),
             compounds: Vec::new(),
         }
     }
@@ -162,8 +171,16 @@ impl Roles {
     }
 
     fn misses_outcome(&self, sentence: &Stems<'_>) -> bool {
+        if self.outcome.is_empty() {
+            return false;
+        }
         let named = covered(&self.outcome, sentence);
-        !self.outcome.is_empty() && named < LEAST_OUTCOME
+        let Some(head) = &self.head else {
+            return named < LEAST_OUTCOME;
+        };
+        let misses_part = !sentence.has(head)
+            || !self.of_what.is_empty() && covered(&self.of_what, sentence) == 0.0;
+        named < LEAST_PART || named < LEAST_OUTCOME && misses_part
     }
 
     /// "sea temperature" where the claim says "sea level": the first word is there, the second is
@@ -191,10 +208,11 @@ impl Roles {
                 .cloned()
                 .collect()
         };
-        let first = if self.cause.is_empty() {
-            &self.outcome
-        } else {
-            &self.cause
+        let first = match (&self.cause, &self.outcome) {
+            (cause, _) if !cause.is_empty() => cause,
+            // "A is faster than B": what is compared stands for the cause.
+            (_, outcome) if self.scale.is_some() || !self.yardstick.is_empty() => outcome,
+            _ => return Swap::Straight,
         };
         let (cause, yardstick) = (own(first, &self.yardstick), own(&self.yardstick, first));
         let straight = covered(&cause, subject) + covered(&yardstick, compared);
@@ -231,6 +249,28 @@ pub(crate) enum Swap {
 const LEAST_CAUSE: f64 = 0.4;
 /// The least share of the outcome's words that a sentence on the same outcome holds.
 const LEAST_OUTCOME: f64 = 0.51;
+
+/// The least share of them where what the phrase turns on is named.
+const LEAST_PART: f64 = 0.34;
+
+/// The last telling word of a phrase before its "of".
+fn head(phrase: &[Token]) -> Option<String> {
+    let end = phrase.iter().position(|t| t.lower == "of");
+    let first = &phrase[..end.unwrap_or(phrase.len())];
+    first
+        .iter()
+        .rfind(|t| t.weight >= 1.0 && !t.cue.is_event())
+        .or_else(|| phrase.iter().rfind(|t| t.weight >= 1.0 && !t.cue.is_event()))
+        .map(|t| t.stem.clone())
+}
+
+/// The telling words behind the "of" of a phrase.
+fn of_what(phrase: &[Token]) -> Weights {
+    match phrase.iter().position(|t| t.lower == "of") {
+        Some(of) => words_of(phrase[of..].iter()),
+        None => Weights::new(),
+    }
+}
 
 /// Neighbouring words of a phrase: the second may be a word that many texts share ("sea level").
 fn compounds(tokens: &[Token]) -> Vec<(String, String)> {
