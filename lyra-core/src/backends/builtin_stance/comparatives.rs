@@ -193,6 +193,7 @@ fn mark_equal(tokens: &mut [Token], at: usize) {
             tokens[at - 1].cue = Cue::None;
             if turned { Cue::Up } else { Cue::Down }
         }
+        "just" => Cue::Same,
         _ if again.is_some() => Cue::Same,
         _ => return,
     };

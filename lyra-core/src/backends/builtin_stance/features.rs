@@ -77,8 +77,12 @@ pub(crate) struct Comparison {
     pub(crate) values: [f64; COUNT],
     /// What speaks against deciding at all, if anything.
     pub(crate) mismatch: Option<Mismatch>,
+    /// How far the statement closest to the hypothesis agrees with it, -1 to 1, if it can be read.
+    agreement: Option<f64>,
     /// Whether the premise is so long that it may say a part of the hypothesis in other words.
     long: bool,
+    /// Whether the hypothesis says that something happens.
+    is_directed: bool,
 }
 
 /// Why a premise decides nothing, whatever its wording.
@@ -101,6 +105,12 @@ pub(crate) enum Mismatch {
 }
 
 impl Comparison {
+    /// On which side a premise that was read whole plainly is: true where it supports.
+    pub(crate) fn says(&self) -> Option<bool> {
+        let agreement = self.agreement.filter(|a| !self.long && a.abs() >= PLAIN)?;
+        Some(agreement > 0.0)
+    }
+
     /// The most probability that support and refutation may have together, 1 without a mismatch.
     /// A quarter of SciFact's passages with a mismatch of topic hold evidence all the same.
     pub(crate) fn decided_at_most(&self) -> f64 {
@@ -109,7 +119,10 @@ impl Comparison {
             Some(Mismatch::Subject) => 0.05,
             Some(Mismatch::Question) => 0.15,
             Some(Mismatch::Topic) => 0.25,
-            Some(Mismatch::Outcome | Mismatch::Undirected) if self.long => 0.65,
+            // A claim without an event is all outcome; nothing of it may be missing.
+            Some(Mismatch::Outcome | Mismatch::Undirected) if self.long && self.is_directed => {
+                0.65
+            }
             Some(Mismatch::Outcome | Mismatch::Cause) => 0.3,
             Some(Mismatch::Undirected) => 0.4,
             Some(Mismatch::Unnamed) => 0.45,
@@ -119,6 +132,13 @@ impl Comparison {
 
 /// A premise of more tokens is seldom read whole: what seems to be missing may be there.
 const READ_WHOLE: usize = 60;
+
+/// From here on a statement agrees or disagrees plainly.
+const PLAIN: f64 = 0.8;
+
+fn is_long(premise: &Reading) -> bool {
+    premise.tokens.len() > READ_WHOLE
+}
 
 /// Below this share of the hypothesis' weighted words, a premise is about something else.
 const UNRELATED_BELOW: f64 = 0.15;
@@ -179,8 +199,9 @@ impl Hypothesis {
         Comparison {
             values: found.values,
             mismatch,
-            // A claim without an event is all outcome; nothing of it may be missing.
-            long: premise.tokens.len() > READ_WHOLE && self.value.is_some(),
+            agreement: best.and_then(|b| b.value.map(|(v, _)| b.agreement(self, v))),
+            is_directed: self.value.is_some(),
+            long: is_long(premise),
         }
     }
 
@@ -303,7 +324,9 @@ impl Hypothesis {
         sentence: &Stems<'_>,
         all: &Stems<'_>,
     ) -> (Fit, bool) {
-        let fit = self.roles.fit(sentence, premise.of(statement), all);
+        let fit = self
+            .roles
+            .fit(sentence, premise.of(statement), all, is_long(premise));
         if self.is_on_another_scale(premise, statement) {
             return (Fit::OtherOutcome, false);
         }

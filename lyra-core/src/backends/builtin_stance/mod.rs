@@ -117,6 +117,10 @@ fn probabilities(comparison: &Comparison) -> [f64; 3] {
     let odds = scores.map(|score| (score - top).exp());
     let total: f64 = odds.iter().sum();
     let mut chances = odds.map(|o| o / total);
+    // Of a premise that was read whole, the reading decides the side, not the sum of many signs.
+    if comparison.says().is_some_and(|supports| supports != (chances[0] >= chances[1])) {
+        chances.swap(0, 1);
+    }
     let decided = chances[0] + chances[1];
     let most = comparison.decided_at_most();
     if decided > most {

@@ -20,6 +20,8 @@ pub(crate) struct Roles {
     /// What the outcome's phrase turns on, and what it is of: either may be empty.
     head: Option<String>,
     of_what: Weights,
+    /// The least share of the outcome's words that a sentence on the same outcome holds.
+    least: f64,
     /// Neighbouring words of the outcome.
     compounds: Vec<(String, String)>,
 }
@@ -118,6 +120,7 @@ impl Roles {
             yardstick: words_of(tokens[end..clause.end].iter()),
             head: head(&tokens[phrase.clone()]),
             of_what: of_what(&tokens[phrase.clone()]),
+            least: LEAST_OUTCOME,
             compounds: compounds(&tokens[phrase]),
             cause,
             outcome,
@@ -133,6 +136,7 @@ impl Roles {
             yardstick: Weights::new(),
             head: None,
             of_what: Weights::new(),
+            least: LEAST_OF_ALL,
             compounds: Vec::new(),
         }
     }
@@ -153,15 +157,23 @@ impl Roles {
             yardstick: Weights::new(),
             head: None,
             of_what: Weights::new(),
+            least: LEAST_OUTCOME,
             compounds: Vec::new(),
         }
     }
 
     /// Whether a sentence speaks of the same cause and outcome; `all` are the stems of the whole
-    /// premise, in which the cause may be named before.
-    pub(crate) fn fit(&self, sentence: &Stems<'_>, tokens: &[Token], all: &Stems<'_>) -> Fit {
+    /// premise, in which the cause may be named before, and `long` says that there is more of it
+    /// than is read whole.
+    pub(crate) fn fit(
+        &self,
+        sentence: &Stems<'_>,
+        tokens: &[Token],
+        all: &Stems<'_>,
+        long: bool,
+    ) -> Fit {
         let scale_missing = self.scale.as_ref().is_some_and(|s| !sentence.has(s));
-        if scale_missing || self.misses_outcome(sentence) || self.is_substituted(tokens, sentence) {
+        if scale_missing || self.misses_outcome(sentence, long) || self.is_substituted(tokens, sentence) {
             return Fit::OtherOutcome;
         }
         if !self.cause.is_empty() && covered(&self.cause, all) < LEAST_CAUSE {
@@ -170,13 +182,13 @@ impl Roles {
         Fit::Same
     }
 
-    fn misses_outcome(&self, sentence: &Stems<'_>) -> bool {
+    fn misses_outcome(&self, sentence: &Stems<'_>, long: bool) -> bool {
         if self.outcome.is_empty() {
             return false;
         }
         let named = covered(&self.outcome, sentence);
         let Some(head) = &self.head else {
-            return named < LEAST_OUTCOME;
+            return named < if long { LEAST_OUTCOME } else { self.least };
         };
         let misses_part = !sentence.has(head)
             || !self.of_what.is_empty() && covered(&self.of_what, sentence) == 0.0;
@@ -250,6 +262,8 @@ const LEAST_CAUSE: f64 = 0.4;
 /// The least share of the outcome's words that a sentence on the same outcome holds.
 const LEAST_OUTCOME: f64 = 0.51;
 
+/// The same for a claim whose verb is unknown: nearly all of it.
+const LEAST_OF_ALL: f64 = 0.76;
 /// The least share of them where what the phrase turns on is named.
 const LEAST_PART: f64 = 0.34;
 
