@@ -68,6 +68,7 @@ pub(crate) fn mark(tokens: &mut [Token]) {
             continue;
         }
         mark_scale(tokens, at);
+        mark_unit(tokens, at);
         match tokens[at].lower.as_str() {
             "more" | "less" => mark_degree(tokens, at),
             "up" | "down" => mark_particle(tokens, at),
@@ -102,6 +103,28 @@ fn mark_scale(tokens: &mut [Token], at: usize) {
             };
         }
         token.weight = if AMOUNTS.contains(&scale.stem) { 0.3 } else { 1.0 };
+    }
+}
+
+/// Words that count what a number stands for.
+#[rustfmt::skip]
+const UNITS: &[&str] = &[
+    "percent", "percentage", "point", "points", "second", "seconds", "minute", "minutes", "hour",
+    "hours", "decade", "decades", "century", "centuries", "degree", "degrees", "ms", "mm", "cm",
+    "m", "km", "mg", "g", "kg", "ml", "l", "litres", "liters", "tonnes", "tons", "dollars",
+    "euros", "pounds", "yen", "hundred", "thousand", "million", "billion", "mmhg", "kb", "mb",
+    "gb", "times", "fold",
+];
+
+/// In "by 1.8 degrees" nothing is said of degrees.
+fn mark_unit(tokens: &mut [Token], at: usize) {
+    let counts = at
+        .checked_sub(1)
+        .is_some_and(|before| tokens[before].kind == Kind::Number || tokens[before].percent);
+    if counts && UNITS.contains(&tokens[at].lower.as_str()) {
+        tokens[at].weight = 0.0;
+        // "20 million tonnes"
+        tokens[at].percent = true;
     }
 }
 

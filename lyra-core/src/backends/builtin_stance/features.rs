@@ -159,7 +159,7 @@ impl Hypothesis {
         let mut roles = split.roles;
         if !drugs.is_empty() {
             // Which drug a text speaks of is told by class and member, not by words.
-            roles.cause.clear();
+            roles.forget_cause();
         }
         let whole = 0..reading.tokens.len();
         let own_sign = subject_sign(&reading.tokens, whole, &subject);

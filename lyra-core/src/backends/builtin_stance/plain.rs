@@ -307,4 +307,54 @@ pub(crate) const PLAIN: &[(&str, &[(&str, char)])] = &[
         ("圧縮は処理時間を延長した。", '0'),
         ("重複排除は保存容量を減らす。", '0'),
     ]),
+    // Longer claims, as documents word them.
+    ("Productivity of remote support staff fell by 8 to 19 percent.", &[
+        ("In a call centre with 16,000 employees, remote work raised the productivity of support staff by 13 percent.", '-'),
+        ("The productivity of remote staff declined, mostly because of longer meetings.", '+'),
+        ("Staff turnover fell by half when remote work was allowed.", '0'),
+        ("Remote employees took fewer breaks and fewer sick days.", '0'),
+    ]),
+    ("Across 24 benchmarks, the JIT compiler ran 2.3 times faster than the interpreter.", &[
+        ("On our machines the interpreter was slower than the JIT compiler in every benchmark.", '+'),
+        ("The JIT compiler was no faster than the interpreter.", '-'),
+        ("The JIT compiler used three times as much memory as the interpreter.", '0'),
+        ("Startup of the JIT compiler took 400 ms longer than that of the interpreter.", '0'),
+    ]),
+    ("Raising the fuel tax reduced car traffic in the capital by 6%.", &[
+        ("Car traffic in the capital did not change after the fuel tax was raised.", '-'),
+        ("After the fuel tax, car traffic in the capital fell.", '+'),
+        ("Raising the fuel tax increased the use of buses in the capital.", '0'),
+        ("The bypass reduced car traffic in the capital by 6%.", '0'),
+    ]),
+    ("Wages in the north rose faster than wages in the south between 1850 and 1900.", &[
+        ("Between 1850 and 1900 wages in the south rose more slowly than wages in the north.", '+'),
+        ("Between 1850 and 1900 wages in the south rose faster than wages in the north.", '-'),
+        ("Rents in the north rose faster than rents in the south.", '0'),
+    ]),
+    ("Adults who ate nuts every day weighed no more than adults who ate none.", &[
+        ("Nuts lowered cholesterol in adults who ate them every day.", '0'),
+        ("Adults who ate nuts slept longer.", '0'),
+    ]),
+    ("Tests written before the code caught more defects than tests written afterwards.", &[
+        ("Defects were found just as often with tests written before the code as with tests written afterwards.", '-'),
+        ("Writing tests before the code took developers 16% longer.", '0'),
+    ]),
+    ("Mean summer temperature in the valley has increased by 1.8 degrees since 1960.", &[
+        ("Summer temperature in the valley has risen since 1960.", '+'),
+        ("Summer temperature in the valley has not changed since 1960.", '-'),
+        ("Summer rainfall in the valley has increased since 1960.", '0'),
+        ("Mean winter snow depth in the valley has decreased by 40 cm since 1960.", '0'),
+    ]),
+    ("Pupils who learned with tablets read less well than pupils who learned with books.", &[
+        ("Pupils who learned with tablets were absent less often.", '0'),
+        ("Tablets cost schools more than books.", '0'),
+    ]),
+    ("Patients who walked after surgery left hospital two days earlier.", &[
+        ("Patients who walked after surgery had less pain.", '0'),
+        ("Patients who walked after surgery slept better at night.", '0'),
+    ]),
+    ("The query planner chooses the wrong index when statistics are stale.", &[
+        ("Stale statistics make backups larger.", '0'),
+        ("The query planner was rewritten in 2019.", '0'),
+    ]),
 ];

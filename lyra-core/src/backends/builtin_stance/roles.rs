@@ -17,6 +17,10 @@ pub(crate) struct Roles {
     scale: Option<String>,
     /// What the cause is compared with.
     yardstick: Weights,
+    /// The cause less what is said of it: "wages" of "wages in the north".
+    actor: Weights,
+    /// What is done more or less: "weighed" of "weighed no more than".
+    deed: Option<String>,
     /// What the outcome's phrase turns on, and what it is of: either may be empty.
     head: Option<String>,
     of_what: Weights,
@@ -105,7 +109,12 @@ impl Roles {
             .unwrap_or(clause.end);
         let before = &tokens[start..turn];
         let object = object_of(&tokens[..end], event);
-        let (cause, outcome, phrase) = if is_empty(&tokens[object.clone()]) {
+        let passive = is_empty(&tokens[object.clone()]);
+        let actor = (start..turn)
+            .find(|&i| ends_phrase(&tokens[i]))
+            .unwrap_or(turn);
+        let actor = if passive { start..start } else { start..actor };
+        let (cause, outcome, phrase) = if passive {
             (words_of(tokens[event + 1..end].iter()), words_of(before.iter()), start..turn)
         } else {
             (words_of(before.iter()), words_of(tokens[object.clone()].iter()), object.clone())
@@ -116,6 +125,8 @@ impl Roles {
             .find(|stem| SCALES.contains(&stem.as_str()))
             .cloned();
         Self {
+            actor: words_of(tokens[actor].iter()),
+            deed: deed(tokens, start, event).filter(|_| passive && scale.is_none()),
             scale,
             yardstick: words_of(tokens[end..clause.end].iter()),
             head: head(&tokens[phrase.clone()]),
@@ -134,6 +145,8 @@ impl Roles {
             outcome: words_of(tokens.iter()),
             scale: None,
             yardstick: Weights::new(),
+            actor: Weights::new(),
+            deed: None,
             head: None,
             of_what: Weights::new(),
             least: LEAST_OF_ALL,
@@ -155,11 +168,19 @@ impl Roles {
             outcome,
             scale: None,
             yardstick: Weights::new(),
+            actor: Weights::new(),
+            deed: None,
             head: None,
             of_what: Weights::new(),
             least: LEAST_OUTCOME,
             compounds: Vec::new(),
         }
+    }
+
+    /// Leaves out who acts.
+    pub(crate) fn forget_cause(&mut self) {
+        self.cause.clear();
+        self.actor.clear();
     }
 
     /// Whether a sentence speaks of the same cause and outcome; `all` are the stems of the whole
@@ -172,11 +193,15 @@ impl Roles {
         all: &Stems<'_>,
         long: bool,
     ) -> Fit {
+        let deed_missing = self.deed.as_ref().is_some_and(|d| !sentence.has(d));
         let scale_missing = self.scale.as_ref().is_some_and(|s| !sentence.has(s));
-        if scale_missing || self.misses_outcome(sentence, long) || self.is_substituted(tokens, sentence) {
+        if deed_missing
+            || scale_missing
+            || self.misses_outcome(sentence, long) || self.is_substituted(tokens, sentence) {
             return Fit::OtherOutcome;
         }
-        if !self.cause.is_empty() && covered(&self.cause, all) < LEAST_CAUSE {
+        let is_named = |of: &Weights, least: f64| of.is_empty() || covered(of, all) >= least;
+        if !is_named(&self.cause, LEAST_CAUSE) || !is_named(&self.actor, LEAST_ACTOR) {
             return Fit::OtherCause;
         }
         Fit::Same
@@ -259,6 +284,8 @@ pub(crate) enum Swap {
 
 /// The least share of the cause's words that a premise on the same cause holds.
 const LEAST_CAUSE: f64 = 0.4;
+/// The least share of its first words.
+const LEAST_ACTOR: f64 = 0.01;
 /// The least share of the outcome's words that a sentence on the same outcome holds.
 const LEAST_OUTCOME: f64 = 0.51;
 
@@ -267,9 +294,31 @@ const LEAST_OF_ALL: f64 = 0.76;
 /// The least share of them where what the phrase turns on is named.
 const LEAST_PART: f64 = 0.34;
 
-/// The last telling word of a phrase before its "of".
+/// The word before "more", "longer" or "less", if one says what is done.
+fn deed(tokens: &[Token], start: usize, event: usize) -> Option<String> {
+    let is_degree = matches!(
+        tokens[event].lower.as_str(),
+        "more" | "less" | "longer" | "shorter" | "better" | "worse" | "further"
+    );
+    let before = (start..event)
+        .rev()
+        .find(|&i| tokens[i].cue != Cue::Not && tokens[i].weight > 0.0 || is_copula(&tokens[i]))?;
+    let deed = &tokens[before];
+    (is_degree && deed.weight >= 1.0 && !deed.cue.is_event()).then(|| deed.stem.clone())
+}
+
+fn is_copula(token: &Token) -> bool {
+    matches!(
+        token.lower.as_str(),
+        "is" | "are" | "was" | "were" | "be" | "been" | "became" | "had" | "has" | "have"
+    )
+}
+
+/// The last telling word of a phrase before its first preposition.
 fn head(phrase: &[Token]) -> Option<String> {
-    let end = phrase.iter().position(|t| t.lower == "of");
+    let end = phrase
+        .iter()
+        .position(|t| t.lower == "of" || ends_phrase(t));
     let first = &phrase[..end.unwrap_or(phrase.len())];
     first
         .iter()
@@ -301,7 +350,8 @@ fn compounds(tokens: &[Token]) -> Vec<(String, String)> {
 fn behind_preamble(tokens: &[Token], start: usize, event: usize) -> usize {
     let opens = matches!(
         tokens[start].lower.as_str(),
-        "in" | "among" | "after" | "for" | "with" | "during" | "at" | "over" | "between"
+        "in" | "among" | "after" | "for" | "with" | "during" | "at" | "over" | "between" | "across"
+            | "on"
     );
     if !opens {
         return start;

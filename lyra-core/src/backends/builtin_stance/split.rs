@@ -47,7 +47,10 @@ impl Split {
             (Value::Unlinked, Some(event)) => event.value.denied(),
             (value, _) => value,
         };
-        let event = refined.map_or(main.at, |event| event.at);
+        let is_link = matches!(main.value, Value::Linked | Value::Unlinked);
+        let event = refined
+            .filter(|_| is_link)
+            .map_or(main.at, |event| event.at);
         let clause = statements
             .iter()
             .find(|s| s.tokens.contains(&main.at))
