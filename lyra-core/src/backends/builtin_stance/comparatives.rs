@@ -45,19 +45,27 @@ const WORDS: &[(&str, Cue, &[&str])] = &[
 ];
 
 /// Words behind "more" and "less" that turn them round.
-const TURNING: &[&str] = &["slowly", "slow", "cheaply", "cheap", "rarely", "rare", "seldom"];
+const TURNING: &[&str] = &[
+    "slowly", "slow", "cheaply", "cheap", "rarely", "rare", "seldom",
+];
 
 /// Words of frequency: what is more common is more.
 const FREQUENCY: &[&str] = &[
-    "common", "commonly", "often", "frequent", "frequently", "rare", "rarely", "likely", "seldom",
+    "common",
+    "commonly",
+    "often",
+    "frequent",
+    "frequently",
+    "rare",
+    "rarely",
+    "likely",
+    "seldom",
 ];
 
 static BY_WORD: LazyLock<Table<&'static str, Scale>> = LazyLock::new(|| {
     WORDS
         .iter()
-        .flat_map(|(stem, cue, words)| {
-            words.iter().map(|word| (*word, Scale { stem, cue: *cue }))
-        })
+        .flat_map(|(stem, cue, words)| words.iter().map(|word| (*word, Scale { stem, cue: *cue })))
         .collect()
 });
 
@@ -83,26 +91,34 @@ pub(crate) fn mark(tokens: &mut [Token]) {
 fn mark_scale(tokens: &mut [Token], at: usize) {
     if let Some(scale) = BY_WORD.get(tokens[at].lower.as_str()) {
         // "did not cool", "to slow": verbs that look like adjectives.
-        let is_verb = matches!(tokens[at].lower.as_str(), "cool" | "warm" | "slow" | "speed")
-            && at.checked_sub(1).is_some_and(|before| {
-                matches!(
-                    tokens[before].lower.as_str(),
-                    "not" | "to" | "can" | "could" | "will" | "would" | "may" | "might" | "cannot"
-                )
-            });
+        let is_verb = matches!(
+            tokens[at].lower.as_str(),
+            "cool" | "warm" | "slow" | "speed"
+        ) && at.checked_sub(1).is_some_and(|before| {
+            matches!(
+                tokens[before].lower.as_str(),
+                "not" | "to" | "can" | "could" | "will" | "would" | "may" | "might" | "cannot"
+            )
+        });
         let token = &mut tokens[at];
         token.stem = scale.stem.to_owned();
         if scale.cue != Cue::None {
             token.cue = scale.cue;
         }
         if is_verb {
-            token.cue = if matches!(scale.stem, "speed") && token.lower != "slow" || token.lower == "warm" {
+            token.cue = if matches!(scale.stem, "speed") && token.lower != "slow"
+                || token.lower == "warm"
+            {
                 Cue::Up
             } else {
                 Cue::Down
             };
         }
-        token.weight = if AMOUNTS.contains(&scale.stem) { 0.3 } else { 1.0 };
+        token.weight = if AMOUNTS.contains(&scale.stem) {
+            0.3
+        } else {
+            1.0
+        };
     }
 }
 
@@ -135,7 +151,9 @@ fn mark_degree(tokens: &mut [Token], at: usize) {
     };
     let turns = TURNING.contains(&next.lower.as_str());
     let is_frequency = FREQUENCY.contains(&next.lower.as_str());
-    let is_speed = BY_WORD.get(next.lower.as_str()).is_some_and(|s| s.stem == "speed");
+    let is_speed = BY_WORD
+        .get(next.lower.as_str())
+        .is_some_and(|s| s.stem == "speed");
     if is_speed && let Some(verb) = at.checked_sub(1) {
         // "recovered more slowly": how it went is what is said, not that it went well.
         tokens[verb].cue = Cue::None;
@@ -173,17 +191,30 @@ fn mark_particle(tokens: &mut [Token], at: usize) {
 
 /// "was the same in both", "the same number of": not "in the same study".
 fn mark_same(tokens: &mut [Token], at: usize) {
-    let before = |n: usize| {
-        at.checked_sub(n)
-            .map_or("", |i| tokens[i].lower.as_str())
-    };
+    let before = |n: usize| at.checked_sub(n).map_or("", |i| tokens[i].lower.as_str());
     let after = tokens.get(at + 1).map_or("", |t| t.lower.as_str());
     let is_said = matches!(
         before(2),
-        "was" | "were" | "is" | "are" | "be" | "been" | "remained" | "stayed" | "about" | "much"
-            | "roughly" | "exactly" | "almost" | "nearly" | "and"
+        "was"
+            | "were"
+            | "is"
+            | "are"
+            | "be"
+            | "been"
+            | "remained"
+            | "stayed"
+            | "about"
+            | "much"
+            | "roughly"
+            | "exactly"
+            | "almost"
+            | "nearly"
+            | "and"
     );
-    let of_amount = matches!(after, "number" | "amount" | "rate" | "level" | "share" | "speed");
+    let of_amount = matches!(
+        after,
+        "number" | "amount" | "rate" | "level" | "share" | "speed"
+    );
     if before(1) == "the" && (is_said || of_amount) {
         tokens[at].cue = Cue::Same;
     }
@@ -198,7 +229,10 @@ fn mark_equal(tokens: &mut [Token], at: usize) {
     let Some(degree) = tokens.get(at + 1).filter(|t| t.kind == Kind::Word) else {
         return;
     };
-    let again = tokens[at + 2..].iter().take(5).position(|t| t.lower == "as");
+    let again = tokens[at + 2..]
+        .iter()
+        .take(5)
+        .position(|t| t.lower == "as");
     let is_degree = matches!(
         degree.lower.as_str(),
         "many" | "much" | "often" | "high" | "low" | "good" | "large" | "long"
@@ -233,7 +267,10 @@ fn mark_ending(tokens: &mut [Token], at: usize) {
     };
     if token.kind == Kind::Word
         && token.cue == Cue::None
-        && !matches!(token.lower.as_str(), "other" | "rather" | "later" | "earlier" | "further")
+        && !matches!(
+            token.lower.as_str(),
+            "other" | "rather" | "later" | "earlier" | "further"
+        )
         && let Some(base) = token.lower.strip_suffix("er").filter(|b| b.len() >= 3)
     {
         (token.stem, token.cue) = match token.lower.as_str() {

@@ -120,10 +120,8 @@ impl Comparison {
             Some(Mismatch::Question) => 0.15,
             Some(Mismatch::Topic) => 0.25,
             // A claim without an event is all outcome; nothing of it may be missing.
-            Some(Mismatch::Outcome | Mismatch::Undirected) if self.long && self.is_directed => {
-                0.65
-            }
-            Some(Mismatch::Outcome | Mismatch::Cause) => 0.3,
+            Some(Mismatch::Outcome | Mismatch::Undirected) if self.long && self.is_directed => 0.65,
+            Some(Mismatch::Outcome | Mismatch::Cause) => 0.4,
             Some(Mismatch::Undirected) => 0.4,
             Some(Mismatch::Unnamed) => 0.45,
         }
@@ -132,6 +130,10 @@ impl Comparison {
 
 /// A premise of more tokens is seldom read whole: what seems to be missing may be there.
 const READ_WHOLE: usize = 60;
+
+/// The least probability that support and refutation have together where a premise that was read
+/// whole is plainly on one side.
+pub(crate) const READ_PLAINLY: f64 = 0.7;
 
 /// From here on a statement agrees or disagrees plainly.
 const PLAIN: f64 = 0.8;
@@ -299,7 +301,9 @@ impl Hypothesis {
             SubjectMatch::Other => 0.4,
         };
         let firmness = value.map_or(0.3, |(_, firmness)| firmness);
-        let score = (0.2 + outcome + 0.5 * coverage) * (0.4 + 0.6 * firmness) * subject_factor
+        let score = (0.2 + outcome + 0.5 * coverage)
+            * (0.4 + 0.6 * firmness)
+            * subject_factor
             * if fit == Fit::Same { 1.0 } else { 0.6 };
         Judged {
             statement,
@@ -340,7 +344,10 @@ impl Hypothesis {
             .tokens
             .clone()
             .filter(|i| !statement.compared.contains(i));
-        match self.roles.swapped(&Stems::new(subject.map(stem)), &compared) {
+        match self
+            .roles
+            .swapped(&Stems::new(subject.map(stem)), &compared)
+        {
             Swap::OtherYardstick if fit == Fit::Same => (Fit::OtherCause, false),
             swap => (fit, swap == Swap::Turned),
         }
@@ -354,8 +361,7 @@ impl Hypothesis {
             .iter()
             .map(|e| premise.tokens[e.at].stem.as_str())
             .peekable();
-        stems.peek().is_some()
-            && stems.all(|s| SCALES.contains(&s) && !has_stem(&self.weights, s))
+        stems.peek().is_some() && stems.all(|s| SCALES.contains(&s) && !has_stem(&self.weights, s))
     }
 
     /// Whether a sentence names none of the outcome's own words, or only pieces of its phrases:

@@ -118,8 +118,14 @@ fn probabilities(comparison: &Comparison) -> [f64; 3] {
     let total: f64 = odds.iter().sum();
     let mut chances = odds.map(|o| o / total);
     // Of a premise that was read whole, the reading decides the side, not the sum of many signs.
-    if comparison.says().is_some_and(|supports| supports != (chances[0] >= chances[1])) {
-        chances.swap(0, 1);
+    if let Some(supports) = comparison.says() {
+        let decided = (chances[0] + chances[1]).max(features::READ_PLAINLY);
+        let side = chances[0].max(chances[1]) / (chances[0] + chances[1]) * decided;
+        chances = if supports {
+            [side, decided - side, 1.0 - decided]
+        } else {
+            [decided - side, side, 1.0 - decided]
+        };
     }
     let decided = chances[0] + chances[1];
     let most = comparison.decided_at_most();

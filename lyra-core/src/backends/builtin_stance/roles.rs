@@ -52,7 +52,9 @@ const ENDS: &[&str] = &[
 ];
 
 /// Words before a noun that belong to no phrase of their own.
-const DETERMINERS: &[&str] = &["the", "a", "an", "its", "their", "his", "her", "our", "any", "all", "of"];
+const DETERMINERS: &[&str] = &[
+    "the", "a", "an", "its", "their", "his", "her", "our", "any", "all", "of",
+];
 
 /// Whether a token ends the noun phrase before it.
 pub(crate) fn ends_phrase(token: &Token) -> bool {
@@ -67,7 +69,8 @@ pub(crate) fn object_of(tokens: &[Token], at: usize) -> Range<usize> {
         let token = &tokens[start];
         let skipped = DETERMINERS.contains(&token.lower.as_str())
             || of_link && matches!(token.lower.as_str(), "in" | "on" | "to" | "for" | "with")
-            || token.lower == "down" || token.lower == "up"
+            || token.lower == "down"
+            || token.lower == "up"
             || token.cue == Cue::Observed && !token.is_content();
         if !skipped {
             break;
@@ -82,9 +85,8 @@ pub(crate) fn object_of(tokens: &[Token], at: usize) -> Range<usize> {
 
 /// Content words, those of who was studied left out unless nothing else is there.
 fn words_of<'a>(tokens: impl Iterator<Item = &'a Token> + Clone) -> Weights {
-    let telling = |t: &&Token| {
-        t.weight >= 1.0 && (!t.cue.is_event() || SCALES.contains(&t.stem.as_str()))
-    };
+    let telling =
+        |t: &&Token| t.weight >= 1.0 && (!t.cue.is_event() || SCALES.contains(&t.stem.as_str()));
     let own = tokens
         .clone()
         .filter(telling)
@@ -115,9 +117,17 @@ impl Roles {
             .unwrap_or(turn);
         let actor = if passive { start..start } else { start..actor };
         let (cause, outcome, phrase) = if passive {
-            (words_of(tokens[event + 1..end].iter()), words_of(before.iter()), start..turn)
+            (
+                words_of(tokens[event + 1..end].iter()),
+                words_of(before.iter()),
+                start..turn,
+            )
         } else {
-            (words_of(before.iter()), words_of(tokens[object.clone()].iter()), object.clone())
+            (
+                words_of(before.iter()),
+                words_of(tokens[object.clone()].iter()),
+                object.clone(),
+            )
         };
         let scale = std::iter::once(event)
             .chain(object.take(1))
@@ -197,7 +207,9 @@ impl Roles {
         let scale_missing = self.scale.as_ref().is_some_and(|s| !sentence.has(s));
         if deed_missing
             || scale_missing
-            || self.misses_outcome(sentence, long) || self.is_substituted(tokens, sentence) {
+            || self.misses_outcome(sentence, long)
+            || self.is_substituted(tokens, sentence)
+        {
             return Fit::OtherOutcome;
         }
         let is_named = |of: &Weights, least: f64| of.is_empty() || covered(of, all) >= least;
@@ -323,7 +335,11 @@ fn head(phrase: &[Token]) -> Option<String> {
     first
         .iter()
         .rfind(|t| t.weight >= 1.0 && !t.cue.is_event())
-        .or_else(|| phrase.iter().rfind(|t| t.weight >= 1.0 && !t.cue.is_event()))
+        .or_else(|| {
+            phrase
+                .iter()
+                .rfind(|t| t.weight >= 1.0 && !t.cue.is_event())
+        })
         .map(|t| t.stem.clone())
 }
 
@@ -350,7 +366,15 @@ fn compounds(tokens: &[Token]) -> Vec<(String, String)> {
 fn behind_preamble(tokens: &[Token], start: usize, event: usize) -> usize {
     let opens = matches!(
         tokens[start].lower.as_str(),
-        "in" | "among" | "after" | "for" | "with" | "during" | "at" | "over" | "between" | "across"
+        "in" | "among"
+            | "after"
+            | "for"
+            | "with"
+            | "during"
+            | "at"
+            | "over"
+            | "between"
+            | "across"
             | "on"
     );
     if !opens {

@@ -1,8 +1,8 @@
 //! The two halves of a hypothesis: what it speaks of, and what it says happens.
 
 use super::negation::Value;
-use super::roles::{Roles, is_empty, object_of};
 use super::overlap::{Weights, has_stem, stem_weights};
+use super::roles::{Roles, is_empty, object_of};
 use super::statement::{Reading, Statement, population};
 use super::subjects::{self, Mention};
 use super::words::{Kind, Token};

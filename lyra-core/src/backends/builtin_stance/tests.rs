@@ -25,7 +25,10 @@ fn dump_stance_features() {
         eprintln!("skipped: LYRA_STANCE_PAIRS names no file of pairs");
         return;
     };
-    println!("FEATURES\tid\tlabel\tmost\t{}", features::NAMES.join("\t"));
+    println!(
+        "FEATURES\tid\tlabel\tmost\tside\t{}",
+        features::NAMES.join("\t")
+    );
     for line in std::fs::read_to_string(path).unwrap().lines() {
         let cells: Vec<&str> = line.split('\t').collect();
         let [id, kind, label, text, claim] = cells[..] else {
@@ -39,7 +42,15 @@ fn dump_stance_features() {
         let compared = Hypothesis::new(claim).compare(&Reading::new(&premise));
         let values: Vec<String> = compared.values.iter().map(|v| format!("{v:.5}")).collect();
         let most = compared.decided_at_most();
-        println!("FEATURES\t{id}\t{label}\t{most}\t{}", values.join("\t"));
+        let side = match compared.says() {
+            Some(true) => 1,
+            Some(false) => -1,
+            None => 0,
+        };
+        println!(
+            "FEATURES\t{id}\t{label}\t{most}\t{side}\t{}",
+            values.join("\t")
+        );
     }
 }
 
