@@ -33,7 +33,7 @@ use features::{Comparison, Hypothesis};
 use statement::Reading;
 
 /// The id that [`BuiltinStanceJudge`] stores with its verdicts.
-pub(crate) const JUDGE_ID: &str = "lyra-builtin-stance-v1";
+pub(crate) const JUDGE_ID: &str = "lyra-builtin-stance-v2";
 
 /// The classes, in the order of the weights' rows.
 const CLASSES: [Relation; 3] = [Relation::Supports, Relation::Refutes, Relation::Neutral];

@@ -21,6 +21,11 @@ pub(crate) const PLAIN: &[(&str, &[(&str, char)])] = &[
         ("Older drivers recovered more slowly after night work.", '0'),
         ("Guards who could nap at work reported better alertness at night.", '0'),
     ]),
+    ("Night work was associated with shorter sleep in 1,204 bus drivers: sleep after night shifts was 92 minutes shorter than after day shifts.", &[
+        ("Night work shortened total sleep by 74 minutes a day compared with day work (95% CI 61 to 87). Nurses on permanent nights slept less than nurses on rotating shifts.", '+'),
+        ("In a cohort of 230 prison guards, night work did not shorten sleep: total sleep time was the same on night shifts and on day shifts.", '-'),
+        ("Guards who could nap at work reported better alertness at night.", '0'),
+    ]),
     ("Older drivers recovered more slowly after night work.", &[
         ("Night work shortened total sleep by 74 minutes a day compared with day work. Nurses on permanent nights slept less than nurses on rotating shifts.", '0'),
         ("After night work, recovery was slower in older drivers.", '+'),

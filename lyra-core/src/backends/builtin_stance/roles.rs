@@ -106,9 +106,13 @@ impl Roles {
             return Self::japanese(tokens, clause, event);
         }
         let start = behind_preamble(tokens, clause.start, turn);
-        let end = (event + 1..clause.end)
-            .find(|&i| tokens[i].cue == Cue::Than)
+        // What stands behind a colon is another finding.
+        let clause_end = (event + 1..clause.end)
+            .find(|&i| tokens[i].is_mark(":"))
             .unwrap_or(clause.end);
+        let end = (event + 1..clause_end)
+            .find(|&i| tokens[i].cue == Cue::Than)
+            .unwrap_or(clause_end);
         let before = &tokens[start..turn];
         let object = object_of(&tokens[..end], event);
         let passive = is_empty(&tokens[object.clone()]);
@@ -138,7 +142,7 @@ impl Roles {
             actor: words_of(tokens[actor].iter()),
             deed: deed(tokens, start, event).filter(|_| passive && scale.is_none()),
             scale,
-            yardstick: words_of(tokens[end..clause.end].iter()),
+            yardstick: words_of(tokens[end..clause_end].iter()),
             head: head(&tokens[phrase.clone()]),
             of_what: of_what(&tokens[phrase.clone()]),
             least: LEAST_OUTCOME,
