@@ -362,4 +362,66 @@ pub(crate) const PLAIN: &[(&str, &[(&str, char)])] = &[
         ("Stale statistics make backups larger.", '0'),
         ("The query planner was rewritten in 2019.", '0'),
     ]),
+    ("Antibiotics shorten ear infections in children.", &[
+        ("Ear infections lasted one day less in children who were given antibiotics.", '+'),
+        ("Antibiotics did not shorten ear infections in children under two.", '-'),
+        ("Antibiotics caused diarrhoea in one child in ten.", '0'),
+        ("Painkillers shortened ear infections in children.", '0'),
+    ]),
+    ("Bilingual children learn to read later than other children.", &[
+        ("Bilingual children learned to read as early as other children.", '-'),
+        ("Bilingual children know fewer words in each language than other children.", '0'),
+    ]),
+    ("The new scheduler doubled the number of jobs per hour.", &[
+        ("The number of jobs per hour increased with the new scheduler.", '+'),
+        ("The new scheduler did not increase the number of jobs per hour.", '-'),
+        ("The number of jobs per hour was the same with the new scheduler as with the old one.", '-'),
+        ("The new scheduler doubled the number of failed jobs.", '0'),
+        ("The new scheduler doubled memory use.", '0'),
+    ]),
+    ("Ocean plastic kills seabirds", &[
+        ("Ocean plastic is carried by currents.", '0'),
+        ("Fishing nets kill seabirds.", '0'),
+    ]),
+    ("Free school meals improved attendance in rural schools.", &[
+        ("Attendance in rural schools improved when free school meals were offered.", '+'),
+        ("Free school meals made no difference to attendance in rural schools.", '-'),
+        ("Free school meals improved the health of pupils in rural schools.", '0'),
+        ("New roads improved attendance in rural schools.", '0'),
+    ]),
+    ("Households with solar panels use more electricity than households without them.", &[
+        ("Households with solar panels use less electricity than households without them.", '-'),
+        ("Households with solar panels own more cars than households without them.", '0'),
+    ]),
+    ("Prices rose faster than wages in the 1970s.", &[
+        ("In the 1970s wages rose more slowly than prices.", '+'),
+        ("In the 1970s wages rose faster than prices.", '-'),
+        ("In the 1970s productivity rose more slowly than wages.", '0'),
+    ]),
+    ("Logging to disk halves the throughput of the server.", &[
+        ("The throughput of the server fell by half when it logged to disk.", '+'),
+        ("Logging to disk has no effect on the throughput of the server.", '-'),
+        ("Logging to disk fills the disk of the server within a week.", '0'),
+        ("Encryption halves the throughput of the server.", '0'),
+    ]),
+    ("Vegetarians have a lower risk of stroke than meat eaters.", &[
+        ("The risk of stroke was lower in vegetarians than in meat eaters.", '+'),
+        ("Meat eaters had a lower risk of stroke than vegetarians.", '-'),
+        ("Vegetarians have a lower body weight than meat eaters.", '0'),
+        ("Smokers have a higher risk of stroke than non-smokers.", '0'),
+    ]),
+    ("There were fewer storms in 2020 than in 2019.", &[
+        ("There were more storms in 2020 than in 2019.", '-'),
+        ("There were more storms in 2019 than in 2020.", '+'),
+        ("There were fewer heat waves in 2020 than in 2019.", '0'),
+    ]),
+    ("Cold water swimming does not reduce stress.", &[
+        ("Cold water swimming had no effect on stress.", '+'),
+        ("Cold water swimming reduced stress.", '-'),
+        ("Cold water swimming does not reduce body fat.", '0'),
+    ]),
+    ("Exports grew because the currency lost value.", &[
+        ("Exports fell although the currency lost value.", '-'),
+        ("Imports fell because the currency lost value.", '0'),
+    ]),
 ];

@@ -17,6 +17,8 @@ pub(crate) struct Roles {
     scale: Option<String>,
     /// What the cause is compared with.
     yardstick: Weights,
+    /// The years before and behind its "than".
+    years: (Weights, Weights),
     /// The cause less what is said of it: "wages" of "wages in the north".
     actor: Weights,
     /// What is done more or less: "weighed" of "weighed no more than".
@@ -99,6 +101,19 @@ fn words_of<'a>(tokens: impl Iterator<Item = &'a Token> + Clone) -> Weights {
     }
 }
 
+/// Years, which are sides of a comparison as words are.
+fn years_of(tokens: &[Token]) -> Weights {
+    let is_year = |t: &&Token| t.kind == Kind::Number && t.lower.len() == 4 && !t.percent;
+    let mut years: Weights = tokens
+        .iter()
+        .filter(is_year)
+        .map(|t| (t.stem.clone(), 1.0))
+        .collect();
+    years.sort_by(|a, b| a.0.cmp(&b.0));
+    years.dedup();
+    years
+}
+
 impl Roles {
     /// The parts of a claim whose event stands at `event` and whose clause is `clause`.
     pub(crate) fn of(tokens: &[Token], clause: Range<usize>, turn: usize, event: usize) -> Self {
@@ -143,6 +158,10 @@ impl Roles {
             deed: deed(tokens, start, event).filter(|_| passive && scale.is_none()),
             scale,
             yardstick: words_of(tokens[end..clause_end].iter()),
+            years: (
+                years_of(&tokens[clause.start..end]),
+                years_of(&tokens[end..clause_end]),
+            ),
             head: head(&tokens[phrase.clone()]),
             of_what: of_what(&tokens[phrase.clone()]),
             least: LEAST_OUTCOME,
@@ -159,6 +178,7 @@ impl Roles {
             outcome: words_of(tokens.iter()),
             scale: None,
             yardstick: Weights::new(),
+            years: (Weights::new(), Weights::new()),
             actor: Weights::new(),
             deed: None,
             head: None,
@@ -182,6 +202,7 @@ impl Roles {
             outcome,
             scale: None,
             yardstick: Weights::new(),
+            years: (Weights::new(), Weights::new()),
             actor: Weights::new(),
             deed: None,
             head: None,
@@ -262,12 +283,18 @@ impl Roles {
                 .collect()
         };
         let first = match (&self.cause, &self.outcome) {
+            _ if !self.years.1.is_empty() => &self.years.0,
             (cause, _) if !cause.is_empty() => cause,
             // "A is faster than B": what is compared stands for the cause.
             (_, outcome) if self.scale.is_some() || !self.yardstick.is_empty() => outcome,
             _ => return Swap::Straight,
         };
-        let (cause, yardstick) = (own(first, &self.yardstick), own(&self.yardstick, first));
+        let second = if self.years.1.is_empty() {
+            &self.yardstick
+        } else {
+            &self.years.1
+        };
+        let (cause, yardstick) = (own(first, second), own(second, first));
         let straight = covered(&cause, subject) + covered(&yardstick, compared);
         let turned = covered(&cause, compared) + covered(&yardstick, subject);
         if !self.yardstick.is_empty()
