@@ -281,3 +281,75 @@ fn mark_ending(tokens: &mut [Token], at: usize) {
         token.weight = 1.0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::tokenize;
+    use super::*;
+
+    #[test]
+    fn comparisons_get_their_cues() {
+        use Cue::{Down, None, Same, Up};
+        let cases: &[(&str, &str, Cue)] = &[
+            ("recovered more slowly", "more", Down),
+            ("recovered more quickly", "more", Up),
+            ("less rarely", "less", Up),
+            ("cost more", "more", Up),
+            ("is cheaper", "cheaper", Down),
+            ("prices went up", "went", Up),
+            ("it went down", "went", Down),
+            ("as many colds as before", "many", Same),
+            ("just as slow", "slow", Same),
+            ("twice as fast", "fast", Up),
+            ("half as fast", "fast", Down),
+            ("not as fast as before", "fast", Down),
+            ("not as fast as before", "not", None),
+            ("as fast as possible", "fast", Same),
+            ("was the same in both", "same", Same),
+            ("the same number of calls", "same", Same),
+            ("in the same study", "same", None),
+            ("is taller than", "taller", Up),
+            ("is younger than", "younger", Down),
+            ("rather than", "rather", None),
+            ("did not cool", "cool", Down),
+            ("a cool room", "cool", None),
+        ];
+        for (text, word, expected) in cases {
+            let mut tokens = tokenize(text);
+            mark(&mut tokens);
+            let found = tokens.iter().find(|t| t.lower == *word).unwrap();
+            assert_eq!(found.cue, *expected, "{word} in {text}");
+        }
+    }
+
+    #[test]
+    fn words_of_a_scale_share_its_stem() {
+        let cases = [
+            ("slower", "speed"),
+            ("quickly", "speed"),
+            ("cheaper", "cost"),
+            ("prices", "cost"),
+            ("warmer", "temperatur"),
+            ("shortened", "length"),
+            ("shrank", "size"),
+        ];
+        for (word, scale) in cases {
+            let mut tokens = tokenize(word);
+            mark(&mut tokens);
+            assert_eq!(tokens[0].stem, scale, "{word}");
+        }
+    }
+
+    #[test]
+    fn units_say_nothing_of_the_topic() {
+        for (text, weight) in [
+            ("by 2 degrees", 0.0),
+            ("the degrees", 1.0),
+            ("7 nurses", 1.0),
+        ] {
+            let mut tokens = tokenize(text);
+            mark(&mut tokens);
+            assert_eq!(tokens.last().unwrap().weight, weight, "{text}");
+        }
+    }
+}

@@ -415,3 +415,116 @@ fn behind_preamble(tokens: &[Token], start: usize, event: usize) -> usize {
         .find(|&i| tokens[i].is_mark(","))
         .map_or(start, |comma| comma + 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::split::Split;
+    use super::super::statement::Reading;
+    use super::*;
+
+    fn roles(text: &str) -> Roles {
+        let reading = Reading::new(text);
+        Split::of(&reading.tokens, &reading.statements).roles
+    }
+
+    fn words(of: &Weights) -> String {
+        let stems: Vec<&str> = of.iter().map(|(s, _)| s.as_str()).collect();
+        stems.join(" ")
+    }
+
+    #[test]
+    fn claims_have_a_cause_an_outcome_and_a_yardstick() {
+        let cases = [
+            ("Night work shortens sleep", "night work", "sleep", ""),
+            (
+                "Sleep was shortened by night work",
+                "night work",
+                "sleep",
+                "",
+            ),
+            ("Inflation fell after the reform", "reform", "inflat", ""),
+            ("Fibre has no effect on sleep", "fibre", "sleep", ""),
+            (
+                "In a cohort of guards, noise did not shorten sleep: it was the same",
+                "noise",
+                "sleep",
+                "",
+            ),
+            ("Rust is faster than Python", "", "rust", "python"),
+            (
+                "Rust uses less memory than Python",
+                "rust",
+                "memor",
+                "python",
+            ),
+            ("夜勤は睡眠時間を短縮する", "夜勤", "sleep", ""),
+        ];
+        for (text, cause, outcome, yardstick) in cases {
+            let found = roles(text);
+            assert_eq!(words(&found.cause), cause, "{text}");
+            assert_eq!(words(&found.outcome), outcome, "{text}");
+            assert_eq!(words(&found.yardstick), yardstick, "{text}");
+        }
+    }
+
+    #[test]
+    fn premises_fit_or_speak_of_something_else() {
+        let cases = [
+            (
+                "Night work shortens sleep",
+                "Night work cuts sleep",
+                Fit::Same,
+            ),
+            (
+                "Night work shortens sleep",
+                "Night work dulls alertness",
+                Fit::OtherOutcome,
+            ),
+            (
+                "Night work shortens sleep",
+                "Noise cuts sleep",
+                Fit::OtherCause,
+            ),
+            (
+                "Rust is faster than Python",
+                "Rust is older than Python",
+                Fit::OtherOutcome,
+            ),
+            (
+                "Sea level is rising",
+                "Sea temperature is rising",
+                Fit::OtherOutcome,
+            ),
+            (
+                "Cats sleep longer than dogs",
+                "Cats eat longer than dogs",
+                Fit::OtherOutcome,
+            ),
+            (
+                "Wages in the north rose",
+                "Rents in the north rose",
+                Fit::OtherOutcome,
+            ),
+        ];
+        for (claim, premise, expected) in cases {
+            let read = Reading::new(premise);
+            let stems = Stems::new(read.tokens.iter().map(|t| t.stem.as_str()));
+            let found = roles(claim).fit(&stems, &read.tokens, &stems, false);
+            assert_eq!(found, expected, "{premise} / {claim}");
+        }
+    }
+
+    #[test]
+    fn comparisons_have_two_sides() {
+        let claim = roles("Rust is faster than Python");
+        let cases = [
+            ("rust", "python", Swap::Straight),
+            ("python", "rust", Swap::Turned),
+            ("rust", "perl", Swap::OtherYardstick),
+        ];
+        for (subject, compared, expected) in cases {
+            let side = |word| Stems::new(std::iter::once(word));
+            assert_eq!(claim.swapped(&side(subject), &side(compared)), expected);
+        }
+    }
+}

@@ -113,16 +113,10 @@ fn decided(groups: &[(&str, &[(&str, char)])], sign: char) -> (f64, f64, f64) {
 
 #[test]
 fn plain_language_is_read() {
-    // (pairs, least precision, least recall); the held-out figures are what was measured once,
-    // less a little.
+    // Least precision and recall; for the held-out pairs, what was measured, less a little.
     let sets = [
         ("plain", plain::PLAIN, 0.97, 0.95),
-        (
-            "held out",
-            held_out::HELD_OUT,
-            HELD_OUT_PRECISION,
-            HELD_OUT_RECALL,
-        ),
+        ("held out", held_out::HELD_OUT, 0.82, 0.82),
     ];
     for (name, groups, precision, recall) in sets {
         for sign in ['+', '-'] {
