@@ -442,7 +442,7 @@ mod tests {
                 "sleep",
                 "",
             ),
-            ("Inflation fell after the reform", "reform", "inflat", ""),
+            ("Rents fell after the reform", "reform", "rent", ""),
             ("Fibre has no effect on sleep", "fibre", "sleep", ""),
             (
                 "In a cohort of guards, noise did not shorten sleep: it was the same",
