@@ -443,10 +443,10 @@ mod tests {
                 "",
             ),
             ("Rents fell after the reform", "reform", "rent", ""),
-            ("Fibre has no effect on sleep", "fibre", "sleep", ""),
+            ("Salt has no effect on sleep", "salt", "sleep", ""),
             (
-                "In a cohort of guards, noise did not shorten sleep: it was the same",
-                "noise",
+                "In a cohort of guards, light did not shorten sleep: it was the same",
+                "light",
                 "sleep",
                 "",
             ),
