@@ -313,6 +313,13 @@ pub(crate) const PLAIN: &[(&str, &[(&str, char)])] = &[
         ("重複排除は保存容量を減らす。", '0'),
     ]),
     // Longer claims, as documents word them.
+    ("Night work shortened total sleep by three hours a day in 40 hospital porters.", &[
+        ("Sleep after night shifts was 92 minutes shorter than after day shifts: night work was associated with shorter sleep in 1,204 bus drivers.", '+'),
+        ("Sleep after night shifts was as long as after day shifts.", '-'),
+    ]),
+    ("Saxagliptin increased the risk of hospitalization for heart failure compared with placebo (3.5% versus 2.8%; hazard ratio 1.27, 95% CI 1.07 to 1.51; P = 0.007).", &[
+        ("DPP-4 inhibitors were associated with an increased risk of hospitalization for heart failure compared with placebo (hazard ratio 1.47, 95% CI 1.07 to 2.04).", '+'),
+    ]),
     ("Productivity of remote support staff fell by 8 to 19 percent.", &[
         ("In a call centre with 16,000 employees, remote work raised the productivity of support staff by 13 percent.", '-'),
         ("The productivity of remote staff declined, mostly because of longer meetings.", '+'),

@@ -103,7 +103,13 @@ fn words_of<'a>(tokens: impl Iterator<Item = &'a Token> + Clone) -> Weights {
 
 /// Years, which are sides of a comparison as words are.
 fn years_of(tokens: &[Token]) -> Weights {
-    let is_year = |t: &&Token| t.kind == Kind::Number && t.lower.len() == 4 && !t.percent;
+    let is_year = |t: &&Token| {
+        t.kind == Kind::Number
+            && !t.percent
+            && t.lower.len() == 4
+            && t.lower.starts_with(['1', '2'])
+            && !t.lower.contains('.')
+    };
     let mut years: Weights = tokens
         .iter()
         .filter(is_year)
@@ -125,6 +131,11 @@ impl Roles {
         let clause_end = (event + 1..clause.end)
             .find(|&i| tokens[i].is_mark(":"))
             .unwrap_or(clause.end);
+        let than_end = |than: usize| {
+            (than..clause_end)
+                .find(|&i| tokens[i].is_mark("(") || tokens[i].is_mark(","))
+                .unwrap_or(clause_end)
+        };
         let end = (event + 1..clause_end)
             .find(|&i| tokens[i].cue == Cue::Than)
             .unwrap_or(clause_end);
@@ -157,10 +168,10 @@ impl Roles {
             actor: words_of(tokens[actor].iter()),
             deed: deed(tokens, start, event).filter(|_| passive && scale.is_none()),
             scale,
-            yardstick: words_of(tokens[end..clause_end].iter()),
+            yardstick: words_of(tokens[end..than_end(end)].iter()),
             years: (
                 years_of(&tokens[clause.start..end]),
-                years_of(&tokens[end..clause_end]),
+                years_of(&tokens[end..than_end(end)]),
             ),
             head: head(&tokens[phrase.clone()]),
             of_what: of_what(&tokens[phrase.clone()]),

@@ -420,7 +420,7 @@ fn comparator_range(clause: &[Token]) -> Range<usize> {
     });
     if let Some(at) = ahead {
         let end = (at + 1..clause.len())
-            .find(|&i| clause[i].is_mark(",") || clause[i].is_mark("("))
+            .find(|&i| clause[i].is_mark(",") || clause[i].is_mark("(") || clause[i].is_mark(":"))
             .unwrap_or(clause.len());
         return at..end;
     }
