@@ -289,12 +289,7 @@ impl Hypothesis {
             .filter(|&i| has_stem(&self.outcome, &premise.tokens[i].stem))
             .collect();
         let value = statement.value(&positions);
-        let wanted: Vec<&Mention> = self.drugs.iter().collect();
-        let mut speaks_of: Vec<&Mention> = statement.subjects.iter().collect();
-        if statement.control_first || speaks_of.is_empty() {
-            speaks_of = statement.comparators.iter().collect();
-        }
-        let subject = subjects::compare(&wanted, &speaks_of);
+        let subject = self.subject_match(statement);
         let subject_factor = match subject {
             SubjectMatch::Open | SubjectMatch::Same | SubjectMatch::Kin => 1.0,
             SubjectMatch::Silent => 0.7,
@@ -317,6 +312,16 @@ impl Hypothesis {
             subject,
             score,
         }
+    }
+
+    /// Whether a statement speaks of the hypothesis' drugs.
+    fn subject_match(&self, statement: &Statement) -> SubjectMatch {
+        let wanted: Vec<&Mention> = self.drugs.iter().collect();
+        let mut speaks_of: Vec<&Mention> = statement.subjects.iter().collect();
+        if statement.control_first || speaks_of.is_empty() {
+            speaks_of = statement.comparators.iter().collect();
+        }
+        subjects::compare(&wanted, &speaks_of)
     }
 
     /// How a statement fits the parts of the hypothesis, and whether it compares them the other
@@ -482,23 +487,7 @@ impl Hypothesis {
             None => f.set("no_value", coverage),
         }
         self.fill_votes(f, judged);
-        let tokens = premise.of(best.statement);
-        let (mut same, mut other) = local_agreement(&self.reading.tokens, tokens);
-        if best.swapped {
-            (same, other) = (other, same);
-        }
-        f.set("local_agree", same * coverage);
-        f.set("local_disagree", other * coverage);
-        if let (Some(mine), Some(theirs)) = (parity(&self.reading.tokens), parity(tokens)) {
-            f.set(
-                if (mine == theirs) != best.swapped {
-                    "parity_same"
-                } else {
-                    "parity_other"
-                },
-                best.coverage,
-            );
-        }
+        self.fill_signs(f, premise, best, coverage);
         let denies = best.statement.denies;
         if denies || self.denies {
             f.set(
@@ -517,6 +506,27 @@ impl Hypothesis {
             "concludes",
             best.coverage * f64::from(u8::from(best.statement.concludes)),
         );
+    }
+
+    /// What the directions beside single words say, whatever the clause says as a whole.
+    fn fill_signs(&self, f: &mut Filler, premise: &Reading, best: &Judged<'_>, coverage: f64) {
+        let tokens = premise.of(best.statement);
+        let (mut same, mut other) = local_agreement(&self.reading.tokens, tokens);
+        if best.swapped {
+            (same, other) = (other, same);
+        }
+        f.set("local_agree", same * coverage);
+        f.set("local_disagree", other * coverage);
+        if let (Some(mine), Some(theirs)) = (parity(&self.reading.tokens), parity(tokens)) {
+            f.set(
+                if (mine == theirs) != best.swapped {
+                    "parity_same"
+                } else {
+                    "parity_other"
+                },
+                best.coverage,
+            );
+        }
         f.set(
             "antonym",
             antonyms(&self.reading.tokens, tokens) * best.coverage,

@@ -131,14 +131,13 @@ impl Roles {
         let clause_end = (event + 1..clause.end)
             .find(|&i| tokens[i].is_mark(":"))
             .unwrap_or(clause.end);
-        let than_end = |than: usize| {
-            (than..clause_end)
-                .find(|&i| tokens[i].is_mark("(") || tokens[i].is_mark(","))
-                .unwrap_or(clause_end)
-        };
         let end = (event + 1..clause_end)
             .find(|&i| tokens[i].cue == Cue::Than)
             .unwrap_or(clause_end);
+        let than_end = (end..clause_end)
+            .find(|&i| tokens[i].is_mark("(") || tokens[i].is_mark(","))
+            .unwrap_or(clause_end);
+        let compared = &tokens[end..than_end];
         let before = &tokens[start..turn];
         let object = object_of(&tokens[..end], event);
         let passive = is_empty(&tokens[object.clone()]);
@@ -168,11 +167,8 @@ impl Roles {
             actor: words_of(tokens[actor].iter()),
             deed: deed(tokens, start, event).filter(|_| passive && scale.is_none()),
             scale,
-            yardstick: words_of(tokens[end..than_end(end)].iter()),
-            years: (
-                years_of(&tokens[clause.start..end]),
-                years_of(&tokens[end..than_end(end)]),
-            ),
+            yardstick: words_of(compared.iter()),
+            years: (years_of(&tokens[clause.start..end]), years_of(compared)),
             head: head(&tokens[phrase.clone()]),
             of_what: of_what(&tokens[phrase.clone()]),
             least: LEAST_OUTCOME,
