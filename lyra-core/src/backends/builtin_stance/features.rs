@@ -1,9 +1,12 @@
 //! What is measured on a (premise, hypothesis) pair: the inputs of the built-in judge.
 
+use super::comparatives::SCALES;
+use super::lexicon::Cue;
 use super::negation::{self, Value};
 use super::overlap::{
     Stems, Weights, bigrams, covered, has_stem, numbers, phrases, share_of, stem_weights,
 };
+use super::roles::{Fit, Roles, Swap};
 use super::split::Split;
 use super::statement::{Reading, Statement};
 use super::subjects::{self, Mention, SubjectMatch};
@@ -63,6 +66,7 @@ pub(crate) struct Hypothesis {
     own_sign: bool,
     denies: bool,
     drugs: Vec<Mention>,
+    roles: Roles,
     numbers: Vec<(f64, bool)>,
 }
 
@@ -73,6 +77,12 @@ pub(crate) struct Comparison {
     pub(crate) values: [f64; COUNT],
     /// What speaks against deciding at all, if anything.
     pub(crate) mismatch: Option<Mismatch>,
+    /// How far the statement closest to the hypothesis agrees with it, -1 to 1, if it can be read.
+    agreement: Option<f64>,
+    /// Whether the premise is so long that it may say a part of the hypothesis in other words.
+    long: bool,
+    /// Whether the hypothesis says that something happens.
+    is_directed: bool,
 }
 
 /// Why a premise decides nothing, whatever its wording.
@@ -86,11 +96,21 @@ pub(crate) enum Mismatch {
     Unnamed,
     /// The hypothesis has a direction, and it says nothing of any.
     Undirected,
+    /// It is about another outcome.
+    Outcome,
+    /// It is about another cause.
+    Cause,
     /// It names nothing of what the hypothesis says is affected, or is about something else.
     Topic,
 }
 
 impl Comparison {
+    /// On which side a premise that was read whole plainly is: true where it supports.
+    pub(crate) fn says(&self) -> Option<bool> {
+        let agreement = self.agreement.filter(|a| !self.long && a.abs() >= PLAIN)?;
+        Some(agreement > 0.0)
+    }
+
     /// The most probability that support and refutation may have together, 1 without a mismatch.
     /// A quarter of SciFact's passages with a mismatch of topic hold evidence all the same.
     pub(crate) fn decided_at_most(&self) -> f64 {
@@ -99,10 +119,27 @@ impl Comparison {
             Some(Mismatch::Subject) => 0.05,
             Some(Mismatch::Question) => 0.15,
             Some(Mismatch::Topic) => 0.25,
+            // A claim without an event is all outcome; nothing of it may be missing.
+            Some(Mismatch::Outcome | Mismatch::Undirected) if self.long && self.is_directed => 0.65,
+            Some(Mismatch::Outcome | Mismatch::Cause) => 0.4,
             Some(Mismatch::Undirected) => 0.4,
             Some(Mismatch::Unnamed) => 0.45,
         }
     }
+}
+
+/// A premise of more tokens is seldom read whole: what seems to be missing may be there.
+const READ_WHOLE: usize = 60;
+
+/// The least probability that support and refutation have together where a premise that was read
+/// whole is plainly on one side.
+pub(crate) const READ_PLAINLY: f64 = 0.7;
+
+/// From here on a statement agrees or disagrees plainly.
+const PLAIN: f64 = 0.8;
+
+fn is_long(premise: &Reading) -> bool {
+    premise.tokens.len() > READ_WHOLE
 }
 
 /// Below this share of the hypothesis' weighted words, a premise is about something else.
@@ -121,6 +158,11 @@ impl Hypothesis {
             .cloned()
             .collect();
         let drugs = split.drugs(&reading);
+        let mut roles = split.roles;
+        if !drugs.is_empty() {
+            // Which drug a text speaks of is told by class and member, not by words.
+            roles.forget_cause();
+        }
         let whole = 0..reading.tokens.len();
         let own_sign = subject_sign(&reading.tokens, whole, &subject);
         Self {
@@ -129,6 +171,7 @@ impl Hypothesis {
             numbers: numbers(&reading.tokens),
             denies: negation::has_negation(&reading.tokens),
             value: split.value,
+            roles,
             weights,
             outcome,
             subject,
@@ -141,7 +184,7 @@ impl Hypothesis {
     pub(crate) fn compare(&self, premise: &Reading) -> Comparison {
         let stems = Stems::new(premise.tokens.iter().map(|t| t.stem.as_str()));
         let coverage = covered(&self.weights, &stems);
-        let judged = self.judge_all(premise);
+        let judged = self.judge_all(premise, &stems);
         let best = judged
             .iter()
             .enumerate()
@@ -158,6 +201,9 @@ impl Hypothesis {
         Comparison {
             values: found.values,
             mismatch,
+            agreement: best.and_then(|b| b.value.map(|(v, _)| b.agreement(self, v))),
+            is_directed: self.value.is_some(),
+            long: is_long(premise),
         }
     }
 
@@ -173,6 +219,11 @@ impl Hypothesis {
             Some(Mismatch::Question)
         } else if coverage < UNRELATED_BELOW || best.misses_outcome {
             Some(Mismatch::Topic)
+        } else if best.fit != Fit::Same {
+            Some(match best.fit {
+                Fit::OtherCause => Mismatch::Cause,
+                _ => Mismatch::Outcome,
+            })
         } else if directed
             && best
                 .value
@@ -185,7 +236,7 @@ impl Hypothesis {
     }
 
     /// Every statement of the premise, beside what its sentence says of its subjects' fate.
-    fn judge_all<'a>(&self, premise: &'a Reading) -> Vec<Judged<'a>> {
+    fn judge_all<'a>(&self, premise: &'a Reading, all: &Stems<'_>) -> Vec<Judged<'a>> {
         premise
             .statements
             .chunk_by(|a, b| a.sentence == b.sentence)
@@ -197,7 +248,7 @@ impl Hypothesis {
                 let stems = Stems::new(told);
                 sentence
                     .iter()
-                    .map(|s| self.judge(premise, s, &stems))
+                    .map(|s| self.judge(premise, s, &stems, all))
                     .collect::<Vec<_>>()
             })
             .collect()
@@ -208,6 +259,7 @@ impl Hypothesis {
         premise: &Reading,
         statement: &'a Statement,
         sentence: &Stems<'_>,
+        all: &Stems<'_>,
     ) -> Judged<'a> {
         // Who was studied is not what happened to them.
         let told = |i: &usize| !statement.population.contains(i);
@@ -228,7 +280,8 @@ impl Hypothesis {
             0.7 * covered(&self.outcome, &findings) + 0.3 * covered(&self.outcome, sentence);
         let misses_outcome = self.misses_outcome(sentence);
         let coverage = 0.6 * covered(&self.weights, &own) + 0.4 * covered(&self.weights, sentence);
-        let turned = self.subject_sign(&premise.tokens, statement) != self.own_sign;
+        let (fit, swapped) = self.fit(premise, statement, sentence, all);
+        let turned = (self.subject_sign(&premise.tokens, statement) != self.own_sign) != swapped;
         let positions: Vec<usize> = statement
             .tokens
             .clone()
@@ -236,29 +289,84 @@ impl Hypothesis {
             .filter(|&i| has_stem(&self.outcome, &premise.tokens[i].stem))
             .collect();
         let value = statement.value(&positions);
-        let wanted: Vec<&Mention> = self.drugs.iter().collect();
-        let mut speaks_of: Vec<&Mention> = statement.subjects.iter().collect();
-        if statement.control_first || speaks_of.is_empty() {
-            speaks_of = statement.comparators.iter().collect();
-        }
-        let subject = subjects::compare(&wanted, &speaks_of);
+        let subject = self.subject_match(statement);
         let subject_factor = match subject {
             SubjectMatch::Open | SubjectMatch::Same | SubjectMatch::Kin => 1.0,
             SubjectMatch::Silent => 0.7,
             SubjectMatch::Other => 0.4,
         };
         let firmness = value.map_or(0.3, |(_, firmness)| firmness);
-        let score = (0.2 + outcome + 0.5 * coverage) * (0.4 + 0.6 * firmness) * subject_factor;
+        let score = (0.2 + outcome + 0.5 * coverage)
+            * (0.4 + 0.6 * firmness)
+            * subject_factor
+            * if fit == Fit::Same { 1.0 } else { 0.6 };
         Judged {
             statement,
             outcome,
             coverage,
             value,
             turned,
+            swapped,
+            fit,
             misses_outcome,
             subject,
             score,
         }
+    }
+
+    /// Whether a statement speaks of the hypothesis' drugs.
+    fn subject_match(&self, statement: &Statement) -> SubjectMatch {
+        let wanted: Vec<&Mention> = self.drugs.iter().collect();
+        let mut speaks_of: Vec<&Mention> = statement.subjects.iter().collect();
+        if statement.control_first || speaks_of.is_empty() {
+            speaks_of = statement.comparators.iter().collect();
+        }
+        subjects::compare(&wanted, &speaks_of)
+    }
+
+    /// How a statement fits the parts of the hypothesis, and whether it compares them the other
+    /// way round.
+    fn fit(
+        &self,
+        premise: &Reading,
+        statement: &Statement,
+        sentence: &Stems<'_>,
+        all: &Stems<'_>,
+    ) -> (Fit, bool) {
+        let fit = self
+            .roles
+            .fit(sentence, premise.of(statement), all, is_long(premise));
+        if self.is_on_another_scale(premise, statement) {
+            return (Fit::OtherOutcome, false);
+        }
+        let denied = |i: usize| premise.tokens[i].cue == Cue::Not;
+        if statement.compared.is_empty() || statement.compared.clone().any(denied) {
+            return (fit, false);
+        }
+        let stem = |i: usize| premise.tokens[i].stem.as_str();
+        let compared = Stems::new(statement.compared.clone().map(stem));
+        let subject = statement
+            .tokens
+            .clone()
+            .filter(|i| !statement.compared.contains(i));
+        match self
+            .roles
+            .swapped(&Stems::new(subject.map(stem)), &compared)
+        {
+            Swap::OtherYardstick if fit == Fit::Same => (Fit::OtherCause, false),
+            swap => (fit, swap == Swap::Turned),
+        }
+    }
+
+    /// Whether all that a statement says to change is on a scale that the hypothesis is not about:
+    /// "marched faster" says nothing of "was larger".
+    fn is_on_another_scale(&self, premise: &Reading, statement: &Statement) -> bool {
+        let mut stems = statement
+            .events
+            .iter()
+            .map(|e| premise.tokens[e.at].stem.as_str())
+            .peekable();
+        stems.peek().is_some() && stems.all(|s| SCALES.contains(&s) && !has_stem(&self.weights, s))
     }
 
     /// Whether a sentence names none of the outcome's own words, or only pieces of its phrases:
@@ -379,20 +487,7 @@ impl Hypothesis {
             None => f.set("no_value", coverage),
         }
         self.fill_votes(f, judged);
-        let tokens = premise.of(best.statement);
-        let (same, other) = local_agreement(&self.reading.tokens, tokens);
-        f.set("local_agree", same * coverage);
-        f.set("local_disagree", other * coverage);
-        if let (Some(mine), Some(theirs)) = (parity(&self.reading.tokens), parity(tokens)) {
-            f.set(
-                if mine == theirs {
-                    "parity_same"
-                } else {
-                    "parity_other"
-                },
-                best.coverage,
-            );
-        }
+        self.fill_signs(f, premise, best, coverage);
         let denies = best.statement.denies;
         if denies || self.denies {
             f.set(
@@ -411,6 +506,27 @@ impl Hypothesis {
             "concludes",
             best.coverage * f64::from(u8::from(best.statement.concludes)),
         );
+    }
+
+    /// What the directions beside single words say, whatever the clause says as a whole.
+    fn fill_signs(&self, f: &mut Filler, premise: &Reading, best: &Judged<'_>, coverage: f64) {
+        let tokens = premise.of(best.statement);
+        let (mut same, mut other) = local_agreement(&self.reading.tokens, tokens);
+        if best.swapped {
+            (same, other) = (other, same);
+        }
+        f.set("local_agree", same * coverage);
+        f.set("local_disagree", other * coverage);
+        if let (Some(mine), Some(theirs)) = (parity(&self.reading.tokens), parity(tokens)) {
+            f.set(
+                if (mine == theirs) != best.swapped {
+                    "parity_same"
+                } else {
+                    "parity_other"
+                },
+                best.coverage,
+            );
+        }
         f.set(
             "antonym",
             antonyms(&self.reading.tokens, tokens) * best.coverage,
@@ -436,6 +552,9 @@ struct Judged<'a> {
     value: Option<(Value, f64)>,
     /// Whether it speaks of the lack of what the hypothesis speaks of, or the other way round.
     turned: bool,
+    /// Whether it compares the same two the other way round.
+    swapped: bool,
+    fit: Fit,
     /// Whether its sentence names none of the outcome's own words.
     misses_outcome: bool,
     subject: SubjectMatch,

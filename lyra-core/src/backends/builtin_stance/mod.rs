@@ -6,12 +6,14 @@
 //! by a multinomial logistic regression fitted offline ([`weights`]). It is a stand-in for a neural
 //! judge: it knows how findings are worded, not what the words mean.
 
+mod comparatives;
 mod effects;
 mod features;
 mod lexicon;
 mod negation;
 mod overlap;
 mod premise;
+mod roles;
 mod split;
 mod statement;
 mod subjects;
@@ -31,7 +33,7 @@ use features::{Comparison, Hypothesis};
 use statement::Reading;
 
 /// The id that [`BuiltinStanceJudge`] stores with its verdicts.
-pub(crate) const JUDGE_ID: &str = "lyra-builtin-stance-v1";
+pub(crate) const JUDGE_ID: &str = "lyra-builtin-stance-v2";
 
 /// The classes, in the order of the weights' rows.
 const CLASSES: [Relation; 3] = [Relation::Supports, Relation::Refutes, Relation::Neutral];
@@ -115,6 +117,16 @@ fn probabilities(comparison: &Comparison) -> [f64; 3] {
     let odds = scores.map(|score| (score - top).exp());
     let total: f64 = odds.iter().sum();
     let mut chances = odds.map(|o| o / total);
+    // Of a premise that was read whole, the reading decides the side, not the sum of many signs.
+    if let Some(supports) = comparison.says() {
+        let decided = (chances[0] + chances[1]).max(features::READ_PLAINLY);
+        let side = chances[0].max(chances[1]) / (chances[0] + chances[1]) * decided;
+        chances = if supports {
+            [side, decided - side, 1.0 - decided]
+        } else {
+            [decided - side, side, 1.0 - decided]
+        };
+    }
     let decided = chances[0] + chances[1];
     let most = comparison.decided_at_most();
     if decided > most {
@@ -127,5 +139,9 @@ fn probabilities(comparison: &Comparison) -> [f64; 3] {
 
 #[cfg(test)]
 mod cases;
+#[cfg(test)]
+mod held_out;
+#[cfg(test)]
+mod plain;
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 
 use super::negation::Value;
 use super::overlap::{Weights, has_stem, stem_weights};
+use super::roles::{Roles, is_empty, object_of};
 use super::statement::{Reading, Statement, population};
 use super::subjects::{self, Mention};
 use super::words::{Kind, Token};
@@ -12,8 +13,10 @@ pub(crate) struct Split {
     at: Option<usize>,
     /// What it asserts of its outcome.
     pub(crate) value: Option<Value>,
-    /// Whether the outcome stands before the event ("X is increased by Y").
+    /// Whether the outcome stands before the event ("X is increased by Y", "X rose after Y").
     passive: bool,
+    /// The parts of the hypothesis.
+    pub(crate) roles: Roles,
 }
 
 impl Split {
@@ -31,6 +34,7 @@ impl Split {
                 at: None,
                 value: None,
                 passive: false,
+                roles: Roles::without_event(tokens),
             };
         };
         // "is associated with an increased risk" asserts the increase.
@@ -43,12 +47,19 @@ impl Split {
             (Value::Unlinked, Some(event)) => event.value.denied(),
             (value, _) => value,
         };
-        let after = &tokens[main.at + 1..];
-        let content_after = after.iter().filter(|t| t.weight >= 1.0).count();
-        let passive = tokens[main.at].kind == Kind::Cjk
-            || content_after == 0
-            || after.first().is_some_and(|t| t.lower == "by");
+        let is_link = matches!(main.value, Value::Linked | Value::Unlinked);
+        let event = refined
+            .filter(|_| is_link)
+            .map_or(main.at, |event| event.at);
+        let clause = statements
+            .iter()
+            .find(|s| s.tokens.contains(&main.at))
+            .map_or(0..tokens.len(), |s| s.tokens.clone());
+        let clause = clause.start..clause.end.max(event + 1);
+        let passive =
+            tokens[main.at].kind == Kind::Cjk || is_empty(&tokens[object_of(tokens, event)]);
         Self {
+            roles: Roles::of(tokens, clause, main.at, event),
             at: Some(main.at),
             value: Some(value),
             passive,

@@ -1,5 +1,6 @@
 //! A premise as a list of statements: clauses with what each says, about which drug, how surely.
 
+use super::comparatives;
 use super::effects::{self, Effect, Tendency};
 use super::lexicon::{ABBREVIATIONS, Cue};
 use super::negation::{self, Event, Value};
@@ -36,6 +37,8 @@ pub(crate) struct Statement {
     pub(crate) subjects: Vec<Mention>,
     /// The drugs that those are compared with.
     pub(crate) comparators: Vec<Mention>,
+    /// The tokens that name what is compared with.
+    pub(crate) compared: Range<usize>,
     /// Whether a placebo or control stands on the side of the subjects.
     pub(crate) control_first: bool,
     /// It asks, plans or recalls; it does not report.
@@ -63,6 +66,7 @@ impl Reading {
             .map_or(text.len(), |(at, _)| at);
         let mut tokens = words::tokenize(&text[..end]);
         expand_abbreviations(&mut tokens);
+        comparatives::mark(&mut tokens);
         let found = effects::effects(&tokens);
         let mut statements: Vec<Statement> = Vec::new();
         for (range, sentence) in clauses(&tokens, &found) {
@@ -235,7 +239,9 @@ fn read_statement(
         own = before.subjects.clone();
     }
     let has = |cue: Cue| clause.iter().any(|t| t.cue == cue);
+    let compared = comparator_range(clause);
     Statement {
+        compared: range.start + compared.start..range.start + compared.end,
         effect: found.iter().find(|e| range.contains(&e.span.0)).copied(),
         significance: effects::significance(clause),
         events,
@@ -414,7 +420,7 @@ fn comparator_range(clause: &[Token]) -> Range<usize> {
     });
     if let Some(at) = ahead {
         let end = (at + 1..clause.len())
-            .find(|&i| clause[i].is_mark(",") || clause[i].is_mark("("))
+            .find(|&i| clause[i].is_mark(",") || clause[i].is_mark("(") || clause[i].is_mark(":"))
             .unwrap_or(clause.len());
         return at..end;
     }
