@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::guard::{SchemaSnapshot, SqlOptions, SqlParams, SqlReply, SqlRequest};
 use crate::model::{EmbeddingTarget, TaskRecord};
 use crate::ports::{StancePair, TextRole, Verdict};
-use crate::task::{AuthItem, auth_items, expire_auth};
+use crate::task::{AuthItem, auth_items};
 use crate::vectors::{SearchMode, VectorReply, VectorRequest};
 use crate::views::{BrokenView, RenderedView, ViewInfo, ViewParams};
 use serde::Serialize;
@@ -272,9 +272,7 @@ impl Engine {
 
     /// What waits for a human, of one task or of all; what waited too long is given up first.
     pub fn auth_queue(&self, task_id: Option<&str>) -> Result<Vec<AuthItem>> {
-        if expire_auth(&self.inner.graph)? > 0 {
-            self.inner.signal.raise();
-        }
+        self.give_up_late_pages()?;
         self.inner.graph.read(|r| {
             if let Some(task_id) = task_id {
                 r.task(task_id)?;

@@ -104,8 +104,11 @@ impl Engine {
     /// Starts background workers on the current tokio runtime. `report` hears of trouble that
     /// belongs to no job. Where fragments and claims have no vector of the embedder, because they
     /// were made with another one, jobs that fill them in are queued; and pages that no human came
-    /// for within a day are given up.
+    /// for within a day are given up. Where the graph is open read-only, there are no workers.
     pub fn start_workers(&self, report: Arc<dyn Fn(&Error) + Send + Sync>) -> Workers {
+        if self.is_read_only() {
+            return Workers::none();
+        }
         let options = WorkerOptions {
             count: self.inner.config.workers,
             ..WorkerOptions::default()
@@ -125,8 +128,8 @@ impl Engine {
     }
 
     /// Gives up pages that no human came for in time.
-    fn give_up_late_pages(&self) -> Result<()> {
-        if task::expire_auth(&self.inner.graph)? > 0 {
+    pub(super) fn give_up_late_pages(&self) -> Result<()> {
+        if !self.is_read_only() && task::expire_auth(&self.inner.graph)? > 0 {
             self.inner.signal.raise();
         }
         Ok(())
@@ -155,6 +158,7 @@ impl Engine {
         progress: Option<&(dyn Fn(&StatusReport) + Send + Sync)>,
     ) -> Result<StatusReport> {
         self.status(task_id, StatusDetail::Summary)?;
+        self.inner.graph.check_writable()?;
         let on_step = || -> Result<bool> {
             if let Some(progress) = progress {
                 progress(&self.status(task_id, StatusDetail::Summary)?);
@@ -173,6 +177,7 @@ impl Engine {
         &self,
         progress: &(dyn Fn(&SyncReport) + Send + Sync),
     ) -> Result<Option<SyncReport>> {
+        self.inner.graph.check_writable()?;
         match &self.inner.corpus {
             Some(corpus) => corpus.sync(progress).await.map(Some),
             None => Ok(None),
@@ -189,6 +194,7 @@ impl Engine {
     /// without a vector of the current model get one afterwards.
     pub async fn import_jsonl(&self, reader: impl BufRead) -> Result<ImportReport> {
         let graph = &self.inner.graph;
+        graph.check_writable()?;
         let report = import_jsonl(graph.database(), &graph.clock().now(), reader)?;
         self.inner.pipeline.embed_missing().await?;
         self.inner.signal.raise();
@@ -221,6 +227,7 @@ impl Engine {
     /// ```
     pub async fn add_records(&self, lines: impl BufRead) -> Result<ImportReport> {
         let graph = &self.inner.graph;
+        graph.check_writable()?;
         let before = graph.read(|r| r.last_embeddable())?;
         let report = import_jsonl(graph.database(), &graph.clock().now(), lines)?;
         self.inner.pipeline.embed_newer(before).await?;

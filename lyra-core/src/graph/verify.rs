@@ -3,7 +3,7 @@
 use super::interchange::{PageText, Quote, check_vector, ends_of, matches};
 use crate::error::{ErrorKind, Result, SqliteResultExt};
 use crate::model::Relation;
-use crate::storage::{Database, open_reader};
+use crate::storage::Database;
 use crate::text::hash::sha256_hex;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
@@ -50,8 +50,9 @@ pub(crate) fn verify(db: &Database) -> Result<VerifyReport> {
     // A connection of its own: a pooled one may hold the layout of a full-text index from before
     // the latest commit, and the integrity check of FTS5, alone among its methods, does not ask
     // whether that is still current. It would report corruption that is not there.
-    let fresh = open_reader(db.path())?;
-    report.attempt("database_file", "", |r| r.check_file(&fresh))?;
+    let fresh = db.source().open()?;
+    report.attempt("database_file", "", |r| r.check_file(&fresh.connection))?;
+    fresh.still.check()?;
     db.read(|connection| {
         report.attempt("foreign_key", "", |r| r.check_foreign_keys(connection))?;
         report.attempt("quote", "fragments", |r| r.check_fragments(connection))?;

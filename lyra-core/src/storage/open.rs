@@ -2,7 +2,7 @@
 
 use super::{migrate, tokenizer};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, MAIN_DB, OpenFlags};
 use std::ffi::CStr;
 use std::path::Path;
 use std::time::Duration;
@@ -26,10 +26,15 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     check_is_file(path)?;
-    let mut connection = open(path, flags, None)?;
+    let mut connection = open_at(path, path, flags, None)?;
     let setup = |connection: &mut Connection| -> Result<()> {
         // Before anything is changed: setting WAL mode writes to the file.
         migrate::check(connection)?;
+        // SQLite opens what it may not write to for reading, and says so at the first write only.
+        if connection.is_readonly(MAIN_DB).db()? {
+            return Err(Error::new(ErrorKind::Storage, "the file cannot be written")
+                .with_hint(Error::LOOK_ONLY_HINT));
+        }
         // Readers never wait for the writer, and a killed process loses nothing committed.
         connection.pragma_update(None, "journal_mode", "WAL").db()?;
         // In WAL mode, NORMAL survives a killed process; only a power cut can cost the last
@@ -69,24 +74,17 @@ fn look_again(looks: i32) -> bool {
     u64::from(looks.unsigned_abs()) * 2 < BUSY_TIMEOUT.as_millis() as u64
 }
 
-/// Opens an existing database for reading.
-pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
-    open_reader_through(path, None)
-}
-
-/// The same through a VFS other than SQLite's own, which has to be registered.
-pub(crate) fn open_reader_through(path: &Path, vfs: Option<&CStr>) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = open(path, flags, vfs)?;
+/// What every reading connection is set to.
+pub(super) fn set_up_reader(connection: &Connection) -> Result<()> {
     connection.pragma_update(None, "query_only", true).db()?;
     connection.pragma_update(None, "cache_size", -16_384).db()?;
     connection.set_prepared_statement_cache_capacity(128);
-    Ok(connection)
+    Ok(())
 }
 
 /// SQLite would give each connection a database of its own for these, and nobody would find what
 /// another one wrote.
-fn check_is_file(path: &Path) -> Result<()> {
+pub(super) fn check_is_file(path: &Path) -> Result<()> {
     let shown = path.as_os_str();
     if shown.is_empty() || shown == ":memory:" {
         return Err(
@@ -104,14 +102,20 @@ fn check_is_file(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Opens the file at `path` under the address that SQLite is to be given for it.
 #[allow(
     clippy::disallowed_methods,
     reason = "this is where connections are opened"
 )]
-fn open(path: &Path, flags: OpenFlags, vfs: Option<&CStr>) -> Result<Connection> {
+pub(super) fn open_at(
+    address: &Path,
+    path: &Path,
+    flags: OpenFlags,
+    vfs: Option<&CStr>,
+) -> Result<Connection> {
     let connection = match vfs {
-        None => Connection::open_with_flags(path, flags),
-        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
+        None => Connection::open_with_flags(address, flags),
+        Some(vfs) => Connection::open_with_flags_and_vfs(address, flags, vfs),
     };
     let connection = connection
         .db()
