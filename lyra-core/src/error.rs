@@ -187,10 +187,9 @@ impl Error {
                 ErrorKind::Storage,
                 Some("restore a copy, or recover with the sqlite3 shell's .recover"),
             ),
-            Some(C::ReadOnly | C::CannotOpen | C::PermissionDenied) => (
-                ErrorKind::Storage,
-                Some(Self::LOOK_ONLY_HINT),
-            ),
+            Some(C::ReadOnly | C::CannotOpen | C::PermissionDenied) => {
+                (ErrorKind::Storage, Some(Self::LOOK_ONLY_HINT))
+            }
             Some(C::DiskFull) => (
                 ErrorKind::Storage,
                 Some("free some disk space and try again"),

@@ -25,6 +25,7 @@ pub(crate) fn binary(db: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lyra-mcp"));
     for name in [
         "LYRA_DB",
+        "LYRA_READ_ONLY",
         "LYRA_CORPUS",
         "LYRA_CONFIG",
         "LYRA_VIEWS_DIR",

@@ -121,8 +121,10 @@ impl EvidenceGraph {
     pub(crate) fn is_behind(&self) -> Result<bool> {
         let year = i64::from(self.clock.year());
         self.db.read(|connection| {
-            Ok(aggregates::is_stale(connection)?
-                || aggregates::reference_year(connection)? != year)
+            Ok(
+                aggregates::is_stale(connection)?
+                    || aggregates::reference_year(connection)? != year,
+            )
         })
     }
 

@@ -200,7 +200,12 @@ fn is_out_of_reach(error: &Error) -> bool {
         .and_then(rusqlite::Error::sqlite_error_code);
     matches!(
         code,
-        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied)
+        Some(
+            ErrorCode::CannotOpen
+                | ErrorCode::ReadOnly
+                | ErrorCode::PermissionDenied
+                | ErrorCode::SystemIoFailure
+        )
     )
 }
 
@@ -237,4 +242,164 @@ pub(crate) fn immutable_address(path: &Path) -> String {
         }
     }
     address + "?immutable=1"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Database;
+    use super::*;
+    use crate::error::SqliteResultExt;
+
+    fn made(folder: &tempfile::TempDir) -> PathBuf {
+        let path = folder.path().join("a b%20#?é.db");
+        drop(Database::open(&path).unwrap());
+        path
+    }
+
+    fn add(db: &Database, id: &str) {
+        let sql = "INSERT INTO tasks (id, hypothesis, created_at) VALUES (?1, 'h', '')";
+        db.write(|t| t.execute(sql, [id]).db()).unwrap();
+    }
+
+    fn tasks(db: &Database) -> Result<i64> {
+        let sql = "SELECT count(*) FROM tasks";
+        db.read(|c| c.query_row(sql, [], |r| r.get(0)).db())
+    }
+
+    fn entries(folder: &Path) -> usize {
+        std::fs::read_dir(folder).unwrap().count()
+    }
+
+    #[test]
+    fn a_file_that_nobody_writes_to_is_read_as_it_lies_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = made(&folder);
+        let before = std::fs::read(&path).unwrap();
+        let db = Database::open_read_only(&path).unwrap();
+        assert_eq!(tasks(&db).unwrap(), 0);
+        assert_eq!(entries(folder.path()), 1, "nothing beside it");
+        for write in [
+            db.write(|_| Ok(())),
+            db.write_in_bulk(|_| Ok(())),
+            db.maintain(|_| Ok(())),
+        ] {
+            assert_eq!(write.unwrap_err().kind(), ErrorKind::Unsupported);
+        }
+        assert_eq!(db.write_if_free(|_| Ok(())).unwrap(), None);
+        let read = db.read(|c| c.execute("DELETE FROM tasks", []).db());
+        assert!(read.is_err(), "SQLite itself refuses");
+        drop(db);
+        assert!(std::fs::read(&path).unwrap() == before);
+    }
+
+    #[test]
+    fn a_file_that_changes_under_a_look_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = made(&folder);
+        let db = Database::open_read_only(&path).unwrap();
+        assert_eq!(tasks(&db).unwrap(), 0);
+        let writer = Database::open(&path).unwrap();
+        let error = db.read(|_| {
+            add(&writer, "t");
+            Ok(())
+        });
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Storage);
+        assert!(error.message().contains("was written to while it was read"));
+        assert_eq!(tasks(&db).unwrap(), 1, "through the log");
+        add(&writer, "u");
+        assert_eq!(tasks(&db).unwrap(), 2);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_log_that_cannot_be_read_is_an_error_that_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = made(&folder);
+        let writer = Database::open(&path).unwrap();
+        add(&writer, "t");
+        let copy = folder.path().join("copy.db");
+        std::fs::copy(&path, &copy).unwrap();
+        std::fs::copy(beside(&path, "-wal"), beside(&copy, "-wal")).unwrap();
+        let (log, index) = (beside(&copy, "-wal"), beside(&copy, "-shm"));
+        // SQLite follows no link there, whoever we are: it cannot make the index of the log.
+        std::os::unix::fs::symlink("nowhere", &index).unwrap();
+        let error = Database::open_read_only(&copy).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Storage);
+        assert!(
+            error.message().contains("a log stands beside it"),
+            "{error}"
+        );
+        let hint = error.hint().unwrap();
+        assert!(hint.contains(&log.display().to_string()), "{hint}");
+        // Nor can it be opened for writing; whoever only wants to look is told how.
+        let error = Database::open(&copy).unwrap_err();
+        assert!(error.hint().unwrap().contains("--read-only"), "{error:?}");
+        // A log with nothing in it is no loss.
+        std::fs::write(&log, "").unwrap();
+        assert_eq!(tasks(&Database::open_read_only(&copy).unwrap()).unwrap(), 0);
+        // With both files in a folder of one's own, all of it is there.
+        std::fs::copy(beside(&path, "-wal"), &log).unwrap();
+        std::fs::remove_file(&index).unwrap();
+        let (file, in_log) = (std::fs::read(&copy).unwrap(), std::fs::read(&log).unwrap());
+        assert_eq!(tasks(&Database::open_read_only(&copy).unwrap()).unwrap(), 1);
+        assert!(std::fs::read(&copy).unwrap() == file);
+        assert!(std::fs::read(&log).unwrap() == in_log);
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_as_it_is_is_refused_and_left_alone() {
+        #[allow(clippy::disallowed_methods, reason = "makes files that are not ours")]
+        let sql =
+            |path: &Path, sql: &str| Connection::open(path).unwrap().execute_batch(sql).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        type Make<'a> = &'a dyn Fn(&Path);
+        let cases: [(&str, ErrorKind, &str, Make<'_>); 6] = [
+            ("none", ErrorKind::NotFound, "no database at", &|_| ()),
+            ("empty", ErrorKind::Storage, "no graph is in", &|p| {
+                std::fs::write(p, "").unwrap();
+            }),
+            ("foreign", ErrorKind::Storage, "another program", &|p| {
+                sql(p, "CREATE TABLE albums (x)");
+            }),
+            (
+                "older",
+                ErrorKind::Storage,
+                "not brought up to date",
+                &|p| {
+                    drop(Database::open(p).unwrap());
+                    sql(p, "PRAGMA user_version = 1");
+                },
+            ),
+            ("newer", ErrorKind::Storage, "schema version 99", &|p| {
+                drop(Database::open(p).unwrap());
+                sql(p, "PRAGMA user_version = 99");
+            }),
+            ("folder", ErrorKind::InvalidInput, "is a folder", &|p| {
+                std::fs::create_dir(p).unwrap();
+            }),
+        ];
+        for (name, kind, message, make) in cases {
+            let path = folder.path().join(name);
+            make(&path);
+            let (before, beside) = (std::fs::read(&path).ok(), entries(folder.path()));
+            let error = Database::open_read_only(&path).unwrap_err();
+            assert_eq!(error.kind(), kind, "{name}: {error}");
+            assert!(error.message().contains(message), "{name}: {error}");
+            assert!(error.hint().is_some(), "{name}");
+            assert!(std::fs::read(&path).ok() == before, "{name} was changed");
+            assert_eq!(entries(folder.path()), beside, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_address_leads_to_the_file_whatever_its_name() {
+        for (path, expected) in [
+            ("a.db", "file:a.db?immutable=1"),
+            ("/x/a b.db", "file:///x/a%20b.db?immutable=1"),
+            ("//x/?#%.db", "file:////x/%3f%23%25.db?immutable=1"),
+        ] {
+            assert_eq!(immutable_address(Path::new(path)), expected);
+        }
+    }
 }
