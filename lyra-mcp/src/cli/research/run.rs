@@ -78,6 +78,12 @@ pub(super) fn tell_trouble(engine: &Engine, task_id: &str, began: &str) -> Resul
     for warning in status.warnings.iter().filter(|warning| !failed(warning)) {
         crate::log::line(&format!("warning: {warning}"));
     }
+    let unread = engine
+        .corpus_report()
+        .and_then(|report| report.unread_kinds());
+    if let Some(unread) = unread {
+        crate::log::line(&format!("note: {unread}"));
+    }
     let mut told: Vec<(&str, &str)> = Vec::new();
     for failure in status.recent_errors.iter().flatten() {
         let this_run = failure.at.as_deref().is_none_or(|at| at >= began);
