@@ -2,7 +2,7 @@
 
 use super::{Engine, ModelReport};
 use crate::error::{Error, ErrorKind, Result};
-use crate::guard::{SchemaSnapshot, SqlOptions, SqlParams, SqlReply, SqlRequest};
+use crate::guard::{SchemaSnapshot, SqlOptions, SqlParams, SqlReply, SqlRequest, spent};
 use crate::model::{EmbeddingTarget, TaskRecord};
 use crate::ports::{StancePair, TextRole, Verdict};
 use crate::task::{AuthItem, auth_items};
@@ -11,11 +11,6 @@ use crate::views::{BrokenView, RenderedView, ViewInfo, ViewParams};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::time::Duration;
-
-/// Whether the advice is to raise a budget, which is not the caller's of a view to raise.
-fn is_to_raise(error: &Error) -> bool {
-    error.hint().is_some_and(|hint| hint.contains("or raise "))
-}
 
 /// A question to a view.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,12 +128,13 @@ impl Engine {
             },
         };
         let reply = self.inner.views.guard.query_view(&sql, is_wanted);
-        let reply = reply.map_err(|error| match error.kind() {
-            ErrorKind::QueryInterrupted if is_to_raise(&error) => error.with_hint(
+        let reply = reply.map_err(|error| match spent(&error) {
+            // Who asks a view cannot raise its budget.
+            Some(_) => error.with_hint(
                 "ask about one task, narrow the view with its params (list_views names them), or \
                  ask query_sql for the part that you need",
             ),
-            _ => error,
+            None => error,
         })?;
         Ok(ViewReply {
             view_name: request.view_name.clone(),

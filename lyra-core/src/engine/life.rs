@@ -12,7 +12,7 @@ use crate::jobs::{WorkerOptions, Workers, queue_embedding, run_until_idle};
 use crate::model::{TaskBudget, TaskConfig, TaskRecord};
 use crate::task::{
     self, AuthAction, AuthResolution, AuthTarget, CandidateReport, CandidateRequest, QueueOptions,
-    QueueReport, StatusDetail, StatusReport, StopReport, StopRequest,
+    QueueReport, StatusDetail, StatusReport, StatusWarning, StopReport, StopRequest, WarningKind,
 };
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -84,7 +84,9 @@ impl Engine {
     /// The files of the corpus that were not read concern every task that may search it.
     pub(super) fn warn_of_corpus(&self, report: &mut StatusReport) {
         if let Some(corpus) = &self.inner.corpus {
-            report.warnings.extend(corpus.warnings());
+            let warnings = corpus.warnings().into_iter();
+            let warnings = warnings.map(|text| StatusWarning::new(WarningKind::Corpus, text));
+            report.warnings.extend(warnings);
         }
     }
 

@@ -38,6 +38,7 @@ mod foreign;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use hint::spent;
 pub use request::{
     SchemaSnapshot, SchemaTable, SqlOptions, SqlParams, SqlReply, SqlRequest, TempView,
 };
