@@ -36,6 +36,7 @@ pub(crate) fn binary(db: &Path) -> Command {
         "LYRA_EMBEDDER_KEY",
         "LYRA_EMBEDDER_KEY_FILE",
         "LYRA_EMBEDDER_DIMENSION",
+        "LYRA_EMBEDDER_TIMEOUT",
         "LYRA_ONNX_RUNTIME",
         "ORT_DYLIB_PATH",
         "LYRA_JUDGE",

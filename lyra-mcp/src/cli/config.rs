@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Keys of `lyra.toml`.
-const KEYS: [&str; 26] = [
+const KEYS: [&str; 27] = [
     "db",
     "read_only",
     "corpus",
@@ -24,6 +24,7 @@ const KEYS: [&str; 26] = [
     "embedder_url",
     "embedder_key_file",
     "embedder_dimension",
+    "embedder_timeout",
     "onnx_runtime",
     "judge",
     "judge_url",
