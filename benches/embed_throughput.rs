@@ -107,15 +107,20 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
+/// The folder of the ONNX Runtime that Python uses: both measure the same one.
+fn runtime_library(program: &Path) -> String {
+    let code = "import onnxruntime; print(onnxruntime.__path__[0])";
+    let found = Command::new(program).args(["-c", code]).output().unwrap();
+    String::from_utf8(found.stdout).unwrap().trim().to_owned()
+}
+
 fn main() {
     let Some(model) = std::env::var_os("LYRA_BENCH_MODEL").map(PathBuf::from) else {
         println!("LYRA_BENCH_MODEL names no folder of scripts/minilm_onnx.py; nothing to measure");
         return;
     };
     let program = std::env::var_os("LYRA_TEST_PYTHON").map_or("python3".into(), PathBuf::from);
-    let code = "import onnxruntime; print(onnxruntime.__path__[0])";
-    let found = Command::new(&program).args(["-c", code]).output().unwrap();
-    let library = String::from_utf8(found.stdout).unwrap().trim().to_owned();
+    let library = runtime_library(&program);
     let open = |graph: &str| {
         let options = OnnxOptions {
             file: Some(graph.to_owned()),
@@ -144,23 +149,15 @@ fn main() {
                 ours(&runtime, &table, &texts(count * 40, words)),
             );
             note("onnx f32", ours(&runtime, &exact, &texts_of));
-            note(
-                "python f32",
-                python(&program, &model, "model.onnx", "8", &file),
-            );
-            note(
-                "python 32 f32",
-                python(&program, &model, "model.onnx", "32", &file),
-            );
             note("onnx int8", ours(&runtime, &small, &texts_of));
-            note(
-                "python int8",
-                python(&program, &model, "model_int8.onnx", "8", &file),
-            );
-            note(
-                "python 1 int8",
-                python(&program, &model, "model_int8.onnx", "1", &file),
-            );
+            for (who, graph, batch) in [
+                ("python f32", "model.onnx", "8"),
+                ("python 32 f32", "model.onnx", "32"),
+                ("python int8", "model_int8.onnx", "8"),
+                ("python 1 int8", "model_int8.onnx", "1"),
+            ] {
+                note(who, python(&program, &model, graph, batch, &file));
+            }
         }
     }
     println!(

@@ -63,24 +63,7 @@ async fn measure(workers: usize, pages: usize, sites: &[SocketAddr]) -> Result<(
     for _ in 0..workers {
         let (engine, next) = (engine.clone(), Arc::clone(&next));
         let (task_id, sites) = (task.id.clone(), sites.to_vec());
-        running.spawn(async move {
-            loop {
-                let n = next.fetch_add(1, Ordering::Relaxed);
-                if n >= pages {
-                    return Ok::<(), Error>(());
-                }
-                let target = Target::Url {
-                    url: format!("http://{}/page/{n}", sites[n % sites.len()]),
-                    depth: 0,
-                    reason: None,
-                };
-                let options = SearchOptions::default();
-                let pipeline = engine.pipeline();
-                pipeline
-                    .run_target(&task_id, &target, &options, None)
-                    .await?;
-            }
-        });
+        running.spawn(async move { read_pages(&engine, &task_id, &sites, &next, pages).await });
     }
     while !running.is_empty() {
         tokio::select! {
@@ -113,6 +96,32 @@ async fn measure(workers: usize, pages: usize, sites: &[SocketAddr]) -> Result<(
         count(&engine, twins).unwrap_or(0)
     );
     Ok(())
+}
+
+/// Reads the next page that nobody has taken, until there is none.
+async fn read_pages(
+    engine: &Engine,
+    task_id: &str,
+    sites: &[SocketAddr],
+    next: &AtomicUsize,
+    pages: usize,
+) -> Result<()> {
+    loop {
+        let n = next.fetch_add(1, Ordering::Relaxed);
+        if n >= pages {
+            return Ok(());
+        }
+        let target = Target::Url {
+            url: format!("http://{}/page/{n}", sites[n % sites.len()]),
+            depth: 0,
+            reason: None,
+        };
+        let options = SearchOptions::default();
+        let pipeline = engine.pipeline();
+        pipeline
+            .run_target(task_id, &target, &options, None)
+            .await?;
+    }
 }
 
 fn count(engine: &Engine, sql: &str) -> Result<usize> {

@@ -36,7 +36,7 @@ import tarfile
 import zipfile
 
 wheel, sdist = zipfile.ZipFile(sys.argv[1]), tarfile.open(sys.argv[2])
-licences = ["LICENSE-APACHE", "LICENSE-MIT", "NOTICE-embedder.md", "NOTICE-page.md"]
+licences = ["LICENSE-APACHE", "LICENSE-MIT", "NOTICE-embedder.md", "NOTICE-page.md", "THIRD-PARTY-LICENSES"]
 package = ["__init__.py", "__main__.py", "_errors.py", "_reply.py", "_lyra.pyi", "py.typed"]
 wanted = {
     "wheel": [f"dist-info/licenses/licenses/{name}" for name in licences]

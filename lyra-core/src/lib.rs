@@ -1,6 +1,10 @@
 #![doc = include_str!("../README.md")]
 #![doc = ""]
 #![doc = include_str!("book.md")]
+#![cfg_attr(
+    test,
+    allow(clippy::too_many_lines, reason = "cases of a test are a table")
+)]
 
 pub mod backends;
 mod clock;

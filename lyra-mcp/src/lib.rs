@@ -1,5 +1,10 @@
 //! The MCP server and command line of the Lyra evidence engine.
 
+#![cfg_attr(
+    test,
+    allow(clippy::too_many_lines, reason = "cases of a test are a table")
+)]
+
 mod cli;
 mod error;
 mod log;

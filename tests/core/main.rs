@@ -1,6 +1,7 @@
 //! One integration binary for lyra-core, against its public API.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
+#![allow(clippy::too_many_lines, reason = "cases of a test are a table")]
 
 mod calibration;
 mod contract;

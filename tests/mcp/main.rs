@@ -4,6 +4,7 @@
     clippy::expect_used,
     reason = "a test may stop where it stands"
 )]
+#![allow(clippy::too_many_lines, reason = "cases of a test are a table")]
 
 mod chaos;
 mod cli;

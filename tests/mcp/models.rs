@@ -198,12 +198,22 @@ fn answer(mut stream: TcpStream, sha256: &str) -> Option<()> {
     let path = first.split(' ').nth(1)?.to_owned();
     let (status, body): (&str, Vec<u8>) = match path.as_str() {
         "/api/models/owner/tiny/revision/main?blobs=true" => ("200 OK", listing(sha256)),
+        "/api/models/owner/endless/revision/main?blobs=true" => ("200 OK", listing(sha256)),
         _ if !has_key => ("401 Unauthorized", b"{\"error\": \"no key\"}".to_vec()),
         "/owner/tiny/resolve/c0ffee/onnx/model.onnx" => {
             ("302 Found\r\nLocation: /cdn/model", vec![])
         }
         "/cdn/model" => ("200 OK", GRAPH.to_vec()),
-        "/owner/tiny/resolve/c0ffee/config.json" => ("200 OK", b"{}".to_vec()),
+        "/owner/endless/resolve/c0ffee/onnx/model.onnx" => {
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", GRAPH.len());
+            stream.write_all(head.as_bytes()).ok()?;
+            stream.write_all(&GRAPH[..10]).ok()?;
+            // The rest never comes: the next byte read is the client's going away.
+            return lines.next().map(|_| ());
+        }
+        "/owner/tiny/resolve/c0ffee/config.json" | "/owner/endless/resolve/c0ffee/config.json" => {
+            ("200 OK", b"{}".to_vec())
+        }
         "/owner/tiny/resolve/c0ffee/tokenizer.json" => ("200 OK", b"{\"a\":1}".to_vec()),
         _ => (
             "404 Not Found",
@@ -288,4 +298,34 @@ fn a_download_that_is_not_what_was_listed_leaves_nothing() {
         files(&home.path().join("lyra/models")),
         Vec::<String>::new()
     );
+}
+
+/// What came of a download that is broken off goes with it.
+#[cfg(all(feature = "http", unix))]
+#[test]
+fn a_download_that_is_interrupted_leaves_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let models = home.path().join("lyra/models");
+    let mut child = binary(&home.path().join("a.db"))
+        .env("XDG_DATA_HOME", home.path())
+        .env("HF_TOKEN", "hf_secret")
+        .env("HF_ENDPOINT", hub(GRAPH_SHA256))
+        .args(["models", "add", "owner/endless"])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = || files(&models).iter().any(|name| name.contains("onnx/"));
+    while !begun() {
+        assert_eq!(child.try_wait().unwrap(), None);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let signal = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(signal.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let (_, err) = said(&output);
+    assert_eq!(output.status.code(), Some(130), "{err}");
+    assert!(err.contains("interrupted: nothing was added"), "{err}");
+    assert_eq!(std::fs::read_dir(&models).unwrap().count(), 0);
 }

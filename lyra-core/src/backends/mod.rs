@@ -36,6 +36,8 @@ mod parser;
 mod providers;
 mod static_embedder;
 mod unit_vector;
+#[cfg(feature = "http")]
+mod web_client;
 
 #[cfg(feature = "http")]
 pub use api::{ApiOptions, Backoff};

@@ -5,6 +5,7 @@
 //! the caller, who knows whether it is worth keeping.
 
 use super::ApiKey;
+use super::web_client;
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::hash::hex;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
@@ -232,15 +233,8 @@ impl ModelHub {
 }
 
 fn client(only_https: bool) -> Result<Client> {
-    // Another library in the process may have chosen a provider; any of them will do.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     // Large files are served by other hosts; the key stays behind when the host changes.
-    Client::builder()
-        .user_agent(concat!(
-            "lyra/",
-            env!("CARGO_PKG_VERSION"),
-            " (evidence engine)"
-        ))
+    web_client::builder()
         .redirect(redirect::Policy::limited(5))
         .https_only(only_https)
         .connect_timeout(Duration::from_secs(20))

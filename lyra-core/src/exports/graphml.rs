@@ -28,6 +28,34 @@ const EDGE_KEYS: [(&str, &str); 5] = [
     ("quote", "string"),
 ];
 
+/// The cells of [`NODE_KEYS`], then the id.
+const NODES: [&str; 3] = [
+    "SELECT 'claim', claim_text, NULL, NULL, NULL, NULL, NULL, llm_claim_confidence,
+       claim_adoption_status, id FROM claims WHERE id {claims} ORDER BY id",
+    "SELECT 'fragment', text_content, NULL, NULL, NULL, NULL, NULL, NULL, NULL, id
+     FROM fragments WHERE id {fragments} ORDER BY id",
+    "SELECT 'page', coalesce(w.title, p.title), p.url, p.domain, w.year, w.doi, coalesce(w.is_retracted, 0),
+       NULL, NULL, p.id
+     FROM pages p LEFT JOIN works w ON w.canonical_id = p.canonical_id WHERE p.id {pages} ORDER BY p.id",
+];
+/// The cells of [`EDGE_KEYS`], then both ends (type, id) and the id.
+const EDGES: [&str; 3] = [
+    "SELECT e.relation, e.nli_edge_confidence, e.judge_id, e.edge_human_corrected,
+       CASE WHEN e.quote_end IS NOT NULL THEN
+         substr(f.text_content, e.quote_start - f.char_start + 1, e.quote_end - e.quote_start) END,
+       e.source_type, e.source_id, e.target_type, e.target_id, e.id
+     FROM edges e LEFT JOIN fragments f ON f.id = e.source_id AND e.source_type = 'fragment'
+     WHERE e.id {edges} AND e.relation <> 'cites'
+       AND e.source_id IN (SELECT id FROM fragments) AND e.target_id IN (SELECT id FROM claims)
+     ORDER BY e.id",
+    "SELECT e.relation, NULL, NULL, 0, e.citation_context, e.source_type, e.source_id, e.target_type, e.target_id, e.id
+     FROM edges e WHERE e.id {citations} AND e.relation = 'cites'
+       AND e.source_id IN (SELECT id FROM pages) AND e.target_id IN (SELECT id FROM pages)
+     ORDER BY e.id",
+    "SELECT 'part_of', NULL, NULL, 0, NULL, 'fragment', id, 'page', page_id, 'part:' || id
+     FROM fragments WHERE id {fragments} ORDER BY id",
+];
+
 pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportReport> {
     let mut out = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n",
@@ -42,16 +70,17 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
     }
     out.push_str("<graph id=\"evidence\" edgedefault=\"directed\">\n");
     writer.write_all(out.as_bytes()).map_err(unwritten)?;
+    let nodes = write_nodes(part, writer)?;
+    let edges = write_edges(part, writer)?;
+    writer
+        .write_all(b"</graph>\n</graphml>\n")
+        .map_err(unwritten)?;
+    Ok(report_of(&[("node", nodes), ("edge", edges)]))
+}
+
+fn write_nodes(part: &Part<'_>, writer: &mut impl Write) -> Result<usize> {
     let mut nodes = 0;
-    for sql in [
-        "SELECT 'claim', claim_text, NULL, NULL, NULL, NULL, NULL, llm_claim_confidence,
-           claim_adoption_status, id FROM claims WHERE id {claims} ORDER BY id",
-        "SELECT 'fragment', text_content, NULL, NULL, NULL, NULL, NULL, NULL, NULL, id
-         FROM fragments WHERE id {fragments} ORDER BY id",
-        "SELECT 'page', coalesce(w.title, p.title), p.url, p.domain, w.year, w.doi, coalesce(w.is_retracted, 0),
-           NULL, NULL, p.id
-         FROM pages p LEFT JOIN works w ON w.canonical_id = p.canonical_id WHERE p.id {pages} ORDER BY p.id",
-    ] {
+    for sql in NODES {
         part.each(sql, |row| {
             let id = escaped(&row.get::<_, String>(NODE_KEYS.len()).db()?);
             let kind: String = row.get(0).db()?;
@@ -60,23 +89,12 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
             element(writer, &open, "n", &NODE_KEYS, row, "</node>\n")
         })?;
     }
+    Ok(nodes)
+}
+
+fn write_edges(part: &Part<'_>, writer: &mut impl Write) -> Result<usize> {
     let mut edges = 0;
-    for sql in [
-        "SELECT e.relation, e.nli_edge_confidence, e.judge_id, e.edge_human_corrected,
-           CASE WHEN e.quote_end IS NOT NULL THEN
-             substr(f.text_content, e.quote_start - f.char_start + 1, e.quote_end - e.quote_start) END,
-           e.source_type, e.source_id, e.target_type, e.target_id, e.id
-         FROM edges e LEFT JOIN fragments f ON f.id = e.source_id AND e.source_type = 'fragment'
-         WHERE e.id {edges} AND e.relation <> 'cites'
-           AND e.source_id IN (SELECT id FROM fragments) AND e.target_id IN (SELECT id FROM claims)
-         ORDER BY e.id",
-        "SELECT e.relation, NULL, NULL, 0, e.citation_context, e.source_type, e.source_id, e.target_type, e.target_id, e.id
-         FROM edges e WHERE e.id {citations} AND e.relation = 'cites'
-           AND e.source_id IN (SELECT id FROM pages) AND e.target_id IN (SELECT id FROM pages)
-         ORDER BY e.id",
-        "SELECT 'part_of', NULL, NULL, 0, NULL, 'fragment', id, 'page', page_id, 'part:' || id
-         FROM fragments WHERE id {fragments} ORDER BY id",
-    ] {
+    for sql in EDGES {
         part.each(sql, |row| {
             let cell = |at: usize| -> Result<String> {
                 Ok(escaped(&row.get::<_, String>(EDGE_KEYS.len() + at).db()?))
@@ -93,10 +111,7 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
             element(writer, &open, "e", &EDGE_KEYS, row, "</edge>\n")
         })?;
     }
-    writer
-        .write_all(b"</graph>\n</graphml>\n")
-        .map_err(unwritten)?;
-    Ok(report_of(&[("node", nodes), ("edge", edges)]))
+    Ok(edges)
 }
 
 /// An element with the row's first cells as its data; a cell without a value is left out.

@@ -462,7 +462,8 @@ fn a_query_that_nobody_wants_any_more_ends() {
     let error = guard.query_while(&request, &is_wanted).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::QueryInterrupted);
     assert_eq!(asked.get(), 3);
-    assert!(began.elapsed() < Duration::from_millis(1_000));
+    // The deadline is later.
+    assert!(began.elapsed() < Duration::from_millis(1_900));
     assert_eq!(first(&guard, "SELECT count(*) FROM tasks"), json!(4));
 }
 
@@ -489,7 +490,12 @@ fn what_a_query_writes_to_temporary_files_is_bounded() {
         "SELECT i, row_number() OVER (ORDER BY b DESC) FROM (SELECT i, zeroblob(200000) AS b FROM n)",
         "SELECT zeroblob(200000) || i FROM n UNION SELECT 1",
     ] {
-        let error = query(&format!("{numbers} {bomb}")).unwrap_err();
+        // On a busy machine the deadline may come first.
+        let sql = format!("{numbers} {bomb}");
+        let error = (0..20)
+            .map(|_| query(&sql).unwrap_err())
+            .find(|error| !error.message().contains("deadline"))
+            .unwrap_or_else(|| panic!("no time for {bomb}"));
         assert_eq!(error.kind(), ErrorKind::QueryInterrupted, "{bomb}");
         assert_eq!(error.message(), "the space of a query is used up", "{bomb}");
         assert!(error.hint().is_some_and(|hint| hint.contains("64 MiB")));

@@ -11,6 +11,7 @@ const STEPS: &[&str] = &[
     include_str!("sql/aggregates.sql"),
     include_str!("sql/near_duplicates.sql"),
     include_str!("sql/independence.sql"),
+    include_str!("sql/claim_numbers.sql"),
 ];
 
 /// The schema version that this library writes.
@@ -185,5 +186,36 @@ mod tests {
             let expected: (String, i64) = ("a b - -, b - tag -, c - - -".into(), SCHEMA_VERSION);
             assert_eq!(found.unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn a_claim_that_the_fourth_version_missed_is_counted_when_it_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g.db");
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "makes a file as the fourth version did"
+        )]
+        let old = Connection::open(&path).unwrap();
+        tokenizer::register(&old).unwrap();
+        for step in &STEPS[..4] {
+            old.execute_batch(step).unwrap();
+        }
+        old.execute_batch(&format!(
+            "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 4;
+             INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '');
+             INSERT INTO claims (id, task_id, claim_text, created_at) VALUES ('c', 't', 'x', '');
+             UPDATE stat_state SET value = 1 WHERE key = 'last_claim_seq'"
+        ))
+        .unwrap();
+        drop(old);
+        let db = Database::open(&path).unwrap();
+        let counted = db.read(|c| {
+            c.query_row("SELECT claim_id FROM stat_claims", [], |r| {
+                r.get::<_, String>(0)
+            })
+            .db()
+        });
+        assert_eq!(counted.unwrap(), "c");
     }
 }

@@ -77,7 +77,16 @@ pub(crate) fn status(
         domain_overrides: None,
         recent_errors: None,
     };
-    let troubled = troubled_jobs(reader, task_id)?;
+    add_warnings_of_jobs(reader, &mut report)?;
+    if detail == StatusDetail::Full {
+        add_details(reader, &mut report, &counts, auth)?;
+    }
+    Ok(report)
+}
+
+/// What jobs that are done or under way keep from the reader.
+fn add_warnings_of_jobs(reader: &Reader<'_>, report: &mut StatusReport) -> Result<()> {
+    let troubled = troubled_jobs(reader, &report.task_id)?;
     if troubled > 0 {
         let text = format!(
             "{troubled} finished job(s) met problems on the way (a service, a page or a model failed); \
@@ -86,7 +95,7 @@ pub(crate) fn status(
         let warning = StatusWarning::new(WarningKind::TroubledJobs, text);
         report.warnings.push(warning);
     }
-    if let Some(embed) = embed_progress(reader, task_id)? {
+    if let Some(embed) = embed_progress(reader, &report.task_id)? {
         let text = format!(
             "{} of {} texts have a vector of {} by now; vector_search does not find the others yet",
             embed.embedded, embed.total, embed.model_id
@@ -94,10 +103,7 @@ pub(crate) fn status(
         let warning = StatusWarning::new(WarningKind::MissingVectors, text);
         report.warnings.push(warning);
     }
-    if detail == StatusDetail::Full {
-        add_details(reader, &mut report, &counts, auth)?;
-    }
-    Ok(report)
+    Ok(())
 }
 
 /// The rows behind the counts.

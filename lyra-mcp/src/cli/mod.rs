@@ -187,6 +187,9 @@ enum Models {
 /// The words that start this program, where its file does not.
 static LAUNCHER: OnceLock<Vec<String>> = OnceLock::new();
 
+/// The exit code of what Ctrl-C or SIGTERM ended.
+const INTERRUPTED: u8 = 130;
+
 /// The same as [`run`] for a program that links the command line in: `launcher` are the words that
 /// start it, such as `python -m lyra`, for the commands that are shown to be typed.
 pub fn run_as(launcher: Vec<String>, arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -243,7 +246,7 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
         Command::Verify => return verify::run(&open(settings)?).map(failed),
         Command::Forget { task, orphans } => forget::run(&open(settings)?, &task, orphans)?,
         Command::Models(Models::List) => models::list(&open_or_make(settings)?, settings)?,
-        Command::Models(Models::Add(add)) => models::add(settings, &add)?,
+        Command::Models(Models::Add(add)) => return models::add(settings, &add),
         Command::Doctor => return doctor::run(settings).map(failed),
         Command::Views => {
             make_folder(settings)?;

@@ -1,8 +1,13 @@
 //! `models`: which models are in use, and adding one in ONNX files: from a folder, or from a hub
 //! where the network allows.
 
+use super::INTERRUPTED;
 use super::config::Settings;
-use super::output::{Output, ProgressLine};
+use super::output::Output;
+#[cfg(feature = "http")]
+use super::output::ProgressLine;
+#[cfg(feature = "http")]
+use crate::server::Signals;
 use clap::Args;
 use lyra_core::backends::{EmbedderChoice, EmbedderSettings, JudgeChoice, JudgeSettings};
 use lyra_core::{Engine, Error, ErrorKind, Result};
@@ -113,7 +118,8 @@ fn added(models: &Path) -> Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-pub(super) fn add(settings: &Settings, options: &Add) -> Result<()> {
+/// Adds the model; the exit code.
+pub(super) fn add(settings: &Settings, options: &Add) -> Result<u8> {
     let source = Path::new(&options.source);
     let name = name_of(options)?;
     let place = settings.models.join(&name);
@@ -136,13 +142,15 @@ pub(super) fn add(settings: &Settings, options: &Add) -> Result<()> {
         return Err(
             Error::invalid(message).with_hint("give the folder; --graph names a file in it")
         );
-    } else {
-        fetch(settings, options, &making.0)?;
+    } else if fetch(settings, options, &making.0)?.is_none() {
+        crate::log::line("interrupted: nothing was added");
+        return Ok(INTERRUPTED);
     }
     let kind = Kind::of(&making.0);
     let checked = try_out(kind, &making.0, settings)?;
     making.put(&place)?;
-    report(&name, kind, checked.as_ref(), &place)
+    report(&name, kind, checked.as_ref(), &place)?;
+    Ok(0)
 }
 
 fn report(name: &str, kind: Kind, unchecked: Option<&Error>, place: &Path) -> Result<()> {
@@ -328,8 +336,9 @@ fn try_judge(folder: &Path, onnx_runtime: Option<PathBuf>) -> Result<()> {
     super::runtime()?.block_on(judge.judge(&[pair])).map(|_| ())
 }
 
+/// Fetches the model from the hub; None where Ctrl-C or SIGTERM came before.
 #[cfg(feature = "http")]
-fn fetch(settings: &Settings, options: &Add, folder: &Path) -> Result<()> {
+fn fetch(settings: &Settings, options: &Add, folder: &Path) -> Result<Option<()>> {
     use lyra_core::backends::{ApiKey, ModelHub, USUAL_HUB};
     let source = &options.source;
     let base = settings.model_hub.as_deref().unwrap_or(USUAL_HUB);
@@ -346,7 +355,7 @@ fn fetch(settings: &Settings, options: &Add, folder: &Path) -> Result<()> {
     let hub = ModelHub::new(base, key)?;
     let mut line = ProgressLine::new();
     let mut told = (String::new(), 0);
-    let outcome = super::runtime()?.block_on(async {
+    let download = async {
         let model = hub
             .find(repository, &options.revision, options.graph.as_deref())
             .await?;
@@ -362,6 +371,13 @@ fn fetch(settings: &Settings, options: &Add, folder: &Path) -> Result<()> {
             }
         })
         .await
+    };
+    let outcome = super::runtime()?.block_on(async {
+        let mut signals = Signals::listen()?;
+        tokio::select! {
+            done = download => done.map(Some),
+            _ = signals.wait() => Ok(None),
+        }
     });
     line.end();
     outcome
@@ -380,7 +396,7 @@ fn megabytes(bytes: u64) -> f64 {
 }
 
 #[cfg(not(feature = "http"))]
-fn fetch(_: &Settings, options: &Add, _: &Path) -> Result<()> {
+fn fetch(_: &Settings, options: &Add, _: &Path) -> Result<Option<()>> {
     Err(
         Error::not_found(format!("there is no folder {}", options.source))
             .with_hint("this build fetches nothing; build with --features http, or give a folder"),

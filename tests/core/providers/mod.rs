@@ -42,7 +42,7 @@ const HYPOTHESIS: &str = "Drug X increases the risk of falls in older adults";
 /// Quick to give up, and the same in every run.
 fn impatient() -> ApiOptions {
     ApiOptions {
-        timeout: Duration::from_millis(600),
+        timeout: Duration::from_secs(2),
         attempts: 2,
         backoff: Backoff {
             base: Duration::from_millis(2),

@@ -20,7 +20,11 @@ async fn errors_tell_what_went_wrong() {
         world.recovers();
         for (kind, service) in KINDS {
             world.fails(service, fault.clone());
-            let provider = one(&world, kind, impatient());
+            let mut api = impatient();
+            if matches!(fault, Fault::Slow) {
+                api.timeout = Duration::from_millis(300);
+            }
+            let provider = one(&world, kind, api);
             let query = SearchQuery {
                 text: QUERY.to_owned(),
                 limit: 5,
@@ -56,7 +60,7 @@ async fn a_service_that_stays_down_is_left_alone() {
     let world = World::start().await;
     let api = ApiOptions {
         opens_after: 3,
-        rest: Duration::from_millis(700),
+        rest: Duration::from_millis(2_000),
         ..impatient()
     };
     let provider = one(&world, ProviderKind::Crossref, api);
@@ -68,7 +72,7 @@ async fn a_service_that_stays_down_is_left_alone() {
         assert!(error.message().contains("answered 502"), "{error}");
     }
     assert_eq!(world.asked("crossref").len(), 3, "the breaker is open");
-    tokio::time::sleep(Duration::from_millis(750)).await;
+    tokio::time::sleep(Duration::from_millis(2_050)).await;
     world.recovers();
     assert!(
         provider.lookup(&id).await.unwrap().is_some(),

@@ -9,6 +9,7 @@ mod endpoint;
 mod pace;
 
 use super::ApiKey;
+use super::web_client;
 pub(super) use complaint::complaint;
 pub(super) use endpoint::Endpoint;
 pub use pace::Backoff;
@@ -496,17 +497,6 @@ impl ApiClient {
 }
 
 fn client(service: &Service, options: &ApiOptions) -> Result<Client> {
-    // Another library in the process may have chosen a provider; any of them will do.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let contact = service
-        .mailto
-        .as_deref()
-        .map(|address| format!("; mailto:{address}"))
-        .unwrap_or_default();
-    let agent = format!(
-        "lyra/{} (evidence engine{contact})",
-        env!("CARGO_PKG_VERSION")
-    );
     // A key in a header must not travel to whatever place a reply names.
     let same_service = redirect::Policy::custom(|attempt| {
         let place = |url: &Url| {
@@ -527,8 +517,7 @@ fn client(service: &Service, options: &ApiOptions) -> Result<Client> {
             attempt.stop()
         }
     });
-    Client::builder()
-        .user_agent(agent)
+    web_client::builder_for(service.mailto.as_deref())
         .redirect(same_service)
         .no_proxy()
         .connect_timeout(options.timeout.min(Duration::from_secs(10)))

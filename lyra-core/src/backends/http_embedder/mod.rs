@@ -10,6 +10,7 @@ mod wire;
 use super::ApiKey;
 use super::api::{Endpoint, complaint};
 use super::unit_vector::normalise;
+use super::web_client;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{Embedder, EmbedderInfo, TextRole};
 use crate::security::quoting::quoted;
@@ -419,14 +420,7 @@ fn bearer(key: &ApiKey) -> Result<HeaderValue> {
 }
 
 fn client_for(options: &HttpEmbedderOptions) -> Result<Client> {
-    // Another library in the process may have chosen a provider; any of them will do.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::builder()
-        .user_agent(concat!(
-            "lyra/",
-            env!("CARGO_PKG_VERSION"),
-            " (evidence engine)"
-        ))
+    web_client::builder()
         // A key is for the server that it was given for.
         .redirect(redirect::Policy::none())
         .no_proxy()

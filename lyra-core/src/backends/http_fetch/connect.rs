@@ -1,11 +1,12 @@
 //! The client: which addresses it connects to, and what its failures say.
 
 use super::HttpOptions;
+use crate::backends::web_client;
 use crate::error::{Error, ErrorKind};
 use crate::security::url_policy::is_public;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::HeaderMap;
-use reqwest::{Client, ClientBuilder, redirect};
+use reqwest::{ClientBuilder, redirect};
 use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
@@ -16,14 +17,7 @@ pub(super) const PRODUCT: &str = "lyra";
 /// A client without cookies, proxies or redirects of its own: a proxy would resolve names itself,
 /// and redirects are judged one by one.
 pub(super) fn client_builder(options: &HttpOptions) -> ClientBuilder {
-    // Another library in the process may have chosen a provider; any of them will do.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::builder()
-        .user_agent(concat!(
-            "lyra/",
-            env!("CARGO_PKG_VERSION"),
-            " (evidence engine)"
-        ))
+    web_client::builder()
         .redirect(redirect::Policy::none())
         .dns_resolver(Arc::new(PublicResolver {
             allow_private: options.allow_private_hosts,

@@ -144,33 +144,33 @@ mod tests {
         let mut begun: Vec<Instant> = visits.join_all().await;
         begun.sort();
         assert_eq!(*most.lock().unwrap(), 2);
-        // Sleeps end late, never early; the clock's grain is a millisecond.
-        for pair in begun.windows(2) {
-            assert!(pair[1] - pair[0] >= Duration::from_millis(38), "{begun:?}");
+        // Sleeps end late, never early, and one that was late shortens the way to the next: each
+        // visit has its earliest time. The clock's grain is a millisecond.
+        for (earliest, begun) in (0..).map(|n| interval * n).zip(begun) {
+            assert!(begun - start + Duration::from_millis(2) >= earliest);
         }
-        assert!(begun[0] - start < Duration::from_millis(40));
     }
 
     #[tokio::test]
     async fn a_site_that_is_held_is_left_alone_and_others_are_not() {
         let pace = Pace::new(1);
-        pace.hold("busy.example", Duration::from_millis(400));
+        let held = Duration::from_millis(1_500);
+        pace.hold("busy.example", held);
         let start = Instant::now();
         let other = pace
             .turn("other.example", Duration::ZERO, PATIENCE)
             .await
             .unwrap();
-        assert!(start.elapsed() < Duration::from_millis(300));
+        assert!(start.elapsed() < held);
         assert_eq!(other.site, "other.example");
-        let before = Instant::now();
         let refused = pace
             .turn("busy.example", Duration::ZERO, Duration::from_millis(90))
             .await;
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::Timeout);
-        assert!(before.elapsed() < Duration::from_millis(80), "said at once");
+        assert!(start.elapsed() < held, "said at once");
         pace.turn("busy.example", Duration::ZERO, PATIENCE)
             .await
             .unwrap();
-        assert!(start.elapsed() >= Duration::from_millis(399));
+        assert!(start.elapsed() + Duration::from_millis(2) >= held);
     }
 }

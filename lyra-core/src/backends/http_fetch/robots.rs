@@ -272,7 +272,7 @@ mod tests {
         let begun = std::time::Instant::now();
         let stars = format!("User-agent: *\nDisallow: /{}b\n", "*a".repeat(5_000));
         assert!(allowed(&stars, &format!("/{}", "a".repeat(5_000))));
-        assert!(begun.elapsed() < Duration::from_secs(5));
+        assert!(begun.elapsed() < Duration::from_secs(20));
     }
 
     #[test]

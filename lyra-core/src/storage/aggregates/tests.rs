@@ -171,6 +171,33 @@ proptest! {
     }
 }
 
+/// SQLite gives a number again when the claims that had it and all later ones are gone.
+#[test]
+fn a_claim_with_the_number_of_one_that_is_gone_is_counted() {
+    for goes in [
+        "DELETE FROM claims WHERE id = 'b'; DELETE FROM claims WHERE id = 'a'",
+        "DELETE FROM claims WHERE id = 'a'; DELETE FROM tasks WHERE id = 't1'",
+        "UPDATE claims SET seq = 9 - seq; UPDATE claims SET seq = seq - 6",
+    ] {
+        let db = empty();
+        let claim = |id: &str, task: &str| {
+            format!(
+                "INSERT INTO claims (id, task_id, claim_text, created_at)
+                 VALUES ('{id}', '{task}', 'x', '');"
+            )
+        };
+        db.execute_batch(&(claim("a", "t0") + &claim("b", "t1")))
+            .unwrap();
+        refresh(&db).unwrap();
+        db.execute_batch(goes).unwrap();
+        db.execute_batch(&claim("c", "t0")).unwrap();
+        refresh(&db).unwrap();
+        let maintained = dump(&db);
+        count_from_nothing(&db);
+        assert_eq!(maintained, dump(&db), "{goes}");
+    }
+}
+
 #[test]
 fn the_steps_reach_every_derived_table() {
     let db = empty();

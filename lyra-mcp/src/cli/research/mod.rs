@@ -10,6 +10,7 @@ mod targets;
 pub(super) use page::PageOptions;
 pub(super) use targets::of_hypothesis;
 
+use super::INTERRUPTED;
 use super::config::Settings;
 use super::output::Output;
 use clap::Args;
@@ -20,9 +21,6 @@ use place::Place;
 use report::Style;
 use serde_json::Value;
 use std::path::PathBuf;
-
-/// The exit code of research that was interrupted.
-pub(super) const INTERRUPTED: u8 = 130;
 
 #[derive(Args)]
 pub(super) struct Options {
