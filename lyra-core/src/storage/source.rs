@@ -107,9 +107,9 @@ impl Source {
             return Err(Error::not_found(message)
                 .with_hint("give the path of a graph that is there: read-only, none is made"));
         }
-        let reading = self.open().map_err(|error| match error.hint() {
-            _ if is_out_of_reach(&error) => error.with_hint("check that the file may be read"),
-            _ => error,
+        let reading = self.open().map_err(|error| match is_out_of_reach(&error) {
+            true => error.with_hint("check that the file may be read"),
+            false => error,
         })?;
         migrate::check_is_current(&reading.connection)
             .map_err(|e| e.context(format!("opening {}", self.path.display())))
