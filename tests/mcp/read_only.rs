@@ -269,3 +269,50 @@ fn the_setting_comes_from_all_three_places_and_makes_nothing() {
         }
     }
 }
+
+/// The command line as somebody who may not write to the file; none where that cannot be had.
+#[cfg(unix)]
+fn as_a_stranger(db: &Path, arguments: &[&str]) -> Option<std::process::Output> {
+    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::process::CommandExt;
+    let mut command = binary(db);
+    command.args(arguments);
+    // Root may write anywhere; nobody may not.
+    if std::fs::metadata(db).unwrap().uid() == 0 {
+        command.uid(65_534).gid(65_534);
+    }
+    command.output().ok()
+}
+
+#[cfg(unix)]
+#[test]
+fn who_may_not_write_is_told_how_to_look_and_leaves_nothing_behind() {
+    use std::os::unix::fs::PermissionsExt;
+    let theirs = Theirs::new();
+    let allow = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    allow(&theirs.db(), 0o444);
+    for folder_mode in [0o555, 0o777] {
+        allow(theirs.folder.path(), folder_mode);
+        let Some(refused) = as_a_stranger(&theirs.db(), &["tasks"]) else {
+            eprintln!("skipped: nobody may not start {:?}", binary(&theirs.db()));
+            break;
+        };
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        assert!(said.contains("cannot be written"), "{said}");
+        assert!(said.contains("--read-only"), "{said}");
+        theirs.check_unchanged("without the setting");
+        for command in ["tasks", "verify", "export", "views", "doctor"] {
+            let done = as_a_stranger(&theirs.db(), &["--read-only", command]).unwrap();
+            let out = String::from_utf8(done.stdout).unwrap();
+            // Without a corpus, doctor finds that there is nothing to search.
+            let code = i32::from(command == "doctor");
+            assert_eq!(done.status.code(), Some(code), "{command}: {out}");
+            assert!(!out.is_empty(), "{command}");
+            theirs.check_unchanged(command);
+        }
+    }
+    allow(theirs.folder.path(), 0o755);
+}

@@ -30,11 +30,6 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
     let setup = |connection: &mut Connection| -> Result<()> {
         // Before anything is changed: setting WAL mode writes to the file.
         migrate::check(connection)?;
-        // SQLite opens what it may not write to for reading, and says so at the first write only.
-        if connection.is_readonly(MAIN_DB).db()? {
-            return Err(Error::new(ErrorKind::Storage, "the file cannot be written")
-                .with_hint(Error::LOOK_ONLY_HINT));
-        }
         // Readers never wait for the writer, and a killed process loses nothing committed.
         connection.pragma_update(None, "journal_mode", "WAL").db()?;
         // In WAL mode, NORMAL survives a killed process; only a power cut can cost the last
@@ -121,6 +116,12 @@ pub(super) fn open_at(
         .db()
         .map_err(|e| e.context(format!("opening {}", path.display())))?;
     connection.busy_timeout(BUSY_TIMEOUT).db()?;
+    // SQLite opens what it may not write to for reading, and says so at the first write. Before the
+    // first look, because that would leave files in our name beside somebody else's.
+    if flags.contains(OpenFlags::SQLITE_OPEN_READ_WRITE) && connection.is_readonly(MAIN_DB).db()? {
+        let message = format!("opening {}: the file cannot be written", path.display());
+        return Err(Error::new(ErrorKind::Storage, message).with_hint(Error::LOOK_ONLY_HINT));
+    }
     // The first look at the file: what is no database is told apart here.
     connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
