@@ -311,3 +311,31 @@ fn task_of(request: &ViewRequest) -> Result<Option<&str>> {
         (beside, among) => Ok(beside.or(among)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EngineConfig;
+
+    #[test]
+    fn the_budget_of_a_view_is_not_its_caller_s_to_raise() {
+        let folder = tempfile::tempdir().unwrap();
+        let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+            SELECT max(i) AS m FROM n";
+        let view = format!("-- Has no end.\n-- Columns:\n--   m: Nothing.\n\n{endless}\n");
+        std::fs::write(folder.path().join("v_endless.sql.j2"), view).unwrap();
+        let mut config = EngineConfig::new(folder.path().join("g.db"));
+        config.views_dir = Some(folder.path().to_owned());
+        let engine = Engine::open(config).unwrap();
+        let error = engine.query_view(&ViewRequest::new("v_endless"));
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::QueryInterrupted);
+        assert!(error.hint().unwrap().starts_with("ask about one task"));
+        let request = SqlRequest {
+            sql: endless.to_owned(),
+            ..SqlRequest::default()
+        };
+        let error = engine.query_sql(&request).unwrap_err();
+        assert!(error.hint().unwrap().contains("or raise "), "{error:?}");
+    }
+}
