@@ -247,17 +247,17 @@ fn the_setting_comes_from_all_three_places_and_makes_nothing() {
     let db = folder.path().join("none.db");
     let file = folder.path().join("some.toml");
     std::fs::write(&file, "read_only = true\n").unwrap();
-    let sources: [(&[&str], &[(&str, &str)]); 3] = [
-        (&["--read-only"], &[]),
-        (&[], &[("LYRA_READ_ONLY", "1")]),
-        (&["--config", file.to_str().unwrap()], &[]),
+    let sources = [
+        (vec!["--read-only"], "0"),
+        (vec![], "1"),
+        (vec!["--config", file.to_str().unwrap()], ""),
     ];
-    for (flags, env) in sources {
+    for (flags, variable) in sources {
         for command in ["views", "serve", "models"] {
             let rest: &[&str] = if command == "models" { &["list"] } else { &[] };
             let done = binary(&db)
-                .args(flags)
-                .envs(env.iter().copied())
+                .args(&flags)
+                .env("LYRA_READ_ONLY", variable)
                 .arg(command)
                 .args(rest)
                 .output()
