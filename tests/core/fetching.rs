@@ -1,6 +1,7 @@
 //! How the web is fetched: rules of sites, pace, retries, gates, revalidation, limits; with the
 //! real client against servers on this machine's loopback address.
 
+mod budgets;
 mod stored;
 
 use lyra_core::backends::{HttpFetcher, HttpOptions};

@@ -28,8 +28,10 @@ pub(super) fn queue_auth(w: &Writer<'_>, job: &Job, need: &AuthNeed) -> Result<(
     }
     let now = crate::clock::parse_ms(&w.now).unwrap_or(0);
     w.db.prepare_cached(
-        "INSERT INTO auth_queue (id, task_id, url, domain, auth_type, job_id, queued_at, expires_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO auth_queue (id, task_id, url, domain, auth_type, job_id, queued_at, expires_at, priority)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
+           CASE WHEN priority <= ?9 THEN 'high' WHEN priority >= ?10 THEN 'low' ELSE 'medium' END
+         FROM jobs WHERE id = ?6",
     )
     .db()?
     .execute(params![
@@ -40,7 +42,9 @@ pub(super) fn queue_auth(w: &Writer<'_>, job: &Job, need: &AuthNeed) -> Result<(
         need.auth_type,
         job.id,
         w.now,
-        format_ms(now + PATIENCE_MS)
+        format_ms(now + PATIENCE_MS),
+        Priority::High.value(),
+        Priority::Low.value()
     ])
     .db()?;
     Ok(())
@@ -90,11 +94,13 @@ fn queue_page(w: &Writer<'_>, task_id: &str, job_id: Option<&str>, url: &str) ->
     Ok(enqueue(w, &job)?.is_some())
 }
 
-/// Gives up a job that waits for a human, unless another page that it wants may still be opened.
+/// Gives up a job that waits for a human, unless another page that it wants may still be opened. Its
+/// work ended when it began to wait: nobody's time is charged for the waiting.
 pub(crate) fn give_up_waiting(w: &Writer<'_>, job_id: &str, reason: &str) -> Result<bool> {
     let given_up =
         w.db.prepare_cached(
-            "UPDATE jobs SET state = 'failed', error_message = ?2, finished_at = ?3
+            "UPDATE jobs SET state = 'failed', error_message = ?2,
+               finished_at = coalesce(finished_at, ?3)
              WHERE id = ?1 AND state = 'awaiting_auth' AND NOT EXISTS (
                SELECT 1 FROM auth_queue a
                WHERE a.job_id = jobs.id AND a.status IN ('pending', 'in_progress'))",

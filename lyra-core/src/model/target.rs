@@ -45,6 +45,9 @@ impl Target {
     /// let a = Target::Query { query: "Heart  Failure".into() };
     /// let b = Target::Query { query: "heart failure".into() };
     /// assert_eq!(a.dedup_key(), b.dedup_key());
+    /// let url = |url: &str| Target::Url { url: url.into(), depth: 0, reason: None };
+    /// assert_eq!(url("https://x.org").dedup_key(), url("https://x.org/").dedup_key());
+    /// assert_eq!(url("https://x.org?a=1").dedup_key(), "url:https://x.org/?a=1");
     /// ```
     pub fn dedup_key(&self) -> String {
         match self {
@@ -52,7 +55,14 @@ impl Target {
                 let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
                 format!("query:{}", words.join(" "))
             }
-            Self::Url { url, .. } => format!("url:{url}"),
+            // An address without a path is that of the root.
+            Self::Url { url, .. } => match url.split_once("://") {
+                Some((scheme, rest)) if !rest.contains('/') => {
+                    let (host, query) = rest.split_at(rest.find('?').unwrap_or(rest.len()));
+                    format!("url:{scheme}://{host}/{query}")
+                }
+                _ => format!("url:{url}"),
+            },
             Self::Doi { doi, .. } => format!("doi:{doi}"),
         }
     }

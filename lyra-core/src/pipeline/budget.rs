@@ -6,6 +6,7 @@ use crate::error::{Result, SqliteResultExt};
 use crate::graph::Reader;
 use crate::model::TaskConfig;
 use rusqlite::params;
+use std::time::Duration;
 
 /// The budget of a task and what is used of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +36,11 @@ impl Budget {
     /// Pages that may still be read.
     pub fn pages_left(&self) -> u32 {
         self.pages_limit.saturating_sub(self.pages_used)
+    }
+
+    /// Time that may still be worked.
+    pub fn time_left(&self) -> Duration {
+        Duration::from_secs(self.seconds_limit.saturating_sub(self.seconds_used))
     }
 
     /// Whether either limit is reached.

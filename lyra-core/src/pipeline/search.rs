@@ -74,16 +74,17 @@ impl Pipeline {
                 let url = crate::text::url::normalize_url(url)?;
                 let mut question = self.question(task_id, "", cause_id).await?;
                 question.repeat = options.repeat;
-                self.read_one(&url, &question, &arrival, &mut needs_auth)
-                    .await?
+                let reading = self.read_one(&url, &question, &arrival, &mut needs_auth);
+                self.in_time(task_id, reading).await?
             }
             Target::Doi { doi, depth, reason } => {
                 let arrival = Arrival {
                     reason: reason_of(reason.as_deref()),
                     depth: *depth,
                 };
-                self.read_doi(task_id, doi, options, &arrival, cause_id, &mut needs_auth)
-                    .await?
+                let reading =
+                    self.read_doi(task_id, doi, options, &arrival, cause_id, &mut needs_auth);
+                self.in_time(task_id, reading).await?
             }
         };
         let is_blocked =
@@ -123,7 +124,8 @@ impl Pipeline {
         let search_id = random_id("s_", 12);
         self.open_query(&search_id, &question)?;
         let mut errors = Vec::new();
-        let found = self.find(query, options, &mut errors).await;
+        let found = self.find(query, options, &mut errors);
+        let found = self.in_time(task_id, found).await;
         if found.is_err() {
             self.close_query(&search_id, &Harvest::default(), QueryStatus::Failed)?;
         }
@@ -198,7 +200,8 @@ impl Pipeline {
                 depth: 0,
             };
             let url = &identified.hit.url;
-            let status = match self.read_found(&identified, question, &arrival).await {
+            let reading = self.read_found(&identified, question, &arrival);
+            let status = match self.in_time(&question.task_id, reading).await {
                 Ok(Found::Read(mut page)) => {
                     // What this very job read before it was killed is no sign of exhaustion.
                     if read_before.contains(url) {
@@ -221,7 +224,10 @@ impl Pipeline {
                     "needs_auth"
                 }
                 Err(e) if e.kind() == ErrorKind::Storage => return Err(e),
-                Err(e) if e.kind() == ErrorKind::BudgetExhausted => break,
+                Err(e) if e.kind() == ErrorKind::BudgetExhausted => {
+                    progress.timed_out = self.budget(&question.task_id)?.time_left().is_zero();
+                    break;
+                }
                 Err(e) => {
                     progress.errors.push(format!("{url}: {e}"));
                     "failed"
@@ -428,17 +434,20 @@ impl Pipeline {
 
     fn check_budget(&self, task_id: &str) -> Result<()> {
         let budget = self.budget(task_id)?;
-        if !budget.is_exhausted() {
-            return Ok(());
+        match budget.is_exhausted() {
+            true => Err(exhausted(&budget)),
+            false => Ok(()),
         }
-        Err(Error::new(
-            ErrorKind::BudgetExhausted,
-            format!(
-                "the budget is used up: {} of {} pages, {} of {} seconds",
-                budget.pages_used, budget.pages_limit, budget.seconds_used, budget.seconds_limit
-            ),
-        )
-        .with_hint("explore what is there, or create a task with a larger budget"))
+    }
+
+    /// Works within the time that the task has left; what takes longer is given up, and nothing of
+    /// it is stored in part.
+    async fn in_time<T>(&self, task_id: &str, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let left = self.budget(task_id)?.time_left();
+        match tokio::time::timeout(left, work).await {
+            Ok(done) => done,
+            Err(_) => Err(exhausted(&self.budget(task_id)?)),
+        }
     }
 
     fn open_query(&self, search_id: &str, question: &Question) -> Result<()> {
@@ -540,4 +549,15 @@ fn reason_of(reason: Option<&str>) -> TaskPageReason {
 
 fn to_json(value: &impl Serialize) -> serde_json::Value {
     serde_json::to_value(value).unwrap_or_default()
+}
+
+fn exhausted(budget: &Budget) -> Error {
+    Error::new(
+        ErrorKind::BudgetExhausted,
+        format!(
+            "the budget is used up: {} of {} pages, {} of {} seconds",
+            budget.pages_used, budget.pages_limit, budget.seconds_used, budget.seconds_limit
+        ),
+    )
+    .with_hint("explore what is there, or create a task with a larger budget")
 }

@@ -81,7 +81,7 @@ pub(super) fn set_up_reader(connection: &Connection) -> Result<()> {
 /// another one wrote.
 pub(super) fn check_is_file(path: &Path) -> Result<()> {
     let shown = path.as_os_str();
-    if shown.is_empty() || shown == ":memory:" {
+    if shown.is_empty() || shown == ":memory:" || shown.as_encoded_bytes().starts_with(b"file:") {
         return Err(
             Error::invalid(format!("{path:?} is no file; a graph is a file"))
                 .with_hint("for a graph that nobody keeps, give a file in a temporary folder"),

@@ -63,6 +63,11 @@ pub fn parse_target_text(text: &str) -> Result<Target> {
     if has_scheme("http://") || has_scheme("https://") || has_scheme("file:") {
         return address("target", text, 0, None);
     }
+    let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
+    if !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric()) {
+        // An address that cannot be read; as words to search for it would find nothing.
+        return address("target", text, 0, None);
+    }
     if let Some(doi) = normalize_doi(text) {
         return Ok(Target::Doi {
             doi,

@@ -13,6 +13,8 @@ use std::collections::HashSet;
 pub(super) struct Scope {
     rows: RowSet,
     without_row: HashSet<String>,
+    /// Vectors of members that other models made, beyond the first of a member without a row.
+    foreign: usize,
     /// The state of the matrix that the rows are numbers of.
     generation: u64,
 }
@@ -23,7 +25,7 @@ impl Scope {
     pub(super) fn read(
         reader: &Reader<'_>,
         matrix: &Matrix,
-        target: EmbeddingTarget,
+        (target, model_id): (EmbeddingTarget, &str),
         task_id: Option<&str>,
     ) -> Result<Self> {
         let sql = match (target, task_id) {
@@ -54,7 +56,31 @@ impl Scope {
                 Err(e) => return Err(Error::internal(format!("an id is no text: {e}"))),
             }
         }
+        scope.count_foreign(reader, matrix, (target, model_id))?;
         Ok(scope)
+    }
+
+    /// Counts the vectors that cannot be compared because another model made them.
+    fn count_foreign(
+        &mut self,
+        reader: &Reader<'_>,
+        matrix: &Matrix,
+        (target, model_id): (EmbeddingTarget, &str),
+    ) -> Result<()> {
+        let sql = "SELECT target_id FROM embeddings WHERE target_type = ?1 AND model_id <> ?2";
+        let mut statement = reader.db.prepare_cached(sql).db()?;
+        let mut rows = statement.query(params![target, model_id]).db()?;
+        let mut counted = HashSet::new();
+        while let Some(row) = rows.next().db()? {
+            let id: String = row.get(0).db()?;
+            if self.without_row.contains(&id) {
+                // The member itself is counted already.
+                self.foreign += usize::from(!counted.insert(id));
+            } else if self.contains(matrix, &id) {
+                self.foreign += 1;
+            }
+        }
+        Ok(())
     }
 
     /// The given ids.
@@ -87,9 +113,9 @@ impl Scope {
         &self.rows
     }
 
-    /// How many members have none.
+    /// How many vectors are not compared, and members that have none.
     pub(super) fn skipped(&self) -> usize {
-        self.without_row.len()
+        self.without_row.len() + self.foreign
     }
 
     /// How many members.

@@ -105,7 +105,8 @@ pub struct VectorReply {
     pub results: Vec<VectorHit>,
     /// How many vectors were compared.
     pub total_searched: usize,
-    /// Rows in scope without a comparable vector: another model, another length, or none yet.
+    /// Vectors in scope that were not compared, because another model made them or they have
+    /// another length, and texts in scope that have none yet.
     pub skipped: usize,
     /// Which model embedded the query.
     pub model_id: String,

@@ -231,7 +231,12 @@ impl Scopes<'_, '_> {
                 return Ok(Arc::clone(scope));
             }
         }
-        let scope = Arc::new(Scope::read(self.reader, matrix, self.key.target, task_id)?);
+        let scope = Arc::new(Scope::read(
+            self.reader,
+            matrix,
+            (self.key.target, &self.key.model_id),
+            task_id,
+        )?);
         if let Some((connection, data_version)) = self.look {
             let mut looks = self.store.look(connection, data_version);
             let look = looks.entry(connection).or_default();

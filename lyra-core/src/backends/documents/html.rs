@@ -5,7 +5,7 @@ use super::html_blocks::{Walk, read_blocks};
 use super::html_flatten::flatten;
 use super::html_meta::{canonical_address, metadata};
 use super::meta::{MAX_REFERENCES, add_reference, reference_to};
-use super::{ParsedDocument, encoding, lead_with_title, too_large};
+use super::{Block, ParsedDocument, encoding, lead_with_title, too_large};
 use crate::error::{Error, Result};
 use crate::model::{DocumentMeta, FragmentType};
 use std::time::Duration;
@@ -35,6 +35,9 @@ const CONTENT: &str = "body, main, article, h1";
 
 /// A part with more than this share of the page's text is no boilerplate.
 const MOST_BOILERPLATE: f64 = 0.4;
+
+/// A page of so many bytes of text may come without its paragraphs.
+const FEW_WORDS: usize = 2_000;
 
 /// Reads a page; `name` is its address or a file name.
 pub(super) fn parse(bytes: &[u8], charset: Option<&str>, name: &str) -> Result<ParsedDocument> {
@@ -78,7 +81,7 @@ fn read(html: &str, address: Option<Url>) -> ParsedDocument {
     prune(&mut page);
     keep_captions(&mut page);
     let visible = visible_text(&page, address.as_ref());
-    let mut walk = main_content(page, address.as_ref());
+    let mut walk = with_structure(main_content(page, address.as_ref()), &visible);
     if walk
         .blocks
         .iter()
@@ -143,6 +146,36 @@ fn main_content(page: Document, address: Option<&Url>) -> Walk {
         .body()
         .map(|body| read_blocks(&content, body, address))
         .unwrap_or_default()
+}
+
+/// Of a page of few words the extraction keeps the words alone, in one paragraph. The blocks that they
+/// stand in are those of the page.
+fn with_structure(extracted: Walk, visible: &Walk) -> Walk {
+    let squashed = |block: &Block| -> String { block.text.split_whitespace().collect() };
+    let [only] = extracted.blocks.as_slice() else {
+        return extracted;
+    };
+    let words = squashed(only);
+    if words.len() > FEW_WORDS {
+        return extracted;
+    }
+    let blocks: Vec<String> = visible.blocks.iter().map(squashed).collect();
+    for start in 0..blocks.len() {
+        let mut rest = words.as_str();
+        for (end, block) in blocks.iter().enumerate().skip(start) {
+            let Some(after) = rest.strip_prefix(block.as_str()) else {
+                break;
+            };
+            rest = after;
+            if rest.is_empty() && end > start {
+                return Walk {
+                    blocks: visible.blocks[start..=end].to_vec(),
+                    links: visible.links.clone(),
+                };
+            }
+        }
+    }
+    extracted
 }
 
 /// Makes a row of each table's caption, which the extraction would drop otherwise.
@@ -317,6 +350,26 @@ mod tests {
         ] {
             let error = parse(empty.as_bytes(), None, "a.html").unwrap_err();
             assert!(error.message().contains("no text"), "{empty}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_page_of_few_words_keeps_its_paragraphs() {
+        for (html, expected) in [
+            (
+                "<article><h1>Sleep</h1><p>Night work shortens it.</p><p>Second paragraph.</p></article>",
+                "heading1 Sleep|paragraph Night work shortens it.|paragraph Second paragraph.",
+            ),
+            (
+                "<body><nav>Home</nav><h1>Results</h1><p>Glucose fell.</p><h1>Discussion</h1>\
+                 <p>It may help. See <a href='https://x.org/a'>A</a>.</p><footer>Imprint</footer></body>",
+                "heading1 Results|paragraph Glucose fell.|heading1 Discussion|\
+                 paragraph It may help. See A.",
+            ),
+            ("<p>Only <b>this</b> one.</p>", "paragraph Only this one."),
+        ] {
+            let got = parse(html.as_bytes(), None, "a.html").unwrap();
+            assert_eq!(outline(&got.blocks), expected, "{html}");
         }
     }
 

@@ -34,7 +34,7 @@ pub(super) struct Walk {
 }
 
 /// A link in the text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct FoundLink {
     /// Absolute where the page's address is known.
     pub(super) target: String,

@@ -13,8 +13,37 @@ const LITTLE_TEXT: usize = 1_000;
 /// The same for an error page: it is not the document anyway.
 const ERROR_TEXT: usize = 4_000;
 
-/// Cookie walls are shorter than banners over a text.
-const COOKIE_TEXT: usize = 600;
+/// Walls of words alone are shorter than banners over a text.
+const GATE_TEXT: usize = 600;
+
+/// What a page without a form says to those who have not signed in.
+const LOGIN_WALLS: &[&str] = &[
+    "you must be logged in to",
+    "you must be signed in to",
+    "you need to log in to",
+    "you need to be logged in to",
+    "please log in to continue",
+    "please log in to view",
+    "please sign in to continue",
+    "please sign in to view",
+    "log in to read the full",
+    "sign in to read the full",
+    "ログインが必要です",
+    "ログインしてください",
+];
+
+/// What a page says to those whose browser keeps no cookies.
+const COOKIE_WALLS: &[&str] = &[
+    "must enable cookies",
+    "must accept cookies",
+    "please enable cookies",
+    "enable cookies to continue",
+    "accept cookies to continue",
+    "cookies required",
+    "cookies are required",
+    "cookieを有効に",
+    "クッキーを有効に",
+];
 
 /// How much of a page is looked at, in bytes.
 pub(super) const WINDOW: usize = 1024 * 1024;
@@ -129,7 +158,9 @@ fn waiting_room(page: &Page) -> Option<&'static str> {
         "verify you are human by completing",
         "needs to review the security of your connection",
     ];
-    if says(&checking) || has_ray_id(&page.text) || title.starts_with("just a moment") {
+    let is_titled = title.starts_with("just a moment")
+        || (title.starts_with("attention required") && title.contains("cloudflare"));
+    if says(&checking) || has_ray_id(&page.text) || is_titled {
         return Some("cloudflare");
     }
     None
@@ -144,10 +175,13 @@ fn has_ray_id(text: &str) -> bool {
     })
 }
 
-/// A form that asks for a password, on a page that says that one must sign in.
+/// A form that asks for a password, on a page that says that one must sign in; or a few words that
+/// say so and nothing else.
 fn login(page: &Page) -> Option<&'static str> {
     if !page.has_password_field {
-        return None;
+        let says = |phrase: &&str| page.text.contains(*phrase);
+        let is_all = page.visible <= GATE_TEXT && LOGIN_WALLS.iter().any(says);
+        return is_all.then_some("login");
     }
     let names = [
         "sign in",
@@ -174,10 +208,14 @@ fn login(page: &Page) -> Option<&'static str> {
     (named || asked).then_some("login")
 }
 
-/// Nothing but the question whether cookies may be set.
+/// Nothing but the question whether cookies may be set, or the word that they must be.
 fn cookie_wall(page: &Page) -> Option<&'static str> {
-    if page.visible > COOKIE_TEXT {
+    if page.visible > GATE_TEXT {
         return None;
+    }
+    let says = |phrase: &&str| page.text.contains(*phrase) || page.title.contains(*phrase);
+    if COOKIE_WALLS.iter().any(says) {
+        return Some("cookie_consent");
     }
     let about = [
         "use cookies",
@@ -353,6 +391,12 @@ mod tests {
             (200, None, "<script src=/cdn-cgi/challenge-platform/scripts/jsd/main.js></script><p>Short news.".to_owned(), None),
             (200, None, "<!-- h-captcha --><p>A short page.".to_owned(), None),
             (200, None, "1 < 2 <b".to_owned(), None),
+            (403, None, "<title>Attention Required! | Cloudflare</title><h1>Sorry</h1>".to_owned(), Some("cloudflare")),
+            (200, None, "<div class=\"cookie-wall\">Please accept cookies to continue.</div>".to_owned(), Some("cookie_consent")),
+            (403, None, "<title>Cookies required</title><p>Your browser keeps none.</p>".to_owned(), Some("cookie_consent")),
+            (200, None, "<h1>Trial X</h1><p>You must be logged in to view this article.</p>".to_owned(), Some("login")),
+            (200, None, format!("<p>You must be logged in to comment.</p><p>{}</p>", prose.repeat(20)), None),
+            (200, None, format!("<p>Please enable cookies.</p><p>{}</p>", prose.repeat(20)), None),
         ];
         for (status, header, html, expected) in cases {
             let status = StatusCode::from_u16(*status).unwrap();

@@ -103,18 +103,8 @@ fn edge(row: &mut Row<'_>) -> Result<(), String> {
             ));
         }
     }
-    if relation == Relation::Cites {
-        if row.text("source_id") == row.text("target_id") {
-            return Err(format!(
-                "field \"target_id\": page {} cannot cite itself",
-                shown(row.text("target_id"))
-            ));
-        }
-        if row.int("quote_start").is_some() {
-            return Err(
-                "field \"quote_start\": only an edge from a fragment has a quote".to_owned(),
-            );
-        }
+    if relation == Relation::Cites && row.int("quote_start").is_some() {
+        return Err("field \"quote_start\": only an edge from a fragment has a quote".to_owned());
     }
     if *row.get("id") == Cell::Null {
         let class = if relation.is_nli() {

@@ -375,6 +375,15 @@ fn a_search_finds_what_is_in_its_scope() {
     };
     check(CLAIM, None, semantic, &["c1", "c2"], (2, 1));
     check(CLAIM, Some("t1"), semantic, &["c1"], (1, 1));
+    // Vectors of another model are not compared, and are counted.
+    sql(
+        &graph,
+        "INSERT INTO embeddings (id, target_type, target_id, model_id, embedding_blob, dimension, created_at)
+         SELECT 'x' || id, 'claim', id, 'another', x'0000803F', 1, '' FROM claims",
+    );
+    check(CLAIM, None, semantic, &["c1", "c2"], (2, 3));
+    check(CLAIM, Some("t1"), semantic, &["c1"], (1, 2));
+    sql(&graph, "DELETE FROM embeddings WHERE model_id = 'another'");
     check(
         CLAIM,
         Some("t1"),
