@@ -314,7 +314,11 @@ fn what_cannot_be_researched_is_refused_with_a_hint() {
             1,
             "hypothesis is empty",
         ),
-        (vec!["research", "h", "--target", "ftp://a"], 1, "--query"),
+        (
+            vec!["research", "h", "--target", "ftp://a"],
+            1,
+            "use an http, https or file URL",
+        ),
         (
             vec!["research", "--task", "task_1", "--corpus", "papers"],
             1,
