@@ -30,7 +30,8 @@ pub enum ErrorKind {
     Storage,
     /// A network, file or model outside the library failed.
     Backend,
-    /// The feature exists in the contract but this build does not have it.
+    /// The feature exists in the contract but this build does not have it, or the graph is open
+    /// read-only and it would write.
     Unsupported,
     /// A defect of ours.
     Internal,
@@ -110,6 +111,25 @@ impl Error {
         )
     }
 
+    /// What every write to a graph that is open read-only answers.
+    ///
+    /// ```
+    /// use lyra_core::{Error, ErrorKind};
+    /// assert_eq!(Error::read_only().kind(), ErrorKind::Unsupported);
+    /// ```
+    pub fn read_only() -> Self {
+        let message = "the graph is open read-only: it can be looked at and not changed";
+        Self::new(ErrorKind::Unsupported, message).with_hint(
+            "to change it, open it without --read-only (LYRA_READ_ONLY, read_only), or copy the \
+             file and open the copy",
+        )
+    }
+
+    /// What to do with a file that cannot be written.
+    pub(crate) const LOOK_ONLY_HINT: &str = "check that the folder exists, and that it and the \
+        file may be written to; to look at a graph without writing, open it with --read-only \
+        (LYRA_READ_ONLY=1, read_only=True in Python)";
+
     /// Shorthand for [`ErrorKind::Internal`].
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
@@ -167,10 +187,9 @@ impl Error {
                 ErrorKind::Storage,
                 Some("restore a copy, or recover with the sqlite3 shell's .recover"),
             ),
-            Some(C::ReadOnly | C::CannotOpen | C::PermissionDenied) => (
-                ErrorKind::Storage,
-                Some("check that the folder exists and may be written to"),
-            ),
+            Some(C::ReadOnly | C::CannotOpen | C::PermissionDenied) => {
+                (ErrorKind::Storage, Some(Self::LOOK_ONLY_HINT))
+            }
             Some(C::DiskFull) => (
                 ErrorKind::Storage,
                 Some("free some disk space and try again"),

@@ -40,8 +40,8 @@ pub use task::{
     AuthAction, AuthItem, AuthResolution, AuthTarget, BudgetStatus, Candidate, CandidateChoice,
     CandidateReport, CandidateRequest, Cookies, EvidenceSummary, JobCounts, JobsByPhase, Metrics,
     Milestones, Progress, QueueCounts, QueueItem, QueueOptions, QueueReport, RecentError,
-    SearchCounts, SearchDetail, SkippedTarget, StatusDetail, StatusReport, StopCounts, StopMode,
-    StopReason, StopReport, StopRequest, StopScope, WaitingFor,
+    SearchCounts, SearchDetail, SkippedTarget, StatusDetail, StatusReport, StatusWarning,
+    StopCounts, StopMode, StopReason, StopReport, StopRequest, StopScope, WaitingFor, WarningKind,
 };
 pub use vectors::{Cutoff, SearchMode, VectorHit, VectorReply, VectorRequest};
 

@@ -25,6 +25,7 @@ mod onnx;
 mod onnx_judge;
 #[cfg(feature = "http")]
 mod providers;
+mod read_only;
 mod repeat;
 #[cfg(feature = "http")]
 mod stopping;

@@ -25,6 +25,7 @@ pub(crate) fn binary(db: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lyra-mcp"));
     for name in [
         "LYRA_DB",
+        "LYRA_READ_ONLY",
         "LYRA_CORPUS",
         "LYRA_CONFIG",
         "LYRA_VIEWS_DIR",
@@ -35,6 +36,7 @@ pub(crate) fn binary(db: &Path) -> Command {
         "LYRA_EMBEDDER_KEY",
         "LYRA_EMBEDDER_KEY_FILE",
         "LYRA_EMBEDDER_DIMENSION",
+        "LYRA_EMBEDDER_TIMEOUT",
         "LYRA_ONNX_RUNTIME",
         "ORT_DYLIB_PATH",
         "LYRA_JUDGE",

@@ -21,6 +21,7 @@ mod judges;
 mod kill_resume;
 mod models;
 mod protocol;
+mod read_only;
 mod research;
 mod search_while_written;
 mod sql_and_views;

@@ -246,8 +246,12 @@ fn documents_that_are_not_read_are_named() {
     assert!(report.contains("312 call-centre workers"), "{report}");
     for (line, parts) in [
         (
-            "warning: 2 of 6 files of the corpus were not read: ",
-            ["“none.pdf” (the file is empty)", "(.docx)"],
+            "warning: 1 of 6 files of the corpus was not read: ",
+            ["“none.pdf”", "(the file is empty)"],
+        ),
+        (
+            "note: the corpus holds 1 file ",
+            ["of a kind that is not read", "(.docx)"],
         ),
         (
             "warning: in the corpus, something was left out of 2 files: ",
@@ -310,7 +314,11 @@ fn what_cannot_be_researched_is_refused_with_a_hint() {
             1,
             "hypothesis is empty",
         ),
-        (vec!["research", "h", "--target", "ftp://a"], 1, "--query"),
+        (
+            vec!["research", "h", "--target", "ftp://a"],
+            1,
+            "use an http, https or file URL",
+        ),
         (
             vec!["research", "--task", "task_1", "--corpus", "papers"],
             1,

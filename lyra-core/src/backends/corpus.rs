@@ -21,9 +21,10 @@ use crate::ports::{
 };
 use crate::text::hash::sha256_hex;
 use crate::vectors::{Ranking, SearchMode, VectorStore};
+use inspect::SideFile;
 use rusqlite::{params, params_from_iter};
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex as Lock, PoisonError};
 use tokio::sync::Mutex;
 use url::Url;
@@ -72,6 +73,8 @@ struct Latest {
     report: Option<CorpusReport>,
     /// What was left out of documents when they were read, by address: nothing stores it.
     notes: HashMap<String, Vec<String>>,
+    /// The side files of documents that were looked at, by document.
+    side_files: HashMap<PathBuf, SideFile>,
     /// The report in words.
     warnings: Vec<String>,
 }
@@ -190,7 +193,7 @@ impl CorpusProvider {
             }
         }
         let mut notes = self.latest().notes.get(&url).cloned().unwrap_or_default();
-        notes.extend(inspect::side_file_notes(path));
+        notes.extend(self.side_file_notes(path));
         Ok(notes)
     }
 

@@ -6,6 +6,7 @@ use crate::ports::Embedder;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Which embedder.
 ///
@@ -75,6 +76,8 @@ pub struct EmbedderSettings {
     pub key: Option<ApiKey>,
     /// Length of a server's vectors; without it the server is asked.
     pub dimension: Option<usize>,
+    /// For one request to a server; without it, 60 seconds.
+    pub timeout: Option<Duration>,
     /// The ONNX Runtime library, or a folder that holds it.
     pub onnx_runtime: Option<PathBuf>,
 }
@@ -119,6 +122,7 @@ impl EmbedderSettings {
             url: self.url.clone().unwrap_or_else(|| usual.url.clone()),
             key: self.key.clone(),
             dimension: self.dimension,
+            timeout: self.timeout.unwrap_or(usual.timeout),
             ..usual
         };
         Ok(Arc::new(super::HttpEmbedder::connect(options).await?))
@@ -206,6 +210,22 @@ mod tests {
                 "{bad}"
             );
         }
+    }
+
+    #[cfg(feature = "http")]
+    #[tokio::test]
+    async fn a_silent_server_is_given_up_after_the_time_that_is_set() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let settings = EmbedderSettings {
+            choice: "openai:m".parse().unwrap(),
+            url: Some(format!("http://{}/v1", silent.local_addr().unwrap())),
+            timeout: Some(Duration::from_millis(40)),
+            ..EmbedderSettings::default()
+        };
+        let error = settings.open().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+        assert!(error.message().contains("within 40ms"), "{error}");
+        assert!(error.hint().unwrap().contains("embedder_timeout"));
     }
 
     #[tokio::test]

@@ -12,6 +12,9 @@ use std::time::Duration;
 pub struct EngineConfig {
     /// The database file; made if it is not there.
     pub db: PathBuf,
+    /// Whether the graph is only looked at: it has to be there, nothing is written to it or beside
+    /// it, and what would write answers [`Error::read_only`](crate::Error::read_only).
+    pub read_only: bool,
     /// Folders (or files) of documents that queries search.
     pub corpus: Vec<PathBuf>,
     /// Whether web addresses on private networks may be fetched.
@@ -47,6 +50,7 @@ impl EngineConfig {
     pub fn new(db: impl Into<PathBuf>) -> Self {
         Self {
             db: db.into(),
+            read_only: false,
             corpus: Vec::new(),
             allow_private_hosts: false,
             workers: 2,

@@ -134,8 +134,18 @@ impl Engine {
         });
         let path = self.inner.graph.path().display().to_string();
         match found {
+            Ok(counts) if self.is_read_only() => self.check_read_only(&format!("{path}: {counts}")),
             Ok(counts) => check("database", true, format!("{path}: {counts}"), None),
             Err(e) => check("database", false, format!("{path}: {e}"), e.hint()),
+        }
+    }
+
+    fn check_read_only(&self, found: &str) -> DoctorCheck {
+        let detail = format!("{found}; open read-only");
+        match self.inner.graph.is_behind() {
+            Ok(false) => check("database", true, detail, None),
+            Ok(true) => check("database", true, detail, Some(BEHIND)),
+            Err(e) => check("database", false, format!("{detail}: {e}"), e.hint()),
         }
     }
 
@@ -169,12 +179,11 @@ impl Engine {
             Ok(missing) => {
                 let detail =
                     format!("{detail}; {missing} fragments and claims have no vector of it");
-                check(
-                    "embedder",
-                    true,
-                    detail,
-                    Some("embed jobs fill them in when research runs or the server starts"),
-                )
+                let advice = match self.is_read_only() {
+                    true => NEVER_EMBEDDED,
+                    false => "embed jobs fill them in when research runs or the server starts",
+                };
+                check("embedder", true, detail, Some(advice))
             }
             Err(e) => check("embedder", false, format!("{detail}: {e}"), e.hint()),
         }
@@ -228,6 +237,14 @@ impl Engine {
         check("search", true, detail, None)
     }
 }
+
+/// What a graph that is open read-only cannot be brought up to.
+const BEHIND: &str = "what views count is of an earlier year, or from before another program wrote: \
+    opening the graph for writing counts it again";
+
+/// What becomes of missing vectors where nothing may be written.
+const NEVER_EMBEDDED: &str = "the graph is open read-only, and searches by meaning do not find them; \
+    name the embedder that made its vectors";
 
 /// What this build can use in place of the built-in table, and how to get it.
 const BETTER_EMBEDDERS: &str = if cfg!(feature = "onnx") {

@@ -2,20 +2,15 @@
 
 use super::{Engine, ModelReport};
 use crate::error::{Error, ErrorKind, Result};
-use crate::guard::{SchemaSnapshot, SqlOptions, SqlParams, SqlReply, SqlRequest};
+use crate::guard::{SchemaSnapshot, SqlOptions, SqlParams, SqlReply, SqlRequest, spent};
 use crate::model::{EmbeddingTarget, TaskRecord};
 use crate::ports::{StancePair, TextRole, Verdict};
-use crate::task::{AuthItem, auth_items, expire_auth};
+use crate::task::{AuthItem, auth_items};
 use crate::vectors::{SearchMode, VectorReply, VectorRequest};
 use crate::views::{BrokenView, RenderedView, ViewInfo, ViewParams};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::time::Duration;
-
-/// Whether the advice is to raise a budget, which is not the caller's of a view to raise.
-fn is_to_raise(error: &Error) -> bool {
-    error.hint().is_some_and(|hint| hint.contains("or raise "))
-}
 
 /// A question to a view.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,12 +128,13 @@ impl Engine {
             },
         };
         let reply = self.inner.views.guard.query_view(&sql, is_wanted);
-        let reply = reply.map_err(|error| match error.kind() {
-            ErrorKind::QueryInterrupted if is_to_raise(&error) => error.with_hint(
+        let reply = reply.map_err(|error| match spent(&error) {
+            // Who asks a view cannot raise its budget.
+            Some(_) => error.with_hint(
                 "ask about one task, narrow the view with its params (list_views names them), or \
                  ask query_sql for the part that you need",
             ),
-            _ => error,
+            None => error,
         })?;
         Ok(ViewReply {
             view_name: request.view_name.clone(),
@@ -272,9 +268,7 @@ impl Engine {
 
     /// What waits for a human, of one task or of all; what waited too long is given up first.
     pub fn auth_queue(&self, task_id: Option<&str>) -> Result<Vec<AuthItem>> {
-        if expire_auth(&self.inner.graph)? > 0 {
-            self.inner.signal.raise();
-        }
+        self.give_up_late_pages()?;
         self.inner.graph.read(|r| {
             if let Some(task_id) = task_id {
                 r.task(task_id)?;
@@ -315,5 +309,33 @@ fn task_of(request: &ViewRequest) -> Result<Option<&str>> {
         ))
         .with_hint("give the task once")),
         (beside, among) => Ok(beside.or(among)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EngineConfig;
+
+    #[test]
+    fn the_budget_of_a_view_is_not_its_caller_s_to_raise() {
+        let folder = tempfile::tempdir().unwrap();
+        let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+            SELECT max(i) AS m FROM n";
+        let view = format!("-- Has no end.\n-- Columns:\n--   m: Nothing.\n\n{endless}\n");
+        std::fs::write(folder.path().join("v_endless.sql.j2"), view).unwrap();
+        let mut config = EngineConfig::new(folder.path().join("g.db"));
+        config.views_dir = Some(folder.path().to_owned());
+        let engine = Engine::open(config).unwrap();
+        let error = engine.query_view(&ViewRequest::new("v_endless"));
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::QueryInterrupted);
+        assert!(error.hint().unwrap().starts_with("ask about one task"));
+        let request = SqlRequest {
+            sql: endless.to_owned(),
+            ..SqlRequest::default()
+        };
+        let error = engine.query_sql(&request).unwrap_err();
+        assert!(error.hint().unwrap().contains("or raise "), "{error:?}");
     }
 }

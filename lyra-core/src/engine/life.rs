@@ -12,7 +12,7 @@ use crate::jobs::{WorkerOptions, Workers, queue_embedding, run_until_idle};
 use crate::model::{TaskBudget, TaskConfig, TaskRecord};
 use crate::task::{
     self, AuthAction, AuthResolution, AuthTarget, CandidateReport, CandidateRequest, QueueOptions,
-    QueueReport, StatusDetail, StatusReport, StopReport, StopRequest,
+    QueueReport, StatusDetail, StatusReport, StatusWarning, StopReport, StopRequest, WarningKind,
 };
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -84,7 +84,9 @@ impl Engine {
     /// The files of the corpus that were not read concern every task that may search it.
     pub(super) fn warn_of_corpus(&self, report: &mut StatusReport) {
         if let Some(corpus) = &self.inner.corpus {
-            report.warnings.extend(corpus.warnings());
+            let warnings = corpus.warnings().into_iter();
+            let warnings = warnings.map(|text| StatusWarning::new(WarningKind::Corpus, text));
+            report.warnings.extend(warnings);
         }
     }
 
@@ -104,8 +106,11 @@ impl Engine {
     /// Starts background workers on the current tokio runtime. `report` hears of trouble that
     /// belongs to no job. Where fragments and claims have no vector of the embedder, because they
     /// were made with another one, jobs that fill them in are queued; and pages that no human came
-    /// for within a day are given up.
+    /// for within a day are given up. Where the graph is open read-only, there are no workers.
     pub fn start_workers(&self, report: Arc<dyn Fn(&Error) + Send + Sync>) -> Workers {
+        if self.is_read_only() {
+            return Workers::none();
+        }
         let options = WorkerOptions {
             count: self.inner.config.workers,
             ..WorkerOptions::default()
@@ -125,8 +130,8 @@ impl Engine {
     }
 
     /// Gives up pages that no human came for in time.
-    fn give_up_late_pages(&self) -> Result<()> {
-        if task::expire_auth(&self.inner.graph)? > 0 {
+    pub(super) fn give_up_late_pages(&self) -> Result<()> {
+        if !self.is_read_only() && task::expire_auth(&self.inner.graph)? > 0 {
             self.inner.signal.raise();
         }
         Ok(())
@@ -155,6 +160,7 @@ impl Engine {
         progress: Option<&(dyn Fn(&StatusReport) + Send + Sync)>,
     ) -> Result<StatusReport> {
         self.status(task_id, StatusDetail::Summary)?;
+        self.inner.graph.check_writable()?;
         let on_step = || -> Result<bool> {
             if let Some(progress) = progress {
                 progress(&self.status(task_id, StatusDetail::Summary)?);
@@ -173,6 +179,7 @@ impl Engine {
         &self,
         progress: &(dyn Fn(&SyncReport) + Send + Sync),
     ) -> Result<Option<SyncReport>> {
+        self.inner.graph.check_writable()?;
         match &self.inner.corpus {
             Some(corpus) => corpus.sync(progress).await.map(Some),
             None => Ok(None),
@@ -189,6 +196,7 @@ impl Engine {
     /// without a vector of the current model get one afterwards.
     pub async fn import_jsonl(&self, reader: impl BufRead) -> Result<ImportReport> {
         let graph = &self.inner.graph;
+        graph.check_writable()?;
         let report = import_jsonl(graph.database(), &graph.clock().now(), reader)?;
         self.inner.pipeline.embed_missing().await?;
         self.inner.signal.raise();
@@ -221,6 +229,7 @@ impl Engine {
     /// ```
     pub async fn add_records(&self, lines: impl BufRead) -> Result<ImportReport> {
         let graph = &self.inner.graph;
+        graph.check_writable()?;
         let before = graph.read(|r| r.last_embeddable())?;
         let report = import_jsonl(graph.database(), &graph.clock().now(), lines)?;
         self.inner.pipeline.embed_newer(before).await?;

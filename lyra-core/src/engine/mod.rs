@@ -77,8 +77,12 @@ impl Engine {
         let reading = reading_of(&config)?;
         let retractions = config.retractions_csv.as_deref().map(Retractions::open);
         let retractions = retractions.transpose()?.map(Arc::new);
-        let graph = EvidenceGraph::open(&config.db, Arc::clone(&config.clock))?;
-        let views = Views::open(&config)?;
+        let clock = Arc::clone(&config.clock);
+        let graph = match config.read_only {
+            true => EvidenceGraph::open_read_only(&config.db, clock)?,
+            false => EvidenceGraph::open(&config.db, clock)?,
+        };
+        let views = Views::open(&config, graph.database().source())?;
         let vectors = Arc::new(VectorStore::new());
         let corpus = corpus_of(&config, &graph, &vectors, &reading)?;
         let mut providers: Vec<Arc<dyn SearchProvider>> = Vec::new();
@@ -126,6 +130,11 @@ impl Engine {
     /// The graph itself, for typed reads and writes.
     pub fn graph(&self) -> &EvidenceGraph {
         &self.inner.graph
+    }
+
+    /// Whether the graph can be looked at and not changed.
+    pub fn is_read_only(&self) -> bool {
+        self.inner.graph.is_read_only()
     }
 
     /// The pipeline, for programs that run its stages themselves.

@@ -3,6 +3,7 @@
 use super::EngineConfig;
 use crate::error::{ErrorKind, Result};
 use crate::guard::{QueryGuard, TempView};
+use crate::storage::Source;
 use crate::views::{BrokenView, ViewCatalog, view_name};
 use std::path::{Path, PathBuf};
 
@@ -20,11 +21,11 @@ impl Views {
     ///
     /// # Errors
     /// `NotFound` where there is no such folder; `Storage` where the database cannot be read.
-    pub(super) fn open(config: &EngineConfig) -> Result<Self> {
+    pub(super) fn open(config: &EngineConfig, source: &Source) -> Result<Self> {
         let builtin = ViewCatalog::builtin()?;
         let Some(folder) = &config.views_dir else {
             return Ok(Self {
-                guard: guard(config, &builtin)?,
+                guard: guard(config, source, &builtin)?,
                 catalog: builtin,
                 broken: Vec::new(),
             });
@@ -36,14 +37,14 @@ impl Views {
                 Err(fault) => broken.push(fault),
             }
         }
-        match guard(config, &catalog) {
+        match guard(config, source, &catalog) {
             Ok(guard) => Ok(Self {
                 catalog,
                 guard,
                 broken,
             }),
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
-                one_at_a_time(config, builtin, files, broken)
+                one_at_a_time((config, source), builtin, files, broken)
             }
             Err(error) => Err(error),
         }
@@ -53,13 +54,13 @@ impl Views {
 /// Finds out which files do not fit the tables. They are tried again as long as another one has
 /// been taken in, because one view may build on the next.
 fn one_at_a_time(
-    config: &EngineConfig,
+    (config, source): (&EngineConfig, &Source),
     builtin: ViewCatalog,
     mut files: Vec<PathBuf>,
     mut broken: Vec<BrokenView>,
 ) -> Result<Views> {
     let mut views = Views {
-        guard: guard(config, &builtin)?,
+        guard: guard(config, source, &builtin)?,
         catalog: builtin,
         broken: Vec::new(),
     };
@@ -69,7 +70,7 @@ fn one_at_a_time(
             let mut catalog = views.catalog.clone();
             let fault = match catalog.add_file(file) {
                 Err(fault) => fault,
-                Ok(()) => match guard(config, &catalog) {
+                Ok(()) => match guard(config, source, &catalog) {
                     Ok(guard) => {
                         (views.catalog, views.guard) = (catalog, guard);
                         continue;
@@ -110,10 +111,10 @@ fn does_not_fit(file: &Path, message: &str) -> BrokenView {
     }
 }
 
-fn guard(config: &EngineConfig, catalog: &ViewCatalog) -> Result<QueryGuard> {
+fn guard(config: &EngineConfig, source: &Source, catalog: &ViewCatalog) -> Result<QueryGuard> {
     let views = catalog
         .temp_views(config.clock.year())
         .into_iter()
         .map(|(name, select_sql)| TempView { name, select_sql });
-    QueryGuard::open(&config.db, views.collect())
+    QueryGuard::over(source, views.collect())
 }

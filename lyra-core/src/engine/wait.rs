@@ -10,7 +10,6 @@ use super::Engine;
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::graph::{EvidenceGraph, Reader};
 use crate::jobs::Signal;
-use crate::storage::open_reader;
 use crate::task::{self, StatusDetail, StatusReport};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
@@ -141,16 +140,21 @@ impl Drop for LeaveNobody<'_> {
 
 /// Looks until nobody waits any more.
 fn watch(waiters: &Waiters, graph: &EvidenceGraph, bell: &Signal) -> Result<()> {
-    let connection = open_reader(graph.path())?;
+    let source = graph.database().source();
+    let mut reading = source.open()?;
     let (mut known, mut heard, mut seen) = (Vec::new(), 0, None);
     while let Some(arrived) = waiters.admit(&mut known) {
         let began = Instant::now();
+        if !reading.still.holds() {
+            (reading, seen) = (source.open()?, None);
+        }
+        let connection = &reading.connection;
         // Read before the look: what is committed during it is looked at in the next round.
-        let version = Some(data_version(&connection)?);
+        let version = Some(data_version(connection)?);
         let is_late = known.iter().any(|waiter| waiter.until <= began);
         if arrived || is_late || version != seen {
             seen = version;
-            known = Look::new(&connection, graph)?.serve(known)?;
+            known = Look::new(connection, graph)?.serve(known)?;
             // A look at a huge task takes time: at most half of it goes into looking.
             std::thread::sleep(began.elapsed().min(LOOK));
         }

@@ -15,7 +15,7 @@ use crate::clock::{format_ms, parse_ms};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::graph::EvidenceGraph;
 use crate::model::Relation;
-use crate::storage::{APPLICATION_ID, SCHEMA_VERSION, open_reader};
+use crate::storage::{APPLICATION_ID, Reading, SCHEMA_VERSION, immutable_address, is_alone};
 use rusqlite::{Connection, Row, params_from_iter};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,10 @@ pub(crate) fn diff_from(
                 .with_hint("compare with a copy of an earlier day, or with a time (--since)"),
         );
     }
-    let db = open_reader(&now)?;
+    let Reading {
+        connection: db,
+        still,
+    } = graph.database().source().named(&now).open()?;
     let alone = is_alone(&past);
     db.execute("ATTACH ?1 AS past", [address(&past, alone)?])
         .db()
@@ -68,6 +71,7 @@ pub(crate) fn diff_from(
         let message = format!("{} was opened for writing meanwhile", before.display());
         return Err(Error::new(ErrorKind::Storage, message).with_hint("try again"));
     }
+    still.check()?;
     Ok(diff)
 }
 
@@ -84,28 +88,25 @@ pub(crate) fn diff_since(
         Error::invalid(format!("since is {since:?}; expected a day or a time"))
             .with_hint("write 2026-11-01, or 2026-11-01T09:30:00Z")
     })?;
+    let Reading {
+        connection: db,
+        still,
+    } = graph.database().source().open()?;
     let compared = Compared {
-        db: open_reader(graph.path())?,
+        db,
         is_file: false,
         old: SINCE,
         bound: vec![task_id.map(str::to_owned), Some(since.clone())],
     };
-    compared.diff(since, graph.path(), task_id)
+    let diff = compared.diff(since, graph.path(), task_id)?;
+    still.check()?;
+    Ok(diff)
 }
 
 fn resolved(path: &Path) -> Result<PathBuf> {
     std::fs::canonicalize(path).map_err(|error| {
         let message = format!("there is no database at {}: {error}", path.display());
         Error::not_found(message).with_hint("give the path of a file that Lyra made")
-    })
-}
-
-/// Whether nobody writes to a file or has left off in the middle: there is no log beside it.
-fn is_alone(path: &Path) -> bool {
-    ["-wal", "-journal"].iter().all(|end| {
-        let mut log = path.as_os_str().to_owned();
-        log.push(end);
-        !Path::new(&log).exists()
     })
 }
 
@@ -119,11 +120,7 @@ fn address(path: &Path, alone: bool) -> Result<String> {
     if !alone || cfg!(windows) {
         return Ok(name.to_owned());
     }
-    let escaped = name
-        .replace('%', "%25")
-        .replace('?', "%3f")
-        .replace('#', "%23");
-    Ok(format!("file:{escaped}?immutable=1"))
+    Ok(immutable_address(path))
 }
 
 /// Refuses what is no graph of ours, or one of a newer version.

@@ -40,7 +40,7 @@ pub(crate) use verify::verify;
 pub use verify::{VerifyReport, Violation};
 
 use crate::clock::Clock;
-use crate::error::{Result, SqliteResultExt};
+use crate::error::{Error, Result, SqliteResultExt};
 pub use crate::storage::Interrupter;
 use crate::storage::{Database, aggregates};
 use rusqlite::{Connection, Transaction, params};
@@ -91,19 +91,51 @@ impl EvidenceGraph {
         Ok(graph)
     }
 
+    /// Opens a file that is there to look at it: nothing is written to it or beside it, and whatever
+    /// would write answers [`Error::read_only`](crate::Error::read_only).
+    ///
+    /// # Errors
+    /// `NotFound` where there is no such file; `Storage` for a file of another program, for one of
+    /// another schema version, and where a log beside it cannot be read.
+    pub fn open_read_only(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
+        Ok(Self {
+            db: Database::open_read_only(path)?,
+            clock,
+        })
+    }
+
+    /// Whether the graph can be looked at and not changed.
+    pub fn is_read_only(&self) -> bool {
+        self.db.source().is_read_only()
+    }
+
+    /// Refuses a graph that is open read-only, before anything is done that leads to a write.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        match self.is_read_only() {
+            true => Err(Error::read_only()),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the counts that views read are behind what is stored, or of another year.
+    pub(crate) fn is_behind(&self) -> Result<bool> {
+        let year = i64::from(self.clock.year());
+        self.db.read(|connection| {
+            Ok(
+                aggregates::is_stale(connection)?
+                    || aggregates::reference_year(connection)? != year,
+            )
+        })
+    }
+
     /// Counts again what another program wrote without counting, and lets "recent" begin with the
     /// clock's year. Writes only where there is something to do and nobody else is writing: what
     /// is there already can be read meanwhile.
     pub fn catch_up(&self) -> Result<()> {
-        let year = i64::from(self.clock.year());
-        let is_behind =
-            self.db.read(|connection| {
-                Ok(aggregates::is_stale(connection)?
-                    || aggregates::reference_year(connection)? != year)
-            })?;
-        if !is_behind {
+        if self.is_read_only() || !self.is_behind()? {
             return Ok(());
         }
+        let year = i64::from(self.clock.year());
         self.db
             .write_if_free(|transaction| aggregates::set_reference_year(transaction, year))?;
         Ok(())

@@ -5,6 +5,7 @@
 
 use super::heap::{HeapSpent, Metering};
 use super::request::SqlOptions;
+use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ const WORK_PER_CHECK: u32 = 64 * 1024;
 
 /// Which budget ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spent {
+pub(crate) enum Spent {
     /// The deadline passed.
     Time,
     /// The virtual machine took all its steps.
@@ -31,6 +32,18 @@ pub(super) enum Spent {
     /// An allocation was refused. SQLite's aggregates remember that only for when their last row
     /// has come, which may be never.
     Memory,
+}
+
+impl std::error::Error for Spent {}
+
+impl fmt::Display for Spent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Time => "no time is left",
+            Self::Steps => "no step is left",
+            Self::Memory => "no memory is left",
+        })
+    }
 }
 
 /// Shared by a connection's callbacks; reset for each query.

@@ -6,11 +6,10 @@ use super::request::{SchemaSnapshot, TempView};
 use super::table::{Allowlist, FTS_TABLES, MODULES};
 use super::{full_text, functions, limits, schema, temp_files};
 use crate::error::{Error, Result, SqliteResultExt};
-use crate::storage;
+use crate::storage::{Reading, Source, Still};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ffi};
 use std::ffi::CString;
-use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,17 +24,22 @@ pub(super) struct GuardedConnection {
     pub(super) budget: Arc<Budget>,
     pub(super) authorizer: Arc<Authorizer>,
     pub(super) schema: Arc<SchemaSnapshot>,
+    /// Whether the file is still the one that was opened, where nothing else tells.
+    pub(super) still: Still,
 }
 
 impl GuardedConnection {
     /// Opens the file and closes every door. The order matters: what the guard itself has to do
     /// (views, schema, FTS5's first look at its tables) comes before the authorizer.
-    pub(super) fn open(path: &Path, views: &[TempView]) -> Result<Self> {
+    pub(super) fn open(source: &Source, views: &[TempView]) -> Result<Self> {
         temp_files::register()?;
-        let mut connection = storage::open_reader_through(path, Some(temp_files::VFS))?;
+        let Reading {
+            mut connection,
+            still,
+        } = source.open_through(Some(temp_files::VFS))?;
         connection.busy_timeout(BUSY_TIMEOUT).db()?;
         let budget = Arc::new(Budget::new());
-        functions::register(&connection, &budget, path)?;
+        functions::register(&connection, &budget, source)?;
         full_text::register(&connection, &budget)?;
         // Before the views: a change of the temporary store drops what is in it.
         harden(&connection)?;
@@ -58,6 +62,7 @@ impl GuardedConnection {
             budget,
             authorizer,
             schema,
+            still,
         })
     }
 

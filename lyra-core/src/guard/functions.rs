@@ -6,12 +6,11 @@ use super::connection::BUSY_TIMEOUT;
 use super::limits::{PATTERN_BYTES, VALUE_BYTES};
 use super::text_functions;
 use crate::error::{Result, SqliteResultExt};
-use crate::storage;
+use crate::storage::{Reading, Source};
 use regex::bytes::{Regex, RegexBuilder};
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Same input, same output, and harmless in a view.
@@ -33,7 +32,7 @@ const SLICE_CHARACTERS: i64 = (VALUE_BYTES / 4) as i64;
 pub(super) fn register(
     connection: &Connection,
     budget: &Arc<Budget>,
-    database: &Path,
+    database: &Source,
 ) -> Result<()> {
     mathematics(connection).db()?;
     statistics(connection).db()?;
@@ -271,11 +270,11 @@ fn compile_regex(pattern: ValueRef<'_>) -> rusqlite::Result<Regex> {
 fn page_text_slice(
     connection: &Connection,
     budget: &Arc<Budget>,
-    database: &Path,
+    database: &Source,
 ) -> rusqlite::Result<()> {
     let texts = PageTexts {
-        database: database.to_owned(),
-        connection: Mutex::new(None),
+        database: database.clone(),
+        reading: Mutex::new(None),
     };
     let budget = Arc::clone(budget);
     connection.create_scalar_function("page_text_slice", 4, PURE, move |context: &Context<'_>| {
@@ -305,8 +304,8 @@ fn page_text_slice(
 
 /// The side connection of `page_text_slice`, opened when it is first called.
 struct PageTexts {
-    database: PathBuf,
-    connection: Mutex<Option<Connection>>,
+    database: Source,
+    reading: Mutex<Option<Reading>>,
 }
 
 impl PageTexts {
@@ -317,19 +316,17 @@ impl PageTexts {
         start: i64,
         length: i64,
     ) -> rusqlite::Result<Option<String>> {
-        let mut guard = self
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if guard.is_none() {
-            let opened = storage::open_reader(&self.database).map_err(|e| wrong(e.message()))?;
-            opened.busy_timeout(BUSY_TIMEOUT)?;
+        let mut guard = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if guard.as_ref().is_none_or(|reading| !reading.still.holds()) {
+            let opened = self.database.open().map_err(|e| wrong(e.message()))?;
+            opened.connection.busy_timeout(BUSY_TIMEOUT)?;
             *guard = Some(opened);
         }
-        let Some(connection) = guard.as_ref() else {
+        let Some(reading) = guard.as_ref() else {
             return Ok(None);
         };
-        connection
+        reading
+            .connection
             .prepare_cached(
                 "SELECT substr(text, ?3 + 1, ?4) FROM page_texts WHERE page_id = ?1 AND version = ?2",
             )?

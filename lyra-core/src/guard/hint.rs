@@ -297,10 +297,17 @@ pub(super) fn interrupted(spent: Spent, options: &SqlOptions) -> Error {
         ),
         Spent::Memory => return too_large("the memory of a query is used up"),
     };
-    Error::new(ErrorKind::QueryInterrupted, message).with_hint(format!(
-        "narrow it with WHERE or a smaller join (task_id, source_id and target_id are indexed), \
-         aggregate in the query, or raise {field} (at most {maximum})"
-    ))
+    Error::new(ErrorKind::QueryInterrupted, message)
+        .with_hint(format!(
+            "narrow it with WHERE or a smaller join (task_id, source_id and target_id are \
+             indexed), aggregate in the query, or raise {field} (at most {maximum})"
+        ))
+        .with_source(spent)
+}
+
+/// Which of the budgets that a caller can choose ran out, if that is what ended a query.
+pub(crate) fn spent(error: &Error) -> Option<Spent> {
+    std::error::Error::source(error)?.downcast_ref().copied()
 }
 
 /// The error for a value or an intermediate result that grew too large.

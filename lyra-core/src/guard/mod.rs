@@ -38,11 +38,13 @@ mod foreign;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use hint::spent;
 pub use request::{
     SchemaSnapshot, SchemaTable, SqlOptions, SqlParams, SqlReply, SqlRequest, TempView,
 };
 
 use crate::error::Result;
+use crate::storage::Source;
 use std::path::Path;
 use std::time::Instant;
 use worker::WorkerPool;
@@ -71,7 +73,12 @@ impl QueryGuard {
     /// [`ErrorKind::Storage`](crate::ErrorKind::Storage) if the file cannot be read;
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) names a view that does not work.
     pub fn open(db_path: &Path, temp_views: Vec<TempView>) -> Result<Self> {
-        let (workers, schema) = WorkerPool::open(db_path.to_owned(), temp_views)?;
+        Self::over(&Source::writable(db_path), temp_views)
+    }
+
+    /// The same, for the engine's own file.
+    pub(crate) fn over(source: &Source, temp_views: Vec<TempView>) -> Result<Self> {
+        let (workers, schema) = WorkerPool::open(source.clone(), temp_views)?;
         Ok(Self { workers, schema })
     }
 

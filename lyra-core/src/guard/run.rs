@@ -327,10 +327,12 @@ fn message_of(error: &rusqlite::Error, sql: &str) -> (String, Option<usize>) {
 mod tests {
     use super::super::fixture;
     use super::*;
+    use crate::storage::Source;
 
     #[test]
     fn only_short_queries_without_slow_steps_are_answered_on_the_callers_thread() {
-        let mut guarded = GuardedConnection::open(fixture::shared(), &[]).unwrap();
+        let mut guarded =
+            GuardedConnection::open(&Source::writable(fixture::shared()), &[]).unwrap();
         for (sql, expected) in [
             ("SELECT id FROM claims WHERE id = 'claim_7'", Some(1)),
             (
@@ -376,7 +378,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_query_is_said_at_once() {
-        let mut guarded = GuardedConnection::open(fixture::shared(), &[]).unwrap();
+        let mut guarded =
+            GuardedConnection::open(&Source::writable(fixture::shared()), &[]).unwrap();
         for (sql, max_vm_steps, kind) in [
             (
                 "SELECT nothing FROM claims",

@@ -15,9 +15,9 @@ use super::connection::GuardedConnection;
 use super::request::{SchemaSnapshot, SqlReply, SqlRequest, TempView};
 use super::{hint, run};
 use crate::error::{Error, ErrorKind, Result};
+use crate::storage;
 use rusqlite::InterruptHandle;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -47,7 +47,7 @@ const STACK_BYTES: usize = 16 << 20;
 /// What a connection is opened from.
 #[derive(Debug)]
 struct Source {
-    path: PathBuf,
+    file: storage::Source,
     views: Vec<TempView>,
 }
 
@@ -103,10 +103,13 @@ type Answer = (Box<GuardedConnection>, Result<Collected>);
 
 impl WorkerPool {
     /// Starts the first worker, so that a file or a view that cannot be opened is known at once.
-    pub(super) fn open(path: PathBuf, views: Vec<TempView>) -> Result<(Self, SchemaSnapshot)> {
+    pub(super) fn open(
+        file: storage::Source,
+        views: Vec<TempView>,
+    ) -> Result<(Self, SchemaSnapshot)> {
         let pool = Self {
             shared: Arc::new(Shared::default()),
-            source: Arc::new(Source { path, views }),
+            source: Arc::new(Source { file, views }),
         };
         let worker = pool.spawn()?;
         let schema = (*worker.guarded.schema).clone();
@@ -131,8 +134,9 @@ impl WorkerPool {
             let reply = run::run_briefly(&mut guarded, request);
             std::mem::forget(leaving);
             if let Some(result) = reply {
+                let unchanged = guarded.still.check();
                 self.give_back(Worker { guarded, line });
-                return result.map(|collected| collected.into_reply(request.options.offset));
+                return told(unchanged, result, request);
             }
         }
         let (reply, answer) = sync_channel(1);
@@ -147,8 +151,9 @@ impl WorkerPool {
         }
         match wait(&answer, &line.interrupt, timeout, is_unwanted) {
             Ok((guarded, result)) => {
+                let unchanged = guarded.still.check();
                 self.give_back(Worker { guarded, line });
-                result.map(|collected| collected.into_reply(request.options.offset))
+                told(unchanged, result, request)
             }
             Err(RecvTimeoutError::Timeout) => {
                 self.abandon(&line);
@@ -167,7 +172,8 @@ impl WorkerPool {
         loop {
             if state.abandoned < MAX_ABANDONED {
                 if let Some(worker) = state.idle.pop() {
-                    return Ok(worker);
+                    drop(state);
+                    return self.current(worker);
                 }
                 if state.live < MAX_WORKERS {
                     state.live += 1;
@@ -191,6 +197,16 @@ impl WorkerPool {
                 state = self.shared.lock();
             }
         }
+    }
+
+    /// The worker, or a new one in its place if the file has changed under a connection that does
+    /// not notice.
+    fn current(&self, worker: Worker) -> Result<Worker> {
+        if worker.guarded.still.holds() {
+            return Ok(worker);
+        }
+        drop(worker);
+        self.spawn().inspect_err(|_| self.discard())
     }
 
     fn give_back(&self, worker: Worker) {
@@ -288,7 +304,7 @@ type Opened = Result<Box<GuardedConnection>>;
 fn work(source: &Source, opened: &SyncSender<Opened>, inbox: &Receiver<Job>, leaving: Leaving) {
     // Declared first, dropped last: the connection is closed before the worker is counted out.
     let _leaving = leaving;
-    let guarded = GuardedConnection::open(&source.path, &source.views);
+    let guarded = GuardedConnection::open(&source.file, &source.views);
     // The one who waits for it is there until it has come.
     let _ = opened.send(guarded.map(Box::new));
     while let Ok(job) = inbox.recv() {
@@ -332,6 +348,16 @@ fn wait(
             outcome => return outcome,
         }
     }
+}
+
+/// The reply, unless the file changed while it was collected.
+fn told(
+    unchanged: Result<()>,
+    result: Result<Collected>,
+    request: &SqlRequest,
+) -> Result<SqlReply> {
+    unchanged?;
+    result.map(|collected| collected.into_reply(request.options.offset))
 }
 
 fn worker_died() -> Error {

@@ -73,6 +73,14 @@ impl Workers {
         }
     }
 
+    /// No workers.
+    pub(crate) fn none() -> Self {
+        Self {
+            stop: watch::channel(false).0,
+            handles: Vec::new(),
+        }
+    }
+
     /// Takes no more jobs and waits for the running ones, at most `patience` long. Jobs that are
     /// cut off go back to the queue when their lease runs out.
     pub async fn shutdown(self, patience: Duration) {

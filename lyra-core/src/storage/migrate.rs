@@ -33,6 +33,26 @@ pub(crate) fn check(connection: &Connection) -> Result<()> {
     .with_hint("open it with a newer version of Lyra"))
 }
 
+/// Refuses a file whose schema is not the newest: for those who may not change it.
+pub(super) fn check_is_current(connection: &Connection) -> Result<()> {
+    check(connection)?;
+    let (message, hint) = match version(connection)? {
+        SCHEMA_VERSION => return Ok(()),
+        0 => (
+            "no graph is in this database".to_owned(),
+            "give the path of a file that Lyra made",
+        ),
+        older => (
+            format!(
+                "the database has schema version {older} and this program reads {SCHEMA_VERSION}; \
+                 a graph that is open read-only is not brought up to date"
+            ),
+            "have it opened once for writing, or open a copy of it without --read-only",
+        ),
+    };
+    Err(Error::new(ErrorKind::Storage, message).with_hint(hint))
+}
+
 /// Brings the schema up to date. Several processes may do so at once: the first one wins, the
 /// others find the work done.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {

@@ -9,6 +9,7 @@ mod migrate;
 pub(crate) mod near_duplicates;
 mod open;
 mod pool;
+mod source;
 mod tokenizer;
 
 pub(crate) use aside::aside;
@@ -17,6 +18,7 @@ pub use interrupt::Interrupter;
 pub(crate) use migrate::SCHEMA_VERSION;
 #[cfg(test)]
 pub(crate) use migrate::in_memory;
-pub(crate) use open::{APPLICATION_ID, open_reader, open_reader_through};
+pub(crate) use open::APPLICATION_ID;
 pub(crate) use pool::Database;
+pub(crate) use source::{Reading, Source, Still, immutable_address, is_alone};
 pub(crate) use tokenizer::{Tokens, with_tokens};

@@ -2,7 +2,7 @@
 
 use super::{migrate, tokenizer};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, MAIN_DB, OpenFlags};
 use std::ffi::CStr;
 use std::path::Path;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     check_is_file(path)?;
-    let mut connection = open(path, flags, None)?;
+    let mut connection = open_at(path, path, flags, None)?;
     let setup = |connection: &mut Connection| -> Result<()> {
         // Before anything is changed: setting WAL mode writes to the file.
         migrate::check(connection)?;
@@ -69,24 +69,17 @@ fn look_again(looks: i32) -> bool {
     u64::from(looks.unsigned_abs()) * 2 < BUSY_TIMEOUT.as_millis() as u64
 }
 
-/// Opens an existing database for reading.
-pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
-    open_reader_through(path, None)
-}
-
-/// The same through a VFS other than SQLite's own, which has to be registered.
-pub(crate) fn open_reader_through(path: &Path, vfs: Option<&CStr>) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = open(path, flags, vfs)?;
+/// What every reading connection is set to.
+pub(super) fn set_up_reader(connection: &Connection) -> Result<()> {
     connection.pragma_update(None, "query_only", true).db()?;
     connection.pragma_update(None, "cache_size", -16_384).db()?;
     connection.set_prepared_statement_cache_capacity(128);
-    Ok(connection)
+    Ok(())
 }
 
 /// SQLite would give each connection a database of its own for these, and nobody would find what
 /// another one wrote.
-fn check_is_file(path: &Path) -> Result<()> {
+pub(super) fn check_is_file(path: &Path) -> Result<()> {
     let shown = path.as_os_str();
     if shown.is_empty() || shown == ":memory:" || shown.as_encoded_bytes().starts_with(b"file:") {
         return Err(
@@ -104,19 +97,31 @@ fn check_is_file(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Opens the file at `path` under the address that SQLite is to be given for it.
 #[allow(
     clippy::disallowed_methods,
     reason = "this is where connections are opened"
 )]
-fn open(path: &Path, flags: OpenFlags, vfs: Option<&CStr>) -> Result<Connection> {
+pub(super) fn open_at(
+    address: &Path,
+    path: &Path,
+    flags: OpenFlags,
+    vfs: Option<&CStr>,
+) -> Result<Connection> {
     let connection = match vfs {
-        None => Connection::open_with_flags(path, flags),
-        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
+        None => Connection::open_with_flags(address, flags),
+        Some(vfs) => Connection::open_with_flags_and_vfs(address, flags, vfs),
     };
     let connection = connection
         .db()
         .map_err(|e| e.context(format!("opening {}", path.display())))?;
     connection.busy_timeout(BUSY_TIMEOUT).db()?;
+    // SQLite opens what it may not write to for reading, and says so at the first write. Before the
+    // first look, because that would leave files in our name beside somebody else's.
+    if flags.contains(OpenFlags::SQLITE_OPEN_READ_WRITE) && connection.is_readonly(MAIN_DB).db()? {
+        let message = format!("opening {}: the file cannot be written", path.display());
+        return Err(Error::new(ErrorKind::Storage, message).with_hint(Error::LOOK_ONLY_HINT));
+    }
     // The first look at the file: what is no database is told apart here.
     connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))

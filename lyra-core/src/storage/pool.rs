@@ -2,22 +2,24 @@
 
 use super::aggregates;
 use super::interrupt::Interrupter;
-use super::open::{WRITER_CACHE_KIB, open_reader, open_writer, wait_patiently};
+use super::open::{WRITER_CACHE_KIB, open_writer, wait_patiently};
+use super::source::{Reading, Source};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use r2d2::{ManageConnection, Pool};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, Transaction, TransactionBehavior};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-/// The database file, open: a connection that writes and a pool of those that read.
+/// The database file, open: a connection that writes, unless the file is only looked at, and a pool
+/// of those that read.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
-    path: PathBuf,
+    source: Source,
     // Before the writer, because fields are dropped in order, and only a connection that may write
     // takes the log away when it is the last one to close.
     readers: Pool<Readers>,
-    writer: Arc<Mutex<Connection>>,
+    writer: Option<Arc<Mutex<Connection>>>,
     interrupter: Interrupter,
 }
 
@@ -25,27 +27,28 @@ pub(crate) struct Database {
 /// behind the SQLite binding, and because readers are not opened like the writer.
 #[derive(Debug)]
 struct Readers {
-    path: PathBuf,
+    source: Source,
     interrupter: Interrupter,
 }
 
 impl ManageConnection for Readers {
-    type Connection = Connection;
+    type Connection = Reading;
     type Error = Error;
 
-    fn connect(&self) -> Result<Connection> {
-        let connection = open_reader(&self.path)?;
-        self.interrupter.watch(connection.get_interrupt_handle());
-        Ok(connection)
+    fn connect(&self) -> Result<Reading> {
+        let reading = self.source.open()?;
+        self.interrupter
+            .watch(reading.connection.get_interrupt_handle());
+        Ok(reading)
     }
 
-    fn is_valid(&self, connection: &mut Connection) -> Result<()> {
-        connection.execute_batch("").db()
+    fn is_valid(&self, reading: &mut Reading) -> Result<()> {
+        reading.still.check()
     }
 
-    fn has_broken(&self, connection: &mut Connection) -> bool {
+    fn has_broken(&self, reading: &mut Reading) -> bool {
         // A reader that was left inside a transaction would answer from an old snapshot.
-        !connection.is_autocommit()
+        !reading.connection.is_autocommit()
     }
 }
 
@@ -59,24 +62,38 @@ impl Database {
     /// Opens the file, creating or migrating it first.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let writer = open_writer(path)?;
+        Self::over(Source::writable(path), Some(writer))
+    }
+
+    /// Opens a file that is there, of this version, and writes neither to it nor beside it.
+    pub(crate) fn open_read_only(path: &Path) -> Result<Self> {
+        let source = Source::read_only(path);
+        source.check()?;
+        Self::over(source, None)
+    }
+
+    fn over(source: Source, writer: Option<Connection>) -> Result<Self> {
         let interrupter = Interrupter::default();
-        interrupter.watch(writer.get_interrupt_handle());
+        if let Some(writer) = &writer {
+            interrupter.watch(writer.get_interrupt_handle());
+        }
         let readers = Pool::builder()
             .max_size(READERS)
             .min_idle(Some(0))
-            .test_on_check_out(false)
+            // Only a connection without locks can be behind the file.
+            .test_on_check_out(source.is_read_only())
             // Connections stay open: a prepared statement costs more than an idle descriptor.
             .idle_timeout(None)
             .max_lifetime(None)
             .connection_timeout(Duration::from_secs(30))
             .build(Readers {
-                path: path.to_path_buf(),
+                source: source.clone(),
                 interrupter: interrupter.clone(),
             })
             .map_err(pool_error)?;
         Ok(Self {
-            path: path.to_path_buf(),
-            writer: Arc::new(Mutex::new(writer)),
+            source,
+            writer: writer.map(|writer| Arc::new(Mutex::new(writer))),
             readers,
             interrupter,
         })
@@ -84,7 +101,12 @@ impl Database {
 
     /// Where the file is.
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.source.path()
+    }
+
+    /// Where reading connections come from.
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
     }
 
     /// Ends running statements from another thread.
@@ -94,18 +116,21 @@ impl Database {
 
     /// Runs `work` on a reading connection, inside one snapshot.
     pub(crate) fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let mut connection = self.readers.get().map_err(pool_error)?;
-        let snapshot = connection.transaction().db()?;
-        let answer = work(&snapshot)?;
-        snapshot.finish().db()?;
+        let mut reading = self.readers.get().map_err(pool_error)?;
+        let snapshot = reading.connection.transaction().db()?;
+        let answer = work(&snapshot);
+        let finished = snapshot.finish().db();
+        // What was read from two states of a file at once may even look like a broken one.
+        reading.still.check()?;
+        let answer = answer?;
+        finished?;
         Ok(answer)
     }
 
     /// Runs `work` inside one IMMEDIATE transaction, which is committed if it answers Ok and
     /// rolled back otherwise. What the views count is counted again first.
     pub(crate) fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        // A panic inside a transaction rolled it back when it unwound; the connection is sound.
-        let mut connection = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connection = lock(self.writer()?);
         write(&mut connection, work)
     }
 
@@ -115,7 +140,10 @@ impl Database {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T>,
     ) -> Result<Option<T>> {
-        let mut connection = match self.writer.try_lock() {
+        let Some(writer) = &self.writer else {
+            return Ok(None);
+        };
+        let mut connection = match writer.try_lock() {
             Ok(connection) => connection,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return Ok(None),
@@ -156,8 +184,11 @@ impl Database {
 
     /// Runs `work` on the writing connection outside of any transaction.
     pub(crate) fn maintain<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let connection = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        work(&connection)
+        work(&lock(self.writer()?))
+    }
+
+    fn writer(&self) -> Result<&Mutex<Connection>> {
+        self.writer.as_deref().ok_or_else(Error::read_only)
     }
 }
 
@@ -165,12 +196,18 @@ impl Database {
 /// copies all of it, also where the pool's threads still hold a reader open.
 impl Drop for Database {
     fn drop(&mut self) {
-        if Arc::strong_count(&self.writer) == 1 {
-            let connection = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(writer) = &self.writer
+            && Arc::strong_count(writer) == 1
+        {
             // PASSIVE waits for nobody; what it leaves, the log keeps.
-            let _ = connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)");
+            let _ = lock(writer).execute_batch("PRAGMA wal_checkpoint(PASSIVE)");
         }
     }
+}
+
+/// A panic inside a transaction rolled it back when it unwound; the connection is sound.
+fn lock(writer: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
+    writer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn write<T>(

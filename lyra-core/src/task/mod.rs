@@ -17,7 +17,7 @@ pub use candidates::{Candidate, CandidateChoice, CandidateReport, CandidateReque
 pub use status::{
     BudgetStatus, EvidenceSummary, JobCounts, JobsByPhase, Metrics, Milestones, Progress,
     QueueCounts, QueueItem, RecentError, SearchCounts, SearchDetail, StatusDetail, StatusReport,
-    WaitingFor,
+    StatusWarning, WaitingFor, WarningKind,
 };
 pub use stop::{StopCounts, StopMode, StopReason, StopReport, StopRequest, StopScope};
 pub use targets::{QueueOptions, QueueReport, SkippedTarget};

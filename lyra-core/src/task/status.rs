@@ -37,7 +37,7 @@ pub struct StatusReport {
     /// Pages that want a human.
     pub pending_auth_count: usize,
     /// What the user should know.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<StatusWarning>,
     /// The evidence in a few numbers; there as soon as there are claims.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence_summary: Option<EvidenceSummary>,
@@ -64,6 +64,73 @@ pub struct StatusReport {
     /// The latest failures, newest first (full).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recent_errors: Option<Vec<RecentError>>,
+}
+
+/// What a warning is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WarningKind {
+    /// The budget is used up, or nearly.
+    Budget,
+    /// Jobs failed.
+    FailedJobs,
+    /// Jobs ended well, but something on their way did not.
+    TroubledJobs,
+    /// Texts have no vector of the embedder yet.
+    MissingVectors,
+    /// Pages wait for a human.
+    WaitingPages,
+    /// The task is paused.
+    Paused,
+    /// Files of the corpus were not read, or not all of them.
+    Corpus,
+}
+
+/// Something that the user should know of a task; on the wire, its text.
+///
+/// ```
+/// use lyra_core::{StatusWarning, WarningKind};
+/// let warning = StatusWarning::new(WarningKind::Paused, "the task is paused");
+/// assert_eq!(serde_json::to_value(&warning)?, "the task is paused");
+/// assert!(warning.starts_with("the task"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusWarning {
+    /// What it is about.
+    pub kind: WarningKind,
+    /// What is to be said.
+    pub text: String,
+}
+
+impl StatusWarning {
+    /// A warning of this kind that says `text`.
+    pub fn new(kind: WarningKind, text: impl Into<String>) -> Self {
+        Self {
+            kind,
+            text: text.into(),
+        }
+    }
+}
+
+impl std::ops::Deref for StatusWarning {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl std::fmt::Display for StatusWarning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Serialize for StatusWarning {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
 }
 
 /// Searches, queue and jobs of a task.

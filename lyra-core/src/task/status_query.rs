@@ -4,7 +4,7 @@ use super::auth::auth_items;
 use super::status::{
     BudgetStatus, EvidenceSummary, JobCounts, JobsByPhase, Metrics, Milestones, Progress,
     QueueCounts, QueueItem, RecentError, SearchCounts, SearchDetail, StatusDetail, StatusReport,
-    WaitingFor,
+    StatusWarning, WaitingFor, WarningKind,
 };
 use crate::clock::parse_ms;
 use crate::error::{Result, SqliteResultExt};
@@ -88,16 +88,20 @@ pub(crate) fn status(
 fn add_warnings_of_jobs(reader: &Reader<'_>, report: &mut StatusReport) -> Result<()> {
     let troubled = troubled_jobs(reader, &report.task_id)?;
     if troubled > 0 {
-        report.warnings.push(format!(
+        let text = format!(
             "{troubled} finished job(s) met problems on the way (a service, a page or a model failed); \
              get_status with detail=full says which"
-        ));
+        );
+        let warning = StatusWarning::new(WarningKind::TroubledJobs, text);
+        report.warnings.push(warning);
     }
     if let Some(embed) = embed_progress(reader, &report.task_id)? {
-        report.warnings.push(format!(
+        let text = format!(
             "{} of {} texts have a vector of {} by now; vector_search does not find the others yet",
             embed.embedded, embed.total, embed.model_id
-        ));
+        );
+        let warning = StatusWarning::new(WarningKind::MissingVectors, text);
+        report.warnings.push(warning);
     }
     Ok(())
 }
@@ -194,30 +198,34 @@ fn warnings(
     phases: &JobsByPhase,
     failed_upkeep: usize,
     auth: usize,
-) -> Vec<String> {
+) -> Vec<StatusWarning> {
     let mut warnings = Vec::new();
+    let mut warn = |kind, text: String| warnings.push(StatusWarning::new(kind, text));
     if budget.is_exhausted() {
-        warnings.push("the budget is used up: no further pages will be read".to_owned());
+        let text = "the budget is used up: no further pages will be read";
+        warn(WarningKind::Budget, text.to_owned());
     } else if budget.remaining_percent() < LOW_BUDGET_PERCENT {
-        warnings.push(format!(
-            "{} % of the budget is left",
-            budget.remaining_percent()
-        ));
+        let left = budget.remaining_percent();
+        warn(
+            WarningKind::Budget,
+            format!("{left} % of the budget is left"),
+        );
     }
     let failed = phases.exploration.failed
         + phases.verification.failed
         + phases.citation.failed
         + failed_upkeep;
     if failed > 0 {
-        warnings.push(format!(
-            "{failed} job(s) failed; get_status with detail=full says why"
-        ));
+        let text = format!("{failed} job(s) failed; get_status with detail=full says why");
+        warn(WarningKind::FailedJobs, text);
     }
     if auth > 0 {
-        warnings.push(format!("{auth} page(s) want a human; see get_auth_queue"));
+        let text = format!("{auth} page(s) want a human; see get_auth_queue");
+        warn(WarningKind::WaitingPages, text);
     }
     if task.status == TaskStatus::Paused {
-        warnings.push("the task is paused; queue_targets resumes it".to_owned());
+        let text = "the task is paused; queue_targets resumes it";
+        warn(WarningKind::Paused, text.to_owned());
     }
     warnings
 }

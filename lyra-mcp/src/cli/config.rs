@@ -13,8 +13,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Keys of `lyra.toml`.
-const KEYS: [&str; 25] = [
+const KEYS: [&str; 27] = [
     "db",
+    "read_only",
     "corpus",
     "allow_private_hosts",
     "workers",
@@ -23,6 +24,7 @@ const KEYS: [&str; 25] = [
     "embedder_url",
     "embedder_key_file",
     "embedder_dimension",
+    "embedder_timeout",
     "onnx_runtime",
     "judge",
     "judge_url",
@@ -50,6 +52,8 @@ pub(super) struct Settings {
     pub(super) db: PathBuf,
     /// Nobody chose the place of the database, so we may make its folder.
     pub(super) db_is_default: bool,
+    /// The graph is only looked at.
+    pub(super) read_only: bool,
     pub(super) corpus: Vec<PathBuf>,
     pub(super) allow_private_hosts: bool,
     pub(super) workers: usize,
@@ -91,6 +95,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
     layer.overlay(from_env(env)?);
     layer.overlay(Layer {
         db: flags.db.clone(),
+        read_only: flags.read_only.then_some(true),
         corpus: (!flags.corpus.is_empty()).then(|| flags.corpus.clone()),
         allow_private_hosts: flags.allow_private_hosts.then_some(true),
         workers: None,
@@ -115,6 +120,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         db: layer
             .db
             .unwrap_or_else(|| data_folder(env).join("lyra").join("lyra.db")),
+        read_only: layer.read_only.unwrap_or(false),
         corpus: layer.corpus.unwrap_or_default(),
         allow_private_hosts: layer.allow_private_hosts.unwrap_or(false),
         workers: layer.workers.unwrap_or(WORKERS),
@@ -135,6 +141,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
 #[derive(Debug, Default, PartialEq)]
 struct Layer {
     db: Option<PathBuf>,
+    read_only: Option<bool>,
     corpus: Option<Vec<PathBuf>>,
     allow_private_hosts: Option<bool>,
     workers: Option<usize>,
@@ -148,6 +155,7 @@ struct Layer {
 impl Layer {
     fn overlay(&mut self, above: Self) {
         self.db = above.db.or(self.db.take());
+        self.read_only = above.read_only.or(self.read_only);
         self.corpus = above.corpus.or(self.corpus.take());
         self.allow_private_hosts = above.allow_private_hosts.or(self.allow_private_hosts);
         self.workers = above.workers.or(self.workers);
@@ -218,13 +226,10 @@ fn from_toml(text: &str, folder: &Path, env: &dyn Fn(&str) -> Option<OsString>) 
         ),
         Some(_) => return Err(wrong("corpus", "an array of strings")),
     };
-    let allow_private_hosts = match table.get("allow_private_hosts") {
-        None => None,
-        Some(value) => Some(
-            value
-                .as_bool()
-                .ok_or_else(|| wrong("allow_private_hosts", "true or false"))?,
-        ),
+    let truth = |key: &str| {
+        let value = table.get(key);
+        let truth = value.map(|value| value.as_bool().ok_or_else(|| wrong(key, "true or false")));
+        truth.transpose()
     };
     let workers = match table.get("workers") {
         None => None,
@@ -238,8 +243,9 @@ fn from_toml(text: &str, folder: &Path, env: &dyn Fn(&str) -> Option<OsString>) 
     };
     Ok(Layer {
         db: path("db")?,
+        read_only: truth("read_only")?,
         corpus,
-        allow_private_hosts,
+        allow_private_hosts: truth("allow_private_hosts")?,
         workers,
         views_dir: path("views_dir")?,
         embedder: EmbedderLayer::from_toml(&table, folder)?,
@@ -256,13 +262,13 @@ pub(super) fn wrong(key: &str, expected: &str) -> Error {
 }
 
 fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
-    let allow_private_hosts = match env("LYRA_ALLOW_PRIVATE_HOSTS") {
-        None => None,
-        Some(value) => Some(match value.to_str().map(str::to_lowercase).as_deref() {
-            Some("1" | "true" | "yes" | "on") => true,
-            Some("0" | "false" | "no" | "off") => false,
-            _ => return Err(Error::invalid("LYRA_ALLOW_PRIVATE_HOSTS: expected 1 or 0")),
-        }),
+    let truth = |name: &str| match env(name) {
+        None => Ok(None),
+        Some(value) => match value.to_str().map(str::to_lowercase).as_deref() {
+            Some("1" | "true" | "yes" | "on") => Ok(Some(true)),
+            Some("0" | "false" | "no" | "off") => Ok(Some(false)),
+            _ => Err(Error::invalid(format!("{name}: expected 1 or 0"))),
+        },
     };
     let workers = match env("LYRA_WORKERS") {
         None => None,
@@ -276,8 +282,9 @@ fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
     };
     Ok(Layer {
         db: env("LYRA_DB").map(PathBuf::from),
+        read_only: truth("LYRA_READ_ONLY")?,
         corpus: env("LYRA_CORPUS").map(|list| std::env::split_paths(&list).collect()),
-        allow_private_hosts,
+        allow_private_hosts: truth("LYRA_ALLOW_PRIVATE_HOSTS")?,
         workers,
         views_dir: env("LYRA_VIEWS_DIR").map(PathBuf::from),
         embedder: EmbedderLayer::from_env(env)?,
@@ -346,11 +353,14 @@ mod tests {
 
     #[test]
     fn the_later_source_wins_key_by_key() {
-        let file =
-            "db = \"file.db\"\ncorpus = [\"docs\"]\nworkers = 4\nallow_private_hosts = true\n";
+        let file = "db = \"file.db\"\nread_only = true\ncorpus = [\"docs\"]\nworkers = 4\nallow_private_hosts = true\n";
         let (settings, folder) = settle_in(
             Some(file),
-            &[("LYRA_DB", "/env.db"), ("LYRA_ALLOW_PRIVATE_HOSTS", "0")],
+            &[
+                ("LYRA_DB", "/env.db"),
+                ("LYRA_ALLOW_PRIVATE_HOSTS", "0"),
+                ("LYRA_READ_ONLY", "no"),
+            ],
             Global {
                 corpus: vec!["flag-docs".into()],
                 ..Global::default()
@@ -360,6 +370,7 @@ mod tests {
         assert_eq!(settings.db, PathBuf::from("/env.db"));
         assert_eq!(settings.corpus, vec![PathBuf::from("flag-docs")]);
         assert_eq!((settings.workers, settings.allow_private_hosts), (4, false));
+        assert!(!settings.read_only);
         assert_eq!(settings.file, Some(folder.path().join("some.toml")));
 
         let (settings, folder) = settle_in(Some(file), &[], Global::default());
@@ -369,7 +380,7 @@ mod tests {
             folder.path().join("file.db"),
             "relative to the file's folder"
         );
-        assert!(settings.allow_private_hosts && !settings.db_is_default);
+        assert!(settings.allow_private_hosts && settings.read_only && !settings.db_is_default);
     }
 
     #[test]

@@ -3,10 +3,12 @@
 use super::Global;
 use super::config::wrong;
 use super::keys::read_key;
+use super::llm::timeout;
 use lyra_core::backends::{ApiKey, EmbedderChoice, EmbedderSettings};
 use lyra_core::{Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What one source says about the embedder.
 #[derive(Debug, Default, PartialEq)]
@@ -16,6 +18,8 @@ pub(super) struct EmbedderLayer {
     key: Option<ApiKey>,
     key_file: Option<PathBuf>,
     dimension: Option<usize>,
+    /// Seconds.
+    timeout: Option<u64>,
     onnx_runtime: Option<PathBuf>,
 }
 
@@ -50,6 +54,7 @@ impl EmbedderLayer {
                     Error::invalid("LYRA_EMBEDDER_DIMENSION: expected a positive integer")
                 })
             });
+        let seconds = text("LYRA_EMBEDDER_TIMEOUT")?.map(|text| text.trim().parse().unwrap_or(0));
         // ORT_DYLIB_PATH is what every program with ONNX Runtime reads.
         let runtime = env("LYRA_ONNX_RUNTIME").or_else(|| env("ORT_DYLIB_PATH"));
         Ok(Self {
@@ -58,6 +63,7 @@ impl EmbedderLayer {
             key: key.map_err(|e: Error| e.context("LYRA_EMBEDDER_KEY"))?,
             key_file: env("LYRA_EMBEDDER_KEY_FILE").map(PathBuf::from),
             dimension: dimension.transpose()?,
+            timeout: timeout(seconds, "LYRA_EMBEDDER_TIMEOUT")?,
             onnx_runtime: runtime.map(PathBuf::from),
         })
     }
@@ -83,12 +89,22 @@ impl EmbedderLayer {
                     .ok_or_else(|| wrong("embedder_dimension", "a positive integer"))?,
             ),
         };
+        let seconds = match table.get("embedder_timeout") {
+            None => None,
+            Some(value) => Some(
+                value
+                    .as_integer()
+                    .and_then(|n| u64::try_from(n).ok())
+                    .ok_or_else(|| wrong("embedder_timeout", "seconds from 1 to 3600"))?,
+            ),
+        };
         Ok(Self {
             choice,
             url: text("embedder_url")?,
             key: None,
             key_file: text("embedder_key_file")?.map(|path| folder.join(path)),
             dimension,
+            timeout: timeout(seconds, "embedder_timeout")?,
             onnx_runtime: text("onnx_runtime")?.map(|path| folder.join(path)),
         })
     }
@@ -105,6 +121,7 @@ impl EmbedderLayer {
         self.choice = above.choice.or(self.choice.take());
         self.url = above.url.or(self.url.take());
         self.dimension = above.dimension.or(self.dimension);
+        self.timeout = above.timeout.or(self.timeout);
         self.onnx_runtime = above.onnx_runtime.or(self.onnx_runtime.take());
     }
 
@@ -121,6 +138,7 @@ impl EmbedderLayer {
             url: self.url,
             key,
             dimension: self.dimension,
+            timeout: self.timeout.map(Duration::from_secs),
             onnx_runtime: self.onnx_runtime,
         })
     }
@@ -149,7 +167,7 @@ mod tests {
     #[test]
     fn the_later_source_wins_and_takes_what_belongs_together() {
         let file = "embedder = \"openai:small\"\nembedder_url = \"http://h:1/v1\"\nembedder_dimension = 64\n\
-                    onnx_runtime = \"ort\"\n";
+                    embedder_timeout = 5\nonnx_runtime = \"ort\"\n";
         let settings = layer(file, &[("LYRA_EMBEDDER_KEY", "sk-1")], None).expect("good");
         assert_eq!(settings.choice, EmbedderChoice::OpenAi("small".into()));
         assert_eq!(
@@ -157,12 +175,15 @@ mod tests {
             (Some("http://h:1/v1"), Some(64))
         );
         assert_eq!(settings.onnx_runtime, Some("/conf/ort".into()));
+        assert_eq!(settings.timeout, Some(Duration::from_secs(5)));
         assert!(settings.key.is_some() && !format!("{settings:?}").contains("sk-1"));
 
         let settings =
             layer(file, &[("LYRA_EMBEDDER_KEY", "sk-1")], Some("ollama:m")).expect("good");
         assert_eq!(settings.choice, EmbedderChoice::Ollama("m".into()));
         assert_eq!((settings.url, settings.dimension), (None, None));
+        let settings = layer(file, &[("LYRA_EMBEDDER_TIMEOUT", "600")], None).expect("good");
+        assert_eq!(settings.timeout, Some(Duration::from_secs(600)));
 
         let settings = layer(
             "embedder = \"onnx:minilm\"",
@@ -224,6 +245,24 @@ mod tests {
                 vec![],
                 None,
                 "expected a positive integer",
+            ),
+            (
+                "embedder_timeout = \"5\"",
+                vec![],
+                None,
+                "expected seconds from 1 to 3600",
+            ),
+            (
+                "embedder_timeout = 3601",
+                vec![],
+                None,
+                "embedder_timeout: expected seconds from 1 to 3600",
+            ),
+            (
+                "",
+                vec![("LYRA_EMBEDDER_TIMEOUT", "long")],
+                None,
+                "LYRA_EMBEDDER_TIMEOUT: expected seconds",
             ),
             (
                 "",

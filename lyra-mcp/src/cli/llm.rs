@@ -218,7 +218,8 @@ fn part(text: Option<&str>, place: &str) -> Result<Option<Part>> {
     }
 }
 
-fn timeout(seconds: Option<u64>, place: &str) -> Result<Option<u64>> {
+/// Seconds that one request may take.
+pub(super) fn timeout(seconds: Option<u64>, place: &str) -> Result<Option<u64>> {
     match seconds {
         Some(seconds) if !TIMEOUTS.contains(&seconds) => Err(Error::invalid(format!(
             "{place}: expected seconds from 1 to 3600"

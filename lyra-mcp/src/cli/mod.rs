@@ -58,6 +58,10 @@ struct Global {
     /// The database file [env: LYRA_DB] [default: lyra/lyra.db in the user's data folder]
     #[arg(long, global = true, value_name = "PATH")]
     db: Option<PathBuf>,
+    /// Only look at the graph: it has to be there, and nothing is written to it or beside it
+    /// [env: LYRA_READ_ONLY]
+    #[arg(long, global = true)]
+    read_only: bool,
     /// A folder of documents to search and read; may be given several times [env: LYRA_CORPUS]
     #[arg(long, global = true, value_name = "DIR")]
     corpus: Vec<PathBuf>,
@@ -151,6 +155,27 @@ enum Command {
     Views,
 }
 
+impl Command {
+    /// Whether it has nothing to do in a graph that is only looked at.
+    fn writes(&self) -> bool {
+        match self {
+            Self::Demo(_)
+            | Self::Research(_)
+            | Self::Import { .. }
+            | Self::Feedback(_)
+            | Self::Forget { .. } => true,
+            Self::Serve
+            | Self::Tasks(_)
+            | Self::Export(_)
+            | Self::Diff(_)
+            | Self::Verify
+            | Self::Models(_)
+            | Self::Doctor
+            | Self::Views => false,
+        }
+    }
+}
+
 #[derive(Subcommand)]
 enum Models {
     /// List those in use, and those that were added
@@ -205,7 +230,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
     let failed = |code| u8::from(code != ExitCode::SUCCESS);
-    match cli.command.unwrap_or(Command::Serve) {
+    let command = cli.command.unwrap_or(Command::Serve);
+    if settings.read_only && command.writes() {
+        return Err(Error::read_only());
+    }
+    match command {
         Command::Serve => serve(settings)?,
         Command::Demo(options) => return demo::run(settings, &cli.global, &options),
         Command::Research(options) => return research::run(settings, &options),
@@ -232,6 +261,9 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
 fn serve(settings: &Settings) -> Result<()> {
     let engine = open_or_make(settings)?;
     complain_of_views(&engine);
+    if engine.is_read_only() {
+        crate::log::line("the graph is open read-only");
+    }
     if std::io::stdin().is_terminal() {
         crate::log::line(
             "serving MCP on standard input; `lyra-mcp --help` lists what else there is",
@@ -263,6 +295,7 @@ fn open_or_make(settings: &Settings) -> Result<Engine> {
 /// Where nobody chose the place of the database, its folder may be missing.
 fn make_folder(settings: &Settings) -> Result<()> {
     if settings.db_is_default
+        && !settings.read_only
         && let Some(folder) = settings.db.parent()
     {
         std::fs::create_dir_all(folder).map_err(|error| {
@@ -331,6 +364,7 @@ fn open_judge(settings: &Settings, config: &mut EngineConfig) -> Result<()> {
 /// The configuration with the built-in models.
 fn plain_config(settings: &Settings) -> EngineConfig {
     let mut config = EngineConfig::new(&settings.db);
+    config.read_only = settings.read_only;
     config.corpus.clone_from(&settings.corpus);
     config.allow_private_hosts = settings.allow_private_hosts;
     config.workers = settings.workers;

@@ -163,7 +163,7 @@ class BackendError(PipelineError):
 
 
 class UnsupportedError(PipelineError):
-    """This build does not have it.
+    """This build does not have it, or the graph is open read-only and it would write.
 
     >>> import lyra
     >>> issubclass(lyra.UnsupportedError, lyra.LyraError)

@@ -72,6 +72,7 @@ class EvidenceGraph:
         views_dir: _Path | None = None,
         retractions_csv: _Path | None = None,
         allow_private_hosts: bool = False,
+        read_only: bool = False,
     ) -> Self: ...
     @property
     def path(self) -> Path: ...

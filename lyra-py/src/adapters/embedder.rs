@@ -31,6 +31,7 @@ pub(crate) fn open(
         url,
         key,
         dimension: None,
+        timeout: None,
         onnx_runtime: onnx_runtime(py, runtime)?,
         choice: model,
     };

@@ -64,6 +64,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 ///     A Retraction Watch file: works on it are flagged.
 /// allow_private_hosts
 ///     Whether addresses on private networks may be fetched.
+/// read_only
+///     Whether the graph is only looked at: the file has to be there, nothing is written to it or
+///     beside it, and what would write raises an UnsupportedError.
 ///
 /// All methods may be called from several threads at once. After a fork, the child has to open a
 /// graph of its own; fork only while no other thread is in a call of lyra (SQLite's locks would stay

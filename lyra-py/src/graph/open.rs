@@ -21,7 +21,7 @@ impl EvidenceGraph {
     #[pyo3(signature = (path, corpus=None, embedder=None, *, claim_extractor=None, judge=None,
         stance_judge=None, providers=None, mailto=None, embedder_url=None, embedder_key=None, claim_extractor_url=None,
         claim_extractor_key=None, judge_url=None, judge_key=None, onnx_runtime=None, views_dir=None,
-        retractions_csv=None, allow_private_hosts=false))]
+        retractions_csv=None, allow_private_hosts=false, read_only=false))]
     #[allow(
         clippy::too_many_arguments,
         reason = "named arguments of a constructor in Python"
@@ -46,6 +46,7 @@ impl EvidenceGraph {
         views_dir: Option<PathBuf>,
         retractions_csv: Option<PathBuf>,
         allow_private_hosts: bool,
+        read_only: bool,
     ) -> PyResult<Self> {
         let shown = path.as_os_str();
         if shown.is_empty() || shown == ":memory:" || shown.as_encoded_bytes().contains(&0) {
@@ -90,6 +91,7 @@ impl EvidenceGraph {
         config.views_dir = views_dir;
         config.retractions_csv = retractions_csv;
         config.allow_private_hosts = allow_private_hosts;
+        config.read_only = read_only;
         let engine = quick(py, || Engine::open(config))?;
         Ok(Self {
             engine: super::opened(engine),

@@ -4,11 +4,11 @@ use super::report::{CorpusReport, FileNote, FolderReport};
 use super::walk::{Walk, is_record_file};
 use super::{CorpusProvider, about_meta, file_url, reason_of, record_notes};
 use crate::backends::documents;
-use crate::backends::file_fetch::{read_bounded, sidecar, stamp};
+use crate::backends::file_fetch::{read_bounded, sidecar, sidecar_path, stamp};
 use crate::error::{Error, Result};
 use crate::text::segment::assemble;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Files that are new to the graph are parsed for so long; the rest is counted.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -71,15 +71,44 @@ impl CorpusProvider {
             }
             notes.extend(parsed.warnings.into_iter().filter(|w| about_meta(w)));
         }
-        notes.extend(side_file_notes(path));
+        notes.extend(self.side_file_notes(path));
         Ok((1, notes))
+    }
+
+    /// What is wrong with the side file of a document. One that has not changed since it was looked
+    /// at is not read again.
+    pub(super) fn side_file_notes(&self, path: &Path) -> Vec<String> {
+        let read = || -> Vec<String> {
+            let problems = sidecar(path).1.into_iter();
+            let told = problems.map(|problem| format!("its .meta.json: {problem}"));
+            told.collect()
+        };
+        let Ok(now) = sidecar_path(path).metadata() else {
+            self.latest().side_files.remove(path);
+            return read();
+        };
+        let state = (now.len(), now.modified().ok());
+        if let Some(known) = self.latest().side_files.get(path)
+            && known.state == state
+        {
+            return known.notes.clone();
+        }
+        let notes = read();
+        let known = SideFile {
+            state,
+            notes: notes.clone(),
+        };
+        self.latest().side_files.insert(path.to_owned(), known);
+        notes
     }
 }
 
-/// What is wrong with the side file of a document.
-pub(super) fn side_file_notes(path: &Path) -> impl Iterator<Item = String> {
-    let problems = sidecar(path).1.into_iter();
-    problems.map(|problem| format!("its .meta.json: {problem}"))
+/// What a side file was like when it was read, and what was wrong with it.
+#[derive(Debug)]
+pub(super) struct SideFile {
+    /// Bytes and time of the last change.
+    state: (u64, Option<SystemTime>),
+    notes: Vec<String>,
 }
 
 impl FolderReport {

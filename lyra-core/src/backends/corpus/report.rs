@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 /// Files that are told by name.
 const NAMED: usize = 5;
 
-/// Kinds of files that people keep papers and notes in, and that are not read. Others beside the
-/// documents (pictures, styles, lists) are counted, but nobody misses them in a search.
+/// Kinds of files that people keep papers and notes in, and that are not read: a note says so. Others
+/// beside the documents (pictures, styles, lists) are counted, but nobody misses them in a search.
 const WRITINGS: &[&str] = &[
     "adoc", "csv", "doc", "docx", "epub", "json", "odp", "ods", "odt", "org", "ppt", "pptx", "rst",
     "rtf", "tex", "xls", "xlsx",
@@ -84,27 +84,20 @@ pub struct CorpusReport {
 }
 
 impl CorpusReport {
-    /// What a user should know of the files that were not read: a line for those of which nothing
-    /// was read, and one for those of which something was left out. Names and reasons are quoted
-    /// and cut, since they hold other people's words.
+    /// What went wrong: a line for the files of which nothing was read although their kind is, and
+    /// one for those of which something was left out. Names and reasons are quoted and cut, since
+    /// they hold other people's words.
     pub fn warnings(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let files: usize = self.folders.iter().map(|folder| folder.files).sum();
         let skipped = || self.folders.iter().flat_map(|folder| &folder.skipped);
-        let mut others: BTreeMap<String, usize> = BTreeMap::new();
-        for (ending, count) in self.folders.iter().flat_map(|folder| &folder.other_kinds) {
-            *others.entry(ending.clone()).or_default() += count;
-        }
-        others.retain(|ending, _| WRITINGS.contains(&ending.as_str()));
-        let missing = skipped().count() + others.values().sum::<usize>();
+        let missing = skipped().count();
         if missing > 0 {
-            let named = (skipped().count() > 0).then(|| named(skipped()));
-            let parts: Vec<String> = named.into_iter().chain(kinds(&others)).collect();
             lines.push(format!(
                 "{missing} of {} of the corpus {} not read: {}",
                 counted(files, "file"),
                 if missing == 1 { "was" } else { "were" },
-                parts.join("; ")
+                named(skipped())
             ));
         }
         let notes = || self.folders.iter().flat_map(|folder| &folder.notes);
@@ -112,6 +105,34 @@ impl CorpusReport {
             lines.push(format!("in the corpus, {}", left_out(notes())));
         }
         lines
+    }
+
+    /// The files that people may miss in a search although nothing is wrong with them: writings of a
+    /// kind that is not read, such as `.docx` and `.xlsx`.
+    ///
+    /// ```
+    /// use lyra_core::backends::{CorpusReport, FolderReport};
+    /// let mut folder = FolderReport::default();
+    /// folder.other_kinds.extend([("xlsx".to_owned(), 2), ("png".to_owned(), 1)]);
+    /// let report = CorpusReport { folders: vec![folder] };
+    /// assert!(report.warnings().is_empty());
+    /// let note = "the corpus holds 2 files of a kind that is not read (.xlsx)";
+    /// assert_eq!(report.unread_kinds().as_deref(), Some(note));
+    /// ```
+    pub fn unread_kinds(&self) -> Option<String> {
+        let mut others: BTreeMap<String, usize> = BTreeMap::new();
+        for (ending, count) in self.folders.iter().flat_map(|folder| &folder.other_kinds) {
+            *others.entry(ending.clone()).or_default() += count;
+        }
+        others.retain(|ending, _| WRITINGS.contains(&ending.as_str()));
+        let count: usize = others.values().sum();
+        (count > 0).then(|| {
+            format!(
+                "the corpus holds {} of a kind that is not read ({})",
+                counted(count, "file"),
+                endings(&others)
+            )
+        })
     }
 }
 
@@ -138,6 +159,11 @@ fn named<'a>(notes: impl Iterator<Item = &'a FileNote> + Clone) -> String {
 
 fn kinds(kinds: &BTreeMap<String, usize>) -> Option<String> {
     let count: usize = kinds.values().sum();
+    (count > 0).then(|| format!("{count} of a kind that is not read ({})", endings(kinds)))
+}
+
+/// The first endings.
+fn endings(kinds: &BTreeMap<String, usize>) -> String {
     let endings = kinds
         .keys()
         .take(NAMED)
@@ -152,7 +178,7 @@ fn kinds(kinds: &BTreeMap<String, usize>) -> Option<String> {
     if kinds.len() > NAMED {
         endings.push_str(", …");
     }
-    (count > 0).then(|| format!("{count} of a kind that is not read ({endings})"))
+    endings
 }
 
 fn counted(n: usize, what: &str) -> String {
@@ -174,14 +200,14 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_missed_is_warned_of() {
+    fn only_what_went_wrong_is_warned_of() {
         let kinds = |endings: &[&str]| endings.iter().map(|e| ((*e).to_owned(), 1)).collect();
         let many: Vec<FileNote> = (0..7).map(|n| note(&format!("{n}.pdf"), "bad")).collect();
         let cases: &[(FolderReport, &[&str])] = &[
             (FolderReport::default(), &[]),
             (
                 FolderReport {
-                    other_kinds: kinds(&["png", "tsv"]),
+                    other_kinds: kinds(&["png", "docx", "xlsx"]),
                     ..FolderReport::default()
                 },
                 &[],
@@ -193,10 +219,7 @@ mod tests {
                     other_kinds: kinds(&["docx", "png", "csv"]),
                     ..FolderReport::default()
                 },
-                &[
-                    "3 of 4 files of the corpus were not read: “a.pdf” (the file is empty); \
-                     2 of a kind that is not read (.csv, .docx)",
-                ],
+                &["1 of 4 files of the corpus was not read: “a.pdf” (the file is empty)"],
             ),
             (
                 FolderReport {

@@ -294,8 +294,10 @@ impl HttpEmbedder {
                 ("answer", self.options.timeout)
             };
             let message = format!("{}: no {what} within {patience:?}", self.place());
-            return Error::new(ErrorKind::Timeout, message)
-                .with_hint("is the server still loading the model?");
+            return Error::new(ErrorKind::Timeout, message).with_hint(
+                "is the server still loading the model? a slow one may need a longer \
+                     embedder_timeout",
+            );
         }
         // The useful part is at the end of the chain: "connection refused".
         let mut source = std::error::Error::source(error);

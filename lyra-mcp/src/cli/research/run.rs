@@ -3,7 +3,8 @@
 use super::super::output::ProgressLine;
 use crate::server::Signals;
 use lyra_core::{
-    Engine, Result, StatusDetail, StatusReport, StopMode, StopReason, StopRequest, StopScope,
+    Engine, Result, StatusDetail, StatusReport, StatusWarning, StopMode, StopReason, StopRequest,
+    StopScope, WarningKind,
 };
 use std::sync::Mutex;
 use std::time::Duration;
@@ -74,9 +75,15 @@ fn progress(status: &StatusReport) -> (f64, String) {
 pub(super) fn tell_trouble(engine: &Engine, task_id: &str, began: &str) -> Result<()> {
     let status = engine.status(task_id, StatusDetail::Full)?;
     // What failed is told below, without what failed in an earlier run.
-    let failed = |warning: &&String| warning.contains("job(s) failed");
-    for warning in status.warnings.iter().filter(|warning| !failed(warning)) {
+    let told = |warning: &&StatusWarning| warning.kind != WarningKind::FailedJobs;
+    for warning in status.warnings.iter().filter(told) {
         crate::log::line(&format!("warning: {warning}"));
+    }
+    let unread = engine
+        .corpus_report()
+        .and_then(|report| report.unread_kinds());
+    if let Some(unread) = unread {
+        crate::log::line(&format!("note: {unread}"));
     }
     let mut told: Vec<(&str, &str)> = Vec::new();
     for failure in status.recent_errors.iter().flatten() {

@@ -1,0 +1,405 @@
+//! Where reading connections come from: a file that this process may write to, or one that it only
+//! looks at.
+//!
+//! SQLite reads a database in WAL mode through two files beside it, and makes them where they are
+//! missing. In somebody else's folder that may be forbidden; where it is not, they would stay behind
+//! in our name and could keep the owner from writing. A file that is only looked at, and that nobody
+//! is writing to, is therefore read as it lies there, without locks and without a file beside it
+//! (`immutable`, sqlite.org/uri.html#uriimmutable). SQLite then notices no change, so that
+//! [`Still`] does: what it was opened on has to be the same before and after every look. Where a
+//! log stands beside the file, it is read through the log like any other (sqlite.org/wal.html#readonly).
+
+use super::migrate;
+use super::open::{check_is_file, open_at, set_up_reader};
+use crate::error::{Error, ErrorKind, Result};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::ffi::CStr;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// A database file, and whether it is only looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Source {
+    path: PathBuf,
+    read_only: bool,
+}
+
+/// A connection that reads.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    pub(crate) connection: Connection,
+    pub(crate) still: Still,
+}
+
+/// What a file was like when a connection without locks was opened on it; nothing for other
+/// connections, which SQLite keeps from seeing half a change.
+#[derive(Debug, Clone)]
+pub(crate) struct Still(Option<(PathBuf, Stamp)>);
+
+/// Tells two states of a file apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    bytes: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Source {
+    /// A file that this process may also write to.
+    pub(crate) fn writable(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            read_only: false,
+        }
+    }
+
+    /// A file that is only looked at.
+    pub(crate) fn read_only(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            read_only: true,
+        }
+    }
+
+    /// The same file under another name.
+    pub(crate) fn named(&self, path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            read_only: self.read_only,
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Opens an existing database for reading.
+    pub(crate) fn open(&self) -> Result<Reading> {
+        self.open_through(None)
+    }
+
+    /// The same through a VFS other than SQLite's own, which has to be registered.
+    pub(crate) fn open_through(&self, vfs: Option<&CStr>) -> Result<Reading> {
+        if !self.read_only {
+            return self.open_live(vfs);
+        }
+        if cfg!(windows) || !is_alone(&self.path) {
+            let error = match self.open_live(vfs) {
+                Err(error) if is_out_of_reach(&error) => error,
+                opened => return opened,
+            };
+            if cfg!(windows) || !is_quiet(&self.path) {
+                return Err(self.log_out_of_reach(error));
+            }
+        }
+        self.open_still(vfs)
+    }
+
+    /// Refuses, without a change, what cannot be looked at as it is: no file, a file of another
+    /// program, a schema of another version.
+    pub(super) fn check(&self) -> Result<()> {
+        check_is_file(&self.path)?;
+        if !self.path.exists() {
+            let message = format!("there is no database at {}", self.path.display());
+            return Err(Error::not_found(message)
+                .with_hint("give the path of a graph that is there: read-only, none is made"));
+        }
+        let reading = self.open().map_err(|error| match is_out_of_reach(&error) {
+            true => error.with_hint("check that the file may be read"),
+            false => error,
+        })?;
+        migrate::check_is_current(&reading.connection)
+            .map_err(|e| e.context(format!("opening {}", self.path.display())))
+    }
+
+    /// With SQLite's locks, and through the log if there is one.
+    fn open_live(&self, vfs: Option<&CStr>) -> Result<Reading> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = open_at(&self.path, &self.path, flags, vfs)?;
+        set_up_reader(&connection)?;
+        Ok(Reading {
+            connection,
+            still: Still(None),
+        })
+    }
+
+    /// As the file lies there.
+    fn open_still(&self, vfs: Option<&CStr>) -> Result<Reading> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_URI;
+        let stamp = Stamp::of(&self.path).ok_or_else(|| written_meanwhile(&self.path))?;
+        let address = immutable_address(&self.path);
+        let connection = open_at(Path::new(&address), &self.path, flags, vfs)?;
+        set_up_reader(&connection)?;
+        Ok(Reading {
+            connection,
+            still: Still(Some((self.path.clone(), stamp))),
+        })
+    }
+
+    fn log_out_of_reach(&self, error: Error) -> Error {
+        let (path, log) = (self.path.display(), beside(&self.path, "-wal"));
+        let message = format!(
+            "{path} is being written to, or its last writer broke off: a log stands beside it, and \
+             it cannot be read from here ({})",
+            error.message()
+        );
+        Error::new(ErrorKind::Storage, message)
+            .with_hint(format!(
+                "let its owner open and close it once, or copy it together with {} into a folder of \
+                 your own and open the copy",
+                log.display()
+            ))
+            .with_source(error)
+    }
+}
+
+impl Still {
+    /// Whether the file is what it was when the connection was opened.
+    pub(crate) fn holds(&self) -> bool {
+        match &self.0 {
+            None => true,
+            Some((path, stamp)) => Stamp::of(path) == Some(*stamp),
+        }
+    }
+
+    /// Refuses what was read if the file changed under it.
+    pub(crate) fn check(&self) -> Result<()> {
+        match &self.0 {
+            Some((path, _)) if !self.holds() => Err(written_meanwhile(path)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Stamp {
+    /// None where somebody writes to the file, or where there is none.
+    fn of(path: &Path) -> Option<Self> {
+        let file = std::fs::metadata(path).ok()?;
+        is_quiet(path).then(|| Self {
+            bytes: file.len(),
+            modified: file.modified().ok(),
+        })
+    }
+}
+
+fn written_meanwhile(path: &Path) -> Error {
+    let message = format!("{} was written to while it was read", path.display());
+    Error::new(ErrorKind::Storage, message).with_hint("try again")
+}
+
+/// Whether SQLite could not get at a file, as opposed to finding something wrong in it.
+fn is_out_of_reach(error: &Error) -> bool {
+    let source = std::error::Error::source(error);
+    let code = source
+        .and_then(|source| source.downcast_ref::<rusqlite::Error>())
+        .and_then(rusqlite::Error::sqlite_error_code);
+    matches!(
+        code,
+        Some(
+            ErrorCode::CannotOpen
+                | ErrorCode::ReadOnly
+                | ErrorCode::PermissionDenied
+                | ErrorCode::SystemIoFailure
+        )
+    )
+}
+
+/// The file that SQLite puts beside a database under its name and this ending.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Whether nobody has a file open for writing or has left off in the middle: there is no log beside
+/// it.
+pub(crate) fn is_alone(path: &Path) -> bool {
+    ["-wal", "-journal"]
+        .iter()
+        .all(|ending| !beside(path, ending).exists())
+}
+
+/// Whether all that was committed is in the file itself: a log beside it, if there is one, is empty.
+fn is_quiet(path: &Path) -> bool {
+    let log = std::fs::metadata(beside(path, "-wal"));
+    log.map_or(true, |log| log.len() == 0) && !beside(path, "-journal").exists()
+}
+
+/// The address under which SQLite reads a file as it lies there.
+pub(crate) fn immutable_address(path: &Path) -> String {
+    let mut address = String::from(if path.has_root() { "file://" } else { "file:" });
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => {
+                address.push(char::from(*byte));
+            }
+            other => address.push_str(&format!("%{other:02x}")),
+        }
+    }
+    address + "?immutable=1"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Database;
+    use super::*;
+    use crate::error::SqliteResultExt;
+
+    fn made(folder: &tempfile::TempDir) -> PathBuf {
+        let path = folder.path().join("a b%20#?é.db");
+        drop(Database::open(&path).unwrap());
+        path
+    }
+
+    fn add(db: &Database, id: &str) {
+        let sql = "INSERT INTO tasks (id, hypothesis, created_at) VALUES (?1, 'h', '')";
+        db.write(|t| t.execute(sql, [id]).db()).unwrap();
+    }
+
+    fn tasks(db: &Database) -> Result<i64> {
+        let sql = "SELECT count(*) FROM tasks";
+        db.read(|c| c.query_row(sql, [], |r| r.get(0)).db())
+    }
+
+    fn entries(folder: &Path) -> usize {
+        std::fs::read_dir(folder).unwrap().count()
+    }
+
+    #[test]
+    fn a_file_that_nobody_writes_to_is_read_as_it_lies_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = made(&folder);
+        let before = std::fs::read(&path).unwrap();
+        let db = Database::open_read_only(&path).unwrap();
+        assert_eq!(tasks(&db).unwrap(), 0);
+        assert_eq!(entries(folder.path()), 1, "nothing beside it");
+        for write in [
+            db.write(|_| Ok(())),
+            db.write_in_bulk(|_| Ok(())),
+            db.maintain(|_| Ok(())),
+        ] {
+            assert_eq!(write.unwrap_err().kind(), ErrorKind::Unsupported);
+        }
+        assert_eq!(db.write_if_free(|_| Ok(())).unwrap(), None);
+        let read = db.read(|c| c.execute("DELETE FROM tasks", []).db());
+        assert!(read.is_err(), "SQLite itself refuses");
+        drop(db);
+        assert!(std::fs::read(&path).unwrap() == before);
+    }
+
+    #[test]
+    fn a_file_that_changes_under_a_look_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = made(&folder);
+        let db = Database::open_read_only(&path).unwrap();
+        assert_eq!(tasks(&db).unwrap(), 0);
+        let writer = Database::open(&path).unwrap();
+        let error = db.read(|_| {
+            add(&writer, "t");
+            Ok(())
+        });
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Storage);
+        assert!(error.message().contains("was written to while it was read"));
+        assert_eq!(tasks(&db).unwrap(), 1, "through the log");
+        add(&writer, "u");
+        assert_eq!(tasks(&db).unwrap(), 2);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_log_that_cannot_be_read_is_an_error_that_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = made(&folder);
+        let writer = Database::open(&path).unwrap();
+        add(&writer, "t");
+        let copy = folder.path().join("copy.db");
+        std::fs::copy(&path, &copy).unwrap();
+        std::fs::copy(beside(&path, "-wal"), beside(&copy, "-wal")).unwrap();
+        let (log, index) = (beside(&copy, "-wal"), beside(&copy, "-shm"));
+        // SQLite follows no link there, whoever we are: it cannot make the index of the log.
+        std::os::unix::fs::symlink("nowhere", &index).unwrap();
+        let error = Database::open_read_only(&copy).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Storage);
+        assert!(
+            error.message().contains("a log stands beside it"),
+            "{error}"
+        );
+        let hint = error.hint().unwrap();
+        assert!(hint.contains(&log.display().to_string()), "{hint}");
+        // Nor can it be opened for writing; whoever only wants to look is told how.
+        let error = Database::open(&copy).unwrap_err();
+        assert!(error.hint().unwrap().contains("--read-only"), "{error:?}");
+        // A log with nothing in it is no loss.
+        std::fs::write(&log, "").unwrap();
+        assert_eq!(tasks(&Database::open_read_only(&copy).unwrap()).unwrap(), 0);
+        // With both files in a folder of one's own, all of it is there.
+        std::fs::copy(beside(&path, "-wal"), &log).unwrap();
+        std::fs::remove_file(&index).unwrap();
+        let (file, in_log) = (std::fs::read(&copy).unwrap(), std::fs::read(&log).unwrap());
+        assert_eq!(tasks(&Database::open_read_only(&copy).unwrap()).unwrap(), 1);
+        assert!(std::fs::read(&copy).unwrap() == file);
+        assert!(std::fs::read(&log).unwrap() == in_log);
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_as_it_is_is_refused_and_left_alone() {
+        #[allow(clippy::disallowed_methods, reason = "makes files that are not ours")]
+        let sql =
+            |path: &Path, sql: &str| Connection::open(path).unwrap().execute_batch(sql).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        type Make<'a> = &'a dyn Fn(&Path);
+        let cases: [(&str, ErrorKind, &str, Make<'_>); 6] = [
+            ("none", ErrorKind::NotFound, "no database at", &|_| ()),
+            ("empty", ErrorKind::Storage, "no graph is in", &|p| {
+                std::fs::write(p, "").unwrap();
+            }),
+            ("foreign", ErrorKind::Storage, "another program", &|p| {
+                sql(p, "CREATE TABLE albums (x)");
+            }),
+            (
+                "older",
+                ErrorKind::Storage,
+                "not brought up to date",
+                &|p| {
+                    drop(Database::open(p).unwrap());
+                    sql(p, "PRAGMA user_version = 1");
+                },
+            ),
+            ("newer", ErrorKind::Storage, "schema version 99", &|p| {
+                drop(Database::open(p).unwrap());
+                sql(p, "PRAGMA user_version = 99");
+            }),
+            ("folder", ErrorKind::InvalidInput, "is a folder", &|p| {
+                std::fs::create_dir(p).unwrap();
+            }),
+        ];
+        for (name, kind, message, make) in cases {
+            let path = folder.path().join(name);
+            make(&path);
+            let (before, beside) = (std::fs::read(&path).ok(), entries(folder.path()));
+            let error = Database::open_read_only(&path).unwrap_err();
+            assert_eq!(error.kind(), kind, "{name}: {error}");
+            assert!(error.message().contains(message), "{name}: {error}");
+            assert!(error.hint().is_some(), "{name}");
+            assert!(std::fs::read(&path).ok() == before, "{name} was changed");
+            assert_eq!(entries(folder.path()), beside, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_address_leads_to_the_file_whatever_its_name() {
+        for (path, expected) in [
+            ("a.db", "file:a.db?immutable=1"),
+            ("/x/a b.db", "file:///x/a%20b.db?immutable=1"),
+            ("//x/?#%.db", "file:////x/%3f%23%25.db?immutable=1"),
+        ] {
+            assert_eq!(immutable_address(Path::new(path)), expected);
+        }
+    }
+}
