@@ -205,7 +205,11 @@ async fn another_embedder_gets_its_vectors_by_jobs() {
     let status = engine.run(&coffee, None).await.unwrap();
     assert_eq!(embed_jobs(&status), None);
     let found = engine.vector_search(&search).await.unwrap();
-    assert_eq!((found.model_id.as_str(), found.skipped), ("letters-32", 0));
+    assert_eq!((found.model_id.as_str(), found.missing), ("letters-32", 0));
+    assert_eq!(
+        found.skipped, found.total_searched,
+        "the vectors of the table are still there"
+    );
     assert!(found.results[0].text_preview.contains("offee"), "{found:?}");
     assert!(missing(&engine, "letters-32") > 0, "the other task waits");
     engine.run(&noise, None).await.unwrap();
@@ -264,7 +268,12 @@ async fn rows_of_another_model_are_counted_and_not_compared() {
         ..VectorRequest::new(text)
     };
     let found = engine.vector_search(&request).await.unwrap();
-    assert_eq!((found.total_searched, found.skipped), (1, claims.len() - 1));
+    assert_eq!((found.total_searched, found.missing), (1, claims.len() - 1));
+    assert_eq!(
+        found.skipped,
+        claims.len(),
+        "all of the table, the first claim's as well"
+    );
     assert_eq!(found.results.len(), 1);
     assert!((found.results[0].similarity - 1.0).abs() < 1e-5);
 }

@@ -118,6 +118,11 @@ impl Scope {
         self.without_row.len() + self.foreign
     }
 
+    /// How many members have no comparable vector.
+    pub(super) fn missing(&self) -> usize {
+        self.without_row.len()
+    }
+
     /// How many members.
     pub(super) fn len(&self) -> usize {
         self.rows.len() + self.without_row.len()

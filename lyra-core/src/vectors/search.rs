@@ -108,6 +108,9 @@ pub struct VectorReply {
     /// Vectors in scope that were not compared, because another model made them or they have
     /// another length, and texts in scope that have none yet.
     pub skipped: usize,
+    /// Texts in scope without a comparable vector: they cannot be found by meaning.
+    #[serde(skip)]
+    pub missing: usize,
     /// Which model embedded the query.
     pub model_id: String,
 }
@@ -165,7 +168,7 @@ impl VectorStore {
             reader.task(task_id)?;
         }
         let query = unit_query(query_vector)?;
-        let (ranked, searched, skipped) =
+        let (ranked, searched, (skipped, missing)) =
             self.with_matrix(reader, request.target, model, |matrix, scopes| {
                 let scope = scopes.get(matrix, request.task_id.as_deref())?;
                 let searchable = match request.mode {
@@ -187,13 +190,15 @@ impl VectorStore {
                     SearchMode::Lexical => look.lexical(request)?,
                     SearchMode::Hybrid => look.hybrid(request)?,
                 };
-                Ok((ranked, scope.rows().len(), scope.skipped()))
+                let uncompared = (scope.skipped(), scope.missing());
+                Ok((ranked, scope.rows().len(), uncompared))
             })?;
         let kept = kept(&ranked, request);
         Ok(VectorReply {
             results: hydrate(reader, request.target, &ranked[..kept])?,
             total_searched: searched,
             skipped,
+            missing,
             model_id: model.model_id.clone(),
         })
     }

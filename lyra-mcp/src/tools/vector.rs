@@ -74,7 +74,7 @@ pub(super) async fn search(mut call: Call) -> Outcome {
         cutoff,
     };
     let reply = call.engine.vector_search(&request).await?;
-    let quality = if reply.skipped > 0 {
+    let quality = if reply.missing > 0 {
         Quality::Degraded
     } else {
         Quality::Normal
