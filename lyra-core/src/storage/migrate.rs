@@ -101,21 +101,33 @@ fn version(connection: &Connection) -> Result<i64> {
 mod tests {
     use super::super::{Database, tokenizer};
     use super::*;
+    use std::path::Path;
+
+    /// An empty graph as an earlier version made it.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "makes a file as an earlier version did"
+    )]
+    fn made_by_version(version: usize, path: &Path) -> Connection {
+        let old = Connection::open(path).unwrap();
+        tokenizer::register(&old).unwrap();
+        for step in &STEPS[..version] {
+            old.execute_batch(step).unwrap();
+        }
+        old.execute_batch(&format!(
+            "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {version}"
+        ))
+        .unwrap();
+        old
+    }
 
     #[test]
     fn a_file_of_the_first_version_is_counted_when_it_is_opened() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("g.db");
-        #[allow(
-            clippy::disallowed_methods,
-            reason = "makes a file as the first version did"
-        )]
-        let old = Connection::open(&path).unwrap();
-        tokenizer::register(&old).unwrap();
-        old.execute_batch(STEPS[0]).unwrap();
-        old.execute_batch(&format!(
-            "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 1;
-             INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '');
+        let old = made_by_version(1, &path);
+        old.execute_batch(
+            "INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '');
              INSERT INTO pages (id, url) VALUES ('p', 'https://x.org/'), ('q', 'https://y.org/');
              INSERT INTO fragments (id, page_id, text_content, text_hash, created_at)
                VALUES ('f', 'p', 'x', '', '');
@@ -124,8 +136,8 @@ mod tests {
              INSERT INTO edges (id, source_type, source_id, target_type, target_id, relation,
                nli_edge_confidence, created_at) VALUES
                ('e', 'fragment', 'f', 'claim', 'c', 'supports', 0.5, ''),
-               ('k', 'page', 'p', 'page', 'q', 'cites', NULL, '')"
-        ))
+               ('k', 'page', 'p', 'page', 'q', 'cites', NULL, '')",
+        )
         .unwrap();
         drop(old);
         let db = Database::open(&path).unwrap();
@@ -148,21 +160,12 @@ mod tests {
     fn a_file_of_the_second_version_learns_its_copies_when_it_is_opened() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("g.db");
-        #[allow(
-            clippy::disallowed_methods,
-            reason = "makes a file as the second version did"
-        )]
-        let old = Connection::open(&path).unwrap();
-        tokenizer::register(&old).unwrap();
-        for step in &STEPS[..2] {
-            old.execute_batch(step).unwrap();
-        }
+        let old = made_by_version(2, &path);
         let text = "Drug X increased the risk of falls in older adults compared with placebo. \
              The trial followed nine hundred people in twelve towns for two years, and the risk was \
              greatest in those who were over eighty and lived alone.";
         old.execute_batch(&format!(
-            "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 2;
-             INSERT INTO pages (id, url, fetched_at, etag) VALUES
+            "INSERT INTO pages (id, url, fetched_at, etag) VALUES
                ('b', 'https://b.org/', '2026-01-01T00:00:00.000Z', 'tag'),
                ('a', 'https://a.org/', '2026-01-02T00:00:00.000Z', NULL),
                ('c', 'https://c.org/', NULL, NULL);
@@ -192,21 +195,12 @@ mod tests {
     fn a_claim_that_the_fourth_version_missed_is_counted_when_it_is_opened() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("g.db");
-        #[allow(
-            clippy::disallowed_methods,
-            reason = "makes a file as the fourth version did"
-        )]
-        let old = Connection::open(&path).unwrap();
-        tokenizer::register(&old).unwrap();
-        for step in &STEPS[..4] {
-            old.execute_batch(step).unwrap();
-        }
-        old.execute_batch(&format!(
-            "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 4;
-             INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '');
+        let old = made_by_version(4, &path);
+        old.execute_batch(
+            "INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '');
              INSERT INTO claims (id, task_id, claim_text, created_at) VALUES ('c', 't', 'x', '');
-             UPDATE stat_state SET value = 1 WHERE key = 'last_claim_seq'"
-        ))
+             UPDATE stat_state SET value = 1 WHERE key = 'last_claim_seq'",
+        )
         .unwrap();
         drop(old);
         let db = Database::open(&path).unwrap();
