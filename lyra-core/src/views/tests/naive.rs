@@ -4,6 +4,7 @@ mod by_hand;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::fixture::{Row, ask, assert_same_rows, catalog, graph_of, same};
@@ -37,8 +38,16 @@ fn row(value: Value) -> Row {
     row
 }
 
+/// `round` as SQLite has it, whose answer halfway between two decimals (4.425, which no `f64` is)
+/// differs from that of `f64::round` and from release to release.
 fn round(x: f64, places: i32) -> f64 {
-    (x * 10_f64.powi(places)).round() / 10_f64.powi(places)
+    thread_local! {
+        static SQLITE: Connection = Connection::open_in_memory().unwrap();
+    }
+    SQLITE.with(|db| {
+        db.query_row("SELECT round(?1, ?2)", (x, places), |row| row.get(0))
+            .unwrap()
+    })
 }
 
 impl<'a> Naive<'a> {
