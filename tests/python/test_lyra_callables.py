@@ -118,11 +118,17 @@ def test_a_provider_is_asked_beside_the_corpus(papers: Path, tmp_path: Path) -> 
             }
         ]
 
+    library.is_academic = True  # type: ignore[attr-defined]
     graph = lyra.EvidenceGraph(tmp_path / "evidence.db", corpus=[papers], providers=[library])
     task = graph.create_task("Night work shortens sleep")
     graph.queue_targets(task, ["night work sleep"])
     graph.run(task)
     assert asked
+    reasons = graph.query(
+        "SELECT p.canonical_id = 'doi:10.1000/night' ours, group_concat(DISTINCT t.reason) r"
+        " FROM task_pages t JOIN pages p ON p.id = t.page_id GROUP BY 1 ORDER BY 1"
+    )
+    assert reasons.column("r") == ["search", "academic_api"]
     (work,) = graph.query("SELECT title, year, doi FROM works WHERE doi = '10.1000/night'")
     assert (work["title"], work["year"]) == ("Night work and sleep", 2021)
     assert graph.query("SELECT DISTINCT engine FROM serp_items ORDER BY 1").column("engine") == ["corpus", "library"]

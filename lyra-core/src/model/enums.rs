@@ -243,9 +243,9 @@ closed_set! {
 closed_set! {
     /// Why a page belongs to a task.
     TaskPageReason {
-        /// A search found it.
+        /// A search of local documents or of the web found it.
         Search = "search",
-        /// An academic API gave it.
+        /// A search of a catalogue of scholarly works found it.
         AcademicApi = "academic_api",
         /// A page of the task cites it.
         CitationChase = "citation_chase",

@@ -196,7 +196,7 @@ impl Pipeline {
                 break;
             }
             let arrival = Arrival {
-                reason: TaskPageReason::Search,
+                reason: self.reason_of_hit(&identified),
                 depth: 0,
             };
             let url = &identified.hit.url;
@@ -236,6 +236,14 @@ impl Pipeline {
             self.mark_hit(search_id, url, status)?;
         }
         Ok(())
+    }
+
+    fn reason_of_hit(&self, found: &Identified) -> TaskPageReason {
+        let provider = self.providers.iter().find(|p| p.name() == found.engine);
+        match provider {
+            Some(provider) if provider.is_academic() => TaskPageReason::AcademicApi,
+            _ => TaskPageReason::Search,
+        }
     }
 
     /// Addresses that the same job read before it was interrupted.

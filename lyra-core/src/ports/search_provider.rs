@@ -222,6 +222,12 @@ pub trait SearchProvider: Debug + Send + Sync + 'static {
         Ok(Vec::new())
     }
 
+    /// Whether it is a catalogue of scholarly works; decides what `task_pages.reason` says of a page
+    /// that a query found through it: `academic_api`, else `search`.
+    fn is_academic(&self) -> bool {
+        false
+    }
+
     /// Standing conditions that whoever reads its answers should know: a key that was refused.
     fn conditions(&self) -> Vec<String> {
         Vec::new()

@@ -13,6 +13,7 @@ use pyo3::types::PyString;
 pub(crate) struct PythonProvider {
     callable: Callable,
     name: String,
+    is_academic: bool,
 }
 
 impl PythonProvider {
@@ -31,8 +32,16 @@ impl PythonProvider {
                 id.rsplit('.').next().unwrap_or(&id).to_owned()
             }
         };
+        let is_academic = match function.getattr_opt("is_academic")? {
+            Some(own) => own.extract()?,
+            None => false,
+        };
         let callable = Callable::new(function, "search provider", &name);
-        Ok(Self { callable, name })
+        Ok(Self {
+            callable,
+            name,
+            is_academic,
+        })
     }
 }
 
@@ -54,6 +63,10 @@ impl SearchProvider for PythonProvider {
                 Ok(hits)
             })
             .await
+    }
+
+    fn is_academic(&self) -> bool {
+        self.is_academic
     }
 }
 

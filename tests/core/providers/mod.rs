@@ -288,6 +288,21 @@ async fn all_services_together_find_every_work_once() {
         engines,
         ["arxiv", "brave", "crossref", "europe_pmc", "openalex"]
     );
+    let reasons = column(
+        &engine,
+        "SELECT DISTINCT s.engine || ' ' || t.reason FROM serp_items s
+         JOIN pages p ON p.url = s.url JOIN task_pages t ON t.page_id = p.id ORDER BY 1",
+    );
+    assert_eq!(
+        reasons,
+        [
+            "arxiv academic_api",
+            "brave search",
+            "crossref academic_api",
+            "europe_pmc academic_api",
+            "openalex academic_api"
+        ]
+    );
     assert_sound(&engine);
 }
 

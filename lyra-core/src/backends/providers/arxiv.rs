@@ -96,6 +96,10 @@ impl SearchProvider for Arxiv {
         Ok(feed.hits.into_iter().find(is_it))
     }
 
+    fn is_academic(&self) -> bool {
+        true
+    }
+
     fn conditions(&self) -> Vec<String> {
         self.0.conditions()
     }

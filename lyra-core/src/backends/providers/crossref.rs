@@ -94,6 +94,10 @@ impl SearchProvider for Crossref {
             .unwrap_or_default())
     }
 
+    fn is_academic(&self) -> bool {
+        true
+    }
+
     fn conditions(&self) -> Vec<String> {
         self.0.conditions()
     }

@@ -134,6 +134,10 @@ impl SearchProvider for EuropePmc {
             .await
     }
 
+    fn is_academic(&self) -> bool {
+        true
+    }
+
     fn conditions(&self) -> Vec<String> {
         self.0.conditions()
     }

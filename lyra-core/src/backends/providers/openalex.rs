@@ -135,6 +135,10 @@ impl SearchProvider for OpenAlex {
             .await
     }
 
+    fn is_academic(&self) -> bool {
+        true
+    }
+
     fn conditions(&self) -> Vec<String> {
         self.0.conditions()
     }

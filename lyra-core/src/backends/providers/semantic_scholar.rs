@@ -122,6 +122,10 @@ impl SearchProvider for SemanticScholar {
         }
     }
 
+    fn is_academic(&self) -> bool {
+        true
+    }
+
     fn conditions(&self) -> Vec<String> {
         self.0.conditions()
     }

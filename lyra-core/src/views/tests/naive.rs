@@ -156,7 +156,10 @@ impl<'a> Naive<'a> {
             "v_emerging_consensus" => per_claim(&Self::consensus),
             "v_outdated_evidence" => per_claim(&|n, c| {
                 let newest = n.supports(c).iter().filter_map(|e| e.year).max()?;
-                Some(json!({"newest_evidence_year": newest, "years_since_update": n.year - newest}))
+                Some(
+                    json!({"newest_evidence_year": newest, "years_since_update": n.year - newest,
+                    "retracted_evidence_count": n.retracted_of(c)}),
+                )
             }),
             "v_claim_temporal_support" => per_claim(&Self::temporal),
             "v_evidence_timeline" => Some(self.timeline()),
@@ -245,6 +248,16 @@ impl<'a> Naive<'a> {
         (sources.len(), mean, retracted)
     }
 
+    fn retracted_of(&self, claim: &Value) -> usize {
+        self.voices(&self.evidence(claim)).2
+    }
+
+    fn is_retracted(&self, page: &str) -> i64 {
+        let page = self.find("pages", "id", page);
+        let work = self.find("works", "canonical_id", text(page, "canonical_id"));
+        work["is_retracted"].as_i64().unwrap_or(0)
+    }
+
     fn contradiction(&self, claim: &Value) -> Option<Value> {
         let mut evidence = self.evidence(claim);
         evidence.sort_by(|a, b| {
@@ -266,6 +279,7 @@ impl<'a> Naive<'a> {
                 "controversy_score": s.len().min(r.len()) as f64 / evidence.len() as f64,
                 "supporting_fragments": json!(s).to_string(),
                 "refuting_fragments": json!(r).to_string(),
+                "retracted_evidence_count": self.retracted_of(claim),
             })
         })
     }
@@ -288,6 +302,7 @@ impl<'a> Naive<'a> {
                 "has_recent_support": i32::from(recent("supports")),
                 "has_recent_refutation": i32::from(recent("refutes")),
                 "dated_evidence_count": dated.len(),
+                "retracted_evidence_count": self.retracted_of(claim),
             })
         })
     }
@@ -305,6 +320,7 @@ impl<'a> Naive<'a> {
                 "recent_support_count": recent, "older_support_count": older,
                 "support_trend": recent as i64 - older as i64, "years_observed": years.len(),
                 "undated_support_count": supports.iter().filter(|e| e.year.is_none()).count(),
+                "retracted_evidence_count": self.retracted_of(claim),
             })
         })
     }
@@ -316,6 +332,7 @@ impl<'a> Naive<'a> {
             "earliest_year": first, "latest_year": last, "year_span": last - first,
             "temporal_consistency": round(years.len() as f64 / (last - first + 1) as f64, 4),
             "years_observed": years.len(),
+            "retracted_evidence_count": self.retracted_of(claim),
         }))
     }
 
@@ -503,6 +520,9 @@ impl<'a> Naive<'a> {
                         "citing_page": a, "citing_title": self.title(a),
                         "intermediate_page": b, "intermediate_title": self.title(b),
                         "cited_page": c, "cited_title": self.title(c),
+                        "citing_is_retracted": self.is_retracted(a),
+                        "intermediate_is_retracted": self.is_retracted(b),
+                        "cited_is_retracted": self.is_retracted(c),
                     })));
                 }
             }
@@ -528,6 +548,8 @@ impl<'a> Naive<'a> {
                         "page_a": a, "page_a_title": self.title(a),
                         "page_b": b, "page_b_title": self.title(b), "coupling_strength": shared,
                         "co_citation_strength": of(a, false).intersection(&of(b, false)).count(),
+                        "page_a_is_retracted": self.is_retracted(a),
+                        "page_b_is_retracted": self.is_retracted(b),
                     })));
                 }
             }
@@ -562,6 +584,7 @@ impl<'a> Naive<'a> {
             row(json!({
                 "cluster_id": root, "page_ids": json!(pages).to_string(),
                 "internal_citations": inside, "cluster_size": pages.len(),
+                "retracted_pages": pages.iter().map(|p| self.is_retracted(p)).sum::<i64>(),
             }))
         });
         rows.collect()
