@@ -68,6 +68,26 @@ fn a_long_poll_blocks_nobody_and_wakes_on_a_change() {
     );
 }
 
+/// Who asks how a task at rest is gets an answer; who asks to wait waits for what a human does.
+#[test]
+fn a_task_at_rest_is_waited_for_only_when_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(&folder.path().join("a.db"), &[]);
+    let task = client.ok("create_task", json!({"hypothesis": "Tea helps"}))["task_id"].clone();
+    let poll = client.send_call("get_status", json!({"task_id": task}));
+    let reply = client.answer_within(poll, Duration::from_secs(30));
+    assert!(reply.is_some(), "nobody asked it to wait");
+    let began = Instant::now();
+    let quiet = client.ok("get_status", json!({"task_id": task, "wait": 1}));
+    assert_eq!(quiet["changed"], false);
+    assert!(began.elapsed() >= Duration::from_secs(1));
+    let poll = client.send_call("get_status", json!({"task_id": task, "wait": 40}));
+    let block = json!({"action": "domain_block", "domain_pattern": "b.org", "reason": "x"});
+    client.ok("feedback", block);
+    let woken = client.answer(poll);
+    assert_eq!(woken["result"]["structuredContent"]["changed"], true);
+}
+
 #[test]
 fn progress_is_told_to_who_asks_and_cancelling_ends_the_wait() {
     let (mut client, task, _listener, _folder) = busy();

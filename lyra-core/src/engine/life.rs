@@ -1,11 +1,11 @@
 //! The life of a task, and what concerns the file as a whole.
 
-use super::Engine;
+use super::{Engine, wait};
 use crate::backends::{CorpusReport, SyncReport};
 use crate::error::{Error, Result};
 use crate::exports::{ExportFormat, GraphDiff, diff_from, diff_since, export};
 use crate::graph::{
-    ExportReport, ForgetReport, ImportReport, VerifyReport, export_jsonl, forget_task,
+    ExportReport, ForgetReport, ImportReport, Reader, VerifyReport, export_jsonl, forget_task,
     import_jsonl, verify,
 };
 use crate::jobs::{WorkerOptions, Workers, queue_embedding, run_until_idle};
@@ -22,7 +22,12 @@ use std::sync::atomic::Ordering;
 impl Engine {
     /// A new task around a hypothesis.
     pub fn create_task(&self, hypothesis: &str, config: TaskConfig) -> Result<TaskRecord> {
-        task::create_task(&self.inner.graph, hypothesis, &config)
+        let task = task::create_task(&self.inner.graph, hypothesis, &config)?;
+        let made = |r: &Reader<'_>| wait::fingerprint(r.db, &task.id);
+        if let Some(now) = self.inner.graph.read(made)? {
+            self.inner.told.note(&task.id, now);
+        }
+        Ok(task)
     }
 
     /// Gives a task another budget, such as a larger one where it is used up and the research is to
@@ -75,8 +80,14 @@ impl Engine {
     /// Where the task is.
     pub fn status(&self, task_id: &str, detail: StatusDetail) -> Result<StatusReport> {
         let now = self.inner.graph.clock().now_ms();
-        let graph = &self.inner.graph;
-        let mut report = graph.read(|r| task::status(r, task_id, detail, now))?;
+        // The fingerprint first: what is committed in between is news to whoever waits next.
+        let (state, mut report) = self.inner.graph.read(|r| {
+            let state = wait::fingerprint(r.db, task_id)?;
+            Ok((state, task::status(r, task_id, detail, now)?))
+        })?;
+        if let Some(state) = state {
+            self.inner.told.note(task_id, state);
+        }
         self.warn_of_corpus(&mut report);
         Ok(report)
     }
@@ -308,6 +319,7 @@ impl Engine {
     pub fn forget(&self, task_id: &str, orphans: bool) -> Result<ForgetReport> {
         let graph = &self.inner.graph;
         let report = forget_task(graph.database(), task_id, orphans, &graph.clock().now())?;
+        self.inner.told.forget(task_id);
         self.inner.signal.raise();
         Ok(report)
     }

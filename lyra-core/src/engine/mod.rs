@@ -60,6 +60,7 @@ struct Inner {
     pipeline: Pipeline,
     signal: Signal,
     waiters: Arc<wait::Waiters>,
+    told: wait::Told,
     corpus: Option<Arc<CorpusProvider>>,
     config: EngineConfig,
     /// Whether what has no vector of the embedder was looked for.
@@ -120,6 +121,7 @@ impl Engine {
                 pipeline,
                 signal,
                 waiters: Arc::default(),
+                told: wait::Told::default(),
                 corpus,
                 config,
                 embedding_queued: AtomicBool::new(false),

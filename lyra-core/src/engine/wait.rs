@@ -13,6 +13,7 @@ use crate::jobs::Signal;
 use crate::task::{self, StatusDetail, StatusReport};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -22,8 +23,11 @@ const LOOK: Duration = Duration::from_millis(20);
 
 impl Engine {
     /// The status as soon as anything about the task changes, in whatever process, or after
-    /// `wait`; `changed` says which. A wait of zero answers at once, and so does a task with
-    /// nothing left to wait for.
+    /// `wait`; `changed` says which. A wait of zero answers at once.
+    ///
+    /// Where the work of a task ended before the wait began, the end is no news only to who was
+    /// told of it: such a task is waited for (a correction, a stop, new targets) if this engine has
+    /// reported its status as it is now, and is answered at once if not.
     ///
     /// # Errors
     /// Where there is no such task, at once, or where it is forgotten meanwhile.
@@ -37,6 +41,7 @@ impl Engine {
             return self.status(task_id, detail);
         }
         let inner = &self.inner;
+        let told_before = inner.told.of(task_id);
         // Read here and not by the watcher: what happens from now on is a change.
         let before = inner.graph.read(|r| fingerprint(r.db, task_id))?;
         let (tell, told) = oneshot::channel();
@@ -44,19 +49,43 @@ impl Engine {
             task_id: task_id.to_owned(),
             detail,
             before: before.ok_or_else(|| Error::task_not_found(task_id))?,
+            told_before,
             is_new: true,
             until: Instant::now() + wait,
             tell,
         };
         Waiters::join(&inner.waiters, arrival, &inner.graph, &inner.signal)?;
         match told.await {
-            Ok(mut report) => {
+            Ok((mut report, now)) => {
+                inner.told.note(task_id, now);
                 self.warn_of_corpus(&mut report);
                 Ok(report)
             }
             // Who cannot be served by the watcher asks for itself, and is told what is wrong.
             Err(_) => self.status(task_id, detail),
         }
+    }
+}
+
+/// What the tasks were like when this engine last reported their status.
+#[derive(Debug, Default)]
+pub(super) struct Told(Mutex<HashMap<String, Fingerprint>>);
+
+impl Told {
+    pub(super) fn note(&self, task_id: &str, now: Fingerprint) {
+        self.lock().insert(task_id.to_owned(), now);
+    }
+
+    pub(super) fn forget(&self, task_id: &str) {
+        self.lock().remove(task_id);
+    }
+
+    fn of(&self, task_id: &str) -> Option<Fingerprint> {
+        self.lock().get(task_id).copied()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Fingerprint>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -76,11 +105,13 @@ struct Waiter {
     task_id: String,
     detail: StatusDetail,
     /// What the task was like when the wait began.
-    before: String,
+    before: Fingerprint,
+    /// What it was like when whoever waits was last told of it.
+    told_before: Option<Fingerprint>,
     /// Whether the watcher has not looked yet if there is anything to wait for.
     is_new: bool,
     until: Instant,
-    tell: oneshot::Sender<StatusReport>,
+    tell: oneshot::Sender<(StatusReport, Fingerprint)>,
 }
 
 impl Waiters {
@@ -179,7 +210,7 @@ fn data_version(connection: &Connection) -> Result<i64> {
 struct Look<'c> {
     snapshot: rusqlite::Transaction<'c>,
     now_ms: i64,
-    fingerprints: HashMap<String, Option<String>>,
+    fingerprints: HashMap<String, Option<Fingerprint>>,
     reports: HashMap<(String, bool), StatusReport>,
 }
 
@@ -201,31 +232,34 @@ impl<'c> Look<'c> {
             let Some(now) = self.fingerprint(&waiter.task_id)? else {
                 continue;
             };
-            let changed = waiter.before != now;
+            let mut changed = waiter.before != now;
             let may_wait = !changed && waiter.until > Instant::now();
             if may_wait && !waiter.is_new {
                 rest.push(waiter);
                 continue;
             }
             let mut report = self.report(&waiter)?;
-            if may_wait && !is_settled(&report) {
-                waiter.is_new = false;
-                rest.push(waiter);
-                continue;
+            if may_wait {
+                if !report.is_settled() || waiter.told_before == Some(now) {
+                    waiter.is_new = false;
+                    rest.push(waiter);
+                    continue;
+                }
+                changed = waiter.told_before.is_some();
             }
             report.changed = changed;
             // Whoever has stopped listening needs no answer.
-            let _ = waiter.tell.send(report);
+            let _ = waiter.tell.send((report, now));
         }
         Ok(rest)
     }
 
-    fn fingerprint(&mut self, task_id: &str) -> Result<Option<String>> {
+    fn fingerprint(&mut self, task_id: &str) -> Result<Option<Fingerprint>> {
         if let Some(known) = self.fingerprints.get(task_id) {
-            return Ok(known.clone());
+            return Ok(*known);
         }
         let found = fingerprint(&self.snapshot, task_id)?;
-        self.fingerprints.insert(task_id.to_owned(), found.clone());
+        self.fingerprints.insert(task_id.to_owned(), found);
         Ok(found)
     }
 
@@ -241,17 +275,12 @@ impl<'c> Look<'c> {
     }
 }
 
-/// Whether there is nothing to wait for. No milestone waits for an embed job, but whoever asks does.
-fn is_settled(report: &StatusReport) -> bool {
-    report.milestones.nli_verification_done
-        && report.milestones.citation_chase_ready
-        && report.waiting_for.is_empty()
-}
+/// Differs whenever something that a status shows has changed.
+pub(super) type Fingerprint = u64;
 
-/// A short text that differs whenever something that a status shows has changed; none if there is
-/// no such task.
-fn fingerprint(connection: &Connection, task_id: &str) -> Result<Option<String>> {
-    connection
+/// None if there is no such task.
+pub(super) fn fingerprint(connection: &Connection, task_id: &str) -> Result<Option<Fingerprint>> {
+    let state: Option<String> = connection
         .prepare_cached(
             "SELECT status || coalesce(started_at, '') || '|' ||
                -- Attempts and ends tell apart what counts alone do not: a job that was put back and
@@ -276,7 +305,12 @@ fn fingerprint(connection: &Connection, task_id: &str) -> Result<Option<String>>
         .db()?
         .query_row(params![task_id], |row| row.get(0))
         .optional()
-        .db()
+        .db()?;
+    Ok(state.map(|state| {
+        let mut hasher = DefaultHasher::new();
+        state.hash(&mut hasher);
+        hasher.finish()
+    }))
 }
 
 #[cfg(test)]
@@ -472,21 +506,13 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn what_has_nothing_to_wait_for_is_answered_at_once() {
+    async fn what_is_gone_is_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let engine = open(&folder);
         let unknown = engine
             .wait_status("task_none", LONG, StatusDetail::Summary)
             .await;
         assert_eq!(unknown.unwrap_err().kind(), ErrorKind::TaskNotFound);
-        let empty = engine
-            .create_task("Tea helps", TaskConfig::default())
-            .unwrap()
-            .id;
-        let report = engine
-            .wait_status(&empty, LONG, StatusDetail::Summary)
-            .await;
-        assert!(!report.unwrap().changed);
         let task = begun(&engine);
         // It never was in the full-text index.
         sql(&engine, "DELETE FROM claims");
@@ -500,6 +526,64 @@ mod tests {
         let wait = engine.wait_status(&task, LONG, StatusDetail::Summary);
         assert!(tokio::time::timeout(2 * LOOK, wait).await.is_err());
         assert!(!is_watched(&engine).await);
+    }
+
+    /// A task without work: its end is told once, and from then on whatever a human does to it.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_end_is_told_once_and_then_corrections_are_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let (here, elsewhere) = (open(&folder), open(&folder));
+        let short = Duration::from_millis(200);
+        let is_told_at_once = async |engine: &Engine, task: &str| {
+            let wait = engine.wait_status(task, LONG, StatusDetail::Summary);
+            let report = tokio::time::timeout(LONG / 2, wait).await;
+            report.expect("it waits").unwrap().changed
+        };
+        let is_waited_for = async |engine: &Engine, task: &str| {
+            let began = Instant::now();
+            let report = engine.wait_status(task, short, StatusDetail::Summary).await;
+            !report.unwrap().changed && began.elapsed() >= short
+        };
+        let task = begun(&here);
+        assert!(is_waited_for(&here, &task).await, "work is queued");
+        sql(
+            &here,
+            "UPDATE jobs SET state = 'completed', finished_at = 'x'",
+        );
+        // Who made the task has not heard of its end; who has never asked is told what there is.
+        assert!(is_told_at_once(&here, &task).await);
+        assert!(!is_told_at_once(&elsewhere, &task).await);
+        for engine in [&here, &elsewhere] {
+            assert!(is_waited_for(engine, &task).await);
+            assert!(
+                is_waited_for(engine, &task).await,
+                "nor does waiting make news"
+            );
+        }
+        let reject = Feedback::ClaimReject {
+            claim_id: format!("{task}c"),
+            reason: "x".into(),
+        };
+        let waits = async {
+            tokio::join!(
+                here.wait_status(&task, LONG, StatusDetail::Summary),
+                elsewhere.wait_status(&task, LONG, StatusDetail::Summary),
+                async { here.feedback(&reject, "a").unwrap() },
+            )
+        };
+        let (one, other, _) = tokio::time::timeout(LONG / 2, waits).await.unwrap();
+        assert!(one.unwrap().changed && other.unwrap().changed);
+        // A status without a wait tells, too, and a new task has nothing to tell but itself.
+        here.queue_targets(&task, &["more".into()], &Default::default())
+            .unwrap();
+        sql(
+            &here,
+            "UPDATE jobs SET state = 'completed', finished_at = 'y'",
+        );
+        here.status(&task, StatusDetail::Summary).unwrap();
+        assert!(is_waited_for(&here, &task).await);
+        let empty = here.create_task("Tea helps", TaskConfig::default());
+        assert!(is_waited_for(&here, &empty.unwrap().id).await);
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -66,6 +66,16 @@ pub struct StatusReport {
     pub recent_errors: Option<Vec<RecentError>>,
 }
 
+impl StatusReport {
+    /// Whether no work is left: every milestone is reached, and nothing waits to be embedded,
+    /// which no milestone waits for.
+    pub fn is_settled(&self) -> bool {
+        self.milestones.nli_verification_done
+            && self.milestones.citation_chase_ready
+            && self.waiting_for.is_empty()
+    }
+}
+
 /// What a warning is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

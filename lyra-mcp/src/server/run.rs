@@ -44,11 +44,14 @@ impl Runner {
         arguments: Map<String, Value>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Value, ToolError> {
+        let given = arguments.iter().filter(|(_, value)| !value.is_null());
+        let given = given.map(|(name, _)| name.clone()).collect();
         let arguments = wire::accept(&tool.schema, arguments)?;
         let token = context.meta.get_progress_token();
         let call = Call {
             engine: self.engine.clone(),
             arguments,
+            given,
             progress: token.map(|token| Progress::new(context.peer.clone(), token)),
             stopping: self.stopping.clone(),
         };

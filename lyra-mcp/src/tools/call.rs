@@ -12,6 +12,8 @@ use tokio::sync::watch;
 pub(crate) struct Call {
     pub(crate) engine: Engine,
     pub(crate) arguments: Map<String, Value>,
+    /// The names of those that the client gave.
+    pub(crate) given: Vec<String>,
     /// Where progress goes, if the client asked for it.
     pub(crate) progress: Option<Progress>,
     /// Turns true when the server is about to end.
@@ -19,6 +21,11 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    /// Whether the client gave this argument; otherwise it has its default.
+    pub(crate) fn is_given(&self, name: &str) -> bool {
+        self.given.iter().any(|given| given == name)
+    }
+
     /// The arguments as the type that the tool works with.
     ///
     /// The schema was checked before, so a failure here means that schema and type disagree.

@@ -4,7 +4,7 @@ use super::{Call, Outcome};
 use crate::error::ToolError;
 use crate::wire::{Quality, Reply};
 use lyra_core::model::TaskConfig;
-use lyra_core::{StatusDetail, StatusReport, StopRequest};
+use lyra_core::{Engine, StatusDetail, StatusReport, StopRequest};
 use serde::Deserialize;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -61,16 +61,35 @@ pub(super) async fn status(mut call: Call) -> Outcome {
         Detail::Summary => StatusDetail::Summary,
         Detail::Full => StatusDetail::Full,
     };
-    let report = match Duration::from_secs(wait) {
-        Duration::ZERO => {
-            call.blocking(move |engine| engine.status(&task_id, detail))
-                .await?
+    let report = match at_once(&call, &task_id, wait, detail).await? {
+        Some(report) => report,
+        None => {
+            let wait = Duration::from_secs(wait);
+            match call.progress {
+                Some(_) => wait_aloud(&mut call, &task_id, wait, detail).await?,
+                None => wait_silently(&mut call, &task_id, wait.min(SILENT_WAIT), detail).await?,
+            }
         }
-        wait if call.progress.is_some() => wait_aloud(&mut call, &task_id, wait, detail).await?,
-        wait => wait_silently(&mut call, &task_id, wait.min(SILENT_WAIT), detail).await?,
     };
     let quality = quality(&report);
     Ok(Reply::of(&report)?.at_most(quality))
+}
+
+/// The answer to who does not want to wait: by a `wait` of 0, or by none where the task is at rest,
+/// since who only asks how it is has not asked to wait for what may never come.
+async fn at_once(
+    call: &Call,
+    task_id: &str,
+    wait: u64,
+    detail: StatusDetail,
+) -> Result<Option<StatusReport>, ToolError> {
+    if wait > 0 && call.is_given("wait") {
+        return Ok(None);
+    }
+    let id = task_id.to_owned();
+    let look = move |engine: &Engine| engine.status(&id, detail);
+    let report = call.blocking(look).await?;
+    Ok((wait == 0 || report.is_settled()).then_some(report))
 }
 
 async fn wait_silently(

@@ -189,7 +189,9 @@ impl EvidenceGraph {
     }
 
     /// Where the task is. With `wait`, as soon as anything about it changes, or after so many
-    /// seconds (0 to 300); `changed` says which. `detail` is "summary" or "full".
+    /// seconds (0 to 300); `changed` says which. Where no work is left, the end is told at once to
+    /// who has not heard of it; after that the wait is for what a human may do. `detail` is
+    /// "summary" or "full".
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
