@@ -31,7 +31,7 @@ pub use engine::{DoctorCheck, Engine, EngineConfig, ModelReport, ViewReply, View
 pub use error::{Error, ErrorKind, Result};
 pub use exports::{
     ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, ExportFormat, GraphDiff,
-    NewSource, RetractedWork, StanceChange, TextChange,
+    NewSource, RetractedWork, StanceChange, TextChange, WholeFile,
 };
 pub use graph::EvidenceGraph;
 pub use jobs::{MAX_ATTEMPTS, Workers};

@@ -122,7 +122,7 @@ fn task_of(part: &Part<'_>) -> Result<String> {
             "the page shows one task, and there are {}",
             tasks.len()
         ))
-        .with_hint("say which with --task; the resource lyra://tasks lists them")),
+        .with_hint("say which by the task's id, on the command line with --task; `lyra-mcp tasks` and the resource lyra://tasks list them")),
     }
 }
 

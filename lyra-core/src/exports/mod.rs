@@ -21,12 +21,14 @@ mod prov;
 mod report;
 mod ris;
 mod sources;
+mod whole_file;
 
 pub use diff::{
     ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, GraphDiff, NewSource,
     RetractedWork, StanceChange, TextChange,
 };
 pub(crate) use diff::{diff_from, diff_since};
+pub use whole_file::WholeFile;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{EvidenceGraph, ExportReport, Reader, export_jsonl};

@@ -33,6 +33,7 @@ pub(super) struct Options {
 }
 
 pub(super) fn run(settings: &Settings, flags: &Global, options: &Options) -> Result<u8> {
+    options.page.refuse_foreign()?;
     let mut settings = settings.clone();
     // The demo shows what works without a network.
     settings.providers = super::providers::Resolved::default();

@@ -3,8 +3,7 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lyra_core::graph::ExportReport;
-use lyra_core::{Engine, Error, ErrorKind, ExportFormat, Result};
-use std::fs::File;
+use lyra_core::{Engine, Error, ErrorKind, ExportFormat, Result, WholeFile};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -37,40 +36,18 @@ pub(super) fn run(engine: &Engine, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Writes under another name until it is whole: a failure leaves an old file as it was.
+/// The file appears when it is whole: a failure leaves an old one as it was.
 pub(super) fn to_file(
     engine: &Engine,
     format: ExportFormat,
     task: Option<&str>,
     path: &Path,
 ) -> Result<ExportReport> {
-    let mut part = path.to_owned().into_os_string();
-    part.push(".part");
-    let part = PathBuf::from(part);
-    let report = write_file(engine, format, task, &part);
-    let moved = report.and_then(|report| {
-        std::fs::rename(&part, path).map_err(|error| unwritable(path, &error))?;
-        Ok(report)
-    });
-    if moved.is_err() {
-        let _ = std::fs::remove_file(&part);
-    }
-    moved
-}
-
-fn write_file(
-    engine: &Engine,
-    format: ExportFormat,
-    task: Option<&str>,
-    path: &Path,
-) -> Result<ExportReport> {
-    let file = File::create(path).map_err(|error| unwritable(path, &error))?;
-    let mut out = BufWriter::new(file);
+    let mut out = BufWriter::new(WholeFile::create(path)?);
     let report = engine.export(&mut out, format, task)?;
     out.into_inner()
-        .map_err(std::io::IntoInnerError::into_error)
-        .and_then(|file| file.sync_all())
-        .map_err(|error| unwritable(path, &error))?;
+        .map_err(|error| unwritable(path, error.error()))?
+        .finish()?;
     Ok(report)
 }
 

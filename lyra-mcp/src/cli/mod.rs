@@ -119,6 +119,9 @@ enum Command {
     /// Serve MCP on standard input and output (the default)
     Serve,
     /// Research an example hypothesis over the example documents and report what was found
+    ///
+    /// Without --db the graph is a new file in the folder for temporary files, which the system
+    /// may empty; the first line printed says where.
     Demo(demo::Options),
     /// Research a hypothesis of your own over your own documents, or go on with a task
     Research(research::Options),

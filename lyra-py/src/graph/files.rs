@@ -4,7 +4,7 @@ use super::EvidenceGraph;
 use crate::convert;
 use crate::error::{invalid, raise};
 use crate::waiting::{Line, long};
-use lyra_core::{Error, ErrorKind, ExportFormat, Result};
+use lyra_core::{Error, ErrorKind, ExportFormat, WholeFile};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::fs::File;
@@ -54,8 +54,8 @@ impl EvidenceGraph {
         let engine = self.engine()?;
         let interrupter = engine.graph().interrupter();
         let work = move |line: &Line<()>| {
-            let mut out = Beside::create(&path)?;
-            let mut writer = BufWriter::new(line.watched(&mut out.file));
+            let mut out = WholeFile::create(&path)?;
+            let mut writer = BufWriter::new(line.watched(&mut out));
             let report = engine.export(&mut writer, format, task_id.as_deref())?;
             writer.flush().map_err(|e| unwritable(&path, e))?;
             drop(writer);
@@ -171,39 +171,6 @@ impl EvidenceGraph {
         report
             .map(|report| convert::report(py, "Report", &report))
             .transpose()
-    }
-}
-
-/// A file beside the one that is wanted, which takes its place when it is whole: an export that
-/// fails or is interrupted leaves what was there.
-struct Beside {
-    file: File,
-    written: PathBuf,
-    wanted: PathBuf,
-}
-
-impl Beside {
-    fn create(wanted: &Path) -> Result<Self> {
-        let mut name = wanted.file_name().unwrap_or_default().to_owned();
-        name.push(".part");
-        let written = wanted.with_file_name(name);
-        let file = File::create(&written).map_err(|e| unwritable(wanted, e))?;
-        Ok(Self {
-            file,
-            written,
-            wanted: wanted.to_owned(),
-        })
-    }
-
-    fn finish(self) -> Result<()> {
-        std::fs::rename(&self.written, &self.wanted).map_err(|e| unwritable(&self.wanted, e))
-    }
-}
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        // After a success it has another name.
-        let _ = std::fs::remove_file(&self.written);
     }
 }
 

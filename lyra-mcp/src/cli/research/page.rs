@@ -23,8 +23,15 @@ pub(in crate::cli) struct PageOptions {
     no_page: bool,
 }
 
-/// Writes the task's page; answers where. `usual` is the place where nobody named one: there only
-/// an older page of ours is overwritten, and trouble costs no more than the page.
+impl PageOptions {
+    /// Refuses a named place that holds something else: before the work rather than after it.
+    pub(in crate::cli) fn refuse_foreign(&self) -> Result<()> {
+        self.page.as_deref().map_or(Ok(()), refuse_foreign)
+    }
+}
+
+/// Writes the task's page; answers where. `usual` is the place where nobody named one: there
+/// trouble costs no more than the page. Only an older page of ours is overwritten, wherever.
 pub(super) fn write(
     engine: &Engine,
     task_id: &str,
@@ -36,6 +43,7 @@ pub(super) fn write(
     }
     let (path, written) = match &options.page {
         Some(path) => {
+            refuse_foreign(path)?;
             export::to_file(engine, ExportFormat::Html, Some(task_id), path)?;
             (path.clone(), Ok(()))
         }
@@ -67,5 +75,6 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     Err(Error::invalid(format!(
         "{} is there already and is no evidence page",
         path.display()
-    )))
+    ))
+    .with_hint("give another place with --page FILE"))
 }
