@@ -152,6 +152,19 @@ def pieces(text: str, vocab: dict[str, int]) -> list[str]:
     return terms(text, vocab)[0]
 
 
+def parts(text: str) -> list[str]:
+    """What two texts can have in common that the table knows nothing of: words, pairs of
+    characters, and the characters of the shortest words."""
+    folded = "".join(c.lower() for c in unicodedata.normalize("NFKC", text))
+    found: list[str] = []
+    for word in folded.split():
+        found.append(word)
+        found += [a + b for a, b in zip(word, word[1:])]
+        if len(word) <= 2:
+            found += list(word)
+    return found
+
+
 @lru_cache(maxsize=1 << 18)
 def direction(term: str, dim: int) -> np.ndarray:
     """The pseudo-random direction of a hashed term: +-1/sqrt(dim) from FNV-1a 64 and splitmix64."""
@@ -198,7 +211,7 @@ class Table:
         return self.rows.shape[1]
 
     def encode(self, text: str) -> np.ndarray:
-        """The unit vector of `text` (f32), or zeros when nothing is known in it."""
+        """The unit vector of `text` (f32), or zeros when it is empty."""
         found, hashed = terms(text, self.vocab)
         total = np.zeros(self.dim, np.float32)
         for piece, count in Counter(p for p in found if p != UNKNOWN).items():
@@ -207,6 +220,9 @@ class Table:
         for (term, weight), count in Counter(hashed).items():
             factor = tf_weight(count, self.tf_power) * np.float32(weight * self.cjk_unit)
             total += factor * direction(term, self.dim)
+        if not total.any():
+            for part, count in Counter(parts(text)).items():
+                total += tf_weight(count, self.tf_power) * direction(part, self.dim)
         norm = np.linalg.norm(total)
         return total / norm if norm > 0 else total
 

@@ -422,3 +422,69 @@ async fn a_graph_full_of_other_pages_does_not_starve_the_corpus() {
         "and nobody else's"
     );
 }
+
+/// Notes with one heading are not one publication: each is a source of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_that_share_only_a_title_speak_to_each_other() {
+    let world = World::new();
+    for (name, finding) in [
+        (
+            "a.md",
+            "Coffee increased blood pressure in 300 adults of the trial.",
+        ),
+        (
+            "b.md",
+            "Coffee did not increase blood pressure in 900 adults of the trial.",
+        ),
+        (
+            "c.txt",
+            "Coffee increased blood pressure by 5 mmHg in adults in every trial.",
+        ),
+    ] {
+        let heading = if name == "c.txt" {
+            "Abstract"
+        } else {
+            "# Abstract"
+        };
+        let text = format!("{heading}\n\n{finding} The adults were followed for two years.\n");
+        std::fs::write(world.papers().join(name), text).unwrap();
+    }
+    let engine = world.engine();
+    let task = engine
+        .create_task("Coffee increases blood pressure", TaskConfig::default())
+        .unwrap();
+    research(&engine, &task.id, "coffee blood pressure adults").await;
+    assert_eq!(number(&engine, "SELECT count(*) FROM pages"), 3);
+    assert_eq!(number(&engine, "SELECT count(*) FROM works"), 0);
+    let verdicts = "SELECT count(*) FROM edges WHERE relation IN ('supports', 'refutes')";
+    assert!(number(&engine, verdicts) >= 2);
+}
+
+/// A book takes neither every place in a search nor every place among a claim's candidates.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_long_document_hides_no_other() {
+    let world = World::new();
+    let book: String = (0..400)
+        .map(|n| format!("Coffee increased blood pressure in {n} adults of trial {n}, as chapter {n} of this book on coffee tells.\n\n"))
+        .collect();
+    std::fs::write(world.papers().join("book.txt"), book).unwrap();
+    for (n, place) in ["Oslo", "Lima", "Kyoto", "Accra", "Perth"]
+        .iter()
+        .enumerate()
+    {
+        let text = format!(
+            "# {place} trial\n\nIn {place}, coffee did not increase blood pressure in {n}00 adults. They were followed for a year.\n"
+        );
+        std::fs::write(world.papers().join(format!("{place}.md")), text).unwrap();
+    }
+    let engine = world.engine();
+    let task = engine
+        .create_task("Coffee increases blood pressure", TaskConfig::default())
+        .unwrap();
+    research(&engine, &task.id, "coffee blood pressure").await;
+    assert_eq!(number(&engine, "SELECT count(*) FROM task_pages"), 6);
+    let of_the_book = "SELECT count(*) FROM edges e JOIN edges o ON o.target_id = e.target_id AND o.relation = 'origin'
+        JOIN fragments f ON f.id = o.source_id JOIN pages p ON p.id = f.page_id
+        WHERE e.relation IN ('supports', 'refutes', 'neutral') AND p.url LIKE '%book.txt'";
+    assert!(number(&engine, of_the_book) >= 5);
+}

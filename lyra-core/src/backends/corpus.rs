@@ -20,7 +20,7 @@ use crate::ports::{
     FetchRequest, ParsedDocument, SearchHit, SearchProvider, SearchQuery, TextRole, Validators,
 };
 use crate::text::hash::sha256_hex;
-use crate::vectors::{Ranking, SearchMode, VectorStore};
+use crate::vectors::{Ranking, Scored, SearchMode, VectorStore};
 use inspect::SideFile;
 use rusqlite::{params, params_from_iter};
 use std::collections::{HashMap, HashSet};
@@ -32,6 +32,8 @@ use walk::{Walk, is_record_file};
 
 /// Fragments that a search looks at for each document that it may answer with.
 const FRAGMENTS_PER_HIT: usize = 12;
+/// So many times more are looked at where these were of too few documents.
+const WIDER: usize = 8;
 
 /// What one pass over the folders did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
@@ -265,7 +267,7 @@ impl CorpusProvider {
             // Among its own documents: in a graph that many tasks share, what they read would leave
             // no room for these.
             let own = own_fragments(r, &self.addresses()?)?;
-            let ranking = Ranking {
+            let mut ranking = Ranking {
                 query: &query.text,
                 vector,
                 members: own.as_ref(),
@@ -273,38 +275,56 @@ impl CorpusProvider {
                 limit: query.limit * FRAGMENTS_PER_HIT,
             };
             let model = self.reading.embedder.info();
-            let ranked = self.vectors.rank_fragments(r, model, &ranking)?;
-            let mut hits: Vec<SearchHit> = Vec::new();
-            let mut statement = r.db.prepare_cached(HIT_SQL).db()?;
-            for scored in ranked {
-                let mut rows = statement.query(params![scored.id]).db()?;
-                let Some(row) = rows.next().db()? else {
-                    continue;
-                };
-                let url: String = row.get(0).db()?;
-                if !self.is_ours(&url) || hits.iter().any(|h| h.url == url) {
-                    continue;
+            loop {
+                let ranked = self.vectors.rank_fragments(r, model, &ranking)?;
+                let hits = self.documents_of(r, &ranked, query.limit)?;
+                // One long document may have all the best fragments; others are documents, too.
+                if hits.len() == query.limit || ranked.len() < ranking.limit {
+                    return Ok(hits);
                 }
-                hits.push(SearchHit {
-                    url,
-                    rank: hits.len() + 1,
-                    title: row.get(1).db()?,
-                    snippet: row.get(2).db()?,
-                    meta: DocumentMeta {
-                        title: row.get(1).db()?,
-                        year: row.get(3).db()?,
-                        venue: row.get(4).db()?,
-                        doi: row.get(5).db()?,
-                        ..DocumentMeta::default()
-                    },
-                    ..SearchHit::default()
-                });
-                if hits.len() == query.limit {
-                    break;
-                }
+                ranking.limit *= WIDER;
             }
-            Ok(hits)
         })
+    }
+
+    /// The documents that fragments are of, in the order of their best ones.
+    fn documents_of(
+        &self,
+        reader: &Reader<'_>,
+        ranked: &[Scored],
+        limit: usize,
+    ) -> Result<Vec<SearchHit>> {
+        let mut hits: Vec<SearchHit> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
+        let mut statement = reader.db.prepare_cached(HIT_SQL).db()?;
+        for scored in ranked {
+            let mut rows = statement.query(params![scored.id]).db()?;
+            let Some(row) = rows.next().db()? else {
+                continue;
+            };
+            let url: String = row.get(0).db()?;
+            if !self.is_ours(&url) || !seen.insert(url.clone()) {
+                continue;
+            }
+            hits.push(SearchHit {
+                url,
+                rank: hits.len() + 1,
+                title: row.get(1).db()?,
+                snippet: row.get(2).db()?,
+                meta: DocumentMeta {
+                    title: row.get(1).db()?,
+                    year: row.get(3).db()?,
+                    venue: row.get(4).db()?,
+                    doi: row.get(5).db()?,
+                    ..DocumentMeta::default()
+                },
+                ..SearchHit::default()
+            });
+            if hits.len() == limit {
+                break;
+            }
+        }
+        Ok(hits)
     }
 
     /// The addresses of the documents, as ranges from the first to before the last.

@@ -7,7 +7,7 @@ use crate::model::{
 use crate::ports::{Embedder, ParsedDocument, TextRole, Validators};
 use crate::security::injection;
 use crate::text::hash::sha256_hex;
-use crate::text::identifiers::{canonical_id, doi_from_url, normalize_doi};
+use crate::text::identifiers::{canonical_id, doi_from_url, normalize_doi, title_key};
 use crate::text::language;
 use crate::text::segment::{SegmentedText, assemble};
 use crate::text::url::registrable_domain;
@@ -186,8 +186,10 @@ fn page_of(
 fn work_of(parsed: &ParsedDocument) -> Option<(WorkRecord, Vec<WorkAuthorRecord>)> {
     let meta = &parsed.meta;
     let canonical_id = canonical_id(meta)?;
-    // An address alone names a page, not a publication.
-    if canonical_id.starts_with("url:") {
+    // An address alone names a page, and so does a title alone: two notes headed "Abstract" are not
+    // one publication.
+    let is_of_title = canonical_id.starts_with("meta:") && title_key(meta).is_none();
+    if canonical_id.starts_with("url:") || is_of_title {
         return None;
     }
     let work = WorkRecord {

@@ -15,21 +15,26 @@ pub struct Budget {
     pub pages_used: u32,
     /// Pages allowed.
     pub pages_limit: u32,
-    /// Seconds of work done.
+    /// Seconds in which the task was worked on, however many workers there were.
     pub seconds_used: u64,
     /// Seconds allowed.
     pub seconds_limit: u64,
+    /// The same to the millisecond: whole seconds would let a task run up to one too many.
+    time_left: Duration,
 }
 
 impl Budget {
     /// Reads the budget of a task at time `now_ms`.
     pub fn of(reader: &Reader<'_>, task_id: &str, now_ms: i64) -> Result<Self> {
         let TaskConfig { budget, .. } = reader.task_config(task_id)?;
+        let worked = time_of_work(reader, task_id, now_ms)?;
+        let allowed = Duration::from_secs(u64::from(budget.max_seconds));
         Ok(Self {
             pages_used: reader.pages_used(task_id)?,
             pages_limit: budget.max_pages,
-            seconds_used: seconds_of_work(reader, task_id, now_ms)?,
-            seconds_limit: u64::from(budget.max_seconds),
+            seconds_used: worked.as_secs(),
+            seconds_limit: allowed.as_secs(),
+            time_left: allowed.saturating_sub(worked),
         })
     }
 
@@ -40,7 +45,7 @@ impl Budget {
 
     /// Time that may still be worked.
     pub fn time_left(&self) -> Duration {
-        Duration::from_secs(self.seconds_limit.saturating_sub(self.seconds_used))
+        self.time_left
     }
 
     /// Whether either limit is reached.
@@ -72,23 +77,81 @@ fn percent(part: u64, whole: u64) -> u32 {
     u32::try_from(part.saturating_mul(100) / whole.max(1)).unwrap_or(100)
 }
 
-/// Time spent on the task's targets; time between its jobs does not count.
-fn seconds_of_work(reader: &Reader<'_>, task_id: &str, now_ms: i64) -> Result<u64> {
+/// Time in which any of the task's targets was worked on: neither the time between its jobs counts,
+/// nor does a second twice in which two workers had one.
+fn time_of_work(reader: &Reader<'_>, task_id: &str, now_ms: i64) -> Result<Duration> {
     let mut statement = reader
         .db
         .prepare_cached(
             "SELECT started_at, finished_at FROM jobs
              WHERE task_id = ?1 AND kind = 'target_queue' AND started_at IS NOT NULL
-               AND state IN ('running', 'completed', 'failed')",
+               AND state IN ('running', 'completed', 'failed')
+             ORDER BY started_at",
         )
         .db()?;
     let mut rows = statement.query(params![task_id]).db()?;
-    let mut total_ms: i64 = 0;
+    let (mut total_ms, mut counted_to) = (0, i64::MIN);
     while let Some(row) = rows.next().db()? {
         let started: String = row.get(0).db()?;
         let finished: Option<String> = row.get(1).db()?;
         let end = finished.as_deref().and_then(parse_ms).unwrap_or(now_ms);
-        total_ms += (end - parse_ms(&started).unwrap_or(end)).max(0);
+        let begin = parse_ms(&started).unwrap_or(end).max(counted_to);
+        total_ms += (end - begin).max(0);
+        counted_to = counted_to.max(end);
     }
-    Ok(u64::try_from(total_ms / 1000).unwrap_or(0))
+    Ok(Duration::from_millis(u64::try_from(total_ms).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::graph::EvidenceGraph;
+    use std::sync::Arc;
+
+    /// Four workers at once use up no more time than one.
+    #[test]
+    fn a_second_counts_once_however_many_work_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let graph =
+            EvidenceGraph::open(&folder.path().join("g.db"), Arc::new(SystemClock)).unwrap();
+        let insert = |times: &[(u32, Option<u32>)]| {
+            graph.write(|w| {
+                w.db.execute_batch(
+                    "DELETE FROM jobs;
+                     INSERT OR IGNORE INTO tasks (id, hypothesis, created_at)
+                       VALUES ('t1', 'h', '')",
+                )
+                .db()?;
+                for (n, (start, end)) in times.iter().enumerate() {
+                    let stamp = |second: &u32| format!("2026-01-01T00:00:{second:02}.500Z");
+                    w.db.execute(
+                        "INSERT INTO jobs (id, task_id, kind, priority, state, created_at, queued_at, started_at, finished_at)
+                         VALUES (?1, 't1', 'target_queue', 25, ?2, '', '', ?3, ?4)",
+                        params![
+                            format!("j{n}"),
+                            if end.is_some() { "completed" } else { "running" },
+                            stamp(start),
+                            end.as_ref().map(stamp)
+                        ],
+                    )
+                    .db()?;
+                }
+                Ok(())
+            })
+            .unwrap();
+        };
+        let now_ms = parse_ms("2026-01-01T00:00:40.000Z").unwrap();
+        for (times, millis) in [
+            (&[][..], 0),
+            (&[(1, Some(3)), (1, Some(3)), (2, Some(3))], 2_000),
+            (&[(1, Some(9)), (2, Some(3)), (8, Some(10))], 9_000),
+            (&[(1, Some(3)), (5, Some(6)), (5, Some(5))], 3_000),
+            (&[(1, Some(2)), (38, None), (39, None)], 2_500),
+        ] {
+            insert(times);
+            let worked = graph.read(|r| time_of_work(r, "t1", now_ms)).unwrap();
+            assert_eq!(worked, Duration::from_millis(millis), "{times:?}");
+        }
+    }
 }

@@ -4,7 +4,8 @@
 //!
 //! English is in the table. Chinese, Japanese and Korean text gets a vector from its characters and
 //! pairs of characters, hashed into the same space: texts that share terms are near each other, but
-//! nothing is near its translation.
+//! nothing is near its translation. So does text of which the table knows nothing at all (Thai,
+//! Amharic, a row of emoji), from its words and pairs of characters.
 
 mod table;
 mod wordpiece;
@@ -14,6 +15,7 @@ use crate::ports::{Embedder, EmbedderInfo, TextRole};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 use table::Table;
+use unicode_normalization::UnicodeNormalization;
 use wordpiece::{Terms, terms};
 
 /// The table that ships with the library.
@@ -56,7 +58,7 @@ impl StaticEmbedder {
         Ok(Self { table, info })
     }
 
-    /// The unit vector of one text; zeros where the text holds nothing known.
+    /// The unit vector of one text; zeros where the text is empty.
     pub fn encode(&self, text: &str) -> Vec<f32> {
         let Terms { pieces, hashed } = terms(text, self.table);
         let mut total = vec![0.0_f32; self.table.dimension()];
@@ -68,6 +70,11 @@ impl StaticEmbedder {
             let factor = self.table.tf_weight(count) * (weight.value() * self.table.cjk_unit());
             add_direction(&mut total, &term, factor);
         }
+        if total.iter().all(|value| *value == 0.0) {
+            for (part, count) in counted(parts(text)) {
+                add_direction(&mut total, &part, self.table.tf_weight(count));
+            }
+        }
         let length = total.iter().map(|v| v * v).sum::<f32>().sqrt();
         if length > 0.0 {
             for value in &mut total {
@@ -76,6 +83,23 @@ impl StaticEmbedder {
         }
         total
     }
+}
+
+/// What two texts can have in common that the table knows nothing of: words, pairs of characters,
+/// and the characters of the shortest words.
+fn parts(text: &str) -> Vec<String> {
+    let folded: String = text.nfkc().flat_map(char::to_lowercase).collect();
+    let mut parts = Vec::new();
+    for word in folded.split_whitespace() {
+        parts.push(word.to_owned());
+        let following = word.chars().skip(1);
+        let pairs = word.chars().zip(following);
+        parts.extend(pairs.map(|(a, b)| String::from_iter([a, b])));
+        if word.chars().nth(2).is_none() {
+            parts.extend(word.chars().map(String::from));
+        }
+    }
+    parts
 }
 
 #[async_trait::async_trait]
@@ -175,6 +199,10 @@ mod tests {
             ),
             ("blood sugar", "glucose level", "football match"),
             ("心不全による入院", "心不全で入院した患者", "株価の下落"),
+            // Nothing of these is in the table.
+            ("กาแฟลดการนอนหลับ", "กาแฟกับการนอนหลับ", "ราคาหุ้นตกวันนี้"),
+            ("የቡና ተጽእኖ", "የቡና መጠጥ", "ዋጋው ወደቀ"),
+            ("🎉🎉", "🎉", "🌧️"),
         ];
         for (a, near, far) in cases {
             assert!(
@@ -182,6 +210,6 @@ mod tests {
                 "{a}: {near} / {far}"
             );
         }
-        assert!(embedder.encode("").iter().all(|v| *v == 0.0));
+        assert!(embedder.encode(" ").iter().all(|v| *v == 0.0));
     }
 }

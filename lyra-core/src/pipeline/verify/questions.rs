@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 /// Sentences of a fragment that make the premise.
 const PREMISE_SENTENCES: usize = 2;
-/// So many times more candidates are fetched, because a claim is nearest to its own document.
-const OVERSAMPLING: usize = 4;
+/// So many times more candidates are fetched, because some are of blocked domains.
+const OVERSAMPLING: usize = 2;
 /// Candidates that a claim keeps, however early the curve of their scores has its knee.
 const FEWEST: usize = 3;
 
@@ -75,10 +75,17 @@ impl Pipeline {
     ) -> Result<Vec<Question>> {
         let rules = reader.domain_rules()?;
         let mut questions = Vec::new();
-        for subject in batch {
+        // Claims stand in the order in which documents were read, so those of one are neighbours.
+        let mut last: Option<(&Subject, HashSet<String>)> = None;
+        for &subject in batch {
+            let others = match last.take() {
+                Some((before, others)) if before.has_sources_of(subject) => others,
+                _ => subject.others(reader, members)?,
+            };
+            let (_, others) = last.insert((subject, others));
             let judge = (!self.judge.is_builtin()).then(|| self.judge.judge_id());
             let judged = reader.judged_fragments(&subject.claim_id, judge)?;
-            let candidates = self.candidates(reader, subject, members, &rules)?;
+            let candidates = self.candidates(reader, subject, others, &rules)?;
             let mut sources: HashSet<String> = HashSet::new();
             let mut pairs = 0;
             for candidate in candidates {
@@ -100,12 +107,13 @@ impl Pipeline {
         Ok(questions)
     }
 
-    /// What other sources say on the claim's subject, the closest first, cut at the knee.
+    /// What other sources say on the claim's subject, the closest first, cut at the knee. `others`
+    /// are the fragments of the task that are not of the claim's own sources.
     fn candidates(
         &self,
         reader: &Reader<'_>,
         subject: &Subject,
-        members: &HashSet<String>,
+        others: &HashSet<String>,
         rules: &DomainRules,
     ) -> Result<Vec<Candidate>> {
         let model = self.reading.embedder.info();
@@ -117,7 +125,7 @@ impl Pipeline {
         let ranking = Ranking {
             query: &subject.text,
             vector: &vector,
-            members: Some(members),
+            members: Some(others),
             mode: SearchMode::Hybrid,
             limit: self.limits.verify_candidates * OVERSAMPLING,
         };

@@ -3,6 +3,7 @@
 use crate::error::{Result, SqliteResultExt};
 use crate::graph::{DomainRules, Reader};
 use rusqlite::params;
+use serde_json::json;
 use std::collections::HashSet;
 
 /// A claim with what tells its own sources from others.
@@ -35,6 +36,36 @@ impl Subject {
     pub(super) fn is_from(&self, candidate: &Candidate) -> bool {
         let work = candidate.work_id.as_ref();
         self.pages.contains(&candidate.page_id) || work.is_some_and(|w| self.works.contains(w))
+    }
+
+    pub(super) fn has_sources_of(&self, other: &Self) -> bool {
+        self.pages == other.pages && self.works == other.works
+    }
+
+    /// What is left of `members` without the fragments of the claim's own sources: of a long
+    /// document they would take every place among the claim's nearest.
+    pub(super) fn others(
+        &self,
+        reader: &Reader<'_>,
+        members: &HashSet<String>,
+    ) -> Result<HashSet<String>> {
+        let mut statement = reader
+            .db
+            .prepare_cached(
+                "SELECT f.id FROM fragments f WHERE f.page_id IN (
+                   SELECT value FROM json_each(?1)
+                   UNION SELECT p.id FROM pages p
+                     WHERE p.near_duplicate_of IN (SELECT value FROM json_each(?1))
+                   UNION SELECT p.id FROM pages p
+                     WHERE p.canonical_id IN (SELECT value FROM json_each(?2)))",
+            )
+            .db()?;
+        let list = |ids: &HashSet<String>| json!(ids).to_string();
+        let own = statement
+            .query_map(params![list(&self.pages), list(&self.works)], |r| r.get(0))
+            .db()?;
+        let own: HashSet<String> = own.collect::<rusqlite::Result<_>>().db()?;
+        Ok(members.difference(&own).cloned().collect())
     }
 }
 
