@@ -85,6 +85,17 @@ fn every_error_is_typed_and_keeps_its_schema() {
         ("create_task", json!({}), "INVALID_PARAMS"),
         (
             "create_task",
+            json!({"hypothesis": " \u{200b}\u{2060}"}),
+            "INVALID_PARAMS",
+        ),
+        ("create_task", json!({"hypothesis": "\0"}), "INVALID_PARAMS"),
+        (
+            "create_task",
+            json!({"hypothesis": "a\0b"}),
+            "INVALID_PARAMS",
+        ),
+        (
+            "create_task",
             json!({"hypothesis": "   "}),
             "INVALID_PARAMS",
         ),

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::graph::EvidenceGraph;
 use crate::model::{TaskBudget, TaskConfig, TaskRecord, TaskStatus, random_id};
+use crate::security::sanitize::is_invisible;
 
 /// Longest hypothesis, in characters.
 const MAX_HYPOTHESIS: usize = 4_000;
@@ -40,9 +41,15 @@ pub(crate) fn create_task(
     config: &TaskConfig,
 ) -> Result<TaskRecord> {
     let length = hypothesis.trim().chars().count();
-    if length == 0 {
+    let is_blank = |c: char| c.is_whitespace() || c.is_control() || is_invisible(c);
+    if hypothesis.chars().all(is_blank) {
         return Err(Error::invalid("hypothesis is empty")
             .with_hint("state what the research should find evidence for or against"));
+    }
+    if hypothesis.contains('\0') {
+        return Err(Error::invalid(
+            "hypothesis holds a NUL character, where SQLite's text ends",
+        ));
     }
     if length > MAX_HYPOTHESIS {
         return Err(Error::invalid(format!(

@@ -1,6 +1,7 @@
 //! What a user typed → what a task is to research.
 
 use super::identifiers::normalize_doi;
+use super::names::nearest;
 use super::url::normalize_url;
 use crate::error::{Error, Result};
 use crate::model::Target;
@@ -8,6 +9,9 @@ use serde_json::Value;
 
 /// The longest query, address or reason, in code points.
 const LONGEST: usize = 2_000;
+
+/// What an object may say.
+const FIELDS: [&str; 6] = ["kind", "query", "url", "doi", "depth", "reason"];
 
 /// How far from what was asked for a citation chase may go.
 const DEEPEST: u64 = 10;
@@ -89,6 +93,7 @@ fn parse_object(object: &Value) -> Result<Target> {
     if !matches!(kind, "query" | "url" | "doi") {
         return Err(unknown_kind(&format!("{kind:?}")));
     }
+    refuse_unknown_fields(object)?;
     let text = match object.get(kind) {
         Some(Value::String(text)) => checked_text(kind, text)?,
         other => {
@@ -115,6 +120,21 @@ fn parse_object(object: &Value) -> Result<Target> {
             ),
         },
     }
+}
+
+fn refuse_unknown_fields(object: &Value) -> Result<()> {
+    let mut names = object.as_object().into_iter().flat_map(|o| o.keys());
+    let Some(unknown) = names.find(|name| !FIELDS.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let error = Error::invalid(format!(
+        "{unknown:?} is no field of a target; expected one of {}",
+        FIELDS.join(", ")
+    ));
+    Err(match nearest(unknown, FIELDS).first() {
+        Some(meant) => error.with_hint(format!("did you mean {meant:?}?")),
+        None => error,
+    })
 }
 
 fn unknown_kind(found: &str) -> Error {
@@ -318,6 +338,10 @@ mod tests {
             (json!({"kind": "url", "url": ["https://a.org"]}), "url"),
             (json!({"kind": "doi", "doi": "metformin"}), "doi"),
             (json!({"kind": "doi"}), "doi"),
+            (
+                json!({"kind": "url", "url": "https://a.org", "dpeth": 1}),
+                "\"dpeth\"",
+            ),
             (
                 json!({"kind": "url", "url": "https://a.org", "depth": 11}),
                 "depth",

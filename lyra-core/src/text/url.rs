@@ -112,15 +112,20 @@ pub fn registrable_domain(host_or_url: &str) -> Option<String> {
     (!name.contains('.') && !is_public_suffix(&name)).then_some(name)
 }
 
-/// Whether the name is a public suffix by itself: `com`, `co.uk`, `github.io`.
+/// Whether the name is a public suffix by itself: `com`, `co.uk`, `github.io`; or one under which
+/// every name is a suffix: `np`, of the rule `*.np`.
 ///
 /// A rule about such a name would be about thousands of unrelated publishers.
 pub fn is_public_suffix(host: &str) -> bool {
     let Some(Host::Domain(name)) = host_of(host) else {
         return false;
     };
-    psl::suffix(name.as_bytes())
-        .is_some_and(|suffix| suffix.is_known() && suffix.as_bytes() == name.as_bytes())
+    let is_suffix = |name: &str| {
+        psl::suffix(name.as_bytes())
+            .is_some_and(|suffix| suffix.is_known() && suffix.as_bytes() == name.as_bytes())
+    };
+    // The rule `*.np` does not hold `np` itself; what any name below it is, tells.
+    is_suffix(&name) || is_suffix(&format!("any.{name}"))
 }
 
 /// The host of a URL or a bare host name: lower case, ASCII, without the final dot.
@@ -366,6 +371,11 @@ mod tests {
             ("io", true),
             ("github.io", true),
             ("example.com", false),
+            ("np", true),
+            ("ck", true),
+            ("kawasaki.jp", true),
+            ("city.kawasaki.jp", false),
+            ("www.ck", false),
             ("localhost", false),
             ("10.0.0.1", false),
         ] {

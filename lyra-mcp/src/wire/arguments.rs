@@ -43,7 +43,11 @@ fn normalise(value: &mut Value, schema: &Value) {
     {
         *value = json!(number as i64);
     }
+    if let (Value::Array(items), Some(schema)) = (&mut *value, schema.get("items")) {
+        return items.iter_mut().for_each(|item| normalise(item, schema));
+    }
     let Value::Object(object) = value else { return };
+    let schema = object_form(schema);
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return;
     };
@@ -366,6 +370,19 @@ mod tests {
     }
 
     #[test]
+    fn null_is_left_out_at_every_depth() {
+        let target = json!({"kind": "url", "url": "https://a.org/", "doi": null, "depth": 1.0});
+        let accepted = call(
+            "queue_targets",
+            json!({"task_id": "t", "targets": [target, "q"]}),
+        );
+        assert_eq!(
+            accepted.expect("good")["targets"],
+            json!([{"kind": "url", "url": "https://a.org/", "depth": 1}, "q"])
+        );
+    }
+
+    #[test]
     fn what_is_wrong_is_said_in_the_callers_terms() {
         for (tool, arguments, message, hint) in [
             (
@@ -472,7 +489,7 @@ mod tests {
     fn a_form_that_is_none_of_several_names_them_all() {
         let error = call("queue_targets", json!({"task_id": "t", "targets": [5]})).expect_err("no");
         assert!(
-            error.message.starts_with("argument \"targets[0]\" is 5; expected a string of 1 to 4000 characters, or an object with kind,"),
+            error.message.starts_with("argument \"targets[0]\" is 5; expected a string of 1 to 2000 characters, or an object with kind,"),
             "{}",
             error.message
         );

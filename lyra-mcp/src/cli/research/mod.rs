@@ -55,15 +55,14 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
     targets::check(&options.target)?;
     refuse_missing(&settings.corpus)?;
     options.page.refuse_foreign()?;
-    if options.task.is_none()
-        && options
-            .hypothesis
-            .as_deref()
-            .is_none_or(|text| text.trim().is_empty())
+    // Said before the database is opened: a slip makes no empty one.
+    if options
+        .hypothesis
+        .as_deref()
+        .is_some_and(|text| text.trim().is_empty())
     {
-        return Err(Error::invalid("neither a hypothesis nor a task is given").with_hint(
-            "research \"Night work shortens sleep\" begins with a hypothesis; research --task ID goes on with a task, and `lyra-mcp tasks` lists them",
-        ));
+        return Err(Error::invalid("hypothesis is empty")
+            .with_hint("say what the research should find evidence for or against"));
     }
     let engine = match options.task {
         // An empty database knows no task: it must not be made for one.
