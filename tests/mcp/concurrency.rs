@@ -154,3 +154,31 @@ fn many_calls_at_once_are_all_answered_with_their_own_ids() {
         );
     }
 }
+
+/// Lists that hold less than there is say so, and none of them costs another its rows.
+#[test]
+fn a_full_status_says_where_its_lists_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(&folder.path().join("a.db"), &[]);
+    let task = client.ok("create_task", json!({"hypothesis": "Tea helps"}))["task_id"].clone();
+    let full = json!({"task_id": task, "wait": 0, "detail": "full"});
+    assert!(
+        client
+            .ok("get_status", full.clone())
+            .get("truncated")
+            .is_none()
+    );
+    for round in 0..3 {
+        // Addresses that nobody may ask, and so long that they do not fit into one reply.
+        let target = |n: usize| format!("http://10.0.0.1/{round}/{n}/{}", "x".repeat(300));
+        let targets: Vec<String> = (0..100).map(target).collect();
+        client.ok(
+            "queue_targets",
+            json!({"task_id": task, "targets": targets}),
+        );
+    }
+    let status = client.ok("get_status", full);
+    assert_eq!(status["truncated"], true);
+    let items = status["queue_items"].as_array().unwrap().len();
+    assert!((50..=200).contains(&items), "{items}");
+}

@@ -416,6 +416,9 @@ fn cited_documents_are_queued_by_choice() {
     drain(&mut client, &task);
     let chased = "SELECT count(*) FROM task_pages WHERE reason = 'citation_chase' AND depth = 1";
     assert_eq!(count(&mut client, chased), 2);
+    let cited_by = "SELECT count(*) FROM task_pages t JOIN task_pages s ON s.page_id = t.source_page_id AND s.depth = 0
+                    WHERE t.reason = 'citation_chase'";
+    assert_eq!(count(&mut client, cited_by), 2);
     let left = client.ok(
         "queue_reference_candidates",
         json!({"task_id": task, "dry_run": true}),

@@ -18,7 +18,7 @@ use crate::model::{
 };
 use crate::ports::{FetchRequest, SiteSession, TextRole, Validators};
 use crate::security::url_policy::Refusal;
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 use std::time::Duration;
 
 /// The question that a document is read for.
@@ -374,12 +374,14 @@ impl Pipeline {
         (drafts, vectors): (&[DraftClaim], &[Vec<f32>]),
     ) -> Result<PageReport> {
         let page = &document.page;
+        let is_chased = arrival.reason == TaskPageReason::CitationChase;
+        let citing = is_chased.then(|| citing_page(&w.reader(), &question.task_id, page));
         let is_new_here = w.add_task_page(&TaskPageRecord {
             task_id: question.task_id.clone(),
             page_id: page.id.clone(),
             reason: arrival.reason,
             depth: i64::from(arrival.depth),
-            source_page_id: None,
+            source_page_id: citing.transpose()?.flatten(),
         })?;
         // Here and not before: another worker may have taken the last page in the meantime.
         let limit = w.reader().task_config(&question.task_id)?.budget.max_pages;
@@ -511,4 +513,20 @@ fn stored_page(
         .exists([task_id, &page.id])
         .db()?;
     Ok((Some(page), is_of_task))
+}
+/// The page of the task that a chased page was cited by: the one nearest to what was asked for.
+fn citing_page(reader: &Reader<'_>, task_id: &str, page: &PageRecord) -> Result<Option<String>> {
+    reader
+        .db
+        .prepare_cached(
+            "SELECT e.source_id FROM edges e
+               JOIN task_pages t ON t.task_id = ?1 AND t.page_id = e.source_id
+             WHERE e.relation = 'cites' AND e.target_id IN (
+               SELECT ?2 UNION SELECT id FROM pages WHERE canonical_id = ?3)
+             ORDER BY t.depth, e.created_at, e.id LIMIT 1",
+        )
+        .db()?
+        .query_row(params![task_id, page.id, page.canonical_id], |r| r.get(0))
+        .optional()
+        .db()
 }

@@ -43,10 +43,10 @@ pub struct StatusReport {
     pub evidence_summary: Option<EvidenceSummary>,
     /// For a wait: whether anything changed since it began.
     pub changed: bool,
-    /// Searches, one by one (full).
+    /// Searches, one by one, the newest 200 (full).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub searches_detail: Option<Vec<SearchDetail>>,
-    /// Targets, one by one (full).
+    /// Targets, one by one, the newest 200 (full).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_items: Option<Vec<QueueItem>>,
     /// Jobs by kind and state (full).
@@ -64,6 +64,9 @@ pub struct StatusReport {
     /// The latest failures, newest first (full).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recent_errors: Option<Vec<RecentError>>,
+    /// Whether there are more searches, targets or rules than the lists hold (full).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
 }
 
 impl StatusReport {

@@ -16,8 +16,10 @@ use rusqlite::params;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Rows of each list in a full report.
-const MAX_ROWS: i64 = 50;
+/// Rows of each list in a full report, the newest.
+const MAX_ROWS: usize = 200;
+/// As many are looked up, so that it is known whether there are more.
+const ONE_MORE: usize = MAX_ROWS + 1;
 /// Below this part of the budget a warning is given.
 const LOW_BUDGET_PERCENT: u32 = 20;
 
@@ -76,6 +78,7 @@ pub(crate) fn status(
         blocked_domains: None,
         domain_overrides: None,
         recent_errors: None,
+        truncated: false,
     };
     add_warnings_of_jobs(reader, &mut report)?;
     if detail == StatusDetail::Full {
@@ -113,12 +116,20 @@ fn add_details(
     counts: &Counts,
     auth: Vec<super::AuthItem>,
 ) -> Result<()> {
-    report.searches_detail = Some(searches(reader, &report.task_id)?);
-    report.queue_items = Some(queue_items(reader, &report.task_id)?);
+    let mut searches = searches(reader, &report.task_id)?;
+    let mut items = queue_items(reader, &report.task_id)?;
+    let mut rules = domain_rules(reader)?;
+    report.truncated = [searches.len(), items.len(), rules.len()]
+        .iter()
+        .any(|found| *found > MAX_ROWS);
+    searches.truncate(MAX_ROWS);
+    items.truncate(MAX_ROWS);
+    rules.truncate(MAX_ROWS);
+    report.searches_detail = Some(searches);
+    report.queue_items = Some(items);
     report.jobs_by_kind = Some(jobs_by_kind(counts));
     report.pending_auth_detail = Some(auth);
     report.recent_errors = Some(recent_errors(reader, &report.task_id)?);
-    let rules = domain_rules(reader)?;
     let blocked = rules.iter().filter(|rule| rule["rule"] == "block");
     let patterns = blocked.filter_map(|rule| rule["domain_pattern"].as_str().map(str::to_owned));
     report.blocked_domains = Some(patterns.collect());
@@ -356,7 +367,7 @@ fn searches(reader: &Reader<'_>, task_id: &str) -> Result<Vec<SearchDetail>> {
         )
         .db()?;
     let rows = statement
-        .query_map(params![task_id, MAX_ROWS], |r| {
+        .query_map(params![task_id, ONE_MORE], |r| {
             Ok(SearchDetail {
                 id: r.get(0)?,
                 query: r.get(1)?,
@@ -383,7 +394,7 @@ fn queue_items(reader: &Reader<'_>, task_id: &str) -> Result<Vec<QueueItem>> {
         )
         .db()?;
     let rows = statement
-        .query_map(params![task_id, MAX_ROWS], |r| {
+        .query_map(params![task_id, ONE_MORE], |r| {
             Ok(QueueItem {
                 id: r.get(0)?,
                 kind: r.get(1)?,
@@ -446,7 +457,7 @@ fn domain_rules(reader: &Reader<'_>) -> Result<Vec<Value>> {
         )
         .db()?;
     let rows = statement
-        .query_map([MAX_ROWS], |r| {
+        .query_map([ONE_MORE], |r| {
             let (pattern, rule, reason): (String, String, Option<String>) =
                 (r.get(0)?, r.get(1)?, r.get(2)?);
             Ok(json!({ "domain_pattern": pattern, "rule": rule, "reason": reason }))
