@@ -273,7 +273,7 @@ mod tests {
                    VALUES ('j_{task_id}', '{task_id}', 'embed', 40, 'running', '', '', '2026-01-01T00:00:00.000Z');
                  INSERT INTO auth_queue (id, task_id, url, domain, auth_type, job_id, queued_at)
                    VALUES ('iq_{task_id}', '{task_id}', 'u', 'd', 'login', 'j_{task_id}', '');
-                 INSERT INTO hypothesis_stances VALUES ('{claim_id}', '{task_id}', 'supports', 0.5, 'm', '');
+                 INSERT OR REPLACE INTO hypothesis_stances VALUES ('{claim_id}', '{task_id}', 'supports', 0.5, 'm', '');
                  INSERT INTO nli_verdicts VALUES ('{fragment_id}', '{claim_id}', 'm', 'neutral', 0.5, '');
                  INSERT INTO nli_corrections (id, edge_id, task_id, premise, hypothesis, predicted_relation,
                    correct_relation, created_at) VALUES ('n_{task_id}', 'e', '{task_id}', 'p', 'h', 'neutral', 'supports', '');

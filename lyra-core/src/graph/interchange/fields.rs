@@ -2,7 +2,7 @@
 //!
 //! Import, export and the error messages all read this table, so that they cannot disagree.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::{
     AdoptionStatus, ClaimType, EmbeddingTarget, FragmentType, NodeKind, Relation, TaskPageReason,
     TaskStatus,
@@ -17,8 +17,10 @@ pub(super) enum Record {
     WorkIdentifier,
     Page,
     PageText,
+    PageReference,
     Fragment,
     Claim,
+    HypothesisStance,
     Edge,
     Embedding,
     TaskPage,
@@ -192,7 +194,7 @@ const fn made(name: &'static str) -> Field {
 }
 
 /// The table itself. SPEC section 2 has the columns; the schema has their SQL types.
-pub(super) static TABLES: [Table; 11] = [
+pub(super) static TABLES: [Table; 13] = [
     Table {
         record: Record::Task,
         tag: "task",
@@ -318,6 +320,24 @@ pub(super) static TABLES: [Table; 11] = [
         ],
     },
     Table {
+        record: Record::PageReference,
+        tag: "page_reference",
+        name: "page_references",
+        key: &["page_id", "position"],
+        order: "page_id, position",
+        scope: "page_id IN scope_pages",
+        // A page that was read again since has the list of its newer text.
+        fields: &[
+            required("page_id", Kind::Id).to(Record::Page),
+            required("position", COUNT),
+            text("doi").stays(),
+            text("url").stays(),
+            text("title").stays(),
+            text("context").stays(),
+            required("citation_source", Kind::Filled).stays(),
+        ],
+    },
+    Table {
         record: Record::Fragment,
         tag: "fragment",
         name: "fragments",
@@ -375,6 +395,23 @@ pub(super) static TABLES: [Table; 11] = [
             optional("claim_rejected_at", Kind::Time).stays(),
             made("created_at"),
             text("cause_id").stays(),
+        ],
+    },
+    Table {
+        record: Record::HypothesisStance,
+        tag: "hypothesis_stance",
+        name: "hypothesis_stances",
+        key: &["claim_id"],
+        order: "claim_id",
+        scope: "claim_id IN scope_claims",
+        // What another judge has said here since is newer.
+        fields: &[
+            required("claim_id", Kind::Id).to(Record::Claim),
+            required("task_id", Kind::Id).to(Record::Task),
+            required("relation", Kind::OneOf(one_of_verdicts)).stays(),
+            required("confidence", Kind::Unit).stays(),
+            required("judge_id", Kind::Id).stays(),
+            made("created_at").stays(),
         ],
     },
     Table {
@@ -446,6 +483,15 @@ pub(super) static TABLES: [Table; 11] = [
 
 fn one_of<T: std::str::FromStr<Err = crate::error::Error>>(text: &str) -> Result<()> {
     text.parse::<T>().map(|_| ())
+}
+
+fn one_of_verdicts(text: &str) -> Result<()> {
+    match text.parse::<Relation>() {
+        Ok(relation) if relation.is_nli() => Ok(()),
+        _ => Err(Error::invalid(format!(
+            "{text:?} is not one of supports, refutes, neutral"
+        ))),
+    }
 }
 
 #[cfg(test)]

@@ -81,6 +81,8 @@ pub(in crate::graph) fn small_graph() -> Vec<String> {
         r#"{"type":"task_page","task_id":"t2","page_id":"p2","reason":"citation_chase","depth":1,"source_page_id":"p1"}"#,
         r#"{"type":"page","id":"p1","url":"https://www.example.org/a","canonical_id":"doi:10.1/w","title":"血糖 \"quoted\" \\ \u2028","fetched_at":"2026-01-01T09:00:00+09:00"}"#,
         r#"{"type":"page","id":"p2","url":"https://example.net/b"}"#,
+        r#"{"type":"hypothesis_stance","claim_id":"c1","task_id":"t1","relation":"supports","confidence":0.7,"judge_id":"lexical"}"#,
+        r#"{"type":"page_reference","page_id":"p1","position":0,"doi":"10.1/cited","title":"血糖","citation_source":"reference_list"}"#,
         r#"{"type":"work_identifier","canonical_id":"doi:10.1/w","provider":"openalex","provider_paper_id":"W1","pmid":"77"}"#,
         r#"{"type":"work_author","canonical_id":"doi:10.1/w","position":0,"name":"Ann Lee"}"#,
         r#"{"type":"work","canonical_id":"doi:10.1/w","title":"Work","year":2024,"doi":"10.1/w","is_open_access":true}"#,
