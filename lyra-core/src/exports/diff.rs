@@ -153,6 +153,15 @@ fn check_past(db: &Connection) -> Result<()> {
     Err(Error::new(ErrorKind::Storage, refused.0).with_hint(refused.1))
 }
 
+/// Verdicts that are told of whether or not they moved a claim.
+#[derive(Default)]
+struct VerdictChanges {
+    /// Those that refute and did not.
+    refuting: Vec<EdgeChange>,
+    /// Those that a human corrected or confirmed.
+    corrected: Vec<EdgeChange>,
+}
+
 /// A connection on which the state of before can be asked for beside that of now.
 struct Compared {
     db: Connection,
@@ -170,7 +179,7 @@ impl Compared {
             self.check_task(task_id)?;
         }
         let mut moved = self.moved_claims()?;
-        let new_contradictions = self.edges(&mut moved)?;
+        let verdicts = self.edges(&mut moved)?;
         Ok(GraphDiff {
             before,
             after: after.display().to_string(),
@@ -181,7 +190,8 @@ impl Compared {
             restored_claims: self.readopted("adopted")?,
             flipped_stances: self.flipped_stances()?,
             moved_claims: moved,
-            new_contradictions,
+            corrected_verdicts: verdicts.corrected,
+            new_contradictions: verdicts.refuting,
             retracted_works: self.retracted_works()?,
             superseded_texts: self.superseded_texts()?,
             new_sources: self.new_sources()?,
@@ -224,6 +234,7 @@ impl Compared {
                    c.cause_id, {JOB_TARGET}, NULL, NULL
                  FROM claims c LEFT JOIN hypothesis_stances s ON s.claim_id = c.id LEFT JOIN jobs j ON j.id = c.cause_id
                  WHERE (?1 IS NULL OR c.task_id = ?1) AND NOT EXISTS (SELECT 1 FROM old_claims o WHERE o.id = c.id)
+                   AND c.claim_adoption_status = 'adopted'
                  ORDER BY c.task_id, c.id"
             ),
             claim,
@@ -243,7 +254,8 @@ impl Compared {
         )
     }
 
-    /// Claims of both sides whose adoption is `status` now and was not.
+    /// Claims whose adoption is `status` now and was not. One that is new was nothing; before a human
+    /// looked at it, it was adopted.
     fn readopted(&self, status: &'static str) -> Result<Vec<ClaimChange>> {
         self.rows(
             &format!(
@@ -253,9 +265,9 @@ impl Compared {
                    coalesce(c.claim_rejection_reason,
                      (SELECT l.reason FROM feedback_log l WHERE l.target_type = 'claim' AND l.target_id = c.id
                       ORDER BY l.id DESC LIMIT 1))
-                 FROM claims c JOIN old_claims o ON o.id = c.id LEFT JOIN hypothesis_stances s ON s.claim_id = c.id
+                 FROM claims c LEFT JOIN old_claims o ON o.id = c.id LEFT JOIN hypothesis_stances s ON s.claim_id = c.id
                  WHERE (?1 IS NULL OR c.task_id = ?1)
-                   AND c.claim_adoption_status = '{status}' AND o.status <> '{status}'
+                   AND c.claim_adoption_status = '{status}' AND coalesce(o.status, 'adopted') <> '{status}'
                  ORDER BY c.task_id, c.id"
             ),
             claim,
@@ -266,8 +278,8 @@ impl Compared {
         self.rows(
             "SELECT c.id, c.task_id, substr(c.claim_text, 1, 200), s.relation, s.confidence, s.judge_id,
                b.relation, b.judge_id
-             FROM hypothesis_stances s JOIN claims c ON c.id = s.claim_id JOIN old_claims o ON o.id = c.id
-               LEFT JOIN old_stances b ON b.claim_id = c.id
+             FROM claims c JOIN old_claims o ON o.id = c.id
+               LEFT JOIN hypothesis_stances s ON s.claim_id = c.id LEFT JOIN old_stances b ON b.claim_id = c.id
              WHERE (?1 IS NULL OR c.task_id = ?1) AND b.relation IS NOT s.relation
              ORDER BY c.task_id, c.id",
             |row| {
@@ -323,14 +335,14 @@ impl Compared {
         )
     }
 
-    /// Gives each moved claim what moved it; answers with the verdicts that refute and did not.
-    fn edges(&self, moved: &mut [ConfidenceChange]) -> Result<Vec<EdgeChange>> {
+    /// Gives each moved claim what moved it; answers with what is told of verdicts beside that.
+    fn edges(&self, moved: &mut [ConfidenceChange]) -> Result<VerdictChanges> {
         let places: HashMap<String, usize> = moved
             .iter()
             .enumerate()
             .map(|(place, claim)| (claim.claim_id.clone(), place))
             .collect();
-        let mut contradictions = Vec::new();
+        let mut told = VerdictChanges::default();
         for question in [changed_edges(), removed_edges()] {
             let mut statement = self.db.prepare(&format!("{} {question}", self.old)).db()?;
             let mut rows = statement.query(params_from_iter(&self.bound)).db()?;
@@ -339,14 +351,17 @@ impl Compared {
                 let refutes = edge.relation_after == Some(Relation::Refutes)
                     && edge.relation_before != Some(Relation::Refutes);
                 if refutes {
-                    contradictions.push(edge.clone());
+                    told.refuting.push(edge.clone());
+                }
+                if edge.event == EdgeEvent::Corrected {
+                    told.corrected.push(edge.clone());
                 }
                 if let Some(place) = places.get(&edge.claim_id) {
                     moved[*place].edges.push(edge);
                 }
             }
         }
-        Ok(contradictions)
+        Ok(told)
     }
 
     fn retracted_works(&self) -> Result<Vec<RetractedWork>> {

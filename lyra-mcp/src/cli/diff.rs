@@ -84,7 +84,10 @@ fn print(diff: &GraphDiff, out: &mut Output) -> Result<()> {
     section(out, "stances that flipped", &stances(diff))?;
     let moved: Vec<Entry> = diff.moved_claims.iter().map(confidence).collect();
     section(out, "confidence that moved", &moved)?;
-    section(out, "claims refuted by new verdicts", &contradictions(diff))
+    let corrected = by_claim(&diff.corrected_verdicts);
+    section(out, "verdicts that a human corrected", &corrected)?;
+    let refuting = by_claim(&diff.new_contradictions);
+    section(out, "claims refuted by new verdicts", &refuting)
 }
 
 /// One change: a line, and lines below it.
@@ -153,12 +156,16 @@ fn stances(diff: &GraphDiff) -> Vec<Entry> {
         let before = change
             .before
             .map_or("unknown", |relation| relation.as_str());
-        let (after, confidence) = (change.after, change.confidence);
+        let after = change
+            .after
+            .map_or("not judged", |relation| relation.as_str());
+        let confidence = change.confidence.map(|c| format!(" ({c:.2})"));
+        let confidence = confidence.unwrap_or_default();
         let mut below = Vec::new();
         because(&change.cause, &mut below);
         Entry {
             line: format!(
-                "{}  {before} -> {after} ({confidence:.2})  {}",
+                "{}  {before} -> {after}{confidence}  {}",
                 change.claim_id,
                 text(&change.claim_text)
             ),
@@ -213,10 +220,8 @@ fn edges(changes: &[EdgeChange]) -> Vec<String> {
 }
 
 /// One entry a claim.
-fn contradictions(diff: &GraphDiff) -> Vec<Entry> {
-    let by_claim = diff
-        .new_contradictions
-        .chunk_by(|one, next| one.claim_id == next.claim_id);
+fn by_claim(verdicts: &[EdgeChange]) -> Vec<Entry> {
+    let by_claim = verdicts.chunk_by(|one, next| one.claim_id == next.claim_id);
     let entry = |changes: &[EdgeChange]| {
         let first = changes.first()?;
         Some(Entry {

@@ -16,7 +16,7 @@ pub struct GraphDiff {
     /// The only task that was looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// Claims that are there now only.
+    /// Claims that are there now only, less those that were rejected in the meantime.
     pub new_claims: Vec<ClaimChange>,
     /// Claims that were there before only.
     pub vanished_claims: Vec<ClaimChange>,
@@ -28,6 +28,8 @@ pub struct GraphDiff {
     pub flipped_stances: Vec<StanceChange>,
     /// Adopted claims of both sides whose confidence moved by at least 0.05.
     pub moved_claims: Vec<ConfidenceChange>,
+    /// Verdicts that a human has corrected or confirmed, however little that moved the claim.
+    pub corrected_verdicts: Vec<EdgeChange>,
     /// Passages that refute a claim and did not before.
     pub new_contradictions: Vec<EdgeChange>,
     /// Publications that are marked as retracted now and were not.
@@ -47,6 +49,7 @@ impl GraphDiff {
             + self.restored_claims.len()
             + self.flipped_stances.len()
             + self.moved_claims.len()
+            + self.corrected_verdicts.len()
             + self.new_contradictions.len()
             + self.retracted_works.len()
             + self.superseded_texts.len()
@@ -104,10 +107,10 @@ pub struct StanceChange {
     pub claim_text: String,
     /// Before; none where nobody had judged it, or where what was said is not kept.
     pub before: Option<Relation>,
-    /// Now.
-    pub after: Relation,
+    /// Now; none where what was said is gone.
+    pub after: Option<Relation>,
     /// How sure the judge is now, 0 to 1.
-    pub confidence: f64,
+    pub confidence: Option<f64>,
     /// Who judged before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judge_before: Option<String>,

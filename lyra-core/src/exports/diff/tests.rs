@@ -198,7 +198,7 @@ fn files_also_tell_what_no_time_is_kept_of() {
             diff.flipped_stances[0].before,
             diff.flipped_stances[0].after
         ),
-        (None, Relation::Refutes)
+        (None, Some(Relation::Refutes))
     );
     let edges: Vec<(&str, EdgeEvent, Option<&str>, Option<&str>)> = diff
         .moved_claims
@@ -316,4 +316,52 @@ fn what_cannot_be_compared_is_refused_with_advice() {
         assert!(error.hint().is_some());
     }
     assert!(diff_since(&both.now, "2026-11-01", None).is_ok());
+}
+
+/// A correction that hardly moves its claim, a claim that came and was rejected, and a verdict on
+/// the hypothesis that is lost are told of all the same.
+#[test]
+fn small_corrections_new_rejections_and_lost_stances_are_told() {
+    let both = Both::new();
+    both.sql(
+        "UPDATE edges SET nli_edge_confidence = 0.02 WHERE id = 'e3';
+         INSERT INTO claims (id, task_id, claim_text, created_at)
+           VALUES ('c5', 'task_00000001', 'A new one', '2023-11-15T22:13:20.000Z');",
+    );
+    let correct = Feedback::EdgeCorrect {
+        edge_id: "e1".into(),
+        correct_relation: Relation::Supports,
+        reason: Some("so it says".into()),
+    };
+    let reject = Feedback::ClaimReject {
+        claim_id: "c5".into(),
+        reason: "no".into(),
+    };
+    both.now
+        .write(|w| {
+            w.apply_feedback(&correct, "ada")?;
+            w.apply_feedback(&reject, "ada")
+        })
+        .unwrap();
+    for diff in [both.since_the_file(None), both.since_the_day(None)] {
+        let verdicts = &diff.corrected_verdicts;
+        assert_eq!(verdicts.len(), 1, "{}", diff.before);
+        let cause = &verdicts[0].cause;
+        assert_eq!(
+            (&*verdicts[0].edge_id, cause.actor.as_deref()),
+            ("e1", Some("ada"))
+        );
+        assert_eq!(cause.reason.as_deref(), Some("so it says"));
+        assert!(diff.new_claims.is_empty());
+        assert_eq!(ids(&diff.rejected_claims), ["c5"]);
+    }
+    let before = EvidenceGraph::open(&both.before(), both.clock.clone()).unwrap();
+    let judged = "INSERT INTO hypothesis_stances VALUES ('c1', 'task_00000001', 'supports', 0.8, 'one', '2023-11-14')";
+    before.write(|w| w.db.execute_batch(judged).db()).unwrap();
+    drop(before);
+    let flipped = both.since_the_file(None).flipped_stances;
+    assert_eq!(
+        (flipped[0].before, flipped[0].after, flipped[0].confidence),
+        (Some(Relation::Supports), None, None)
+    );
 }
