@@ -113,7 +113,7 @@ const OF_ORGANISATIONS: &[&str] = &[
 /// organisation where an acronym stands before, or two full words and no initial.
 const OF_BOTH: &[&str] = &[
     "bank", "center", "centre", "church", "college", "lab", "press", "school", "service", "union",
-    "house",
+    "house", "news", "times", "magazine",
 ];
 
 /// Words that join the words of an organisation, never those of a person. As written.
@@ -177,7 +177,10 @@ impl Name {
     /// are taken whole.
     pub(super) fn parse(text: &str) -> Self {
         let words = text.split(|c: char| c.is_whitespace() || c.is_control());
-        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let words: Vec<&str> = words
+            .filter(|word| !word.is_empty())
+            .skip_while(|word| matches!(*word, "Dr" | "Dr." | "Prof" | "Prof."))
+            .collect();
         let text = words.join(" ");
         let text = text.trim_end_matches([' ', ',', ';']).to_owned();
         if is_organisation(&words) {
@@ -269,9 +272,14 @@ fn is_organisation(words: &[&str]) -> bool {
         let full = |w: &&str| w.chars().filter(|c| c.is_alphabetic()).count() > 1;
         acronym || (before.len() >= 2 && before.iter().all(full) && !all.contains(','))
     };
+    // `Trial, Jean` and `Trial J` are somebody's name, written so that there is no doubt of it.
+    let initials = words.len() == 2
+        && words[1].chars().count() <= 2
+        && words[1].chars().all(char::is_uppercase);
+    let unsure = usize::from(initials || words[0].ends_with(','));
     numbered
         || by_both
-        || plain.iter().any(|w| has(OF_ORGANISATIONS, w))
+        || plain[unsure..].iter().any(|w| has(OF_ORGANISATIONS, w))
         || (has(LEADING, &plain[0]) && !all.contains(','))
 }
 
@@ -453,6 +461,9 @@ mod tests {
             ("Press, William H.", "", "Press", "William H.", ""),
             ("Center JR", "", "Center", "JR", ""),
             ("Jacqueline R. Center", "", "Center", "Jacqueline R.", ""),
+            ("Prof. Dr. Ada Byron", "", "Byron", "Ada", ""),
+            ("Trial, Jean", "", "Trial", "Jean", ""),
+            ("Trial J", "", "Trial", "J", ""),
             ("Jan van der Berg", "van der", "Berg", "Jan", ""),
             ("van der Berg, Jan", "van der", "Berg", "Jan", ""),
             ("F J B van Duijnhoven", "van", "Duijnhoven", "F J B", ""),
@@ -527,10 +538,13 @@ mod tests {
             "Centers for Disease Control and Prevention",
             "Memorial Sloan Kettering Cancer Center",
             "MIT Press",
+            "BBC News",
+            "New York Times",
             "GBD 2019 Collaborators",
             "Department of Health, Education, and Welfare",
             "The Writing Committee",
             "Acme Inc.",
+            "Acme, Inc.",
             "東京大学 医学部",
             "WHO",
             "Plato",
