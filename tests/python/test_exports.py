@@ -56,6 +56,7 @@ NAMES = [
     ("Ada Young", "Young", "Ada", "", ""),
     ("Jan van der Berg", "Berg", "Jan", "van der", ""),
     ("Vincent de la Cruz", "Cruz", "Vincent", "de la", ""),
+    ("Frans Van de Werf", "Werf", "Frans", "Van de", ""),
     ("van Gils CH", "Gils", "CH", "van", ""),
     ("José Ortega y Gasset", "Ortega y Gasset", "José", "", ""),
     ("M. al-Rashid", "al-Rashid", "M.", "", ""),

@@ -361,11 +361,21 @@ fn inverted(family: &str, given: &str) -> Name {
     Name::person(&particle, &family, &given)
 }
 
-/// How many words at the start are particles; the last word never is.
+/// How many words at the start are particles; the last word never is. One with a capital is where
+/// another follows: `Van de Werf`, not `Van Buren`.
 fn leading_particles(words: &[&str]) -> usize {
     let last = words.len().saturating_sub(1);
-    let found = words[..last].iter().take_while(|w| PARTICLES.contains(w));
-    found.count()
+    let is_particle = |at: &usize| {
+        PARTICLES.contains(&words[*at])
+            || (at + 1 < last
+                && is_capital_particle(words[*at])
+                && PARTICLES.contains(&words[at + 1]))
+    };
+    (0..last).take_while(is_particle).count()
+}
+
+fn is_capital_particle(word: &str) -> bool {
+    word.starts_with(char::is_uppercase) && PARTICLES.contains(&word.to_lowercase().as_str())
 }
 
 /// A name without a comma: `Jan van der Berg`, `van Gils CH`, `鈴木 花子`. `None`: it has no parts.
@@ -395,7 +405,11 @@ fn in_order(text: &str) -> Option<Name> {
         .skip(1)
         .position(|w| PARTICLES.contains(w))
         .map(|at| at + 1);
-    if let Some(from) = from {
+    if let Some(mut from) = from {
+        // `Frans Van de Werf`
+        if from > 1 && is_capital_particle(words[from - 1]) {
+            from -= 1;
+        }
         let to = from + leading_particles(&words[from..]);
         return Some(Name::person(&words[from..to], &words[to..], &words[..from]));
     }
@@ -480,6 +494,8 @@ mod tests {
                 "",
             ),
             ("José Ortega y Gasset", "", "Ortega y Gasset", "José", ""),
+            ("Frans Van de Werf", "Van de", "Werf", "Frans", ""),
+            ("Van de Werf, Frans", "Van de", "Werf", "Frans", ""),
             ("Martin Van Buren", "", "Buren", "Martin Van", ""),
             ("M. al-Rashid", "", "al-Rashid", "M.", ""),
             ("Frances D'Angelo", "", "D'Angelo", "Frances", ""),

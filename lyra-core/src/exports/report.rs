@@ -311,6 +311,12 @@ fn place(source: &Source) -> Option<String> {
     if let Some(link) = source.link() {
         return Some(format!("<{}>", address(link)));
     }
+    if let Some(id) = &source.pmid {
+        return Some(format!(
+            "<https://pubmed.ncbi.nlm.nih.gov/{}/>",
+            address(id)
+        ));
+    }
     let elsewhere = || {
         source
             .url

@@ -182,6 +182,9 @@ fn library() -> (tempfile::TempDir, EvidenceGraph) {
         r#"{"type":"work","canonical_id":"meta:0123","title":"Seven tips","year":2022,"venue":"The List","source_api":"document"}"#,
         r#"{"type":"page","id":"tips","url":"https://list.example.org/tips","canonical_id":"meta:0123","page_type":"html","fetched_at":"2026-01-02T03:04:05Z"}"#,
         r#"{"type":"page","id":"notes","url":"file:///home/somebody/secret/my%20notes.md","page_type":"markdown"}"#,
+        r#"{"type":"work","canonical_id":"pmid:23903748","title":"Known to PubMed alone"}"#,
+        r#"{"type":"page","id":"pubmed","url":"file:///home/somebody/secret/p.txt","canonical_id":"pmid:23903748"}"#,
+        r#"{"type":"fragment","id":"f6","page_id":"pubmed","text_content":"They help."}"#,
         r#"{"type":"page","id":"script","url":"javascript:alert(1)","title":"Script"}"#,
         r#"{"type":"page","id":"cited","url":"https://doi.org/10.7326/cited","page_type":"placeholder"}"#,
         r#"{"type":"fragment","id":"f1","page_id":"file","text_content":"They help for $5."}"#,
@@ -257,6 +260,7 @@ fn bibliographies_say_what_each_source_is_and_leave_out_what_was_not_read() {
                 "2. <a id=\"source-2\"></a>*Script*. javascript:alert(1).\n\n## Read, but not cited\n",
                 "- (2022). *Seven tips*. The List. <https://list.example.org/tips>. read 2026-01-02.\n",
                 "- *my notes.md*.\n",
+                "- *Known to PubMed alone*. <https://pubmed.ncbi.nlm.nih.gov/23903748/>.\n",
                 "# It costs \\$5 and not \\$10\n\nTask `task_00000002`. There are no claims yet.\n",
             ],
         ),
@@ -276,7 +280,7 @@ fn bibliographies_say_what_each_source_is_and_leave_out_what_was_not_read() {
             assert!(!text.contains(hidden), "{format}: {hidden} is in\n{text}");
         }
         let sources = report.total_written - if format == "markdown" { 1 + 2 } else { 0 };
-        assert_eq!(sources, 5, "{format}");
+        assert_eq!(sources, 6, "{format}");
     }
     let (csl, _) = exported(&graph, "csl-json", None);
     let items: Vec<Value> = serde_json::from_str(&csl).unwrap();
@@ -284,7 +288,10 @@ fn bibliographies_say_what_each_source_is_and_leave_out_what_was_not_read() {
         .iter()
         .map(|item| item["issued"]["date-parts"][0].to_string())
         .collect();
-    assert_eq!(dates, ["[2016]", "[2019,7]", "[2022]", "null", "null"]);
+    assert_eq!(
+        dates,
+        ["[2016]", "[2019,7]", "[2022]", "null", "null", "null"]
+    );
 }
 
 #[test]
