@@ -1,14 +1,20 @@
 //! Sources as BibTeX entries.
 
 use super::part::Part;
-use super::sources::{Source, sources};
+use super::people::Name;
+use super::sources::{Kind, Source, read_sources};
 use super::{report_of, unwritten};
 use crate::error::Result;
 use crate::graph::ExportReport;
 use std::io::Write;
 
+/// Names of months that every style knows; they stand without braces.
+const MONTHS: [&str; 12] = [
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+];
+
 pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportReport> {
-    let sources = sources(part)?;
+    let sources = read_sources(part)?;
     for source in &sources {
         writer
             .write_all(entry(source).as_bytes())
@@ -18,43 +24,84 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
 }
 
 fn entry(source: &Source) -> String {
-    let kind = match (source.is_publication, &source.venue) {
-        (true, Some(_)) => "article",
-        _ => "misc",
+    let is_article = source.kind() == Kind::Article;
+    let authors: Vec<String> = source.authors.iter().map(author).collect();
+    let venue = source.venue.as_deref().map(escaped);
+    let (journal, howpublished) = match is_article {
+        true => (venue, None),
+        false => (None, venue),
     };
-    let authors: Vec<String> = source
-        .authors
-        .iter()
-        // In braces, a name is taken whole, whatever words are in it.
-        .map(|name| match name.given {
-            Some(_) => escaped(&name.inverted()),
-            None => format!("{{{}}}", escaped(&name.family)),
-        })
-        .collect();
-    let authors = (!authors.is_empty()).then(|| authors.join(" and "));
-    let note = source.is_retracted.then(|| "RETRACTED".to_owned());
-    let visited = source
-        .accessed
-        .as_deref()
-        .map(|when| format!("read {}", day(when)));
+    let read = source.accessed.as_deref().map(day);
+    let mut notes = source.notes();
+    notes.extend(read.map(|day| format!("read {day}")));
+    // The archive of the text itself comes before the catalogue that lists it.
+    let eprint = match (&source.arxiv_id, &source.pmid) {
+        (Some(id), _) => Some((id, "arxiv")),
+        (None, id) => id.as_ref().map(|id| (id, "pubmed")),
+    };
     // A second pair of braces keeps the capitals of a title.
     let fields = [
         ("title", Some(format!("{{{}}}", escaped(&source.title)))),
-        ("author", authors),
-        ("journal", source.venue.as_deref().map(escaped)),
+        (
+            "author",
+            (!authors.is_empty()).then(|| authors.join(" and ")),
+        ),
+        ("journal", journal),
+        ("howpublished", howpublished),
         ("year", source.year.map(|y| y.to_string())),
         ("doi", source.doi.as_deref().map(escaped)),
-        ("url", source.url.as_deref().map(address)),
-        ("note", note.or(visited)),
+        ("eprint", eprint.map(|(id, _)| escaped(id))),
+        ("eprinttype", eprint.map(|(_, kind)| kind.to_owned())),
+        ("pmid", source.pmid.as_deref().map(escaped)),
+        ("pmcid", source.pmcid.as_deref().map(escaped)),
+        ("url", source.link().map(address)),
+        (
+            "note",
+            (!notes.is_empty()).then(|| escaped(&notes.join("; "))),
+        ),
     ];
+    let kind = if is_article { "article" } else { "misc" };
     let mut entry = format!("@{kind}{{{},\n", source.key);
     for (name, value) in fields {
         if let Some(value) = value {
             entry.push_str(&format!("  {name} = {{{value}}},\n"));
         }
     }
+    let month = source.issued.and_then(|date| date.month);
+    let month = month.and_then(|month| MONTHS.get(usize::try_from(month - 1).ok()?));
+    if let Some(month) = month {
+        entry.push_str(&format!("  month = {month},\n"));
+    }
     entry.push_str("}\n\n");
     entry
+}
+
+/// A name as BibTeX divides names: `von Last, Jr., First`. What is taken whole stands in braces,
+/// so that no word in it (`and`) means anything.
+fn author(name: &Name) -> String {
+    let family = escaped(&name.family);
+    let Some(given) = &name.given else {
+        return format!("{{{family}}}");
+    };
+    let mut author = String::new();
+    if let Some(particle) = &name.particle {
+        author.push_str(&escaped(particle));
+        author.push(' ');
+    }
+    // Words in lower case would count as particles.
+    let has_lower_case = name
+        .family
+        .split(' ')
+        .any(|w| w.starts_with(char::is_lowercase));
+    match has_lower_case && name.family.contains(' ') {
+        true => author.push_str(&format!("{{{family}}}")),
+        false => author.push_str(&family),
+    }
+    for part in [&name.suffix, &Some(given.clone())].into_iter().flatten() {
+        author.push_str(", ");
+        author.push_str(&escaped(part));
+    }
+    author
 }
 
 /// The day of a time stamp.

@@ -1,7 +1,9 @@
 //! Sources in CSL-JSON 1.0, of citation processors.
 
+use super::dates::Date;
 use super::part::Part;
-use super::sources::{Name, Source, sources};
+use super::people::Name;
+use super::sources::{Kind, Source, read_sources};
 use super::{report_of, unwritten};
 use crate::error::{Error, Result};
 use crate::graph::ExportReport;
@@ -9,7 +11,7 @@ use serde_json::{Map, Value, json};
 use std::io::Write;
 
 pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportReport> {
-    let sources = sources(part)?;
+    let sources = read_sources(part)?;
     let items: Vec<Value> = sources.iter().map(item).collect();
     serde_json::to_writer_pretty(&mut *writer, &items)
         .map_err(|e| Error::internal("the items are not JSON").with_source(e))?;
@@ -18,14 +20,21 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
 }
 
 fn item(source: &Source) -> Value {
-    let kind = match (source.is_publication, &source.venue) {
-        (true, Some(_)) => "article-journal",
-        (true, None) => "document",
-        (false, _) => "webpage",
+    let kind = match source.kind() {
+        Kind::Article => "article-journal",
+        // What CSL calls a preprint.
+        Kind::Preprint => "article",
+        Kind::Webpage => "webpage",
+        Kind::Document => "document",
+    };
+    // A preprint is in no container: who keeps it publishes it.
+    let venue_is = match source.kind() {
+        Kind::Preprint => "publisher",
+        _ => "container-title",
     };
     let authors: Vec<Value> = source.authors.iter().map(name).collect();
-    let issued = source.published.as_deref().and_then(date);
-    let issued = issued.or_else(|| source.year.map(|y| json!({"date-parts": [[y]]})));
+    let notes = source.notes();
+    let accessed = source.accessed.as_deref().and_then(Date::parse);
     let fields = [
         ("id", Some(json!(source.key))),
         ("type", Some(json!(kind))),
@@ -34,12 +43,21 @@ fn item(source: &Source) -> Value {
             "author",
             (!authors.is_empty()).then(|| Value::Array(authors)),
         ),
-        ("issued", issued),
-        ("container-title", source.venue.as_ref().map(|v| json!(v))),
+        ("issued", source.issued.map(date)),
+        (venue_is, source.venue.as_ref().map(|v| json!(v))),
         ("DOI", source.doi.as_ref().map(|d| json!(d))),
-        ("URL", source.url.as_ref().map(|u| json!(u))),
-        ("accessed", source.accessed.as_deref().and_then(date)),
-        ("note", source.is_retracted.then(|| json!("RETRACTED"))),
+        ("PMID", source.pmid.as_ref().map(|id| json!(id))),
+        ("PMCID", source.pmcid.as_ref().map(|id| json!(id))),
+        (
+            "number",
+            source
+                .arxiv_id
+                .as_ref()
+                .map(|id| json!(format!("arXiv:{id}"))),
+        ),
+        ("URL", source.link().map(|u| json!(u))),
+        ("accessed", accessed.map(date)),
+        ("note", (!notes.is_empty()).then(|| json!(notes.join("; ")))),
     ];
     let fields = fields
         .into_iter()
@@ -48,15 +66,23 @@ fn item(source: &Source) -> Value {
 }
 
 fn name(name: &Name) -> Value {
-    match &name.given {
-        Some(given) => json!({"family": name.family, "given": given}),
-        None => json!({"literal": name.family}),
+    let Some(given) = &name.given else {
+        return json!({"literal": name.family});
+    };
+    let mut parts = Map::new();
+    for (part, text) in [
+        ("family", Some(&name.family)),
+        ("given", Some(given)),
+        ("non-dropping-particle", name.particle.as_ref()),
+        ("suffix", name.suffix.as_ref()),
+    ] {
+        if let Some(text) = text {
+            parts.insert(part.to_owned(), json!(text));
+        }
     }
+    Value::Object(parts)
 }
 
-/// `2021-03-04`, `2021-03` and `2021` as date parts; what comes after the day is left out.
-fn date(text: &str) -> Option<Value> {
-    let day = text.get(..10).unwrap_or(text);
-    let parts: Option<Vec<i64>> = day.split('-').map(|part| part.parse().ok()).collect();
-    parts.map(|parts| json!({"date-parts": [parts]}))
+fn date(date: Date) -> Value {
+    json!({"date-parts": [date.parts()]})
 }

@@ -13,10 +13,13 @@
 
 mod bibtex;
 mod csl;
+mod dates;
 mod diff;
 mod graphml;
 mod html;
+mod keys;
 mod part;
+mod people;
 mod prov;
 mod report;
 mod ris;

@@ -2,7 +2,7 @@
 
 use super::bibtex::day;
 use super::part::Part;
-use super::sources::{Source, sources};
+use super::sources::{Source, read_sources};
 use super::{report_of, unwritten};
 use crate::confidence::claim_confidence;
 use crate::error::{Error, Result, SqliteResultExt};
@@ -11,6 +11,9 @@ use crate::model::Relation;
 use crate::security::injection;
 use std::collections::HashMap;
 use std::io::Write;
+
+/// As much of an address that is no link as is shown, in characters.
+const LONGEST: usize = 200;
 
 struct Claim {
     id: String,
@@ -23,35 +26,51 @@ struct Claim {
 struct Evidence {
     edge_id: String,
     relation: Relation,
-    confidence: f64,
+    /// `None`: whoever judged did not say.
+    confidence: Option<f64>,
     quote: String,
+    /// Place in the list of all sources.
     source: Option<usize>,
     is_retracted: bool,
     by_human: bool,
 }
 
+/// Numbers of sources, in the order in which the report first cites them.
+#[derive(Default)]
+struct Numbers {
+    /// Places in the list of all sources.
+    cited: Vec<usize>,
+    by_place: HashMap<usize, usize>,
+}
+
+impl Numbers {
+    /// The number of the source at `place`, from 1.
+    fn of(&mut self, place: usize) -> usize {
+        *self.by_place.entry(place).or_insert_with(|| {
+            self.cited.push(place);
+            self.cited.len()
+        })
+    }
+}
+
 pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportReport> {
-    let sources = sources(part)?;
+    let sources = read_sources(part)?;
     let mut evidence = evidence(part, &sources)?;
+    let mut numbers = Numbers::default();
     let (mut claims_written, mut quotes) = (0, 0);
     let mut text = String::new();
     for (task_id, hypothesis) in tasks(part)? {
         text.push_str(&format!("# {}\n\n", line(&hypothesis)));
         let claims = claims(part, &task_id)?;
         claims_written += claims.len();
-        text.push_str(&format!(
-            "Task `{task_id}`. The figures are scores to navigate by, not verdicts. A verdict that is \
-             wrong is corrected by the id at the end of its line (`feedback`, `edge_correct`).\n\n"
-        ));
-        for (stance, heading) in [
-            (
-                Some(Relation::Supports),
-                "Claims that support the hypothesis",
+        text.push_str(&match claims.is_empty() {
+            true => format!("Task `{task_id}`. There are no claims yet.\n\n"),
+            false => format!(
+                "Task `{task_id}`. The figures are scores to navigate by, not verdicts. A verdict that is \
+                 wrong is corrected by the id at the end of its line (`feedback`, `edge_correct`).\n\n"
             ),
-            (Some(Relation::Refutes), "Claims that speak against it"),
-            (Some(Relation::Neutral), "Claims that do neither"),
-            (None, "Claims not yet judged against it"),
-        ] {
+        });
+        for (stance, heading) in STANCES {
             let of_stance: Vec<&Claim> = claims.iter().filter(|c| c.stance == stance).collect();
             if of_stance.is_empty() {
                 continue;
@@ -60,16 +79,13 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
             for claim in of_stance {
                 let found = evidence.remove(&claim.id).unwrap_or_default();
                 quotes += found.len();
-                push_claim(&mut text, claim, &found);
+                push_claim(&mut text, claim, &found, &mut numbers);
             }
         }
         writer.write_all(text.as_bytes()).map_err(unwritten)?;
         text.clear();
     }
-    text.push_str("## Sources\n\n");
-    for (at, source) in sources.iter().enumerate() {
-        push_source(&mut text, at + 1, source);
-    }
+    push_sources(&mut text, &sources, &numbers);
     writer.write_all(text.as_bytes()).map_err(unwritten)?;
     Ok(report_of(&[
         ("claim", claims_written),
@@ -77,6 +93,17 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
         ("source", sources.len()),
     ]))
 }
+
+/// The parts of a report on a task, in order.
+const STANCES: [(Option<Relation>, &str); 4] = [
+    (
+        Some(Relation::Supports),
+        "Claims that support the hypothesis",
+    ),
+    (Some(Relation::Refutes), "Claims that speak against it"),
+    (Some(Relation::Neutral), "Claims that do neither"),
+    (None, "Claims not yet judged against it"),
+];
 
 fn tasks(part: &Part<'_>) -> Result<Vec<(String, String)>> {
     match part.task_id {
@@ -120,7 +147,7 @@ fn evidence(part: &Part<'_>, sources: &[Source]) -> Result<HashMap<String, Vec<E
         .collect();
     let mut found: HashMap<String, Vec<Evidence>> = HashMap::new();
     part.each(
-        "SELECT e.target_id, e.relation, coalesce(e.nli_edge_confidence, 0), e.edge_human_corrected,
+        "SELECT e.target_id, e.relation, e.nli_edge_confidence, e.edge_human_corrected,
            CASE WHEN e.quote_end IS NOT NULL AND f.char_start IS NOT NULL THEN
              substr(f.text_content, e.quote_start - f.char_start + 1, e.quote_end - e.quote_start)
            ELSE f.text_content END,
@@ -147,11 +174,11 @@ fn evidence(part: &Part<'_>, sources: &[Source]) -> Result<HashMap<String, Vec<E
     Ok(found)
 }
 
-fn push_claim(text: &mut String, claim: &Claim, evidence: &[Evidence]) {
+fn push_claim(text: &mut String, claim: &Claim, evidence: &[Evidence], numbers: &mut Numbers) {
     let verdicts: Vec<(Relation, f64)> = evidence
         .iter()
         .filter(|e| e.relation != Relation::Origin)
-        .map(|e| (e.relation, e.confidence))
+        .map(|e| (e.relation, e.confidence.unwrap_or(0.0)))
         .collect();
     let balance = claim_confidence(&verdicts);
     text.push_str(&format!("### {}\n\n", line(&claim.text)));
@@ -164,14 +191,17 @@ fn push_claim(text: &mut String, claim: &Claim, evidence: &[Evidence]) {
     };
     text.push_str(&format!("`{}`: {ratio}.\n\n", claim.id));
     for e in evidence {
+        let confidence = e
+            .confidence
+            .map_or_else(|| "confidence not stated".to_owned(), |c| format!("{c:.2}"));
         let what = match e.relation {
             Relation::Origin => "Stated".to_owned(),
-            Relation::Supports => format!("For ({:.2})", e.confidence),
-            _ => format!("Against ({:.2})", e.confidence),
+            Relation::Supports => format!("For ({confidence})"),
+            _ => format!("Against ({confidence})"),
         };
-        let place = e.source.map_or_else(
+        let place = e.source.map(|at| numbers.of(at)).map_or_else(
             || "no source".to_owned(),
-            |at| format!("[\\[{0}\\]](#source-{0})", at + 1),
+            |number| format!("[\\[{number}\\]](#source-{number})"),
         );
         let retracted = if e.is_retracted {
             ", **retracted**"
@@ -204,43 +234,99 @@ fn suspicion(quote: &str) -> &'static str {
     }
 }
 
-fn push_source(text: &mut String, number: usize, source: &Source) {
+/// The sources that the report cites, by number; below them those that were read for it and that
+/// it does not cite.
+fn push_sources(text: &mut String, sources: &[Source], numbers: &Numbers) {
+    text.push_str("## Sources\n\n");
+    for (at, place) in numbers.cited.iter().enumerate() {
+        let number = at + 1;
+        let source = described(&sources[*place]);
+        text.push_str(&format!(
+            "{number}. <a id=\"source-{number}\"></a>{source}\n"
+        ));
+    }
+    if numbers.cited.is_empty() {
+        text.push_str("None is cited yet.\n");
+    }
+    let others = sources.iter().enumerate();
+    let mut others = others
+        .filter(|(place, _)| !numbers.by_place.contains_key(place))
+        .peekable();
+    if others.peek().is_some() {
+        text.push_str("\n## Read, but not cited\n\n");
+    }
+    for (_, source) in others {
+        text.push_str(&format!("- {}\n", described(source)));
+    }
+}
+
+/// `Byron, Ada; Smith, John, Jr. (1843). *Notes*. Journal. <https://doi.org/…>.`
+fn described(source: &Source) -> String {
     let authors: Vec<String> = source
         .authors
         .iter()
         .map(|name| line(&name.inverted()))
         .collect();
-    let mut parts: Vec<String> = Vec::new();
-    if !authors.is_empty() {
-        parts.push(authors.join("; "));
-    }
-    parts.extend(source.year.map(|year| format!("({year})")));
-    parts.push(format!("*{}*", line(&source.title)));
+    let year = source.year.map(|year| format!("({year})"));
+    let who_and_when: Vec<String> = (!authors.is_empty())
+        .then(|| authors.join("; "))
+        .into_iter()
+        .chain(year)
+        .collect();
+    let mut parts = vec![who_and_when.join(" "), format!("*{}*", line(&source.title))];
     parts.extend(source.venue.as_deref().map(line));
-    parts.extend(
-        source
-            .doi
-            .as_ref()
-            .map(|doi| format!("<https://doi.org/{}>", address(doi))),
-    );
-    if source.doi.is_none() {
-        parts.extend(source.url.as_ref().map(|url| format!("<{}>", address(url))));
-    }
+    // A file without a title has its name for one.
+    parts.extend(place(source).filter(|place| *place != line(&source.title)));
     parts.extend(
         source
             .accessed
             .as_deref()
             .map(|when| format!("read {}", day(when))),
     );
-    let retracted = if source.is_retracted {
-        " **Retracted.**"
-    } else {
-        ""
+    let mut described = String::new();
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        if !described.is_empty() {
+            described.push(' ');
+        }
+        described.push_str(part);
+        // `Smith, John, Jr.` and `*Does it help?*` end already.
+        if !part
+            .trim_end_matches('*')
+            .ends_with(['.', '?', '!', '…', '。'])
+        {
+            described.push('.');
+        }
+    }
+    if source.is_retracted {
+        described.push_str(" **Retracted.**");
+    }
+    described
+}
+
+/// Where the source is: a link only where it leads to the web, of a file its name.
+fn place(source: &Source) -> Option<String> {
+    if let Some(doi) = &source.doi {
+        return Some(format!("<https://doi.org/{}>", address(doi)));
+    }
+    if let Some(link) = source.link() {
+        return Some(format!("<{}>", address(link)));
+    }
+    if let Some(id) = &source.pmid {
+        return Some(format!(
+            "<https://pubmed.ncbi.nlm.nih.gov/{}/>",
+            address(id)
+        ));
+    }
+    let elsewhere = || {
+        source
+            .url
+            .as_deref()
+            .map(|url| url.chars().take(LONGEST).collect())
     };
-    text.push_str(&format!(
-        "{number}. <a id=\"source-{number}\"></a>{}.{retracted}\n",
-        parts.join(". ")
-    ));
+    source
+        .file_name()
+        .or_else(elsewhere)
+        .map(|name| line(&name))
 }
 
 /// One line in which nothing is markup: what was fetched speaks in words, not in links or headings.
@@ -254,7 +340,7 @@ fn line(text: &str) -> String {
         for c in word.chars().filter(|c| !turns_order(*c)) {
             if matches!(
                 c,
-                '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '!'
+                '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '!' | '$'
             ) {
                 line.push('\\');
             }

@@ -1,15 +1,16 @@
 //! Sources in the RIS format of reference managers.
 
-use super::bibtex::day;
+use super::dates::Date;
 use super::part::Part;
-use super::sources::{Source, sources};
+use super::people::Name;
+use super::sources::{Kind, Source, read_sources};
 use super::{report_of, unwritten};
 use crate::error::Result;
 use crate::graph::ExportReport;
 use std::io::Write;
 
 pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportReport> {
-    let sources = sources(part)?;
+    let sources = read_sources(part)?;
     for source in &sources {
         writer
             .write_all(record(source).as_bytes())
@@ -19,41 +20,44 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
 }
 
 fn record(source: &Source) -> String {
-    let kind = match (source.is_publication, &source.venue) {
-        (true, Some(_)) => "JOUR",
-        (true, None) => "GEN",
-        (false, _) => "ELEC",
+    let kind = match source.kind() {
+        Kind::Article => "JOUR",
+        Kind::Preprint => "UNPB",
+        Kind::Webpage => "ELEC",
+        Kind::Document => "GEN",
     };
     let mut tags = vec![
         ("TY", kind.to_owned()),
         ("ID", source.key.clone()),
         ("TI", source.title.clone()),
     ];
-    tags.extend(source.authors.iter().map(|name| ("AU", name.inverted())));
-    let date = source
-        .published
-        .as_deref()
-        .map(|date| date.replace('-', "/"));
+    tags.extend(source.authors.iter().map(|name| ("AU", author(name))));
+    let journal = source
+        .venue
+        .clone()
+        .filter(|_| source.kind() == Kind::Article);
+    let arxiv = source.arxiv_id.as_ref().map(|id| format!("arXiv:{id}"));
+    let accessed = source.accessed.as_deref().and_then(Date::parse);
     let optional = [
         ("PY", source.year.map(|y| y.to_string())),
-        ("DA", date),
-        ("JO", source.venue.clone()),
-        ("DO", source.doi.clone()),
-        ("UR", source.url.clone()),
         (
-            "Y2",
-            source
-                .accessed
-                .as_deref()
-                .map(|when| day(when).replace('-', "/")),
+            "DA",
+            source.issued.filter(|d| d.month.is_some()).map(slashed),
         ),
-        ("N1", source.is_retracted.then(|| "RETRACTED".to_owned())),
+        ("T2", source.venue.clone()),
+        ("JO", journal),
+        ("DO", source.doi.clone()),
+        ("AN", source.pmid.clone().or(arxiv)),
+        ("C2", source.pmcid.clone()),
+        ("UR", source.link().map(str::to_owned)),
+        ("Y2", accessed.map(slashed)),
     ];
     tags.extend(
         optional
             .into_iter()
             .filter_map(|(tag, value)| Some((tag, value?))),
     );
+    tags.extend(source.notes().into_iter().map(|note| ("N1", note)));
     let mut record = String::new();
     for (tag, value) in tags {
         // A value is one line.
@@ -64,4 +68,19 @@ fn record(source: &Source) -> String {
     }
     record.push_str("ER  - \r\n\r\n");
     record
+}
+
+/// `Last, First, Suffix`. A comma after a name that is taken whole keeps programs from taking its
+/// last word for a family; where one stands in it, none can.
+fn author(name: &Name) -> String {
+    match (&name.given, name.family.contains(',')) {
+        (None, false) => format!("{},", name.family),
+        _ => name.inverted(),
+    }
+}
+
+/// `YYYY/MM/DD/`, where the place of what is not known is empty.
+fn slashed(date: Date) -> String {
+    let two = |part: Option<i64>| part.map(|n| format!("{n:02}")).unwrap_or_default();
+    format!("{:04}/{}/{}/", date.year, two(date.month), two(date.day))
 }

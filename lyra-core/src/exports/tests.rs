@@ -130,7 +130,7 @@ fn bibliographies_hold_what_is_known() {
     let (bibtex, _) = exported(&graph, "bibtex", None);
     assert!(bibtex.contains("@article{byron2021"), "{bibtex}");
     assert!(
-        bibtex.contains("author = {Byron, Ada and Research and Development Group, The}"),
+        bibtex.contains("author = {Byron, Ada and {Research and Development Group, The}}"),
         "{bibtex}"
     );
     assert!(
@@ -142,7 +142,7 @@ fn bibliographies_hold_what_is_known() {
     let (ris, _) = exported(&graph, "ris", None);
     assert_eq!(ris.matches("\r\nER  - \r\n").count(), 3);
     assert!(
-        ris.contains("AU  - Byron, Ada\r\n") && ris.contains("DA  - 2021/03\r\n"),
+        ris.contains("AU  - Byron, Ada\r\n") && ris.contains("DA  - 2021/03//\r\n"),
         "{ris}"
     );
     let (csl, _) = exported(&graph, "csl-json", None);
@@ -160,6 +160,147 @@ fn bibliographies_hold_what_is_known() {
     assert_eq!(
         items[2]["accessed"]["date-parts"][0],
         serde_json::json!([2026, 1, 2])
+    );
+}
+
+/// A graph with one source of each kind, and one that is only cited.
+fn library() -> (tempfile::TempDir, EvidenceGraph) {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(1_700_000_000_000));
+    let graph = EvidenceGraph::open(&folder.path().join("a.db"), clock).unwrap();
+    let lines = [
+        r#"{"type":"task","id":"task_00000001","hypothesis":"Steps help"}"#,
+        r#"{"type":"task","id":"task_00000002","hypothesis":"It costs $5 and not $10"}"#,
+        r#"{"type":"work","canonical_id":"doi:10.1234/steps","title":"Steps","published_date":"2019-07","venue":"Journal of Steps","doi":"10.1234/steps"}"#,
+        r#"{"type":"work_author","canonical_id":"doi:10.1234/steps","position":0,"name":"Jan van der Berg"}"#,
+        r#"{"type":"work_author","canonical_id":"doi:10.1234/steps","position":1,"name":"U.S. Food and Drug Administration"}"#,
+        r#"{"type":"work_author","canonical_id":"doi:10.1234/steps","position":2,"name":"John Smith Jr."}"#,
+        r#"{"type":"work_identifier","canonical_id":"doi:10.1234/steps","provider":"pubmed","provider_paper_id":"23903748","pmid":"23903748","pmcid":"PMC3737249"}"#,
+        r#"{"type":"page","id":"file","url":"file:///home/somebody/secret/steps.pdf","canonical_id":"doi:10.1234/steps","page_type":"pdf"}"#,
+        r#"{"type":"work","canonical_id":"arxiv:2301.12345","title":"A preprint","published_date":"2016-13-45","venue":"arXiv"}"#,
+        r#"{"type":"page","id":"preprint","url":"https://arxiv.org/abs/2301.12345","canonical_id":"arxiv:2301.12345"}"#,
+        r#"{"type":"work","canonical_id":"meta:0123","title":"Seven tips","year":2022,"venue":"The List","source_api":"document"}"#,
+        r#"{"type":"page","id":"tips","url":"https://list.example.org/tips","canonical_id":"meta:0123","page_type":"html","fetched_at":"2026-01-02T03:04:05Z"}"#,
+        r#"{"type":"page","id":"notes","url":"file:///home/somebody/secret/my%20notes.md","page_type":"markdown"}"#,
+        r#"{"type":"work","canonical_id":"pmid:23903748","title":"Known to PubMed alone"}"#,
+        r#"{"type":"page","id":"pubmed","url":"file:///home/somebody/secret/p.txt","canonical_id":"pmid:23903748"}"#,
+        r#"{"type":"fragment","id":"f6","page_id":"pubmed","text_content":"They help."}"#,
+        r#"{"type":"page","id":"script","url":"javascript:alert(1)","title":"Script"}"#,
+        r#"{"type":"page","id":"cited","url":"https://doi.org/10.7326/cited","page_type":"placeholder"}"#,
+        r#"{"type":"fragment","id":"f1","page_id":"file","text_content":"They help for $5."}"#,
+        r#"{"type":"fragment","id":"f2","page_id":"preprint","text_content":"They help."}"#,
+        r#"{"type":"fragment","id":"f3","page_id":"tips","text_content":"They help."}"#,
+        r#"{"type":"fragment","id":"f4","page_id":"notes","text_content":"They help."}"#,
+        r#"{"type":"fragment","id":"f5","page_id":"script","text_content":"They help."}"#,
+        r#"{"type":"claim","id":"c1","task_id":"task_00000001","claim_text":"Steps help"}"#,
+        r#"{"type":"edge","id":"e1","source_type":"fragment","source_id":"f1","target_type":"claim","target_id":"c1","relation":"supports"}"#,
+        r#"{"type":"edge","id":"e2","source_type":"fragment","source_id":"f5","target_type":"claim","target_id":"c1","relation":"refutes","nli_edge_confidence":0.5}"#,
+        r#"{"type":"edge","id":"e3","source_type":"page","source_id":"file","target_type":"page","target_id":"cited","relation":"cites"}"#,
+    ];
+    let now = graph.clock().now();
+    crate::graph::import_jsonl(graph.database(), &now, lines.join("\n").as_bytes()).unwrap();
+    (folder, graph)
+}
+
+#[test]
+fn bibliographies_say_what_each_source_is_and_leave_out_what_was_not_read() {
+    let (_folder, graph) = library();
+    for (format, parts) in [
+        (
+            "bibtex",
+            &[
+                "@article{vanderberg2019steps,\n  title = {{Steps}},\n  author = {van der Berg, Jan and \
+                 {U.S. Food and Drug Administration} and Smith, Jr., John},\n  journal = {Journal of \
+                 Steps},\n  year = {2019},\n  doi = {10.1234/steps},\n  eprint = {23903748},\n  \
+                 eprinttype = {pubmed},\n  pmid = {23903748},\n  pmcid = {PMC3737249},\n  month = jul,\n}",
+                "@misc{arxiv2016preprint,\n  title = {{A preprint}},\n  howpublished = {arXiv},\n  year = \
+                 {2016},\n  eprint = {2301.12345},\n  eprinttype = {arxiv},\n  url = {https://arxiv.org/\
+                 abs/2301.12345},\n}",
+                "@misc{example2022seven,\n  title = {{Seven tips}},\n  howpublished = {The List},\n  year = \
+                 {2022},\n  url = {https://list.example.org/tips},\n  note = {read 2026-01-02},\n}",
+                "@misc{mynotes,\n  title = {{my notes.md}},\n  note = {file my notes.md},\n}",
+                "@misc{script,\n  title = {{Script}},\n}",
+            ][..],
+        ),
+        (
+            "ris",
+            &[
+                "TY  - JOUR\r\n",
+                "AU  - van der Berg, Jan\r\nAU  - U.S. Food and Drug Administration,\r\nAU  - Smith, \
+                 John, Jr.\r\nPY  - 2019\r\nDA  - 2019/07//\r\nT2  - Journal of Steps\r\nJO  - Journal of \
+                 Steps\r\nDO  - 10.1234/steps\r\nAN  - 23903748\r\nC2  - PMC3737249\r\nER  - ",
+                "TY  - UNPB\r\nID  - arxiv2016preprint\r\nTI  - A preprint\r\nPY  - 2016\r\nT2  - \
+                 arXiv\r\nAN  - arXiv:2301.12345\r\n",
+                "TY  - ELEC\r\n",
+                "T2  - The List\r\nUR  - https://list.example.org/tips\r\nY2  - 2026/01/02/\r\n",
+                "TY  - GEN\r\nID  - mynotes\r\nTI  - my notes.md\r\nN1  - file my notes.md\r\n",
+            ],
+        ),
+        (
+            "csl-json",
+            &[
+                r#""type": "article-journal""#,
+                r#""PMCID": "PMC3737249""#,
+                r#""PMID": "23903748""#,
+                r#""type": "article""#,
+                r#""number": "arXiv:2301.12345""#,
+                r#""type": "webpage""#,
+                r#""container-title": "The List""#,
+                r#""literal": "U.S. Food and Drug Administration""#,
+                r#""non-dropping-particle": "van der""#,
+                r#""suffix": "Jr.""#,
+            ],
+        ),
+        (
+            "markdown",
+            &[
+                "- For (confidence not stated): “They help for \\$5.” [\\[1\\]](#source-1) `e1`\n",
+                "1. <a id=\"source-1\"></a>van der Berg, Jan; U.S. Food and Drug Administration; Smith, \
+                 John, Jr. (2019). *Steps*. Journal of Steps. <https://doi.org/10.1234/steps>.\n",
+                "2. <a id=\"source-2\"></a>*Script*. javascript:alert(1).\n\n## Read, but not cited\n",
+                "- (2022). *Seven tips*. The List. <https://list.example.org/tips>. read 2026-01-02.\n",
+                "- *my notes.md*.\n",
+                "- *Known to PubMed alone*. <https://pubmed.ncbi.nlm.nih.gov/23903748/>.\n",
+                "# It costs \\$5 and not \\$10\n\nTask `task_00000002`. There are no claims yet.\n",
+            ],
+        ),
+    ] {
+        let (text, report) = exported(&graph, format, None);
+        for part in parts {
+            assert!(text.contains(part), "{format}: {part}\nis not in\n{text}");
+        }
+        for hidden in [
+            "somebody",
+            "10.7326",
+            "<javascript",
+            "{javascript",
+            "2016, 13",
+            "(0.00)",
+        ] {
+            assert!(!text.contains(hidden), "{format}: {hidden} is in\n{text}");
+        }
+        let sources = report.total_written - if format == "markdown" { 1 + 2 } else { 0 };
+        assert_eq!(sources, 6, "{format}");
+    }
+    let (csl, _) = exported(&graph, "csl-json", None);
+    let items: Vec<Value> = serde_json::from_str(&csl).unwrap();
+    let dates: Vec<String> = items
+        .iter()
+        .map(|item| item["issued"]["date-parts"][0].to_string())
+        .collect();
+    assert_eq!(
+        dates,
+        ["[2016]", "[2019,7]", "[2022]", "null", "null", "null"]
+    );
+}
+
+#[test]
+fn a_report_on_nothing_says_so() {
+    let (_folder, graph) = library();
+    let (report, _) = exported(&graph, "markdown", Some("task_00000002"));
+    assert!(
+        report.ends_with("There are no claims yet.\n\n## Sources\n\nNone is cited yet.\n"),
+        "{report}"
     );
 }
 
