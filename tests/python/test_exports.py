@@ -224,7 +224,10 @@ def test_prov(export):
     for claim in claims:
         (fragment,) = graph.objects(claim, prov.wasDerivedFrom)
         (page,) = graph.objects(fragment, prov.wasQuotedFrom)
-        assert str(next(graph.objects(page, prov.atLocation))).startswith("https://a.example/")
+        (location,) = graph.objects(page, prov.atLocation)
+        assert (location, rdflib.RDF.type, prov.Location) in graph
+        address = graph.value(location, rdflib.URIRef("urn:lyra:term:address"))
+        assert address.datatype == rdflib.XSD.anyURI and str(address).startswith("https://a.example/")
     verdicts = {s for s in graph.subjects(rdflib.RDF.type, prov.Entity) if ":verdict:" in s}
     assert len(verdicts) == 35
 

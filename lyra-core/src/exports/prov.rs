@@ -3,9 +3,12 @@
 //! Pages, texts, fragments and claims are entities. A text was derived from its page, a fragment
 //! was quoted from its text (with its offsets in code points), a claim was derived from the
 //! fragments that it was read in. Verdicts are entities, too: attributed to the judge, derived from
-//! fragment and claim. Identifiers are `urn:lyra:` names of the graph's own ids.
+//! fragment and claim. What a human corrected is attributed to the human, and is a revision of what
+//! the judge had said; a rejected claim was invalidated by an activity of whoever rejected it.
+//! Identifiers are `urn:lyra:` names of the graph's own ids.
 
 use super::part::Part;
+use super::sources::{file_name, is_web};
 use super::{report_of, unwritten};
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::graph::ExportReport;
@@ -30,6 +33,47 @@ impl<W: Write> Members<'_, W> {
     }
 }
 
+/// Who made something: programs, and people.
+#[derive(Default)]
+struct Agents {
+    programs: BTreeSet<String>,
+    people: BTreeSet<String>,
+}
+
+impl Agents {
+    fn program(&mut self, id: Option<String>) -> Option<Value> {
+        let id = id?;
+        let agent = json!({"@id": urn("agent", &id)});
+        self.programs.insert(id);
+        Some(agent)
+    }
+
+    fn person(&mut self, name: Option<String>) -> Value {
+        // An import says that a human corrected, but not who.
+        let name = name.unwrap_or_else(|| "unknown".to_owned());
+        let agent = json!({"@id": urn("person", &name)});
+        self.people.insert(name);
+        agent
+    }
+
+    fn write<W: Write>(&self, members: &mut Members<'_, W>) -> Result<usize> {
+        let programs = self
+            .programs
+            .iter()
+            .map(|name| ("agent", "prov:SoftwareAgent", name));
+        let people = self
+            .people
+            .iter()
+            .map(|name| ("person", "prov:Person", name));
+        for (kind, class, name) in programs.chain(people) {
+            members.push(&json!({
+                "@id": urn(kind, name), "@type": ["prov:Agent", class], "dcterms:title": name,
+            }))?;
+        }
+        Ok(self.programs.len() + self.people.len())
+    }
+}
+
 pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportReport> {
     let context = json!({
         "prov": "http://www.w3.org/ns/prov#",
@@ -41,40 +85,39 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
         .write_all(format!("{{\"@context\": {context},\n\"@graph\": [\n").as_bytes())
         .map_err(unwritten)?;
     let mut members = Members { writer, count: 0 };
+    let mut agents = Agents::default();
     let pages = documents(part, &mut members)?;
-    let (claims, claim_agents) = claims(part, &mut members)?;
-    let (verdicts, mut agents) = verdicts(part, &mut members)?;
-    agents.extend(claim_agents);
-    for agent in &agents {
-        members.push(&json!({
-            "@id": urn("agent", agent), "@type": ["prov:Agent", "prov:SoftwareAgent"], "dcterms:title": agent,
-        }))?;
-    }
-    let agents = agents.len();
+    let fragments = fragments(part, &mut members)?;
+    let claims = claims(part, &mut members, &mut agents)?;
+    let verdicts = verdicts(part, &mut members, &mut agents)?;
+    let agents = agents.write(&mut members)?;
     members.writer.write_all(b"\n]}\n").map_err(unwritten)?;
     Ok(report_of(&[
-        ("page", pages.0),
-        ("fragment", pages.1),
+        ("page", pages),
+        ("fragment", fragments),
         ("claim", claims),
         ("verdict", verdicts),
         ("agent", agents),
     ]))
 }
 
-fn documents<W: Write>(part: &Part<'_>, members: &mut Members<'_, W>) -> Result<(usize, usize)> {
-    let (mut pages, mut fragments) = (0, 0);
+/// Pages and their texts.
+fn documents<W: Write>(part: &Part<'_>, members: &mut Members<'_, W>) -> Result<usize> {
+    let mut pages = 0;
     part.each(
-        "SELECT p.id, p.url, coalesce(p.title, w.title), p.content_hash, w.doi
+        "SELECT p.id, p.url, coalesce(p.title, w.title), p.content_hash, w.doi, w.is_retracted
          FROM pages p LEFT JOIN works w ON w.canonical_id = p.canonical_id WHERE p.id {pages} ORDER BY p.id",
         |row| {
             pages += 1;
+            let is_retracted: Option<bool> = row.get(5).db()?;
             members.push(&compact(json!({
                 "@id": urn("page", &text(row, 0)?),
-                "@type": "prov:Entity",
-                "prov:atLocation": text(row, 1)?,
+                "@type": entity("Page"),
+                "prov:atLocation": location(&text(row, 1)?),
                 "dcterms:title": optional(row, 2)?,
                 "lyra:sha256": optional(row, 3)?,
                 "dcterms:identifier": optional(row, 4)?.map(|doi| format!("doi:{doi}")),
+                "lyra:isRetracted": is_retracted.filter(|retracted| *retracted),
             })))
         },
     )?;
@@ -85,13 +128,28 @@ fn documents<W: Write>(part: &Part<'_>, members: &mut Members<'_, W>) -> Result<
             let version: i64 = row.get(1).db()?;
             members.push(&compact(json!({
                 "@id": text_urn(&page, version),
-                "@type": "prov:Entity",
+                "@type": entity("Text"),
                 "prov:wasDerivedFrom": {"@id": urn("page", &page)},
                 "lyra:textHash": optional(row, 2)?,
                 "prov:generatedAtTime": time(optional(row, 3)?),
             })))
         },
     )?;
+    Ok(pages)
+}
+
+/// A web address; of a file its name, as its folders are the reader's own business.
+fn location(url: &str) -> Option<Value> {
+    let place = if is_web(url) {
+        json!({"@type": "xsd:anyURI", "@value": url})
+    } else {
+        json!(file_name(url)?)
+    };
+    Some(json!({"@type": "prov:Location", "lyra:address": place}))
+}
+
+fn fragments<W: Write>(part: &Part<'_>, members: &mut Members<'_, W>) -> Result<usize> {
+    let mut fragments = 0;
     part.each(
         "SELECT id, page_id, page_version, char_start, char_end, text_content FROM fragments
          WHERE id {fragments} ORDER BY id",
@@ -101,7 +159,7 @@ fn documents<W: Write>(part: &Part<'_>, members: &mut Members<'_, W>) -> Result<
             let version: Option<i64> = row.get(2).db()?;
             members.push(&compact(json!({
                 "@id": urn("fragment", &text(row, 0)?),
-                "@type": "prov:Entity",
+                "@type": entity("Fragment"),
                 "prov:wasQuotedFrom":
                     {"@id": version.map_or_else(|| urn("page", &page), |v| text_urn(&page, v))},
                 "lyra:charStart": row.get::<_, Option<i64>>(3).db()?,
@@ -110,67 +168,122 @@ fn documents<W: Write>(part: &Part<'_>, members: &mut Members<'_, W>) -> Result<
             })))
         },
     )?;
-    Ok((pages, fragments))
+    Ok(fragments)
 }
 
 fn claims<W: Write>(
     part: &Part<'_>,
     members: &mut Members<'_, W>,
-) -> Result<(usize, BTreeSet<String>)> {
-    let (mut count, mut agents) = (0, BTreeSet::new());
+    agents: &mut Agents,
+) -> Result<usize> {
+    let mut count = 0;
     part.each(
         "SELECT c.id, c.claim_text, c.extractor_id, c.created_at,
            (SELECT group_concat(e.source_id, char(10)) FROM edges e
-            WHERE e.target_id = c.id AND e.relation = 'origin' AND e.source_id {fragments})
+            WHERE e.target_id = c.id AND e.relation = 'origin' AND e.source_id {fragments}),
+           c.claim_adoption_status, c.claim_rejected_at, c.claim_rejection_reason,
+           (SELECT l.actor FROM feedback_log l WHERE l.target_type = 'claim' AND l.target_id = c.id
+              AND l.action = 'claim_reject' ORDER BY l.id DESC LIMIT 1)
          FROM claims c WHERE c.id {claims} ORDER BY c.id",
         |row| {
             count += 1;
-            let extractor = optional(row, 2)?;
+            let id = text(row, 0)?;
             let origins = optional(row, 4)?.unwrap_or_default();
             let origins: Vec<Value> =
                 origins.lines().map(|id| json!({"@id": urn("fragment", id)})).collect();
-            agents.extend(extractor.clone());
+            let is_rejected = text(row, 5)? == "not_adopted";
+            let rejection = is_rejected.then(|| urn("rejection", &id));
             members.push(&compact(json!({
-                "@id": urn("claim", &text(row, 0)?),
-                "@type": "prov:Entity",
+                "@id": urn("claim", &id),
+                "@type": entity("Claim"),
                 "prov:value": text(row, 1)?,
-                "prov:wasAttributedTo": extractor.map(|id| json!({"@id": urn("agent", &id)})),
+                "prov:wasAttributedTo": agents.program(optional(row, 2)?),
                 "prov:wasDerivedFrom": if origins.is_empty() { Value::Null } else { Value::Array(origins) },
                 "prov:generatedAtTime": time(optional(row, 3)?),
+                "lyra:adoption": text(row, 5)?,
+                "prov:wasInvalidatedBy": rejection.as_ref().map(|id| json!({"@id": id})),
+                "prov:invalidatedAtTime": rejection.as_ref().and(time(optional(row, 6)?)),
+            })))?;
+            let Some(rejection) = rejection else {
+                return Ok(());
+            };
+            members.push(&compact(json!({
+                "@id": rejection,
+                "@type": ["prov:Activity", "lyra:Rejection"],
+                "prov:endedAtTime": time(optional(row, 6)?),
+                "prov:wasAssociatedWith": agents.person(optional(row, 8)?),
+                "lyra:reason": optional(row, 7)?,
             })))
         },
     )?;
-    Ok((count, agents))
+    Ok(count)
 }
+
+/// Verdicts with what a human made of them: who, when, why, and what the judge had said.
+const VERDICTS: &str = "
+  SELECT e.id, e.relation, e.nli_edge_confidence, e.judge_id, e.source_id, e.target_id, e.created_at,
+    e.edge_human_corrected, e.edge_corrected_at, e.edge_correction_reason,
+    (SELECT l.actor FROM feedback_log l WHERE l.target_type = 'edge' AND l.target_id = e.id
+     ORDER BY l.id DESC LIMIT 1),
+    coalesce((SELECT l.previous_json ->> '$.relation' FROM feedback_log l
+       WHERE l.target_type = 'edge' AND l.target_id = e.id ORDER BY l.id LIMIT 1), e.nli_label),
+    (SELECT l.previous_json ->> '$.nli_edge_confidence' FROM feedback_log l
+       WHERE l.target_type = 'edge' AND l.target_id = e.id ORDER BY l.id LIMIT 1)
+  FROM edges e WHERE e.id {edges} AND e.relation IN ('supports', 'refutes', 'neutral')
+    AND e.source_type = 'fragment' AND e.target_type = 'claim' ORDER BY e.id";
 
 fn verdicts<W: Write>(
     part: &Part<'_>,
     members: &mut Members<'_, W>,
-) -> Result<(usize, BTreeSet<String>)> {
-    let (mut count, mut agents) = (0, BTreeSet::new());
-    part.each(
-        "SELECT id, relation, nli_edge_confidence, judge_id, source_id, target_id, created_at,
-           edge_human_corrected
-         FROM edges WHERE id {edges} AND relation IN ('supports', 'refutes', 'neutral')
-           AND source_type = 'fragment' AND target_type = 'claim' ORDER BY id",
-        |row| {
-            count += 1;
-            let judge = optional(row, 3)?;
-            agents.extend(judge.clone());
+    agents: &mut Agents,
+) -> Result<usize> {
+    let mut count = 0;
+    part.each(VERDICTS, |row| {
+        count += 1;
+        let id = text(row, 0)?;
+        let is_corrected: bool = row.get(7).db()?;
+        let judge = agents.program(optional(row, 3)?);
+        let judged_at = time(optional(row, 6)?);
+        let judgement = urn("judgement", &id);
+        let about = json!([
+            {"@id": urn("fragment", &text(row, 4)?)},
+            {"@id": urn("claim", &text(row, 5)?)},
+        ]);
+        let mut verdict = json!({
+            "@id": urn("verdict", &id),
+            "@type": entity("Verdict"),
+            "lyra:relation": text(row, 1)?,
+            "lyra:confidence": row.get::<_, Option<f64>>(2).db()?,
+            "lyra:correctedByHuman": is_corrected,
+            "prov:wasAttributedTo": judge,
+            "prov:wasDerivedFrom": about,
+            "prov:generatedAtTime": judged_at,
+        });
+        if is_corrected {
+            let corrected_at = time(optional(row, 8)?);
             members.push(&compact(json!({
-                "@id": urn("verdict", &text(row, 0)?),
-                "@type": "prov:Entity",
-                "lyra:relation": text(row, 1)?,
-                "lyra:confidence": row.get::<_, Option<f64>>(2).db()?,
-                "lyra:correctedByHuman": row.get::<_, bool>(7).db()?,
-                "prov:wasAttributedTo": judge.map(|id| json!({"@id": urn("agent", &id)})),
-                "prov:wasDerivedFrom":
-                    [{"@id": urn("fragment", &text(row, 4)?)}, {"@id": urn("claim", &text(row, 5)?)}],
-                "prov:generatedAtTime": time(optional(row, 6)?),
-            })))
-        },
-    )?;
-    Ok((count, agents))
+                "@id": judgement,
+                "@type": entity("Judgement"),
+                "lyra:relation": optional(row, 11)?,
+                "lyra:confidence": row.get::<_, Option<f64>>(12).db()?,
+                "prov:wasAttributedTo": judge,
+                "prov:wasDerivedFrom": about,
+                "prov:generatedAtTime": judged_at,
+                "prov:invalidatedAtTime": corrected_at,
+            })))?;
+            verdict["prov:wasAttributedTo"] = agents.person(optional(row, 10)?);
+            verdict["prov:generatedAtTime"] = json!(corrected_at);
+            verdict["prov:wasRevisionOf"] = json!({"@id": judgement});
+            verdict["lyra:reason"] = json!(optional(row, 9)?);
+        }
+        members.push(&compact(verdict))
+    })?;
+    Ok(count)
+}
+
+/// An entity, and which kind of one.
+fn entity(kind: &str) -> Value {
+    json!(["prov:Entity", format!("lyra:{kind}")])
 }
 
 /// `urn:lyra:claim:…`, with what a URN may not hold in percent.

@@ -134,13 +134,13 @@ impl Source {
     }
 }
 
-fn is_web(url: &str) -> bool {
+pub(super) fn is_web(url: &str) -> bool {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     scheme.is_some_and(|s| s.eq_ignore_ascii_case("http") || s.eq_ignore_ascii_case("https"))
 }
 
 /// The last part of a path; `None` for addresses that are neither a file's nor a path.
-fn file_name(address: &str) -> Option<String> {
+pub(super) fn file_name(address: &str) -> Option<String> {
     let path = match Url::parse(address) {
         Ok(url) if url.scheme() == "file" => match url.to_file_path() {
             Ok(path) => path.to_string_lossy().into_owned(),

@@ -1,5 +1,8 @@
 use super::*;
 use crate::clock::ManualClock;
+use crate::error::SqliteResultExt;
+use crate::graph::Feedback;
+use crate::model::Relation;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -393,4 +396,48 @@ fn provenance_leads_from_claims_to_pages() {
             find(id);
         }
     }
+}
+
+/// What a human said is the human's, and what the judge had said is told beside it.
+#[test]
+fn corrections_and_rejections_are_attributed_to_who_made_them() {
+    let (_folder, graph) = graph();
+    let edge: String = graph
+        .read(|r| {
+            let one = "SELECT id FROM edges WHERE relation = 'supports' ORDER BY id LIMIT 1";
+            r.db.query_row(one, [], |row| row.get(0)).db()
+        })
+        .unwrap();
+    let correct = Feedback::EdgeCorrect {
+        edge_id: edge.clone(),
+        correct_relation: Relation::Refutes,
+        reason: Some("read it again".into()),
+    };
+    let reject = Feedback::ClaimReject {
+        claim_id: "c1".into(),
+        reason: "off the question".into(),
+    };
+    graph
+        .write(|w| {
+            w.apply_feedback(&correct, "Ada Byron")?;
+            w.apply_feedback(&reject, "Ada Byron")
+        })
+        .unwrap();
+    let bundle: Value = serde_json::from_str(&exported(&graph, "prov", None).0).unwrap();
+    let members = bundle["@graph"].as_array().unwrap();
+    let find = |id: &str| members.iter().find(|m| m["@id"] == id).unwrap();
+    let ada = "urn:lyra:person:Ada%20Byron";
+    assert_eq!(find(ada)["@type"][1], "prov:Person");
+    let verdict = find(&format!("urn:lyra:verdict:{edge}"));
+    assert_eq!(verdict["lyra:relation"], "refutes");
+    assert_eq!(verdict["prov:wasAttributedTo"]["@id"], ada);
+    assert_eq!(verdict["lyra:reason"], "read it again");
+    let judgement = find(verdict["prov:wasRevisionOf"]["@id"].as_str().unwrap());
+    assert_eq!(judgement["lyra:relation"], "supports");
+    assert_ne!(judgement["prov:wasAttributedTo"]["@id"], ada);
+    let claim = find("urn:lyra:claim:c1");
+    assert_eq!(claim["lyra:adoption"], "not_adopted");
+    let rejection = find(claim["prov:wasInvalidatedBy"]["@id"].as_str().unwrap());
+    assert_eq!(rejection["prov:wasAssociatedWith"]["@id"], ada);
+    assert_eq!(rejection["lyra:reason"], "off the question");
 }
