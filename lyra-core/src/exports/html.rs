@@ -53,9 +53,14 @@ struct SourceData {
     year: Option<i64>,
     venue: Option<String>,
     doi: Option<String>,
+    /// A web address.
     url: Option<String>,
+    /// The name of a file that has no other address.
+    file: Option<String>,
     is_publication: bool,
     is_retracted: bool,
+    /// What took its place, in words.
+    superseded_by: Option<String>,
     accessed: Option<String>,
 }
 
@@ -69,6 +74,8 @@ struct EvidenceData {
     relation: String,
     confidence: Option<f64>,
     by_human: bool,
+    /// Whether the source has a newer text than the one that this stands in.
+    is_outdated: bool,
     heading: Option<String>,
     before: String,
     quote: String,
@@ -84,6 +91,7 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
         .enumerate()
         .map(|(at, s)| (s.id.as_str(), at))
         .collect();
+    let successors = successors(part)?;
     let mut claims = claims(part)?;
     let evidence = evidence(part, &claims, &places)?;
     weigh(&mut claims, &evidence);
@@ -91,7 +99,10 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
         hypothesis: part.reader.task(&task_id)?.hypothesis,
         task_id: task_id.clone(),
         citations: citations(part, &places)?,
-        sources: sources.iter().map(source).collect(),
+        sources: sources
+            .iter()
+            .map(|one| source(one, successors.get(&one.id)))
+            .collect(),
         claims,
         evidence,
     };
@@ -100,6 +111,7 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
     let (before, after) = PAGE
         .split_once(DATA)
         .ok_or_else(|| Error::internal("the page has no place for its data"))?;
+    let json: String = json.chars().filter(|c| !reorders(*c)).collect();
     for text in [before, &json.replace('<', "\\u003c"), after] {
         writer.write_all(text.as_bytes()).map_err(unwritten)?;
     }
@@ -161,7 +173,8 @@ fn evidence(
     part.each(
         "SELECT e.target_id, coalesce(p.canonical_id, p.id), e.relation, e.nli_edge_confidence,
            e.edge_human_corrected, f.heading_context, f.text_content,
-           e.quote_start - f.char_start, e.quote_end - f.char_start
+           e.quote_start - f.char_start, e.quote_end - f.char_start,
+           f.page_version < (SELECT max(t.version) FROM page_texts t WHERE t.page_id = f.page_id)
          FROM edges e JOIN fragments f ON f.id = e.source_id JOIN pages p ON p.id = f.page_id
          WHERE e.id {edges} AND e.relation <> 'cites' ORDER BY e.target_id, e.relation, e.id",
         |row| {
@@ -180,6 +193,7 @@ fn evidence(
                 relation: row.get(2).db()?,
                 confidence: row.get(3).db()?,
                 by_human: row.get(4).db()?,
+                is_outdated: row.get::<_, Option<bool>>(9).db()?.unwrap_or(false),
                 heading: row.get(5).db()?,
                 before,
                 quote,
@@ -244,14 +258,36 @@ fn citations(part: &Part<'_>, sources: &HashMap<&str, usize>) -> Result<Vec<(usi
     Ok(pairs.filter(|(a, b)| a != b).collect())
 }
 
-fn source(source: &Source) -> SourceData {
+/// Characters that turn the direction of what follows: a quote would read as it does not stand.
+fn reorders(c: char) -> bool {
+    matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+/// By source, the title or address of what it says took its place.
+fn successors(part: &Part<'_>) -> Result<HashMap<String, String>> {
+    let found = part.list(
+        "SELECT coalesce(p.canonical_id, p.id), coalesce(w.title, next.title, r.title, r.doi, r.url)
+         FROM page_references r JOIN pages p ON p.id = r.page_id
+           LEFT JOIN resource_index known ON known.identifier_type = 'url' AND known.identifier_value = r.url
+           LEFT JOIN pages next ON next.id = known.page_id
+           LEFT JOIN works w ON w.canonical_id = coalesce(next.canonical_id, 'doi:' || r.doi)
+         WHERE r.citation_source = 'superseded_by' AND p.id {pages} ORDER BY p.id, r.position",
+        |row| Ok((row.get(0)?, row.get::<_, Option<String>>(1)?)),
+    )?;
+    let named = found.into_iter().filter_map(|(id, name)| Some((id, name?)));
+    Ok(named.collect())
+}
+
+fn source(source: &Source, successor: Option<&String>) -> SourceData {
     SourceData {
         title: source.title.clone(),
         authors: source.authors.iter().map(|name| name.inverted()).collect(),
         year: source.year,
         venue: source.venue.clone(),
         doi: source.doi.clone(),
-        url: source.url.clone(),
+        url: source.link().map(str::to_owned),
+        file: source.file_name(),
+        superseded_by: successor.cloned(),
         is_publication: source.is_publication,
         is_retracted: source.is_retracted,
         accessed: source.accessed.clone(),

@@ -441,3 +441,45 @@ fn corrections_and_rejections_are_attributed_to_who_made_them() {
     assert_eq!(rejection["prov:wasAssociatedWith"]["@id"], ada);
     assert_eq!(rejection["lyra:reason"], "off the question");
 }
+
+/// What speaks against a source stands beside what was read in it; where a file lies does not.
+#[test]
+fn the_page_marks_older_texts_and_superseded_sources_and_hides_folders() {
+    let (_folder, graph) = graph();
+    let lines = [
+        r#"{"type":"page","id":"p4","url":"file:///home/somebody/notes.md","title":"Notes"}"#,
+        r#"{"type":"page_text","page_id":"p4","version":1,"text":"It \u202Edid."}"#,
+        r#"{"type":"page_text","page_id":"p4","version":2,"text":"It does."}"#,
+        r#"{"type":"page_reference","page_id":"p4","position":0,"url":"https://new.example/","title":"Newer","citation_source":"superseded_by"}"#,
+        r#"{"type":"fragment","id":"f4","page_id":"p4","page_version":1,"text_content":"It \u202Edid.","char_start":0,"char_end":8}"#,
+        r#"{"type":"edge","id":"e9","source_type":"fragment","source_id":"f4","target_type":"claim","target_id":"c1","relation":"origin"}"#,
+    ]
+    .join("\n");
+    crate::graph::import_jsonl(
+        graph.database(),
+        "2026-01-01T00:00:00.000Z",
+        lines.as_bytes(),
+    )
+    .unwrap();
+    let (page, _) = exported(&graph, "html", Some("task_00000001"));
+    let data = page
+        .split(r#"<script id="data" type="application/json">"#)
+        .nth(1)
+        .unwrap();
+    let data: Value = serde_json::from_str(data.split("</script>").next().unwrap()).unwrap();
+    let sources = data["sources"].as_array().unwrap();
+    let notes = sources.iter().find(|s| s["title"] == "Notes").unwrap();
+    assert_eq!(
+        (&notes["url"], &notes["file"]),
+        (&Value::Null, &"notes.md".into())
+    );
+    assert_eq!(notes["superseded_by"], "Newer");
+    let outdated = data["evidence"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|e| e["is_outdated"] == true);
+    let quotes: Vec<&str> = outdated.map(|e| e["quote"].as_str().unwrap()).collect();
+    assert_eq!(quotes, ["It did."], "without what would turn it round");
+    assert!(!page.contains("/home/somebody"));
+}

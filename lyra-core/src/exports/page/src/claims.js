@@ -27,7 +27,16 @@ function claimColumn(name, title, keep) {
 function claimItem(at) {
   const claim = data.claims[at];
   const link = foreign("a", short(claim.text, 420), { href: claimLink(at), class: "claim-link" });
-  return el("li", { class: "claim" }, link, tally(claim), balance(claim));
+  return el("li", { class: "claim" }, link, readIn(at), tally(claim), balance(claim));
+}
+
+/** Where a claim was taken from, with what speaks against the source. */
+function readIn(at) {
+  const origins = evidenceOf(at, "origin");
+  if (!origins.length) return null;
+  const e = data.evidence[origins[0]];
+  const others = origins.length > 1 ? ` and ${count(origins.length - 1, "other place")}` : null;
+  return el("p", { class: "small" }, "Read in ", sourceLine(e.source), others, outdated(e));
 }
 
 /** Stance of a claim to the hypothesis, in words. */

@@ -96,6 +96,8 @@ function sourceFacts(source) {
     ["Venue", source.venue && foreign("span", source.venue)],
     ["DOI", source.doi && doiNode(source.doi)],
     ["Address", source.url && addressNode(source.url)],
+    ["File", source.file && foreign("span", source.file)],
+    ["Replaced by", source.superseded_by && foreign("span", source.superseded_by)],
     ["Kind", source.is_publication ? "publication" : "web page or file"],
     ["Read on", source.accessed],
   ].filter(([, value]) => value);

@@ -102,6 +102,7 @@ function pagedTable(host, { caption, columns, size, label, draw }) {
   const head = columns.map((column) => (column instanceof Node ? column : el("th", { scope: "col" }, column)));
   const table = el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, head)), list);
   const root = el("div", { class: "scroller", role: "region", "aria-label": caption }, table);
+  host.append(el("p", { class: "small narrow" }, "The table goes on to the right."));
   return new Paged(host, { size, label, draw, wrap: { list, focusable: root, root } });
 }
 
@@ -134,8 +135,15 @@ function balance(claim) {
   return el("div", { class: "balance-row" }, end("▼", "refutes"), picture, end("▲", "supports"), el("span", { class: "small" }, words));
 }
 
-/** The sign of a retracted source. */
-const retracted = (source) => (source.is_retracted ? el("strong", { class: "retracted" }, "✕ retracted") : null);
+/** The sign of a source that was retracted, or that something else took the place of. */
+function retracted(source) {
+  if (source.is_retracted) return el("strong", { class: "retracted" }, "✕ retracted");
+  if (!source.superseded_by) return null;
+  return el("strong", { class: "retracted", title: `replaced by ${source.superseded_by}` }, "⚠ superseded");
+}
+
+/** The sign of a passage whose source has a newer text. */
+const outdated = (e) => (e.is_outdated ? el("strong", { class: "retracted" }, " ⚠ in an older text of the source") : null);
 
 /** A source's title, year and retraction, linked to its details. */
 function sourceLine(at) {
@@ -149,8 +157,9 @@ function passage(at, { claim = false } = {}) {
   const e = data.evidence[at];
   const quote = el("blockquote", { dir: "auto", lang: "" });
   fillQuote(quote, e, e.before.length + e.quote.length + e.after.length <= PASSAGE_LIMIT);
-  const sure = e.confidence === null ? "confidence not stated" : `confidence ${e.confidence.toFixed(2)}`;
-  const facts = el("p", { class: "small facts" }, badge(e.relation), el("span", {}, sure), e.by_human ? el("span", { class: "human" }, "✓ judged by a person") : null);
+  const unsure = e.relation === "origin" ? null : "confidence not stated";
+  const sure = e.confidence === null ? unsure : `confidence ${e.confidence.toFixed(2)}`;
+  const facts = el("p", { class: "small facts" }, badge(e.relation), sure && el("span", {}, sure), outdated(e), e.by_human ? el("span", { class: "human" }, "✓ judged by a person") : null);
   return el(
     "figure",
     { class: "passage " + e.relation },

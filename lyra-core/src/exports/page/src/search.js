@@ -8,7 +8,7 @@ const folded = (text) => text.normalize("NFKC").toLowerCase();
 function startSearch() {
   const input = byId("query");
   const groups = [
-    { name: "Claims", one: "claim", size: data.claims.length, text: (at) => data.claims[at].text, draw: claimItem },
+    { name: "Claims", one: "claim", size: data.claims.length, text: (at) => `${data.claims[at].text} ${data.claims[at].id}`, draw: claimItem },
     { name: "Quotes", one: "quote", size: data.evidence.length, text: (at) => data.evidence[at].quote, draw: (at) => el("li", {}, passage(at, { claim: true }), el("p", { class: "small" }, sourceLine(data.evidence[at].source))) },
     { name: "Sources", one: "source", size: data.sources.length, text: sourceText, draw: (at) => el("li", {}, sourceLine(at)) },
   ];
@@ -39,7 +39,7 @@ function startSearch() {
 
 function sourceText(at) {
   const source = data.sources[at];
-  return [source.title, ...source.authors, source.venue, source.doi, source.url, source.year].filter(Boolean).join(" ");
+  return [source.title, ...source.authors, source.venue, source.doi && "doi:" + source.doi, source.url, source.file, source.year].filter(Boolean).join(" ");
 }
 
 /** Places of what was found in each group; null where `wanted` says that nobody waits any more. */

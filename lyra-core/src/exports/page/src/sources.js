@@ -59,7 +59,7 @@ function sourceRow(at) {
     " ",
     retracted(source),
     names || source.venue ? foreign("div", short([names, source.venue].filter(Boolean).join(" · "), 240), { class: "small" }) : null,
-    el("div", { class: "small" }, source.doi ? doiNode(source.doi) : source.url ? addressNode(source.url) : null),
+    el("div", { class: "small" }, source.doi ? doiNode(source.doi) : source.url ? addressNode(source.url) : source.file && foreign("span", source.file)),
   );
   const cells = SOURCE_COLUMNS.slice(1, -1).map((column) => {
     const value = column.key(at);
