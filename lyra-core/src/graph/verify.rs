@@ -116,12 +116,6 @@ const CHECKS: &[Check] = &[
                 ELSE EXISTS (SELECT 1 FROM pages x WHERE x.id = e.target_id) END",
     },
     Check {
-        name: "edge_self_citation",
-        table: "edges",
-        sql: "SELECT id, 'page ' || source_id || ' cites itself'
-              FROM edges WHERE relation = 'cites' AND source_id = target_id",
-    },
-    Check {
         name: "edge_quote",
         table: "edges",
         sql: "SELECT e.id, 'its quote ' || coalesce(e.quote_start, '?') || '..' ||

@@ -90,7 +90,6 @@ const DAMAGES: &[(&str, &[Named])] = &[
         ("UPDATE edges SET quote_end = NULL WHERE id = 'e1'", &[("edge_quote", "edges", "e1")]),
         ("UPDATE edges SET source_id = 'gone' WHERE id = 'e3'", &[("edge_source", "edges", "e3")]),
         ("UPDATE edges SET target_id = 'gone' WHERE id = 'e4'", &[("edge_target", "edges", "e4")]),
-        ("UPDATE edges SET target_id = source_id WHERE id = 'e4'", &[("edge_self_citation", "edges", "e4")]),
         (
             "UPDATE edges SET source_type = 'page', source_id = 'p1' WHERE id = 'e3'",
             &[("edge_kinds", "edges", "e3")],
