@@ -54,8 +54,9 @@ fn is_plausible(encoding: &'static Encoding, bytes: &[u8], valid_utf8: bool) -> 
         // A declaration that was read as ASCII proves that the bytes are not UTF-16.
         return utf16_without_mark(bytes) == Some(encoding);
     }
-    let escapes = encoding == ISO_2022_JP;
-    !(valid_utf8 && !bytes.is_ascii() && !escapes)
+    // ISO-2022-JP is ASCII with escapes, and other encodings give no valid UTF-8.
+    let needs_ascii = valid_utf8 || encoding == ISO_2022_JP;
+    !needs_ascii || bytes.is_ascii()
 }
 
 /// Whether the bytes are UTF-8 but for a few damaged places.
@@ -244,6 +245,13 @@ mod tests {
         type Case<'a> = (&'a str, Vec<u8>, &'a [&'a str], &'a str, &'a str);
         let cases: &[Case<'_>] = &[
             ("UTF-8", JAPANESE.into(), &[], "UTF-8", JAPANESE),
+            (
+                "UTF-8 under a name of seven bits",
+                JAPANESE.into(),
+                &["iso-2022-jp"],
+                "UTF-8",
+                JAPANESE,
+            ),
             (
                 "UTF-8 with a mark",
                 marked,
