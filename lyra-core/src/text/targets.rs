@@ -72,16 +72,28 @@ pub fn parse_target_text(text: &str) -> Result<Target> {
         // An address that cannot be read; as words to search for it would find nothing.
         return address("target", text, 0, None);
     }
-    if let Some(doi) = normalize_doi(text) {
+    if let Some(doi) = normalize_doi(unwrapped(text)) {
         return Ok(Target::Doi {
             doi,
             depth: 0,
             reason: None,
         });
     }
+    let is_host = has_scheme("www.") && !text.contains(char::is_whitespace);
+    if let Some(url) = is_host.then(|| format!("https://{text}")) {
+        return address("target", &url, 0, None);
+    }
     Ok(Target::Query {
         query: text.to_owned(),
     })
+}
+
+/// Without the brackets or quotes that stand around a DOI in a text.
+fn unwrapped(text: &str) -> &str {
+    [('<', '>'), ('(', ')'), ('[', ']'), ('"', '"')]
+        .into_iter()
+        .find_map(|(open, close)| text.strip_prefix(open)?.strip_suffix(close))
+        .unwrap_or(text)
 }
 
 fn parse_object(object: &Value) -> Result<Target> {
@@ -297,6 +309,10 @@ mod tests {
             ("example.org", query("example.org")),
             ("糖尿病の治療", query("糖尿病の治療")),
             ("ratio: 10.5/7", query("ratio: 10.5/7")),
+            ("<10.1234/x>", doi("10.1234/x", 0)),
+            ("(10.1234/x(1))", doi("10.1234/x(1)", 0)),
+            ("www.example.org/a", url("https://www.example.org/a")),
+            ("www. what is it", query("www. what is it")),
         ] {
             assert_eq!(parse_target(&json!(text)).unwrap(), expected, "{text}");
         }
