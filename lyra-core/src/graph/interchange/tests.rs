@@ -197,7 +197,7 @@ const BAD: &[(&str, &[&str])] = &[
     // -- references
     (
         r#"{"type":"claim","id":"a","task_id":"t9","claim_text":"x"}"#,
-        &[r#"field "task_id": there is no task "t9" in the file or the database"#],
+        &[r#"field "task_id": there is no task "t9", neither here nor in the graph"#],
     ),
     (
         r#"{"type":"work_author","canonical_id":"doi:10.1/zz","position":0,"name":"A"}"#,
