@@ -2,7 +2,7 @@
 //! range get the error that every bad value gets, with their name; lists may be any iterable.
 
 use crate::error::invalid;
-use numpy::{PyArray1, PyArrayMethods};
+use numpy::{PyArray1, PyArrayMethods, PyUntypedArray};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyMapping, PyString};
@@ -162,8 +162,14 @@ where
 pub(crate) fn scores(given: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
     let py = given.py();
     if given.hasattr("__array__")? {
-        let arrays = py.import("lyra._arrays")?;
-        let array = arrays.call_method1("float64_of", (given, "scores"))?;
+        let is_plain = given.is_exact_instance_of::<PyUntypedArray>();
+        let array = match given.cast::<PyArray1<f64>>() {
+            Ok(array) if is_plain => array.clone().into_any(),
+            _ => {
+                let arrays = py.import("lyra._arrays")?;
+                arrays.call_method1("float64_of", (given, "scores"))?
+            }
+        };
         if let Ok(array) = array.cast::<PyArray1<f64>>() {
             let array = array.try_readonly()?;
             let numbers = array.as_array();

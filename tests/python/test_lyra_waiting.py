@@ -322,7 +322,9 @@ def test_a_progress_callback_that_fails_ends_the_run(slow_graph: Any) -> None:
 
 
 @pytest.mark.parametrize("error", [KeyError("mine"), StopIteration(), asyncio.CancelledError()])
-def test_a_progress_callback_that_fails_ends_an_awaited_run(slow_graph: Any, error: BaseException) -> None:
+def test_a_progress_callback_that_fails_ends_an_awaited_run(error: BaseException, tmp_path: Path) -> None:
+    papers = make_papers(tmp_path / "papers", 3)
+    slow_graph = lyra.EvidenceGraph(tmp_path / "evidence.db", corpus=papers, embedder=slow)
     task = slow_graph.create_task("h")
     slow_graph.queue_targets(task, ["night work sleep", "sleep of nurses"])
     told: list[Any] = []

@@ -25,7 +25,7 @@ def float32_of(given: Any) -> Any:
 
 def float64_of(given: Any, name: str) -> Any:
     """An array of one dimension as float64; None where it is one of Python objects."""
-    if np.asarray(given).dtype.kind == "O":
+    if getattr(given, "dtype", None) == object:
         return None
     array = _numbers(given)
     if array.ndim != 1:

@@ -30,12 +30,11 @@ def tell(future: asyncio.Future[Any], progress: Callable[[Any], object], told: A
         wrapped = RuntimeError("progress raised StopIteration")
         wrapped.__cause__ = error
         future.set_exception(wrapped)
-    except Exception as error:
-        future.set_exception(error)
     except BaseException as error:
-        # Of SystemExit and KeyboardInterrupt the event loop hears, too, as of any callback's.
         future.set_exception(error)
-        raise
+        # Of these the event loop hears, too, whoever raises them.
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            raise
 
 
 def settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:

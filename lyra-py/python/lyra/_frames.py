@@ -45,9 +45,9 @@ def kind_of(values: list[Any]) -> str:
 
 def to_pandas(columns: dict[str, list[Any]]) -> pandas.DataFrame:
     """One series for each column."""
-    pandas = package("pandas")
-    series = {name: _series(pandas, values) for name, values in columns.items()}
-    frame: pandas.DataFrame = pandas.DataFrame(series)
+    library = package("pandas")
+    series = {name: _series(library, values) for name, values in columns.items()}
+    frame: pandas.DataFrame = library.DataFrame(series)
     return frame
 
 
@@ -67,18 +67,18 @@ def _series(pandas: Any, values: list[Any]) -> Any:
 
 def to_arrow(columns: dict[str, list[Any]], schema: pyarrow.Schema | None) -> pyarrow.Table:
     """One array for each column, of the type that the schema says, or of the one its values have."""
-    pyarrow = package("pyarrow")
+    library = package("pyarrow")
+    table: pyarrow.Table
     if schema is None:
-        arrays = {name: _array(pyarrow, name, values) for name, values in columns.items()}
-        table: pyarrow.Table = pyarrow.table(arrays)
+        table = library.table({name: _array(library, name, values) for name, values in columns.items()})
         return table
     strangers = [name for name in schema.names if name not in columns]
     if strangers:
         known = ", ".join(columns)
         raise InvalidInputError(f"schema has the column {strangers[0]!r}; there are: {known}")
-    arrays = [_array(pyarrow, field.name, columns[field.name], field.type) for field in schema]
-    chosen: pyarrow.Table = pyarrow.Table.from_arrays(arrays, schema=schema)
-    return chosen
+    arrays = [_array(library, field.name, columns[field.name], field.type) for field in schema]
+    table = library.Table.from_arrays(arrays, schema=schema)
+    return table
 
 
 def _array(pyarrow: Any, name: str, values: list[Any], wanted: Any = None) -> Any:

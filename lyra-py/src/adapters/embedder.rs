@@ -6,7 +6,9 @@ use crate::waiting::quick_async;
 use lyra_core::backends::{EmbedderChoice, EmbedderSettings, normalise};
 use lyra_core::ports::{Embedder, EmbedderInfo, TextRole};
 use lyra_core::{Error, ErrorKind, Result};
-use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{
+    PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::path::{Path, PathBuf};
@@ -194,6 +196,10 @@ pub(crate) fn as_matrix<'py>(given: &Bound<'py, PyAny>) -> PyResult<PyReadonlyAr
 
 /// The same of any shape.
 pub(crate) fn as_floats<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    // What is one already, and no subclass with a mask or a meaning of its own, is taken as it is.
+    if given.is_exact_instance_of::<PyUntypedArray>() && given.cast::<PyArrayDyn<f32>>().is_ok() {
+        return Ok(given.clone());
+    }
     let arrays = given.py().import("lyra._arrays")?;
     arrays.call_method1("float32_of", (given,))
 }
