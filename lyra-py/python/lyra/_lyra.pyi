@@ -46,7 +46,7 @@ class _Encoder(Protocol):
 _Embedder: TypeAlias = str | _Encoder | Callable[[list[str]], npt.ArrayLike]
 _ClaimExtractor: TypeAlias = Callable[[dict[str, Any]], Iterable[str | Mapping[str, Any]]]
 _StanceJudge: TypeAlias = Callable[
-    [list[tuple[str, str]]], Iterable[tuple[str, float] | list[str | float]]
+    [list[tuple[str, str]]], Iterable[tuple[str, float] | list[Any]]
 ]
 _Provider: TypeAlias = (
     str | Mapping[str, str] | Callable[[str, int], Iterable[str | Mapping[str, Any]]]
@@ -464,7 +464,7 @@ def canonical_id(
 ) -> str | None: ...
 def normalize_url(url: str) -> str: ...
 def claim_confidence(
-    verdicts: Iterable[tuple[str, float | None] | list[str | float | None] | list[str | float]],
+    verdicts: Iterable[tuple[str, float | None] | list[Any]],
 ) -> dict[str, float]: ...
 def detect_challenge(
     html: str | _Bytes, headers: Mapping[str, str] | None = None, status: int = 200
