@@ -92,6 +92,7 @@ fn shortened(text: &str, most: usize) -> String {
 /// The error for what a callable of the user's gave, which is not what it should; `why` says so.
 pub(crate) fn of_answer(what: &str, given: &str, why: PyErr) -> Error {
     let said = Python::attach(|py| why.value(py).to_string());
+    let said = shortened(&said, LONGEST_MESSAGE);
     let message = format!("the {what} gave {given}: {said}");
     Error::new(ErrorKind::Backend, message).with_source(why)
 }
