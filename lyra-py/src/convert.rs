@@ -103,6 +103,13 @@ enum Place<'a> {
 }
 
 impl Place<'_> {
+    fn argument(&self) -> &str {
+        match self {
+            Self::Argument(name) | Self::Entry(Place::Argument(""), name) => name,
+            Self::Entry(outer, _) | Self::Item(outer, _) | Self::Made(outer) => outer.argument(),
+        }
+    }
+
     fn depth(&self) -> usize {
         match self {
             Self::Argument(_) => 0,
@@ -130,7 +137,9 @@ pub(crate) fn value(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Value> {
 
 fn value_at(given: &Bound<'_, PyAny>, place: &Place<'_>) -> PyResult<Value> {
     if place.depth() > DEEPEST {
-        return Err(invalid("a value is nested too deeply"));
+        // Its whole place would be a line of brackets.
+        let name = place.argument();
+        return Err(invalid(format!("a value in {name} is nested too deeply")));
     }
     if given.is_none() {
         return Ok(Value::Null);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import datetime as dt
+import functools
 import inspect
 import json
 import pickle
@@ -41,6 +42,7 @@ async def coroutine(*_: Any) -> Any:
     raise AssertionError("nobody awaits it")
 
 
+NESTED: Any = functools.reduce(lambda inner, _: [inner], range(100), 0)
 MASKED = np.ma.array([[0.5, 0.5]], mask=[[True, False]])
 
 
@@ -72,6 +74,8 @@ REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda g: g.query("SELECT ?", [2**63]), lyra.InvalidInputError, "params[0] does not fit into 64 bits"),
     (lambda g: g.query("SELECT :n", {"n": -(2**63) - 1}), lyra.InvalidInputError, 'params["n"] does not fit'),
     (lambda g: g.query("SELECT ?", np.array([2**63], dtype="uint64")), lyra.InvalidInputError, "params[0] does not fit"),
+    (lambda g: g.query("SELECT :x", {"x": NESTED}), lyra.InvalidInputError, "a value in params is nested too deeply"),
+    (lambda g: g.add_task("h", config_json=NESTED), lyra.InvalidInputError, "in config_json is nested too deeply"),
     (lambda g: g.query("SELECT ?", [float("inf")]), lyra.InvalidInputError, "params[0] is not finite"),
     (lambda g: g.view("v_evidence_timeline", params={"x": 2**63}), lyra.InvalidInputError, 'params["x"] does not fit'),
     (lambda g: g.add_work("doi:10.1/x", year=2**64), lyra.InvalidInputError, "year does not fit"),
