@@ -2,7 +2,8 @@
 //! range get the error that every bad value gets, with their name; lists may be any iterable.
 
 use crate::error::invalid;
-use pyo3::exceptions::PyTypeError;
+use numpy::{PyArray1, PyArrayMethods, PyUntypedArray};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyMapping, PyString};
 
@@ -62,7 +63,7 @@ fn whole<T: TryFrom<i64>>(name: &str, given: &Bound<'_, PyAny>) -> PyResult<T> {
     }
     let number = match given.extract::<i64>() {
         Ok(number) => number,
-        Err(e) if e.is_instance_of::<pyo3::exceptions::PyOverflowError>(given.py()) => {
+        Err(e) if e.is_instance_of::<PyOverflowError>(given.py()) => {
             return Err(invalid(format!("{name} has more than 64 bits")));
         }
         Err(e) => return Err(e),
@@ -71,6 +72,41 @@ fn whole<T: TryFrom<i64>>(name: &str, given: &Bound<'_, PyAny>) -> PyResult<T> {
         let bound = if number < 0 { "0 or more" } else { "less" };
         invalid(format!("{name} is {number}; expected {bound}"))
     })
+}
+
+/// Items that are read between two looks at signals, and at threads that wait for the GIL.
+const BREATH: usize = 1_024;
+
+/// The items of any iterable, each as `read` has it. Reading them needs the GIL, and there may be
+/// millions of them.
+pub(crate) fn each<'py, T>(
+    given: &Bound<'py, PyAny>,
+    mut read: impl FnMut(Bound<'py, PyAny>) -> PyResult<T>,
+) -> PyResult<Vec<T>> {
+    let py = given.py();
+    let mut all = Vec::new();
+    for item in given.try_iter()? {
+        all.push(read(item?)?);
+        if all.len() % BREATH == 0 {
+            py.check_signals()?;
+            py.detach(|| ());
+        }
+    }
+    Ok(all)
+}
+
+/// Whether calling it gives something to await, which nobody here does.
+pub(crate) fn is_async(function: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let inspect = function.py().import("inspect")?;
+    let own_call = function.getattr_opt("__call__")?;
+    for called in [Some(function.clone()), own_call].into_iter().flatten() {
+        for kind in ["iscoroutinefunction", "isasyncgenfunction"] {
+            if inspect.call_method1(kind, (&called,))?.is_truthy()? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Several texts: any iterable of str, but not a str, whose letters nobody means.
@@ -85,7 +121,7 @@ pub(crate) fn texts(given: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
             kind.name()?
         )));
     }
-    given.try_iter()?.map(|text| text?.extract()).collect()
+    each(given, |text| text.extract())
 }
 
 /// The same for arguments that may be left out.
@@ -102,25 +138,52 @@ where
     A: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
     B: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
 {
-    let mut pairs = Vec::new();
-    for pair in given.try_iter()? {
-        let pair = pair?;
-        let parts: Vec<Bound<'py, PyAny>> = match pair.is_instance_of::<PyString>() {
-            true => Vec::new(),
-            false => pair.try_iter()?.collect::<PyResult<_>>()?,
-        };
-        let [first, second] = parts.as_slice() else {
-            return Err(PyTypeError::new_err("expected pairs: tuples of two"));
-        };
-        let first = first.extract().map_err(Into::into)?;
-        pairs.push((first, second.extract().map_err(Into::into)?));
-    }
-    Ok(pairs)
+    each(given, |given| pair(&given))
 }
 
-/// Numbers out of any iterable.
+/// A tuple, a list or another iterable of two.
+pub(crate) fn pair<'py, A, B>(given: &Bound<'py, PyAny>) -> PyResult<(A, B)>
+where
+    A: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
+    B: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
+{
+    let parts: Vec<Bound<'py, PyAny>> = match given.is_instance_of::<PyString>() {
+        true => Vec::new(),
+        false => given.try_iter()?.collect::<PyResult<_>>()?,
+    };
+    let [first, second] = parts.as_slice() else {
+        return Err(PyTypeError::new_err("expected pairs: tuples of two"));
+    };
+    let first = first.extract().map_err(Into::into)?;
+    Ok((first, second.extract().map_err(Into::into)?))
+}
+
+/// Numbers out of an array, which is read as one, or out of any iterable.
 pub(crate) fn scores(given: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
-    given.try_iter()?.map(|score| score?.extract()).collect()
+    let py = given.py();
+    if given.hasattr("__array__")? {
+        let is_plain = given.is_exact_instance_of::<PyUntypedArray>();
+        let array = match given.cast::<PyArray1<f64>>() {
+            Ok(array) if is_plain => array.clone().into_any(),
+            _ => {
+                let arrays = py.import("lyra._arrays")?;
+                arrays.call_method1("float64_of", (given, "scores"))?
+            }
+        };
+        if let Ok(array) = array.cast::<PyArray1<f64>>() {
+            let array = array.try_readonly()?;
+            let numbers = array.as_array();
+            return Ok(py.detach(|| numbers.to_vec()));
+        }
+    }
+    each(given, |score| {
+        score.extract().map_err(|e: PyErr| {
+            if e.is_instance_of::<PyOverflowError>(py) {
+                return invalid("a score is out of the range of a float");
+            }
+            e
+        })
+    })
 }
 
 /// Premises and hypotheses.

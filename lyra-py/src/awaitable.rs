@@ -52,13 +52,16 @@ pub(crate) fn coroutine<T: 'static, P: 'static>(
 ) -> PyResult<Py<PyAny>> {
     let begin = move |event_loop: Py<PyAny>, future: Py<PyAny>| {
         let event_loop = Arc::new(event_loop);
-        let for_progress = Arc::clone(&event_loop);
+        let future = Arc::new(future);
+        let (for_progress, its_future) = (Arc::clone(&event_loop), Arc::clone(&future));
         let tell = move |told: P| {
             let Some(progress) = &progress else { return };
             // An interpreter that ends has no loop any more, and nobody who listens.
             Python::try_attach(|py| {
+                let tell = py.import("lyra._async")?.getattr("tell")?;
                 let told = progress_to_python(py, told)?;
-                for_progress.call_method1(py, "call_soon_threadsafe", (progress, told))
+                let arguments = (tell, &*its_future, progress, told);
+                for_progress.call_method1(py, "call_soon_threadsafe", arguments)
             });
         };
         let finished = move |outcome: Result<T>| {
@@ -69,7 +72,7 @@ pub(crate) fn coroutine<T: 'static, P: 'static>(
                     Ok(result) => (result, py.None()),
                     Err(raised) => (py.None(), raised.into_value(py).into_any()),
                 };
-                let arguments = (settle, future, result, raised);
+                let arguments = (settle, &*future, result, raised);
                 event_loop.call_method1(py, "call_soon_threadsafe", arguments)
             });
         };

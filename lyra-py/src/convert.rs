@@ -4,10 +4,12 @@ use crate::error::{invalid, raise};
 use lyra_core::Error;
 use pyo3::prelude::*;
 use pyo3::types::{
-    IntoPyDict, PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple,
+    IntoPyDict, PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping,
+    PyMemoryView, PyString, PyTuple,
 };
 use serde::Serialize;
 use serde_json::{Map, Number, Value};
+use std::fmt;
 
 /// Deepest nesting of values that come from Python.
 const DEEPEST: usize = 64;
@@ -90,15 +92,54 @@ pub(crate) fn rows<'py>(
     class.call1((list, columns, truncated, next_offset, elapsed_ms))
 }
 
-/// A Python object as a JSON value: None, bool, int, float, str, list, tuple, dict, dates, paths, and
-/// what numpy makes of numbers.
-pub(crate) fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
-    value_at(given, 0)
+/// Where a value stands in what was given, as Python would write it: `params["a"][0]`.
+enum Place<'a> {
+    /// An argument. The names of keyword arguments stand for themselves: their dict has no name.
+    Argument(&'a str),
+    Entry(&'a Place<'a>, &'a str),
+    Item(&'a Place<'a>, usize),
+    /// What stands there, made into something simpler.
+    Made(&'a Place<'a>),
 }
 
-fn value_at(given: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
-    if depth > DEEPEST {
-        return Err(invalid("a value is nested too deeply"));
+impl Place<'_> {
+    fn argument(&self) -> &str {
+        match self {
+            Self::Argument(name) | Self::Entry(Place::Argument(""), name) => name,
+            Self::Entry(outer, _) | Self::Item(outer, _) | Self::Made(outer) => outer.argument(),
+        }
+    }
+
+    fn depth(&self) -> usize {
+        match self {
+            Self::Argument(_) => 0,
+            Self::Entry(outer, _) | Self::Item(outer, _) | Self::Made(outer) => outer.depth() + 1,
+        }
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Argument(name) | Self::Entry(Place::Argument(""), name) => f.write_str(name),
+            Self::Entry(outer, name) => write!(f, "{outer}[{name:?}]"),
+            Self::Item(outer, number) => write!(f, "{outer}[{number}]"),
+            Self::Made(outer) => outer.fmt(f),
+        }
+    }
+}
+
+/// A Python object as a JSON value: None, bool, int, float, str, list, tuple, dict, dates, paths, and
+/// what numpy makes of numbers. `name` is that of the argument, for messages.
+pub(crate) fn value(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Value> {
+    value_at(given, &Place::Argument(name))
+}
+
+fn value_at(given: &Bound<'_, PyAny>, place: &Place<'_>) -> PyResult<Value> {
+    if place.depth() > DEEPEST {
+        // Its whole place would be a line of brackets.
+        let name = place.argument();
+        return Err(invalid(format!("a value in {name} is nested too deeply")));
     }
     if given.is_none() {
         return Ok(Value::Null);
@@ -110,35 +151,49 @@ fn value_at(given: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
         return Ok(Value::String(text.to_str()?.to_owned()));
     }
     if given.is_instance_of::<PyInt>() {
-        return whole(given);
+        return whole(given, place);
     }
     if given.is_instance_of::<PyFloat>() {
-        return real(given.extract()?);
+        return real(given.extract()?, place);
     }
     if let Ok(mapping) = given.cast::<PyMapping>() {
-        return fields_at(mapping, depth).map(Value::Object);
+        return fields_at(mapping, place).map(Value::Object);
     }
     if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
         let values: PyResult<Vec<Value>> = given
             .try_iter()?
-            .map(|item| value_at(&item?, depth + 1))
+            .enumerate()
+            .map(|(number, item)| value_at(&item?, &Place::Item(place, number)))
             .collect();
         return values.map(Value::Array);
+    }
+    let is_bytes = given.is_instance_of::<PyBytes>()
+        || given.is_instance_of::<PyByteArray>()
+        || given.is_instance_of::<PyMemoryView>();
+    if is_bytes {
+        let error = Error::invalid(strange(given, place)?);
+        let hint =
+            "bytes are given and compared in hex: value.hex(), and in SQL lower(hex(column))";
+        return Err(raise(error.with_hint(hint)));
     }
     if let Some(text) = point_in_time(given)? {
         return Ok(Value::String(text));
     }
     if given.hasattr("tolist")? {
-        return value_at(&given.call_method0("tolist")?, depth + 1);
+        return value_at(&given.call_method0("tolist")?, &Place::Made(place));
     }
     if given.hasattr("__fspath__")? {
-        return value_at(&given.call_method0("__fspath__")?, depth + 1);
+        return value_at(&given.call_method0("__fspath__")?, &Place::Made(place));
     }
+    Err(invalid(strange(given, place)?))
+}
+
+fn strange(given: &Bound<'_, PyAny>, place: &Place<'_>) -> PyResult<String> {
     let kind = given.get_type();
-    Err(invalid(format!(
-        "a value is of type {}; expected None, bool, int, float, str, date, list or dict",
+    Ok(format!(
+        "{place} is of type {}; expected None, bool, int, float, str, date, list or dict",
         kind.name()?
-    )))
+    ))
 }
 
 /// A date as its day, and a datetime as the graph writes times: RFC 3339 with milliseconds, in UTC.
@@ -172,36 +227,39 @@ pub(crate) fn point_in_time(given: &Bound<'_, PyAny>) -> PyResult<Option<String>
     given.call_method0("isoformat")?.extract().map(Some)
 }
 
-fn whole(given: &Bound<'_, PyAny>) -> PyResult<Value> {
-    match given.extract::<i64>() {
-        Ok(number) => Ok(Value::from(number)),
-        Err(_) => match given.extract::<u64>() {
-            Ok(number) => Ok(Value::from(number)),
-            Err(_) => Err(invalid("an integer has more than 64 bits")),
-        },
-    }
+/// The file has whole numbers of 64 bits with their sign, and would round others.
+fn whole(given: &Bound<'_, PyAny>, place: &Place<'_>) -> PyResult<Value> {
+    let number = given.extract::<i64>().map_err(|_| {
+        let message = format!("{place} does not fit into 64 bits: expected -2^63 to 2^63-1");
+        raise(Error::invalid(message).with_hint("give it as a float, or as a str"))
+    })?;
+    Ok(Value::from(number))
 }
 
-fn real(number: f64) -> PyResult<Value> {
-    let number = Number::from_f64(number);
-    number
-        .map(Value::Number)
-        .ok_or_else(|| invalid("a number is not finite; expected a finite one, or None"))
+fn real(number: f64, place: &Place<'_>) -> PyResult<Value> {
+    let finite = Number::from_f64(number);
+    finite.map(Value::Number).ok_or_else(|| {
+        invalid(format!(
+            "{place} is not finite; expected a finite number, or None"
+        ))
+    })
 }
 
-/// A mapping as a JSON object.
-pub(crate) fn fields(given: &Bound<'_, PyMapping>) -> PyResult<Map<String, Value>> {
-    fields_at(given, 0)
+/// A mapping as a JSON object. `name` is that of the argument, for messages; empty for keywords.
+pub(crate) fn fields(name: &str, given: &Bound<'_, PyMapping>) -> PyResult<Map<String, Value>> {
+    fields_at(given, &Place::Argument(name))
 }
 
-fn fields_at(given: &Bound<'_, PyMapping>, depth: usize) -> PyResult<Map<String, Value>> {
+fn fields_at(given: &Bound<'_, PyMapping>, place: &Place<'_>) -> PyResult<Map<String, Value>> {
     let mut fields = Map::new();
     for item in given.items()?.try_iter()? {
         let (name, field): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item?.extract()?;
         let Ok(name) = name.cast::<PyString>() else {
             return Err(invalid(format!("the key {name} is not a str")));
         };
-        fields.insert(name.to_str()?.to_owned(), value_at(&field, depth + 1)?);
+        let name = name.to_str()?;
+        let field = value_at(&field, &Place::Entry(place, name))?;
+        fields.insert(name.to_owned(), field);
     }
     Ok(fields)
 }

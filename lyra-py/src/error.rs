@@ -62,16 +62,39 @@ const LONGEST_MESSAGE: usize = 500;
 
 /// The error for what a callable of the user's raised.
 pub(crate) fn of_callable(what: &str, raised: PyErr) -> Error {
-    let shown = Python::attach(|py| {
+    let message = Python::attach(|py| {
         let class = raised.get_type(py);
         let name = class.name().map(|name| name.to_string());
         let name = name.unwrap_or_else(|_| "an exception".to_owned());
-        let said = raised.value(py).to_string();
-        let shown: String = said.chars().take(LONGEST_MESSAGE).collect();
-        let cut = if shown.len() < said.len() { "…" } else { "" };
-        format!("the {what} raised {name}: {shown}{cut}")
+        let said = shortened(&raised.value(py).to_string(), LONGEST_MESSAGE);
+        format!("the {what} raised {name}: {said}")
     });
-    Error::new(ErrorKind::Backend, shown).with_source(raised)
+    Error::new(ErrorKind::Backend, message).with_source(raised)
+}
+
+/// Characters of what a callable gave that go into a message.
+const LONGEST_SHOWN: usize = 120;
+
+/// Something of the user's in a message: as Python shows it, or its type, where it cannot.
+pub(crate) fn shown(given: &Bound<'_, PyAny>) -> String {
+    match given.repr() {
+        Ok(text) => shortened(&text.to_string_lossy(), LONGEST_SHOWN),
+        Err(_) => given.get_type().to_string(),
+    }
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    let start: String = text.chars().take(most).collect();
+    let cut = if start.len() < text.len() { "…" } else { "" };
+    format!("{start}{cut}")
+}
+
+/// The error for what a callable of the user's gave, which is not what it should; `why` says so.
+pub(crate) fn of_answer(what: &str, given: &str, why: PyErr) -> Error {
+    let said = Python::attach(|py| why.value(py).to_string());
+    let said = shortened(&said, LONGEST_MESSAGE);
+    let message = format!("the {what} gave {given}: {said}");
+    Error::new(ErrorKind::Backend, message).with_source(why)
 }
 
 /// `InvalidInput` for an argument.

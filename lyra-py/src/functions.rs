@@ -2,17 +2,19 @@
 
 use crate::argument;
 use crate::convert;
-use crate::error::{invalid, raise};
-use crate::waiting::quick;
+use crate::error::invalid;
+use crate::waiting::{by_size, patient, quick};
 use lyra_core::backends::{self, documents};
 use lyra_core::model::{DocumentMeta, Relation};
 use lyra_core::text::identifiers::{self, Identifiers};
 use lyra_core::text::segment::assemble;
-use lyra_core::{confidence, ranking, security, text};
+use lyra_core::{Error, Result, confidence, ranking, security, text};
 use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyByteArray, PyBytes, PyMapping, PyString};
 use serde_json::{Value, json};
 use std::ffi::OsString;
+use std::ops::Deref;
 
 /// Adds the functions to the module.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -38,21 +40,24 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 #[pyo3(signature = (scores, min_results=3, max_results=50, sensitivity=1.0))]
 fn kneedle_cutoff(
+    py: Python<'_>,
     #[pyo3(from_py_with = argument::scores)] scores: Vec<f64>,
     #[pyo3(from_py_with = argument::min_results)] min_results: usize,
     #[pyo3(from_py_with = argument::max_results)] max_results: usize,
     sensitivity: f64,
 ) -> PyResult<usize> {
-    if scores.iter().any(|score| !score.is_finite()) {
-        return Err(invalid("a score is not finite"));
-    }
     if !(sensitivity.is_finite() && sensitivity >= 0.0) {
         return Err(invalid(format!(
             "sensitivity is {sensitivity}; expected 0 or more"
         )));
     }
-    let kept = ranking::kneedle_cutoff(&scores, min_results, max_results, sensitivity);
-    Ok(kept)
+    by_size(py, size_of_val(scores.as_slice()), move || {
+        if scores.iter().any(|score| !score.is_finite()) {
+            return Err(Error::invalid("a score is not finite"));
+        }
+        let kept = ranking::kneedle_cutoff(&scores, min_results, max_results, sensitivity);
+        Ok(kept)
+    })
 }
 
 /// The identifiers that a text or an address names: doi, pmid, pmcid, arxiv_id, openalex_id, s2_id,
@@ -62,8 +67,11 @@ fn kneedle_cutoff(
 /// >>> lyra.find_identifiers("https://doi.org/10.1234/ABC")
 /// {'doi': '10.1234/abc'}
 #[pyfunction]
-fn find_identifiers<'py>(py: Python<'py>, url_or_text: &str) -> PyResult<Bound<'py, PyAny>> {
-    convert::reply(py, &identifiers::find_identifiers(url_or_text))
+fn find_identifiers<'py>(py: Python<'py>, url_or_text: PyBackedStr) -> PyResult<Bound<'py, PyAny>> {
+    let found = by_size(py, url_or_text.len(), move || {
+        Ok(identifiers::find_identifiers(&url_or_text))
+    })?;
+    convert::reply(py, &found)
 }
 
 /// The one id of a publication: doi, pmid, pmcid, arxiv, openalex or s2, the first that is known;
@@ -81,6 +89,7 @@ fn find_identifiers<'py>(py: Python<'py>, url_or_text: &str) -> PyResult<Bound<'
     s2_id=None, title=None, authors=None, year=None))]
 #[allow(clippy::too_many_arguments, reason = "named arguments in Python")]
 fn canonical_id(
+    py: Python<'_>,
     url: Option<String>,
     doi: Option<String>,
     pmid: Option<String>,
@@ -91,8 +100,7 @@ fn canonical_id(
     title: Option<String>,
     #[pyo3(from_py_with = argument::optional_texts)] authors: Option<Vec<String>>,
     #[pyo3(from_py_with = argument::year)] year: Option<i64>,
-) -> Option<String> {
-    let found = url.as_deref().map(identifiers::find_identifiers);
+) -> PyResult<Option<String>> {
     let services = Identifiers {
         openalex_id,
         s2_id,
@@ -109,7 +117,22 @@ fn canonical_id(
         url,
         ..DocumentMeta::default()
     };
-    let best = identifiers::canonical_id(&meta);
+    let known = [
+        &meta.title,
+        &meta.url,
+        &meta.doi,
+        &meta.pmid,
+        &meta.pmcid,
+        &meta.arxiv_id,
+    ];
+    let texts = known.into_iter().flatten().chain(&meta.authors);
+    let bytes = texts.map(String::len).sum();
+    by_size(py, bytes, move || Ok(best_id(&meta, &services)))
+}
+
+fn best_id(meta: &DocumentMeta, services: &Identifiers) -> Option<String> {
+    let found = meta.url.as_deref().map(identifiers::find_identifiers);
+    let best = identifiers::canonical_id(meta);
     // Publishers' ids go before those of services, wherever they come from.
     let is_strong = |id: &String| {
         let kind = id.split(':').next().unwrap_or_default();
@@ -128,8 +151,8 @@ fn canonical_id(
 /// >>> lyra.normalize_url("HTTP://Example.COM:80/Path?utm_source=x#top")
 /// 'http://example.com/Path'
 #[pyfunction]
-fn normalize_url(url: &str) -> PyResult<String> {
-    text::url::normalize_url(url).map_err(raise)
+fn normalize_url(py: Python<'_>, url: PyBackedStr) -> PyResult<String> {
+    by_size(py, url.len(), move || text::url::normalize_url(&url))
 }
 
 /// How a claim stands between its verdicts, each a (relation, confidence): mean and sd of
@@ -146,17 +169,20 @@ fn claim_confidence<'py>(
     py: Python<'py>,
     #[pyo3(from_py_with = argument::verdicts)] verdicts: Vec<(String, Option<f64>)>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let mut known = Vec::with_capacity(verdicts.len());
-    for (relation, confidence) in verdicts {
-        let relation: Relation = relation.parse().map_err(raise)?;
-        if let Some(outside) = confidence.filter(|number| !(0.0..=1.0).contains(number)) {
-            return Err(invalid(format!(
-                "a confidence is {outside}; expected 0 to 1"
-            )));
-        }
-        known.push((relation, confidence.unwrap_or(0.0)));
+    let balance = by_size(py, size_of_val(verdicts.as_slice()), move || {
+        let known: Result<Vec<(Relation, f64)>> = verdicts.into_iter().map(known_verdict).collect();
+        Ok(confidence::claim_confidence(&known?))
+    })?;
+    convert::reply(py, &balance)
+}
+
+fn known_verdict((relation, confidence): (String, Option<f64>)) -> Result<(Relation, f64)> {
+    let relation: Relation = relation.parse()?;
+    if let Some(outside) = confidence.filter(|number| !(0.0..=1.0).contains(number)) {
+        let message = format!("a confidence is {outside}; expected 0 to 1");
+        return Err(Error::invalid(message));
     }
-    convert::reply(py, &confidence::claim_confidence(&known))
+    Ok((relation, confidence.unwrap_or(0.0)))
 }
 
 /// The gate that a page is, in place of the document that was asked for: "cloudflare",
@@ -183,11 +209,11 @@ fn detect_challenge(
             known.push(item?.extract()?);
         }
     }
-    let headers: Vec<(&str, &str)> = known
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()))
-        .collect();
-    quick(py, || {
+    by_size(py, body.len(), move || {
+        let headers: Vec<(&str, &str)> = known
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
         Ok(backends::detect_challenge(&body, status, &headers))
     })
 }
@@ -214,36 +240,49 @@ fn extract<'py>(
     } else {
         content_type
     };
-    let reply = quick(py, || {
-        let parsed = documents::parse(&body, content_type.as_deref(), name)?;
-        let segmented = assemble(&parsed.blocks);
-        let fragments = segmented.segments.iter().enumerate();
-        let fragments: Vec<Value> = fragments
-            .map(|(position, segment)| {
-                let flags = security::injection::scan(&segment.text);
-                json!({
-                    "fragment_type": segment.kind,
-                    "position": position,
-                    "text_content": segment.text,
-                    "heading_context": segment.heading_context,
-                    "heading_hierarchy": segment.heading_hierarchy,
-                    "char_start": segment.char_start,
-                    "char_end": segment.char_end,
-                    "security_flags": (!flags.is_empty()).then(|| flags.join(",")),
-                })
-            })
-            .collect();
-        Ok(json!({
-            "title": parsed.meta.title,
-            "text": segmented.text,
-            "fragments": fragments,
-            "page_type": parsed.page_type,
-            "meta": parsed.meta,
-            "warnings": parsed.warnings,
-        }))
-    })?;
+    // Few bytes may be packed, and a document is more to read than a text of its length.
+    let name = name.to_owned();
+    let reply = if body.len() < SMALL_DOCUMENT {
+        quick(py, || taken_apart(&body, content_type.as_deref(), &name))?
+    } else {
+        patient(py, move || {
+            taken_apart(&body, content_type.as_deref(), &name)
+        })?
+    };
     let class = py.import("lyra._reply")?.getattr("Document")?;
     class.call_method1("_of", (convert::object(py, &reply)?,))
+}
+
+/// Bytes of a document that is taken apart in no time.
+const SMALL_DOCUMENT: usize = 2 << 10;
+
+fn taken_apart(body: &[u8], content_type: Option<&str>, name: &str) -> Result<Value> {
+    let parsed = documents::parse(body, content_type, name)?;
+    let segmented = assemble(&parsed.blocks);
+    let fragments = segmented.segments.iter().enumerate();
+    let fragments: Vec<Value> = fragments
+        .map(|(position, segment)| {
+            let flags = security::injection::scan(&segment.text);
+            json!({
+                "fragment_type": segment.kind,
+                "position": position,
+                "text_content": segment.text,
+                "heading_context": segment.heading_context,
+                "heading_hierarchy": segment.heading_hierarchy,
+                "char_start": segment.char_start,
+                "char_end": segment.char_end,
+                "security_flags": (!flags.is_empty()).then(|| flags.join(",")),
+            })
+        })
+        .collect();
+    Ok(json!({
+        "title": parsed.meta.title,
+        "text": segmented.text,
+        "fragments": fragments,
+        "page_type": parsed.page_type,
+        "meta": parsed.meta,
+        "warnings": parsed.warnings,
+    }))
 }
 
 /// A str reaches the parser as UTF-8, whatever the document says of itself.
@@ -257,18 +296,32 @@ fn type_of_text(body: &[u8], content_type: Option<String>) -> String {
     format!("{kind}; charset=utf-8")
 }
 
-fn bytes_of(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<u8>> {
-    if let Ok(text) = given.cast::<PyString>() {
-        return Ok(text.to_str()?.as_bytes().to_vec());
+/// A document where Python holds it, however long it is.
+enum Body {
+    Text(PyBackedStr),
+    Bytes(PyBackedBytes),
+}
+
+impl Deref for Body {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
     }
-    if let Ok(bytes) = given.cast::<PyBytes>() {
-        return Ok(bytes.as_bytes().to_vec());
+}
+
+fn bytes_of(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Body> {
+    if given.is_instance_of::<PyString>() {
+        return Ok(Body::Text(given.extract()?));
     }
-    if let Ok(bytes) = given.cast::<PyByteArray>() {
-        return Ok(bytes.to_vec());
+    if given.is_instance_of::<PyBytes>() || given.is_instance_of::<PyByteArray>() {
+        return Ok(Body::Bytes(given.extract()?));
     }
     if given.hasattr("tobytes")? {
-        return given.call_method0("tobytes")?.extract();
+        return Ok(Body::Bytes(given.call_method0("tobytes")?.extract()?));
     }
     let kind = given.get_type();
     Err(invalid(format!(

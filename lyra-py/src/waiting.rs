@@ -56,6 +56,22 @@ pub(crate) fn quick<T: Send>(
     py.detach(|| unwinding(work)).map_err(raise)
 }
 
+/// Bytes that are worked through well before anybody misses Ctrl-C.
+const SMALL: usize = 64 << 10;
+
+/// The same for work on so many bytes: from some size on it may take long, and a signal ends the call
+/// at once (the work ends later, unheard).
+pub(crate) fn by_size<T: Send + 'static>(
+    py: Python<'_>,
+    bytes: usize,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> PyResult<T> {
+    if bytes < SMALL {
+        return quick(py, work);
+    }
+    patient(py, work)
+}
+
 /// The same for work that asks now and then whether anybody wants it: no more, once a signal came.
 pub(crate) fn quick_while_wanted<T: Send>(
     py: Python<'_>,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +143,8 @@ def test_a_provider_is_asked_beside_the_corpus(papers: Path, tmp_path: Path) -> 
         (lambda texts: 1 / 0, "ZeroDivisionError"),
         (lambda texts: np.zeros(3), "1 dimension"),
         (lambda texts: np.zeros((len(texts) + 1, 3)), "shape"),
-        (lambda texts: "no vectors", "embedder raised"),
+        (lambda texts: "no vectors", "embedder gave 'no vectors': "),
+        (lambda texts: np.array([[1e300, 1.0]]), "range of float32"),
     ],
 )
 def test_an_embedder_that_fails_says_so_at_once(wrong: Any, message: str, tmp_path: Path) -> None:
@@ -156,10 +160,6 @@ def test_what_a_callable_raises_is_the_cause(tmp_path: Path) -> None:
     with pytest.raises(lyra.BackendError, match="went away") as caught:
         graph.judge([("a", "b")])
     assert isinstance(caught.value.__cause__, OSError)
-    for wrong in ([], [("implies", 0.5)], [("supports", 2.0)], [5]):
-        graph = lyra.EvidenceGraph(tmp_path / "evidence.db", judge=lambda pairs, wrong=wrong: wrong)
-        with pytest.raises(lyra.BackendError):
-            graph.judge([("a", "b")])
 
 
 def test_an_extractor_or_provider_that_fails_costs_its_own_part(papers: Path, tmp_path: Path) -> None:
@@ -177,3 +177,143 @@ def test_an_extractor_or_provider_that_fails_costs_its_own_part(papers: Path, tm
     errors = json.loads(output)["errors"]
     assert len(errors) == 3 and all("out of order" in error for error in errors), errors
     assert graph.verify().ok
+
+
+# What a judge gives, and what is said of it; None where it is taken.
+VERDICTS: list[tuple[Any, str | None]] = [
+    ([("refutes", 0.5)], None),
+    ([["refutes", 0.5]], None),
+    ((("refutes", np.float32(0.5)),), None),
+    ((verdict for verdict in [["refutes", 0.5]]), None),
+    ([], "0 verdict"),
+    ([("implies", 0.5)], "gave ('implies', 0.5): "),
+    ([("cites", 0.5)], "gave ('cites', 0.5): "),
+    ([("supports", 2.0)], "gave ('supports', 2.0): a confidence is 2"),
+    ([("supports", "much")], "gave ('supports', 'much'): "),
+    (["supports"], "gave 'supports': expected pairs"),
+    ([5], "gave 5: "),
+    ("supports", "gave 'supports': expected a list with one (relation, confidence) for each pair"),
+    ({"supports": 0.5}, "gave {'supports': 0.5}: expected a list"),
+    (None, "gave None: expected a list"),
+    (5, "gave 5: expected a list"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), VERDICTS)
+def test_verdicts_are_pairs(given: Any, said: str | None, tmp_path: Path) -> None:
+    def judge(pairs: list[tuple[str, str]]) -> Any:
+        return given
+
+    graph = lyra.EvidenceGraph(tmp_path / "evidence.db", judge=judge)
+    if said is None:
+        assert graph.judge([("a", "b")]) == [("refutes", 0.5)]
+        return
+    with pytest.raises(lyra.BackendError) as caught:
+        graph.judge([("a", "b")])
+    assert said in str(caught.value) and "raised" not in str(caught.value)
+
+
+def bursting() -> Iterator[str]:
+    yield "Night work"
+    raise RuntimeError("half way")
+
+
+# What an extractor and a provider give in place of a list, and what is noted.
+NO_LISTS: list[tuple[Any, str]] = [
+    ("Night", "gave 'Night': expected a list of "),
+    (b"Night", "gave b'Night': expected a list of "),
+    ({"text": "Night work", "url": "https://x.org/a"}, "expected a list of "),
+    (None, "gave None: expected a list of "),
+    ([{}], "gave {}: a "),
+    ([5], "gave 5: "),
+    (bursting, "raised RuntimeError: half way"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), NO_LISTS)
+def test_a_text_is_no_list_of_letters(given: Any, said: str, papers: Path, tmp_path: Path) -> None:
+    def wrong(*_: Any) -> Any:
+        return given() if callable(given) else given
+
+    graph = lyra.EvidenceGraph(
+        tmp_path / "evidence.db", corpus=papers, claim_extractor=wrong, providers=wrong
+    )
+    task = graph.create_task("Night work shortens sleep")
+    graph.queue_targets(task, ["night work sleep"])
+    graph.run(task)
+    (output,) = graph.query("SELECT output_json FROM jobs WHERE kind = 'target_queue'").column("output_json")
+    errors = json.loads(output)["errors"]
+    for role in ("claim extractor", "search provider"):
+        assert any(role in error and said in error and "wrong" in error for error in errors), errors
+    assert all(len(text) > 10 for text in graph.query("SELECT claim_text FROM claims").column("claim_text"))
+
+
+PROVIDERS: list[Any] = [
+    "openalex",
+    ["openalex"],
+    {"name": "openalex", "base_url": "http://127.0.0.1:1/"},
+    ({"name": "openalex"}, "crossref"),
+    (name for name in ["openalex"]),
+]
+
+
+@pytest.mark.parametrize("providers", PROVIDERS)
+def test_providers_are_one_or_several(providers: Any, tmp_path: Path) -> None:
+    with lyra.EvidenceGraph(tmp_path / "evidence.db", providers=providers) as graph:
+        assert "openalex" in str(graph.doctor())
+
+
+def vectors(texts: list[str], scale: float = 1.0) -> Any:
+    return [[scale, 1.0, 2.0] for _ in texts]
+
+
+def named(function: Any, **attributes: str) -> Any:
+    for name, value in attributes.items():
+        setattr(function, name, value)
+    return function
+
+
+# What is given, and the attribute that it lacks; None where nobody is warned.
+NAMELESS: list[tuple[dict[str, Any], str | None]] = [
+    ({"embedder": lambda texts: vectors(texts)}, "model_id"),
+    ({"embedder": functools.partial(vectors, scale=2.0)}, "model_id"),
+    ({"embedder": named(functools.partial(vectors, scale=2.0), model_id="twice")}, None),
+    ({"embedder": named(lambda texts: vectors(texts), model_id="mine")}, None),
+    ({"embedder": vectors}, None),
+    ({"judge": lambda pairs: []}, "judge_id"),
+    ({"claim_extractor": lambda request: []}, "extractor_id"),
+    ({"providers": lambda query, limit: []}, "name"),
+    ({"providers": named(lambda query, limit: [], name="mine")}, None),
+]
+
+
+@pytest.mark.parametrize(("given", "attribute"), NAMELESS)
+def test_who_cannot_be_told_apart_is_warned_of(given: dict[str, Any], attribute: str | None, tmp_path: Path) -> None:
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        lyra.EvidenceGraph(tmp_path / "evidence.db", **given)
+    assert [warning.category for warning in heard] == ([UserWarning] if attribute else [])
+    if attribute:
+        assert f"has no {attribute}: " in str(heard[0].message) and heard[0].filename == __file__
+
+
+@pytest.mark.parametrize("own_object", [False, True])
+@pytest.mark.parametrize("awaited", [False, True])
+def test_a_run_inside_its_own_callable_is_refused(own_object: bool, awaited: bool, papers: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def extract(request: dict[str, Any]) -> list[Any]:
+        inner = lyra.EvidenceGraph(tmp_path / "evidence.db") if own_object else graph
+        with pytest.raises(lyra.InvalidInputError) as caught:
+            inner.run_async(task) if awaited else inner.run(task)
+        said.append(str(caught.value))
+        other = lyra.EvidenceGraph(tmp_path / "other.db")
+        assert other.run(other.create_task("h")).is_idle, "another graph waits for nobody"
+        return []
+
+    graph = lyra.EvidenceGraph(tmp_path / "evidence.db", corpus=papers, claim_extractor=extract)
+    task = graph.create_task("Night work shortens sleep")
+    graph.queue_targets(task, ["night work sleep"])
+    assert graph.run(task).is_idle
+    assert said and all("inside the claim extractor" in text for text in said)
+    assert graph.run(task).is_idle, "outside it is as ever"

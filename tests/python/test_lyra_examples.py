@@ -85,6 +85,41 @@ def test_package_and_examples_are_typed(tmp_path: Path) -> None:
         mypy("mypy", *options, file)
 
 
+# What people write, and type checkers have to take.
+TYPED = """
+from collections.abc import Iterator
+import numpy as np
+import lyra
+
+def folders() -> Iterator[str]:
+    yield "papers"
+
+def judge(pairs: list[tuple[str, str]]) -> list[list[str | float]]:
+    return [["supports", 0.5] for _ in pairs]
+
+group: str = "domain"
+graph = lyra.EvidenceGraph("a.db", corpus=folders(), judge=judge, providers={"name": "brave", "key": "k"})
+rows: lyra.Rows = graph.auth_queue(None, "none")
+groups: dict[str, lyra.Rows] = graph.auth_queue(None, "domain")
+named: dict[str, lyra.Rows] = graph.auth_queue(group_by="type")
+either: lyra.Rows | dict[str, lyra.Rows] = graph.auth_queue(group_by=group)
+graph.add_page("https://example.org/a", fresh_until="2027-01-01", near_duplicate_of="page_1")
+graph.judge([["a", "b"]]), graph.judge([("a", "b")])
+for body in (bytearray(b"x"), memoryview(b"x"), np.zeros(3, dtype=np.uint8)):
+    lyra.extract(body), lyra.detect_challenge(body)
+lyra.claim_confidence([("supports", 0.5), ("refutes", None)]), lyra.claim_confidence([["supports", 0.5]])
+hits: lyra.Hits = graph.search("x")[:1].copy()
+report: lyra.Status = graph.status("t").copy()
+lyra.Report([("a", 1)]), lyra.Report(a=1), lyra.Report({"a": 1}, b=2)
+"""
+
+
+def test_what_people_write_is_typed(tmp_path: Path) -> None:
+    file = tmp_path / "written.py"
+    file.write_text(TYPED)
+    mypy("mypy", f"--config-file={HERE / 'mypy.ini'}", "--strict", str(file))
+
+
 def test_the_module_is_the_command_line(tmp_path: Path) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "lyra", *arguments]

@@ -320,7 +320,7 @@ def test_a_closed_graph_says_so(tmp_path: Path) -> None:
     with lyra.EvidenceGraph(tmp_path / "evidence.db") as graph:
         task = graph.create_task("h")
         assert "evidence.db" in repr(graph)
-    with pytest.raises(lyra.StorageError, match="closed"):
+    with pytest.raises(lyra.InvalidInputError, match="is closed.*open it again"):
         graph.status(task)
     graph.close()
     with lyra.EvidenceGraph(str(tmp_path / "evidence.db")) as again:

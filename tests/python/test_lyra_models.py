@@ -197,7 +197,7 @@ def leaving(request: dict[str, Any]) -> list[Any]:
     ("extractor", "name", "reason"),
     [
         (Forgetful(), "forgetful-1", "RuntimeError: no idea what this says"),
-        (empty_handed, "empty_handed", "TypeError: 'NoneType' object is not iterable"),
+        (empty_handed, "empty_handed", "gave None: expected a list of claims"),
         (off_topic, "off_topic", "stand in none of the passages"),
         (talkative, "talkative", "ValueError: xxxx"),
         (leaving, "leaving", "SystemExit: goodbye"),

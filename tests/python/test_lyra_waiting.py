@@ -321,6 +321,75 @@ def test_a_progress_callback_that_fails_ends_the_run(slow_graph: Any) -> None:
         slow_graph.run(task, progress=fail)
 
 
+@pytest.mark.parametrize("error", [KeyError("mine"), StopIteration(), asyncio.CancelledError()])
+def test_a_progress_callback_that_fails_ends_an_awaited_run(error: BaseException, tmp_path: Path) -> None:
+    papers = make_papers(tmp_path / "papers", 3)
+    slow_graph = lyra.EvidenceGraph(tmp_path / "evidence.db", corpus=papers, embedder=slow)
+    task = slow_graph.create_task("h")
+    slow_graph.queue_targets(task, ["night work sleep", "sleep of nurses"])
+    told: list[Any] = []
+    unheard: list[Any] = []
+
+    def fail(status: Any) -> None:
+        told.append(status)
+        raise error
+
+    async def research() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: unheard.append(context))
+        with pytest.raises((type(error), RuntimeError)) as caught:
+            await slow_graph.run_async(task, progress=fail)
+        assert error in (caught.value, caught.value.__cause__)
+
+    asyncio.run(research())
+    assert len(told) == 1 and not unheard
+    deadline = time.monotonic() + 10
+    while slow_graph.status(task).progress.queue.running and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert slow_graph.status(task).progress.queue.depth == 1, "the run went on"
+
+
+PAGE = "<article>" + "<p>Night work shortens sleep by 50 minutes in nurses.</p>" * 40_000 + "</article>"
+LONG = "see doi.org/10.1234/abc. " * 400_000
+# Work of a second or so each, which needs no graph.
+PURE: dict[str, Callable[[], Any]] = {
+    "kneedle_cutoff of an array": lambda: lyra.kneedle_cutoff(np.random.default_rng(1).random(4_000_000)),
+    "kneedle_cutoff of a list": lambda: lyra.kneedle_cutoff([float(number) for number in range(2_000_000)]),
+    "find_identifiers": lambda: lyra.find_identifiers(LONG),
+    "canonical_id": lambda: lyra.canonical_id(LONG),
+    "extract": lambda: lyra.extract(PAGE),
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of another kind")
+@pytest.mark.parametrize("call", PURE)
+def test_work_without_a_graph_gets_in_nobodys_way(call: str) -> None:
+    began = time.monotonic()
+    ticks: list[float] = []
+    done = threading.Event()
+
+    def tick() -> None:
+        while not done.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.002)
+
+    other = threading.Thread(target=tick)
+    other.start()
+    try:
+        PURE[call]()
+    finally:
+        done.set()
+        other.join()
+    took = time.monotonic() - began
+    gaps = [after - before for before, after in zip(ticks, ticks[1:], strict=False)]
+    assert max(gaps) < max(0.3, took / 2), f"others waited {max(gaps):.2f} s of {took:.2f} s"
+    if took < 0.4:
+        pytest.skip(f"{call} takes {took:.2f} s here: too short to interrupt")
+    with Interrupt(took / 4) as interrupt:
+        with pytest.raises(KeyboardInterrupt):
+            PURE[call]()
+        assert interrupt.late < max(SOON, took / 2)
+
+
 # In a process of its own: a fork is safe only while no other thread is inside lyra, and other tests
 # leave graphs whose threads may still be ending.
 FORKS = """

@@ -28,6 +28,7 @@ __all__ = [
 __version__: str
 
 _Path: TypeAlias = str | PathLike[str]
+_Bytes: TypeAlias = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
 _Vectors: TypeAlias = npt.NDArray[np.float32]
 _Target: TypeAlias = Literal["claims", "fragments", "claim", "fragment"]
 _Priority: TypeAlias = Literal["high", "medium", "low"]
@@ -44,7 +45,9 @@ class _Encoder(Protocol):
 
 _Embedder: TypeAlias = str | _Encoder | Callable[[list[str]], npt.ArrayLike]
 _ClaimExtractor: TypeAlias = Callable[[dict[str, Any]], Iterable[str | Mapping[str, Any]]]
-_StanceJudge: TypeAlias = Callable[[list[tuple[str, str]]], Iterable[tuple[str, float]]]
+_StanceJudge: TypeAlias = Callable[
+    [list[tuple[str, str]]], Iterable[tuple[str, float] | list[Any]]
+]
 _Provider: TypeAlias = (
     str | Mapping[str, str] | Callable[[str, int], Iterable[str | Mapping[str, Any]]]
 )
@@ -54,13 +57,13 @@ class EvidenceGraph:
     def __new__(
         cls,
         path: _Path,
-        corpus: _Path | Sequence[_Path] | None = None,
+        corpus: _Path | Iterable[_Path] | None = None,
         embedder: _Embedder | None = None,
         *,
         claim_extractor: str | _ClaimExtractor | None = None,
         judge: str | _StanceJudge | None = None,
         stance_judge: str | _StanceJudge | None = None,
-        providers: _Provider | Sequence[_Provider] | None = None,
+        providers: _Provider | Iterable[_Provider] | None = None,
         mailto: str | None = None,
         embedder_url: str | None = None,
         embedder_key: str | None = None,
@@ -82,6 +85,7 @@ class EvidenceGraph:
         self,
         *_exception: type[BaseException] | BaseException | TracebackType | None,
     ) -> None: ...
+    def _repr_html_(self) -> str: ...
     def models(self) -> Report: ...
     def doctor(self) -> Rows: ...
     def schema(self) -> Report: ...
@@ -166,7 +170,9 @@ class EvidenceGraph:
         mode: Literal["semantic", "hybrid", "lexical"] = "semantic",
         cutoff: Literal["none", "kneedle"] = "none",
     ) -> Hits: ...
-    def judge(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[_Verdict, float]]: ...
+    def judge(
+        self, pairs: Iterable[tuple[str, str] | list[str]]
+    ) -> list[tuple[_Verdict, float]]: ...
     # Vectors
     def embed(
         self, texts: Iterable[str], role: Literal["document", "query"] = "document"
@@ -256,6 +262,8 @@ class EvidenceGraph:
         etag: str | None = None,
         last_modified: str | date | None = None,
         error_message: str | None = None,
+        fresh_until: str | date | None = None,
+        near_duplicate_of: str | None = None,
     ) -> str: ...
     def add_page_text(
         self,
@@ -380,6 +388,20 @@ class EvidenceGraph:
         group_by: Literal["domain", "type"],
         priority_filter: Literal["all", "high", "medium", "low"] = "all",
     ) -> dict[str, Rows]: ...
+    @overload
+    def auth_queue(
+        self,
+        task_id: str | None,
+        group_by: Literal["domain", "type"],
+        priority_filter: Literal["all", "high", "medium", "low"] = "all",
+    ) -> dict[str, Rows]: ...
+    @overload
+    def auth_queue(
+        self,
+        task_id: str | None = None,
+        group_by: str = "none",
+        priority_filter: str = "all",
+    ) -> Rows | dict[str, Rows]: ...
     def resolve_auth(
         self,
         queue_id: str | None = None,
@@ -441,11 +463,13 @@ def canonical_id(
     year: int | None = None,
 ) -> str | None: ...
 def normalize_url(url: str) -> str: ...
-def claim_confidence(verdicts: Iterable[tuple[str, float | None]]) -> dict[str, float]: ...
+def claim_confidence(
+    verdicts: Iterable[tuple[str, float | None] | list[Any]],
+) -> dict[str, float]: ...
 def detect_challenge(
-    html: str | bytes, headers: Mapping[str, str] | None = None, status: int = 200
+    html: str | _Bytes, headers: Mapping[str, str] | None = None, status: int = 200
 ) -> str | None: ...
 def extract(
-    html_or_bytes: str | bytes, content_type: str | None = None, name: str = ""
+    html_or_bytes: str | _Bytes, content_type: str | None = None, name: str = ""
 ) -> Document: ...
 def command_line(arguments: Sequence[_Path]) -> int: ...

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import copy
 import html
-import importlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+
+from lyra import _frames
+from lyra._errors import LyraError
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+    from typing_extensions import Self
+
+    from lyra._lyra import EvidenceGraph
 
 _SHOWN_ROWS = 50
 _SHOWN_CHARACTERS = 300
@@ -37,17 +42,10 @@ def _cell(value: Any) -> str:
     return html.escape(text)
 
 
-def _package(name: str) -> Any:
-    """A package that lyra does without; where it is missing, the error says how to get it."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as missing:
-        message = f"{name} is not installed: pip install {name}"
-        raise ModuleNotFoundError(message, name=missing.name) from missing
-
-
 class Rows(list[dict[str, Any]]):
     """The rows of a query: a list of dicts that knows its columns and whether there are more.
+
+    A part of them, `rows[:10]`, knows the same of the query.
 
     >>> import lyra
     >>> rows = lyra.EvidenceGraph("evidence.db").query("SELECT 1 AS a, 'x' AS b")
@@ -87,13 +85,15 @@ class Rows(list[dict[str, Any]]):
     @overload
     def __getitem__(self, place: SupportsIndex, /) -> dict[str, Any]: ...
     @overload
-    def __getitem__(self, place: slice, /) -> Rows: ...
-    def __getitem__(self, place: SupportsIndex | slice, /) -> dict[str, Any] | Rows:
+    def __getitem__(self, place: slice, /) -> Self: ...
+    def __getitem__(self, place: SupportsIndex | slice, /) -> dict[str, Any] | Self:
         if isinstance(place, slice):
-            return Rows(super().__getitem__(place), self.columns, elapsed_ms=self.elapsed_ms)
+            part = type(self)(super().__getitem__(place))
+            part.__dict__.update(self.__dict__, columns=list(self.columns))
+            return part
         return super().__getitem__(place)
 
-    def copy(self) -> Rows:
+    def copy(self) -> Self:
         """The same rows in a list of its own.
 
         >>> import lyra
@@ -101,7 +101,7 @@ class Rows(list[dict[str, Any]]):
         >>> rows.copy() == rows, rows.copy() is rows
         (True, False)
         """
-        return copy.copy(self)
+        return self[:]
 
     def column(self, name: str) -> list[Any]:
         """The values of one column.
@@ -118,24 +118,34 @@ class Rows(list[dict[str, Any]]):
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas data frame; pandas has to be installed.
 
-        >>> import lyra
-        >>> lyra.Rows([{"a": 1}, {"a": 2}]).to_pandas()["a"].tolist()
-        [1, 2]
-        """
-        package = _package("pandas")
-        frame: pandas.DataFrame = package.DataFrame({name: self.column(name) for name in self.columns})
-        return frame
+        Whole numbers are int64, and Int64 where some are missing, so that none is rounded; whole
+        and other numbers together are float64; what has no common type is object.
 
-    def to_arrow(self) -> pyarrow.Table:
+        >>> import lyra
+        >>> frame = lyra.Rows([{"a": 1, "b": 2**53 + 1}, {"a": 2, "b": None}]).to_pandas()
+        >>> [str(kind) for kind in frame.dtypes], int(frame["b"][0])
+        (['int64', 'Int64'], 9007199254740993)
+        """
+        return _frames.to_pandas({name: self.column(name) for name in self.columns})
+
+    def to_arrow(self, schema: pyarrow.Schema | None = None) -> pyarrow.Table:
         """The rows as a pyarrow table; pyarrow has to be installed.
 
+        A column is int64, float64, string or bool, as its values are; whole and other numbers
+        together are float64. One that holds texts and numbers, or numbers that float64 would round,
+        is an InvalidInputError, and one that holds nothing has the type null: give `schema` to say
+        the types, for example so that all pages of a query have the same. Its columns are those of
+        the table; a string takes whatever there is.
+
         >>> import lyra
-        >>> lyra.Rows([{"a": 1}, {"a": 2}]).to_arrow().num_rows
-        2
+        >>> lyra.Rows([{"a": 1}, {"a": 2.5}]).to_arrow()["a"].to_pylist()
+        [1.0, 2.5]
+        >>> import pyarrow
+        >>> schema = pyarrow.schema({"a": pyarrow.string()})
+        >>> lyra.Rows([{"a": 1}, {"a": "x"}, {"a": None}]).to_arrow(schema)["a"].to_pylist()
+        ['1', 'x', None]
         """
-        package = _package("pyarrow")
-        table: pyarrow.Table = package.table({name: self.column(name) for name in self.columns})
-        return table
+        return _frames.to_arrow({name: self.column(name) for name in self.columns}, schema)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({super().__repr__()})"
@@ -162,8 +172,8 @@ class Rows(list[dict[str, Any]]):
 
 
 class Hits(Rows):
-    """The results of a search, best first: a list of dicts with id, similarity, text_preview and,
-    where they are known, page_id and url.
+    """The results of a search, best first: a list of dicts with id, similarity, text_preview,
+    page_id and url; the last two are None where they are not known.
 
     >>> import lyra
     >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -185,7 +195,8 @@ class Hits(Rows):
 
     @classmethod
     def _of(cls, reply: Mapping[str, Any]) -> Hits:
-        hits = cls(reply["results"], ["id", "similarity", "text_preview", "page_id", "url"])
+        columns = ["id", "similarity", "text_preview", "page_id", "url"]
+        hits = cls(({**dict.fromkeys(columns), **hit} for hit in reply["results"]), columns)
         hits.total_searched = reply["total_searched"]
         hits.skipped = reply["skipped"]
         hits.model_id = reply["model_id"]
@@ -201,8 +212,27 @@ class Report(dict[str, Any]):
     (True, True, [])
     """
 
-    def __init__(self, entries: Mapping[str, Any] = {}) -> None:  # noqa: B006
-        super().__init__({name: _reports(entry) for name, entry in entries.items()})
+    def __init__(
+        self, entries: Mapping[str, Any] | Iterable[tuple[str, Any]] = (), /, **named: Any
+    ) -> None:
+        given = dict(entries, **named)
+        super().__init__({name: _reports(entry) for name, entry in given.items()})
+
+    def copy(self) -> Self:
+        """The same entries in a report of its own.
+
+        >>> import lyra
+        >>> report = lyra.Report(ok=True)
+        >>> report.copy() == report, report.copy() is report, report.copy().ok
+        (True, False, True)
+        """
+        return type(self)(self)
+
+    def __or__(self, other: Any) -> Any:
+        return type(self)({**self, **other}) if isinstance(other, dict) else NotImplemented
+
+    def __ror__(self, other: Any) -> Any:
+        return type(self)({**other, **self}) if isinstance(other, dict) else NotImplemented
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -229,7 +259,13 @@ class Report(dict[str, Any]):
 
 
 class Status(Report):
-    """Where a task is. See docs/python.md for its entries.
+    """Where a task is.
+
+    Its entries are those of the tool get_status in docs/tools.md: task_id, hypothesis, status;
+    progress (searches, queue, jobs), metrics (total_pages, total_claims …), budget, milestones,
+    waiting_for, pending_auth_count, warnings, changed; evidence_summary, which is None where
+    nothing was found yet; and with detail="full" searches_detail, queue_items, jobs_by_kind,
+    pending_auth_detail, blocked_domains, domain_overrides, recent_errors.
 
     >>> import lyra
     >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -237,6 +273,13 @@ class Status(Report):
     >>> status.status, status.metrics.total_claims, status.is_idle
     ('created', 0, True)
     """
+
+    def __init__(
+        self, entries: Mapping[str, Any] | Iterable[tuple[str, Any]] = (), /, **named: Any
+    ) -> None:
+        super().__init__(entries, **named)
+        # There as soon as there are claims; to ask for it before is no mistake.
+        self.setdefault("evidence_summary", None)
 
     @property
     def is_idle(self) -> bool:
@@ -357,6 +400,16 @@ class Document:
         meta = Report(reply.pop("meta"))
         return cls(fragments=fragments, meta=meta, **reply)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The same as dicts and lists and nothing else, as `json.dumps` wants it.
+
+        >>> import json, lyra
+        >>> document = lyra.extract("# Sleep", "text/markdown")
+        >>> json.loads(json.dumps(document.to_dict()))["fragments"][0]["text_content"]
+        'Sleep'
+        """
+        return {part.name: _plain(getattr(self, part.name)) for part in fields(self)}
+
     def _repr_html_(self) -> str:
         columns = ["fragment_type", "heading_context", "text_content"]
         return _title(self.title) + Rows(self.fragments, columns)._repr_html_()
@@ -368,6 +421,32 @@ def _reports(entry: Any) -> Any:
     if isinstance(entry, list):
         return [_reports(item) for item in entry]
     return entry
+
+
+def _plain(entry: Any) -> Any:
+    if isinstance(entry, dict):
+        return {name: _plain(value) for name, value in entry.items()}
+    if isinstance(entry, list):
+        return [_plain(item) for item in entry]
+    return entry
+
+
+_LATEST_TASKS = 5
+
+
+def _graph_html(graph: EvidenceGraph) -> str:
+    """What a notebook shows of a graph: where it is, how much is in it, its latest tasks."""
+    kinds = ("tasks", "pages", "fragments", "claims", "edges")
+    counts = ", ".join(f"(SELECT count(*) FROM {kind}) AS {kind}" for kind in kinds)
+    latest = "SELECT id, status, hypothesis FROM tasks ORDER BY created_at DESC, id DESC LIMIT ?"
+    try:
+        (count,) = graph.query(f"SELECT {counts}")
+        tasks = graph.query(latest, [_LATEST_TASKS])
+    except LyraError as error:
+        return _title(graph.path) + f"<p>{_cell(error)}</p>"
+    facts = "".join(f"<th>{_cell(kind)}</th><td>{_cell(count[kind])}</td>" for kind in kinds)
+    shown = tasks._repr_html_() if tasks else ""
+    return _title(graph.path) + _table(f"<tr>{facts}</tr>") + shown
 
 
 def _html(entry: Any) -> str:

@@ -1,6 +1,6 @@
 //! Claim extractors in Python.
 
-use super::{Callable, Choice, id_of, not_callable};
+use super::{Callable, Choice, id_of, listed, not_callable, refuse_async};
 use crate::convert;
 use crate::error::{invalid, raise};
 use lyra_core::backends::{LlmChoice, LlmSettings};
@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
 use serde_json::json;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -20,9 +21,10 @@ pub(crate) struct PythonExtractor {
 }
 
 impl PythonExtractor {
-    fn new(function: Bound<'_, PyAny>) -> PyResult<Self> {
+    fn new(function: Bound<'_, PyAny>, graph: Arc<Path>) -> PyResult<Self> {
+        refuse_async("claim_extractor", &function)?;
         let id = id_of(&function, "extractor_id")?;
-        let callable = Callable::new(function, "claim extractor", &id);
+        let callable = Callable::new(function, "claim extractor", &id, graph);
         Ok(Self { callable, id })
     }
 }
@@ -41,7 +43,7 @@ pub(crate) fn open(
             let wanted = "something to call with a dict";
             return Err(not_callable("claim_extractor", &which, wanted)?);
         }
-        return Ok(Some(Arc::new(PythonExtractor::new(which)?)));
+        return Ok(Some(Arc::new(PythonExtractor::new(which, choice.graph)?)));
     };
     let name = name.to_str()?;
     if name.trim() == "builtin" {
@@ -82,11 +84,10 @@ impl ClaimExtractor for PythonExtractor {
         self.callable
             .call(move |function| {
                 let said = function.call1((asked(function.py(), &request)?,))?;
-                let mut claims = Vec::new();
-                for claim in said.try_iter()?.take(request.max_claims) {
-                    claims.push(read(&claim?, &request.passages)?);
-                }
-                Ok(claims)
+                let wanted = "a list of claims: texts, or dicts with a text";
+                listed(&said, request.max_claims, wanted, |claim| {
+                    read(claim, &request.passages)
+                })
             })
             .await
     }

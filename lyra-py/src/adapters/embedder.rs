@@ -1,15 +1,17 @@
 //! Sentence encoders in Python.
 
-use super::{Callable, Choice, id_of, not_callable, onnx_runtime};
-use crate::error::{invalid, of_callable, raise};
+use super::{Callable, Choice, Fault, id_of, not_callable, onnx_runtime, own_name, refuse_async};
+use crate::error::{invalid, raise};
 use crate::waiting::quick_async;
 use lyra_core::backends::{EmbedderChoice, EmbedderSettings, normalise};
 use lyra_core::ports::{Embedder, EmbedderInfo, TextRole};
 use lyra_core::{Error, ErrorKind, Result};
-use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{
+    PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods,
+};
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyString};
-use std::path::PathBuf;
+use pyo3::types::PyString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The embedder that the arguments name; none stands for the built-in one.
@@ -23,7 +25,7 @@ pub(crate) fn open(
     };
     let Ok(name) = which.cast::<PyString>() else {
         choice.server(py, false)?;
-        return python_embedder(&which).map(Some);
+        return python_embedder(&which, choice.graph).map(Some);
     };
     let model: EmbedderChoice = name.to_str()?.parse().map_err(raise)?;
     let (url, key) = choice.server(py, model.is_remote())?;
@@ -52,6 +54,17 @@ enum Calling {
     ByRole,
 }
 
+impl Calling {
+    /// The methods that are called; None is the function itself.
+    fn methods(self) -> &'static [Option<&'static str>] {
+        match self {
+            Self::Plain => &[None],
+            Self::Encode => &[Some("encode")],
+            Self::ByRole => &[Some("encode_query"), Some("encode_document")],
+        }
+    }
+}
+
 #[derive(Debug)]
 struct PythonEmbedder {
     callable: Callable,
@@ -59,7 +72,7 @@ struct PythonEmbedder {
     info: EmbedderInfo,
 }
 
-fn python_embedder(function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Embedder>> {
+fn python_embedder(function: &Bound<'_, PyAny>, graph: Arc<Path>) -> PyResult<Arc<dyn Embedder>> {
     let calling = if function.hasattr("encode_query")? && function.hasattr("encode_document")? {
         Calling::ByRole
     } else if function.hasattr("encode")? {
@@ -70,9 +83,13 @@ fn python_embedder(function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Embedder>> {
         let wanted = "something to call with a list of str, or an object with a method encode";
         return Err(not_callable("embedder", function, wanted)?);
     };
+    for name in calling.methods() {
+        let called = name.map_or_else(|| Ok(function.clone()), |name| function.getattr(name))?;
+        refuse_async("embedder", &called)?;
+    }
     let texts = ["How long is a vector?".to_owned()];
     let tried = vectors_of(function, calling, &texts, TextRole::Document, None);
-    let tried = tried.map_err(|e| raise(of_callable("embedder", e)))?;
+    let tried = tried.map_err(|fault| raise(fault.error("embedder")))?;
     let dimension = tried.first().map_or(0, Vec::len);
     if tried.len() != 1 || dimension == 0 {
         return Err(raise(wrong_shape(tried.len(), dimension, 1)));
@@ -83,8 +100,8 @@ fn python_embedder(function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Embedder>> {
     };
     let fusion_weight = number("fusion_weight", 0.7)?;
     let info = EmbedderInfo {
-        model_id: match function.getattr_opt("model_id")? {
-            Some(own) => own.extract()?,
+        model_id: match own_name(function, "model_id")? {
+            Some(own) => own,
             None => format!("{}:{dimension}", id_of(function, "model_id")?),
         },
         dimension,
@@ -94,7 +111,7 @@ fn python_embedder(function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Embedder>> {
         related_threshold: number("related_threshold", 0.55)?,
     };
     Ok(Arc::new(PythonEmbedder {
-        callable: Callable::new(function.clone(), "embedder", &info.model_id),
+        callable: Callable::new(function.clone(), "embedder", &info.model_id, graph),
         calling,
         info,
     }))
@@ -137,7 +154,7 @@ fn vectors_of(
     texts: &[String],
     role: TextRole,
     dimension: Option<usize>,
-) -> PyResult<Vec<Vec<f32>>> {
+) -> Result<Vec<Vec<f32>>, Fault> {
     let made = match (calling, role) {
         (Calling::Plain, _) => function.call1((texts,))?,
         (Calling::Encode, _) => function.call_method1("encode", (texts,))?,
@@ -146,16 +163,18 @@ fn vectors_of(
             function.call_method1("encode_document", (texts,))?
         }
     };
-    let array = as_matrix(&made)?;
+    let array = as_matrix(&made).map_err(|why| Fault::gave(&made, why))?;
     let shape = array.shape();
     if dimension.is_some_and(|wanted| wanted != shape[1]) {
-        return Err(raise(wrong_shape(shape[0], shape[1], texts.len())));
+        let why = raise(wrong_shape(shape[0], shape[1], texts.len()));
+        return Err(Fault::gave(&made, why));
     }
     let mut vectors = Vec::with_capacity(shape[0]);
     for row in array.as_array().rows() {
         let mut vector = row.to_vec();
         if !normalise(&mut vector) && vector.iter().any(|value| *value != 0.0) {
-            return Err(invalid("a vector has a value that is not finite"));
+            let why = invalid("a vector has a value that is not finite");
+            return Err(Fault::gave(&made, why));
         }
         vectors.push(vector);
     }
@@ -175,27 +194,14 @@ pub(crate) fn as_matrix<'py>(given: &Bound<'py, PyAny>) -> PyResult<PyReadonlyAr
     }
 }
 
-/// The same of any shape. Only numbers are taken for numbers: numpy alone would read texts, and
-/// would drop the imaginary half of complex ones.
+/// The same of any shape.
 pub(crate) fn as_floats<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let on_the_host = if given.hasattr("detach")? && given.hasattr("cpu")? {
-        given.call_method0("detach")?.call_method0("cpu")?
-    } else {
-        given.clone()
-    };
-    let numpy = given.py().import("numpy")?;
-    let array = numpy.call_method1("asarray", (on_the_host,));
-    // Rows of different lengths.
-    let array = array.map_err(|e| invalid(e.value(given.py()).to_string()))?;
-    let dtype = array.getattr("dtype")?;
-    let kind: String = dtype.getattr("kind")?.extract()?;
-    if !matches!(kind.as_str(), "f" | "i" | "u" | "b") {
-        return Err(invalid(format!(
-            "an array is of type {dtype}; expected numbers"
-        )));
+    // What is one already, and no subclass with a mask or a meaning of its own, is taken as it is.
+    if given.is_exact_instance_of::<PyUntypedArray>() && given.cast::<PyArrayDyn<f32>>().is_ok() {
+        return Ok(given.clone());
     }
-    let options = [("dtype", numpy.getattr("float32")?)].into_py_dict(given.py())?;
-    numpy.call_method("asarray", (array,), Some(&options))
+    let arrays = given.py().import("lyra._arrays")?;
+    arrays.call_method1("float32_of", (given,))
 }
 
 fn wrong_shape(rows: usize, columns: usize, wanted: usize) -> Error {

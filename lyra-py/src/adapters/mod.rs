@@ -13,13 +13,17 @@ pub(crate) use embedder::{as_floats, as_matrix, open as embedder};
 pub(crate) use provider::PythonProvider;
 pub(crate) use stance::open as judge;
 
-use crate::error::{invalid, of_callable, raise};
+use crate::argument::is_async;
+use crate::error::{invalid, of_answer, of_callable, raise, shown};
 use lyra_core::backends::ApiKey;
 use lyra_core::{Error, ErrorKind, Result};
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
-use std::ffi::OsString;
+use pyo3::types::{PyBytes, PyMapping, PyString};
+use std::cell::RefCell;
+use std::ffi::{CString, OsString};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A model as the arguments of the constructor describe it.
@@ -32,6 +36,8 @@ pub(crate) struct Choice<'py> {
     pub(crate) which: Option<Bound<'py, PyAny>>,
     pub(crate) url: Option<String>,
     pub(crate) key: Option<String>,
+    /// The file of the graph that it is for.
+    pub(crate) graph: Arc<Path>,
 }
 
 impl Choice<'_> {
@@ -98,12 +104,109 @@ fn not_callable(name: &str, given: &Bound<'_, PyAny>, wanted: &str) -> PyResult<
     )))
 }
 
+/// The error for what would have to be awaited.
+fn refuse_async(name: &str, called: &Bound<'_, PyAny>) -> PyResult<()> {
+    if !is_async(called)? {
+        return Ok(());
+    }
+    let error = Error::invalid(format!(
+        "{name} is a coroutine function; expected one that returns its answer"
+    ));
+    Err(raise(error.with_hint(
+        "it is called on a thread of its own, where it may block: asyncio.run(…) works there",
+    )))
+}
+
+thread_local! {
+    /// The graph and the callable that this thread is inside of.
+    static INSIDE: RefCell<Option<(Arc<Path>, Arc<str>)>> = const { RefCell::new(None) };
+}
+
+/// The callable of this graph that the calling thread is inside of.
+pub(crate) fn inside_of(graph: &Path) -> Option<Arc<str>> {
+    INSIDE.with_borrow(|inside| match inside {
+        Some((own, role)) if **own == *graph => Some(Arc::clone(role)),
+        _ => None,
+    })
+}
+
+/// Until it is dropped, the thread is inside of a callable.
+struct Inside;
+
+impl Inside {
+    fn enter(graph: Arc<Path>, role: Arc<str>) -> Self {
+        INSIDE.set(Some((graph, role)));
+        Self
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.set(None);
+    }
+}
+
+/// Why a call of a callable came to nothing.
+pub(crate) enum Fault {
+    /// It raised this.
+    Raised(PyErr),
+    /// It gave this, which is not what it should.
+    Gave(String, PyErr),
+}
+
+impl Fault {
+    /// For what it gave, with the error that says why that will not do.
+    fn gave(given: &Bound<'_, PyAny>, why: PyErr) -> Self {
+        Self::Gave(shown(given), why)
+    }
+
+    /// As an error of what `role` names.
+    fn error(self, role: &str) -> Error {
+        match self {
+            Self::Raised(raised) => of_callable(role, raised),
+            Self::Gave(given, why) => of_answer(role, &given, why),
+        }
+    }
+}
+
+impl From<PyErr> for Fault {
+    fn from(raised: PyErr) -> Self {
+        Self::Raised(raised)
+    }
+}
+
+/// The first `most` items of what a callable gave, each as `read` has it; `wanted` says what it
+/// should have given. A text or a dict is one thing, not a list of letters or keys.
+fn listed<'py, T>(
+    said: &Bound<'py, PyAny>,
+    most: usize,
+    wanted: &str,
+    mut read: impl FnMut(&Bound<'py, PyAny>) -> PyResult<T>,
+) -> Result<Vec<T>, Fault> {
+    let is_one = said.is_instance_of::<PyString>()
+        || said.is_instance_of::<PyBytes>()
+        || said.cast::<PyMapping>().is_ok();
+    let items = said.try_iter().ok().filter(|_| !is_one);
+    let Some(items) = items else {
+        return Err(Fault::gave(said, invalid(format!("expected {wanted}"))));
+    };
+    let mut all = Vec::new();
+    for item in items.take(most) {
+        // What a generator raises is the callable's own.
+        let item = item?;
+        all.push(read(&item).map_err(|why| Fault::gave(&item, why))?);
+    }
+    Ok(all)
+}
+
 /// A callable of the user's.
 #[derive(Clone)]
 pub(crate) struct Callable {
     function: Arc<Py<PyAny>>,
     /// What it stands for and what it is called, in messages.
-    role: String,
+    role: Arc<str>,
+    /// The file of the graph that it works for.
+    graph: Arc<Path>,
 }
 
 impl fmt::Debug for Callable {
@@ -113,21 +216,24 @@ impl fmt::Debug for Callable {
 }
 
 impl Callable {
-    pub(crate) fn new(function: Bound<'_, PyAny>, role: &str, name: &str) -> Self {
+    fn new(function: Bound<'_, PyAny>, role: &str, name: &str, graph: Arc<Path>) -> Self {
         Self {
             function: Arc::new(function.unbind()),
-            role: format!("{role} {name}"),
+            role: format!("{role} {name}").into(),
+            graph,
         }
     }
 
     /// Calls it where it may block. `work` makes the arguments and reads the result.
     async fn call<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
+        work: impl FnOnce(&Bound<'_, PyAny>) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T> {
-        let (function, role) = (Arc::clone(&self.function), self.role.clone());
+        let (function, role) = (Arc::clone(&self.function), Arc::clone(&self.role));
+        let graph = Arc::clone(&self.graph);
         let called = tokio::task::spawn_blocking(move || {
-            Python::try_attach(|py| work(function.bind(py)).map_err(|e| of_callable(&role, e)))
+            let _inside = Inside::enter(graph, Arc::clone(&role));
+            Python::try_attach(|py| work(function.bind(py)).map_err(|fault| fault.error(&role)))
         });
         match called.await {
             Ok(Some(outcome)) => outcome,
@@ -137,11 +243,53 @@ impl Callable {
     }
 }
 
-/// What is stored as the origin of what a callable made: its attribute, or `python:` and its name.
-pub(crate) fn id_of(function: &Bound<'_, PyAny>, attribute: &str) -> PyResult<String> {
-    if let Some(own) = function.getattr_opt(attribute)? {
-        return own.extract();
+/// What a callable calls itself, where it has the attribute.
+fn own_name(function: &Bound<'_, PyAny>, attribute: &str) -> PyResult<Option<String>> {
+    let Some(own) = function.getattr_opt(attribute)? else {
+        return Ok(None);
+    };
+    let Ok(text) = own.cast::<PyString>() else {
+        let kind = own.get_type();
+        return Err(invalid(format!(
+            "the {attribute} of {} is of type {}; expected a str",
+            shown(function),
+            kind.name()?
+        )));
+    };
+    let text = text.to_str()?;
+    if text.trim().is_empty() {
+        return Err(invalid(format!(
+            "the {attribute} of {} is empty; expected what its work is stored under",
+            shown(function)
+        )));
     }
+    Ok(Some(text.to_owned()))
+}
+
+/// Warns of a function without a name: its work cannot be told apart from that of others.
+fn warn_of_namesakes(function: &Bound<'_, PyAny>, attribute: &str) -> PyResult<()> {
+    let py = function.py();
+    let partial = py.import("functools")?.getattr("partial")?;
+    let name = function.getattr_opt("__name__")?;
+    let is_lambda = name.is_some_and(|name| name.eq("<lambda>").unwrap_or(false));
+    if !is_lambda && !function.is_instance(&partial)? {
+        return Ok(());
+    }
+    let message = format!(
+        "{} has no {attribute}: what it makes is stored under the name of every such function, and \
+         cannot be told apart from theirs; set its attribute {attribute}",
+        shown(function)
+    );
+    let message = CString::new(message.replace('\0', " "))?;
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 1)
+}
+
+/// What is stored as the origin of what a callable made: its attribute, or `python:` and its name.
+fn id_of(function: &Bound<'_, PyAny>, attribute: &str) -> PyResult<String> {
+    if let Some(own) = own_name(function, attribute)? {
+        return Ok(own);
+    }
+    warn_of_namesakes(function, attribute)?;
     let named = if function.getattr_opt("__qualname__")?.is_some() {
         function.clone()
     } else {

@@ -1,13 +1,15 @@
 //! Search providers in Python.
 
 use super::claims::entry;
-use super::{Callable, id_of};
+use super::{Callable, id_of, listed, own_name, refuse_async};
 use crate::error::invalid;
 use lyra_core::Result;
 use lyra_core::model::DocumentMeta;
 use lyra_core::ports::{SearchHit, SearchProvider, SearchQuery};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use std::path::Path;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub(crate) struct PythonProvider {
@@ -17,7 +19,7 @@ pub(crate) struct PythonProvider {
 }
 
 impl PythonProvider {
-    pub(crate) fn new(function: Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(crate) fn new(function: Bound<'_, PyAny>, graph: Arc<Path>) -> PyResult<Self> {
         if !function.is_callable() {
             return Err(invalid(format!(
                 "a provider is of type {}; expected a name, a dict with a name, or something to call \
@@ -25,8 +27,9 @@ impl PythonProvider {
                 function.get_type().name()?
             )));
         }
-        let name = match function.getattr_opt("name")? {
-            Some(own) => own.extract()?,
+        refuse_async("a provider", &function)?;
+        let name = match own_name(&function, "name")? {
+            Some(own) => own,
             None => {
                 let id = id_of(&function, "name")?;
                 id.rsplit('.').next().unwrap_or(&id).to_owned()
@@ -36,7 +39,7 @@ impl PythonProvider {
             Some(own) => own.extract()?,
             None => false,
         };
-        let callable = Callable::new(function, "search provider", &name);
+        let callable = Callable::new(function, "search provider", &name, graph);
         Ok(Self {
             callable,
             name,
@@ -56,11 +59,12 @@ impl SearchProvider for PythonProvider {
         self.callable
             .call(move |function| {
                 let found = function.call1((text, limit))?;
-                let mut hits = Vec::new();
-                for (before, hit) in found.try_iter()?.take(limit).enumerate() {
-                    hits.push(read(&hit?, before + 1)?);
-                }
-                Ok(hits)
+                let wanted = "a list of hits: addresses, or dicts with a url";
+                let mut rank = 0;
+                listed(&found, limit, wanted, |hit| {
+                    rank += 1;
+                    read(hit, rank)
+                })
             })
             .await
     }

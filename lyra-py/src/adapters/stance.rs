@@ -1,6 +1,7 @@
 //! Stance judges in Python.
 
-use super::{Callable, Choice, id_of, not_callable, onnx_runtime};
+use super::{Callable, Choice, id_of, listed, not_callable, onnx_runtime, refuse_async};
+use crate::argument::pair;
 use crate::error::{invalid, raise};
 use crate::waiting::quick;
 use lyra_core::backends::{JudgeChoice, JudgeSettings};
@@ -9,7 +10,7 @@ use lyra_core::ports::{StanceJudge, StancePair, Verdict};
 use lyra_core::{Error, ErrorKind, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -19,9 +20,10 @@ pub(crate) struct PythonJudge {
 }
 
 impl PythonJudge {
-    fn new(function: Bound<'_, PyAny>) -> PyResult<Self> {
+    fn new(function: Bound<'_, PyAny>, graph: Arc<Path>) -> PyResult<Self> {
+        refuse_async("judge", &function)?;
         let id = id_of(&function, "judge_id")?;
-        let callable = Callable::new(function, "judge", &id);
+        let callable = Callable::new(function, "judge", &id, graph);
         Ok(Self { callable, id })
     }
 }
@@ -41,7 +43,7 @@ pub(crate) fn open(
             let wanted = "something to call with a list of (premise, hypothesis)";
             return Err(not_callable("judge", &which, wanted)?);
         }
-        return Ok(Some(Arc::new(PythonJudge::new(which)?)));
+        return Ok(Some(Arc::new(PythonJudge::new(which, choice.graph)?)));
     };
     let model: JudgeChoice = name.to_str()?.parse().map_err(raise)?;
     let (url, key) = choice.server(py, model.is_remote())?;
@@ -78,12 +80,8 @@ impl StanceJudge for PythonJudge {
         let verdicts = self
             .callable
             .call(move |function| {
-                let said: Vec<(String, f64)> = function
-                    .call1((given,))?
-                    .try_iter()?
-                    .map(|verdict| verdict?.extract())
-                    .collect::<PyResult<_>>()?;
-                said.into_iter().map(verdict).collect::<PyResult<Vec<_>>>()
+                let said = function.call1((given,))?;
+                listed(&said, usize::MAX, WANTED, |said| verdict(pair(said)?))
             })
             .await?;
         if verdicts.len() == pairs.len() {
@@ -91,10 +89,12 @@ impl StanceJudge for PythonJudge {
         }
         let (gave, wanted) = (verdicts.len(), pairs.len());
         let message = format!("the judge gave {gave} verdict(s) for {wanted} pair(s)");
-        Err(Error::new(ErrorKind::Backend, message)
-            .with_hint("give one (relation, confidence) for each pair, in order"))
+        Err(Error::new(ErrorKind::Backend, message).with_hint(format!("expected {WANTED}")))
     }
 }
+
+/// What a judge should give.
+const WANTED: &str = "a list with one (relation, confidence) for each pair, in order";
 
 fn verdict((relation, confidence): (String, f64)) -> PyResult<Verdict> {
     let relation: Relation = relation.parse().map_err(raise)?;

@@ -47,7 +47,9 @@ impl EvidenceGraph {
     ) -> PyResult<Bound<'py, PyAny>> {
         let params = match params {
             None => SqlParams::None,
-            Some(given) => SqlParams::from_json(convert::value(&given)?).map_err(raise)?,
+            Some(given) => {
+                SqlParams::from_json(convert::value("params", &given)?).map_err(raise)?
+            }
         };
         let request = SqlRequest {
             sql,
@@ -92,7 +94,10 @@ impl EvidenceGraph {
         let request = ViewRequest {
             view_name: name,
             task_id,
-            params: params.map_or_else(|| Ok(serde_json::Map::new()), |p| convert::fields(&p))?,
+            params: params.map_or_else(
+                || Ok(serde_json::Map::new()),
+                |p| convert::fields("params", &p),
+            )?,
             limit,
             offset,
         };

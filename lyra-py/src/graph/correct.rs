@@ -49,8 +49,8 @@ impl EvidenceGraph {
             reason,
         };
         let feedback = given.correction(action)?;
+        let actor = who(actor)?;
         let engine = self.engine()?;
-        let actor = actor.to_owned();
         let report = patient(py, move || engine.feedback(&feedback, &actor))?;
         convert::report(py, "Report", &report)
     }
@@ -237,13 +237,21 @@ impl EvidenceGraph {
         let Some(reason) = reason.filter(|reason| !reason.trim().is_empty()) else {
             return Err(invalid("calibration_rollback needs a reason"));
         };
+        let actor = who(actor)?;
         let engine = self.engine()?;
-        let actor = actor.to_owned();
         let report = patient(py, move || {
             engine.rollback_calibration(&source, version, &reason, &actor)
         })?;
         convert::report(py, "Report", &report)
     }
+}
+
+/// Whose correction it is, for the log.
+fn who(actor: &str) -> PyResult<String> {
+    if actor.trim().is_empty() {
+        return Err(invalid("actor is empty; expected who corrects"));
+    }
+    Ok(actor.to_owned())
 }
 
 /// What `feedback` was given beside the action.

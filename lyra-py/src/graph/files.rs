@@ -86,7 +86,7 @@ impl EvidenceGraph {
         task_id: Option<String>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let before = match before.cast::<EvidenceGraph>() {
-            Ok(graph) => graph.get().path.clone(),
+            Ok(graph) => graph.get().path.to_path_buf(),
             Err(_) => before.extract()?,
         };
         let engine = self.engine()?;

@@ -7,8 +7,7 @@ use crate::argument;
 use crate::convert;
 use crate::error::{invalid, raise};
 use crate::waiting::{Line, long};
-use lyra_core::graph::ImportReport;
-use lyra_core::graph::decode_vector;
+use lyra_core::graph::{ImportProblems, ImportReport, decode_vector};
 use lyra_core::model::{EdgeRecord, NodeKind, Relation, content_id, random_id};
 use lyra_core::{Error, Result};
 use pyo3::prelude::*;
@@ -34,19 +33,20 @@ impl EvidenceGraph {
         records: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut lines = Vec::new();
-        for record in records.try_iter()? {
-            let record = record?;
+        let mut count = 0;
+        argument::each(&records, |record| {
+            let place = format!("records[{count}]");
+            count += 1;
             let Ok(fields) = record.cast::<PyMapping>() else {
                 let kind = record.get_type();
                 return Err(invalid(format!(
-                    "a record is of type {}; expected a dict",
+                    "{place} is of type {}; expected a dict",
                     kind.name()?
                 )));
             };
-            let fields = convert::fields(fields)?;
-            push_line(&mut lines, &fields)?;
-        }
-        let report = self.import(py, lines)?;
+            push_line(&mut lines, &convert::fields(&place, fields)?)
+        })?;
+        let report = self.import(py, lines, Naming::ByNumber)?;
         convert::report(py, "Report", &report)
     }
 
@@ -55,7 +55,9 @@ impl EvidenceGraph {
     /// >>> import lyra
     /// >>> lyra.EvidenceGraph("evidence.db").add_task("Night work shortens sleep", id="task_night")
     /// 'task_night'
-    #[pyo3(signature = (hypothesis, *, id=None, **fields))]
+    #[pyo3(signature = (hypothesis, *, id=None, **fields),
+        text_signature = "($self, hypothesis, *, id=None, status=None, config_json=None, created_at=None, \
+        started_at=None, completed_at=None, error_message=None)")]
     fn add_task(
         &self,
         py: Python<'_>,
@@ -77,7 +79,10 @@ impl EvidenceGraph {
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
     /// >>> graph.add_work("doi:10.1000/x", title="Night work and sleep", year=2020)
     /// 'doi:10.1000/x'
-    #[pyo3(signature = (canonical_id, **fields))]
+    #[pyo3(signature = (canonical_id, **fields),
+        text_signature = "($self, canonical_id, *, title=None, year=None, published_date=None, venue=None, \
+        doi=None, citation_count=None, reference_count=None, is_open_access=None, \
+        is_retracted=None, oa_url=None, pdf_url=None, source_api=None)")]
     fn add_work(
         &self,
         py: Python<'_>,
@@ -95,7 +100,8 @@ impl EvidenceGraph {
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
     /// >>> work = graph.add_work("doi:10.1000/x")
     /// >>> graph.add_work_author(work, 0, "A. Author", orcid="0000-0002-1825-0097")
-    #[pyo3(signature = (canonical_id, position, name, **fields))]
+    #[pyo3(signature = (canonical_id, position, name, **fields),
+        text_signature = "($self, canonical_id, position, name, *, affiliation=None, orcid=None)")]
     fn add_work_author(
         &self,
         py: Python<'_>,
@@ -117,7 +123,9 @@ impl EvidenceGraph {
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
     /// >>> work = graph.add_work("doi:10.1000/x")
     /// >>> graph.add_work_identifier(work, "openalex", "W1", pmid="123")
-    #[pyo3(signature = (canonical_id, provider, provider_paper_id, **fields))]
+    #[pyo3(signature = (canonical_id, provider, provider_paper_id, **fields),
+        text_signature = "($self, canonical_id, provider, provider_paper_id, *, doi=None, pmid=None, pmcid=None, \
+        arxiv_id=None)")]
     fn add_work_identifier(
         &self,
         py: Python<'_>,
@@ -141,7 +149,12 @@ impl EvidenceGraph {
     /// >>> page = graph.add_page("https://example.org/a", text="Night work shortens sleep.")
     /// >>> graph.query("SELECT domain FROM pages WHERE id = ?", [page])
     /// Rows([{'domain': 'example.org'}])
-    #[pyo3(signature = (url, text=None, *, id=None, **fields))]
+    #[pyo3(signature = (url, text=None, *, id=None, **fields),
+        text_signature = "($self, url, text=None, *, id=None, final_url=None, domain=None, title=None, \
+        page_type=None, fetch_method=None, http_status=None, content_type=None, \
+        content_hash=None, content_length=None, canonical_id=None, language=None, \
+        fetched_at=None, etag=None, last_modified=None, error_message=None, fresh_until=None, \
+        near_duplicate_of=None)")]
     fn add_page(
         &self,
         py: Python<'_>,
@@ -180,7 +193,8 @@ impl EvidenceGraph {
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
     /// >>> page = graph.add_page("https://example.org/a")
     /// >>> graph.add_page_text(page, "Night work shortens sleep.")
-    #[pyo3(signature = (page_id, text, version=1, **fields))]
+    #[pyo3(signature = (page_id, text, version=1, **fields),
+        text_signature = "($self, page_id, text, version=1, *, text_hash=None, fetched_at=None)")]
     fn add_page_text(
         &self,
         py: Python<'_>,
@@ -205,7 +219,10 @@ impl EvidenceGraph {
     /// >>> fragment = graph.add_fragment(page, "Night work shortens sleep.")
     /// >>> graph.query("SELECT char_start, char_end FROM fragments")
     /// Rows([{'char_start': 0, 'char_end': 26}])
-    #[pyo3(signature = (page_id, text_content, *, id=None, **fields))]
+    #[pyo3(signature = (page_id, text_content, *, id=None, **fields),
+        text_signature = "($self, page_id, text_content, *, id=None, page_version=None, fragment_type=None, \
+        position=None, heading_context=None, heading_hierarchy=None, char_start=None, \
+        char_end=None, text_hash=None, security_flags=None, created_at=None)")]
     fn add_fragment(
         &self,
         py: Python<'_>,
@@ -245,7 +262,10 @@ impl EvidenceGraph {
     /// >>> claim = graph.add_claim(task, "Night shifts shorten sleep by an hour")
     /// >>> graph.view("v_unsupported_claims", task).column("claim_id") == [claim]
     /// True
-    #[pyo3(signature = (task_id, claim_text, *, id=None, **fields))]
+    #[pyo3(signature = (task_id, claim_text, *, id=None, **fields),
+        text_signature = "($self, task_id, claim_text, *, id=None, claim_type=None, granularity=None, \
+        llm_claim_confidence=None, extractor_id=None, claim_adoption_status=None, \
+        claim_rejection_reason=None, claim_rejected_at=None, created_at=None, cause_id=None)")]
     fn add_claim(
         &self,
         py: Python<'_>,
@@ -274,7 +294,12 @@ impl EvidenceGraph {
     /// >>> edge = graph.add_edge(fragment, claim, "supports", nli_edge_confidence=0.9)
     /// >>> graph.view("v_claim_evidence_summary").column("support_count")
     /// [1]
-    #[pyo3(signature = (source_id, target_id, relation, *, id=None, **fields))]
+    #[pyo3(signature = (source_id, target_id, relation, *, id=None, **fields),
+        text_signature = "($self, source_id, target_id, relation, *, id=None, source_type=None, target_type=None, \
+        nli_label=None, nli_edge_confidence=None, judge_id=None, quote_start=None, \
+        quote_end=None, citation_source=None, citation_context=None, \
+        source_domain_category=None, target_domain_category=None, edge_human_corrected=None, \
+        edge_correction_reason=None, edge_corrected_at=None, created_at=None, cause_id=None)")]
     fn add_edge(
         &self,
         py: Python<'_>,
@@ -312,7 +337,9 @@ impl EvidenceGraph {
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
     /// >>> claim = graph.add_claim(graph.add_task("Night work"), "Night shifts shorten sleep")
     /// >>> graph.add_embedding("claim", claim, [0.6, 0.8], model_id="mine")
-    #[pyo3(signature = (target_type, target_id, embedding, model_id=None, **fields))]
+    #[pyo3(signature = (target_type, target_id, embedding, model_id=None, **fields),
+        text_signature = "($self, target_type, target_id, embedding, model_id=None, *, id=None, dimension=None, \
+        created_at=None)")]
     fn add_embedding(
         &self,
         py: Python<'_>,
@@ -333,7 +360,7 @@ impl EvidenceGraph {
                 })?;
                 Value::from(vector)
             }
-            _ => convert::value(&embedding)?,
+            _ => convert::value("embedding", &embedding)?,
         };
         let record = Record::new("embedding", fields)?
             .with("target_type", target_type)
@@ -350,7 +377,8 @@ impl EvidenceGraph {
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
     /// >>> page = graph.add_page("https://example.org/a")
     /// >>> graph.add_task_page(graph.add_task("Night work"), page)
-    #[pyo3(signature = (task_id, page_id, reason="manual", **fields))]
+    #[pyo3(signature = (task_id, page_id, reason="manual", **fields),
+        text_signature = "($self, task_id, page_id, reason=\"manual\", *, depth=None, source_page_id=None)")]
     fn add_task_page(
         &self,
         py: Python<'_>,
@@ -373,16 +401,47 @@ impl EvidenceGraph {
         for record in records {
             push_line(&mut lines, &record.0)?;
         }
-        self.import(py, lines).map(drop)
+        self.import(py, lines, Naming::Alone).map(drop)
     }
 
-    fn import(&self, py: Python<'_>, lines: Vec<u8>) -> PyResult<ImportReport> {
+    fn import(&self, py: Python<'_>, lines: Vec<u8>, naming: Naming) -> PyResult<ImportReport> {
         let engine = self.engine()?;
         let interrupter = engine.graph().interrupter();
         let work = move |line: &Line<()>| -> Result<ImportReport> {
-            line.drive(engine.add_records(lines.as_slice()))
+            let imported = line.drive(engine.add_records(lines.as_slice()));
+            imported.map_err(|error| naming.without_lines(error))
         };
         long(py, work, |_, ()| Ok(()), || interrupter.interrupt())
+    }
+}
+
+/// How errors name the records, which are lines of a file nowhere but here.
+#[derive(Clone, Copy)]
+enum Naming {
+    /// What the call puts in is the only thing there is to name.
+    Alone,
+    /// By their places in the list.
+    ByNumber,
+}
+
+impl Naming {
+    fn without_lines(self, error: Error) -> Error {
+        let source = std::error::Error::source(&error);
+        let Some(problems) = source.and_then(|source| source.downcast_ref::<ImportProblems>())
+        else {
+            return error;
+        };
+        match self {
+            Self::Alone => Error::invalid(problems.described(|_| String::new()))
+                .with_hint("nothing was written"),
+            Self::ByNumber => {
+                // Every record is one line, and lines are counted from 1.
+                let place = |line: u64| format!("records[{}]: ", line.saturating_sub(1));
+                Error::invalid(problems.described(place)).with_hint(
+                    "nothing was written; mend the records that are named and add all of them again",
+                )
+            }
+        }
     }
 }
 
@@ -395,7 +454,7 @@ impl Record {
         let mut line = Map::new();
         line.insert("type".to_owned(), tag.into());
         if let Some(fields) = fields {
-            let given = convert::fields(fields.as_mapping())?;
+            let given = convert::fields("", fields.as_mapping())?;
             line.extend(given.into_iter().filter(|(_, value)| !value.is_null()));
         }
         Ok(Self(line))

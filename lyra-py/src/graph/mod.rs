@@ -21,7 +21,7 @@ mod vectors;
 use crate::error::raise;
 use lyra_core::{Engine, Error, ErrorKind};
 use pyo3::prelude::*;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
@@ -47,9 +47,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 ///     None or "builtin"; "onnx:FOLDER", "ollama:MODEL" or "openai:MODEL"; or a function that takes
 ///     (premise, hypothesis) pairs and gives (relation, confidence) pairs.
 /// providers
-///     Where queries are looked up beside the corpus: names of services ("openalex", …), dicts with
-///     name, base_url and key, or functions that take a query and a limit and give addresses, or
-///     dicts with url, title, abstract, doi, ….
+///     Where queries are looked up beside the corpus: a name of a service ("openalex", …), a dict with
+///     name, base_url and key, or a function that takes a query and a limit and gives a list of
+///     addresses, or of dicts with url, title, abstract, doi, …; or several of these.
 /// mailto
 ///     An address at which services may complain; many answer faster for it.
 /// embedder_url, embedder_key, claim_extractor_url, claim_extractor_key, judge_url, judge_key
@@ -93,7 +93,10 @@ pub(crate) struct EvidenceGraph {
     /// None once the graph is closed. A child process never drops what it inherits: it would wait
     /// for threads that only the parent has, and give up locks that the parent holds.
     engine: Handle,
-    path: PathBuf,
+    /// Absolute, so that it is the same file wherever the process goes.
+    path: Arc<Path>,
+    /// As it was given, to be shown.
+    given: PathBuf,
     pid: u32,
     /// Whether the last search took long, as the first does, which reads all vectors.
     searches_take_long: AtomicBool,
@@ -163,7 +166,8 @@ impl EvidenceGraph {
         let open = self.engine.read().unwrap_or_else(PoisonError::into_inner);
         open.clone().ok_or_else(|| {
             let message = format!("{} is closed", self.path.display());
-            raise(Error::new(ErrorKind::Storage, message).with_hint("open it again"))
+            let hint = "open it again with lyra.EvidenceGraph(path)";
+            raise(Error::invalid(message).with_hint(hint))
         })
     }
 }

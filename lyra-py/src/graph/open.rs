@@ -11,7 +11,7 @@ use lyra_core::{Engine, EngineConfig, Error};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString, PyTuple};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
 
@@ -48,14 +48,9 @@ impl EvidenceGraph {
         allow_private_hosts: bool,
         read_only: bool,
     ) -> PyResult<Self> {
-        let shown = path.as_os_str();
-        if shown.is_empty() || shown == ":memory:" || shown.as_encoded_bytes().contains(&0) {
-            return Err(raise(
-                Error::invalid(format!("{path:?} is no file; a graph is a file"))
-                    .with_hint("for a graph that nobody keeps: tempfile.TemporaryDirectory()"),
-            ));
-        }
-        let mut config = EngineConfig::new(&path);
+        let given = path;
+        let path: Arc<Path> = place_of(&given)?.into();
+        let mut config = EngineConfig::new(&*path);
         config.corpus = paths(corpus)?;
         let embedder = Choice {
             name: "embedder",
@@ -63,6 +58,7 @@ impl EvidenceGraph {
             which: embedder,
             url: embedder_url,
             key: embedder_key,
+            graph: Arc::clone(&path),
         };
         config.embedder = adapters::embedder(py, embedder, onnx_runtime.clone())?;
         let extractor = Choice {
@@ -71,6 +67,7 @@ impl EvidenceGraph {
             which: claim_extractor,
             url: claim_extractor_url,
             key: claim_extractor_key,
+            graph: Arc::clone(&path),
         };
         config.claim_extractor = adapters::claim_extractor(py, extractor)?;
         if judge.is_some() && stance_judge.is_some() {
@@ -84,9 +81,10 @@ impl EvidenceGraph {
             which: judge.or(stance_judge),
             url: judge_url,
             key: judge_key,
+            graph: Arc::clone(&path),
         };
         config.stance_judge = adapters::judge(py, judge, onnx_runtime)?;
-        (config.providers, config.search) = search(providers)?;
+        (config.providers, config.search) = search(providers, &path)?;
         config.search.mailto = mailto;
         config.views_dir = views_dir;
         config.retractions_csv = retractions_csv;
@@ -96,19 +94,21 @@ impl EvidenceGraph {
         Ok(Self {
             engine: super::opened(engine),
             path,
+            given,
             pid: std::process::id(),
             searches_take_long: AtomicBool::new(true),
         })
     }
 
-    /// The database file.
+    /// The database file, as an absolute path.
     ///
     /// >>> import lyra
-    /// >>> lyra.EvidenceGraph("evidence.db").path
-    /// PosixPath('evidence.db')
+    /// >>> path = lyra.EvidenceGraph("evidence.db").path
+    /// >>> path.name, path.is_absolute()
+    /// ('evidence.db', True)
     #[getter]
     fn path(&self) -> PathBuf {
-        self.path.clone()
+        self.path.to_path_buf()
     }
 
     /// Lets go of the file and ends the threads of this graph; what runs goes on to its end.
@@ -137,8 +137,14 @@ impl EvidenceGraph {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let open = self.engine.read().unwrap_or_else(PoisonError::into_inner);
         let closed = if open.is_none() { ", closed" } else { "" };
-        let path = self.path.as_os_str().into_pyobject(py)?.repr()?;
+        let path = self.given.as_os_str().into_pyobject(py)?.repr()?;
         Ok(format!("EvidenceGraph({path}{closed})"))
+    }
+
+    /// What is in it, in a few numbers, for a notebook.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let shown = slf.py().import("lyra._reply")?.getattr("_graph_html")?;
+        shown.call1((slf,))
     }
 
     /// A graph is an open file with threads of its own: nothing that can be copied or sent.
@@ -180,7 +186,7 @@ impl EvidenceGraph {
     }
 }
 
-/// Records as `Rows` with these columns.
+/// Records as `Rows` with these columns, each of which every row has.
 pub(super) fn records<'py, T: serde::Serialize>(
     py: Python<'py>,
     records: &[T],
@@ -189,7 +195,12 @@ pub(super) fn records<'py, T: serde::Serialize>(
     let mut rows = Vec::with_capacity(records.len());
     for record in records {
         match serde_json::to_value(record) {
-            Ok(serde_json::Value::Object(fields)) => rows.push(fields),
+            Ok(serde_json::Value::Object(mut fields)) => {
+                for name in columns {
+                    fields.entry(*name).or_insert(serde_json::Value::Null);
+                }
+                rows.push(fields);
+            }
             _ => return Err(raise(Error::internal("a record is not a JSON object"))),
         }
     }
@@ -198,6 +209,18 @@ pub(super) fn records<'py, T: serde::Serialize>(
         ..convert::Beside::default()
     };
     convert::rows(py, &rows, beside)
+}
+
+/// The file of a graph.
+fn place_of(given: &Path) -> PyResult<PathBuf> {
+    let shown = given.as_os_str();
+    if shown.is_empty() || shown == ":memory:" || shown.as_encoded_bytes().contains(&0) {
+        return Err(raise(
+            Error::invalid(format!("{given:?} is no file; a graph is a file"))
+                .with_hint("for a graph that nobody keeps: tempfile.TemporaryDirectory()"),
+        ));
+    }
+    Ok(std::path::absolute(given)?)
 }
 
 /// A path, or several.
@@ -217,12 +240,14 @@ fn paths(given: Option<Bound<'_, PyAny>>) -> PyResult<Vec<PathBuf>> {
 type Search = (Vec<Arc<dyn SearchProvider>>, ProvidersConfig);
 
 /// Names and dicts name services; what can be called is one of its own.
-fn search(given: Option<Bound<'_, PyAny>>) -> PyResult<Search> {
+fn search(given: Option<Bound<'_, PyAny>>, graph: &Arc<Path>) -> PyResult<Search> {
     let (mut own, mut services) = (Vec::new(), ProvidersConfig::default());
     let Some(given) = given else {
         return Ok((own, services));
     };
-    let is_one = given.is_instance_of::<PyString>() || given.is_callable();
+    let is_one = given.is_instance_of::<PyString>()
+        || given.cast::<PyMapping>().is_ok()
+        || given.is_callable();
     let entries = if is_one {
         vec![given]
     } else {
@@ -234,7 +259,10 @@ fn search(given: Option<Bound<'_, PyAny>>) -> PyResult<Search> {
         } else if let Ok(facts) = entry.cast::<PyMapping>() {
             service(&mut services, facts)?;
         } else {
-            let provider: Arc<dyn SearchProvider> = Arc::new(PythonProvider::new(entry)?);
+            let provider: Arc<dyn SearchProvider> = {
+                let own = PythonProvider::new(entry, Arc::clone(graph))?;
+                Arc::new(own)
+            };
             own.push(provider);
         }
     }
@@ -246,7 +274,7 @@ fn kind(name: &str) -> PyResult<ProviderKind> {
 }
 
 fn service(services: &mut ProvidersConfig, facts: &Bound<'_, PyMapping>) -> PyResult<()> {
-    let mut facts = convert::fields(facts)?;
+    let mut facts = convert::fields("provider", facts)?;
     let mut text = |name: &str| match facts.remove(name) {
         None | Some(serde_json::Value::Null) => Ok(None),
         Some(serde_json::Value::String(text)) => Ok(Some(text)),

@@ -2,15 +2,16 @@
 
 use super::EvidenceGraph;
 use super::open::records;
-use crate::argument;
+use crate::adapters::inside_of;
+use crate::argument::{self, is_async};
 use crate::awaitable::coroutine;
 use crate::convert;
 use crate::error::{invalid, raise};
 use crate::waiting::{Line, long, patient, quick, quick_async};
 use lyra_core::model::Priority;
 use lyra_core::{
-    CandidateChoice, CandidateRequest, Engine, QueueOptions, Result, StatusDetail, StatusReport,
-    StopRequest, TaskConfig,
+    CandidateChoice, CandidateRequest, Engine, Error, QueueOptions, Result, StatusDetail,
+    StatusReport, StopRequest, TaskConfig,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -43,9 +44,14 @@ impl EvidenceGraph {
         #[pyo3(from_py_with = argument::max_seconds)] max_seconds: Option<u32>,
         #[pyo3(from_py_with = argument::optional_texts)] priority_domains: Option<Vec<String>>,
     ) -> PyResult<String> {
+        let named = [
+            ("max_pages", max_pages.is_some()),
+            ("max_seconds", max_seconds.is_some()),
+            ("priority_domains", priority_domains.is_some()),
+        ];
         let mut settings = match config {
             None => TaskConfig::default(),
-            Some(given) => task_config(&given)?,
+            Some(given) => task_config(&given, &named)?,
         };
         settings.budget.max_pages = max_pages.unwrap_or(settings.budget.max_pages);
         settings.budget.max_seconds = max_seconds.unwrap_or(settings.budget.max_seconds);
@@ -110,10 +116,9 @@ impl EvidenceGraph {
             return Err(PyTypeError::new_err("targets are str or dicts, not bytes"));
         }
         let targets = if is_one {
-            vec![convert::value(&targets)?]
+            vec![convert::value("targets", &targets)?]
         } else {
-            let each = targets.try_iter()?.map(|target| convert::value(&target?));
-            each.collect::<PyResult<Vec<Value>>>()?
+            argument::each(&targets, |target| convert::value("a target", &target))?
         };
         let options = QueueOptions {
             priority: urgency(priority)?,
@@ -150,6 +155,7 @@ impl EvidenceGraph {
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let engine = self.engine()?;
+        self.refuse_inside()?;
         let wants_progress = is_listener(progress.as_ref())?;
         let report = long(
             py,
@@ -163,7 +169,8 @@ impl EvidenceGraph {
         status_of(py, &report)
     }
 
-    /// The same for asyncio: `await graph.run_async(task)`. Cancelling it ends the run.
+    /// The same for asyncio: `await graph.run_async(task)`. `progress` is called on the event loop.
+    /// Cancelling ends the run, and so does an exception in `progress`, which the await raises.
     ///
     /// >>> import asyncio, lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -178,6 +185,7 @@ impl EvidenceGraph {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let engine = self.engine()?;
+        self.refuse_inside()?;
         let wants_progress = is_listener(progress.as_ref().map(|p| p.bind(py)))?;
         coroutine(
             py,
@@ -320,6 +328,20 @@ impl EvidenceGraph {
     }
 }
 
+impl EvidenceGraph {
+    /// A run ends when nothing runs any more, and so not before the callable that waits for it.
+    fn refuse_inside(&self) -> PyResult<()> {
+        let Some(role) = inside_of(&self.path) else {
+            return Ok(());
+        };
+        let message =
+            format!("run was called inside the {role}, which a run of this graph waits for");
+        Err(raise(Error::invalid(message).with_hint(
+            "call run where the callable has returned, or use a graph in a file of its own",
+        )))
+    }
+}
+
 fn work(
     engine: &Engine,
     task_id: &str,
@@ -336,6 +358,9 @@ fn work(
 fn is_listener(progress: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
     match progress {
         None => Ok(false),
+        Some(listen) if is_async(listen)? => Err(PyTypeError::new_err(
+            "progress is a coroutine function, which nobody awaits; expected a function that returns",
+        )),
         Some(listen) if listen.is_callable() => Ok(true),
         Some(other) => {
             let kind = other.get_type();
@@ -352,8 +377,9 @@ fn status_of<'py>(py: Python<'py>, status: &StatusReport) -> PyResult<Bound<'py,
     convert::report(py, "Status", status)
 }
 
-fn task_config(given: &Bound<'_, PyMapping>) -> PyResult<TaskConfig> {
-    let fields = convert::fields(given)?;
+/// `named` says which settings stand beside the config, too.
+fn task_config(given: &Bound<'_, PyMapping>, named: &[(&str, bool)]) -> PyResult<TaskConfig> {
+    let fields = convert::fields("config", given)?;
     for (place, known) in [
         (None, &["budget", "priority_domains"]),
         (Some("budget"), &["max_pages", "max_seconds"]),
@@ -370,6 +396,16 @@ fn task_config(given: &Bound<'_, PyMapping>) -> PyResult<TaskConfig> {
                 "config has {stranger:?}; expected {first} and {second} there"
             )));
         }
+    }
+    let budget = fields.get("budget").and_then(Value::as_object);
+    let is_there = |name: &str| {
+        let in_budget = budget.is_some_and(|budget| budget.contains_key(name));
+        in_budget || fields.contains_key(name)
+    };
+    if let Some((twice, _)) = named.iter().find(|(name, is)| *is && is_there(name)) {
+        return Err(invalid(format!(
+            "{twice} is given, and config has it, too; expected one of them"
+        )));
     }
     serde_json::from_value(Value::Object(fields)).map_err(|e| invalid(format!("config: {e}")))
 }

@@ -340,7 +340,7 @@ impl<'t> Import<'t> {
                 }
                 Some((table, id, field)) => {
                     return Err(Failure::Line(format!(
-                        "field {field:?}: there is no {} {} in the file or the database",
+                        "field {field:?}: there is no {} {}, neither here nor in the graph",
                         table.tag,
                         super::line::shown(&id)
                     )));

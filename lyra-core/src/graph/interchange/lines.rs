@@ -2,6 +2,7 @@
 
 use super::batch::Batch;
 use crate::error::{Error, ErrorKind, Result};
+use std::fmt;
 use std::io::{BufRead, Read};
 
 /// Longest line in bytes. The longest honest one holds the text of a page.
@@ -90,16 +91,45 @@ impl Problems {
             return Ok(());
         }
         self.0.sort();
-        let full = self.full();
-        let lines = self.0.into_iter().map(|(line, reason)| match line {
-            0 => reason,
-            _ => format!("line {line}: {reason}"),
-        });
-        let mut message = lines.collect::<Vec<_>>().join("\n");
-        if full {
-            message.push_str(&format!("\nstopped after {MAX_PROBLEMS} problems"));
-        }
-        Err(Error::invalid(message)
-            .with_hint("nothing was written; mend the lines that are named and import again"))
+        let problems = ImportProblems {
+            stopped_early: self.full(),
+            reasons: self.0,
+        };
+        Err(Error::invalid(problems.to_string())
+            .with_hint("nothing was written; mend the lines that are named and import again")
+            .with_source(problems))
     }
 }
+
+/// Why nothing was imported, line by line: the source of the error that an import ends with, for
+/// who has no file and says it otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportProblems {
+    /// The lines, counted from 1, and what is wrong with each. Line 0 stands for the database.
+    pub reasons: Vec<(u64, String)>,
+    /// Whether there may be more, because the import stopped there.
+    pub stopped_early: bool,
+}
+
+impl ImportProblems {
+    /// One reason a line, each after what `place` calls its line.
+    pub fn described(&self, place: impl Fn(u64) -> String) -> String {
+        let reasons = self.reasons.iter().map(|(line, reason)| match line {
+            0 => reason.clone(),
+            line => format!("{}{reason}", place(*line)),
+        });
+        let mut all: Vec<String> = reasons.collect();
+        if self.stopped_early {
+            all.push(format!("stopped after {MAX_PROBLEMS} problems"));
+        }
+        all.join("\n")
+    }
+}
+
+impl fmt::Display for ImportProblems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.described(|line| format!("line {line}: ")))
+    }
+}
+
+impl std::error::Error for ImportProblems {}

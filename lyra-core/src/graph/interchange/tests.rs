@@ -197,7 +197,7 @@ const BAD: &[(&str, &[&str])] = &[
     // -- references
     (
         r#"{"type":"claim","id":"a","task_id":"t9","claim_text":"x"}"#,
-        &[r#"field "task_id": there is no task "t9" in the file or the database"#],
+        &[r#"field "task_id": there is no task "t9", neither here nor in the graph"#],
     ),
     (
         r#"{"type":"work_author","canonical_id":"doi:10.1/zz","position":0,"name":"A"}"#,
@@ -461,7 +461,17 @@ fn problems_are_listed_up_to_a_bound_and_do_not_cascade() {
         r#"{"type":"fragment","id":"f","page_id":"p","text_content":"x"}"#,
         r#"{"type":"claim","id":"d","task_id":"unknown","claim_text":"x"}"#,
     ];
-    let message = import(&db, &lines).unwrap_err().to_string();
+    let error = import(&db, &lines).unwrap_err();
+    let source = std::error::Error::source(&error).and_then(|e| e.downcast_ref::<ImportProblems>());
+    let problems = source.expect("the problems are the source");
+    assert!(
+        problems
+            .described(|n| format!("#{n} "))
+            .starts_with("#2 field")
+    );
+    assert!(!problems.stopped_early);
+    let message = error.to_string();
+    assert_eq!(message, problems.to_string());
     let named: Vec<&str> = message
         .lines()
         .filter_map(|l| l.split(':').next())
