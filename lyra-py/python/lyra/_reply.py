@@ -348,6 +348,7 @@ class GraphDiff(Report):
     """Claims that stand otherwise to the hypothesis."""
     moved_claims: list[Report]
     """Claims whose confidence moved by at least 0.05, with the verdicts that moved it."""
+    corrected_verdicts: list[Report]
     new_contradictions: list[Report]
     """Passages that refute a claim and did not before."""
     retracted_works: list[Report]
