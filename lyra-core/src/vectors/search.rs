@@ -48,7 +48,8 @@ pub struct VectorRequest {
     pub task_id: Option<String>,
     /// 1 to 50 results.
     pub top_k: usize,
-    /// Least cosine, 0 to 1. A lexical match needs none.
+    /// Least cosine, 0 to 1, of what is found by meaning; a match by words needs none, in mode
+    /// hybrid as in lexical.
     pub min_similarity: f64,
     /// How to search.
     pub mode: SearchMode,
