@@ -7,7 +7,7 @@ use lyra_core::ports::testing::FakeStanceJudge;
 use lyra_core::ports::{Embedder, EmbedderInfo, StanceJudge, StancePair, TextRole, Verdict};
 use lyra_core::{Engine, EngineConfig, Result};
 use serde_json::{Value, json};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Answers the same to everything.
@@ -297,13 +297,9 @@ impl Embedder for GivenVectors {
 fn lines_of(case: &Value) -> String {
     let text = |v: &Value| v.as_str().unwrap().to_owned();
     let mut lines = vec![json!({"type": "task", "id": "task_00000001", "hypothesis": "H"})];
-    // There, a task's fragments are those with an edge to one of its claims.
+    // There as here, fragments with an edge to one of a task's claims are the task's.
     let edges = case["edges_before"].as_array().unwrap();
-    let in_scope: HashSet<&Value> = edges.iter().map(|edge| &edge[0]).collect();
     let fragments = case["fragments_page_vec"].as_array().unwrap();
-    for fragment in fragments.iter().filter(|f| in_scope.contains(&f[0])) {
-        lines.push(json!({"type": "task_page", "task_id": "task_00000001", "page_id": fragment[1], "reason": "search"}));
-    }
     for page in case["pages_domain"].as_array().unwrap() {
         let (id, domain) = (text(&page[0]), text(&page[1]));
         let url = format!("https://{domain}/{id}");

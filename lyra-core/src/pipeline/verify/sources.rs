@@ -120,16 +120,23 @@ pub(super) fn subjects(reader: &Reader<'_>, task_id: &str) -> Result<Vec<Subject
     Ok(subjects)
 }
 
-/// The readable fragments of the newest texts of the task's pages; retracted works are no evidence.
+/// The readable fragments of the newest texts of the task's pages: of those that it has read, and of
+/// those that edges lead from to its claims, as in a graph that was imported. Retracted works are no
+/// evidence.
 pub(super) fn task_fragments(reader: &Reader<'_>, task_id: &str) -> Result<HashSet<String>> {
     let mut statement = reader
         .db
         .prepare_cached(
-            "SELECT f.id FROM task_pages tp
-               JOIN pages p ON p.id = tp.page_id
+            "SELECT f.id FROM pages p
                JOIN fragments f ON f.page_id = p.id
                LEFT JOIN works w ON w.canonical_id = p.canonical_id
-             WHERE tp.task_id = ?1 AND f.fragment_type NOT IN ('heading', 'code')
+             WHERE p.id IN (
+                 SELECT page_id FROM task_pages WHERE task_id = ?1
+                 UNION SELECT o.page_id FROM claims c
+                   JOIN edges e ON e.target_id = c.id AND e.source_type = 'fragment' AND e.target_type = 'claim'
+                   JOIN fragments o ON o.id = e.source_id
+                 WHERE c.task_id = ?1)
+               AND f.fragment_type NOT IN ('heading', 'code')
                AND coalesce(w.is_retracted, 0) = 0
                AND f.page_version IS (SELECT max(version) FROM page_texts t WHERE t.page_id = p.id)",
         )
