@@ -315,6 +315,18 @@ fn what_cannot_be_researched_is_refused_with_a_hint() {
             "hypothesis is empty",
         ),
         (
+            vec![
+                "research",
+                "h",
+                "--corpus",
+                "papers",
+                "--page",
+                "papers/a.md",
+            ],
+            1,
+            "papers/a.md is there already and is no evidence page",
+        ),
+        (
             vec!["research", "h", "--target", "ftp://a"],
             1,
             "use an http, https or file URL",
