@@ -24,7 +24,8 @@ impl Engine {
     pub fn create_task(&self, hypothesis: &str, config: TaskConfig) -> Result<TaskRecord> {
         let task = task::create_task(&self.inner.graph, hypothesis, &config)?;
         let made = |r: &Reader<'_>| wait::fingerprint(r.db, &task.id);
-        if let Some(now) = self.inner.graph.read(made)? {
+        // The task is stored: that its state cannot be looked at costs no more than a wait.
+        if let Ok(Some(now)) = self.inner.graph.read(made) {
             self.inner.told.note(&task.id, now);
         }
         Ok(task)

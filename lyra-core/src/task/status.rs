@@ -41,7 +41,8 @@ pub struct StatusReport {
     /// The evidence in a few numbers; there as soon as there are claims.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence_summary: Option<EvidenceSummary>,
-    /// For a wait: whether anything changed since it began.
+    /// For a wait: whether anything changed since it began; where the work had ended before, since
+    /// this engine last told of the task.
     pub changed: bool,
     /// Searches, one by one, the newest 200 (full).
     #[serde(skip_serializing_if = "Option::is_none")]
