@@ -2,11 +2,21 @@
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 /// Tells the time. Everything that needs it takes a clock, so that a test can set it.
 pub trait Clock: Debug + Send + Sync + 'static {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     fn now_ms(&self) -> i64;
+
+    /// Milliseconds since some moment in the life of this process. Whoever sets the system's time
+    /// does not move it: what took how long is counted by it.
+    fn elapsed_ms(&self) -> i64 {
+        static BEGAN: OnceLock<Instant> = OnceLock::new();
+        let elapsed = BEGAN.get_or_init(Instant::now).elapsed();
+        i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX)
+    }
 
     /// The current time as RFC 3339 in UTC with milliseconds: `2026-03-01T12:00:00.000Z`.
     fn now(&self) -> String {
@@ -55,23 +65,91 @@ impl Clock for SystemClock {
 
 /// A clock that stands still until it is moved; for tests and for reproducible runs.
 #[derive(Debug)]
-pub struct ManualClock(AtomicI64);
+pub struct ManualClock {
+    now_ms: AtomicI64,
+    elapsed_ms: AtomicI64,
+}
 
 impl ManualClock {
     /// A clock that shows `ms` milliseconds since the epoch.
     pub fn new(ms: i64) -> Self {
-        Self(AtomicI64::new(ms))
+        Self {
+            now_ms: AtomicI64::new(ms),
+            elapsed_ms: AtomicI64::new(0),
+        }
     }
 
-    /// Moves the clock by `ms` milliseconds.
+    /// Lets `ms` milliseconds pass.
     pub fn advance(&self, ms: i64) {
-        self.0.fetch_add(ms, Ordering::Relaxed);
+        self.jump(ms);
+        self.elapsed_ms.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    /// Sets the time forward or back by `ms` milliseconds, in which no time passes.
+    pub fn jump(&self, ms: i64) {
+        self.now_ms.fetch_add(ms, Ordering::Relaxed);
     }
 }
 
 impl Clock for ManualClock {
     fn now_ms(&self) -> i64 {
-        self.0.load(Ordering::Relaxed)
+        self.now_ms.load(Ordering::Relaxed)
+    }
+
+    fn elapsed_ms(&self) -> i64 {
+        self.elapsed_ms.load(Ordering::Relaxed)
+    }
+}
+
+/// What the time of day and the time that passes may differ by before the clock counts as set: more
+/// than slewing and a busy machine do between two looks.
+pub(crate) const JUMP_MS: i64 = 2_000;
+
+/// Notices that the time was set, between two looks.
+#[derive(Debug, Default)]
+pub(crate) struct JumpWatch(Mutex<Option<Watched>>);
+
+#[derive(Debug, Clone, Copy)]
+struct Watched {
+    now_ms: i64,
+    elapsed_ms: i64,
+    since: i64,
+    has_jumped: bool,
+}
+
+/// How far the clock can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Nobody has watched it for long enough to know.
+    New,
+    /// It was set a short time ago.
+    Jumped,
+    /// It has not been set for as long as was asked about.
+    Steady,
+}
+
+impl JumpWatch {
+    /// Looks at the clock; answers whether it was set within the last `span_ms`.
+    pub(crate) fn look(&self, clock: &dyn Clock, span_ms: i64) -> Trust {
+        let (now_ms, elapsed_ms) = (clock.now_ms(), clock.elapsed_ms());
+        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = watched.unwrap_or(Watched {
+            now_ms,
+            elapsed_ms,
+            since: elapsed_ms,
+            has_jumped: false,
+        });
+        let moved = (now_ms - next.now_ms) - (elapsed_ms - next.elapsed_ms);
+        if moved.abs() > JUMP_MS {
+            (next.since, next.has_jumped) = (elapsed_ms, true);
+        }
+        (next.now_ms, next.elapsed_ms) = (now_ms, elapsed_ms);
+        *watched = Some(next);
+        match (elapsed_ms - next.since >= span_ms, next.has_jumped) {
+            (true, _) => Trust::Steady,
+            (false, true) => Trust::Jumped,
+            (false, false) => Trust::New,
+        }
     }
 }
 

@@ -26,8 +26,10 @@ pub enum ErrorKind {
     Calibration,
     /// Something did not answer in time.
     Timeout,
-    /// The database file cannot be used (foreign, corrupt, newer, read-only, full).
+    /// The database file cannot be used (foreign, corrupt, newer, read-only, full, moved).
     Storage,
+    /// Others were writing to the database for as long as a writer waits.
+    Busy,
     /// A network, file or model outside the library failed.
     Backend,
     /// The feature exists in the contract but this build does not have it, or the graph is open
@@ -55,9 +57,14 @@ impl ErrorKind {
             Self::QueryInterrupted => "QUERY_INTERRUPTED",
             Self::Pipeline | Self::Backend | Self::Unsupported => "PIPELINE_ERROR",
             Self::Calibration => "CALIBRATION_ERROR",
-            Self::Timeout => "TIMEOUT",
+            Self::Timeout | Self::Busy => "TIMEOUT",
             Self::Storage | Self::Internal => "INTERNAL_ERROR",
         }
+    }
+
+    /// Whether the graph's own file is the trouble: another document, page or service does not cure it.
+    pub(crate) const fn is_of_database(self) -> bool {
+        matches!(self, Self::Storage | Self::Busy)
     }
 }
 
@@ -195,7 +202,7 @@ impl Error {
                 Some("free some disk space and try again"),
             ),
             Some(C::DatabaseBusy | C::DatabaseLocked) => (
-                ErrorKind::Storage,
+                ErrorKind::Busy,
                 Some("another process holds the database; try again"),
             ),
             Some(C::OperationInterrupted) => (ErrorKind::QueryInterrupted, None),

@@ -176,6 +176,7 @@ mod tests {
             (ErrorKind::Unsupported, "PIPELINE_ERROR"),
             (ErrorKind::Calibration, "CALIBRATION_ERROR"),
             (ErrorKind::Timeout, "TIMEOUT"),
+            (ErrorKind::Busy, "TIMEOUT"),
             (ErrorKind::Storage, "INTERNAL_ERROR"),
             (ErrorKind::Internal, "INTERNAL_ERROR"),
         ] {

@@ -49,7 +49,7 @@ fn class_of(kind: ErrorKind) -> &'static str {
         ErrorKind::Backend => "BackendError",
         ErrorKind::Unsupported => "UnsupportedError",
         ErrorKind::Calibration => "CalibrationError",
-        ErrorKind::Timeout => "LyraTimeoutError",
+        ErrorKind::Timeout | ErrorKind::Busy => "LyraTimeoutError",
         ErrorKind::Storage => "StorageError",
         // A kind that this crate does not know yet is a defect of ours, not of the caller.
         ErrorKind::Internal | _ => "InternalError",

@@ -19,6 +19,7 @@ mod http_embedder;
 mod layers;
 #[cfg(feature = "http")]
 mod llm;
+mod moved_file;
 #[cfg(feature = "onnx")]
 mod onnx;
 #[cfg(feature = "onnx")]

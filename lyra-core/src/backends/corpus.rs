@@ -50,7 +50,7 @@ impl SyncReport {
     /// Notes a document that could not be read. A full disk or a locked database is nobody's bad
     /// document: it ends the pass.
     fn note(&mut self, place: String, error: Error) -> Result<()> {
-        if error.kind() == ErrorKind::Storage {
+        if error.kind().is_of_database() {
             return Err(error);
         }
         self.failed.push((place, error.to_string()));

@@ -89,12 +89,18 @@ impl Engine {
         if let Some(state) = state {
             self.inner.told.note(task_id, state);
         }
-        self.warn_of_corpus(&mut report);
+        self.warn_of_surroundings(&mut report);
         Ok(report)
     }
 
-    /// The files of the corpus that were not read concern every task that may search it.
-    pub(super) fn warn_of_corpus(&self, report: &mut StatusReport) {
+    /// The files of the corpus that were not read concern every task that may search it, and where
+    /// the database is concerns every task in it.
+    pub(super) fn warn_of_surroundings(&self, report: &mut StatusReport) {
+        if let Err(error) = self.inner.graph.check_in_place() {
+            let text = error.hint().unwrap_or(error.message());
+            let warning = StatusWarning::new(WarningKind::Database, text);
+            report.warnings.push(warning);
+        }
         if let Some(corpus) = &self.inner.corpus {
             let warnings = corpus.warnings().into_iter();
             let warnings = warnings.map(|text| StatusWarning::new(WarningKind::Corpus, text));
@@ -129,6 +135,7 @@ impl Engine {
         };
         let engine = self.clone();
         let upkeep = move || {
+            engine.inner.graph.check_in_place()?;
             engine.give_up_late_pages()?;
             engine.queue_missing_embeddings().map(drop)
         };

@@ -58,7 +58,7 @@ impl Engine {
         match told.await {
             Ok((mut report, now)) => {
                 inner.told.note(task_id, now);
-                self.warn_of_corpus(&mut report);
+                self.warn_of_surroundings(&mut report);
                 Ok(report)
             }
             // Who cannot be served by the watcher asks for itself, and is told what is wrong.

@@ -35,11 +35,11 @@ pub use feedback::{Feedback, FeedbackReport};
 pub use forget::ForgetReport;
 pub(crate) use forget::forget_task;
 pub use interchange::{ExportReport, ImportProblems, ImportReport};
-pub(crate) use interchange::{TASK_SCOPE, export_jsonl, import_jsonl};
+pub(crate) use interchange::{PageText, TASK_SCOPE, export_jsonl, import_jsonl};
 pub(crate) use verify::verify;
 pub use verify::{VerifyReport, Violation};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, JumpWatch, Trust};
 use crate::error::{Error, Result, SqliteResultExt};
 pub use crate::storage::Interrupter;
 use crate::storage::{Database, aggregates};
@@ -55,6 +55,7 @@ use std::sync::Arc;
 pub struct EvidenceGraph {
     db: Database,
     clock: Arc<dyn Clock>,
+    jumps: Arc<JumpWatch>,
 }
 
 /// Reads inside one snapshot.
@@ -86,6 +87,7 @@ impl EvidenceGraph {
         let graph = Self {
             db: Database::open(path)?,
             clock,
+            jumps: Arc::default(),
         };
         graph.catch_up()?;
         Ok(graph)
@@ -101,6 +103,7 @@ impl EvidenceGraph {
         Ok(Self {
             db: Database::open_read_only(path)?,
             clock,
+            jumps: Arc::default(),
         })
     }
 
@@ -115,6 +118,11 @@ impl EvidenceGraph {
             true => Err(Error::read_only()),
             false => Ok(()),
         }
+    }
+
+    /// Refuses a file that was removed or replaced since it was opened.
+    pub(crate) fn check_in_place(&self) -> Result<()> {
+        self.db.source().check_in_place()
     }
 
     /// Whether the counts that views read are behind what is stored, or of another year.
@@ -151,6 +159,11 @@ impl EvidenceGraph {
         &self.clock
     }
 
+    /// Whether the clock was set within the last `span_ms`, as far as this process has seen.
+    pub(crate) fn trust_in_clock(&self, span_ms: i64) -> Trust {
+        self.jumps.look(self.clock.as_ref(), span_ms)
+    }
+
     /// Runs `work` inside one snapshot.
     pub fn read<T>(&self, work: impl FnOnce(&Reader<'_>) -> Result<T>) -> Result<T> {
         self.db.read(|connection| work(&Reader { db: connection }))
@@ -158,11 +171,11 @@ impl EvidenceGraph {
 
     /// Runs `work` inside one transaction: all of it is stored, or none.
     pub fn write<T>(&self, work: impl FnOnce(&Writer<'_>) -> Result<T>) -> Result<T> {
-        let now = self.clock.now();
         self.db.write(|transaction| {
             work(&Writer {
                 db: transaction,
-                now,
+                // Here and not before: it may have waited for its turn.
+                now: self.clock.now(),
             })
         })
     }

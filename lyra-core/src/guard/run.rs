@@ -10,7 +10,7 @@ use super::limits::{SQL_BYTES, VALUE_BYTES};
 use super::request::{SqlParams, SqlRequest};
 use super::temp_files::Quota;
 use super::{audit, table};
-use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::error::{Error, Result, SqliteResultExt};
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{ErrorCode, Statement};
 use serde_json::{Map, Value};
@@ -301,7 +301,7 @@ fn explain_failure(
         Phase::Prepare | Phase::Own => hint::failed(&message, &request.sql, &guarded.schema),
     };
     let storage = Error::sqlite(error);
-    if storage.kind() == ErrorKind::Storage {
+    if storage.kind().is_of_database() {
         return storage;
     }
     match character {
@@ -327,6 +327,7 @@ fn message_of(error: &rusqlite::Error, sql: &str) -> (String, Option<usize>) {
 mod tests {
     use super::super::fixture;
     use super::*;
+    use crate::error::ErrorKind;
     use crate::storage::Source;
 
     #[test]

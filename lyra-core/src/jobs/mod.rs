@@ -2,6 +2,8 @@
 
 mod dispatch;
 mod embed;
+#[cfg(test)]
+mod jumps;
 mod queue;
 mod signal;
 mod waiting;

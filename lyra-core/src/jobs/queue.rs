@@ -1,18 +1,16 @@
 //! Jobs as rows: queued, claimed by one compare-and-swap, finished together with what follows.
 
 use super::waiting;
-use crate::clock::{format_ms, parse_ms};
+use crate::clock::{Clock, JUMP_MS, Trust, format_ms, parse_ms};
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::graph::{EvidenceGraph, Reader, Writer};
+pub(crate) use crate::model::LEASE_MS;
 use crate::model::{JobKind, JobState, TaskStatus, random_id};
 use crate::pipeline::StageOutcome;
 use rusqlite::{OptionalExtension, params};
 
 /// A job that was taken up and left so often has failed.
 pub const MAX_ATTEMPTS: i64 = 3;
-
-/// How long a job is kept for a worker that says nothing.
-pub(crate) const LEASE_MS: i64 = 15_000;
 
 /// A job to be queued.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +42,24 @@ pub(crate) struct Job {
     pub(crate) attempts: i64,
     /// What to do.
     pub(crate) input: serde_json::Value,
+    /// When it was taken up, by [`Clock::elapsed_ms`].
+    pub(crate) began_ms: i64,
+}
+
+impl Job {
+    /// When it was taken up, as the clock shows it now: it may have been set since.
+    fn started_at(&self, clock: &dyn Clock) -> String {
+        format_ms(clock.now_ms() - (clock.elapsed_ms() - self.began_ms))
+    }
+}
+
+/// Moves `started_at` of a job to ?1 if the clock was set since it was written: the time between it
+/// and the end is what the task's budget of seconds is charged with.
+fn corrected_start() -> String {
+    format!(
+        "started_at = CASE WHEN abs(unixepoch(started_at, 'subsec') - unixepoch(?1, 'subsec')) > {JUMP_MS} / 1000.0
+           THEN ?1 ELSE started_at END"
+    )
 }
 
 /// Queues a job; answers its id, or none where one like it is there already: for targets, one with
@@ -120,8 +136,9 @@ pub(crate) fn claim(
     if !waiting {
         return Ok(None);
     }
-    let lease = lease_end(graph);
     graph.write(|w| {
+        let lease = lease_end(graph);
+        let began_ms = graph.clock().elapsed_ms();
         let claimed =
             w.db.prepare_cached(&format!(
                 "UPDATE jobs SET state = 'running', attempts = attempts + 1, worker_id = ?1,
@@ -140,6 +157,7 @@ pub(crate) fn claim(
                     kind: r.get(2)?,
                     attempts: r.get(3)?,
                     input: serde_json::from_str(&input).unwrap_or_default(),
+                    began_ms,
                 })
             })
             .optional()
@@ -161,16 +179,17 @@ fn start_task(w: &Writer<'_>, task_id: &str) -> Result<()> {
 }
 
 /// Keeps a running job; answers whether it is still ours.
-pub(crate) fn renew(graph: &EvidenceGraph, job_id: &str, worker_id: &str) -> Result<bool> {
-    let lease = lease_end(graph);
+pub(crate) fn renew(graph: &EvidenceGraph, job: &Job, worker_id: &str) -> Result<bool> {
     graph.write(|w| {
-        let kept = w
-            .db
-            .prepare_cached(
-                "UPDATE jobs SET lease_until = ?3 WHERE id = ?1 AND worker_id = ?2 AND state = 'running'",
-            )
+        let started = job.started_at(graph.clock().as_ref());
+        let kept =
+            w.db.prepare_cached(&format!(
+                "UPDATE jobs SET lease_until = ?4, {}
+                 WHERE id = ?2 AND worker_id = ?3 AND state = 'running'",
+                corrected_start()
+            ))
             .db()?
-            .execute(params![job_id, worker_id, lease])
+            .execute(params![started, job.id, worker_id, lease_end(graph)])
             .db()?;
         Ok(kept > 0)
     })
@@ -197,13 +216,15 @@ pub(crate) fn complete(
             true => (JobState::AwaitingAuth, None),
         };
         let done =
-            w.db.prepare_cached(
-                "UPDATE jobs SET state = ?3, output_json = ?4, finished_at = ?5, lease_until = NULL,
-                   error_message = ?6
-                 WHERE id = ?1 AND worker_id = ?2 AND state = 'running'",
-            )
+            w.db.prepare_cached(&format!(
+                "UPDATE jobs SET state = ?4, output_json = ?5, finished_at = ?6, lease_until = NULL,
+                   error_message = ?7, {}
+                 WHERE id = ?2 AND worker_id = ?3 AND state = 'running'",
+                corrected_start()
+            ))
             .db()?
             .execute(params![
+                job.started_at(graph.clock().as_ref()),
                 job.id,
                 worker_id,
                 state,
@@ -239,12 +260,19 @@ pub(crate) fn fail(graph: &EvidenceGraph, job: &Job, worker_id: &str, error: &Er
     graph.write(|w| {
         let failed = w
             .db
-            .prepare_cached(
-                "UPDATE jobs SET state = 'failed', error_message = ?3, finished_at = ?4, lease_until = NULL
-                 WHERE id = ?1 AND worker_id = ?2 AND state = 'running'",
-            )
+            .prepare_cached(&format!(
+                "UPDATE jobs SET state = 'failed', error_message = ?4, finished_at = ?5, lease_until = NULL, {}
+                 WHERE id = ?2 AND worker_id = ?3 AND state = 'running'",
+                corrected_start()
+            ))
             .db()?
-            .execute(params![job.id, worker_id, error.to_string(), w.now])
+            .execute(params![
+                job.started_at(graph.clock().as_ref()),
+                job.id,
+                worker_id,
+                error.to_string(),
+                w.now
+            ])
             .db()?;
         if failed == 0 {
             return end_searches(w, job);
@@ -341,16 +369,29 @@ pub(super) fn follow_up(w: &Writer<'_>, job: &Job, kinds: &[JobKind]) -> Result<
 
 /// Puts back jobs whose worker has gone silent; those taken up too often have failed, and those of
 /// a stopped task stay as they are until it is resumed. Answers how many it found.
+///
+/// After the clock was set, no lease tells anything until every worker alive has renewed its own. A
+/// lease that ends later than any can was given before the clock was set back, to a worker that has
+/// gone.
 pub(crate) fn requeue_abandoned(graph: &EvidenceGraph) -> Result<usize> {
+    let trust = graph.trust_in_clock(LEASE_MS);
+    if trust == Trust::Jumped {
+        return Ok(0);
+    }
     let now = graph.clock().now();
+    let latest = match trust {
+        Trust::Steady => format_ms(graph.clock().now_ms() + LEASE_MS + JUMP_MS),
+        // Behind every time.
+        _ => "~".to_owned(),
+    };
     let condition = format!(
-        "jobs.state = 'running' AND jobs.lease_until < ?1 AND NOT {}",
+        "jobs.state = 'running' AND (jobs.lease_until < ?1 OR jobs.lease_until > ?2) AND NOT {}",
         rests("jobs")
     );
     let abandoned = graph.read(|r| {
         r.db.prepare_cached(&format!("SELECT 1 FROM jobs WHERE {condition} LIMIT 1"))
             .db()?
-            .exists([&now])
+            .exists([&now, &latest])
             .db()
     })?;
     if !abandoned {
@@ -360,23 +401,24 @@ pub(crate) fn requeue_abandoned(graph: &EvidenceGraph) -> Result<usize> {
         let mut statement =
             w.db.prepare_cached(&format!(
                 "UPDATE jobs SET
-                   state = CASE WHEN attempts >= ?2 THEN 'failed' ELSE 'queued' END,
-                   error_message = CASE WHEN attempts >= ?2
+                   state = CASE WHEN attempts >= ?3 THEN 'failed' ELSE 'queued' END,
+                   error_message = CASE WHEN attempts >= ?3
                      THEN 'given up: its worker stopped ' || attempts || ' times without finishing it' END,
-                   finished_at = CASE WHEN attempts >= ?2 THEN ?1 END,
+                   finished_at = CASE WHEN attempts >= ?3 THEN ?1 END,
                    worker_id = NULL, lease_until = NULL
                  WHERE {condition}
                  RETURNING id, task_id, kind, attempts, error_message"
             ))
             .db()?;
         let rows = statement
-            .query_map(params![now, MAX_ATTEMPTS], |r| {
+            .query_map(params![now, latest, MAX_ATTEMPTS], |r| {
                 let job = Job {
                     id: r.get(0)?,
                     task_id: r.get(1)?,
                     kind: r.get(2)?,
                     attempts: r.get(3)?,
                     input: serde_json::Value::Null,
+                    began_ms: 0,
                 };
                 Ok((job, r.get::<_, Option<String>>(4)?))
             })
@@ -429,17 +471,23 @@ pub(crate) fn let_go(graph: &EvidenceGraph, job: &Job, worker_id: &str) -> Resul
     })
 }
 
-/// Puts a job that this worker holds back into the queue, as if it had not been taken.
-pub(super) fn give_back(graph: &EvidenceGraph, job_id: &str, worker_id: &str) -> Result<()> {
+/// Puts a job that this worker holds back into the queue; `counts`: as an attempt that came to
+/// nothing, and else as if it had not been taken.
+pub(super) fn give_back(
+    graph: &EvidenceGraph,
+    job_id: &str,
+    worker_id: &str,
+    counts: bool,
+) -> Result<()> {
     graph.write(|w| {
         let given =
             w.db.prepare_cached(
-                "UPDATE jobs SET state = 'queued', attempts = attempts - 1, worker_id = NULL,
+                "UPDATE jobs SET state = 'queued', attempts = attempts - iif(?3, 0, 1), worker_id = NULL,
                    started_at = NULL, lease_until = NULL
                  WHERE id = ?1 AND worker_id = ?2 AND state = 'running'",
             )
             .db()?
-            .execute([job_id, worker_id])
+            .execute(params![job_id, worker_id, counts])
             .db()?;
         if given == 0 {
             return Ok(());

@@ -179,10 +179,12 @@ impl Worker {
                     queue::let_go(graph, &job, &self.id)?;
                 }
             }
-            Err(e)
-                if e.kind() != ErrorKind::Storage && !queue::is_ours(graph, &job.id, &self.id)? =>
-            {
+            Err(e) if !e.kind().is_of_database() && !queue::is_ours(graph, &job.id, &self.id)? => {
                 queue::let_go(graph, &job, &self.id)?;
+            }
+            // Somebody's long import is no fault of the job.
+            Err(e) if e.kind() == ErrorKind::Busy && job.attempts < queue::MAX_ATTEMPTS => {
+                queue::give_back(graph, &job.id, &self.id, true)?;
             }
             Err(e) => queue::fail(graph, &job, &self.id, &e)?,
         }
@@ -218,7 +220,7 @@ impl Worker {
                 queue::is_ours(graph, &job.id, &self.id)
             } else {
                 renewed = Instant::now();
-                queue::renew(graph, &job.id, &self.id)
+                queue::renew(graph, job, &self.id)
             };
             if matches!(kept, Ok(false)) {
                 work.abort();
@@ -244,7 +246,7 @@ impl Drop for Held<'_> {
     fn drop(&mut self) {
         let pipeline = &self.worker.pipeline;
         // Where this fails, the job goes back when its lease has run out.
-        let _ = queue::give_back(&pipeline.graph, &self.job.id, &self.worker.id);
+        let _ = queue::give_back(&pipeline.graph, &self.job.id, &self.worker.id, false);
         self.worker.signal.raise();
     }
 }

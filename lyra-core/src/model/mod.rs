@@ -24,3 +24,6 @@ pub use records::{
     WorkAuthorRecord, WorkRecord,
 };
 pub use target::Target;
+
+/// Milliseconds for which a job is kept for a worker that says nothing.
+pub(crate) const LEASE_MS: i64 = 15_000;

@@ -4,7 +4,7 @@ use super::outcome::BudgetRemaining;
 use crate::clock::parse_ms;
 use crate::error::{Result, SqliteResultExt};
 use crate::graph::Reader;
-use crate::model::TaskConfig;
+use crate::model::{LEASE_MS, TaskConfig};
 use rusqlite::params;
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ fn time_of_work(reader: &Reader<'_>, task_id: &str, now_ms: i64) -> Result<Durat
     let mut statement = reader
         .db
         .prepare_cached(
-            "SELECT started_at, finished_at FROM jobs
+            "SELECT started_at, finished_at, lease_until FROM jobs
              WHERE task_id = ?1 AND kind = 'target_queue' AND started_at IS NOT NULL
                AND state IN ('running', 'completed', 'failed')
              ORDER BY started_at",
@@ -93,13 +93,28 @@ fn time_of_work(reader: &Reader<'_>, task_id: &str, now_ms: i64) -> Result<Durat
     let (mut total_ms, mut counted_to) = (0, i64::MIN);
     while let Some(row) = rows.next().db()? {
         let started: String = row.get(0).db()?;
-        let finished: Option<String> = row.get(1).db()?;
-        let end = finished.as_deref().and_then(parse_ms).unwrap_or(now_ms);
+        let [finished, lease]: [Option<String>; 2] = [row.get(1).db()?, row.get(2).db()?];
+        let end = match finished.as_deref().and_then(parse_ms) {
+            Some(end) => end,
+            None => last_known(lease.as_deref().and_then(parse_ms), now_ms),
+        };
         let begin = parse_ms(&started).unwrap_or(end).max(counted_to);
         total_ms += (end - begin).max(0);
         counted_to = counted_to.max(end);
     }
     Ok(Duration::from_millis(u64::try_from(total_ms).unwrap_or(0)))
+}
+
+/// Up to when a running job is known to be worked on: now, unless its lease was not given within its
+/// own length. Then its worker has gone, or the clock was set and the worker will soon say so.
+fn last_known(lease_until: Option<i64>, now_ms: i64) -> i64 {
+    let Some(beat) = lease_until.map(|end| end - LEASE_MS) else {
+        return now_ms;
+    };
+    match (0..=LEASE_MS).contains(&(now_ms - beat)) {
+        true => now_ms,
+        false => beat,
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use super::identify::{Answer, Identified, identity, merge};
 use super::works::record_work;
 use super::{Pipeline, StageOutcome};
-use crate::error::{ErrorKind, Result, SqliteResultExt};
+use crate::error::{Result, SqliteResultExt};
 use crate::graph::Writer;
 use crate::model::{EdgeRecord, NodeKind, PageRecord, Reference, Relation, content_id};
 use crate::ports::{TextRole, WorkId};
@@ -151,7 +151,7 @@ impl Pipeline {
                     };
                     return Ok(merge(vec![answer]));
                 }
-                Err(e) if e.kind() == ErrorKind::Storage => return Err(e),
+                Err(e) if e.kind().is_of_database() => return Err(e),
                 Err(e) => errors.push(format!("provider {}: {e}", provider.name())),
             }
         }

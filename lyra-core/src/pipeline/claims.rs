@@ -2,7 +2,7 @@
 
 use super::Pipeline;
 use super::page::Question;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::graph::StoredFragment;
 use crate::model::{ClaimType, FragmentType};
 use crate::ports::{ExtractedClaim, Extraction, ExtractionRequest, Passage};
@@ -85,7 +85,7 @@ async fn extract<'a>(
     let extractor = &pipeline.extractor;
     let error = match extractor.extract_with_remarks(request).await {
         Ok(extraction) => return Ok((extraction, extractor.extractor_id())),
-        Err(error) if extractor.is_builtin() || error.kind() == ErrorKind::Storage => {
+        Err(error) if extractor.is_builtin() || error.kind().is_of_database() => {
             return Err(error);
         }
         Err(error) => error,

@@ -43,7 +43,7 @@ impl Pipeline {
                     }
                 }
                 Ok(None) => {}
-                Err(e) if e.kind() == ErrorKind::Storage => return Err(e),
+                Err(e) if e.kind().is_of_database() => return Err(e),
                 Err(e) => errors.push(format!("provider {name}: {e}")),
             }
             errors.extend(provider.conditions());
@@ -150,6 +150,7 @@ fn is_final(kind: ErrorKind) -> bool {
     matches!(
         kind,
         ErrorKind::Storage
+            | ErrorKind::Busy
             | ErrorKind::BudgetExhausted
             | ErrorKind::TaskNotFound
             | ErrorKind::Internal

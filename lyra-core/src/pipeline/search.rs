@@ -223,7 +223,7 @@ impl Pipeline {
                     needs_auth.push(need);
                     "needs_auth"
                 }
-                Err(e) if e.kind() == ErrorKind::Storage => return Err(e),
+                Err(e) if e.kind().is_of_database() => return Err(e),
                 Err(e) if e.kind() == ErrorKind::BudgetExhausted => {
                     progress.timed_out = self.budget(&question.task_id)?.time_left().is_zero();
                     break;

@@ -9,6 +9,7 @@ mod migrate;
 pub(crate) mod near_duplicates;
 mod open;
 mod pool;
+mod queue;
 mod source;
 mod tokenizer;
 

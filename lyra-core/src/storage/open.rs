@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(crate) const APPLICATION_ID: i32 = 0x4C59_5241;
 
 /// How long a connection of ours waits for another one's lock.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const BUSY_TIMEOUT: Duration = super::queue::PATIENCE;
 
 /// How long a process waits for another one that brings the schema up to date.
 const MIGRATION_TIMEOUT: Duration = Duration::from_secs(600);
@@ -48,25 +48,11 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
         // Another process may be counting a large file for the first time.
         connection.busy_timeout(MIGRATION_TIMEOUT).db()?;
         migrate::migrate(connection)?;
-        wait_patiently(connection)
+        // From here on writers wait in `Database::write`.
+        connection.busy_timeout(Duration::ZERO).db()
     };
     setup(&mut connection).map_err(|e| e.context(format!("opening {}", path.display())))?;
     Ok(connection)
-}
-
-/// Makes a connection wait for its turn to write, up to [`BUSY_TIMEOUT`].
-///
-/// SQLite's own waiting looks every 100 ms in the end. Beside a process that commits one
-/// transaction after the other, it then finds the gap between two of them next to never.
-pub(super) fn wait_patiently(connection: &mut Connection) -> Result<()> {
-    connection.busy_handler(Some(look_again)).db()
-}
-
-/// Sleeps one to three milliseconds: never in step with the other process.
-fn look_again(looks: i32) -> bool {
-    let micros = 1_000 + u64::from(looks.unsigned_abs() % 5) * 500;
-    std::thread::sleep(Duration::from_micros(micros));
-    u64::from(looks.unsigned_abs()) * 2 < BUSY_TIMEOUT.as_millis() as u64
 }
 
 /// What every reading connection is set to.

@@ -2,14 +2,16 @@
 
 use super::aggregates;
 use super::interrupt::Interrupter;
-use super::open::{WRITER_CACHE_KIB, open_writer, wait_patiently};
+use super::open::{BUSY_TIMEOUT, WRITER_CACHE_KIB, open_writer};
+use super::queue::{self, Queue};
 use super::source::{Reading, Source};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use parking_lot::{FairMutex, FairMutexGuard};
 use r2d2::{ManageConnection, Pool};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, Transaction, TransactionBehavior};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The database file, open: a connection that writes, unless the file is only looked at, and a pool
 /// of those that read.
@@ -19,8 +21,16 @@ pub(crate) struct Database {
     // Before the writer, because fields are dropped in order, and only a connection that may write
     // takes the log away when it is the last one to close.
     readers: Pool<Readers>,
-    writer: Option<Arc<Mutex<Connection>>>,
+    writer: Option<Arc<Writing>>,
     interrupter: Interrupter,
+}
+
+/// The connection that writes. Whoever waits for it gets it in the order of coming, first among the
+/// threads of this process and then among the processes.
+#[derive(Debug)]
+struct Writing {
+    connection: FairMutex<Connection>,
+    queue: Queue,
 }
 
 /// Opens and checks reading connections for the pool. Ours, because the ready-made manager lags
@@ -92,8 +102,13 @@ impl Database {
             })
             .map_err(pool_error)?;
         Ok(Self {
+            writer: writer.map(|connection| {
+                Arc::new(Writing {
+                    connection: FairMutex::new(connection),
+                    queue: Queue::of(source.path()),
+                })
+            }),
             source,
-            writer: writer.map(|writer| Arc::new(Mutex::new(writer))),
             readers,
             interrupter,
         })
@@ -129,9 +144,17 @@ impl Database {
 
     /// Runs `work` inside one IMMEDIATE transaction, which is committed if it answers Ok and
     /// rolled back otherwise. What the views count is counted again first.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`] where others write for longer than a writer waits.
     pub(crate) fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        let mut connection = lock(self.writer()?);
-        write(&mut connection, work)
+        let writing = self.writing()?;
+        let until = Instant::now() + queue::PATIENCE;
+        let connection = writing.connection(until)?;
+        let head = writing.queue.wait(until)?;
+        let transaction = begin(&connection, until)?;
+        drop(head);
+        finish(transaction, work)
     }
 
     /// The same if nobody else is writing, here or in another process, and the file can be written
@@ -140,24 +163,26 @@ impl Database {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T>,
     ) -> Result<Option<T>> {
-        let Some(writer) = &self.writer else {
+        let Some(writing) = &self.writer else {
             return Ok(None);
         };
-        let mut connection = match writer.try_lock() {
-            Ok(connection) => connection,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return Ok(None),
+        self.source.check_in_place()?;
+        let Some(connection) = writing.connection.try_lock() else {
+            return Ok(None);
         };
         if connection.is_readonly(MAIN_DB).db()? {
             return Ok(None);
         }
-        connection.busy_timeout(Duration::ZERO).db()?;
-        let begun = connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK");
-        wait_patiently(&mut connection)?;
-        match begun {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(None),
-            Err(error) => Err(error).db(),
-            Ok(()) => write(&mut connection, work).map(Some),
+        let Some(head) = writing.queue.try_head() else {
+            return Ok(None);
+        };
+        match begin(&connection, Instant::now()) {
+            Err(error) if error.kind() == ErrorKind::Busy => Ok(None),
+            Err(error) => Err(error),
+            Ok(transaction) => {
+                drop(head);
+                finish(transaction, work).map(Some)
+            }
         }
     }
 
@@ -184,11 +209,27 @@ impl Database {
 
     /// Runs `work` on the writing connection outside of any transaction.
     pub(crate) fn maintain<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        work(&lock(self.writer()?))
+        let connection = self
+            .writing()?
+            .connection(Instant::now() + queue::PATIENCE)?;
+        connection.busy_timeout(BUSY_TIMEOUT).db()?;
+        let answer = work(&connection);
+        connection.busy_timeout(Duration::ZERO).db()?;
+        answer
     }
 
-    fn writer(&self) -> Result<&Mutex<Connection>> {
-        self.writer.as_deref().ok_or_else(Error::read_only)
+    fn writing(&self) -> Result<&Writing> {
+        let writing = self.writer.as_deref().ok_or_else(Error::read_only)?;
+        self.source.check_in_place()?;
+        Ok(writing)
+    }
+}
+
+impl Writing {
+    fn connection(&self, until: Instant) -> Result<FairMutexGuard<'_, Connection>> {
+        self.connection
+            .try_lock_until(until)
+            .ok_or_else(queue::busy)
     }
 }
 
@@ -200,23 +241,35 @@ impl Drop for Database {
             && Arc::strong_count(writer) == 1
         {
             // PASSIVE waits for nobody; what it leaves, the log keeps.
-            let _ = lock(writer).execute_batch("PRAGMA wal_checkpoint(PASSIVE)");
+            let _ = writer
+                .connection
+                .lock()
+                .execute_batch("PRAGMA wal_checkpoint(PASSIVE)");
+            writer.queue.remove();
         }
     }
 }
 
-/// A panic inside a transaction rolled it back when it unwound; the connection is sound.
-fn lock(writer: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
-    writer.lock().unwrap_or_else(PoisonError::into_inner)
+/// Begins a transaction that holds SQLite's write lock.
+fn begin(connection: &Connection, until: Instant) -> Result<Transaction<'_>> {
+    loop {
+        // Unchecked: no two of them are open at a time, because the guard is not given away.
+        match Transaction::new_unchecked(connection, TransactionBehavior::Immediate) {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                if Instant::now() >= until {
+                    return Err(queue::busy().with_source(error));
+                }
+                std::thread::sleep(queue::LOOK);
+            }
+            begun => return begun.db(),
+        }
+    }
 }
 
-fn write<T>(
-    connection: &mut Connection,
+fn finish<T>(
+    transaction: Transaction<'_>,
     work: impl FnOnce(&Transaction<'_>) -> Result<T>,
 ) -> Result<T> {
-    let transaction = connection
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .db()?;
     let answer = work(&transaction)?;
     aggregates::refresh(&transaction)?;
     transaction.commit().db()?;
@@ -298,6 +351,10 @@ mod tests {
         };
         db.read(count).unwrap();
         drop(db);
+        assert!(
+            !Queue::of(&folder.path().join("g.db")).exists(),
+            "nothing stays beside it"
+        );
         let copy = folder.path().join("copy.db");
         std::fs::copy(folder.path().join("g.db"), &copy).unwrap();
         assert_eq!(Database::open(&copy).unwrap().read(count).unwrap(), 1);
@@ -350,6 +407,73 @@ mod tests {
         assert_eq!(db.write_if_free(|_| Ok(())).unwrap(), Some(()));
         assert_eq!(db.read(refutes).unwrap(), 1);
         assert!(!db.read(aggregates::is_stale).unwrap());
+    }
+
+    #[test]
+    fn who_waits_in_vain_is_told_that_others_write() {
+        let (_folder, db) = open();
+        #[allow(clippy::disallowed_methods, reason = "stands for another program")]
+        let other = Connection::open(db.path()).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let writing = db.writing().unwrap();
+        let connection = writing.connection.lock();
+        let refused = begin(&connection, Instant::now()).unwrap_err();
+        let in_line = writing.queue.try_head().unwrap();
+        let behind = writing.queue.wait(Instant::now()).unwrap_err();
+        let beside = writing.connection(Instant::now()).unwrap_err();
+        drop(in_line);
+        for error in [refused, behind, beside] {
+            assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
+            assert!(
+                error
+                    .hint()
+                    .is_some_and(|hint| hint.starts_with("try again"))
+            );
+        }
+        assert!(writing.queue.try_head().is_some(), "the place is given up");
+        other.execute_batch("ROLLBACK").unwrap();
+        assert!(begin(&connection, Instant::now()).is_ok());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_is_not_in_its_place_any_more_is_not_written_to() {
+        let (folder, db) = open();
+        let [away, other] = ["away.db", "other.db"].map(|name| folder.path().join(name));
+        drop(Database::open(&other).unwrap());
+        let add = "INSERT INTO tasks (id, hypothesis, created_at) VALUES (?1, 'h', '')";
+        let write = |id: &str| db.write(|t| t.execute(add, [id]).db());
+        let count = |c: &Connection| {
+            c.query_row("SELECT count(*) FROM tasks", [], |r| r.get::<_, i64>(0))
+                .db()
+        };
+        write("a").unwrap();
+        db.read(count).unwrap();
+        let refused = |said: &str| {
+            let errors = [
+                write("b").unwrap_err(),
+                db.write_if_free(|_| Ok(())).unwrap_err(),
+                db.maintain(|_| Ok(())).unwrap_err(),
+                db.source().open().unwrap_err(),
+            ];
+            for error in errors {
+                assert_eq!(error.kind(), ErrorKind::Storage, "{error}");
+                assert!(error.message().contains(said), "{error}");
+                assert!(
+                    error
+                        .hint()
+                        .is_some_and(|hint| hint.contains("put it back"))
+                );
+            }
+        };
+        std::fs::rename(db.path(), &away).unwrap();
+        refused("removed or moved away");
+        std::fs::rename(&other, db.path()).unwrap();
+        refused("replaced by another file");
+        assert_eq!(db.read(count).unwrap(), 1, "what is open is read on");
+        std::fs::rename(&away, db.path()).unwrap();
+        write("b").unwrap();
+        assert_eq!(db.read(count).unwrap(), 2);
     }
 
     #[test]

@@ -22,7 +22,14 @@ use std::time::SystemTime;
 pub(crate) struct Source {
     path: PathBuf,
     read_only: bool,
+    /// Which file the path named when it was opened for writing. Of one that is only looked at, a
+    /// newer one may take the place at any time.
+    file: Option<FileId>,
 }
+
+/// Tells files apart, whatever they are called: device and number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileId(u64, u64);
 
 /// A connection that reads.
 #[derive(Debug)]
@@ -44,11 +51,12 @@ struct Stamp {
 }
 
 impl Source {
-    /// A file that this process may also write to.
+    /// A file that this process has open for writing.
     pub(crate) fn writable(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
             read_only: false,
+            file: FileId::of(path).ok().flatten(),
         }
     }
 
@@ -57,6 +65,7 @@ impl Source {
         Self {
             path: path.to_owned(),
             read_only: true,
+            file: None,
         }
     }
 
@@ -65,6 +74,7 @@ impl Source {
         Self {
             path: path.to_owned(),
             read_only: self.read_only,
+            file: self.file,
         }
     }
 
@@ -84,6 +94,8 @@ impl Source {
     /// The same through a VFS other than SQLite's own, which has to be registered.
     pub(crate) fn open_through(&self, vfs: Option<&CStr>) -> Result<Reading> {
         if !self.read_only {
+            // A new connection would be to another file than the others.
+            self.check_in_place()?;
             return self.open_live(vfs);
         }
         if cfg!(windows) || !is_alone(&self.path) {
@@ -96,6 +108,25 @@ impl Source {
             }
         }
         self.open_still(vfs)
+    }
+
+    /// Refuses a file that is open for writing and is not behind its path any more: what is written
+    /// to it would be lost when the last program closes it.
+    pub(crate) fn check_in_place(&self) -> Result<()> {
+        let Some(file) = self.file else { return Ok(()) };
+        let what_happened = match FileId::of(&self.path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => "removed or moved away",
+            Ok(Some(other)) if other != file => "replaced by another file",
+            _ => return Ok(()),
+        };
+        let message = format!(
+            "the database {} was {what_happened} while it was open",
+            self.path.display()
+        );
+        Err(Error::new(ErrorKind::Storage, message).with_hint(format!(
+            "the database file was {what_happened} while it was open, so nothing more is written to it: \
+             put it back under its name, or start again with the file that is there now"
+        )))
     }
 
     /// Refuses, without a change, what cannot be looked at as it is: no file, a file of another
@@ -155,6 +186,20 @@ impl Source {
                 log.display()
             ))
             .with_source(error)
+    }
+}
+
+impl FileId {
+    #[cfg(unix)]
+    fn of(path: &Path) -> std::io::Result<Option<Self>> {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(path).map(|file| Some(Self(file.dev(), file.ino())))
+    }
+
+    /// Where files have no numbers, one that is open cannot be taken away.
+    #[cfg(not(unix))]
+    fn of(_: &Path) -> std::io::Result<Option<Self>> {
+        Ok(None)
     }
 }
 

@@ -98,6 +98,8 @@ pub enum WarningKind {
     Paused,
     /// Files of the corpus were not read, or not all of them.
     Corpus,
+    /// The database file is not where it was when it was opened.
+    Database,
 }
 
 /// Something that the user should know of a task; on the wire, its text.

@@ -272,7 +272,8 @@ fn serve(settings: &Settings) -> Result<()> {
             "serving MCP on standard input; `lyra-mcp --help` lists what else there is",
         );
     }
-    let runtime = runtime()?;
+    // A worker may hold up its thread: SQLite waits, and built-in models think.
+    let runtime = runtime_of(2 + settings.workers)?;
     let tools = crate::tools::all();
     let result = runtime.block_on(crate::server::serve(engine, Arc::new(SystemClock), tools));
     // A call that blocks for ever must not keep the process: its client is gone.
@@ -280,10 +281,13 @@ fn serve(settings: &Settings) -> Result<()> {
     result
 }
 
-/// Two threads carry the protocol and the workers; what blocks has threads of its own.
 fn runtime() -> Result<tokio::runtime::Runtime> {
+    runtime_of(2)
+}
+
+fn runtime_of(threads: usize) -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(threads)
         .enable_all()
         .build()
         .map_err(|error| Error::internal("the runtime cannot start").with_source(error))

@@ -6,6 +6,7 @@
 //! | `lines`, `json`, `line`, `vector` | bytes → lines → JSON → checked cells; vectors in their three spellings |
 //! | `batch` | many lines at a time, on a thread of their own |
 //! | `checks`, `page_text` | what must hold between fields, and between a quote and its page |
+//! | `resources` | what identifiers name, as far as it does not follow from pages and works |
 //! | `known` | ids that need not be looked up |
 //! | `merge` | lines whose rows are there already |
 //! | `import`, `export` | lines → rows in one transaction; rows → lines in canonical order |
@@ -21,6 +22,7 @@ mod line;
 mod lines;
 mod merge;
 mod page_text;
+mod resources;
 #[cfg(test)]
 pub(in crate::graph) mod testing;
 #[cfg(test)]
@@ -31,7 +33,7 @@ pub(super) use checks::{Quote, ends_of, matches};
 pub(crate) use export::{TASK_SCOPE, export_jsonl};
 pub(crate) use import::import_jsonl;
 pub use lines::ImportProblems;
-pub(super) use page_text::PageText;
+pub(crate) use page_text::PageText;
 pub(super) use vector::check as check_vector;
 
 use serde::Serialize;

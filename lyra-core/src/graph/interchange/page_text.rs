@@ -10,7 +10,7 @@ const STRIDE: usize = 256;
 
 /// A text and, every [`STRIDE`] code points, where they begin in bytes.
 #[derive(Debug)]
-pub(in crate::graph) struct PageText {
+pub(crate) struct PageText {
     text: String,
     marks: Vec<usize>,
     length: usize,
@@ -18,7 +18,7 @@ pub(in crate::graph) struct PageText {
 
 impl PageText {
     /// Counts the text once.
-    pub(in crate::graph) fn new(text: String) -> Self {
+    pub(crate) fn new(text: String) -> Self {
         let mut marks = Vec::with_capacity(text.len() / STRIDE + 1);
         let mut length = 0;
         if text.is_ascii() {
@@ -39,7 +39,7 @@ impl PageText {
     }
 
     /// How many code points it has.
-    pub(in crate::graph) fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         self.length
     }
 
@@ -50,7 +50,7 @@ impl PageText {
 
     /// The text from code point `range.start` to before `range.end`; none where that reaches past
     /// the end or runs backwards.
-    pub(in crate::graph) fn slice(&self, range: Range<usize>) -> Option<&str> {
+    pub(crate) fn slice(&self, range: Range<usize>) -> Option<&str> {
         if range.start > range.end || range.end > self.length {
             return None;
         }
@@ -59,7 +59,7 @@ impl PageText {
     }
 
     /// Where `wanted` stands, in code points: the first place, and whether there is another.
-    pub(in crate::graph) fn find(&self, wanted: &str) -> Option<(Range<usize>, bool)> {
+    pub(crate) fn find(&self, wanted: &str) -> Option<(Range<usize>, bool)> {
         let first = self.text.find(wanted)?;
         // The second may overlap the first: "aa" stands twice in "aaa".
         let next = first + wanted.chars().next().map_or(1, char::len_utf8);

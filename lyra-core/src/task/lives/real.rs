@@ -131,7 +131,7 @@ impl Real {
             Op::Renew(place) => {
                 let (worker, job) = &self.places[place];
                 if let Some(job) = job {
-                    jobs::renew(&self.graph, &job.id, worker).unwrap();
+                    jobs::renew(&self.graph, job, worker).unwrap();
                 }
             }
             Op::Crash(place) => self.crash(place),
