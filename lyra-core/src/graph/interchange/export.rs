@@ -1,7 +1,8 @@
 //! Rows → JSON lines, in an order that depends on nothing but the rows.
 
 use super::ExportReport;
-use super::fields::{Kind, TABLES, Table};
+use super::fields::{Kind, Record, TABLES, Table};
+use super::resources;
 use super::vector::push_hex;
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::storage::Database;
@@ -76,11 +77,18 @@ fn write_table(
     let Table {
         name, order, scope, ..
     } = table;
+    let (derived, told) = match table.record {
+        Record::Resource => (resources::derived("TRUE"), resources::NOT_DERIVED),
+        _ => ("no_more AS (SELECT 1)".to_owned(), "TRUE"),
+    };
     let sql = match task_id {
-        None => format!("SELECT {columns} FROM {name} ORDER BY {order}"),
-        Some(_) => {
-            format!("{TASK_SCOPE} SELECT {columns} FROM {name} WHERE {scope} ORDER BY {order}")
+        None => {
+            format!("WITH {derived} SELECT {columns} FROM {name} WHERE {told} ORDER BY {order}")
         }
+        Some(_) => format!(
+            "{TASK_SCOPE}, {derived} SELECT {columns} FROM {name}
+             WHERE ({scope}) AND {told} ORDER BY {order}"
+        ),
     };
     let mut statement = connection.prepare(&sql).db()?;
     let mut rows = statement.query(params_from_iter(task_id)).db()?;

@@ -18,6 +18,7 @@ pub(super) enum Record {
     Page,
     PageText,
     PageReference,
+    Resource,
     Fragment,
     Claim,
     HypothesisStance,
@@ -194,7 +195,7 @@ const fn made(name: &'static str) -> Field {
 }
 
 /// The table itself. SPEC section 2 has the columns; the schema has their SQL types.
-pub(super) static TABLES: [Table; 13] = [
+pub(super) static TABLES: [Table; 14] = [
     Table {
         record: Record::Task,
         tag: "task",
@@ -335,6 +336,21 @@ pub(super) static TABLES: [Table; 13] = [
             text("title").stays(),
             text("context").stays(),
             required("citation_source", Kind::Filled).stays(),
+        ],
+    },
+    Table {
+        record: Record::Resource,
+        tag: "resource",
+        name: "resource_index",
+        key: &["identifier_type", "identifier_value"],
+        order: "identifier_type, identifier_value",
+        scope: "page_id IN scope_pages",
+        // What the pages and works of a file say themselves is left out: see `resources`.
+        fields: &[
+            required("identifier_type", Kind::OneOf(one_of_identifiers)),
+            required("identifier_value", Kind::Filled),
+            required("page_id", Kind::Id).to(Record::Page).stays(),
+            Field::new("status", Kind::OneOf(one_of_states), Absent::Text("known")).stays(),
         ],
     },
     Table {
@@ -483,6 +499,24 @@ pub(super) static TABLES: [Table; 13] = [
 
 fn one_of<T: std::str::FromStr<Err = crate::error::Error>>(text: &str) -> Result<()> {
     text.parse::<T>().map(|_| ())
+}
+
+fn one_of_identifiers(text: &str) -> Result<()> {
+    spelling(text, &["doi", "pmid", "arxiv", "url"])
+}
+
+fn one_of_states(text: &str) -> Result<()> {
+    spelling(text, &["known", "fetched", "failed"])
+}
+
+fn spelling(text: &str, known: &[&str]) -> Result<()> {
+    match known.contains(&text) {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "{text:?} is not one of {}",
+            known.join(", ")
+        ))),
+    }
 }
 
 fn one_of_verdicts(text: &str) -> Result<()> {

@@ -12,6 +12,7 @@ use super::known::KnownIds;
 use super::line::{Cell, Refusal, Row};
 use super::lines::{Lines, Problems};
 use super::page_text::TextCache;
+use super::resources;
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::storage::{Bulk, Database, near_duplicates, with_tokens};
 use rusqlite::{CachedStatement, OptionalExtension, Transaction, ffi, params, params_from_iter};
@@ -266,7 +267,7 @@ impl<'t> Import<'t> {
         }
         self.problems.into_result()?;
         if self.report.total_inserted > 0 {
-            index_resources(self.transaction, self.last_old_row[Record::Page.index()])?;
+            resources::derive(self.transaction, self.last_old_row[Record::Page.index()])?;
             near_duplicates::refresh(self.transaction)?;
             log_import(self.transaction, self.now, &self.report)?;
         }
@@ -516,30 +517,6 @@ pub(super) fn lacks_parent(error: &rusqlite::Error) -> bool {
     error
         .sqlite_error()
         .is_some_and(|e| e.extended_code == ffi::SQLITE_CONSTRAINT_FOREIGNKEY)
-}
-
-/// Notes which new page holds what each identifier names, so that a target that names a paper
-/// finds the page that came with the file. What is known already stays.
-fn index_resources(transaction: &Transaction<'_>, last_old_page: i64) -> Result<()> {
-    transaction
-        .execute(
-            "WITH new AS (SELECT id, url, canonical_id, fetched_at FROM pages WHERE rowid > ?1),
-               named (kind, value, page_id, fetched_at) AS (
-                 SELECT 'url', url, id, fetched_at FROM new
-                 UNION ALL SELECT 'doi', w.doi, n.id, n.fetched_at
-                   FROM new n JOIN works w USING (canonical_id)
-                 UNION ALL SELECT 'pmid', i.pmid, n.id, n.fetched_at
-                   FROM new n JOIN work_identifiers i USING (canonical_id)
-                 UNION ALL SELECT 'arxiv', i.arxiv_id, n.id, n.fetched_at
-                   FROM new n JOIN work_identifiers i USING (canonical_id))
-             INSERT INTO resource_index (identifier_type, identifier_value, page_id, status)
-             SELECT kind, value, page_id, CASE WHEN fetched_at IS NULL THEN 'known' ELSE 'fetched' END
-             FROM named WHERE value IS NOT NULL ORDER BY fetched_at IS NULL, page_id
-             ON CONFLICT DO NOTHING",
-            [last_old_page],
-        )
-        .db()?;
-    Ok(())
 }
 
 fn log_import(transaction: &Transaction<'_>, now: &str, report: &ImportReport) -> Result<()> {

@@ -83,6 +83,7 @@ pub(in crate::graph) fn small_graph() -> Vec<String> {
         r#"{"type":"page","id":"p2","url":"https://example.net/b"}"#,
         r#"{"type":"hypothesis_stance","claim_id":"c1","task_id":"t1","relation":"supports","confidence":0.7,"judge_id":"lexical"}"#,
         r#"{"type":"page_reference","page_id":"p1","position":0,"doi":"10.1/cited","title":"血糖","citation_source":"reference_list"}"#,
+        r#"{"type":"resource","identifier_type":"arxiv","identifier_value":"2401.00001","page_id":"p1","status":"fetched"}"#,
         r#"{"type":"work_identifier","canonical_id":"doi:10.1/w","provider":"openalex","provider_paper_id":"W1","pmid":"77"}"#,
         r#"{"type":"work_author","canonical_id":"doi:10.1/w","position":0,"name":"Ann Lee"}"#,
         r#"{"type":"work","canonical_id":"doi:10.1/w","title":"Work","year":2024,"doi":"10.1/w","is_open_access":true}"#,

@@ -1,6 +1,7 @@
 //! What comes in, and what goes out again.
 
 use super::*;
+use crate::storage::Database;
 
 #[test]
 fn importing_twice_changes_nothing() {
@@ -94,6 +95,74 @@ fn copies_and_lifetimes_travel_with_their_pages() {
     assert_eq!(export(&db, None), first);
     let backwards: Vec<&String> = lines.iter().rev().collect();
     assert_eq!(export(&with(&backwards).1, None), first);
+}
+
+/// Whatever leads to a page leads to it in the copy, too: also what does not follow from the page.
+#[test]
+fn every_identifier_finds_its_page_again() {
+    let (_folder, db) = with(&small_graph());
+    db.write(|t| {
+        t.execute_batch(
+            "INSERT INTO pages (id, url, domain) VALUES ('p3', 'https://doi.org/10.1/cited', 'doi.org'),
+               ('p4', 'https://example.org/twin', 'example.org');
+             UPDATE pages SET canonical_id = 'doi:10.1/w', fetched_at = '2026-01-01T00:00:00.000Z'
+               WHERE id = 'p4';
+             INSERT INTO task_pages (task_id, page_id, reason) VALUES ('t1', 'p3', 'manual'), ('t1', 'p4', 'manual');
+             INSERT INTO resource_index VALUES
+               ('url', 'https://landing.example/a', 'p1', 'fetched'),
+               ('url', 'https://example.org/a?old', 'p1', 'known'),
+               ('url', 'https://doi.org/10.1/cited', 'p3', 'known'),
+               ('url', 'https://example.org/twin', 'p4', 'failed'),
+               ('doi', '10.1/cited', 'p3', 'known'),
+               ('doi', '10.1/second', 'p1', 'fetched'),
+               ('pmid', '78', 'p2', 'fetched'),
+               ('arxiv', '2402.00002', 'p3', 'known');
+             UPDATE resource_index SET page_id = 'p4' WHERE identifier_value = '10.1/w'",
+        )
+        .db()
+    })
+    .unwrap();
+    let index = |db: &Database| -> Vec<String> {
+        let sql = "SELECT concat_ws(' ', identifier_type, identifier_value, page_id, status)
+            FROM resource_index ORDER BY 1";
+        let read = |c: &rusqlite::Connection| {
+            let mut statement = c.prepare(sql).db()?;
+            let found = statement.query_map([], |r| r.get(0)).db()?;
+            found.collect::<rusqlite::Result<_>>().db()
+        };
+        db.read(read).unwrap()
+    };
+    let exported = export(&db, None);
+    let told = exported.matches(r#"{"type":"resource""#).count();
+    assert!((8..=10).contains(&told), "what follows is left out: {told}");
+    for order in [false, true] {
+        let mut lines: Vec<&str> = exported.lines().collect();
+        if order {
+            lines.reverse();
+        }
+        let (_folder, copy) = with(&lines);
+        assert_eq!(index(&copy), index(&db));
+        assert_eq!(export(&copy, None), exported);
+    }
+    let of = |task: &str| {
+        let lines = export(&db, Some(task));
+        index(&with(&lines.lines().collect::<Vec<_>>()).1)
+    };
+    assert_eq!(of("t1"), index(&db), "all pages are of this task");
+    let (here, elsewhere): (Vec<_>, Vec<_>) = index(&db)
+        .into_iter()
+        .partition(|row| row.contains(" p1 ") || row.contains(" p2 "));
+    let part = of("t2");
+    assert!(here.iter().all(|row| part.contains(row)), "{part:?}");
+    assert!(!elsewhere.iter().any(|row| part.contains(row)), "{part:?}");
+    // What a graph knows already, it keeps.
+    let line =
+        r#"{"type":"resource","identifier_type":"pmid","identifier_value":"78","page_id":"p1"}"#;
+    assert_eq!(import(&db, &[line]).unwrap().skipped["resource"], 1);
+    assert_eq!(
+        index(&db).len(),
+        index(&with(&exported.lines().collect::<Vec<_>>()).1).len()
+    );
 }
 
 #[test]
