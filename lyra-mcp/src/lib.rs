@@ -13,3 +13,5 @@ mod tools;
 mod wire;
 
 pub use cli::{run, run_as};
+#[cfg(fuzzing)]
+pub use server::answers_to;

@@ -182,3 +182,56 @@ fn a_full_status_says_where_its_lists_end() {
     let items = status["queue_items"].as_array().unwrap().len();
     assert!((50..=200).contains(&items), "{items}");
 }
+
+/// A client with a defect uses an id again while its first call is under way, and writes more than a
+/// message may hold: each call is answered.
+#[test]
+fn a_second_call_under_the_same_id_is_answered_as_well_as_the_first() {
+    let (mut client, task, _listener, _folder) = busy();
+    let poll = client.send_call("get_status", json!({"task_id": task, "wait": 300}));
+    let again = json!({"jsonrpc": "2.0", "id": poll, "method": "tools/call",
+        "params": {"name": "list_views", "arguments": {}}});
+    for _ in 0..2 {
+        client.say(&again.to_string());
+        let refused = client.answer(poll);
+        assert_eq!(refused["error"]["code"], -32600, "{refused}");
+        let said = refused["error"]["message"].as_str().unwrap();
+        assert!(said.contains("id of its own"), "{said}");
+    }
+    client.ok(
+        "queue_targets",
+        json!({"task_id": task, "targets": ["green tea"]}),
+    );
+    let woken = client.answer(poll);
+    assert_eq!(woken["result"]["structuredContent"]["changed"], true);
+    // Answered, it may be used again.
+    client.say(&again.to_string());
+    assert_eq!(client.answer(poll)["result"]["isError"], false);
+    let long = "x".repeat(5 << 20);
+    let call = client.send_call("create_task", json!({"hypothesis": long}));
+    let refused = client.answer(call);
+    assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    client.ok("list_views", json!({}));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_database_that_is_taken_away_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("a.db");
+    let mut client = Client::connect(&db, &[]);
+    let task = client.ok("create_task", json!({"hypothesis": "Tea helps"}))["task_id"].clone();
+    std::fs::remove_file(&db).unwrap();
+    let refused = client.fails("create_task", json!({"hypothesis": "Coffee helps"}));
+    assert_eq!(refused["error_code"], "INTERNAL_ERROR", "{refused}");
+    let hint = refused["hint"].as_str().unwrap();
+    assert!(
+        hint.contains("removed") && hint.contains("put it back"),
+        "{hint}"
+    );
+    let status = client.ok("get_status", json!({"task_id": task, "wait": 0}));
+    assert!(
+        status["warnings"].to_string().contains("removed"),
+        "{status}"
+    );
+}

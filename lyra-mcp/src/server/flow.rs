@@ -6,6 +6,7 @@
 
 use rmcp::model::RequestId;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use tokio::sync::watch;
 
 /// Bytes of requests and answers at most before no more is read.
@@ -19,9 +20,19 @@ const REQUEST_OVERHEAD: usize = 32 * 1024;
 struct Held {
     /// Requests without an answer, and their sizes.
     open: HashMap<RequestId, usize>,
+    /// Answers that are about to be written.
+    answering: usize,
     bytes: usize,
     /// The client has closed its end: no answer can be written any more.
     deaf: bool,
+}
+
+impl Held {
+    fn close(&mut self, id: &RequestId) -> bool {
+        let bytes = self.open.remove(id);
+        self.bytes -= bytes.unwrap_or(0);
+        bytes.is_some()
+    }
 }
 
 /// The account of one connection.
@@ -32,25 +43,36 @@ impl Flow {
         Self(watch::Sender::new(Held::default()))
     }
 
-    /// A request of so many bytes came in.
-    pub(super) fn asked(&self, id: RequestId, bytes: usize) {
+    /// A request of so many bytes came in. Answers whether its id is free: no other request that
+    /// has no answer yet has it.
+    pub(super) fn asked(&self, id: RequestId, bytes: usize) -> bool {
         let bytes = bytes + REQUEST_OVERHEAD;
+        self.0.send_if_modified(|held| match held.open.entry(id) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(free) => {
+                free.insert(bytes);
+                held.bytes += bytes;
+                true
+            }
+        })
+    }
+
+    /// The request was cancelled: no answer will come.
+    pub(super) fn cancelled(&self, id: &RequestId) {
+        self.0.send_if_modified(|held| held.close(id));
+    }
+
+    /// The answer to the request is about to be written. Whoever reads it may use the id again.
+    pub(super) fn answering(&self, id: &RequestId) {
         self.0.send_modify(|held| {
-            held.bytes += bytes;
-            let replaced = held.open.insert(id, bytes);
-            held.bytes -= replaced.unwrap_or(0);
+            held.close(id);
+            held.answering += 1;
         });
     }
 
-    /// The request needs nothing more: its answer is about to be written, or it was cancelled.
-    pub(super) fn settled(&self, id: &RequestId) {
-        self.0.send_if_modified(|held| match held.open.remove(id) {
-            Some(bytes) => {
-                held.bytes -= bytes;
-                true
-            }
-            None => false,
-        });
+    /// It was written, or cannot be.
+    pub(super) fn answered(&self) {
+        self.0.send_modify(|held| held.answering -= 1);
     }
 
     /// A line of so many bytes waits to be written.
@@ -76,7 +98,8 @@ impl Flow {
 
     /// Comes back when every request has its answer, or none can be given any more.
     pub(super) async fn quiet(&self) {
-        self.until(|held| held.open.is_empty() || held.deaf).await;
+        self.until(|held| held.open.is_empty() && held.answering == 0 || held.deaf)
+            .await;
     }
 
     /// Comes back when the client has closed its end.
@@ -113,7 +136,7 @@ mod tests {
         assert!(comes_back(flow.room()).await);
         flow.queued(MAX_HELD / 2);
         assert!(!comes_back(flow.room()).await);
-        flow.settled(&id(1));
+        flow.answering(&id(1));
         assert!(comes_back(flow.room()).await);
         flow.queued(MAX_HELD);
         assert!(!comes_back(flow.room()).await);
@@ -124,15 +147,23 @@ mod tests {
     #[tokio::test]
     async fn it_is_quiet_when_every_request_is_settled_even_one_that_came_twice() {
         let flow = Flow::new();
-        for number in [1, 2, 2] {
-            flow.asked(id(number), 10);
+        for (number, is_free) in [(1, true), (2, true), (2, false), (3, true)] {
+            assert_eq!(flow.asked(id(number), 10), is_free, "{number}");
         }
         assert!(!comes_back(flow.quiet()).await);
-        for number in [2, 2, 1, 7] {
-            flow.settled(&id(number));
+        for number in [2, 7] {
+            flow.cancelled(&id(number));
         }
+        for number in [1, 3] {
+            assert!(!comes_back(flow.quiet()).await);
+            flow.answering(&id(number));
+        }
+        assert!(!comes_back(flow.quiet()).await, "not written yet");
+        flow.answered();
+        flow.answered();
         assert!(comes_back(flow.quiet()).await);
         assert_eq!(flow.0.borrow().bytes, 0);
+        assert!(flow.asked(id(2), 10), "free again");
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod faults;
 mod flow;
+mod long_line;
 mod prompts;
 mod resources;
 mod run;
@@ -57,6 +58,18 @@ const METHODS: [&str; 10] = [
     "prompts/get",
     "prompts/list",
 ];
+
+/// What a client that writes `input` is answered by the transport alone; requests have empty results.
+#[cfg(fuzzing)]
+pub fn answers_to(input: &[u8]) -> Vec<Value> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    runtime
+        .expect("a runtime")
+        .block_on(transport::feed(input))
+        .1
+}
 
 /// The server's state; one for a connection.
 pub(crate) struct Server {

@@ -4,6 +4,7 @@
 //! waits for ever. This one answers it as JSON-RPC says, and outlives everything that comes in.
 
 use super::flow::Flow;
+use super::long_line::IdScan;
 use rmcp::RoleServer;
 use rmcp::model::ClientNotification;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -41,8 +42,8 @@ struct Outgoing {
 pub(crate) struct LineTransport<R> {
     reader: BufReader<R>,
     line: Vec<u8>,
-    /// The line that is being read is over the limit: drop it up to its end.
-    too_long: bool,
+    /// Set while the line that is being read is over the limit: it is dropped up to its end.
+    too_long: Option<IdScan>,
     /// A client may send notifications before its first request; the SDK would give up on them.
     seen_request: bool,
     outgoing: Option<mpsc::UnboundedSender<Outgoing>>,
@@ -55,7 +56,8 @@ pub(crate) struct LineTransport<R> {
 
 enum Line {
     Whole,
-    TooLong,
+    /// With the id of the request that it is.
+    TooLong(Value),
     End,
 }
 
@@ -69,7 +71,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         Self {
             reader: BufReader::new(reader),
             line: Vec::new(),
-            too_long: false,
+            too_long: None,
             seen_request: false,
             outgoing: Some(outgoing),
             writer: Some(tokio::spawn(write_lines(writer, lines, Arc::clone(&flow)))),
@@ -87,26 +89,29 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
             };
             if available.is_empty() {
                 // The last line counts, whether or not somebody ended it.
-                return match (std::mem::take(&mut self.too_long), self.line.is_empty()) {
-                    (true, _) => Line::TooLong,
-                    (false, false) => Line::Whole,
-                    (false, true) => Line::End,
+                return match (self.too_long.take(), self.line.is_empty()) {
+                    (Some(scan), _) => Line::TooLong(scan.id()),
+                    (None, false) => Line::Whole,
+                    (None, true) => Line::End,
                 };
             }
             let newline = available.iter().position(|byte| *byte == b'\n');
             let taken = newline.map_or(available.len(), |at| at + 1);
-            self.too_long |= self.line.len() + taken > MAX_LINE;
-            if self.too_long {
-                self.line.clear();
-            } else {
-                self.line.extend_from_slice(&available[..taken]);
+            if self.too_long.is_none() && self.line.len() + taken > MAX_LINE {
+                let mut scan = IdScan::default();
+                scan.feed(&self.line);
+                self.line = Vec::new();
+                self.too_long = Some(scan);
+            }
+            match &mut self.too_long {
+                Some(scan) => scan.feed(&available[..taken]),
+                None => self.line.extend_from_slice(&available[..taken]),
             }
             self.reader.consume(taken);
             if newline.is_some() {
-                return if std::mem::take(&mut self.too_long) {
-                    Line::TooLong
-                } else {
-                    Line::Whole
+                return match self.too_long.take() {
+                    Some(scan) => Line::TooLong(scan.id()),
+                    None => Line::Whole,
                 };
             }
         }
@@ -158,13 +163,19 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         match &message {
             RxJsonRpcMessage::<RoleServer>::Request(request) => {
                 self.seen_request = true;
-                self.flow.asked(request.id.clone(), bytes);
+                if !self.flow.asked(request.id.clone(), bytes) {
+                    let message = "the id is that of a request that has no answer yet; each request \
+                        needs an id of its own";
+                    let id = serde_json::to_value(&request.id).unwrap_or_default();
+                    self.complain(INVALID_REQUEST, message, &id);
+                    return None;
+                }
             }
             RxJsonRpcMessage::<RoleServer>::Notification(note) => {
                 if let ClientNotification::CancelledNotification(note) = &note.notification
                     && let Some(id) = &note.params.request_id
                 {
-                    self.flow.settled(id);
+                    self.flow.cancelled(id);
                 }
             }
             _ => {}
@@ -212,6 +223,9 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for LineTransp
             _ => None,
         };
         // Bytes wait for a client that is slow to read, not the far larger parsed value.
+        if let Some(id) = &answers {
+            flow.answering(id);
+        }
         let line = serde_json::to_vec(&item).map(|mut line| {
             line.push(b'\n');
             line.shrink_to_fit();
@@ -223,8 +237,8 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for LineTransp
                 Ok(line) => write_one(outgoing, line).await,
                 Err(error) => Err(error.into()),
             };
-            if let Some(id) = answers {
-                flow.settled(&id);
+            if answers.is_some() {
+                flow.answered();
             }
             result
         }
@@ -249,10 +263,10 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for LineTransp
                         return Some(message);
                     }
                 }
-                Line::TooLong => self.complain(
+                Line::TooLong(id) => self.complain(
                     INVALID_REQUEST,
                     &format!("the message is longer than {MAX_LINE} bytes"),
-                    &Value::Null,
+                    &id,
                 ),
                 Line::End => {
                     let _ = self.ended.send(true);
@@ -318,38 +332,36 @@ async fn write_lines<W: AsyncWrite + Unpin>(
     }
 }
 
+/// What comes out for `input` where every request is answered with an empty result: how many were
+/// let through, all answers, and whether the end was noticed.
+#[cfg(any(test, fuzzing))]
+pub(super) async fn feed(input: &[u8]) -> (usize, Vec<Value>, bool) {
+    use tokio::io::AsyncReadExt;
+    let (ended, seen) = watch::channel(false);
+    let (mut ours, theirs) = tokio::io::duplex(64 << 20);
+    let mut transport = LineTransport::new(io::Cursor::new(input.to_vec()), theirs, ended);
+    let mut messages = 0;
+    while let Some(message) = transport.receive().await {
+        let Some((_, id)) = message.into_request() else {
+            continue;
+        };
+        messages += 1;
+        // Until they are answered, the transport waits for the answers after the last line.
+        let result = rmcp::model::ServerResult::empty(());
+        let answer = TxJsonRpcMessage::<RoleServer>::response(result, id);
+        transport.send(answer).await.expect("written");
+    }
+    transport.close().await.expect("closes");
+    drop(transport);
+    let mut text = String::new();
+    ours.read_to_string(&mut text).await.expect("text");
+    let replies = text.lines().map(|l| serde_json::from_str(l).expect("JSON"));
+    (messages, replies.collect(), *seen.borrow())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::AsyncReadExt;
-
-    /// What comes out for `input`: the messages let through, and the complaints.
-    async fn feed(input: &[u8]) -> (usize, Vec<Value>, bool) {
-        let (ended, seen) = watch::channel(false);
-        let (mut ours, theirs) = tokio::io::duplex(1 << 20);
-        let mut transport = LineTransport::new(io::Cursor::new(input.to_vec()), theirs, ended);
-        let mut messages = 0;
-        while let Some(message) = transport.receive().await {
-            messages += 1;
-            // Until they are answered, the transport waits for the answers after the last line.
-            let (_, id) = message
-                .into_request()
-                .expect("only requests are let through");
-            let result = rmcp::model::ServerResult::empty(());
-            let answer = TxJsonRpcMessage::<RoleServer>::response(result, id);
-            transport.send(answer).await.expect("written");
-        }
-        transport.close().await.expect("closes");
-        drop(transport);
-        let mut text = String::new();
-        ours.read_to_string(&mut text).await.expect("text");
-        let complaints = text
-            .lines()
-            .map(|l| serde_json::from_str::<Value>(l).expect("JSON"))
-            .filter(|reply| reply.get("error").is_some())
-            .collect();
-        (messages, complaints, *seen.borrow())
-    }
 
     #[tokio::test]
     async fn every_line_is_let_through_or_answered() {
@@ -392,12 +404,20 @@ mod tests {
                 1,
                 vec![(-32600, Value::Null)],
             ),
+            (
+                PING.replace(
+                    '}',
+                    &format!(",\"params\":{{\"x\":\"{}\"}}}}", "x".repeat(MAX_LINE)),
+                ),
+                0,
+                vec![(-32600, json!(1))],
+            ),
         ] {
-            let (seen, complaints, ended) = feed(input.as_bytes()).await;
+            let (seen, replies, ended) = feed(input.as_bytes()).await;
+            let complaints = replies.iter().filter(|reply| reply.get("error").is_some());
             let label: String = input.chars().take(60).collect();
             assert_eq!(seen, messages, "{label}");
             let got: Vec<(i64, Value)> = complaints
-                .iter()
                 .map(|c| {
                     (
                         c["error"]["code"].as_i64().expect("a code"),
