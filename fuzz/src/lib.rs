@@ -1,5 +1,8 @@
-//! A small, real graph for fuzzing the SQL guard, twice: the two files differ in nothing but what
-//! is private. Whatever a query answers has to be the same on both.
+//! What the fuzz targets share. Here: a small, real graph for fuzzing the SQL guard, twice: the two
+//! files differ in nothing but what is private. Whatever a query answers has to be the same on both.
+
+pub mod checks;
+pub mod shapes;
 
 use lyra_core::graph::EvidenceGraph;
 use lyra_core::guard::{QueryGuard, TempView};

@@ -1,0 +1,8 @@
+//! A document as markdown.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use lyra_fuzz::checks::check_document;
+use lyra_fuzz::shapes::{document, markdown};
+
+fuzz_target!(|data: &[u8]| check_document(&document(data, markdown), None, "notes.md"));

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Fuzzes every target for a time each: scripts/fuzz.sh [SECONDS [TARGET ...]], 60 seconds by default.
+# Needs a nightly compiler and a C++ compiler, and says so where they are missing. See fuzz/README.md.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${1:-60}
+shift || true
+
+skip() {
+  echo "scripts/fuzz.sh: SKIPPED: $1" >&2
+  [ "${LYRA_FUZZ:-}" != required ]
+  exit
+}
+rustc +nightly --version >/dev/null 2>&1 || skip "there is no nightly toolchain"
+command -v c++ >/dev/null || skip "there is no C++ compiler"
+
+# What `cargo fuzz` sets, without a sanitizer: the code of this workspace is almost all safe Rust.
+# The first flags make the guard's target see where SQLite goes.
+export CFLAGS="-fsanitize-coverage=trace-pc"
+export RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+-Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=16"
+host=$(rustc +nightly -vV | sed -n 's/^host: //p')
+# A target of its own, so that build scripts and macros are not instrumented.
+cargo +nightly build --manifest-path fuzz/Cargo.toml --release --bins --target "$host" ||
+  skip "the fuzz targets cannot be built here"
+
+python3 fuzz/seed.py lyra-core/src/guard/testdata/*.jsonl fuzz/corpus/query_guard
+targets=("$@")
+[ ${#targets[@]} -gt 0 ] ||
+  mapfile -t targets < <(basename -s .rs fuzz/fuzz_targets/*.rs)
+for target in "${targets[@]}"; do
+  mkdir -p "fuzz/corpus/$target" "fuzz/artifacts/$target"
+  corpora=("fuzz/corpus/$target")
+  [ ! -d "fuzz/seeds/$target" ] || corpora+=("fuzz/seeds/$target")
+  options=(-max_total_time="$seconds" -timeout=30 -rss_limit_mb=4096 -max_len=16384
+    -artifact_prefix="fuzz/artifacts/$target/" -print_final_stats=1 -verbosity=0)
+  [ "$target" != query_guard ] || options+=(-dict=fuzz/sql.dict -max_len=4096)
+  printf '\n== fuzz %s for %s s\n' "$target" "$seconds"
+  "fuzz/target/$host/release/$target" "${options[@]}" "${corpora[@]}"
+done
