@@ -137,9 +137,11 @@ impl Database {
         let finished = snapshot.finish().db();
         // What was read from two states of a file at once may even look like a broken one.
         reading.still.check()?;
-        let answer = answer?;
-        finished?;
-        Ok(answer)
+        match answer.and_then(|answer| finished.map(|()| answer)) {
+            Ok(answer) => Ok(answer),
+            // Without its file, a graph may look like one without its tasks.
+            Err(error) => self.source.check_in_place().and(Err(error)),
+        }
     }
 
     /// Runs `work` inside one IMMEDIATE transaction, which is committed if it answers Ok and

@@ -22,9 +22,9 @@ use std::time::SystemTime;
 pub(crate) struct Source {
     path: PathBuf,
     read_only: bool,
-    /// Which file the path named when it was opened for writing. Of one that is only looked at, a
-    /// newer one may take the place at any time.
-    file: Option<FileId>,
+    /// Which files the path and the log beside it were when they were opened for writing. Of one
+    /// that is only looked at, a newer one may take the place at any time.
+    files: [Option<FileId>; 2],
 }
 
 /// Tells files apart, whatever they are called: device and number.
@@ -56,7 +56,8 @@ impl Source {
         Self {
             path: path.to_owned(),
             read_only: false,
-            file: FileId::of(path).ok().flatten(),
+            files: [path.to_owned(), beside(path, "-wal")]
+                .map(|name| FileId::of(&name).ok().flatten()),
         }
     }
 
@@ -65,7 +66,7 @@ impl Source {
         Self {
             path: path.to_owned(),
             read_only: true,
-            file: None,
+            files: [None; 2],
         }
     }
 
@@ -74,7 +75,7 @@ impl Source {
         Self {
             path: path.to_owned(),
             read_only: self.read_only,
-            file: self.file,
+            files: self.files,
         }
     }
 
@@ -110,23 +111,27 @@ impl Source {
         self.open_still(vfs)
     }
 
-    /// Refuses a file that is open for writing and is not behind its path any more: what is written
-    /// to it would be lost when the last program closes it.
+    /// Refuses a file that is open for writing where it or its log is not behind its name any more:
+    /// what is written to it would be lost when the last program closes it.
     pub(crate) fn check_in_place(&self) -> Result<()> {
-        let Some(file) = self.file else { return Ok(()) };
-        let what_happened = match FileId::of(&self.path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => "removed or moved away",
-            Ok(Some(other)) if other != file => "replaced by another file",
-            _ => return Ok(()),
-        };
-        let message = format!(
-            "the database {} was {what_happened} while it was open",
-            self.path.display()
-        );
-        Err(Error::new(ErrorKind::Storage, message).with_hint(format!(
-            "the database file was {what_happened} while it was open, so nothing more is written to it: \
-             put it back under its name, or start again with the file that is there now"
-        )))
+        let names = [self.path.clone(), beside(&self.path, "-wal")];
+        for (name, file) in names.iter().zip(self.files) {
+            let Some(file) = file else { continue };
+            let what_happened = match FileId::of(name) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    "removed or moved away"
+                }
+                Ok(Some(other)) if other != file => "replaced by another file",
+                _ => continue,
+            };
+            let message = format!("{} was {what_happened} while it was open", name.display());
+            return Err(Error::new(ErrorKind::Storage, message).with_hint(format!(
+                "the database file, or the log that belongs to it, was {what_happened} while it was \
+                 open, so nothing more is written to it: put it back under its name, or start again \
+                 with the file that is there now"
+            )));
+        }
+        Ok(())
     }
 
     /// Refuses, without a change, what cannot be looked at as it is: no file, a file of another
