@@ -26,6 +26,9 @@ pub enum ErrorKind {
     Calibration,
     /// Something did not answer in time.
     Timeout,
+    /// A document that its parser did not survive: it went past a limit of time or memory, or broke
+    /// the parser.
+    HostileDocument,
     /// The database file cannot be used (foreign, corrupt, newer, read-only, full).
     Storage,
     /// A network, file or model outside the library failed.
@@ -53,7 +56,9 @@ impl ErrorKind {
             Self::AuthRequired => "AUTH_REQUIRED",
             Self::QueryRejected => "QUERY_REJECTED",
             Self::QueryInterrupted => "QUERY_INTERRUPTED",
-            Self::Pipeline | Self::Backend | Self::Unsupported => "PIPELINE_ERROR",
+            Self::Pipeline | Self::HostileDocument | Self::Backend | Self::Unsupported => {
+                "PIPELINE_ERROR"
+            }
             Self::Calibration => "CALIBRATION_ERROR",
             Self::Timeout => "TIMEOUT",
             Self::Storage | Self::Internal => "INTERNAL_ERROR",
