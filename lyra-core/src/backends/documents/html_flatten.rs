@@ -390,7 +390,7 @@ mod tests {
                     .collect(),
                 true,
             ),
-            ("equal and unclosed", "<p><b>word</p>".repeat(20_000), false),
+            ("equal and unclosed", "<p><b>word</p>".repeat(20_000), true),
             (
                 "closed",
                 "<p><b>word</b> <i>word</i></p>".repeat(20_000),
