@@ -58,8 +58,13 @@ const WORDS: &str = "BT /F 12 Tf 50 700 Td (Drug X increased the risk of falls.)
 /// A page that draws this content; `resources` stand beside the font, and `more` are the objects
 /// from 6 on.
 fn page(content: Vec<u8>, resources: &str, more: &[Vec<u8>]) -> Vec<u8> {
+    page_of("4 0 R", content, resources, more)
+}
+
+/// The same with these references to its content.
+fn page_of(contents: &str, content: Vec<u8>, resources: &str, more: &[Vec<u8>]) -> Vec<u8> {
     let page = format!(
-        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R\
+        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents {contents}\
          /Resources<</Font<</F 5 0 R>>{resources}>>>>"
     );
     let objects = [
@@ -105,7 +110,7 @@ fn hostile() -> Vec<(&'static str, Vec<u8>)> {
         parents.into(),
         plain(WORDS),
     ]);
-    let same_streams = format!("[{}]", "5 0 R ".repeat(5_000));
+    let often = format!("[{}]", "4 0 R ".repeat(5_000));
     let html = |open: usize, paragraphs: usize| {
         let text = "Drug X increased the risk of falls in older adults.";
         format!(
@@ -154,16 +159,10 @@ fn hostile() -> Vec<(&'static str, Vec<u8>)> {
                 &[],
             ),
         ),
-        ("streams.pdf", {
-            let mut file = page(packed("", &b"() Tj ".repeat(2_000_000)), "", &[]);
-            let place = file
-                .windows(15)
-                .position(|w| w == b"/Contents 4 0 R")
-                .unwrap();
-            let many = same_streams.replace("5 0 R", "4 0 R");
-            file.splice(place + 10..place + 15, many.bytes());
-            file
-        }),
+        (
+            "streams.pdf",
+            page_of(&often, packed("", &b"() Tj ".repeat(2_000_000)), "", &[]),
+        ),
         ("font.html", html(20_000, 20_000).into_bytes()),
         ("fonts.html", html(200_000, 200_000).into_bytes()),
         (
@@ -201,7 +200,7 @@ const GOOD: &[u8] = b"# Trial\n\nDrug X increased the risk of falls in older adu
 /// A page that is no longer read where memory is short.
 fn large_page() -> Vec<u8> {
     let text = "<p>Drug X increased the risk of falls in older adults.</p>";
-    format!("<body><article>{}", text.repeat(20_000)).into_bytes()
+    format!("<body><article>{text}{}", "<br>".repeat(50_000)).into_bytes()
 }
 
 /// A page that takes long.

@@ -38,10 +38,11 @@ mod unix {
         };
         let open: Vec<RawFd> = open.filter_map(number).collect();
         for file in open {
-            if file > 2 && file != kept {
+            // The folder that was read is among them, and closed already.
+            let is_open = std::fs::symlink_metadata(format!("/dev/fd/{file}")).is_ok();
+            if file > 2 && file != kept && is_open {
                 // SAFETY: the process has just begun and runs this thread alone; nothing in it owns
-                // a file but `kept` and the standard ones. The folder that was read is closed
-                // already, and closing its number again fails without effect.
+                // a file but `kept` and the standard ones.
                 unsafe { rustix::io::close(file) };
             }
         }

@@ -4,7 +4,7 @@ use super::ParserLimits;
 use super::frames::Fault;
 use crate::error::{Error, ErrorKind};
 use crate::security::quoting::quoted;
-use std::process::ExitStatus;
+use std::process::{ChildStderr, ExitStatus};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ended {
@@ -143,6 +143,27 @@ impl Ended {
 /// What to do about a document that its parser did not survive.
 pub(crate) const HINT: &str = "save its text in another format, or raise parser_memory or \
     parser_seconds; see docs/hostile-documents.md";
+
+/// What a child that is over has said to standard error, and only that: something that it has
+/// started may still hold the pipe.
+#[cfg(unix)]
+pub(super) fn last_words(stderr: ChildStderr) -> String {
+    use rustix::fs::{OFlags, fcntl_setfl};
+    use std::io::Read;
+    let mut words = vec![0; 4096];
+    let set = fcntl_setfl(&stderr, OFlags::NONBLOCK);
+    let mut stderr = stderr;
+    let length = match set {
+        Ok(()) => stderr.read(&mut words).unwrap_or(0),
+        Err(_) => 0,
+    };
+    String::from_utf8_lossy(&words[..length]).into_owned()
+}
+
+#[cfg(not(unix))]
+pub(super) fn last_words(_: ChildStderr) -> String {
+    String::new()
+}
 
 #[cfg(unix)]
 fn signal_of(status: ExitStatus) -> Option<i32> {

@@ -16,12 +16,11 @@ use crate::ports::{DocumentParser, ParsedDocument};
 use ended::Ended;
 use frames::{Fault, Request};
 use std::ffi::OsString;
-use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Documents that one child serves: a child that a document has taken over cannot change more.
 const BATCH: usize = 64;
@@ -29,8 +28,8 @@ const BATCH: usize = 64;
 /// Bytes of documents that one child serves.
 const BATCH_BYTES: usize = 64 * 1024 * 1024;
 
-/// Bytes of a child's last words that are looked at.
-const LAST_WORDS: u64 = 4 * 1024;
+/// How long a child may take from the end of its output to its own.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 /// What a child may use for one document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,7 +210,7 @@ impl ParserProcess {
                 let kept = (!late && !is_worn).then_some(process);
                 Ok(Ok(Answer { answer, kept }))
             }
-            Err(fault) => Ok(Err(process.end(fault))),
+            Err(fault) => Ok(Err(process.end(&fault))),
         }
     }
 }
@@ -331,21 +330,28 @@ impl Process {
     }
 
     /// Why it broke off; it is gone afterwards.
-    fn end(mut self, fault: Fault) -> Ended {
-        let _ = self.child.kill();
-        let status = self.child.wait();
-        let mut words = Vec::new();
-        if let Some(stderr) = self.child.stderr.take() {
-            let _ = stderr.take(LAST_WORDS).read_to_end(&mut words);
+    fn end(mut self, fault: &Fault) -> Ended {
+        // A pipe breaks a moment before the process is over; what is killed then tells nothing.
+        let end = Instant::now() + LAST_MOMENT;
+        while matches!(fault, Fault::Broken) && !self.is_gone() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(2));
         }
-        let words = String::from_utf8_lossy(&words).into_owned();
-        Ended::of(&fault, self.greeted, status.ok(), &words)
+        self.kill();
+        let status = self.child.wait();
+        let stderr = self.child.stderr.take();
+        let words = stderr.map(ended::last_words).unwrap_or_default();
+        Ended::of(fault, self.greeted, status.ok(), &words)
+    }
+
+    fn kill(&mut self) {
+        // One that has ended by itself cannot be killed, which is as well.
+        let _ = self.child.kill();
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        self.kill();
         let _ = self.child.wait();
     }
 }
