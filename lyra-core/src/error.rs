@@ -56,9 +56,8 @@ impl ErrorKind {
             Self::AuthRequired => "AUTH_REQUIRED",
             Self::QueryRejected => "QUERY_REJECTED",
             Self::QueryInterrupted => "QUERY_INTERRUPTED",
-            Self::Pipeline | Self::HostileDocument | Self::Backend | Self::Unsupported => {
-                "PIPELINE_ERROR"
-            }
+            Self::Pipeline | Self::Backend | Self::Unsupported => "PIPELINE_ERROR",
+            Self::HostileDocument => "PIPELINE_ERROR",
             Self::Calibration => "CALIBRATION_ERROR",
             Self::Timeout => "TIMEOUT",
             Self::Storage | Self::Internal => "INTERNAL_ERROR",

@@ -203,9 +203,12 @@ fn large_page() -> Vec<u8> {
     format!("<body><article>{text}{}", "<br>".repeat(50_000)).into_bytes()
 }
 
-/// A page that takes long.
-fn slow_page() -> Vec<u8> {
-    format!("{}{}", "<div>".repeat(440), "<p>x".repeat(99_000)).into_bytes()
+/// A document that takes long: fifteen streams that unpack to as much as is measured.
+fn slow_document() -> Vec<u8> {
+    let spaces = vec![b' '; 63 * 1024 * 1024];
+    let large = packed("", &spaces);
+    let content = stream("", WORDS.as_bytes());
+    page(content, "", &vec![large; 15])
 }
 
 /// The parent of a process that runs.
@@ -327,19 +330,19 @@ fn the_limit_that_ended_a_parser_is_named() {
         ),
         (
             short,
-            slow_page(),
+            slow_document(),
             ErrorKind::HostileDocument,
             "more than 1 s of processor time",
         ),
         (
             late,
-            slow_page(),
+            slow_document(),
             ErrorKind::Timeout,
             "not read within 0.03 s",
         ),
     ] {
         let parser = with_limits(limits);
-        let error = parser.parse(&body, None, "a.html").unwrap_err();
+        let error = parser.parse(&body, None, "a").unwrap_err();
         assert!(error.message().contains(message), "{error}");
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.hint().is_some());
@@ -407,7 +410,7 @@ fn a_child_that_is_killed_fails_one_document() {
     // Other tests of this process have children, too.
     let before = children(own);
     let reading = Arc::clone(&parser);
-    let slow = std::thread::spawn(move || reading.parse(&slow_page(), None, "slow.html"));
+    let slow = std::thread::spawn(move || reading.parse(&slow_document(), None, "slow.pdf"));
     let child = loop {
         let new = children(own).into_iter().find(|child| {
             let name = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
@@ -571,7 +574,7 @@ fn a_server_that_is_fed_hostile_documents_stays_small_and_reads_the_rest() {
 #[test]
 fn sigterm_ends_a_server_that_parses_and_leaves_no_child() {
     let desk = Desk::new();
-    desk.write("slow.html", &slow_page());
+    desk.write("slow.pdf", &slow_document());
     let mut client = desk.serve("parser_memory = 2048\nparser_seconds = 100");
     ask(&mut client);
     let child = await_child(client.pid());

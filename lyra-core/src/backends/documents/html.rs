@@ -54,9 +54,8 @@ pub(super) fn parse(bytes: &[u8], charset: Option<&str>, name: &str) -> Result<P
         ));
     }
     if deep {
-        document.warnings.push(format!(
-            "elements nested deeper than {MAX_DEPTH} were flattened"
-        ));
+        let warning = "markup that is nested too deep or repeated too often was flattened";
+        document.warnings.push(warning.to_owned());
     }
     if document.blocks.is_empty() {
         return Err(Error::invalid("the page holds no text")

@@ -11,6 +11,13 @@ const MOST_ELEMENTS: usize = 100_000;
 /// drops.
 const MOST_COPIES: usize = 300_000;
 
+/// Most levels that all elements of a page stand on together: the extraction looks at an element
+/// once for each.
+const MOST_LEVELS: usize = 4_000_000;
+
+/// Levels that are left of a page with more.
+const FEW_LEVELS: usize = 40;
+
 /// Elements without content.
 const VOID: &[&str] = &[
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
@@ -88,7 +95,8 @@ const SCOPES: &[&str] = &[
 ];
 
 /// The page with at most `cap` levels, and says whether any was left out. Of a page that leads to
-/// too many copies the formatting is left out as a whole.
+/// too many copies the formatting is left out as a whole, and of one that is deep in too many places
+/// most levels.
 ///
 /// # Errors
 /// A page of more elements than are read.
@@ -102,8 +110,12 @@ pub(super) fn tame(html: String, cap: usize) -> Result<(String, bool)> {
         );
         return Err(Error::invalid(message).with_hint("split it, or save its text alone"));
     }
-    if scan.copies > MOST_COPIES {
-        let mut bare = Scan::new(&html, cap, true);
+    if scan.copies > MOST_COPIES || scan.levels > MOST_LEVELS {
+        let cap = match scan.levels > MOST_LEVELS {
+            true => cap.min(FEW_LEVELS),
+            false => cap,
+        };
+        let mut bare = Scan::new(&html, cap, scan.copies > MOST_COPIES);
         bare.run();
         return Ok((bare.finish(), true));
     }
@@ -137,6 +149,8 @@ struct Scan<'a> {
     /// Whether every element is left out that is not solid.
     bare: bool,
     elements: usize,
+    /// The levels of all elements together.
+    levels: usize,
     /// Elements times what stands around them and may be copied.
     copies: usize,
     /// Open elements that are not solid.
@@ -158,6 +172,7 @@ impl<'a> Scan<'a> {
             cap,
             bare,
             elements: 0,
+            levels: 0,
             copies: 0,
             loose: 0,
             unclosed: HashMap::new(),
@@ -229,6 +244,7 @@ impl<'a> Scan<'a> {
     /// Counts an element, and what it stands in that may be copied with it.
     fn count(&mut self, name: &str, tag: &'a str) {
         self.elements += 1;
+        self.levels += self.open.len();
         self.copies += self.loose + self.repeated;
         // A link closes the one before it.
         if FORMATTING.contains(&name) && name != "a" {
@@ -403,8 +419,13 @@ mod tests {
             ),
             (
                 "blocks",
-                format!("{}{}", "<div>".repeat(400), "<p>x</p>".repeat(20_000)),
+                format!("{}{}", "<div>".repeat(400), "<p>x</p>".repeat(5_000)),
                 false,
+            ),
+            (
+                "deep blocks",
+                format!("{}{}", "<div>".repeat(400), "<p>x</p>".repeat(20_000)),
+                true,
             ),
         ];
         for (name, html, is_tamed) in cases {
