@@ -67,14 +67,19 @@ fn page_of(contents: &str, content: Vec<u8>, resources: &str, more: &[Vec<u8>]) 
         "<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents {contents}\
          /Resources<</Font<</F 5 0 R>>{resources}>>>>"
     );
-    let objects = [
+    pdf(&[&book(1, page, content), more].concat())
+}
+
+/// The objects of a file that has the same page several times.
+fn book(pages: usize, page: String, content: Vec<u8>) -> [Vec<u8>; 5] {
+    let kids = "3 0 R ".repeat(pages);
+    [
         b"<</Type/Catalog/Pages 2 0 R>>".to_vec(),
-        b"<</Type/Pages/Count 1/Kids[3 0 R]>>".to_vec(),
+        format!("<</Type/Pages/Count {pages}/Kids[{kids}]>>").into_bytes(),
         page.into_bytes(),
         content,
         b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>".to_vec(),
-    ];
-    pdf(&[&objects, more].concat())
+    ]
 }
 
 fn form(resources: &str, content: &str) -> Vec<u8> {
@@ -203,12 +208,11 @@ fn large_page() -> Vec<u8> {
     format!("<body><article>{text}{}", "<br>".repeat(50_000)).into_bytes()
 }
 
-/// A document that takes long: fifteen streams that unpack to as much as is measured.
+/// A document that takes long: sixteen pages with as much as is looked at of each.
 fn slow_document() -> Vec<u8> {
-    let spaces = vec![b' '; 63 * 1024 * 1024];
-    let large = packed("", &spaces);
-    let content = stream("", WORDS.as_bytes());
-    page(content, "", &vec![large; 15])
+    let page = "<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R>>";
+    let lines = packed("", &b"1 2 m 3 4 l ".repeat(2_700_000));
+    pdf(&book(16, page.to_owned(), lines))
 }
 
 /// The parent of a process that runs.
