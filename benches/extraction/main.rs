@@ -2,23 +2,35 @@
 //!
 //! Names of files come in on standard input, one a line; `{"file", "seconds", "text", "warnings"}` or
 //! `{"file", "seconds", "error"}` goes out. The time is that of the reading alone, without the disk.
+//! With the argument `children`, child processes of this program do it.
 
 #![allow(
     clippy::print_stdout,
     reason = "standard output is what a program is for"
 )]
 
-use lyra_core::backends::documents::parse;
+use lyra_core::backends::{Documents, ParserProcess, serve_parser};
+use lyra_core::ports::DocumentParser;
 use serde_json::json;
 use std::io::BufRead;
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let parser: Box<dyn DocumentParser> = match arguments.as_slice() {
+        [command, memory, seconds] if command == "child" => {
+            std::process::exit(serve_parser(memory.parse()?, seconds.parse()?).into());
+        }
+        [command] if command == "children" => {
+            Box::new(ParserProcess::new(std::env::current_exe()?, ["child"]))
+        }
+        _ => Box::new(Documents),
+    };
     for name in std::io::stdin().lock().lines() {
         let name = name?;
         let bytes = std::fs::read(&name)?;
         let begun = Instant::now();
-        let read = parse(&bytes, None, &name);
+        let read = parser.parse(&bytes, None, &name);
         let seconds = begun.elapsed().as_secs_f64();
         let line = match read {
             Ok(document) => {

@@ -26,6 +26,9 @@ pub enum ErrorKind {
     Calibration,
     /// Something did not answer in time.
     Timeout,
+    /// A document that its parser did not survive: it went past a limit of time or memory, or broke
+    /// the parser.
+    HostileDocument,
     /// The database file cannot be used (foreign, corrupt, newer, read-only, full, moved).
     Storage,
     /// Others were writing to the database for as long as a writer waits.
@@ -56,6 +59,7 @@ impl ErrorKind {
             Self::QueryRejected => "QUERY_REJECTED",
             Self::QueryInterrupted => "QUERY_INTERRUPTED",
             Self::Pipeline | Self::Backend | Self::Unsupported => "PIPELINE_ERROR",
+            Self::HostileDocument => "PIPELINE_ERROR",
             Self::Calibration => "CALIBRATION_ERROR",
             Self::Timeout | Self::Busy => "TIMEOUT",
             Self::Storage | Self::Internal => "INTERNAL_ERROR",

@@ -172,6 +172,7 @@ mod tests {
             (ErrorKind::QueryRejected, "QUERY_REJECTED"),
             (ErrorKind::QueryInterrupted, "QUERY_INTERRUPTED"),
             (ErrorKind::Pipeline, "PIPELINE_ERROR"),
+            (ErrorKind::HostileDocument, "PIPELINE_ERROR"),
             (ErrorKind::Backend, "PIPELINE_ERROR"),
             (ErrorKind::Unsupported, "PIPELINE_ERROR"),
             (ErrorKind::Calibration, "CALIBRATION_ERROR"),

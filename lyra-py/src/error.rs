@@ -45,7 +45,7 @@ fn class_of(kind: ErrorKind) -> &'static str {
         ErrorKind::AuthRequired => "AuthRequiredError",
         ErrorKind::QueryRejected => "QueryRejectedError",
         ErrorKind::QueryInterrupted => "QueryInterruptedError",
-        ErrorKind::Pipeline => "PipelineError",
+        ErrorKind::Pipeline | ErrorKind::HostileDocument => "PipelineError",
         ErrorKind::Backend => "BackendError",
         ErrorKind::Unsupported => "UnsupportedError",
         ErrorKind::Calibration => "CalibrationError",

@@ -3,6 +3,7 @@
 use crate::argument;
 use crate::convert;
 use crate::error::invalid;
+use crate::parser_process;
 use crate::waiting::{by_size, patient, quick};
 use lyra_core::backends::{self, documents};
 use lyra_core::model::{DocumentMeta, Relation};
@@ -335,6 +336,7 @@ fn bytes_of(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Body> {
 fn command_line(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
     // The interpreter of a virtual environment is a link; what it leads to knows no package of it.
     let python: String = py.import("sys")?.getattr("executable")?.extract()?;
+    let parser = parser_process::words(py)?.unwrap_or_else(|| vec![python.clone().into()]);
     let launcher = vec![python, "-m".to_owned(), "lyra".to_owned()];
-    Ok(py.detach(|| lyra_mcp::run_as(launcher, arguments)))
+    Ok(py.detach(|| lyra_mcp::run_as(launcher, parser, arguments)))
 }

@@ -10,6 +10,7 @@
 //! | `adapters` | Python callables behind the ports of lyra-core |
 //! | `graph` | the class `EvidenceGraph` |
 //! | `functions` | what needs no graph |
+//! | `parser_process` | the interpreter as a process that parses documents |
 
 mod adapters;
 mod argument;
@@ -18,6 +19,7 @@ mod convert;
 mod error;
 mod functions;
 mod graph;
+mod parser_process;
 mod waiting;
 
 use pyo3::exceptions::PyImportError;

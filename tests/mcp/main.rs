@@ -14,6 +14,8 @@ mod docs;
 mod embedders;
 mod feedback;
 mod hostile;
+#[cfg(target_os = "linux")]
+mod hostile_documents;
 #[cfg(feature = "http")]
 mod human;
 mod injection;

@@ -19,6 +19,7 @@ mod corpus;
 pub mod documents;
 mod embedder_choice;
 mod file_fetch;
+mod hostile_documents;
 #[cfg(feature = "http")]
 mod http_embedder;
 #[cfg(feature = "http")]
@@ -32,6 +33,7 @@ mod model_hub;
 #[cfg(feature = "onnx")]
 mod onnx;
 mod parser;
+mod parser_process;
 #[cfg(feature = "http")]
 mod providers;
 mod static_embedder;
@@ -47,6 +49,7 @@ pub use builtin_stance::{BuiltinStanceJudge, choose_premise};
 pub use corpus::{CorpusProvider, CorpusReport, FileNote, FolderReport, SyncReport};
 pub use embedder_choice::{EmbedderChoice, EmbedderSettings, onnx_can_run};
 pub use file_fetch::FileFetcher;
+pub(crate) use hostile_documents::HostileDocuments;
 #[cfg(feature = "http")]
 pub use http_embedder::{EmbeddingApi, HttpEmbedder, HttpEmbedderOptions};
 #[cfg(feature = "http")]
@@ -60,6 +63,7 @@ pub use model_hub::{HubFile, HubModel, ModelHub, USUAL_HUB};
 #[cfg(feature = "onnx")]
 pub use onnx::{OnnxEmbedder, OnnxOptions, OnnxStanceJudge};
 pub use parser::Documents;
+pub use parser_process::{ParserLimits, ParserProcess, serve_parser};
 #[cfg(feature = "http")]
 pub use providers::{ProviderKind, ProvidersConfig, ServiceConfig};
 pub use static_embedder::{MODEL_ID as STATIC_MODEL_ID, StaticEmbedder};

@@ -1,7 +1,9 @@
 //! What an engine is made of.
 
 use crate::clock::{Clock, SystemClock};
-use crate::ports::{ClaimExtractor, Embedder, Fetcher, SearchProvider, StanceJudge};
+use crate::ports::{
+    ClaimExtractor, DocumentParser, Embedder, Fetcher, SearchProvider, StanceJudge,
+};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,6 +43,10 @@ pub struct EngineConfig {
     pub search: crate::backends::ProvidersConfig,
     /// A CSV file of Retraction Watch: works on it are flagged as retracted.
     pub retractions_csv: Option<PathBuf>,
+    /// What takes documents apart; in this process where none is given. A
+    /// [`ParserProcess`](crate::backends::ParserProcess) does it where a hostile document costs
+    /// nothing but itself.
+    pub parser: Option<Arc<dyn DocumentParser>>,
     /// Before the built-in fetchers.
     pub fetchers: Vec<Arc<dyn Fetcher>>,
 }
@@ -64,6 +70,7 @@ impl EngineConfig {
             #[cfg(feature = "http")]
             search: crate::backends::ProvidersConfig::default(),
             retractions_csv: None,
+            parser: None,
             fetchers: Vec::new(),
         }
     }

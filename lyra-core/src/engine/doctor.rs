@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::error::SqliteResultExt;
+use crate::security::quoting::quoted;
 use crate::views::BrokenView;
 use serde::Serialize;
 
@@ -29,6 +30,7 @@ impl Engine {
             self.check_search(),
         ];
         checks.extend(self.check_corpus());
+        checks.extend(self.check_parser());
         checks.push(check_network());
         checks.extend(self.check_language_models());
         checks.extend(self.check_providers());
@@ -206,6 +208,23 @@ impl Engine {
         checks.collect()
     }
 
+    /// Where documents are read, and those that are not read any more.
+    fn check_parser(&self) -> Vec<DoctorCheck> {
+        let parser = &self.inner.pipeline.reading.parser;
+        let tried = parser.parse(b"A sentence.", Some("text/plain"), "doctor.txt");
+        let mut checks = vec![match tried {
+            Ok(_) => check("parser", true, parser.setup(), None),
+            Err(e) => check("parser", false, e.to_string(), e.hint()),
+        }];
+        let hostile = self.inner.graph.read(|r| r.hostile_documents());
+        checks.extend(hostile.unwrap_or_default().into_iter().map(|document| {
+            let url = quoted(&document.url, 200);
+            let detail = format!("{url} is not read again: {}", document.reason);
+            check("hostile document", true, detail, Some(UNTIL_IT_CHANGES))
+        }));
+        checks
+    }
+
     fn check_search(&self) -> DoctorCheck {
         let folders: Vec<String> = self
             .inner
@@ -237,6 +256,10 @@ impl Engine {
         check("search", true, detail, None)
     }
 }
+
+/// When a document that its parser did not survive is tried again.
+const UNTIL_IT_CHANGES: &str = "it is tried again when its bytes or the parser's limits change; see \
+    docs/hostile-documents.md";
 
 /// What a graph that is open read-only cannot be brought up to.
 const BEHIND: &str = "what views count is of an earlier year, or from before another program wrote: \

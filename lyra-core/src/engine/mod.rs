@@ -14,7 +14,7 @@ pub use explore::{ViewReply, ViewRequest};
 
 use crate::backends::{
     BuiltinClaimExtractor, BuiltinStanceJudge, CorpusProvider, Documents, FileFetcher,
-    StaticEmbedder, choose_premise,
+    HostileDocuments, StaticEmbedder, choose_premise,
 };
 use crate::error::Result;
 use crate::graph::EvidenceGraph;
@@ -75,7 +75,7 @@ impl Engine {
         // host program was first, the guard falls back to its other limits.
         QueryGuard::cap_memory();
         // What may be missing is looked for first: a slip in a name makes no empty database.
-        let reading = reading_of(&config)?;
+        let mut reading = reading_of(&config)?;
         let retractions = config.retractions_csv.as_deref().map(Retractions::open);
         let retractions = retractions.transpose()?.map(Arc::new);
         let clock = Arc::clone(&config.clock);
@@ -83,6 +83,7 @@ impl Engine {
             true => EvidenceGraph::open_read_only(&config.db, clock)?,
             false => EvidenceGraph::open(&config.db, clock)?,
         };
+        reading.parser = Arc::new(HostileDocuments::new(graph.clone(), reading.parser));
         let views = Views::open(&config, graph.database().source())?;
         let vectors = Arc::new(VectorStore::new());
         let corpus = corpus_of(&config, &graph, &vectors, &reading)?;
@@ -164,7 +165,7 @@ fn reading_of(config: &EngineConfig) -> Result<Reading> {
     };
     Ok(Reading {
         fetchers,
-        parser: Arc::new(Documents),
+        parser: config.parser.clone().unwrap_or_else(|| Arc::new(Documents)),
         embedder,
     })
 }

@@ -21,6 +21,7 @@ mod domain_rules;
 mod embeddings;
 mod feedback;
 mod forget;
+mod hostile_documents;
 mod hypothesis;
 mod interchange;
 mod sessions;

@@ -25,4 +25,10 @@ pub trait DocumentParser: Debug + Send + Sync + 'static {
     /// Any bytes give an answer or an error that says why not, within bounded time and memory;
     /// never a panic. The same bytes give the same document.
     fn parse(&self, body: &[u8], content_type: Option<&str>, name: &str) -> Result<ParsedDocument>;
+
+    /// Where and within which limits documents are read, for `doctor`. A document that a parser did
+    /// not survive is tried again when this changes.
+    fn setup(&self) -> String {
+        concat!("in this process (version ", env!("CARGO_PKG_VERSION"), ")").to_owned()
+    }
 }

@@ -5,6 +5,7 @@ use super::embedder::EmbedderLayer;
 use super::judge::JudgeLayer;
 use super::llm::{Llm, LlmLayer};
 use super::models as added;
+use super::parser::{ParserLayer, ParserSettings};
 use super::providers;
 use lyra_core::backends::{EmbedderChoice, EmbedderSettings, JudgeChoice, JudgeSettings};
 use lyra_core::text::names::nearest;
@@ -13,13 +14,16 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Keys of `lyra.toml`.
-const KEYS: [&str; 27] = [
+const KEYS: [&str; 30] = [
     "db",
     "read_only",
     "corpus",
     "allow_private_hosts",
     "workers",
     "views_dir",
+    "parser",
+    "parser_memory",
+    "parser_seconds",
     "embedder",
     "embedder_url",
     "embedder_key_file",
@@ -58,6 +62,7 @@ pub(super) struct Settings {
     pub(super) allow_private_hosts: bool,
     pub(super) workers: usize,
     pub(super) views_dir: Option<PathBuf>,
+    pub(super) parser: ParserSettings,
     pub(super) embedder: EmbedderSettings,
     /// The judge, if one is named.
     pub(super) judge: Option<JudgeSettings>,
@@ -100,6 +105,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         allow_private_hosts: flags.allow_private_hosts.then_some(true),
         workers: None,
         views_dir: flags.views_dir.clone(),
+        parser: ParserLayer::from_flags(flags)?,
         embedder: EmbedderLayer::from_flags(flags)?,
         judge: JudgeLayer::from_flags(flags)?,
         llm: LlmLayer::from_flags(flags)?,
@@ -125,6 +131,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         allow_private_hosts: layer.allow_private_hosts.unwrap_or(false),
         workers: layer.workers.unwrap_or(WORKERS),
         views_dir: layer.views_dir,
+        parser: layer.parser.settle(env),
         judge,
         embedder,
         models,
@@ -146,6 +153,7 @@ struct Layer {
     allow_private_hosts: Option<bool>,
     workers: Option<usize>,
     views_dir: Option<PathBuf>,
+    parser: ParserLayer,
     embedder: EmbedderLayer,
     judge: JudgeLayer,
     llm: LlmLayer,
@@ -160,6 +168,7 @@ impl Layer {
         self.allow_private_hosts = above.allow_private_hosts.or(self.allow_private_hosts);
         self.workers = above.workers.or(self.workers);
         self.views_dir = above.views_dir.or(self.views_dir.take());
+        self.parser.overlay(above.parser);
         self.embedder.overlay(above.embedder);
         self.judge.overlay(above.judge);
         self.llm.overlay(above.llm);
@@ -248,6 +257,7 @@ fn from_toml(text: &str, folder: &Path, env: &dyn Fn(&str) -> Option<OsString>) 
         allow_private_hosts: truth("allow_private_hosts")?,
         workers,
         views_dir: path("views_dir")?,
+        parser: ParserLayer::from_toml(&table)?,
         embedder: EmbedderLayer::from_toml(&table, folder)?,
         judge: JudgeLayer::from_toml(&table, folder)?,
         llm: LlmLayer::from_toml(&table, folder, env)?,
@@ -287,6 +297,7 @@ fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
         allow_private_hosts: truth("LYRA_ALLOW_PRIVATE_HOSTS")?,
         workers,
         views_dir: env("LYRA_VIEWS_DIR").map(PathBuf::from),
+        parser: ParserLayer::from_env(env)?,
         embedder: EmbedderLayer::from_env(env)?,
         judge: JudgeLayer::from_env(env)?,
         llm: LlmLayer::from_env(env)?,

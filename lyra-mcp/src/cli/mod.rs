@@ -17,6 +17,7 @@ mod layout;
 mod llm;
 mod models;
 mod output;
+mod parser;
 mod providers;
 mod research;
 mod tasks;
@@ -24,7 +25,7 @@ mod verify;
 
 use clap::{Args, Parser, Subcommand};
 use config::Settings;
-use lyra_core::ports::SystemClock;
+use lyra_core::ports::{DocumentParser, SystemClock};
 use lyra_core::{Engine, EngineConfig};
 use lyra_core::{Error, ErrorKind, Result};
 use std::ffi::OsString;
@@ -35,7 +36,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How long blocking work may go on after the server has ended.
-const LAST_WORK: Duration = Duration::from_secs(5);
+const LAST_WORK: Duration = Duration::from_secs(1);
 
 #[derive(Parser)]
 #[command(
@@ -71,6 +72,10 @@ struct Global {
     /// A folder of .sql.j2 files that add views or replace them [env: LYRA_VIEWS_DIR]
     #[arg(long, global = true, value_name = "DIR")]
     views_dir: Option<PathBuf>,
+    /// Where documents are parsed: process (child processes) or in_process [env: LYRA_PARSER]
+    /// [default: process]
+    #[arg(long, global = true, value_name = "WHERE")]
+    parser: Option<String>,
     /// What makes vectors: builtin, onnx:FOLDER, openai:MODEL or ollama:MODEL [env: LYRA_EMBEDDER]
     #[arg(long, global = true, value_name = "WHICH")]
     embedder: Option<String>,
@@ -156,6 +161,14 @@ enum Command {
     Doctor,
     /// The ready-made views
     Views,
+    /// Parse documents for another process of this program
+    #[command(name = parser::COMMAND, hide = true)]
+    ParseDocuments {
+        /// Bytes of memory for a document
+        memory: u64,
+        /// Seconds of processor time for a document
+        seconds: u64,
+    },
 }
 
 impl Command {
@@ -174,7 +187,8 @@ impl Command {
             | Self::Verify
             | Self::Models(_)
             | Self::Doctor
-            | Self::Views => false,
+            | Self::Views
+            | Self::ParseDocuments { .. } => false,
         }
     }
 }
@@ -194,10 +208,16 @@ static LAUNCHER: OnceLock<Vec<String>> = OnceLock::new();
 const INTERRUPTED: u8 = 130;
 
 /// The same as [`run`] for a program that links the command line in: `launcher` are the words that
-/// start it, such as `python -m lyra`, for the commands that are shown to be typed.
-pub fn run_as(launcher: Vec<String>, arguments: impl IntoIterator<Item = OsString>) -> u8 {
+/// start it, such as `python -m lyra`, for the commands that are shown to be typed; `parser` are those
+/// that start a process that calls [`lyra_core::backends::serve_parser`].
+pub fn run_as(
+    launcher: Vec<String>,
+    parser: Vec<OsString>,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> u8 {
     // A process has one launcher; a second call says the same.
     let _ = LAUNCHER.set(launcher);
+    let _ = parser::PROGRAM.set(parser);
     run(arguments)
 }
 
@@ -212,6 +232,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return u8::try_from(answer.exit_code()).unwrap_or(2);
         }
     };
+    if let Some(Command::ParseDocuments { memory, seconds }) = cli.command {
+        return lyra_core::backends::serve_parser(memory, seconds);
+    }
     let settings = match config::settle(&cli.global) {
         Ok(settings) => settings,
         Err(error) => {
@@ -250,6 +273,8 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
         Command::Forget { task, orphans } => forget::run(&open(settings)?, &task, orphans)?,
         Command::Models(Models::List) => models::list(&open_or_make(settings)?, settings)?,
         Command::Models(Models::Add(add)) => return models::add(settings, &add),
+        // It needs no settings, and was run already.
+        Command::ParseDocuments { .. } => {}
         Command::Doctor => return doctor::run(settings).map(failed),
         Command::Views => {
             make_folder(settings)?;
@@ -376,6 +401,8 @@ fn plain_config(settings: &Settings) -> EngineConfig {
     config.allow_private_hosts = settings.allow_private_hosts;
     config.workers = settings.workers;
     config.views_dir.clone_from(&settings.views_dir);
+    let parser = settings.parser.open(settings.workers);
+    config.parser = parser.map(|parser| parser as Arc<dyn DocumentParser>);
     let providers = &settings.providers;
     config
         .retractions_csv

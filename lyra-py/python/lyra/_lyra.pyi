@@ -76,6 +76,9 @@ class EvidenceGraph:
         retractions_csv: _Path | None = None,
         allow_private_hosts: bool = False,
         read_only: bool = False,
+        parser: Literal["process", "in_process"] | None = None,
+        parser_memory: int | None = None,
+        parser_seconds: int | None = None,
     ) -> Self: ...
     @property
     def path(self) -> Path: ...

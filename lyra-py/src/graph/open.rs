@@ -4,6 +4,7 @@ use super::EvidenceGraph;
 use crate::adapters::{self, Choice, PythonProvider};
 use crate::convert;
 use crate::error::{invalid, raise};
+use crate::parser_process;
 use crate::waiting::quick;
 use lyra_core::backends::{ApiKey, ProviderKind, ProvidersConfig};
 use lyra_core::ports::SearchProvider;
@@ -21,7 +22,8 @@ impl EvidenceGraph {
     #[pyo3(signature = (path, corpus=None, embedder=None, *, claim_extractor=None, judge=None,
         stance_judge=None, providers=None, mailto=None, embedder_url=None, embedder_key=None, claim_extractor_url=None,
         claim_extractor_key=None, judge_url=None, judge_key=None, onnx_runtime=None, views_dir=None,
-        retractions_csv=None, allow_private_hosts=false, read_only=false))]
+        retractions_csv=None, allow_private_hosts=false, read_only=false, parser=None, parser_memory=None,
+        parser_seconds=None))]
     #[allow(
         clippy::too_many_arguments,
         reason = "named arguments of a constructor in Python"
@@ -47,6 +49,9 @@ impl EvidenceGraph {
         retractions_csv: Option<PathBuf>,
         allow_private_hosts: bool,
         read_only: bool,
+        parser: Option<&str>,
+        parser_memory: Option<u64>,
+        parser_seconds: Option<u64>,
     ) -> PyResult<Self> {
         let given = path;
         let path: Arc<Path> = place_of(&given)?.into();
@@ -90,6 +95,8 @@ impl EvidenceGraph {
         config.retractions_csv = retractions_csv;
         config.allow_private_hosts = allow_private_hosts;
         config.read_only = read_only;
+        config.parser =
+            parser_process::of_graph(py, parser, parser_memory, parser_seconds, config.workers)?;
         let engine = quick(py, || Engine::open(config))?;
         Ok(Self {
             engine: super::opened(engine),

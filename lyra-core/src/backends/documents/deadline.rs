@@ -1,17 +1,15 @@
-//! Parsers that are not ours run here: on a thread of their own, for a limited time.
+//! Parsers that are not ours, in this process: on a thread of their own, for a limited time.
+//!
+//! A thread cannot be stopped, and keeps its memory until it ends. Where documents are untrusted, a
+//! [`ParserProcess`](crate::backends::ParserProcess) reads them, and nothing here is used.
 
+use super::STACK;
 use crate::error::{Error, ErrorKind, Result};
-use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Once, mpsc};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Stack of a parser thread, in bytes: they recurse over trees that are hundreds of levels deep.
-const STACK: usize = 32 * 1024 * 1024;
-
-/// A thread cannot be stopped from outside. One that was given up goes on until it ends, so no
-/// new one of the same format starts while this many of them still run.
+/// No new document of a format is begun while so many of it are still read past their time.
 const MOST_ABANDONED: usize = 4;
 
 /// A format with a parser that is not ours. Each has a count of its own, so that documents that
@@ -33,27 +31,13 @@ impl Foreign {
     }
 }
 
-/// How the race between a parser and its deadline ended; the first to write it has won.
-const DONE: u8 = 1;
-const GIVEN_UP: u8 = 2;
+/// Counts a thread as abandoned from the end of its time to its own end.
+struct Late(&'static Foreign);
 
-thread_local! {
-    /// Whether a panic on this thread is a document's fault and reported as its error.
-    static QUIET: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Panics on a parser's thread are caught and become errors; the message that the default hook
-/// writes to stderr would only alarm whoever reads it. All other threads keep the hook they have.
-fn quieten() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let other = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            if !QUIET.get() {
-                other(panic);
-            }
-        }));
-    });
+impl Drop for Late {
+    fn drop(&mut self) {
+        self.0.abandoned.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// Runs `work`, which may panic or take for ever, for at most `limit`.
@@ -62,11 +46,8 @@ pub(super) fn within<T: Send + 'static>(
     format: &'static Foreign,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let Foreign {
-        name: what,
-        abandoned,
-    } = format;
-    if abandoned.load(Ordering::SeqCst) >= MOST_ABANDONED {
+    let what = format.name;
+    if format.abandoned.load(Ordering::SeqCst) >= MOST_ABANDONED {
         return Err(Error::new(
             ErrorKind::Timeout,
             format!(
@@ -75,46 +56,37 @@ pub(super) fn within<T: Send + 'static>(
         )
         .with_hint("try again later"));
     }
-    quieten();
-    let outcome = Arc::new(AtomicU8::new(0));
-    let (sender, receiver) = mpsc::sync_channel(1);
+    let (sender, receiver) = channel();
+    let (late, until_late) = channel::<Late>();
     let thread = std::thread::Builder::new()
         .name(format!("lyra-{what}"))
         .stack_size(STACK);
-    let seen = Arc::clone(&outcome);
     thread
         .spawn(move || {
-            QUIET.set(true);
-            let result = catch_unwind(AssertUnwindSafe(work));
-            // The result is in the channel before the outcome says so.
-            let _ = sender.send(result);
-            if seen.swap(DONE, Ordering::SeqCst) == GIVEN_UP {
-                abandoned.fetch_sub(1, Ordering::SeqCst);
-            }
+            // What was sent here goes when the thread ends, however it does.
+            let _late = until_late;
+            let _ = sender.send(work());
         })
         .map_err(|e| Error::internal(format!("no thread for the {what} parser: {e}")))?;
-    let mut received = receiver.recv_timeout(limit).ok();
-    if received.is_none() {
-        abandoned.fetch_add(1, Ordering::SeqCst);
-        if outcome.swap(GIVEN_UP, Ordering::SeqCst) == DONE {
-            abandoned.fetch_sub(1, Ordering::SeqCst);
-            received = receiver.try_recv().ok();
-        }
-    }
-    match received {
-        Some(Ok(result)) => result,
-        Some(Err(_)) => Err(
-            Error::invalid(format!("the {what} document broke the parser"))
-                .with_hint("save its text in another format"),
-        ),
-        None => Err(Error::new(
-            ErrorKind::Timeout,
-            format!(
-                "the {what} document took longer than {} s to read",
-                limit.as_secs_f32()
-            ),
-        )
+    match receiver.recv_timeout(limit) {
+        Ok(result) => result,
+        Err(RecvTimeoutError::Disconnected) => Err(Error::invalid(format!(
+            "the {what} document broke the parser"
+        ))
         .with_hint("save its text in another format")),
+        Err(RecvTimeoutError::Timeout) => {
+            format.abandoned.fetch_add(1, Ordering::SeqCst);
+            // Where the thread has just ended, what cannot be sent is dropped here.
+            let _ = late.send(Late(format));
+            Err(Error::new(
+                ErrorKind::HostileDocument,
+                format!(
+                    "the {what} document took longer than {} s to read",
+                    limit.as_secs_f32()
+                ),
+            )
+            .with_hint("save its text in another format"))
+        }
     }
 }
 
@@ -127,16 +99,16 @@ mod tests {
     #[test]
     fn documents_of_one_format_close_no_other() {
         static SLOW: Foreign = Foreign::new("slow");
-        let (end, ended) = mpsc::channel::<()>();
-        let ended = Arc::new(std::sync::Mutex::new(ended));
+        let (end, ended) = channel::<()>();
+        let ended = std::sync::Arc::new(std::sync::Mutex::new(ended));
         let moment = Duration::from_millis(5);
         for _ in 0..MOST_ABANDONED {
-            let ended = Arc::clone(&ended);
+            let ended = std::sync::Arc::clone(&ended);
             let given_up = within(moment, &SLOW, move || {
                 let _ = ended.lock().map(|ended| ended.recv());
                 Ok(())
             });
-            assert_eq!(given_up.unwrap_err().kind(), ErrorKind::Timeout);
+            assert_eq!(given_up.unwrap_err().kind(), ErrorKind::HostileDocument);
         }
         let closed = within(moment, &SLOW, || Ok(())).unwrap_err();
         assert!(
@@ -151,34 +123,6 @@ mod tests {
         assert!(within(Duration::from_secs(5), &SLOW, || Ok(())).is_ok());
     }
 
-    /// The test runs itself again, so that it can read what such a process writes to stderr.
-    #[test]
-    fn a_parser_s_panic_is_silent_and_others_are_not() {
-        const MARK: &str = "LYRA_TEST_PANICS";
-        let name =
-            "backends::documents::deadline::tests::a_parser_s_panic_is_silent_and_others_are_not";
-        #[allow(
-            clippy::disallowed_methods,
-            reason = "tells the second run from the first"
-        )]
-        if std::env::var(MARK).is_ok() {
-            let broken = within::<()>(Duration::from_secs(5), &TEST, || panic!("inside"));
-            assert!(broken.is_err());
-            let outside = std::thread::spawn(|| panic!("outside")).join();
-            assert!(outside.is_err());
-            return;
-        }
-        let run = std::process::Command::new(std::env::current_exe().unwrap())
-            .args([name, "--exact", "--nocapture", "--test-threads=1"])
-            .env(MARK, "1")
-            .output()
-            .unwrap();
-        assert!(run.status.success(), "{run:?}");
-        let stderr = String::from_utf8_lossy(&run.stderr).into_owned();
-        assert!(!stderr.contains("inside"), "{stderr}");
-        assert!(stderr.contains("outside"), "{stderr}");
-    }
-
     #[test]
     fn work_ends_in_time_or_is_given_up() {
         let second = Duration::from_secs(1);
@@ -189,6 +133,6 @@ mod tests {
             std::thread::sleep(Duration::from_millis(200));
             Ok(())
         });
-        assert_eq!(slow.unwrap_err().kind(), ErrorKind::Timeout);
+        assert_eq!(slow.unwrap_err().kind(), ErrorKind::HostileDocument);
     }
 }

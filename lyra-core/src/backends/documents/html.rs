@@ -1,14 +1,12 @@
 //! HTML: main content as blocks, metadata, links.
 
-use super::deadline::{Foreign, within};
 use super::html_blocks::{Walk, read_blocks};
-use super::html_flatten::flatten;
+use super::html_flatten::tame;
 use super::html_meta::{canonical_address, metadata};
 use super::meta::{MAX_REFERENCES, add_reference, reference_to};
 use super::{Block, ParsedDocument, encoding, lead_with_title, too_large};
 use crate::error::{Error, Result};
 use crate::model::{DocumentMeta, FragmentType};
-use std::time::Duration;
 use trafilatura::dom::Document;
 use url::Url;
 
@@ -18,11 +16,6 @@ const MAX_BYTES: usize = 10 * 1024 * 1024;
 /// Elements inside one another beyond this are flattened: parsers take quadratic time over them,
 /// and the extraction does not look deeper than 500.
 const MAX_DEPTH: usize = 450;
-
-/// How long one page may take.
-const DEADLINE: Duration = Duration::from_secs(10);
-
-static HTML: Foreign = Foreign::new("HTML");
 
 /// Parts of a page that are hardly ever its content.
 const BOILERPLATE: &str = "nav, aside, footer, dialog, [role=navigation], [role=contentinfo], \
@@ -49,11 +42,11 @@ pub(super) fn parse(bytes: &[u8], charset: Option<&str>, name: &str) -> Result<P
         .chain(charset)
         .collect();
     let decoded = encoding::decode(bytes, &declared);
-    let (html, deep) = flatten(decoded.text, MAX_DEPTH);
+    let (html, deep) = tame(decoded.text, MAX_DEPTH)?;
     let address = Url::parse(name)
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https"));
-    let mut document = within(DEADLINE, &HTML, move || Ok(read(&html, address)))?;
+    let mut document = read(&html, address);
     if decoded.damaged {
         document.warnings.push(format!(
             "some bytes are not {} and were replaced by U+FFFD",
@@ -61,9 +54,8 @@ pub(super) fn parse(bytes: &[u8], charset: Option<&str>, name: &str) -> Result<P
         ));
     }
     if deep {
-        document.warnings.push(format!(
-            "elements nested deeper than {MAX_DEPTH} were flattened"
-        ));
+        let warning = "markup that is nested too deep or repeated too often was flattened";
+        document.warnings.push(warning.to_owned());
     }
     if document.blocks.is_empty() {
         return Err(Error::invalid("the page holds no text")
@@ -72,7 +64,7 @@ pub(super) fn parse(bytes: &[u8], charset: Option<&str>, name: &str) -> Result<P
     Ok(document)
 }
 
-/// Everything that walks the tree; runs on the parser's thread.
+/// Everything that walks the tree.
 fn read(html: &str, address: Option<Url>) -> ParsedDocument {
     let mut page = Document::parse(html);
     let mut meta = metadata(&page);
@@ -221,7 +213,14 @@ mod tests {
     use super::super::tests::{outline, shared_data};
     use super::*;
     use proptest::prelude::*;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
+
+    /// As a page is read: with a deadline.
+    fn parse(bytes: &[u8], charset: Option<&str>, name: &str) -> Result<ParsedDocument> {
+        let charset = charset.map(|charset| format!("; charset={charset}"));
+        let content_type = format!("text/html{}", charset.unwrap_or_default());
+        super::super::parse(bytes, Some(&content_type), name)
+    }
 
     const PAGE: &str = include_str!("../../../../tests/data/documents/page.html");
 

@@ -1,4 +1,22 @@
-//! A linear scan of HTML before any parser sees it: depth is capped.
+//! A linear scan of HTML before any parser sees it: depth, elements and repeated markup are capped.
+
+use crate::error::{Error, Result};
+use std::collections::HashMap;
+
+/// Most elements of a page: the extraction takes kilobytes for each.
+const MOST_ELEMENTS: usize = 100_000;
+
+/// Most copies of markup that a page may lead to. Parsers repeat formatting that was not closed in
+/// every element that follows, and the extraction copies all that stands in an element whose tag it
+/// drops.
+const MOST_COPIES: usize = 300_000;
+
+/// Most levels that all elements of a page stand on together: the extraction looks at an element
+/// once for each.
+const MOST_LEVELS: usize = 4_000_000;
+
+/// Levels that are left of a page with more.
+const FEW_LEVELS: usize = 40;
 
 /// Elements without content.
 const VOID: &[&str] = &[
@@ -22,31 +40,101 @@ const RAW: &[&str] = &[
     "script", "style", "textarea", "title", "noembed", "noframes", "iframe", "xmp",
 ];
 
+/// Elements that neither a parser repeats nor the extraction unwraps.
+const SOLID: &[&str] = &[
+    "a",
+    "article",
+    "aside",
+    "blockquote",
+    "body",
+    "caption",
+    "dd",
+    "details",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "head",
+    "header",
+    "html",
+    "li",
+    "main",
+    "nav",
+    "ol",
+    "p",
+    "pre",
+    "section",
+    "span",
+    "summary",
+    "table",
+    "tbody",
+    "td",
+    "tfoot",
+    "th",
+    "thead",
+    "tr",
+    "ul",
+];
+
+/// Equal formatting that is not closed is repeated so often at most.
+const MOST_EQUAL: usize = 3;
+
 /// End tags do not reach out of these.
 const SCOPES: &[&str] = &[
     "table", "caption", "template", "svg", "math", "object", "marquee", "applet",
 ];
 
+/// The page with at most `cap` levels, and says whether any was left out. Of a page that leads to
+/// too many copies the formatting is left out as a whole, and of one that is deep in too many places
+/// most levels.
+///
+/// # Errors
+/// A page of more elements than are read.
+pub(super) fn tame(html: String, cap: usize) -> Result<(String, bool)> {
+    let mut scan = Scan::new(&html, cap, false);
+    scan.run();
+    if scan.elements > MOST_ELEMENTS {
+        let message = format!(
+            "the page has {} elements; at most {MOST_ELEMENTS} are read",
+            scan.elements
+        );
+        return Err(Error::invalid(message).with_hint("split it, or save its text alone"));
+    }
+    if scan.copies > MOST_COPIES || scan.levels > MOST_LEVELS {
+        let cap = match scan.levels > MOST_LEVELS {
+            true => cap.min(FEW_LEVELS),
+            false => cap,
+        };
+        let mut bare = Scan::new(&html, cap, scan.copies > MOST_COPIES);
+        bare.run();
+        return Ok((bare.finish(), true));
+    }
+    match scan.kept_to {
+        0 => Ok((html, false)),
+        _ => Ok((scan.finish(), true)),
+    }
+}
+
 /// Leaves out the tags that open a level below `cap`; what they hold stays. Says whether any was.
 ///
 /// The scan follows the nesting that browsers build closely enough for a cap: it is not exact for
-/// misnested tables, which is why the parser has a deadline as well.
-pub(super) fn flatten(html: String, cap: usize) -> (String, bool) {
-    let mut scan = Scan {
-        html: &html,
-        kept_to: 0,
-        out: String::new(),
-        open: Vec::new(),
-        over: Vec::new(),
-        cap,
-    };
+/// misnested tables, which is why the parser has limits as well.
+#[cfg(test)]
+fn flatten(html: String, cap: usize) -> (String, bool) {
+    let mut scan = Scan::new(&html, cap, false);
     scan.run();
-    if scan.kept_to == 0 {
-        return (html, false);
-    }
-    let mut out = scan.out;
-    out.push_str(&html[scan.kept_to..]);
-    (out, true)
+    let changed = scan.kept_to > 0;
+    (scan.finish(), changed)
 }
 
 struct Scan<'a> {
@@ -58,9 +146,46 @@ struct Scan<'a> {
     /// Elements whose start tag was left out.
     over: Vec<String>,
     cap: usize,
+    /// Whether every element is left out that is not solid.
+    bare: bool,
+    elements: usize,
+    /// The levels of all elements together.
+    levels: usize,
+    /// Elements times what stands around them and may be copied.
+    copies: usize,
+    /// Open elements that are not solid.
+    loose: usize,
+    /// Formatting that is not closed: the start tags of each name, and how many of each there are.
+    unclosed: HashMap<String, Vec<&'a str>>,
+    equal: HashMap<&'a str, usize>,
+    repeated: usize,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    fn new(html: &'a str, cap: usize, bare: bool) -> Self {
+        Self {
+            html,
+            kept_to: 0,
+            out: String::new(),
+            open: Vec::new(),
+            over: Vec::new(),
+            cap,
+            bare,
+            elements: 0,
+            levels: 0,
+            copies: 0,
+            loose: 0,
+            unclosed: HashMap::new(),
+            equal: HashMap::new(),
+            repeated: 0,
+        }
+    }
+
+    fn finish(mut self) -> String {
+        self.out.push_str(&self.html[self.kept_to..]);
+        self.out
+    }
+
     fn run(&mut self) {
         let mut at = 0;
         while let Some(found) = self.html[at..].find('<') {
@@ -91,7 +216,10 @@ impl Scan<'_> {
         let end = start + name_start + length + tag_end(&tail[length..]);
         if closing {
             self.close(&name, start, end);
-        } else if RAW.contains(&name.as_str()) {
+            return end;
+        }
+        self.count(&name, &self.html[start..end]);
+        if RAW.contains(&name.as_str()) {
             return self.raw_end(&name, end);
         } else if !VOID.contains(&name.as_str()) && !SELF_CLOSING.contains(&name.as_str()) {
             self.push(name, start, end);
@@ -113,8 +241,32 @@ impl Scan<'_> {
         self.html.len()
     }
 
+    /// Counts an element, and what it stands in that may be copied with it.
+    fn count(&mut self, name: &str, tag: &'a str) {
+        self.elements += 1;
+        self.levels += self.open.len();
+        self.copies += self.loose + self.repeated;
+        // A link closes the one before it.
+        if FORMATTING.contains(&name) && name != "a" {
+            let equal = self.equal.entry(tag).or_default();
+            *equal += 1;
+            self.repeated += usize::from(*equal <= MOST_EQUAL);
+            self.unclosed.entry(name.to_owned()).or_default().push(tag);
+        }
+    }
+
+    fn count_closed(&mut self, name: &str) {
+        let tag = self.unclosed.get_mut(name).and_then(Vec::pop);
+        if let Some(equal) = tag.and_then(|tag| self.equal.get_mut(tag)) {
+            self.repeated -= usize::from(*equal <= MOST_EQUAL);
+            *equal -= 1;
+        }
+    }
+
     fn push(&mut self, name: String, start: usize, end: usize) {
-        if self.open.len() < self.cap {
+        let is_solid = SOLID.contains(&name.as_str());
+        if self.open.len() < self.cap && (is_solid || !self.bare) {
+            self.loose += usize::from(!is_solid);
             self.open.push(name);
         } else {
             self.over.push(name);
@@ -123,6 +275,7 @@ impl Scan<'_> {
     }
 
     fn close(&mut self, name: &str, start: usize, end: usize) {
+        self.count_closed(name);
         if self.over.last().is_some_and(|open| open == name) {
             self.over.pop();
             self.leave_out(start, end);
@@ -137,11 +290,13 @@ impl Scan<'_> {
             .position(|open| open == name);
         if let Some(depth) = reached {
             let at = self.open.len() - 1 - depth;
-            if FORMATTING.contains(&name) {
-                self.open.remove(at);
-            } else {
-                self.open.truncate(at);
-            }
+            let until = match FORMATTING.contains(&name) {
+                true => at + 1,
+                false => self.open.len(),
+            };
+            let closed = self.open.drain(at..until);
+            let is_loose = |name: &String| !SOLID.contains(&name.as_str());
+            self.loose -= closed.filter(is_loose).count();
         }
     }
 
@@ -233,9 +388,61 @@ mod tests {
         assert_eq!(flat.matches("<div>").count(), 450);
     }
 
+    #[test]
+    fn what_would_be_copied_too_often_is_left_out() {
+        let numbered = |n: usize| format!("<p><b id={n}>word</p>");
+        let cases = [
+            // Each copies all that follows, whether the parser or the extraction does it.
+            (
+                "unwrapped",
+                format!("{}{}", "<font>".repeat(400), "<p>x</p>".repeat(5_000)),
+                true,
+            ),
+            ("repeated", (0..5_000).map(numbered).collect(), true),
+            (
+                "distinct in blocks",
+                (0..5_000)
+                    .map(|n| format!("<div><i id={n}></div>"))
+                    .collect(),
+                true,
+            ),
+            ("equal and unclosed", "<p><b>word</p>".repeat(20_000), true),
+            (
+                "closed",
+                "<p><b>word</b> <i>word</i></p>".repeat(20_000),
+                false,
+            ),
+            ("links", "<p><a href=x>word</a></p>".repeat(20_000), false),
+            (
+                "blocks",
+                format!("{}{}", "<div>".repeat(400), "<p>x</p>".repeat(5_000)),
+                false,
+            ),
+            (
+                "deep blocks",
+                format!("{}{}", "<div>".repeat(400), "<p>x</p>".repeat(20_000)),
+                true,
+            ),
+        ];
+        for (name, html, is_tamed) in cases {
+            let (tamed, changed) = tame(html.clone(), 450).unwrap();
+            assert_eq!(changed, is_tamed, "{name}");
+            assert_eq!(tamed != html, is_tamed, "{name}");
+            let words = |html: &str| html.matches("word").count() + html.matches("<p>").count();
+            assert_eq!(words(&tamed), words(&html), "{name}");
+            assert!(
+                !is_tamed || !tamed.contains("<b") && !tamed.contains("<font"),
+                "{name}"
+            );
+        }
+        let error = tame("<p>aaaa</p>".repeat(MOST_ELEMENTS + 1), 450).unwrap_err();
+        assert!(error.message().contains("elements; at most"), "{error}");
+    }
+
     proptest! {
         #[test]
         fn any_text_is_scanned(html in "[</>a-c\"'= !-é]{0,100}", cap in 0usize..4) {
+            let _ = tame(html.clone(), cap);
             flatten(html, cap);
         }
     }

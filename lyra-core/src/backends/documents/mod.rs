@@ -30,11 +30,15 @@ mod pdf;
 #[cfg(feature = "pdf")]
 mod pdf_bombs;
 #[cfg(feature = "pdf")]
+mod pdf_content;
+#[cfg(feature = "pdf")]
 mod pdf_fonts;
 #[cfg(feature = "pdf")]
 mod pdf_layout;
 #[cfg(feature = "pdf")]
 mod pdf_lines;
+#[cfg(feature = "pdf")]
+mod pdf_maps;
 mod plain;
 mod records;
 
@@ -45,9 +49,24 @@ pub use records::{RecordDocument, parse_records};
 use crate::error::{Error, Result};
 use crate::model::FragmentType;
 use std::ops::Range;
+#[cfg(any(feature = "html", feature = "pdf"))]
+use std::time::Duration;
 
 /// Largest text document that is read, in bytes; [`parse`] names the cap when it refuses.
 const MAX_TEXT_BYTES: usize = 20 * 1024 * 1024;
+
+/// Stack of a thread that parses, in bytes: parsers recurse over trees that are hundreds of levels
+/// deep.
+pub(super) const STACK: usize = 32 * 1024 * 1024;
+
+/// How long one document of a format with a parser that is not ours may take in this process.
+#[cfg(any(feature = "html", feature = "pdf"))]
+const DEADLINE: Duration = Duration::from_secs(10);
+
+#[cfg(feature = "html")]
+static HTML: deadline::Foreign = deadline::Foreign::new("HTML");
+#[cfg(feature = "pdf")]
+static PDF: deadline::Foreign = deadline::Foreign::new("PDF");
 
 pub use crate::ports::ParsedDocument;
 
@@ -74,8 +93,12 @@ enum Format {
 /// # Errors
 ///
 /// `InvalidInput` if the bytes are not what they seem to be, are no text, or exceed a cap;
-/// `Timeout` if a parser does not end in time; `Unsupported` if this build has no parser for the
-/// format (see [`ErrorKind`](crate::ErrorKind)).
+/// `HostileDocument` if a parser does not end in time; `Unsupported` if this build has no parser for
+/// the format (see [`ErrorKind`](crate::ErrorKind)).
+///
+/// The document is read in this process, which it can burden: a parser that does not end in time
+/// goes on in the background. A [`ParserProcess`](crate::backends::ParserProcess) reads untrusted
+/// documents elsewhere.
 ///
 /// ```
 /// use lyra_core::{backends::documents::parse, model::FragmentType};
@@ -86,15 +109,53 @@ enum Format {
 /// # Ok::<(), lyra_core::Error>(())
 /// ```
 pub fn parse(bytes: &[u8], content_type: Option<&str>, name: &str) -> Result<ParsedDocument> {
-    let format = sniff(bytes, content_type, name)?;
+    match sniff(bytes, content_type, name)? {
+        #[cfg(feature = "html")]
+        Format::Html => within(&HTML, bytes, content_type, name),
+        #[cfg(feature = "pdf")]
+        Format::Pdf => within(&PDF, bytes, content_type, name),
+        format => parse_as(format, bytes.to_vec(), content_type, name),
+    }
+}
+
+#[cfg(any(feature = "html", feature = "pdf"))]
+fn within(
+    foreign: &'static deadline::Foreign,
+    bytes: &[u8],
+    content_type: Option<&str>,
+    name: &str,
+) -> Result<ParsedDocument> {
+    let (bytes, name) = (bytes.to_vec(), name.to_owned());
+    let content_type = content_type.map(str::to_owned);
+    deadline::within(DEADLINE, foreign, move || {
+        parse_unbounded(bytes, content_type.as_deref(), &name)
+    })
+}
+
+/// The same as [`parse`] on this thread, which needs [`STACK`], for as long as it takes. Panics.
+pub(super) fn parse_unbounded(
+    bytes: Vec<u8>,
+    content_type: Option<&str>,
+    name: &str,
+) -> Result<ParsedDocument> {
+    let format = sniff(&bytes, content_type, name)?;
+    parse_as(format, bytes, content_type, name)
+}
+
+fn parse_as(
+    format: Format,
+    bytes: Vec<u8>,
+    content_type: Option<&str>,
+    name: &str,
+) -> Result<ParsedDocument> {
     let charset = content_type.and_then(encoding::charset_of_content_type);
     let mut document = match format {
-        Format::Html => read_html(bytes, charset, name)?,
+        Format::Html => read_html(&bytes, charset, name)?,
         Format::Pdf => read_pdf(bytes)?,
-        Format::Jats => jats::parse(&text_of(bytes, charset, true)?.text)?,
-        Format::Records => return only_record(bytes),
+        Format::Jats => jats::parse(&text_of(&bytes, charset, true)?.text)?,
+        Format::Records => return only_record(&bytes),
         Format::Markdown | Format::Plain => {
-            let decoded = text_of(bytes, charset, false)?;
+            let decoded = text_of(&bytes, charset, false)?;
             let read = if format == Format::Markdown {
                 markdown::parse
             } else {
@@ -145,12 +206,12 @@ fn read_html(_: &[u8], _: Option<&str>, _: &str) -> Result<ParsedDocument> {
 }
 
 #[cfg(feature = "pdf")]
-fn read_pdf(bytes: &[u8]) -> Result<ParsedDocument> {
+fn read_pdf(bytes: Vec<u8>) -> Result<ParsedDocument> {
     pdf::parse(bytes)
 }
 
 #[cfg(not(feature = "pdf"))]
-fn read_pdf(_: &[u8]) -> Result<ParsedDocument> {
+fn read_pdf(_: Vec<u8>) -> Result<ParsedDocument> {
     Err(unsupported("PDF", "pdf"))
 }
 

@@ -1,18 +1,18 @@
 //! PDF: text with the places of its characters, put together into lines and paragraphs.
 
-use super::deadline::{Foreign, within};
 use super::lines::collapse;
 use super::meta::{doi_in, says_retracted};
 use super::pdf_bombs::{defuse, defuse_objects};
+use super::pdf_content::Contents;
 use super::pdf_fonts::prepare;
 use super::pdf_layout::{Layout, layout};
 use super::pdf_lines::{Collector, Line};
-use super::{ParsedDocument, encoding, too_large};
+use super::{DEADLINE, ParsedDocument, encoding, too_large};
 use crate::error::{Error, Result};
 use crate::model::DocumentMeta;
-use pdf_extract::{Dictionary, Document, Object};
+use pdf_extract::{Dictionary, Document, Object, ObjectId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Largest file that is read, in bytes.
 const MAX_BYTES: usize = 50 * 1024 * 1024;
@@ -20,13 +20,8 @@ const MAX_BYTES: usize = 50 * 1024 * 1024;
 /// Pages beyond this are left out.
 const MAX_PAGES: usize = 2_000;
 
-/// How long one file may take.
-const DEADLINE: Duration = Duration::from_secs(20);
-
-static PDF: Foreign = Foreign::new("PDF");
-
 /// Reads a PDF.
-pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument> {
+pub(super) fn parse(mut bytes: Vec<u8>) -> Result<ParsedDocument> {
     if bytes.len() > MAX_BYTES {
         return Err(too_large(bytes.len(), MAX_BYTES));
     }
@@ -36,18 +31,17 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ParsedDocument> {
         .take(1024)
         .position(|w| w == b"%PDF-")
         .unwrap_or(0);
-    let mut bytes = bytes[start..].to_vec();
-    within(DEADLINE, &PDF, move || {
-        let spoiled = defuse(&mut bytes)?;
-        read(&bytes, spoiled)
-    })
+    bytes.drain(..start);
+    let spoiled = defuse(&mut bytes)?;
+    read(bytes, spoiled)
 }
 
-/// Everything that touches the file; runs on the parser's thread.
-fn read(bytes: &[u8], mut spoiled: usize) -> Result<ParsedDocument> {
-    let mut file = Document::load_mem(bytes).map_err(|e| {
+/// Everything that the library does with the file.
+fn read(bytes: Vec<u8>, mut spoiled: usize) -> Result<ParsedDocument> {
+    let mut file = Document::load_mem(&bytes).map_err(|e| {
         Error::invalid(format!("the PDF is damaged: {e}")).with_hint("download it again")
     })?;
+    drop(bytes);
     if file.is_encrypted() && file.decrypt("").is_err() {
         return Err(Error::invalid("the PDF is locked with a password")
             .with_hint("save a copy without the password"));
@@ -62,7 +56,7 @@ fn read(bytes: &[u8], mut spoiled: usize) -> Result<ParsedDocument> {
             "{spoiled} parts that unpack without end were left out"
         ));
     }
-    let lines = read_pages(&file, &mut warnings);
+    let lines = read_pages(&mut file, &mut warnings);
     let readable = |line: &Line| line.text.chars().any(char::is_alphanumeric);
     if !lines.iter().any(readable) {
         return Err(Error::invalid("the PDF holds no text").with_hint(
@@ -102,23 +96,31 @@ fn read(bytes: &[u8], mut spoiled: usize) -> Result<ParsedDocument> {
 }
 
 /// Each page by itself, so that one that breaks the parser costs no more than what follows on it.
-fn read_pages(file: &Document, warnings: &mut Vec<String>) -> Vec<Line> {
+fn read_pages(file: &mut Document, warnings: &mut Vec<String>) -> Vec<Line> {
     let mut collector = Collector::new(Instant::now() + DEADLINE);
-    let pages: Vec<u32> = file.get_pages().into_keys().collect();
+    let pages: Vec<(u32, ObjectId)> = file.get_pages().into_iter().collect();
+    let mut contents = Contents::default();
     let mut broken = Vec::new();
-    for page in pages.iter().take(MAX_PAGES) {
+    for (page, id) in pages.iter().take(MAX_PAGES) {
         // Nobody waits for the rest any more.
         if collector.is_late() {
             break;
         }
         collector.begin(*page);
+        let whole = contents.lighten(file, *id);
         let read = catch_unwind(AssertUnwindSafe(|| {
             pdf_extract::output_doc_page(file, &mut collector, *page)
         }));
         collector.finish_page();
+        if let Some(whole) = whole {
+            Contents::restore(file, *id, whole);
+        }
         if !matches!(read, Ok(Ok(()))) {
             broken.push(page.to_string());
         }
+    }
+    if contents.cut {
+        warnings.push("pages that draw without end were cut".to_owned());
     }
     if !broken.is_empty() {
         warnings.push(format!("could not read all of page {}", broken.join(", ")));
@@ -214,6 +216,11 @@ mod tests {
     use super::super::tests::{outline, shared_data};
     use super::*;
     use proptest::prelude::*;
+
+    /// As a document is read: by its bytes, with a deadline.
+    fn parse(bytes: &[u8]) -> Result<ParsedDocument> {
+        super::super::parse(bytes, None, "a.pdf")
+    }
 
     const PAPER: &[u8] = include_bytes!("../../../../tests/data/documents/paper.pdf");
 

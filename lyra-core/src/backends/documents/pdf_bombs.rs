@@ -205,9 +205,14 @@ fn from_ascii85(content: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pdf::parse;
+    use super::super::ParsedDocument;
+    use crate::error::Result;
     use flate2::{Compression, write::ZlibEncoder};
     use std::io::Write;
+
+    fn parse(bytes: &[u8]) -> Result<ParsedDocument> {
+        super::super::parse(bytes, None, "a.pdf")
+    }
 
     fn pack(content: &[u8]) -> Vec<u8> {
         let mut packer = ZlibEncoder::new(Vec::new(), Compression::best());

@@ -4,6 +4,7 @@
 //! (`90ms-RKSJ-H`, `UniJIS-UCS2-H` …) where other files carry a map of their own. The extraction
 //! knows none of the former, so each is replaced by a map that says the same.
 
+use super::pdf_maps;
 use encoding_rs::{BIG5, EUC_JP, EUC_KR, Encoding, GBK, SHIFT_JIS};
 use pdf_extract::{Dictionary, Document, Object, ObjectId, Stream};
 use std::collections::HashMap;
@@ -25,6 +26,7 @@ enum Codes {
 
 /// Rewrites every composite font of the file.
 pub(super) fn prepare(file: &mut Document) {
+    pdf_maps::tame(file);
     let ids: Vec<ObjectId> = file.objects.keys().copied().collect();
     let mut made: HashMap<Codes, (ObjectId, ObjectId)> = HashMap::new();
     for id in ids {
@@ -211,9 +213,14 @@ fn listed_widths(file: &Document, widths: &Object) -> Option<Vec<Object>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pdf::parse;
+    use super::super::ParsedDocument;
     use super::super::tests::outline;
     use super::*;
+    use crate::error::Result;
+
+    fn parse(bytes: &[u8]) -> Result<ParsedDocument> {
+        super::super::parse(bytes, None, "a.pdf")
+    }
 
     /// A file of one page that shows each line of hex codes in a font with this character map.
     fn file(map: &str, lines: &[String]) -> Vec<u8> {

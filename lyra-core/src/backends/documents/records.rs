@@ -10,6 +10,9 @@ use serde_json::{Map, Value};
 /// Largest `.jsonl` file that is read, in bytes.
 const MAX_FILE_BYTES: usize = 256 * 1024 * 1024;
 
+/// Most values of a record: in memory each takes many times its bytes.
+const MAX_VALUES: usize = 100_000;
+
 /// A document out of a file of records.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordDocument {
@@ -60,6 +63,11 @@ fn record(line: &str, number: usize) -> Result<RecordDocument> {
     if line.len() > MAX_TEXT_BYTES {
         return Err(too_large(line.len(), MAX_TEXT_BYTES));
     }
+    if values(line) > MAX_VALUES {
+        return Err(Error::invalid(format!(
+            "the record has more than {MAX_VALUES} values"
+        )));
+    }
     let object: Map<String, Value> = serde_json::from_str(line)
         .map_err(|e| Error::invalid(format!("not one JSON object: {e}")))?;
     let mut meta = DocumentMeta::default();
@@ -98,6 +106,21 @@ fn record(line: &str, number: usize) -> Result<RecordDocument> {
     })
 }
 
+/// How many values a line of JSON may have: the commas and brackets outside of its strings.
+fn values(line: &str) -> usize {
+    let (mut count, mut in_string, mut escaped) = (0, false, false);
+    for byte in line.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            b',' | b'[' | b'{' if !in_string => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
 /// A string, or a list of sentences as one paragraph.
 fn sentences(object: &Map<String, Value>, key: &str) -> Result<Option<String>> {
     let expected = || Error::invalid(format!("{key}: expected a string or a list of sentences"));
@@ -131,6 +154,14 @@ fn body(text: &str) -> Vec<Block> {
 mod tests {
     use super::super::tests::outline;
     use super::*;
+
+    #[test]
+    fn values_are_counted_outside_of_strings() {
+        assert_eq!(values(r#"{"a,[\",": [1, 2], "b": "x, y"}"#), 4);
+        let line = format!("{{\"text\": \"a\", \"x\": [{}]}}", "[],".repeat(MAX_VALUES));
+        let error = record(&line, 1).unwrap_err();
+        assert!(error.message().contains("values"), "{error}");
+    }
 
     #[test]
     fn records_become_documents() {

@@ -1,0 +1,92 @@
+//! Documents that a parser did not survive.
+
+use super::{Reader, Writer};
+use crate::error::{Result, SqliteResultExt};
+use rusqlite::{OptionalExtension, params};
+
+/// How many are remembered, the newest: their number is in the hands of whoever makes them.
+const MOST: i64 = 1_000;
+
+/// A document that its parser did not survive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HostileDocument {
+    /// Where it was met last.
+    pub(crate) url: String,
+    /// What it did.
+    pub(crate) reason: String,
+}
+
+impl Reader<'_> {
+    /// Whether there is any.
+    pub(crate) fn has_hostile_documents(&self) -> Result<bool> {
+        self.db
+            .prepare_cached("SELECT 1 FROM hostile_documents")
+            .db()?
+            .exists([])
+            .db()
+    }
+
+    /// What a document of these bytes did to a parser with these limits.
+    pub(crate) fn hostile_document(&self, hash: &str, limits: &str) -> Result<Option<String>> {
+        self.db
+            .prepare_cached(
+                "SELECT reason FROM hostile_documents WHERE content_hash = ?1 AND limits = ?2",
+            )
+            .db()?
+            .query_row([hash, limits], |row| row.get(0))
+            .optional()
+            .db()
+    }
+
+    /// All of them, the newest first.
+    pub(crate) fn hostile_documents(&self) -> Result<Vec<HostileDocument>> {
+        let mut statement = self
+            .db
+            .prepare_cached("SELECT url, reason FROM hostile_documents ORDER BY added_at DESC, url")
+            .db()?;
+        let rows = statement.query_map([], |row| {
+            Ok(HostileDocument {
+                url: row.get(0)?,
+                reason: row.get(1)?,
+            })
+        });
+        rows.db()?.map(|row| row.db()).collect()
+    }
+}
+
+impl Writer<'_> {
+    /// Remembers a document in the place of what was at its address before.
+    pub(crate) fn add_hostile_document(
+        &self,
+        hash: &str,
+        url: &str,
+        limits: &str,
+        reason: &str,
+    ) -> Result<()> {
+        self.forget_hostile_document(url)?;
+        self.db
+            .prepare_cached("INSERT OR REPLACE INTO hostile_documents VALUES (?1, ?2, ?3, ?4, ?5)")
+            .db()?
+            .execute(params![hash, url, limits, reason, self.now()])
+            .db()?;
+        self.db
+            .prepare_cached(
+                "DELETE FROM hostile_documents WHERE content_hash NOT IN (SELECT content_hash
+                   FROM hostile_documents ORDER BY added_at DESC LIMIT ?1)",
+            )
+            .db()?
+            .execute([MOST])
+            .db()?;
+        Ok(())
+    }
+
+    /// Forgets what was at an address.
+    pub(crate) fn forget_hostile_document(&self, url: &str) -> Result<()> {
+        self.db
+            .prepare_cached("DELETE FROM hostile_documents WHERE url = ?1")
+            .db()?
+            .execute([url])
+            .db()?;
+        Ok(())
+    }
+}
