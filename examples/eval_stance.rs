@@ -187,10 +187,10 @@ async fn given(options: &Options, claims: &[LabelledClaim]) -> Result<()> {
             let mut spans = choose_premise(text, &claim.text, 2);
             spans.sort_by_key(|span| span.start);
             let sentences = spans.into_iter().map(|s| characters[s].iter().collect());
-            pairs.push(StancePair {
-                premise: sentences.collect::<Vec<String>>().join(" "),
-                hypothesis: claim.text.clone(),
-            });
+            pairs.push(StancePair::new(
+                sentences.collect::<Vec<String>>().join(" "),
+                claim.text.clone(),
+            ));
             labels.push(*label);
         }
     }

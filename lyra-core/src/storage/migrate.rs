@@ -12,6 +12,7 @@ const STEPS: &[&str] = &[
     include_str!("sql/near_duplicates.sql"),
     include_str!("sql/independence.sql"),
     include_str!("sql/claim_numbers.sql"),
+    include_str!("sql/probabilities.sql"),
 ];
 
 /// The schema version that this library writes.

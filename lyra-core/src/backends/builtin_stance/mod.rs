@@ -46,6 +46,8 @@ const CELLS: &str = " | ";
 const UNREAD: Verdict = Verdict {
     relation: Relation::Neutral,
     confidence: 0.9,
+    probabilities: None,
+    quote: None,
 };
 
 /// Judges pairs by their wording; rows of tables are neutral, because it does not read them.
@@ -97,10 +99,7 @@ fn verdict(comparison: &Comparison) -> Verdict {
             best = class;
         }
     }
-    Verdict {
-        relation: CLASSES[best],
-        confidence: probabilities[best].clamp(0.0, 1.0),
-    }
+    Verdict::new(CLASSES[best], probabilities[best].clamp(0.0, 1.0))
 }
 
 /// The probability of each of [`CLASSES`].

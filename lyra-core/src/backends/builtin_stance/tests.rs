@@ -55,10 +55,7 @@ fn dump_stance_features() {
 }
 
 fn judged(hypothesis: &str, premise: &str) -> Verdict {
-    let pair = StancePair {
-        premise: premise.to_owned(),
-        hypothesis: hypothesis.to_owned(),
-    };
+    let pair = StancePair::new(premise.to_owned(), hypothesis.to_owned());
     judge_all(&[pair]).remove(0)
 }
 
@@ -194,10 +191,7 @@ fn odd_texts_are_neutral_with_a_confidence_in_range() {
 async fn a_batch_answers_as_single_pairs_do() {
     let pairs: Vec<StancePair> = cases::CASES
         .iter()
-        .map(|(h, p, _)| StancePair {
-            premise: (*p).to_owned(),
-            hypothesis: (*h).to_owned(),
-        })
+        .map(|(h, p, _)| StancePair::new((*p).to_owned(), (*h).to_owned()))
         .collect();
     let judge = BuiltinStanceJudge;
     let batch = judge.judge(&pairs).await.unwrap();
@@ -235,9 +229,11 @@ fn premises_are_the_sentences_closest_to_the_claim() {
 
 #[test]
 fn a_row_of_a_table_says_nothing_by_itself() {
-    let pair = |premise: &str| StancePair {
-        premise: premise.to_owned(),
-        hypothesis: "Evening coffee did not shorten sleep.".to_owned(),
+    let pair = |premise: &str| {
+        StancePair::new(
+            premise.to_owned(),
+            "Evening coffee did not shorten sleep.".to_owned(),
+        )
     };
     let rows = [
         "Dose | Sleep lost",

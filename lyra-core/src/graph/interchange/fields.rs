@@ -430,6 +430,7 @@ pub(super) static TABLES: [Table; 13] = [
             required("relation", Kind::OneOf(one_of::<Relation>)),
             text("nli_label"),
             optional("nli_edge_confidence", Kind::Unit),
+            text("nli_probabilities"),
             text("judge_id"),
             optional("quote_start", COUNT),
             optional("quote_end", COUNT),

@@ -1,0 +1,111 @@
+//! Which parts of a premise the network reads: a sentence at a time, because it judges short texts
+//! better than long ones, and because the part that decides is what a reader is shown.
+
+use crate::text::ranking_terms;
+use crate::text::segment::slice_chars;
+use crate::text::sentence::sentences;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+/// Premises of at most so many sentences are read whole.
+const WHOLE: usize = 2;
+/// A sentence of fewer code points is read together with the one before it.
+const SHORT: usize = 60;
+
+/// The parts of `premise` that are nearest to `claim`, nearest first, as ranges of code points.
+///
+/// A premise of one or two sentences is one part. At least one part comes back unless the premise
+/// holds no sentence.
+pub(super) fn windows(premise: &str, claim: &str, most: usize) -> Vec<Range<usize>> {
+    let spans = sentences(premise);
+    let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
+        return Vec::new();
+    };
+    if spans.len() <= WHOLE {
+        return vec![first.start..last.end];
+    }
+    let texts: Vec<&str> = spans
+        .iter()
+        .map(|span| slice_chars(premise, span.start, span.end).unwrap_or_default())
+        .collect();
+    let scores = closeness(&texts, claim);
+    let mut order: Vec<usize> = (0..spans.len()).collect();
+    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
+    order.truncate(most);
+    let begin = |i: usize| {
+        let hangs = spans[i].len() < SHORT || begins_hanging(texts[i]);
+        if i > 0 && hangs {
+            spans[i - 1].start
+        } else {
+            spans[i].start
+        }
+    };
+    order.into_iter().map(|i| begin(i)..spans[i].end).collect()
+}
+
+/// Whether a sentence begins with a word that stands for something in the sentence before.
+fn begins_hanging(sentence: &str) -> bool {
+    let first = sentence.split_whitespace().next().unwrap_or_default();
+    matches!(
+        first,
+        "It" | "Its"
+            | "They"
+            | "Their"
+            | "He"
+            | "She"
+            | "This"
+            | "These"
+            | "Those"
+            | "Such"
+            | "Both"
+    )
+}
+
+/// How much of the claim's words each sentence holds. A word that most sentences hold counts less.
+fn closeness(texts: &[&str], claim: &str) -> Vec<f64> {
+    let words: Vec<HashSet<String>> = texts
+        .iter()
+        .map(|text| ranking_terms(text).into_iter().collect())
+        .collect();
+    let mut weights: HashMap<String, f64> = HashMap::new();
+    for term in ranking_terms(claim) {
+        let holders = words.iter().filter(|set| set.contains(&term)).count() as f64;
+        let rarity = (1.0 + (1.0 + texts.len() as f64) / (1.0 + holders)).ln();
+        weights.insert(term, rarity);
+    }
+    let mut weights: Vec<(String, f64)> = weights.into_iter().collect();
+    weights.sort_by(|a, b| a.0.cmp(&b.0));
+    let total: f64 = weights.iter().map(|(_, w)| w).sum::<f64>().max(1e-9);
+    let shared = |set: &HashSet<String>| -> f64 {
+        let held = weights.iter().filter(|(term, _)| set.contains(term));
+        held.map(|(_, w)| w).sum()
+    };
+    words.iter().map(|set| shared(set) / total).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_sentence_comes_first_and_a_hanging_one_brings_the_one_before() {
+        let premise = "We followed 900 adults in four towns for ten years. Coffee lowered the risk of gout. \
+             This effect on gout was greatest in adults who drank four cups of coffee a day. Funding was public.";
+        let cut = |span: &Range<usize>| slice_chars(premise, span.start, span.end).unwrap();
+        let found = windows(premise, "Coffee lowers gout risk", 2);
+        assert_eq!(found.len(), 2);
+        assert!(cut(&found[0]).ends_with("Coffee lowered the risk of gout."));
+        assert!(
+            cut(&found[1]).starts_with("Coffee lowered"),
+            "{}",
+            cut(&found[1])
+        );
+        assert!(cut(&found[1]).ends_with("a day."));
+    }
+
+    #[test]
+    fn short_premises_are_read_whole_and_empty_ones_not_at_all() {
+        assert_eq!(windows("One thing. Another thing.", "x", 3), [0..25]);
+        assert!(windows("", "x", 3).is_empty());
+    }
+}
