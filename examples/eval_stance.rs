@@ -10,9 +10,8 @@
 //!   it verifies any claim, and the strongest edge from the cited abstract counts; an abstract that
 //!   was not among the candidates counts as neutral.
 //!
-//! The built-in judge was fitted on these very claims: its figures here are those of a fit on its
-//! own data. Cross-validated ones, beside a bag of words, are printed by `scripts/stance/fit.py`
-//! and stand in `backends/builtin_stance/weights.rs`.
+//! The built-in judge was trained on nine tenths of these claims: `lyra-core/judge/MODEL.md` tells its
+//! figures on the rest, and on claims of sources that were left out of the training.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it found")]
 

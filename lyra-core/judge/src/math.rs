@@ -17,9 +17,9 @@ pub(crate) fn exp(x: f32) -> f32 {
     for c in [
         1.333_355_8e-3,
         9.618_129e-3,
-        5.550_410_9e-2,
+        5.550_411e-2,
         0.240_226_5,
-        0.693_147_2,
+        std::f32::consts::LN_2,
         1.0,
     ] {
         y = y * f + c;
@@ -40,7 +40,7 @@ pub(crate) fn tanh(x: f32) -> f32 {
 /// The Gaussian error linear unit in its usual approximation by tanh.
 #[inline(always)]
 pub(crate) fn gelu(x: f32) -> f32 {
-    let z = 1.595_769_1 * (x + 0.044_715 * x * x * x);
+    let z = 1.595_769 * (x + 0.044_715 * x * x * x);
     x / (1.0 + exp(-z))
 }
 

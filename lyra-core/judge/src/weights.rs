@@ -94,10 +94,10 @@ impl<'w> Weights<'w> {
             positions: number(6),
         };
         let (hidden, inner) = (shape.hidden, shape.inner);
-        let fits = hidden % 64 == 0
-            && inner % 64 == 0
+        let fits = hidden.is_multiple_of(64)
+            && inner.is_multiple_of(64)
             && shape.heads > 0
-            && hidden % (16 * shape.heads) == 0;
+            && hidden.is_multiple_of(16 * shape.heads);
         if !fits || shape.layers > 64 {
             return Err(format!("sizes that no judge has: {shape:?}"));
         }

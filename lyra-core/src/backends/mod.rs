@@ -29,8 +29,6 @@ mod llm;
 mod llm_choice;
 #[cfg(feature = "http")]
 mod model_hub;
-#[cfg(feature = "neural-judge")]
-mod neural_judge;
 #[cfg(feature = "onnx")]
 mod onnx;
 mod parser;
@@ -59,8 +57,6 @@ pub use llm::{ChatApi, LlmClaimExtractor, LlmOptions, LlmStanceJudge};
 pub use llm_choice::{LlmChoice, LlmSettings};
 #[cfg(feature = "http")]
 pub use model_hub::{HubFile, HubModel, ModelHub, USUAL_HUB};
-#[cfg(feature = "neural-judge")]
-pub use neural_judge::NeuralStanceJudge;
 #[cfg(feature = "onnx")]
 pub use onnx::{OnnxEmbedder, OnnxOptions, OnnxStanceJudge};
 pub use parser::Documents;

@@ -70,7 +70,8 @@ impl Tier {
         assert_eq!(rows.len(), count * weights.inputs);
         assert_eq!(sums.len(), count * weights.outputs);
         assert_eq!(weights.lines.len(), weights.inputs * weights.outputs);
-        assert!(weights.inputs % GROUP == 0 && weights.outputs % (4 * BLOCK) == 0);
+        assert!(weights.inputs.is_multiple_of(GROUP));
+        assert!(weights.outputs.is_multiple_of(4 * BLOCK));
         match self.0 {
             // SAFETY: this tier exists only where the processor has AVX-512F, BW and VNNI.
             #[cfg(target_arch = "x86_64")]

@@ -15,10 +15,10 @@ use questions::Question;
 use rusqlite::params;
 use serde::Serialize;
 use serde_json::json;
-use sources::{candidate, subjects, task_fragments};
+use sources::{Subject, candidate, sides, subjects, task_fragments};
 
 /// Claims whose evidence is judged in one transaction.
-const BATCH: usize = 16;
+const BATCH: usize = 8;
 /// Claims whose stance to the hypothesis is.
 const STANCE_BATCH: usize = 256;
 
@@ -58,9 +58,13 @@ impl Pipeline {
         let last = self
             .last_looks
             .comparable(task_id, model_id, judge_id, &rules);
-        let worth = self
+        let mut worth = self
             .graph
             .read(|r| self.worth_a_look(r, &subjects, &members, last))?;
+        // Claims that take a side are what a reader looks at first.
+        let sides = self.graph.read(|r| sides(r, task_id))?;
+        let side = |claim: &Subject| sides.get(&claim.claim_id).copied().unwrap_or_default();
+        worth.sort_by(|a, b| side(b).total_cmp(&side(a)));
         report.claims = worth.len();
         for batch in worth.chunks(BATCH) {
             let questions = self.graph.read(|r| self.questions(r, batch, &members))?;
