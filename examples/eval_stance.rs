@@ -10,9 +10,8 @@
 //!   it verifies any claim, and the strongest edge from the cited abstract counts; an abstract that
 //!   was not among the candidates counts as neutral.
 //!
-//! The built-in judge was fitted on these very claims: its figures here are those of a fit on its
-//! own data. Cross-validated ones, beside a bag of words, are printed by `scripts/stance/fit.py`
-//! and stand in `backends/builtin_stance/weights.rs`.
+//! The built-in judge was trained on nine tenths of these claims: `lyra-core/judge/MODEL.md` tells its
+//! figures on the rest, and on claims of sources that were left out of the training.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it found")]
 
@@ -187,10 +186,10 @@ async fn given(options: &Options, claims: &[LabelledClaim]) -> Result<()> {
             let mut spans = choose_premise(text, &claim.text, 2);
             spans.sort_by_key(|span| span.start);
             let sentences = spans.into_iter().map(|s| characters[s].iter().collect());
-            pairs.push(StancePair {
-                premise: sentences.collect::<Vec<String>>().join(" "),
-                hypothesis: claim.text.clone(),
-            });
+            pairs.push(StancePair::new(
+                sentences.collect::<Vec<String>>().join(" "),
+                claim.text.clone(),
+            ));
             labels.push(*label);
         }
     }

@@ -357,10 +357,7 @@ impl StanceJudge for MoodyJudge {
 
     async fn judge(&self, pairs: &[StancePair]) -> Result<Vec<Verdict>> {
         let asked = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let verdict = Verdict {
-            relation: Relation::Neutral,
-            confidence: 1.0 / (asked as f64 + 1.0),
-        };
+        let verdict = Verdict::new(Relation::Neutral, 1.0 / (asked as f64 + 1.0));
         Ok(vec![verdict; pairs.len()])
     }
 }
@@ -380,10 +377,7 @@ impl StanceJudge for CurtJudge {
     }
 
     async fn judge(&self, _: &[StancePair]) -> Result<Vec<Verdict>> {
-        Ok(vec![Verdict {
-            relation: Relation::Supports,
-            confidence: 0.9,
-        }])
+        Ok(vec![Verdict::new(Relation::Supports, 0.9)])
     }
 }
 
@@ -395,10 +389,7 @@ async fn the_suite_notices_broken_judges() {
         (Relation::Supports, -0.1, "confidence -0.1"),
         (Relation::Supports, 87.0, "confidence 87"),
     ] {
-        let judge = FakeStanceJudge::new(move |_| Verdict {
-            relation,
-            confidence,
-        });
+        let judge = FakeStanceJudge::new(move |_| Verdict::new(relation, confidence));
         let said = broken(async move { check_stance_judge(&judge).await }).await;
         assert!(said.contains(message), "{message}: {said}");
     }

@@ -54,9 +54,8 @@ impl World {
             validators: Validators::default(),
         };
         let fetcher = Arc::new(fetcher.with(MOVED.0, moved));
-        let judge = Arc::new(FakeStanceJudge::new(|_| Verdict {
-            relation: Relation::Supports,
-            confidence: 0.8,
+        let judge = Arc::new(FakeStanceJudge::new(|_| {
+            Verdict::new(Relation::Supports, 0.8)
         }));
         config.fetchers.push(Arc::clone(&fetcher) as _);
         config.embedder = Some(Arc::new(FakeEmbedder::default()));

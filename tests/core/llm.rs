@@ -475,12 +475,14 @@ async fn extractor_and_judge_keep_the_promises_of_their_ports() {
 #[tokio::test]
 async fn pairs_are_judged_in_batches_and_none_is_guessed() {
     let pairs: Vec<StancePair> = (0..20)
-        .map(|n| StancePair {
-            premise: format!(
-                "Finding {n} was {}seen.",
-                if n % 2 == 0 { "" } else { "not " }
-            ),
-            hypothesis: format!("Finding {n} is seen."),
+        .map(|n| {
+            StancePair::new(
+                format!(
+                    "Finding {n} was {}seen.",
+                    if n % 2 == 0 { "" } else { "not " }
+                ),
+                format!("Finding {n} is seen."),
+            )
         })
         .collect();
     let server = Server::start(careful).await;

@@ -16,6 +16,7 @@ mod fetching;
 mod http;
 #[cfg(feature = "http")]
 mod http_embedder;
+mod judge;
 mod layers;
 #[cfg(feature = "http")]
 mod llm;

@@ -41,10 +41,7 @@ fn pairs() -> Vec<StancePair> {
     pairs.push(("Drug X is safe.".to_owned(), long.clone()));
     pairs.push((String::new(), long.clone()));
     pairs.push((long.clone(), long));
-    let pair = |(premise, hypothesis)| StancePair {
-        premise,
-        hypothesis,
-    };
+    let pair = |(premise, hypothesis)| StancePair::new(premise, hypothesis);
     pairs.into_iter().map(pair).collect()
 }
 
@@ -83,10 +80,7 @@ fn reference(folder: &Path, classes: &[(&str, Relation)]) -> Vec<Verdict> {
         assert_eq!(row.len(), 3);
         let best = row.iter().max_by(|a, b| a.1.total_cmp(b.1)).unwrap();
         let class = classes.iter().find(|(name, _)| name == best.0).unwrap();
-        Verdict {
-            relation: class.1,
-            confidence: *best.1,
-        }
+        Verdict::new(class.1, *best.1)
     };
     rows.into_iter().map(verdict).collect()
 }

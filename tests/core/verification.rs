@@ -23,10 +23,7 @@ impl Stubborn {
         Arc::new(Self {
             id,
             builtin,
-            verdict: Verdict {
-                relation,
-                confidence,
-            },
+            verdict: Verdict::new(relation, confidence),
         })
     }
 }
@@ -332,9 +329,11 @@ fn lines_of(case: &Value) -> String {
 /// What the reference asked and was told, by premise and hypothesis.
 fn answers_of(case: &Value) -> HashMap<String, Verdict> {
     let answers = case["nli_answers(premise|hyp)"].as_object().unwrap();
-    let verdict = |answer: &Value| Verdict {
-        relation: answer[0].as_str().unwrap().parse().unwrap(),
-        confidence: answer[1].as_f64().unwrap(),
+    let verdict = |answer: &Value| {
+        Verdict::new(
+            answer[0].as_str().unwrap().parse().unwrap(),
+            answer[1].as_f64().unwrap(),
+        )
     };
     answers
         .iter()
@@ -367,10 +366,7 @@ async fn the_reference_s_verdicts_become_the_same_edges() {
             known
                 .get(&format!("{}|{}", pair.premise, pair.hypothesis))
                 .cloned()
-                .unwrap_or(Verdict {
-                    relation: Relation::Neutral,
-                    confidence: 0.0,
-                })
+                .unwrap_or(Verdict::new(Relation::Neutral, 0.0))
         });
         let folder = tempfile::tempdir().unwrap();
         let mut config = EngineConfig::new(folder.path().join("a.db"));

@@ -4,14 +4,18 @@
 //! and words a finding rather than a method, a plan or a wish. Every claim is the sentence itself,
 //! with its span, so what an agent is told is what the source says.
 
-use super::builtin_stance::{Cue, Kind, Token, is_cjk, tokenize};
+mod lexicon;
+mod words;
+
 use crate::error::Result;
 use crate::model::ClaimType;
 use crate::ports::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Passage};
 use crate::text::segment::slice_chars;
 use crate::text::sentence::sentences;
+use lexicon::Cue;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use words::{Kind, Token, is_cjk, tokenize};
 
 /// The id that [`BuiltinClaimExtractor`] stores with its claims.
 pub(crate) const EXTRACTOR_ID: &str = "lyra-builtin-claims-v1";

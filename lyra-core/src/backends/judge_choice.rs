@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum JudgeChoice {
-    /// The rules and weights that ship with the library.
+    /// The network that ships with the library.
     #[default]
     Builtin,
     /// A cross-encoder exported to ONNX: its folder, or a graph in it.

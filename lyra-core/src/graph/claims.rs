@@ -62,9 +62,9 @@ impl Writer<'_> {
                 "INSERT OR FAIL INTO edges (id, source_type, source_id, target_type, target_id, relation, nli_label,
                    nli_edge_confidence, judge_id, quote_start, quote_end, citation_source, citation_context,
                    source_domain_category, target_domain_category, edge_human_corrected,
-                   edge_correction_reason, edge_corrected_at, created_at, cause_id)
+                   edge_correction_reason, edge_corrected_at, created_at, cause_id, nli_probabilities)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-                   ?19, ?20)
+                   ?19, ?20, ?21)
                  ON CONFLICT DO NOTHING",
             )
             .db()?
@@ -89,6 +89,7 @@ impl Writer<'_> {
                 edge.edge_corrected_at,
                 edge.created_at.as_deref().unwrap_or(&self.now),
                 edge.cause_id,
+                edge.nli_probabilities,
             ])
             .db()?;
         Ok(added > 0)
@@ -168,6 +169,7 @@ impl EdgeRecord {
             relation,
             nli_label: None,
             nli_edge_confidence: None,
+            nli_probabilities: None,
             judge_id: None,
             quote_start: None,
             quote_end: None,

@@ -5,6 +5,10 @@ use crate::error::{Result, SqliteResultExt};
 use crate::ports::Verdict;
 use rusqlite::params;
 
+/// The ids of built-in judges that are gone, as a pattern of LIKE. Their verdicts are replaced when
+/// verification runs next.
+pub(crate) const RETIRED_JUDGES: &str = "lyra-builtin-stance-%";
+
 impl Writer<'_> {
     /// Stores how a claim stands to the hypothesis of its task.
     pub fn put_hypothesis_stance(
@@ -75,7 +79,7 @@ impl Writer<'_> {
 
 impl Reader<'_> {
     /// The fragments that need no verdict on the claim: those that were judged (by `judge_id`, if
-    /// one is named), that a human has corrected, and whose edge came from elsewhere.
+    /// one is named, and by no retired judge), that a human has corrected, and whose edge came from elsewhere.
     pub fn judged_fragments(
         &self,
         claim_id: &str,
@@ -84,7 +88,8 @@ impl Reader<'_> {
         let mut statement = self
             .db
             .prepare_cached(
-                "SELECT fragment_id FROM nli_verdicts WHERE claim_id = ?1 AND judge_id = ifnull(?2, judge_id)
+                "SELECT fragment_id FROM nli_verdicts
+                 WHERE claim_id = ?1 AND judge_id = ifnull(?2, judge_id) AND judge_id NOT LIKE ?3
                  UNION
                  SELECT e.source_id FROM edges e
                    LEFT JOIN nli_verdicts v ON v.claim_id = e.target_id AND v.fragment_id = e.source_id
@@ -93,7 +98,7 @@ impl Reader<'_> {
             )
             .db()?;
         let rows = statement
-            .query_map(params![claim_id, judge_id], |r| r.get(0))
+            .query_map(params![claim_id, judge_id, RETIRED_JUDGES], |r| r.get(0))
             .db()?;
         rows.collect::<rusqlite::Result<_>>().db()
     }

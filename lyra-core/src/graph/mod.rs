@@ -35,6 +35,7 @@ pub use embeddings::{MissingVector, decode_vector, encode_vector};
 pub use feedback::{Feedback, FeedbackReport};
 pub use forget::ForgetReport;
 pub(crate) use forget::forget_task;
+pub(crate) use hypothesis::RETIRED_JUDGES;
 pub use interchange::{ExportReport, ImportProblems, ImportReport};
 pub(crate) use interchange::{PageText, TASK_SCOPE, export_jsonl, import_jsonl};
 pub(crate) use verify::verify;

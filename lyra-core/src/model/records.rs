@@ -317,6 +317,9 @@ pub struct EdgeRecord {
     /// 0 to 1.
     #[serde(default)]
     pub nli_edge_confidence: Option<f64>,
+    /// The judge's probabilities, as JSON: `{"supports": 0.9, "refutes": 0.02, "neutral": 0.08}`.
+    #[serde(default)]
+    pub nli_probabilities: Option<String>,
     /// Which judge decided.
     #[serde(default)]
     pub judge_id: Option<String>,

@@ -3,14 +3,29 @@
 use crate::error::Result;
 use crate::model::Relation;
 use std::fmt::Debug;
+use std::ops::Range;
 
 /// A question to a stance judge: does the premise support the hypothesis?
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct StancePair {
-    /// What the source says: a sentence or a few.
+    /// What the source says: a sentence or a few, or a passage for a judge that
+    /// [reads passages](StanceJudge::reads_passages).
     pub premise: String,
     /// The claim in question.
     pub hypothesis: String,
+    /// Title and heading that the premise stands under, where they say what it leaves out.
+    pub context: Option<String>,
+}
+
+impl StancePair {
+    /// A premise and a claim without context.
+    pub fn new(premise: impl Into<String>, hypothesis: impl Into<String>) -> Self {
+        Self {
+            premise: premise.into(),
+            hypothesis: hypothesis.into(),
+            context: None,
+        }
+    }
 }
 
 /// A stance judge's answer.
@@ -20,6 +35,22 @@ pub struct Verdict {
     pub relation: Relation,
     /// 0 to 1: how sure the judge is of the relation.
     pub confidence: f64,
+    /// The probabilities of supports, refutes and neutral, from judges that have them.
+    pub probabilities: Option<[f64; 3]>,
+    /// The part of the premise that decided, in code points, from judges that tell.
+    pub quote: Option<Range<usize>>,
+}
+
+impl Verdict {
+    /// A relation and how sure the judge is of it.
+    pub fn new(relation: Relation, confidence: f64) -> Self {
+        Self {
+            relation,
+            confidence,
+            probabilities: None,
+            quote: None,
+        }
+    }
 }
 
 /// Judges whether one text supports or refutes another (natural language inference).
@@ -28,8 +59,15 @@ pub trait StanceJudge: Debug + Send + Sync + 'static {
     /// Stored with every verdict.
     fn judge_id(&self) -> &str;
 
-    /// A stand-in that ships with the library rather than a neural model.
+    /// Ships with the library. A configured judge's verdicts replace its verdicts, never the other
+    /// way round.
     fn is_builtin(&self) -> bool;
+
+    /// Whether the judge is given whole passages and finds in them what decides. Others are given
+    /// the sentences that are closest to the claim.
+    fn reads_passages(&self) -> bool {
+        false
+    }
 
     /// One verdict for each pair, in order.
     ///

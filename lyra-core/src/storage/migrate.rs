@@ -13,6 +13,7 @@ const STEPS: &[&str] = &[
     include_str!("sql/independence.sql"),
     include_str!("sql/claim_numbers.sql"),
     include_str!("sql/hostile_documents.sql"),
+    include_str!("sql/probabilities.sql"),
 ];
 
 /// The schema version that this library writes.

@@ -329,10 +329,8 @@ fn try_judge(folder: &Path, onnx_runtime: Option<PathBuf>) -> Result<()> {
     let Some(judge) = settings.open()? else {
         return Ok(());
     };
-    let pair = lyra_core::ports::StancePair {
-        premise: "Tea helps.".to_owned(),
-        hypothesis: "Tea is of use.".to_owned(),
-    };
+    let pair =
+        lyra_core::ports::StancePair::new("Tea helps.".to_owned(), "Tea is of use.".to_owned());
     super::runtime()?.block_on(judge.judge(&[pair])).map(|_| ())
 }
 

@@ -324,6 +324,7 @@ class EvidenceGraph:
         target_type: Literal["page", "claim"] | None = None,
         nli_label: str | None = None,
         nli_edge_confidence: float | None = None,
+        nli_probabilities: str | None = None,
         judge_id: str | None = None,
         quote_start: int | None = None,
         quote_end: int | None = None,

@@ -108,8 +108,5 @@ fn verdict((relation, confidence): (String, f64)) -> PyResult<Verdict> {
             "a confidence is {confidence}; expected 0 to 1"
         )));
     }
-    Ok(Verdict {
-        relation,
-        confidence,
-    })
+    Ok(Verdict::new(relation, confidence))
 }

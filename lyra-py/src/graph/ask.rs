@@ -222,10 +222,7 @@ impl EvidenceGraph {
     ) -> PyResult<Vec<(String, f64)>> {
         let pairs: Vec<StancePair> = pairs
             .into_iter()
-            .map(|(premise, hypothesis)| StancePair {
-                premise,
-                hypothesis,
-            })
+            .map(|(premise, hypothesis)| StancePair::new(premise, hypothesis))
             .collect();
         let engine = self.engine()?;
         let work = move |line: &Line<()>| line.drive(engine.judge(&pairs));

@@ -296,7 +296,7 @@ impl EvidenceGraph {
     /// [1]
     #[pyo3(signature = (source_id, target_id, relation, *, id=None, **fields),
         text_signature = "($self, source_id, target_id, relation, *, id=None, source_type=None, target_type=None, \
-        nli_label=None, nli_edge_confidence=None, judge_id=None, quote_start=None, \
+        nli_label=None, nli_edge_confidence=None, nli_probabilities=None, judge_id=None, quote_start=None, \
         quote_end=None, citation_source=None, citation_context=None, \
         source_domain_category=None, target_domain_category=None, edge_human_corrected=None, \
         edge_correction_reason=None, edge_corrected_at=None, created_at=None, cause_id=None)")]

@@ -1,57 +1,61 @@
-//! The stance judge that ships with the library: features and a small logistic regression.
+//! The stance judge that ships with the library: a small cross-encoder (`lyra-judge`).
 //!
-//! No model file, no network, one core: a premise is read as clauses ([`statement`]), each says
-//! something about the hypothesis' outcome after negation ([`negation`]), by an effect size
-//! ([`effects`]) and about a drug ([`subjects`]); what they say together ([`features`]) is weighed
-//! by a multinomial logistic regression fitted offline ([`weights`]). It is a stand-in for a neural
-//! judge: it knows how findings are worded, not what the words mean.
+//! The network is MiniLM-L6 with a head of three classes; `lyra-core/judge/MODEL.md` says how it was
+//! trained and what it is worth. It reads English. Of text in other scripts it says nothing: such
+//! pairs are neutral, with a confidence that makes no edge. So is every pair in a build without the
+//! feature `neural-judge`.
 
-mod comparatives;
-mod effects;
-mod features;
-mod lexicon;
-mod negation;
-mod overlap;
+#[cfg(feature = "neural-judge")]
+mod network;
 mod premise;
-mod roles;
-mod split;
-mod statement;
-mod subjects;
-mod weights;
-mod wording;
-mod words;
 
 pub use premise::choose_premise;
 
-pub(crate) use lexicon::Cue;
-pub(crate) use words::{Kind, Token, is_cjk, tokenize};
-
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::Relation;
 use crate::ports::{StanceJudge, StancePair, Verdict};
-use features::{Comparison, Hypothesis};
-use statement::Reading;
+use crate::text::is_cjk;
+use crate::text::segment::slice_chars;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The id that [`BuiltinStanceJudge`] stores with its verdicts.
-pub(crate) const JUDGE_ID: &str = "lyra-builtin-stance-v2";
+/// Stored with every verdict.
+pub(crate) const JUDGE_ID: &str = "lyra-minilm-judge-v1";
 
-/// The classes, in the order of the weights' rows.
+/// The classes, in the order of the network's scores.
 const CLASSES: [Relation; 3] = [Relation::Supports, Relation::Refutes, Relation::Neutral];
 
-/// What stands between the cells of a table's row, as the parsers write it.
+/// What the judge holds for likely where it cannot read a pair.
+const UNREAD: [f64; 3] = [1.0 / 3.0; 3];
+
+/// Parts of a long premise that are judged.
+const WINDOWS: usize = 3;
+/// Least probability of `supports` and of `refutes` that is taken. A false contradiction costs a
+/// reader more than a missed one.
+const SIDE_FROM: [f64; 2] = [0.45, 0.5];
+/// A text whose share of Chinese, Japanese and Korean characters is larger is not read.
+const MOST_CJK: f64 = 0.2;
+/// Cells of a table's row, as the parsers write it. A row without its head says nothing.
 const CELLS: &str = " | ";
 
-/// What is said of a table: its head names what was measured, its rows hold numbers, and only
-/// together they would say something.
-const UNREAD: Verdict = Verdict {
-    relation: Relation::Neutral,
-    confidence: 0.9,
-};
-
-/// Judges pairs by their wording; rows of tables are neutral, because it does not read them.
+/// Judges pairs with the network that ships with the library.
 ///
-/// The same pair gets the same verdict on every machine; the confidence is the regression's
-/// probability of the class that it chose.
+/// A verdict depends on its pair alone and is the same on every processor. It carries the three
+/// probabilities; a premise of more than two sentences is read in parts, and the part that takes a
+/// side most clearly decides and becomes [`Verdict::quote`].
+///
+/// ```
+/// use lyra_core::backends::BuiltinStanceJudge;
+/// use lyra_core::ports::{StanceJudge, StancePair};
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// let premise = "We followed 900 adults for ten years. Gout was less common in those who drank coffee.";
+/// let pair = StancePair::new(premise, "Coffee drinkers have less gout");
+/// let verdict = &BuiltinStanceJudge.judge(&[pair]).await?[0];
+/// let [supports, refutes, neutral] = verdict.probabilities.unwrap();
+/// assert!((supports + refutes + neutral - 1.0).abs() < 1e-9);
+/// # Ok::<(), lyra_core::Error>(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BuiltinStanceJudge;
 
@@ -65,83 +69,103 @@ impl StanceJudge for BuiltinStanceJudge {
         true
     }
 
+    fn reads_passages(&self) -> bool {
+        true
+    }
+
     async fn judge(&self, pairs: &[StancePair]) -> Result<Vec<Verdict>> {
-        Ok(judge_all(pairs))
+        // Some milliseconds of computing a pair: not on the threads that answer others.
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = pairs.len().div_ceil(workers).max(1);
+        let abandoned = Abandoned::default();
+        let parts: Vec<_> = pairs
+            .chunks(share)
+            .map(|part| {
+                let (part, stop) = (part.to_vec(), Arc::clone(&abandoned.0));
+                tokio::task::spawn_blocking(move || judge_until(&part, &stop))
+            })
+            .collect();
+        let mut verdicts = Vec::with_capacity(pairs.len());
+        for part in parts {
+            let part = part
+                .await
+                .map_err(|e| Error::internal(format!("a judge's thread: {e}")))?;
+            verdicts.extend(part?);
+        }
+        Ok(verdicts)
     }
 }
 
-/// Judges pairs in order; neighbours that share their hypothesis share its reading.
-fn judge_all(pairs: &[StancePair]) -> Vec<Verdict> {
-    let mut last: Option<(&str, Hypothesis)> = None;
-    let mut verdicts = Vec::with_capacity(pairs.len());
-    for pair in pairs {
-        if pair.premise.contains(CELLS) {
-            verdicts.push(UNREAD);
+/// Tells the threads to stop when nobody waits for them any more.
+#[derive(Debug, Default)]
+struct Abandoned(Arc<AtomicBool>);
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn judge_until(pairs: &[StancePair], stop: &AtomicBool) -> Result<Vec<Verdict>> {
+    let going_on = pairs.iter().take_while(|_| !stop.load(Ordering::Relaxed));
+    going_on.map(judge_pair).collect()
+}
+
+fn judge_pair(pair: &StancePair) -> Result<Verdict> {
+    if is_unread(&pair.hypothesis) || is_unread(&pair.premise) || pair.premise.contains(CELLS) {
+        return Ok(verdict(UNREAD, None));
+    }
+    let mut strongest: Option<([f64; 3], Range<usize>)> = None;
+    for span in premise::windows(&pair.premise, &pair.hypothesis, WINDOWS) {
+        let Some(part) = slice_chars(&pair.premise, span.start, span.end) else {
             continue;
-        }
-        let hypothesis = match last.take() {
-            Some((text, read)) if text == pair.hypothesis => read,
-            _ => Hypothesis::new(&pair.hypothesis),
         };
-        verdicts.push(verdict(&hypothesis.compare(&Reading::new(&pair.premise))));
-        last = Some((&pair.hypothesis, hypothesis));
+        let context = pair.context.as_deref().unwrap_or_default();
+        let Some(found) = probabilities(context, part, &pair.hypothesis)? else {
+            continue;
+        };
+        let side = |p: &[f64; 3]| p[0].max(p[1]);
+        let is_stronger = |(best, _): &([f64; 3], _)| side(&found) > side(best);
+        if strongest.as_ref().is_none_or(is_stronger) {
+            strongest = Some((found, span));
+        }
     }
-    verdicts
+    Ok(match strongest {
+        Some((found, span)) => verdict(found, Some(span)),
+        None => verdict(UNREAD, None),
+    })
 }
 
-fn verdict(comparison: &Comparison) -> Verdict {
-    let probabilities = probabilities(comparison);
-    let mut best = 2;
-    for class in [0, 1] {
-        if probabilities[class] > probabilities[best] {
-            best = class;
-        }
+#[cfg(feature = "neural-judge")]
+use network::probabilities;
+
+#[cfg(not(feature = "neural-judge"))]
+fn probabilities(_context: &str, _premise: &str, _claim: &str) -> Result<Option<[f64; 3]>> {
+    Ok(None)
+}
+
+/// Whether a text is in a script that the network has not learned.
+fn is_unread(text: &str) -> bool {
+    let (mut cjk, mut all) = (0.0, 0.0);
+    for c in text.chars().filter(|c| !c.is_whitespace()) {
+        all += 1.0;
+        cjk += f64::from(u8::from(is_cjk(c)));
     }
+    cjk > MOST_CJK * all
+}
+
+/// A side is taken where its probability is high enough; the confidence is the probability of what
+/// was chosen.
+fn verdict(probabilities: [f64; 3], quote: Option<Range<usize>>) -> Verdict {
+    let side = usize::from(probabilities[1] > probabilities[0]);
+    let taken = probabilities[side] >= SIDE_FROM[side] && probabilities[side] >= probabilities[2];
+    let class = if taken { side } else { 2 };
     Verdict {
-        relation: CLASSES[best],
-        confidence: probabilities[best].clamp(0.0, 1.0),
+        probabilities: Some(probabilities),
+        quote,
+        ..Verdict::new(CLASSES[class], probabilities[class])
     }
 }
 
-/// The probability of each of [`CLASSES`].
-fn probabilities(comparison: &Comparison) -> [f64; 3] {
-    let mut scores = weights::INTERCEPTS;
-    for (score, row) in scores.iter_mut().zip(weights::WEIGHTS) {
-        *score += row
-            .iter()
-            .zip(&comparison.values)
-            .map(|(w, x)| w * x)
-            .sum::<f64>();
-    }
-    let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let odds = scores.map(|score| (score - top).exp());
-    let total: f64 = odds.iter().sum();
-    let mut chances = odds.map(|o| o / total);
-    // Of a premise that was read whole, the reading decides the side, not the sum of many signs.
-    if let Some(supports) = comparison.says() {
-        let decided = (chances[0] + chances[1]).max(features::READ_PLAINLY);
-        let side = chances[0].max(chances[1]) / (chances[0] + chances[1]) * decided;
-        chances = if supports {
-            [side, decided - side, 1.0 - decided]
-        } else {
-            [decided - side, side, 1.0 - decided]
-        };
-    }
-    let decided = chances[0] + chances[1];
-    let most = comparison.decided_at_most();
-    if decided > most {
-        chances[0] *= most / decided;
-        chances[1] *= most / decided;
-        chances[2] = 1.0 - most;
-    }
-    chances
-}
-
-#[cfg(test)]
-mod cases;
-#[cfg(test)]
-mod held_out;
-#[cfg(test)]
-mod plain;
 #[cfg(test)]
 mod tests;

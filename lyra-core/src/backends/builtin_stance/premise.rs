@@ -1,17 +1,50 @@
-//! Which sentences of a passage speak to a claim.
-//!
-//! A judge that reads a long block finds something of everything in it. It is given the sentences
-//! closest to the claim, with one neighbour that often holds what the sentence leaves out.
+//! Which parts of a passage speak to a claim. The network reads a sentence at a time, because it
+//! judges short texts better than long ones, and because the part that decides is shown to readers.
 
-use super::lexicon::Cue;
-use super::overlap::Stems;
-use super::words::{self, Token};
-use crate::text::{segment::slice_chars, sentence::sentences};
-use std::collections::HashMap;
+use crate::text::ranking_terms;
+use crate::text::segment::slice_chars;
+use crate::text::sentence::sentences;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// The sentences of `fragment_text` that speak to `claim`, closest first, as ranges of code
-/// points, followed by one neighbour of the closest.
+/// Premises of at most so many sentences are read whole.
+const WHOLE: usize = 2;
+/// A sentence of fewer code points is read together with the one before it.
+const SHORT: usize = 60;
+
+/// The parts of `premise` that are nearest to `claim`, nearest first, as ranges of code points.
+///
+/// A premise of one or two sentences is one part. At least one part comes back unless the premise
+/// holds no sentence.
+pub(super) fn windows(premise: &str, claim: &str, most: usize) -> Vec<Range<usize>> {
+    let spans = sentences(premise);
+    let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
+        return Vec::new();
+    };
+    if spans.len() <= WHOLE {
+        return std::iter::once(first.start..last.end).collect();
+    }
+    let texts: Vec<&str> = spans
+        .iter()
+        .map(|span| slice_chars(premise, span.start, span.end).unwrap_or_default())
+        .collect();
+    let scores = closeness(&texts, claim);
+    let mut order: Vec<usize> = (0..spans.len()).collect();
+    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
+    order.truncate(most);
+    let begin = |i: usize| {
+        let hangs = spans[i].len() < SHORT || begins_hanging(texts[i]);
+        if i > 0 && hangs {
+            spans[i - 1].start
+        } else {
+            spans[i].start
+        }
+    };
+    order.into_iter().map(|i| begin(i)..spans[i].end).collect()
+}
+
+/// The sentences of `fragment_text` that speak to `claim`, closest first, as ranges of code points,
+/// followed by one neighbour of the closest: what a judge of short premises is shown.
 ///
 /// At most `max_sentences` sentences and one neighbour come back, and the first of them is the one
 /// to quote. Sentences that share nothing with the claim are left out, save the closest: a text
@@ -28,11 +61,11 @@ pub fn choose_premise(fragment_text: &str, claim: &str, max_sentences: usize) ->
     if spans.is_empty() || max_sentences == 0 {
         return Vec::new();
     }
-    let read: Vec<Vec<Token>> = spans
+    let texts: Vec<&str> = spans
         .iter()
-        .map(|s| words::tokenize(slice_chars(fragment_text, s.start, s.end).unwrap_or_default()))
+        .map(|span| slice_chars(fragment_text, span.start, span.end).unwrap_or_default())
         .collect();
-    let scores = closeness(&read, &words::tokenize(claim));
+    let scores = closeness(&texts, claim);
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
     let best = order[0];
@@ -50,37 +83,70 @@ pub fn choose_premise(fragment_text: &str, claim: &str, max_sentences: usize) ->
     chosen.into_iter().map(|i| spans[i].clone()).collect()
 }
 
-/// How much of the claim each sentence holds. Words that most sentences of the passage have tell
-/// them apart less; a sentence that reports something goes before one that plans.
-fn closeness(sentences: &[Vec<Token>], claim: &[Token]) -> Vec<f64> {
-    let stems: Vec<Stems<'_>> = sentences
+/// Whether a sentence begins with a word that stands for something in the sentence before.
+fn begins_hanging(sentence: &str) -> bool {
+    let first = sentence.split_whitespace().next().unwrap_or_default();
+    matches!(
+        first,
+        "It" | "Its"
+            | "They"
+            | "Their"
+            | "He"
+            | "She"
+            | "This"
+            | "These"
+            | "Those"
+            | "Such"
+            | "Both"
+    )
+}
+
+/// How much of the claim's words each sentence holds. A word that most sentences hold counts less.
+fn closeness(texts: &[&str], claim: &str) -> Vec<f64> {
+    let words: Vec<HashSet<String>> = texts
         .iter()
-        .map(|s| Stems::new(s.iter().map(|t| t.stem.as_str())))
+        .map(|text| ranking_terms(text).into_iter().collect())
         .collect();
-    let mut wanted: HashMap<&str, f64> = HashMap::new();
-    for token in claim.iter().filter(|t| t.is_content()) {
-        let holders = stems.iter().filter(|s| s.has(&token.stem)).count() as f64;
-        let rarity = (1.0 + (1.0 + stems.len() as f64) / (1.0 + holders)).ln();
-        wanted.insert(&token.stem, token.weight * rarity);
+    let mut weights: HashMap<String, f64> = HashMap::new();
+    for term in ranking_terms(claim) {
+        let holders = words.iter().filter(|set| set.contains(&term)).count() as f64;
+        let rarity = (1.0 + (1.0 + texts.len() as f64) / (1.0 + holders)).ln();
+        weights.insert(term, rarity);
     }
-    let mut wanted: Vec<(&str, f64)> = wanted.into_iter().collect();
-    wanted.sort_by(|a, b| a.0.cmp(b.0));
-    let total: f64 = wanted.iter().map(|(_, w)| w).sum::<f64>().max(1e-9);
-    sentences
-        .iter()
-        .zip(&stems)
-        .map(|(tokens, stems)| {
-            let shared: f64 = wanted
-                .iter()
-                .filter(|(s, _)| stems.has(s))
-                .map(|(_, w)| w)
-                .sum();
-            let has = |cue: Cue| tokens.iter().any(|t| t.cue == cue);
-            let reports = tokens.iter().any(|t| t.cue.is_event());
-            let factor =
-                1.0 + if reports { 0.15 } else { 0.0 } + if has(Cue::Result) { 0.1 } else { 0.0 }
-                    - if has(Cue::Whether) { 0.2 } else { 0.0 };
-            shared / total * factor
-        })
-        .collect()
+    let mut weights: Vec<(String, f64)> = weights.into_iter().collect();
+    weights.sort_by(|a, b| a.0.cmp(&b.0));
+    let total: f64 = weights.iter().map(|(_, w)| w).sum::<f64>().max(1e-9);
+    let shared = |set: &HashSet<String>| -> f64 {
+        let held = weights.iter().filter(|(term, _)| set.contains(term));
+        held.map(|(_, w)| w).sum()
+    };
+    words.iter().map(|set| shared(set) / total).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_sentence_comes_first_and_a_hanging_one_brings_the_one_before() {
+        let premise = "We followed 900 adults in four towns for ten years. Coffee lowered the risk of gout. \
+             This effect on gout was greatest in adults who drank four cups of coffee a day. Funding was public.";
+        let cut = |span: &Range<usize>| slice_chars(premise, span.start, span.end).unwrap();
+        let found = windows(premise, "Coffee lowers gout risk", 2);
+        assert_eq!(found.len(), 2);
+        assert!(cut(&found[0]).ends_with("Coffee lowered the risk of gout."));
+        assert!(
+            cut(&found[1]).starts_with("Coffee lowered"),
+            "{}",
+            cut(&found[1])
+        );
+        assert!(cut(&found[1]).ends_with("a day."));
+    }
+
+    #[test]
+    fn short_premises_are_read_whole_and_empty_ones_not_at_all() {
+        let found = windows("One thing. Another thing.", "x", 3);
+        assert_eq!((found.len(), &found[0]), (1, &(0..25)));
+        assert!(windows("", "x", 3).is_empty());
+    }
 }

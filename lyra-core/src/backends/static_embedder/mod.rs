@@ -44,9 +44,7 @@ impl StaticEmbedder {
     /// # Ok::<(), lyra_core::Error>(())
     /// ```
     pub fn new() -> Result<Self> {
-        let table = BUILTIN
-            .as_ref()
-            .map_err(|e| crate::Error::internal(format!("the built-in embedding table: {e}")))?;
+        let table = builtin()?;
         let info = EmbedderInfo {
             model_id: MODEL_ID.to_owned(),
             dimension: table.dimension(),
@@ -62,7 +60,7 @@ impl StaticEmbedder {
     pub fn encode(&self, text: &str) -> Vec<f32> {
         let Terms { pieces, hashed } = terms(text, self.table);
         let mut total = vec![0.0_f32; self.table.dimension()];
-        for (row, count) in counted(pieces) {
+        for (row, count) in counted(pieces.into_iter().flatten().collect()) {
             self.table
                 .add_row(&mut total, row, self.table.tf_weight(count));
         }
@@ -83,6 +81,19 @@ impl StaticEmbedder {
         }
         total
     }
+}
+
+/// The rows of a text's pieces in the built-in table, in order; `None` for a word that the pieces do
+/// not cover. Chinese, Japanese and Korean characters have no pieces. At most 512 come back.
+#[cfg(feature = "neural-judge")]
+pub(super) fn word_pieces(text: &str) -> Result<Vec<Option<u32>>> {
+    Ok(terms(text, builtin()?).pieces)
+}
+
+fn builtin() -> Result<&'static Table> {
+    BUILTIN
+        .as_ref()
+        .map_err(|e| crate::Error::internal(format!("the built-in embedding table: {e}")))
 }
 
 /// What two texts can have in common that the table knows nothing of: words, pairs of characters,

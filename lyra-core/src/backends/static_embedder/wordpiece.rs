@@ -15,8 +15,8 @@ const MAX_CJK: usize = 2048;
 /// What a text is made of.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
-    /// Rows of the table.
-    pub(super) pieces: Vec<u32>,
+    /// Rows of the table; `None` for a word that its pieces do not cover.
+    pub(super) pieces: Vec<Option<u32>>,
     /// Characters and pairs to be hashed.
     pub(super) hashed: Vec<(String, Weight)>,
 }
@@ -52,7 +52,6 @@ pub(super) fn terms(text: &str, table: &Table) -> Terms {
     let mut cutter = Cutter {
         table,
         known: Terms::default(),
-        seen_pieces: 0,
     };
     let mut run = String::new();
     let mut run_is_cjk = false;
@@ -86,7 +85,6 @@ fn cleaned(c: char) -> Option<char> {
 struct Cutter<'t> {
     table: &'t Table,
     known: Terms,
-    seen_pieces: usize,
 }
 
 impl Cutter<'_> {
@@ -99,7 +97,7 @@ impl Cutter<'_> {
         }
         let mut word = String::new();
         for c in run.nfd() {
-            if self.seen_pieces >= MAX_PIECES {
+            if self.known.pieces.len() >= MAX_PIECES {
                 return;
             }
             match c {
@@ -118,17 +116,17 @@ impl Cutter<'_> {
 
     /// Greedy longest match; a word that cannot be covered is one unknown piece.
     fn take_word(&mut self, word: &mut String) {
-        if word.is_empty() || self.seen_pieces >= MAX_PIECES {
+        if word.is_empty() || self.known.pieces.len() >= MAX_PIECES {
             word.clear();
             return;
         }
         match self.pieces_of(word) {
             Some(pieces) => {
-                let room = MAX_PIECES - self.seen_pieces;
-                self.seen_pieces += pieces.len();
-                self.known.pieces.extend(pieces.into_iter().take(room));
+                let room = MAX_PIECES - self.known.pieces.len();
+                let pieces = pieces.into_iter().take(room);
+                self.known.pieces.extend(pieces.map(Some));
             }
-            None => self.seen_pieces += 1,
+            None => self.known.pieces.push(None),
         }
         word.clear();
     }

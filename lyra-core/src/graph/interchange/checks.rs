@@ -288,7 +288,7 @@ pub(super) fn compare(
 fn is_verdict(field: &Field) -> bool {
     matches!(
         field.name,
-        "relation" | "nli_label" | "nli_edge_confidence" | "judge_id"
+        "relation" | "nli_label" | "nli_edge_confidence" | "nli_probabilities" | "judge_id"
     )
 }
 

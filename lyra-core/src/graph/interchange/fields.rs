@@ -446,6 +446,7 @@ pub(super) static TABLES: [Table; 14] = [
             required("relation", Kind::OneOf(one_of::<Relation>)),
             text("nli_label"),
             optional("nli_edge_confidence", Kind::Unit),
+            text("nli_probabilities"),
             text("judge_id"),
             optional("quote_start", COUNT),
             optional("quote_end", COUNT),

@@ -6,7 +6,7 @@ mod sources;
 
 use super::{Pipeline, StageOutcome};
 use crate::error::{Result, SqliteResultExt};
-use crate::graph::{DomainRules, Reader, Writer};
+use crate::graph::{DomainRules, RETIRED_JUDGES, Reader, Writer};
 use crate::model::{EdgeRecord, NodeKind, Relation};
 use crate::ports::{StancePair, Verdict};
 pub(crate) use memory::LastLooks;
@@ -14,10 +14,11 @@ use memory::Look;
 use questions::Question;
 use rusqlite::params;
 use serde::Serialize;
-use sources::{candidate, subjects, task_fragments};
+use serde_json::json;
+use sources::{Subject, candidate, sides, subjects, task_fragments};
 
 /// Claims whose evidence is judged in one transaction.
-const BATCH: usize = 16;
+const BATCH: usize = 8;
 /// Claims whose stance to the hypothesis is.
 const STANCE_BATCH: usize = 256;
 
@@ -57,9 +58,13 @@ impl Pipeline {
         let last = self
             .last_looks
             .comparable(task_id, model_id, judge_id, &rules);
-        let worth = self
+        let mut worth = self
             .graph
             .read(|r| self.worth_a_look(r, &subjects, &members, last))?;
+        // Claims that take a side are what a reader looks at first.
+        let sides = self.graph.read(|r| sides(r, task_id))?;
+        let side = |claim: &Subject| sides.get(&claim.claim_id).copied().unwrap_or_default();
+        worth.sort_by(|a, b| side(b).total_cmp(&side(a)));
         report.claims = worth.len();
         for batch in worth.chunks(BATCH) {
             let questions = self.graph.read(|r| self.questions(r, batch, &members))?;
@@ -104,6 +109,7 @@ impl Pipeline {
                 .prepare_cached(
                     "SELECT c.id, c.claim_text FROM claims c
                        LEFT JOIN hypothesis_stances s ON s.claim_id = c.id AND s.judge_id = ifnull(?2, s.judge_id)
+                         AND s.judge_id NOT LIKE ?3
                      WHERE c.task_id = ?1 AND c.claim_adoption_status = 'adopted' AND s.claim_id IS NULL
                      ORDER BY c.seq",
                 )
@@ -111,7 +117,7 @@ impl Pipeline {
             // The stand-in does not take the place of a model's word.
             let judge = (!self.judge.is_builtin()).then_some(judge_id);
             let rows = statement
-                .query_map(params![task_id, judge], |r| Ok((r.get(0)?, r.get(1)?)))
+                .query_map(params![task_id, judge, RETIRED_JUDGES], |r| Ok((r.get(0)?, r.get(1)?)))
                 .db()?;
             rows.collect::<rusqlite::Result<Vec<(String, String)>>>()
                 .db()
@@ -119,10 +125,7 @@ impl Pipeline {
         for batch in claims.chunks(STANCE_BATCH) {
             let pairs: Vec<StancePair> = batch
                 .iter()
-                .map(|(_, text)| StancePair {
-                    premise: text.clone(),
-                    hypothesis: hypothesis.clone(),
-                })
+                .map(|(_, text)| StancePair::new(text.clone(), hypothesis.clone()))
                 .collect();
             let verdicts = self.judge.judge(&pairs).await?;
             self.graph.write(|w| {
@@ -158,9 +161,10 @@ impl Pipeline {
         );
         edge.nli_label = Some(verdict.relation.as_str().to_owned());
         edge.nli_edge_confidence = Some(calibrated);
+        edge.nli_probabilities = verdict.probabilities.map(probabilities_json);
         edge.judge_id = Some(judge_id.to_owned());
         edge.cause_id = cause_id.map(str::to_owned);
-        if let Some((start, end)) = question.quote {
+        if let Some((start, end)) = question.quote(verdict) {
             edge.quote_start = Some(start);
             edge.quote_end = Some(end);
         }
@@ -173,6 +177,13 @@ impl Pipeline {
         }
         Ok(())
     }
+}
+
+/// How an edge stores the probabilities of a verdict.
+fn probabilities_json([supports, refutes, neutral]: [f64; 3]) -> String {
+    let rounded = |p: f64| (p * 1e4).round() / 1e4;
+    let [supports, refutes, neutral] = [supports, refutes, neutral].map(rounded);
+    json!({"supports": supports, "refutes": refutes, "neutral": neutral}).to_string()
 }
 
 /// Whether the claim is still adopted and the fragment's domain still free.

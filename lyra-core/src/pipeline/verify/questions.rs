@@ -6,12 +6,13 @@ use super::sources::{Candidate, Subject, candidate};
 use crate::error::Result;
 use crate::graph::{DomainRules, Reader};
 use crate::model::EmbeddingTarget;
-use crate::ports::StancePair;
+use crate::ports::{StancePair, Verdict};
 use crate::ranking::kneedle_cutoff;
 use crate::text::ranking_terms;
 use crate::text::segment::slice_chars;
 use crate::vectors::{Ranking, SearchMode};
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Sentences of a fragment that make the premise.
@@ -26,8 +27,20 @@ pub(super) struct Question {
     pub(super) claim_id: String,
     pub(super) fragment_id: String,
     pub(super) pair: StancePair,
-    /// The deciding sentence, in the page's text.
-    pub(super) quote: Option<(i64, i64)>,
+    /// Where the fragment begins in the page's text.
+    passage_start: Option<i64>,
+    /// The deciding part of the fragment, where it is known before the judge is asked.
+    quote: Option<Range<usize>>,
+}
+
+impl Question {
+    /// The part of the page's text that decided: what the judge named, or what it was given.
+    pub(super) fn quote(&self, verdict: &Verdict) -> Option<(i64, i64)> {
+        let span = verdict.quote.as_ref().or(self.quote.as_ref())?;
+        let start = self.passage_start?;
+        let at = |n: usize| i64::try_from(n).ok().map(|n| start + n);
+        at(span.start).zip(at(span.end))
+    }
 }
 
 impl Pipeline {
@@ -100,7 +113,10 @@ impl Pipeline {
                 sources.insert(source);
                 pairs += 1;
                 if !judged.contains(&candidate.fragment_id) {
-                    questions.push(question(self.choose_premise, subject, &candidate));
+                    questions.push(match self.judge.reads_passages() {
+                        true => passage_question(subject, &candidate),
+                        false => sentence_question(self.choose_premise, subject, &candidate),
+                    });
                 }
             }
         }
@@ -147,7 +163,27 @@ impl Pipeline {
     }
 }
 
-fn question(choose_premise: PremiseChooser, subject: &Subject, candidate: &Candidate) -> Question {
+/// What a judge that reads passages is asked: the whole fragment, and the headings above it.
+fn passage_question(subject: &Subject, candidate: &Candidate) -> Question {
+    let headings = missing_headings(&candidate.text, &candidate.headings, &subject.text);
+    Question {
+        claim_id: subject.claim_id.clone(),
+        fragment_id: candidate.fragment_id.clone(),
+        pair: StancePair {
+            context: (!headings.is_empty()).then_some(headings),
+            ..StancePair::new(&candidate.text, &subject.text)
+        },
+        passage_start: candidate.char_start,
+        quote: None,
+    }
+}
+
+/// What other judges are asked: the sentences of the fragment that are closest to the claim.
+fn sentence_question(
+    choose_premise: PremiseChooser,
+    subject: &Subject,
+    candidate: &Candidate,
+) -> Question {
     let mut spans = choose_premise(&candidate.text, &subject.text, PREMISE_SENTENCES);
     let deciding = spans.first().cloned();
     spans.sort_by_key(|span| span.start);
@@ -160,41 +196,35 @@ fn question(choose_premise: PremiseChooser, subject: &Subject, candidate: &Candi
     } else {
         parts.join(" ")
     };
-    let to_i64 = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
-    let quote = candidate
-        .char_start
-        .zip(deciding)
-        .map(|(offset, span)| (offset + to_i64(span.start), offset + to_i64(span.end)));
+    let premise = missing_headings(&passage, &candidate.headings, &subject.text) + &passage;
     Question {
         claim_id: subject.claim_id.clone(),
         fragment_id: candidate.fragment_id.clone(),
-        pair: StancePair {
-            premise: with_headings(passage, &candidate.headings, &subject.text),
-            hypothesis: subject.text.clone(),
-        },
-        quote,
+        pair: StancePair::new(premise, &subject.text),
+        passage_start: candidate.char_start,
+        quote: deciding,
     }
 }
 
-/// The passage, after those headings that name something of the claim which the passage does not:
-/// a paper says in its title what "the drug" is.
-fn with_headings(passage: String, headings: &[String], claim: &str) -> String {
+/// Those headings that name something of the claim which the passage does not, as sentences: a paper
+/// says in its title what "the drug" is.
+fn missing_headings(passage: &str, headings: &[String], claim: &str) -> String {
     let mut missing: HashSet<String> = ranking_terms(claim).into_iter().collect();
-    for term in ranking_terms(&passage) {
+    for term in ranking_terms(passage) {
         missing.remove(&term);
     }
-    let mut premise = String::new();
+    let mut named = String::new();
     for heading in headings {
         let terms = ranking_terms(heading);
         if terms.iter().any(|term| missing.contains(term)) {
-            premise.push_str(heading.trim_end_matches(['.', ' ']));
-            premise.push_str(". ");
+            named.push_str(heading.trim_end_matches(['.', ' ']));
+            named.push_str(". ");
             for term in &terms {
                 missing.remove(term);
             }
         }
     }
-    premise + &passage
+    named
 }
 
 #[cfg(test)]
@@ -205,12 +235,9 @@ mod tests {
     fn headings_say_what_a_passage_leaves_out() {
         let passage = "The drug raised admissions by 27%.";
         let headings = ["Saxagliptin and heart failure.", "Results"].map(str::to_owned);
-        let premise = with_headings(passage.into(), &headings, "Saxagliptin raises admissions");
-        assert_eq!(
-            premise,
-            "Saxagliptin and heart failure. The drug raised admissions by 27%."
-        );
-        let premise = with_headings(passage.into(), &headings, "A drug raised admissions");
-        assert_eq!(premise, passage, "nothing is missing");
+        let named = missing_headings(passage, &headings, "Saxagliptin raises admissions");
+        assert_eq!(named, "Saxagliptin and heart failure. ");
+        let named = missing_headings(passage, &headings, "A drug raised admissions");
+        assert_eq!(named, "", "nothing is missing");
     }
 }

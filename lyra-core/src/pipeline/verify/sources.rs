@@ -4,7 +4,7 @@ use crate::error::{Result, SqliteResultExt};
 use crate::graph::{DomainRules, Reader};
 use rusqlite::params;
 use serde_json::json;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// A claim with what tells its own sources from others.
 pub(super) struct Subject {
@@ -118,6 +118,22 @@ pub(super) fn subjects(reader: &Reader<'_>, task_id: &str) -> Result<Vec<Subject
         }
     }
     Ok(subjects)
+}
+
+/// How sure the judge is of the side that each claim takes on the hypothesis; claims that take none are
+/// left out.
+pub(super) fn sides(reader: &Reader<'_>, task_id: &str) -> Result<HashMap<String, f64>> {
+    let mut statement = reader
+        .db
+        .prepare_cached(
+            "SELECT claim_id, confidence FROM hypothesis_stances
+             WHERE task_id = ?1 AND relation IN ('supports', 'refutes')",
+        )
+        .db()?;
+    let rows = statement
+        .query_map([task_id], |r| Ok((r.get(0)?, r.get(1)?)))
+        .db()?;
+    rows.collect::<rusqlite::Result<_>>().db()
 }
 
 /// The readable fragments of the newest texts of the task's pages: of those that it has read, and of

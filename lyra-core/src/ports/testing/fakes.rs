@@ -220,19 +220,16 @@ impl FakeStanceJudge {
         let known: HashMap<(String, String), Verdict> = table
             .iter()
             .map(|(premise, hypothesis, relation, confidence)| {
-                let verdict = Verdict {
-                    relation: *relation,
-                    confidence: *confidence,
-                };
+                let verdict = Verdict::new(*relation, *confidence);
                 (((*premise).to_owned(), (*hypothesis).to_owned()), verdict)
             })
             .collect();
         Self::new(move |pair| {
             let key = (pair.premise.clone(), pair.hypothesis.clone());
-            known.get(&key).cloned().unwrap_or(Verdict {
-                relation: Relation::Neutral,
-                confidence: 0.9,
-            })
+            known
+                .get(&key)
+                .cloned()
+                .unwrap_or(Verdict::new(Relation::Neutral, 0.9))
         })
     }
 

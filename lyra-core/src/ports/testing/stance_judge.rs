@@ -134,8 +134,5 @@ fn pairs() -> Vec<StancePair> {
 }
 
 fn pair(premise: &str, hypothesis: &str) -> StancePair {
-    StancePair {
-        premise: premise.to_owned(),
-        hypothesis: hypothesis.to_owned(),
-    }
+    StancePair::new(premise.to_owned(), hypothesis.to_owned())
 }

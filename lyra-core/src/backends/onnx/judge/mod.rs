@@ -25,10 +25,7 @@ use std::sync::Arc;
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// let judge = OnnxStanceJudge::open(&OnnxOptions::new("models/nli-deberta-v3-base"))?;
 /// let verdicts = judge
-///     .judge(&[StancePair {
-///         premise: "Falls were more frequent with drug X.".into(),
-///         hypothesis: "Drug X increases the risk of falls.".into(),
-///     }])
+///     .judge(&[StancePair::new("Falls were more frequent with drug X.".into(), "Drug X increases the risk of falls.".into())])
 ///     .await?;
 /// println!("{} ({:.2})", verdicts[0].relation, verdicts[0].confidence);
 /// # Ok::<(), lyra_core::Error>(()) });
@@ -128,10 +125,7 @@ impl Classifier {
             let message = "the model gave a score that is not finite";
             Error::new(ErrorKind::Backend, message)
         })?;
-        Ok(Verdict {
-            relation,
-            confidence,
-        })
+        Ok(Verdict::new(relation, confidence))
     }
 
     /// The scores of each row, in the model's order.
@@ -146,10 +140,7 @@ impl Classifier {
     /// Judges two words, and runs the graph on the token with the greatest id.
     fn try_out(&self) -> Result<()> {
         let place = self.model.folder.graph.display();
-        let probe = StancePair {
-            premise: "probe".to_owned(),
-            hypothesis: "probe".to_owned(),
-        };
+        let probe = StancePair::new("probe".to_owned(), "probe".to_owned());
         let named = |e: Error| e.context(&place);
         self.judge(&[probe]).map_err(named)?;
         let greatest = [self.model.greatest_token()];

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 /// What a word says about the polarity of its clause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Cue {
+pub(super) enum Cue {
     /// Nothing.
     None,
     /// A quantity goes up or is greater.
@@ -58,7 +58,7 @@ pub(crate) enum Cue {
 
 impl Cue {
     /// Whether the cue names a change or a comparison that negation and agreement apply to.
-    pub(crate) fn is_event(self) -> bool {
+    pub(super) fn is_event(self) -> bool {
         matches!(
             self,
             Self::Up | Self::Down | Self::Good | Self::Bad | Self::Same | Self::Differ | Self::Link
@@ -236,34 +236,14 @@ const SYNONYMS: &[&[&str]] = &[
     &["anxi", "anxiety", "anxious"],
 ];
 
-/// Abbreviations of clinical writing and the words they stand for; a text's own definitions
-/// ("heart failure (HF)") are read from the text.
-#[rustfmt::skip]
-pub(crate) const ABBREVIATIONS: &[(&str, &[&str])] = &[
-    ("hf", &["heart", "failure"]), ("chf", &["heart", "failure"]),
-    ("hhf", &["hospitalization", "heart", "failure"]), ("mi", &["myocardial", "infarction"]),
-    ("ami", &["myocardial", "infarction"]), ("t2d", &["type", "diabetes"]),
-    ("t2dm", &["type", "diabetes"]), ("t1d", &["type", "diabetes"]),
-    ("cvd", &["cardiovascular", "disease"]), ("cad", &["coronary", "artery", "disease"]),
-    ("chd", &["coronary", "heart", "disease"]), ("ckd", &["chronic", "kidney", "disease"]),
-    ("copd", &["chronic", "obstructive", "pulmonary", "disease"]),
-    ("bmi", &["body", "mass", "index"]), ("bp", &["blood", "pressure"]),
-    ("ad", &["alzheimer", "disease"]), ("ra", &["rheumatoid", "arthritis"]),
-    ("ms", &["multiple", "sclerosis"]), ("art", &["antiretroviral", "therapy"]),
-    ("tb", &["tuberculosis"]), ("cv", &["cardiovascular"]),
-    ("mace", &["major", "cardiovascular", "event"]),
-    ("pad", &["peripheral", "artery", "disease"]), ("af", &["atrial", "fibrillation"]),
-    ("dm", &["diabetes"]),
-];
-
 /// A Japanese term: its text, its cue, and English words it can be compared with.
 #[derive(Debug)]
-pub(crate) struct JapaneseTerm {
+pub(super) struct JapaneseTerm {
     text: &'static str,
     /// What it says about polarity.
-    pub(crate) cue: Cue,
+    pub(super) cue: Cue,
     /// The English words for it; none for a mere cue.
-    pub(crate) english: &'static [&'static str],
+    pub(super) english: &'static [&'static str],
 }
 
 /// A row of [`JAPANESE_TERMS`].
@@ -364,7 +344,7 @@ const JAPANESE_TERMS: &[JapaneseTerm] = &[
 
 /// FNV-1a: these maps hold words of ours only, so nobody can choose keys that collide.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Fnv(u64);
+pub(super) struct Fnv(u64);
 
 impl Default for Fnv {
     fn default() -> Self {
@@ -385,7 +365,7 @@ impl Hasher for Fnv {
 }
 
 /// A table of our own words.
-pub(crate) type Table<K, V> = HashMap<K, V, BuildHasherDefault<Fnv>>;
+pub(super) type Table<K, V> = HashMap<K, V, BuildHasherDefault<Fnv>>;
 
 static CUES_BY_WORD: LazyLock<Table<&'static str, Cue>> = LazyLock::new(|| flatten(CUE_WORDS));
 static CUES_BY_STEM: LazyLock<Table<&'static str, Cue>> = LazyLock::new(|| flatten(CUE_STEMS));
@@ -421,7 +401,7 @@ fn flatten(table: &[(Cue, &[&'static str])]) -> Table<&'static str, Cue> {
 }
 
 /// The cue of an English word, looked up whole and then by its stem.
-pub(crate) fn cue(lower: &str, stem: &str) -> Cue {
+pub(super) fn cue(lower: &str, stem: &str) -> Cue {
     CUES_BY_WORD
         .get(lower)
         .or_else(|| CUES_BY_STEM.get(stem))
@@ -430,17 +410,17 @@ pub(crate) fn cue(lower: &str, stem: &str) -> Cue {
 }
 
 /// The stem that stands for all of a stem's synonyms.
-pub(crate) fn canonical(stem: &str) -> &str {
+pub(super) fn canonical(stem: &str) -> &str {
     CANONICAL.get(stem).copied().unwrap_or(stem)
 }
 
 /// Whether the word says nothing about the topic.
-pub(crate) fn is_stop_word(lower: &str) -> bool {
+pub(super) fn is_stop_word(lower: &str) -> bool {
     STOPS.contains_key(lower)
 }
 
 /// How much sharing a word says about being on one topic: 0, 0.3 or 1.
-pub(crate) fn word_weight(lower: &str, stem: &str) -> f64 {
+pub(super) fn word_weight(lower: &str, stem: &str) -> f64 {
     if is_stop_word(lower) {
         0.0
     } else if GENERIC.contains_key(stem)
@@ -454,7 +434,7 @@ pub(crate) fn word_weight(lower: &str, stem: &str) -> f64 {
 }
 
 /// The same for a piece of Chinese or Japanese text.
-pub(crate) fn cjk_weight(text: &str) -> f64 {
+pub(super) fn cjk_weight(text: &str) -> f64 {
     if matches!(
         text,
         "本研"
@@ -487,7 +467,7 @@ pub(crate) fn cjk_weight(text: &str) -> f64 {
 }
 
 /// The longest known Japanese term at the start of `chars`, with its length in characters.
-pub(crate) fn japanese_term(chars: &[char]) -> Option<(usize, &'static JapaneseTerm)> {
+pub(super) fn japanese_term(chars: &[char]) -> Option<(usize, &'static JapaneseTerm)> {
     let candidates = JAPANESE.get(chars.first()?)?;
     candidates
         .iter()

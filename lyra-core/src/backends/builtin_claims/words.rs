@@ -1,13 +1,12 @@
 //! Text to tokens: words with a light stem, numbers, Japanese terms, and the cue each one carries.
 //!
-//! Everything that the judge, the premise chooser and the claim extractor know about a text starts
-//! here. Scanning is by hand, one pass, no regular expression.
+//! Everything that the claim extractor knows about a text starts here. Scanning is by hand, one pass, no regular expression.
 
 use super::lexicon::{self, Cue};
 
 /// What a token is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(super) enum Kind {
     /// A word of a script with spaces.
     Word,
     /// A name-like word: an acronym, a gene, anything with a digit or an inner capital.
@@ -22,44 +21,30 @@ pub(crate) enum Kind {
 
 /// One token.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Token {
+pub(super) struct Token {
     /// Lower-cased text; a number's plain decimal form.
-    pub(crate) lower: String,
+    pub(super) lower: String,
     /// What two spellings of one word share.
-    pub(crate) stem: String,
+    pub(super) stem: String,
     /// What it is made of.
-    pub(crate) kind: Kind,
+    pub(super) kind: Kind,
     /// What it says about polarity, if anything.
-    pub(crate) cue: Cue,
+    pub(super) cue: Cue,
     /// How much sharing it says about being on one topic; 0 for function words and marks.
-    pub(crate) weight: f64,
+    pub(super) weight: f64,
     /// A number followed by a percent sign.
-    pub(crate) percent: bool,
+    pub(super) percent: bool,
 }
 
 impl Token {
-    /// Whether the token is this punctuation mark.
-    pub(crate) fn is_mark(&self, mark: &str) -> bool {
-        self.kind == Kind::Punct && self.lower == mark
-    }
-
-    /// The value of a number.
-    pub(crate) fn number(&self) -> Option<f64> {
-        if self.kind == Kind::Number {
-            self.lower.parse().ok()
-        } else {
-            None
-        }
-    }
-
     /// Whether sharing this token says something about being on one topic.
-    pub(crate) fn is_content(&self) -> bool {
+    pub(super) fn is_content(&self) -> bool {
         self.weight > 0.0
     }
 }
 
 /// The tokens of a text, in order.
-pub(crate) fn tokenize(text: &str) -> Vec<Token> {
+pub(super) fn tokenize(text: &str) -> Vec<Token> {
     let chars: Vec<char> = text.chars().map(fold_char).collect();
     let mut tokens = Vec::with_capacity(chars.len() / 5 + 4);
     let mut at = 0;
@@ -128,7 +113,7 @@ fn fold_char(c: char) -> char {
 }
 
 /// Whether a character belongs to Chinese or Japanese writing.
-pub(crate) fn is_cjk(c: char) -> bool {
+pub(super) fn is_cjk(c: char) -> bool {
     is_han(c) || is_katakana(c) || is_hiragana(c)
 }
 
@@ -409,7 +394,7 @@ const ENDINGS: &[&str] = &[
 
 /// The part of a lower-cased English word that its forms share: "hospitalised" and
 /// "hospitalization" both give "hospital".
-pub(crate) fn stem(word: &str) -> &str {
+pub(super) fn stem(word: &str) -> &str {
     if !word.is_ascii() {
         return word;
     }

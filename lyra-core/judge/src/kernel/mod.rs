@@ -1,0 +1,128 @@
+//! Products of bytes: rows of signed activations with packed weights.
+//!
+//! Sums of products are exact 32-bit integers, so every tier gives the same result. A weight `w` is
+//! stored as `w + 128`, because the instruction multiplies unsigned by signed bytes; what this adds
+//! to a sum is `128 * sum(activations)` and is taken off again.
+
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+/// Outputs that one block of packed weights holds side by side.
+pub(crate) const BLOCK: usize = 16;
+/// Inputs of one output that stand together.
+pub(crate) const GROUP: usize = 4;
+/// Bytes of one group of inputs for a block of outputs.
+pub(crate) const LINE: usize = BLOCK * GROUP;
+/// What is added to a weight to store it without a sign.
+pub(crate) const OFFSET: i32 = 128;
+
+/// The weights of a linear layer, in the order `[outputs / 16][inputs / 4][16][4]`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Packed<'w> {
+    pub(crate) lines: &'w [u8],
+    pub(crate) inputs: usize,
+    pub(crate) outputs: usize,
+}
+
+/// Which instructions the loops are made of. A value other than the portable one exists only where
+/// the processor was seen to have them, which is what makes calling the loops sound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tier(Instructions);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Instructions {
+    #[cfg(target_arch = "x86_64")]
+    Avx512Vnni,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    Portable,
+}
+
+impl Tier {
+    /// What this processor has, fastest first.
+    pub(crate) fn available() -> Vec<Self> {
+        let mut tiers = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vnni")
+            {
+                tiers.push(Self(Instructions::Avx512Vnni));
+            }
+            if is_x86_feature_detected!("avx2") {
+                tiers.push(Self(Instructions::Avx2));
+            }
+        }
+        tiers.push(Self(Instructions::Portable));
+        tiers
+    }
+
+    /// The fastest that this processor has.
+    pub(crate) fn best() -> Self {
+        Self::available()[0]
+    }
+
+    /// `sums[row][output] = sum(rows[row] * (weights[output] + 128))`, rows of `weights.inputs` bytes.
+    #[allow(unsafe_code, reason = "calls code for instructions that were detected")]
+    pub(crate) fn products(self, rows: &[i8], weights: Packed<'_>, sums: &mut [i32]) {
+        let count = rows.len() / weights.inputs;
+        assert_eq!(rows.len(), count * weights.inputs);
+        assert_eq!(sums.len(), count * weights.outputs);
+        assert_eq!(weights.lines.len(), weights.inputs * weights.outputs);
+        assert!(weights.inputs.is_multiple_of(GROUP));
+        assert!(weights.outputs.is_multiple_of(4 * BLOCK));
+        match self.0 {
+            // SAFETY: this tier exists only where the processor has AVX-512F, BW and VNNI.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512Vnni => unsafe { x86::products_avx512(rows, weights, sums) },
+            // SAFETY: this tier exists only where the processor has AVX2.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => unsafe { x86::products_avx2(rows, weights, sums) },
+            Instructions::Portable => products_portable(rows, weights, sums),
+        }
+    }
+
+    /// Runs `work` compiled for this tier's instructions. Floating-point results do not depend on
+    /// the tier: the compiler neither reorders sums nor fuses products with them.
+    #[allow(unsafe_code, reason = "calls code for instructions that were detected")]
+    pub(crate) fn run<W: FnOnce()>(self, work: W) {
+        match self.0 {
+            // SAFETY: this tier exists only where the processor has AVX-512F, BW and VNNI.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512Vnni => unsafe { x86::run_avx512(work) },
+            // SAFETY: this tier exists only where the processor has AVX2.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => unsafe { x86::run_avx2(work) },
+            Instructions::Portable => work(),
+        }
+    }
+}
+
+fn products_portable(rows: &[i8], weights: Packed<'_>, sums: &mut [i32]) {
+    let block_bytes = weights.inputs * BLOCK;
+    for (row, sums) in rows
+        .chunks_exact(weights.inputs)
+        .zip(sums.chunks_exact_mut(weights.outputs))
+    {
+        for (block, sums) in weights
+            .lines
+            .chunks_exact(block_bytes)
+            .zip(sums.chunks_exact_mut(BLOCK))
+        {
+            // A sum for each byte of a line: neighbours are added up once, at the end. Products of
+            // bytes fit into 16 bits, which lets the compiler use what vector instructions there are.
+            let mut lanes = [0_i32; LINE];
+            for (line, group) in block.chunks_exact(LINE).zip(row.chunks_exact(GROUP)) {
+                for (lanes, bytes) in lanes.chunks_exact_mut(GROUP).zip(line.chunks_exact(GROUP)) {
+                    for i in 0..GROUP {
+                        lanes[i] += i32::from(i16::from(bytes[i]) * i16::from(group[i]));
+                    }
+                }
+            }
+            for (sum, lanes) in sums.iter_mut().zip(lanes.chunks_exact(GROUP)) {
+                *sum = lanes.iter().sum();
+            }
+        }
+    }
+}

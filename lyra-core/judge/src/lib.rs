@@ -1,0 +1,143 @@
+//! A small cross-encoder for pairs of texts, with its weights: three scores for a premise and a claim.
+//!
+//! Linear layers run in signed bytes, by AVX-512 VNNI, AVX2 or plain loops. Sums of bytes are exact
+//! and sums of floats run in a fixed order, so the scores are the same bits on every processor, and
+//! a pair's scores depend on nothing but the pair.
+//!
+//! Texts come as numbers of word pieces. The pieces are those of Lyra's static embedding table.
+//!
+//! ```
+//! let network = lyra_judge::Network::builtin()?;
+//! let words = [network.first(), 2_000, 2_001, network.end(), 2_000, network.end()];
+//! let [supports, refutes, neutral] = network.scores(&words, 4);
+//! assert!(supports.is_finite() && refutes.is_finite() && neutral.is_finite());
+//! # Ok::<(), String>(())
+//! ```
+
+mod encoder;
+mod kernel;
+mod math;
+mod weights;
+
+use encoder::Tokens;
+use kernel::Tier;
+use std::sync::LazyLock;
+use weights::Weights;
+
+/// The file of weights, at an address that a cache line begins at.
+#[repr(C, align(64))]
+struct Aligned<T: ?Sized>(T);
+
+static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../models/judge-minilm.lyj"));
+
+static BUILTIN: LazyLock<Result<Network, String>> = LazyLock::new(|| {
+    Ok(Network {
+        weights: Weights::parse(&FILE.0)?,
+        tier: Tier::best(),
+    })
+});
+
+/// Word rows at the end of the table that stand for no piece: unknown, first, end.
+const SPECIAL: u32 = 3;
+
+/// A network ready to be run. Its weights stay where the program was loaded.
+#[derive(Debug)]
+pub struct Network {
+    weights: Weights<'static>,
+    tier: Tier,
+}
+
+impl Network {
+    /// The network whose weights this crate ships.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the file of weights.
+    pub fn builtin() -> Result<&'static Self, String> {
+        BUILTIN.as_ref().map_err(Clone::clone)
+    }
+
+    /// How many words there are, the special ones included.
+    pub fn words(&self) -> u32 {
+        u32::try_from(self.weights.shape.words).unwrap_or(u32::MAX)
+    }
+
+    /// How many words a pair may have.
+    pub fn most_words(&self) -> usize {
+        self.weights.shape.positions
+    }
+
+    /// The word for what no piece covers.
+    pub fn unknown(&self) -> u32 {
+        self.words() - SPECIAL
+    }
+
+    /// The word that every pair begins with.
+    pub fn first(&self) -> u32 {
+        self.words() - SPECIAL + 1
+    }
+
+    /// The word that ends the premise, and the claim.
+    pub fn end(&self) -> u32 {
+        self.words() - SPECIAL + 2
+    }
+
+    /// The scores of supports, refutes and neutral for `[first] premise [end] claim [end]`, of which
+    /// the first `premise` words are the premise's. They become probabilities by softmax.
+    ///
+    /// # Panics
+    ///
+    /// If a word is not in the table, if there are more than [`most_words`](Self::most_words), or if
+    /// either side has none.
+    pub fn scores(&self, words: &[u32], premise: usize) -> [f32; 3] {
+        self.scores_by(words, premise, self.tier)
+    }
+
+    fn scores_by(&self, words: &[u32], premise: usize, tier: Tier) -> [f32; 3] {
+        assert!(
+            words.len() <= self.most_words(),
+            "a pair has too many words"
+        );
+        assert!(
+            0 < premise && premise < words.len(),
+            "a side of the pair has no words"
+        );
+        assert!(
+            words.iter().all(|w| *w < self.words()),
+            "there is no such word"
+        );
+        let tokens = Tokens { words, premise };
+        encoder::scores(&self.weights, &tokens, tier)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tier_gives_the_same_scores() {
+        let network = Network::builtin().unwrap();
+        for count in [3, 17, 64, 160] {
+            let words: Vec<u32> = (0..count).map(|i| i * 7_919 % network.words()).collect();
+            let found: Vec<[u32; 3]> = Tier::available()
+                .into_iter()
+                .map(|tier| network.scores_by(&words, 2, tier).map(f32::to_bits))
+                .collect();
+            assert!(found.iter().all(|f| f == &found[0]), "{count}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_file_of_weights_says_what_is_wrong() {
+        let file = &FILE.0;
+        let cut = Weights::parse(&file[..file.len() - 64]).unwrap_err();
+        assert!(cut.contains("were expected"), "{cut}");
+        let foreign = Weights::parse(b"LYRATAB1").unwrap_err();
+        assert!(foreign.contains("too short"), "{foreign}");
+        let mut other = file[..64].to_vec();
+        other[8] = 9;
+        let version = Weights::parse(&other).unwrap_err();
+        assert!(version.contains("version"), "{version}");
+    }
+}

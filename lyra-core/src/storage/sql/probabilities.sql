@@ -1,0 +1,5 @@
+-- Version 7: what a judge holds for likely, not only what it chose.
+
+-- {"supports": 0.9, "refutes": 0.02, "neutral": 0.08}; null: the judge gives no probabilities.
+ALTER TABLE edges ADD COLUMN nli_probabilities TEXT
+  CHECK (nli_probabilities IS NULL OR json_valid(nli_probabilities));

