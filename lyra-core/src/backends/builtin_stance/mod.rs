@@ -33,7 +33,7 @@ const UNREAD: [f64; 3] = [1.0 / 3.0; 3];
 const WINDOWS: usize = 3;
 /// Least probability of `supports` and of `refutes` that is taken. A false contradiction costs a
 /// reader more than a missed one.
-const SIDE_FROM: [f64; 2] = [0.45, 0.5];
+const SIDE_FROM: [f64; 2] = [0.45, 0.65];
 /// A text whose share of Chinese, Japanese and Korean characters is larger is not read.
 const MOST_CJK: f64 = 0.2;
 /// Cells of a table's row, as the parsers write it. A row without its head says nothing.

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use lyra_judge::Network;
 
 /// What the scores are divided by before they become probabilities, fitted on held-out pairs.
-const TEMPERATURE: f32 = 1.0;
+const TEMPERATURE: f32 = 1.05;
 /// Words of the headings that precede a premise.
 const MAX_CONTEXT: usize = 32;
 

@@ -27,8 +27,8 @@ fn what_cannot_be_read_is_neutral_without_conviction() {
 fn a_side_is_taken_only_where_it_is_likely_enough() {
     for (probabilities, expected) in [
         ([0.6, 0.1, 0.3], Relation::Supports),
-        ([0.1, 0.6, 0.3], Relation::Refutes),
-        ([0.1, 0.46, 0.44], Relation::Neutral),
+        ([0.1, 0.7, 0.2], Relation::Refutes),
+        ([0.1, 0.6, 0.3], Relation::Neutral),
         ([0.4, 0.35, 0.25], Relation::Neutral),
         ([0.2, 0.2, 0.6], Relation::Neutral),
     ] {
