@@ -158,7 +158,7 @@ pub(super) fn read_greeting(input: &mut impl Read) -> Result<(), Fault> {
 
 #[derive(Serialize, Deserialize)]
 enum Reply {
-    Parsed(Parsed),
+    Parsed(Box<Parsed>),
     Failed(Failed),
 }
 
@@ -210,12 +210,12 @@ pub(super) fn write_reply(
 
 fn parsed(document: ParsedDocument) -> Reply {
     let blocks = document.blocks.into_iter();
-    Reply::Parsed(Parsed {
+    Reply::Parsed(Box::new(Parsed {
         meta: document.meta,
         blocks: blocks.map(|b| (b.kind, b.level, b.text)).collect(),
         page_type: document.page_type.to_owned(),
         warnings: document.warnings,
-    })
+    }))
 }
 
 fn failed(error: &Error) -> Reply {
@@ -238,7 +238,7 @@ pub(super) fn read_reply(input: &mut impl Read) -> Result<Result<ParsedDocument>
     let reply: Reply =
         serde_json::from_slice(&frame).map_err(|e| Fault::Nonsense(e.to_string()))?;
     match reply {
-        Reply::Parsed(parsed) => believed(parsed).map(Ok),
+        Reply::Parsed(parsed) => believed(*parsed).map(Ok),
         Reply::Failed(failed) => {
             let words = |text: String| text.chars().take(MOST_WORDS).collect::<String>();
             let kind = KINDS.iter().find(|(name, _)| *name == failed.kind);
