@@ -16,6 +16,7 @@ mod fetching;
 mod http;
 #[cfg(feature = "http")]
 mod http_embedder;
+mod large_texts;
 mod layers;
 #[cfg(feature = "http")]
 mod llm;

@@ -14,7 +14,7 @@ use super::documents;
 use super::file_fetch::{FileFetcher, stamp};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::graph::{EvidenceGraph, Reader};
-use crate::ingest::{DocumentSource, Read, Reading, prepare, store};
+use crate::ingest::{DocumentSource, PreparedDocument, Read, Reading, blocking, store};
 use crate::model::DocumentMeta;
 use crate::ports::{
     FetchRequest, ParsedDocument, SearchHit, SearchProvider, SearchQuery, TextRole, Validators,
@@ -176,18 +176,20 @@ impl CorpusProvider {
             })
             .await;
         match outcome {
-            Ok(Read::Fresh(mut document)) => match self.graph.write(|w| store(w, &mut document)) {
-                Ok(()) => {
-                    report.read += 1;
-                    let mut notes = std::mem::take(&mut document.warnings);
-                    notes.retain(|warning| about_meta(warning));
-                    self.latest().notes.insert(url.clone(), notes);
+            Ok(Read::Fresh(mut document)) => {
+                let mut notes = std::mem::take(&mut document.warnings);
+                match self.store(*document).await {
+                    Ok(()) => {
+                        report.read += 1;
+                        notes.retain(|warning| about_meta(warning));
+                        self.latest().notes.insert(url.clone(), notes);
+                    }
+                    Err(e) => {
+                        report.note(url, e)?;
+                        return Ok(Vec::new());
+                    }
                 }
-                Err(e) => {
-                    report.note(url, e)?;
-                    return Ok(Vec::new());
-                }
-            },
+            }
             Ok(_) => report.unchanged += 1,
             Err(e) => {
                 report.note(url, e)?;
@@ -258,8 +260,14 @@ impl CorpusProvider {
     }
 
     async fn store_record(&self, source: DocumentSource, parsed: ParsedDocument) -> Result<()> {
-        let mut document = prepare(source, parsed, self.reading.embedder.as_ref()).await?;
-        self.graph.write(|w| store(w, &mut document))
+        let document = self.reading.prepare(source, parsed).await?;
+        self.store(document).await
+    }
+
+    /// Cutting texts into words and comparing them with others takes its time.
+    async fn store(&self, mut document: PreparedDocument) -> Result<()> {
+        let graph = self.graph.clone();
+        blocking(move || graph.write(|w| store(w, &mut document))).await
     }
 
     fn hits_of(&self, query: &SearchQuery, vector: &[f32]) -> Result<Vec<SearchHit>> {

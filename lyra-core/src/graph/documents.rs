@@ -1,13 +1,12 @@
 //! Works, pages, their texts and the fragments that point into them.
 
-use super::{Reader, Writer};
+use super::{PageText, Reader, Writer};
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::model::{
     FragmentRecord, FragmentType, PageRecord, Reference, WorkAuthorRecord, WorkRecord,
 };
 use crate::storage::near_duplicates;
 use crate::text::hash::sha256_hex;
-use crate::text::segment::slice_chars;
 use rusqlite::{OptionalExtension, Row, params};
 
 /// A fragment together with what is needed to judge and to cite it.
@@ -272,6 +271,15 @@ impl Writer<'_> {
     ///
     /// Refused unless the offsets cut exactly the fragment's text out of the page's text.
     pub fn add_fragment(&self, fragment: &FragmentRecord, page_text: &str) -> Result<bool> {
+        self.add_fragment_of(fragment, &PageText::new(page_text))
+    }
+
+    /// The same for one of many fragments of a text.
+    pub(crate) fn add_fragment_of(
+        &self,
+        fragment: &FragmentRecord,
+        page_text: &PageText<'_>,
+    ) -> Result<bool> {
         check_fragment(fragment, page_text)?;
         let hash = sha256_hex(fragment.text_content.as_bytes());
         let seq: Option<i64> = self
@@ -405,7 +413,7 @@ impl Writer<'_> {
     }
 }
 
-fn check_fragment(fragment: &FragmentRecord, page_text: &str) -> Result<()> {
+fn check_fragment(fragment: &FragmentRecord, page_text: &PageText<'_>) -> Result<()> {
     let bytes = fragment.text_content.len();
     if bytes > MAX_FRAGMENT_BYTES {
         return Err(Error::invalid(format!(
@@ -415,11 +423,7 @@ fn check_fragment(fragment: &FragmentRecord, page_text: &str) -> Result<()> {
     }
     let span = fragment.char_start.zip(fragment.char_end);
     let cut = span.and_then(|(start, end)| {
-        slice_chars(
-            page_text,
-            usize::try_from(start).ok()?,
-            usize::try_from(end).ok()?,
-        )
+        page_text.slice(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
     });
     if cut == Some(fragment.text_content.as_str()) {
         return Ok(());

@@ -35,7 +35,7 @@ pub use feedback::{Feedback, FeedbackReport};
 pub use forget::ForgetReport;
 pub(crate) use forget::forget_task;
 pub use interchange::{ExportReport, ImportProblems, ImportReport};
-pub(crate) use interchange::{TASK_SCOPE, export_jsonl, import_jsonl};
+pub(crate) use interchange::{PageText, TASK_SCOPE, export_jsonl, import_jsonl};
 pub(crate) use verify::verify;
 pub use verify::{VerifyReport, Violation};
 

@@ -3,7 +3,7 @@
 use super::prepare::PreparedDocument;
 use crate::clock::{format_ms, parse_ms};
 use crate::error::Result;
-use crate::graph::Writer;
+use crate::graph::{PageText, Writer};
 use crate::model::{EmbeddingTarget, content_id};
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ pub fn store(writer: &Writer<'_>, document: &mut PreparedDocument) -> Result<()>
     document.page.id.clone_from(&page_id);
     let version = writer.add_page_text(&page_id, &document.text)?;
     let version_text = version.to_string();
+    let page_text = PageText::new(&document.text);
     for fragment in &mut document.fragments {
         let record = &mut fragment.record;
         let span = (record.char_start.unwrap_or(0), record.char_end.unwrap_or(0));
@@ -38,7 +39,7 @@ pub fn store(writer: &Writer<'_>, document: &mut PreparedDocument) -> Result<()>
         );
         record.page_id.clone_from(&page_id);
         record.page_version = Some(version);
-        writer.add_fragment(record, &document.text)?;
+        writer.add_fragment_of(record, &page_text)?;
         if fragment.vector.iter().any(|v| *v != 0.0) {
             writer.put_embedding(
                 EmbeddingTarget::Fragment,

@@ -6,7 +6,7 @@
 use super::lexicon::Cue;
 use super::overlap::Stems;
 use super::words::{self, Token};
-use crate::text::{segment::slice_chars, sentence::sentences};
+use crate::text::sentence::sentence_texts;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -24,14 +24,11 @@ use std::ops::Range;
 /// assert_eq!(chosen[0], 24..56);
 /// ```
 pub fn choose_premise(fragment_text: &str, claim: &str, max_sentences: usize) -> Vec<Range<usize>> {
-    let spans = sentences(fragment_text);
+    let (spans, texts): (Vec<Range<usize>>, Vec<&str>) = sentence_texts(fragment_text).unzip();
     if spans.is_empty() || max_sentences == 0 {
         return Vec::new();
     }
-    let read: Vec<Vec<Token>> = spans
-        .iter()
-        .map(|s| words::tokenize(slice_chars(fragment_text, s.start, s.end).unwrap_or_default()))
-        .collect();
+    let read: Vec<Vec<Token>> = texts.into_iter().map(words::tokenize).collect();
     let scores = closeness(&read, &words::tokenize(claim));
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));

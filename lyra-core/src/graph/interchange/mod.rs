@@ -31,7 +31,7 @@ pub(super) use checks::{Quote, ends_of, matches};
 pub(crate) use export::{TASK_SCOPE, export_jsonl};
 pub(crate) use import::import_jsonl;
 pub use lines::ImportProblems;
-pub(super) use page_text::PageText;
+pub(crate) use page_text::PageText;
 pub(super) use vector::check as check_vector;
 
 use serde::Serialize;
