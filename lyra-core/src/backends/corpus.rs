@@ -11,7 +11,7 @@ mod walk;
 pub use report::{CorpusReport, FileNote, FolderReport};
 
 use super::documents;
-use super::file_fetch::{FileFetcher, stamp};
+use super::file_fetch::FileFetcher;
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::graph::{EvidenceGraph, Reader};
 use crate::ingest::{DocumentSource, PreparedDocument, Read, Reading, blocking, store};
@@ -28,7 +28,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex as Lock, PoisonError};
 use tokio::sync::Mutex;
 use url::Url;
-use walk::{Walk, is_record_file};
+use walk::Walk;
+pub(super) use walk::is_record_file;
 
 /// Fragments that a search looks at for each document that it may answer with.
 const FRAGMENTS_PER_HIT: usize = 12;
@@ -209,16 +210,13 @@ impl CorpusProvider {
         progress: &(dyn Fn(&SyncReport) + Send + Sync),
     ) -> Result<Vec<String>> {
         let base = file_url(path)?;
-        let body = std::fs::read(path)
-            .map_err(|e| Error::new(ErrorKind::Backend, format!("{}: {e}", path.display())))?;
-        let stamp = stamp(path)?;
-        let hashes = self.graph.read(|r| record_hashes(r, &base))?;
-        let parsing = tokio::task::spawn_blocking(move || {
-            documents::parse_records(&body).map(|records| (records, body))
+        let (files, place) = (self.files.clone(), path.to_owned());
+        let parsing = blocking(move || {
+            let (stamp, body) = (files.stamp(&place)?, files.read(&place)?);
+            Ok((documents::parse_records(&body)?, body, stamp))
         });
-        let (records, body) = parsing
-            .await
-            .map_err(|e| Error::internal(e.to_string()))??;
+        let (records, body, stamp) = parsing.await?;
+        let hashes = self.graph.read(|r| record_hashes(r, &base))?;
         let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').collect();
         let mut seen = HashSet::new();
         let mut notes = Vec::new();

@@ -7,6 +7,7 @@ use crate::model::DocumentMeta;
 use crate::ports::{
     DocumentParser, Embedder, FetchRequest, FetchedDocument, Fetcher, ParsedDocument, TextRole,
 };
+use crate::text::url::normalize_url;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,10 +67,11 @@ impl Reading {
                 known,
                 validators,
             } => {
+                let key = page_key(&request.url);
                 let source = DocumentSource {
                     fresh_for: fetcher.lifetime(&request.url),
-                    url: request.url.clone(),
-                    final_url: (final_url != request.url).then_some(final_url),
+                    final_url: (final_url != key).then_some(final_url),
+                    url: key,
                     fetch_method: fetcher.name().to_owned(),
                     status,
                     content_hash: content_hash(&body),
@@ -146,6 +148,11 @@ impl Reading {
         })
         .await
     }
+}
+
+/// The address under which a page is stored: one for all the spellings in which it is asked for.
+pub(crate) fn page_key(url: &str) -> String {
+    normalize_url(url).unwrap_or_else(|_| url.to_owned())
 }
 
 /// What is known beside the document wins; what the document says fills the gaps.

@@ -6,6 +6,7 @@ mod prepare;
 mod store;
 
 pub(crate) use blocking::{blocking, within};
+pub(crate) use fetch::page_key;
 pub use fetch::{Read, Reading, TEXT_TIME};
 pub use prepare::{DocumentSource, PreparedDocument, PreparedFragment, prepare};
 pub(crate) use store::fresh_until;

@@ -1,5 +1,6 @@
 //! The rows of one document, inside the caller's transaction.
 
+use super::fetch::page_key;
 use super::prepare::PreparedDocument;
 use crate::clock::{format_ms, parse_ms};
 use crate::error::Result;
@@ -64,7 +65,7 @@ fn index_identifiers(writer: &Writer<'_>, document: &PreparedDocument) -> Result
     let page = &document.page;
     writer.index_resource("url", &page.url, &page.id, true)?;
     if let Some(landing) = &page.final_url {
-        writer.index_resource("url", landing, &page.id, true)?;
+        writer.index_resource("url", &page_key(landing), &page.id, true)?;
     }
     let Some((work, _)) = &document.work else {
         return Ok(());

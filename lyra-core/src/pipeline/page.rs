@@ -11,7 +11,7 @@ use super::{AuthNeed, Pipeline};
 use crate::clock::parse_ms;
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::graph::{Reader, StoredFragment, Writer};
-use crate::ingest::{PreparedDocument, Read, fresh_until, store, within};
+use crate::ingest::{PreparedDocument, Read, fresh_until, page_key, store, within};
 use crate::model::{
     AdoptionStatus, ClaimRecord, EdgeRecord, EmbeddingTarget, NodeKind, PageRecord, Relation,
     TaskPageReason, TaskPageRecord, content_id,
@@ -192,9 +192,12 @@ impl Pipeline {
         found: Option<&Identified>,
         question: &Question,
     ) -> Result<Result<Document, AuthNeed>> {
-        let (known, is_of_task) = self
-            .graph
-            .read(|r| stored_page(r, url, &question.task_id))?;
+        let key = page_key(url);
+        let (known, is_of_task, spelt) = self.graph.read(|r| {
+            let (known, is_of_task) = stored_page(r, &key, &question.task_id)?;
+            Ok((known, is_of_task, known_spelling(r, url, &key)?))
+        })?;
+        let url = spelt.as_deref().unwrap_or(url);
         let Some(page) = known else {
             return self.first_reading(url, found).await;
         };
@@ -520,6 +523,17 @@ fn stored_page(
         .db()?;
     Ok((Some(page), is_of_task))
 }
+
+/// How a page is asked for of which only the key is known, where that is no address that anybody gave.
+fn known_spelling(reader: &Reader<'_>, url: &str, key: &str) -> Result<Option<String>> {
+    if url != key {
+        return Ok(None);
+    }
+    let page = reader.page_by_url(key)?;
+    let spelt = page.and_then(|page| page.final_url);
+    Ok(spelt.filter(|spelt| page_key(spelt) == key))
+}
+
 /// The page of the task that a chased page was cited by: the one nearest to what was asked for.
 fn citing_page(reader: &Reader<'_>, task_id: &str, page: &PageRecord) -> Result<Option<String>> {
     reader
