@@ -5,7 +5,7 @@ use lyra_core::backends::{
     BuiltinClaimExtractor, BuiltinStanceJudge, CorpusProvider, Documents, FileFetcher,
     StaticEmbedder,
 };
-use lyra_core::ingest::Reading;
+use lyra_core::ingest::{Reading, TEXT_TIME};
 use lyra_core::model::{ClaimType, Relation};
 use lyra_core::ports::testing::*;
 use lyra_core::ports::{
@@ -178,6 +178,7 @@ async fn the_corpus_provider_keeps_its_promises() {
             fetchers: vec![Arc::new(files.clone())],
             parser: Arc::new(Documents),
             embedder,
+            text_time: TEXT_TIME,
         };
         let vectors = Arc::new(VectorStore::new());
         let provider = CorpusProvider::new(graph.clone(), vectors, reading, files.clone());

@@ -488,3 +488,85 @@ async fn one_long_document_hides_no_other() {
         WHERE e.relation IN ('supports', 'refutes', 'neutral') AND p.url LIKE '%book.txt'";
     assert!(number(&engine, of_the_book) >= 5);
 }
+
+/// Nothing that a corpus or a target names is read but regular files inside the folder; the rest is
+/// named, and nobody waits for it.
+#[cfg(unix)]
+#[tokio::test]
+async fn links_pipes_and_devices_are_named_and_not_read() {
+    use std::os::unix::fs::symlink;
+    let world = World::new();
+    let papers = world.papers();
+    let foreign = world.folder.path().join("foreign.json");
+    std::fs::write(&foreign, r#"{"title": "Foreign title", "year": 1999}"#).unwrap();
+    let make_pipe = |name: &str| {
+        let made = std::process::Command::new("mkfifo")
+            .arg(papers.join(name))
+            .status();
+        assert!(made.unwrap().success());
+    };
+    let beside = |name: &str| papers.join(format!("{name}.meta.json"));
+    for name in ["a.txt", "b.txt", "c.txt", "d.txt"] {
+        let text = format!("Coffee increased blood pressure in the adults of trial {name}.");
+        std::fs::write(papers.join(name), text).unwrap();
+    }
+    symlink(&foreign, beside("a.txt")).unwrap();
+    symlink("/dev/zero", beside("b.txt")).unwrap();
+    make_pipe("c.txt.meta.json");
+    std::fs::File::create(beside("d.txt"))
+        .unwrap()
+        .set_len(2 << 20)
+        .unwrap();
+    make_pipe("pipe.md");
+    std::fs::File::create(papers.join("large.jsonl"))
+        .unwrap()
+        .set_len(1 << 30)
+        .unwrap();
+    let engine = world.engine();
+    let task = engine
+        .create_task("Coffee increases blood pressure", TaskConfig::default())
+        .unwrap();
+    let of_pipe = format!(
+        "file://{}",
+        papers.canonicalize().unwrap().join("pipe.md").display()
+    );
+    let targets = ["coffee blood pressure".into(), of_pipe.into()];
+    engine
+        .queue_targets(&task.id, &targets, &Default::default())
+        .unwrap();
+    let run = engine.run(&task.id, None);
+    let report = tokio::time::timeout(std::time::Duration::from_secs(60), run).await;
+    report.expect("nobody waits for a pipe").unwrap();
+    let status = engine
+        .status(&task.id, lyra_core::StatusDetail::Full)
+        .unwrap();
+    let errors = status.recent_errors.unwrap();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].error.contains("not a regular file"), "{errors:?}");
+    assert_eq!(
+        number(
+            &engine,
+            "SELECT count(*) FROM pages WHERE title = 'Foreign title'"
+        ),
+        0
+    );
+    assert_eq!(number(&engine, "SELECT count(*) FROM pages"), 4);
+    {
+        let report = engine.corpus_report().unwrap();
+        let folder = &report.folders[0];
+        let all = [&folder.skipped[..], &folder.notes[..]].concat();
+        for (name, problem) in [
+            ("a.txt", "a link that leads out of the folder"),
+            ("b.txt", "a link that leads out of the folder"),
+            ("c.txt", "not a regular file"),
+            ("d.txt", "more than 1048576 bytes"),
+            ("pipe.md", "neither a file nor a folder"),
+            ("large.jsonl", "more than"),
+        ] {
+            let told = all
+                .iter()
+                .any(|note| note.name == name && note.problem.contains(problem));
+            assert!(told, "{name}: {all:?}");
+        }
+    }
+}

@@ -35,14 +35,24 @@ async fn pairs_that_were_not_trained_on() {
     for (name, accuracy, false_contradictions) in [("plain", 0.65, 0.12), ("unseen", 0.6, 0.12)] {
         let rows = read(name);
         let verdicts = judged(rows.iter().map(|r| (r.premise.clone(), r.claim.clone()))).await;
-        let right = rows.iter().zip(&verdicts).filter(|(r, v)| r.label == v.relation);
+        let right = rows
+            .iter()
+            .zip(&verdicts)
+            .filter(|(r, v)| r.label == v.relation);
         let right = right.count() as f64 / rows.len() as f64;
-        let others = rows.iter().zip(&verdicts).filter(|(r, _)| r.label != Relation::Refutes);
-        let (others, false_ones): (Vec<_>, Vec<_>) =
-            others.map(|pair| (pair.0, pair.1.relation == Relation::Refutes)).unzip();
+        let others = rows
+            .iter()
+            .zip(&verdicts)
+            .filter(|(r, _)| r.label != Relation::Refutes);
+        let (others, false_ones): (Vec<_>, Vec<_>) = others
+            .map(|pair| (pair.0, pair.1.relation == Relation::Refutes))
+            .unzip();
         let false_ones = false_ones.iter().filter(|f| **f).count() as f64 / others.len() as f64;
         assert!(right >= accuracy, "{name}: accuracy {right:.3}");
-        assert!(false_ones <= false_contradictions, "{name}: false contradictions {false_ones:.3}");
+        assert!(
+            false_ones <= false_contradictions,
+            "{name}: false contradictions {false_ones:.3}"
+        );
     }
 }
 
@@ -65,7 +75,10 @@ async fn a_claim_supports_itself_and_its_denial_is_not_supported() {
 async fn what_has_nothing_to_do_with_a_claim_leaves_it_open() {
     let rows = read("plain");
     let shifted = rows.iter().cycle().skip(31);
-    let pairs = rows.iter().zip(shifted).map(|(a, b)| (a.premise.clone(), b.claim.clone()));
+    let pairs = rows
+        .iter()
+        .zip(shifted)
+        .map(|(a, b)| (a.premise.clone(), b.claim.clone()));
     let verdicts = judged(pairs).await;
     let neutral = share(&verdicts, |v| v.relation == Relation::Neutral);
     assert!(neutral >= 0.93, "{neutral:.3}");
@@ -76,7 +89,9 @@ async fn a_filler_sentence_does_not_turn_a_side() {
     let rows = read("plain");
     let plain = judged(rows.iter().map(|r| (r.premise.clone(), r.claim.clone()))).await;
     let filler = "The survey was paid for by a public fund.";
-    let filled = rows.iter().map(|r| (format!("{} {filler}", r.premise), r.claim.clone()));
+    let filled = rows
+        .iter()
+        .map(|r| (format!("{} {filler}", r.premise), r.claim.clone()));
     let filled = judged(filled).await;
     let turned = plain.iter().zip(&filled).filter(|(a, b)| {
         let sides = [Relation::Supports, Relation::Refutes];

@@ -17,6 +17,7 @@ mod http;
 #[cfg(feature = "http")]
 mod http_embedder;
 mod judge;
+mod large_texts;
 mod layers;
 #[cfg(feature = "http")]
 mod llm;

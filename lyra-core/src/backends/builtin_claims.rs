@@ -10,8 +10,7 @@ mod words;
 use crate::error::Result;
 use crate::model::ClaimType;
 use crate::ports::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Passage};
-use crate::text::segment::slice_chars;
-use crate::text::sentence::sentences;
+use crate::text::sentence::sentence_texts;
 use lexicon::Cue;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -99,10 +98,8 @@ fn extract(request: &ExtractionRequest) -> Vec<ExtractedClaim> {
 
 fn read_passage(index: usize, passage: &Passage, topic: &Topic) -> Vec<Candidate> {
     let section = section_bonus(passage.heading.as_deref());
-    sentences(&passage.text)
-        .into_iter()
-        .filter_map(|quote| {
-            let raw = slice_chars(&passage.text, quote.start, quote.end)?;
+    sentence_texts(&passage.text)
+        .filter_map(|(quote, raw)| {
             let text = raw.split_whitespace().collect::<Vec<_>>().join(" ");
             if !has_length_of_a_claim(&text) {
                 return None;

@@ -11,10 +11,10 @@ mod walk;
 pub use report::{CorpusReport, FileNote, FolderReport};
 
 use super::documents;
-use super::file_fetch::{FileFetcher, stamp};
-use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use super::file_fetch::FileFetcher;
+use crate::error::{Error, Result, SqliteResultExt};
 use crate::graph::{EvidenceGraph, Reader};
-use crate::ingest::{DocumentSource, Read, Reading, prepare, store};
+use crate::ingest::{DocumentSource, PreparedDocument, Read, Reading, blocking, store};
 use crate::model::DocumentMeta;
 use crate::ports::{
     FetchRequest, ParsedDocument, SearchHit, SearchProvider, SearchQuery, TextRole, Validators,
@@ -28,7 +28,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex as Lock, PoisonError};
 use tokio::sync::Mutex;
 use url::Url;
-use walk::{Walk, is_record_file};
+use walk::Walk;
+pub(super) use walk::is_record_file;
 
 /// Fragments that a search looks at for each document that it may answer with.
 const FRAGMENTS_PER_HIT: usize = 12;
@@ -176,18 +177,20 @@ impl CorpusProvider {
             })
             .await;
         match outcome {
-            Ok(Read::Fresh(mut document)) => match self.graph.write(|w| store(w, &mut document)) {
-                Ok(()) => {
-                    report.read += 1;
-                    let mut notes = std::mem::take(&mut document.warnings);
-                    notes.retain(|warning| about_meta(warning));
-                    self.latest().notes.insert(url.clone(), notes);
+            Ok(Read::Fresh(mut document)) => {
+                let mut notes = std::mem::take(&mut document.warnings);
+                match self.store(*document).await {
+                    Ok(()) => {
+                        report.read += 1;
+                        notes.retain(|warning| about_meta(warning));
+                        self.latest().notes.insert(url.clone(), notes);
+                    }
+                    Err(e) => {
+                        report.note(url, e)?;
+                        return Ok(Vec::new());
+                    }
                 }
-                Err(e) => {
-                    report.note(url, e)?;
-                    return Ok(Vec::new());
-                }
-            },
+            }
             Ok(_) => report.unchanged += 1,
             Err(e) => {
                 report.note(url, e)?;
@@ -207,16 +210,13 @@ impl CorpusProvider {
         progress: &(dyn Fn(&SyncReport) + Send + Sync),
     ) -> Result<Vec<String>> {
         let base = file_url(path)?;
-        let body = std::fs::read(path)
-            .map_err(|e| Error::new(ErrorKind::Backend, format!("{}: {e}", path.display())))?;
-        let stamp = stamp(path)?;
-        let hashes = self.graph.read(|r| record_hashes(r, &base))?;
-        let parsing = tokio::task::spawn_blocking(move || {
-            documents::parse_records(&body).map(|records| (records, body))
+        let (files, place) = (self.files.clone(), path.to_owned());
+        let parsing = blocking(move || {
+            let (stamp, body) = (files.stamp(&place)?, files.read(&place)?);
+            Ok((documents::parse_records(&body)?, body, stamp))
         });
-        let (records, body) = parsing
-            .await
-            .map_err(|e| Error::internal(e.to_string()))??;
+        let (records, body, stamp) = parsing.await?;
+        let hashes = self.graph.read(|r| record_hashes(r, &base))?;
         let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').collect();
         let mut seen = HashSet::new();
         let mut notes = Vec::new();
@@ -258,8 +258,14 @@ impl CorpusProvider {
     }
 
     async fn store_record(&self, source: DocumentSource, parsed: ParsedDocument) -> Result<()> {
-        let mut document = prepare(source, parsed, self.reading.embedder.as_ref()).await?;
-        self.graph.write(|w| store(w, &mut document))
+        let document = self.reading.prepare(source, parsed).await?;
+        self.store(document).await
+    }
+
+    /// Cutting texts into words and comparing them with others takes its time.
+    async fn store(&self, mut document: PreparedDocument) -> Result<()> {
+        let graph = self.graph.clone();
+        blocking(move || graph.write(|w| store(w, &mut document))).await
     }
 
     fn hits_of(&self, query: &SearchQuery, vector: &[f32]) -> Result<Vec<SearchHit>> {

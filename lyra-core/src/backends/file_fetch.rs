@@ -1,16 +1,21 @@
 //! Local files as documents: only inside the folders that the user pointed at.
 
-use super::documents::apply_sidecar;
+use super::corpus::is_record_file;
+use super::documents::{MAX_RECORDS_BYTES, apply_sidecar};
+use super::local_file::LocalFile;
 use super::parser::record_line;
 use crate::error::{Error, ErrorKind, Result};
+use crate::ingest::blocking;
 use crate::model::DocumentMeta;
 use crate::ports::{FetchRequest, FetchedDocument, Fetcher, Validators};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 use url::Url;
 
-/// No file is read beyond this.
+/// No document is read beyond this.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// No side file is read beyond this.
+const MAX_SIDE_BYTES: u64 = 1024 * 1024;
 
 /// Fetches `file:` addresses inside the corpus folders, links resolved first.
 ///
@@ -79,55 +84,91 @@ impl Fetcher for FileFetcher {
 
     async fn fetch(&self, request: &FetchRequest) -> Result<FetchedDocument> {
         let (path, record) = self.path_of(&request.url)?;
-        let request = request.clone();
-        let task =
-            tokio::task::spawn_blocking(move || fetch_file(&path, record.as_deref(), &request));
-        task.await
-            .map_err(|e| Error::internal(format!("reading a file: {e}")))?
+        let (files, request) = (self.clone(), request.clone());
+        blocking(move || files.fetch_file(&path, record.as_deref(), &request)).await
     }
 }
 
-fn fetch_file(
-    path: &Path,
-    record: Option<&str>,
-    request: &FetchRequest,
-) -> Result<FetchedDocument> {
-    let stamp = stamp(path)?;
-    if request.validators.last_modified.as_deref() == Some(stamp.as_str()) {
-        return Ok(FetchedDocument::NotModified);
+impl FileFetcher {
+    fn fetch_file(
+        &self,
+        path: &Path,
+        record: Option<&str>,
+        request: &FetchRequest,
+    ) -> Result<FetchedDocument> {
+        let stamp = self.stamp(path)?;
+        if request.validators.last_modified.as_deref() == Some(stamp.as_str()) {
+            return Ok(FetchedDocument::NotModified);
+        }
+        let mut body = self.read(path)?;
+        if let Some(id) = record {
+            body = record_line(&body, id)
+                .ok_or_else(|| Error::not_found(format!("{}: no record {id:?}", path.display())))?;
+        }
+        Ok(FetchedDocument::Found {
+            final_url: request.url.clone(),
+            status: None,
+            content_type: None,
+            body,
+            known: Box::new(self.side_file(path).0),
+            validators: Validators {
+                etag: None,
+                last_modified: Some(stamp),
+            },
+        })
     }
-    let mut body = read_bounded(path)?;
-    if let Some(id) = record {
-        body = record_line(&body, id)
-            .ok_or_else(|| Error::not_found(format!("{}: no record {id:?}", path.display())))?;
-    }
-    Ok(FetchedDocument::Found {
-        final_url: request.url.clone(),
-        status: None,
-        content_type: None,
-        body,
-        known: Box::new(sidecar(path).0),
-        validators: Validators {
-            etag: None,
-            last_modified: Some(stamp),
-        },
-    })
-}
 
-pub(super) fn read_bounded(path: &Path) -> Result<Vec<u8>> {
-    let failed =
-        |e: std::io::Error| Error::new(ErrorKind::Backend, format!("{}: {e}", path.display()));
-    let length = path.metadata().map_err(failed)?.len();
-    if length > MAX_BYTES {
-        return Err(Error::new(
-            ErrorKind::Backend,
-            format!(
-                "{}: {length} bytes; at most {MAX_BYTES} are read",
-                path.display()
-            ),
-        ));
+    /// The content of a document or of a file of records.
+    pub(super) fn read(&self, path: &Path) -> Result<Vec<u8>> {
+        let limit = match is_record_file(path) {
+            true => MAX_RECORDS_BYTES as u64,
+            false => MAX_BYTES,
+        };
+        LocalFile::open(path, &self.roots)?.read(limit)
     }
-    std::fs::read(path).map_err(failed)
+
+    /// Opens the side file of a document; none where there is none.
+    pub(super) fn open_side_file(&self, path: &Path) -> Result<Option<LocalFile>> {
+        let beside = sidecar_path(path);
+        // Of a corpus that is one file, the side file lies beside it, too.
+        let is_root = self.roots.iter().any(|root| root == path);
+        let own = is_root.then(|| beside.clone());
+        let roots: Vec<PathBuf> = self.roots.iter().cloned().chain(own).collect();
+        match LocalFile::open(&beside, &roots) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            opened => opened.map(Some),
+        }
+    }
+
+    /// What the side file of a document says, with what of it was left out. A bad one costs nobody
+    /// the text of the document.
+    pub(super) fn side_file(&self, path: &Path) -> (DocumentMeta, Vec<String>) {
+        let mut meta = DocumentMeta::default();
+        let opened = self.open_side_file(path);
+        let bytes = opened.and_then(|file| file.map(|file| file.read(MAX_SIDE_BYTES)).transpose());
+        let problems = match bytes {
+            Ok(None) => Vec::new(),
+            Ok(Some(bytes)) => match std::str::from_utf8(&bytes) {
+                Ok(json) => apply_sidecar(&mut meta, json),
+                Err(_) => vec!["not one JSON object: the file is not UTF-8".to_owned()],
+            },
+            Err(e) => {
+                let name = format!("{}: ", sidecar_path(path).display());
+                let problem = e.message();
+                vec![problem.strip_prefix(&name).unwrap_or(problem).to_owned()]
+            }
+        };
+        (meta, problems)
+    }
+
+    /// Changes whenever the file or its side file changes: times and sizes of both.
+    pub(super) fn stamp(&self, path: &Path) -> Result<String> {
+        let own = LocalFile::open(path, &self.roots)?.stamp();
+        Ok(match self.open_side_file(path) {
+            Ok(Some(beside)) => format!("{own}+{}", beside.stamp()),
+            _ => own,
+        })
+    }
 }
 
 /// Where the bibliographic data of a file that cannot hold its own stands.
@@ -135,44 +176,6 @@ pub(super) fn sidecar_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".meta.json");
     PathBuf::from(name)
-}
-
-/// What the side file of a document says, with what of it was left out. A bad one costs nobody the
-/// text of the document.
-pub(super) fn sidecar(path: &Path) -> (DocumentMeta, Vec<String>) {
-    let mut meta = DocumentMeta::default();
-    let problems = match std::fs::read(sidecar_path(path)) {
-        Ok(bytes) => match std::str::from_utf8(&bytes) {
-            Ok(json) => apply_sidecar(&mut meta, json),
-            Err(_) => vec!["not one JSON object: the file is not UTF-8".to_owned()],
-        },
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(e) => vec![e.to_string()],
-    };
-    (meta, problems)
-}
-
-/// Changes whenever the file or its sidecar changes: times and sizes of both.
-pub(super) fn stamp(path: &Path) -> Result<String> {
-    let part = |path: &Path| -> std::io::Result<String> {
-        let meta = path.metadata()?;
-        let since = meta
-            .modified()?
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        Ok(format!(
-            "{}.{:09}-{}",
-            since.as_secs(),
-            since.subsec_nanos(),
-            meta.len()
-        ))
-    };
-    let own = part(path)
-        .map_err(|e| Error::new(ErrorKind::Backend, format!("{}: {e}", path.display())))?;
-    Ok(match part(&sidecar_path(path)) {
-        Ok(beside) => format!("{own}+{beside}"),
-        Err(_) => own,
-    })
 }
 
 /// The id behind the `#` of an address, as it stands in the file.

@@ -28,6 +28,7 @@ mod judge_choice;
 #[cfg(feature = "http")]
 mod llm;
 mod llm_choice;
+mod local_file;
 #[cfg(feature = "http")]
 mod model_hub;
 #[cfg(feature = "onnx")]

@@ -343,7 +343,7 @@ async fn save(
     progress: &mut (dyn FnMut(&HubFile, u64) + Send),
 ) -> Result<()> {
     let failed = |e: &std::io::Error| unwritable(place, e);
-    let mut out = File::create(place).map_err(|e| failed(&e))?;
+    let mut out = File::create_new(place).map_err(|e| failed(&e))?;
     let (mut digest, mut came) = (Sha256::new(), 0_u64);
     loop {
         let next = reply.chunk().await.map_err(|error| {

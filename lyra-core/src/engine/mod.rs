@@ -19,7 +19,7 @@ use crate::backends::{
 use crate::error::Result;
 use crate::graph::EvidenceGraph;
 use crate::guard::QueryGuard;
-use crate::ingest::Reading;
+use crate::ingest::{Reading, TEXT_TIME};
 use crate::jobs::Signal;
 use crate::pipeline::{LastLooks, Limits, Pipeline, Retractions};
 use crate::ports::{Fetcher, SearchProvider};
@@ -167,6 +167,7 @@ fn reading_of(config: &EngineConfig) -> Result<Reading> {
         fetchers,
         parser: config.parser.clone().unwrap_or_else(|| Arc::new(Documents)),
         embedder,
+        text_time: TEXT_TIME,
     })
 }
 

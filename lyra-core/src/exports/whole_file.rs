@@ -1,10 +1,10 @@
 //! A file that appears when it is whole.
 
 use crate::error::{Error, ErrorKind, Result};
-use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// What every SQLite database begins with.
 const SQLITE: &[u8] = b"SQLite format 3\0";
@@ -29,32 +29,41 @@ const SIDE_FILES: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// ```
 #[derive(Debug)]
 pub struct WholeFile {
-    file: File,
-    written: PathBuf,
+    file: NamedTempFile,
     wanted: PathBuf,
 }
 
 impl WholeFile {
-    /// Begins; where `wanted` is a link, what it leads to will be replaced.
+    /// Begins; where `wanted` is a link to a regular file, that file will be replaced and the link
+    /// stays. What is written has a name that nobody can guess until it is whole.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where `wanted` is a folder, or a database that would be lost;
-    /// [`ErrorKind::Backend`] where nothing can be written there.
+    /// [`ErrorKind::InvalidInput`] where `wanted` is a folder, a device, a pipe or a link to what is
+    /// not there, or a database that would be lost; [`ErrorKind::Backend`] where nothing can be
+    /// written there.
     pub fn create(wanted: &Path) -> Result<Self> {
         let wanted = match wanted.is_symlink() {
             true => wanted
                 .canonicalize()
-                .map_err(|error| unwritable(wanted, error))?,
+                .map_err(|error| dangling(wanted, &error))?,
             false => wanted.to_owned(),
         };
-        refuse_unfit(&wanted)?;
-        let written = with_ending(&wanted, ".part");
-        let file = File::create(&written).map_err(|error| unwritable(&wanted, error))?;
-        Ok(Self {
-            file,
-            written,
-            wanted,
-        })
+        let before = refuse_unfit(&wanted)?;
+        let folder = wanted.parent().filter(|f| !f.as_os_str().is_empty());
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".lyra-").suffix(".part");
+        // Who could read the file before can read it afterwards; a new one is as any new file.
+        #[cfg(unix)]
+        builder.permissions(before.map_or_else(
+            || std::os::unix::fs::PermissionsExt::from_mode(0o666),
+            |meta| meta.permissions(),
+        ));
+        #[cfg(not(unix))]
+        let _ = before;
+        let file = builder
+            .tempfile_in(folder.unwrap_or(Path::new(".")))
+            .map_err(|error| unwritable(&wanted, error))?;
+        Ok(Self { file, wanted })
     }
 
     /// Puts it in its place.
@@ -62,10 +71,14 @@ impl WholeFile {
     /// # Errors
     /// [`ErrorKind::Backend`] where that fails; then what was there is there still.
     pub fn finish(self) -> Result<()> {
-        self.file
-            .sync_all()
-            .and_then(|()| std::fs::rename(&self.written, &self.wanted))
-            .map_err(|error| unwritable(&self.wanted, error))
+        let Self { file, wanted } = self;
+        let synced = file.as_file().sync_all();
+        synced.map_err(|error| unwritable(&wanted, error))?;
+        // It may have become something else meanwhile.
+        refuse_unfit(&wanted)?;
+        let persisted = file.persist(&wanted);
+        persisted.map_err(|failed| unwritable(&wanted, failed.error))?;
+        Ok(())
     }
 }
 
@@ -79,18 +92,19 @@ impl Write for WholeFile {
     }
 }
 
-impl Drop for WholeFile {
-    fn drop(&mut self) {
-        // After a success it has another name.
-        let _ = std::fs::remove_file(&self.written);
-    }
-}
-
-/// A slip in a name must not cost a graph.
-fn refuse_unfit(wanted: &Path) -> Result<()> {
-    if wanted.is_dir() {
+/// A slip in a name must not cost a graph or a device. Answers what is known of the file that is
+/// there.
+fn refuse_unfit(wanted: &Path) -> Result<Option<Metadata>> {
+    let before = std::fs::symlink_metadata(wanted).ok();
+    if before.as_ref().is_some_and(Metadata::is_dir) {
         return Err(Error::invalid(format!("{} is a folder", wanted.display()))
             .with_hint("name a file in it"));
+    }
+    if before.as_ref().is_some_and(|meta| !meta.is_file()) {
+        let message = format!("{} is not a regular file", wanted.display());
+        return Err(Error::invalid(message).with_hint(
+            "name a file that is new or a regular one; without --out an export goes to standard output",
+        ));
     }
     let name = wanted.to_string_lossy();
     let of_database = SIDE_FILES
@@ -102,19 +116,22 @@ fn refuse_unfit(wanted: &Path) -> Result<()> {
                 .with_hint("name another file; nothing was written"),
         );
     }
-    Ok(())
+    Ok(before)
+}
+
+fn dangling(link: &Path, error: &io::Error) -> Error {
+    let message = format!("{} is a link that leads nowhere: {error}", link.display());
+    Error::invalid(message).with_hint("name the file that is to be written")
 }
 
 fn is_database(path: &Path) -> bool {
     let mut beginning = [0; SQLITE.len()];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut beginning));
+    // Opening a pipe would wait for whoever writes into it.
+    let read = match path.is_file() {
+        true => File::open(path).and_then(|mut file| file.read_exact(&mut beginning)),
+        false => return false,
+    };
     read.is_ok() && beginning == SQLITE
-}
-
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut name = OsString::from(path.file_name().unwrap_or_default());
-    name.push(ending);
-    path.with_file_name(name)
 }
 
 fn unwritable(path: &Path, error: io::Error) -> Error {
@@ -174,5 +191,47 @@ mod tests {
         file.finish().unwrap();
         assert!(link.is_symlink());
         assert_eq!(std::fs::read(&real).unwrap(), b"new");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_link_device_or_pipe_is_written_through_or_over() {
+        use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("other"), "other").unwrap();
+        // Names that were once guessed.
+        for name in ["a.md.part", ".a.md.part", "a.md.tmp"] {
+            symlink("other", at(name)).unwrap();
+        }
+        let made = std::process::Command::new("mkfifo")
+            .arg(at("pipe"))
+            .status();
+        assert!(made.unwrap().success());
+        symlink("/dev/null", at("null")).unwrap();
+        symlink("none", at("dangling")).unwrap();
+        symlink(".", at("folder")).unwrap();
+        for name in ["pipe", "null", "dangling", "folder", "/dev/null"] {
+            let error = WholeFile::create(&at(name)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{name}: {error}");
+        }
+        let is_device = std::fs::metadata("/dev/null").unwrap().file_type();
+        assert!(is_device.is_char_device());
+        // What becomes a link while the file is written is not followed, either.
+        let mut file = WholeFile::create(&at("a.md")).unwrap();
+        file.write_all(b"new").unwrap();
+        symlink("other", at("a.md")).unwrap();
+        assert_eq!(file.finish().unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(std::fs::read(at("other")).unwrap(), b"other");
+        // A file keeps its mode.
+        std::fs::write(at("secret"), "old").unwrap();
+        std::fs::set_permissions(at("secret"), PermissionsExt::from_mode(0o600)).unwrap();
+        WholeFile::create(&at("secret")).unwrap().finish().unwrap();
+        let mode = std::fs::metadata(at("secret"))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 10);
     }
 }

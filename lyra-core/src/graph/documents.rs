@@ -1,7 +1,6 @@
 //! Works, pages, their texts and the fragments that point into them.
 
-use super::interchange::PageText;
-use super::{Reader, Writer};
+use super::{PageText, Reader, Writer};
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::model::{
     FragmentRecord, FragmentType, PageRecord, Reference, WorkAuthorRecord, WorkRecord,
@@ -272,14 +271,14 @@ impl Writer<'_> {
     ///
     /// Refused unless the offsets cut exactly the fragment's text out of the page's text.
     pub fn add_fragment(&self, fragment: &FragmentRecord, page_text: &str) -> Result<bool> {
-        self.add_fragment_of(fragment, &PageText::new(page_text.to_owned()))
+        self.add_fragment_of(fragment, &PageText::new(page_text))
     }
 
-    /// The same for many fragments of one text, whose characters are counted once.
+    /// The same for one of many fragments of a text.
     pub(crate) fn add_fragment_of(
         &self,
         fragment: &FragmentRecord,
-        page_text: &PageText,
+        page_text: &PageText<'_>,
     ) -> Result<bool> {
         check_fragment(fragment, page_text)?;
         let hash = sha256_hex(fragment.text_content.as_bytes());
@@ -414,7 +413,7 @@ impl Writer<'_> {
     }
 }
 
-fn check_fragment(fragment: &FragmentRecord, page_text: &PageText) -> Result<()> {
+fn check_fragment(fragment: &FragmentRecord, page_text: &PageText<'_>) -> Result<()> {
     let bytes = fragment.text_content.len();
     if bytes > MAX_FRAGMENT_BYTES {
         return Err(Error::invalid(format!(

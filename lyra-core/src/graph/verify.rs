@@ -358,7 +358,7 @@ impl VerifyReport {
             )
             .db()?;
         let mut rows = statement.query([]).db()?;
-        let mut open: Option<(String, i64, Option<PageText>)> = None;
+        let mut open: Option<(String, i64, Option<PageText<'_>>)> = None;
         while let Some(row) = rows.next().db()? {
             let (id, page_id): (String, String) = (row.get(0).db()?, row.get(1).db()?);
             let version: Option<i64> = row.get(2).db()?;
@@ -489,7 +489,11 @@ fn has_text(connection: &Connection, page_id: &str) -> Result<bool> {
         .db()
 }
 
-fn text_of(connection: &Connection, page_id: &str, version: i64) -> Result<Option<PageText>> {
+fn text_of(
+    connection: &Connection,
+    page_id: &str,
+    version: i64,
+) -> Result<Option<PageText<'static>>> {
     let text: Option<String> = connection
         .prepare_cached("SELECT text FROM page_texts WHERE page_id = ?1 AND version = ?2")
         .db()?

@@ -1,13 +1,18 @@
 //! From an address to a prepared document.
 
-use super::prepare::{DocumentSource, PreparedDocument, content_hash, prepare};
+use super::blocking::{blocking, within};
+use super::prepare::{DocumentSource, PreparedDocument, content_hash, cut, set_vectors};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::DocumentMeta;
 use crate::ports::{
-    DocumentParser, Embedder, FetchRequest, FetchedDocument, Fetcher, ParsedDocument,
+    DocumentParser, Embedder, FetchRequest, FetchedDocument, Fetcher, ParsedDocument, TextRole,
 };
+use crate::text::url::normalize_url;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// What [`Reading::text_time`] usually is.
+pub const TEXT_TIME: Duration = Duration::from_secs(60);
 
 /// The ports that reading a document needs.
 #[derive(Debug, Clone)]
@@ -18,6 +23,9 @@ pub struct Reading {
     pub parser: Arc<dyn DocumentParser>,
     /// Embeds fragments and claims.
     pub embedder: Arc<dyn Embedder>,
+    /// How long each step of the work on the text of one document may take: taking it apart,
+    /// cutting it, choosing passages, reading them for claims with the built-in extractor.
+    pub text_time: Duration,
 }
 
 /// What became of an address.
@@ -59,10 +67,11 @@ impl Reading {
                 known,
                 validators,
             } => {
+                let key = page_key(&request.url);
                 let source = DocumentSource {
                     fresh_for: fetcher.lifetime(&request.url),
-                    url: request.url.clone(),
-                    final_url: (final_url != request.url).then_some(final_url),
+                    final_url: (final_url != key).then_some(final_url),
+                    url: key,
                     fetch_method: fetcher.name().to_owned(),
                     status,
                     content_hash: content_hash(&body),
@@ -73,7 +82,7 @@ impl Reading {
                 let mut parsed = self.parse(body, &source).await?;
                 complete(&mut parsed.meta, about);
                 complete(&mut parsed.meta, *known);
-                let document = prepare(source, parsed, self.embedder.as_ref()).await?;
+                let document = self.prepare(source, parsed).await?;
                 Ok(Read::Fresh(Box::new(document)))
             }
         }
@@ -104,22 +113,46 @@ impl Reading {
         })
     }
 
-    /// Parsing is computing: it runs where it blocks nobody.
     async fn parse(&self, body: Vec<u8>, source: &DocumentSource) -> Result<ParsedDocument> {
         let parser = Arc::clone(&self.parser);
         let content_type = source.content_type.clone();
         // Redirects may lead to another folder or another kind of file: relative links and the
         // extension are those of the address where the document was found.
         let name = source.final_url.as_ref().unwrap_or(&source.url).clone();
-        let task = tokio::task::spawn_blocking(move || {
+        let parsing = within(self.text_time, "taking the document apart", move || {
             parser.parse(&body, content_type.as_deref(), &name)
         });
-        let gave_up = |e| Error::new(ErrorKind::Pipeline, format!("the parser gave up: {e}"));
-        task.await
-            .map_err(gave_up)
-            .flatten()
-            .map_err(|e| e.context(&source.url))
+        parsing.await.map_err(|e| e.context(&source.url))
     }
+
+    /// Cuts a parsed document into fragments and embeds them.
+    pub async fn prepare(
+        &self,
+        source: DocumentSource,
+        parsed: ParsedDocument,
+    ) -> Result<PreparedDocument> {
+        let url = source.url.clone();
+        let model_id = self.embedder.info().model_id.clone();
+        let cutting = within(self.text_time, "cutting the text", move || {
+            cut(source, parsed, model_id)
+        });
+        let mut document = cutting.await.map_err(|e| e.context(&url))?;
+        let embedder = Arc::clone(&self.embedder);
+        let runtime = tokio::runtime::Handle::current();
+        // Embedders that compute do so in the call.
+        blocking(move || {
+            let texts: Vec<&str> = document.texts().collect();
+            let vectors = runtime.block_on(embedder.embed(&texts, TextRole::Document))?;
+            set_vectors(&mut document, vectors)?;
+            Ok(document)
+        })
+        .await
+    }
+}
+
+/// The address under which a page is stored: one for all the spellings in which it is asked for.
+pub(crate) fn page_key(url: &str) -> String {
+    normalize_url(url).unwrap_or_else(|_| url.to_owned())
 }
 
 /// What is known beside the document wins; what the document says fills the gaps.

@@ -1,10 +1,13 @@
 //! From an address to rows: fetched, parsed, cut, embedded, stored in one transaction.
 
+mod blocking;
 mod fetch;
 mod prepare;
 mod store;
 
-pub use fetch::{Read, Reading};
+pub(crate) use blocking::{blocking, within};
+pub(crate) use fetch::page_key;
+pub use fetch::{Read, Reading, TEXT_TIME};
 pub use prepare::{DocumentSource, PreparedDocument, PreparedFragment, prepare};
 pub(crate) use store::fresh_until;
 pub use store::store;

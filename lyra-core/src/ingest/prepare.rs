@@ -57,6 +57,14 @@ pub struct PreparedDocument {
     pub fresh_for: Option<Duration>,
 }
 
+impl PreparedDocument {
+    /// The texts of the fragments.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        let records = self.fragments.iter().map(|fragment| &fragment.record);
+        records.map(|record| record.text_content.as_str())
+    }
+}
+
 /// A fragment with its vector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreparedFragment {
@@ -69,8 +77,21 @@ pub struct PreparedFragment {
 /// Cuts a parsed document into fragments and embeds them.
 pub async fn prepare(
     source: DocumentSource,
-    mut parsed: ParsedDocument,
+    parsed: ParsedDocument,
     embedder: &dyn Embedder,
+) -> Result<PreparedDocument> {
+    let mut document = cut(source, parsed, embedder.info().model_id.clone())?;
+    let texts: Vec<&str> = document.texts().collect();
+    let vectors = embedder.embed(&texts, TextRole::Document).await?;
+    set_vectors(&mut document, vectors)?;
+    Ok(document)
+}
+
+/// Cuts a parsed document into fragments, which have no vectors yet.
+pub(super) fn cut(
+    source: DocumentSource,
+    mut parsed: ParsedDocument,
+    model_id: String,
 ) -> Result<PreparedDocument> {
     let segmented = assemble(&parsed.blocks);
     if segmented.text.trim().is_empty() {
@@ -83,14 +104,7 @@ pub async fn prepare(
         ));
     }
     let page_id = content_id("page_", &[&source.url]);
-    let texts: Vec<&str> = segmented.segments.iter().map(|s| s.text.as_str()).collect();
-    let vectors = embedder.embed(&texts, TextRole::Document).await?;
-    if vectors.len() != texts.len() {
-        return Err(Error::internal(
-            "the embedder answered with another number of vectors",
-        ));
-    }
-    let fragments = fragments_of(&page_id, &segmented, vectors);
+    let fragments = fragments_of(&page_id, &segmented);
     let work = work_of(&parsed);
     let fresh_for = source.fresh_for;
     let page = page_of(page_id, source, &parsed, &segmented, work.as_ref());
@@ -101,19 +115,28 @@ pub async fn prepare(
         fragments,
         warnings: std::mem::take(&mut parsed.warnings),
         references: references_of(parsed),
-        model_id: embedder.info().model_id.clone(),
+        model_id,
         fresh_for,
     })
 }
 
-fn fragments_of(
-    page_id: &str,
-    segmented: &SegmentedText,
-    vectors: Vec<Vec<f32>>,
-) -> Vec<PreparedFragment> {
+/// Gives each fragment its vector.
+pub(super) fn set_vectors(document: &mut PreparedDocument, vectors: Vec<Vec<f32>>) -> Result<()> {
+    if vectors.len() != document.fragments.len() {
+        return Err(Error::internal(
+            "the embedder answered with another number of vectors",
+        ));
+    }
+    for (fragment, vector) in document.fragments.iter_mut().zip(vectors) {
+        fragment.vector = vector;
+    }
+    Ok(())
+}
+
+fn fragments_of(page_id: &str, segmented: &SegmentedText) -> Vec<PreparedFragment> {
     let to_i64 = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
-    let rows = segmented.segments.iter().zip(vectors).enumerate();
-    rows.map(|(position, (segment, vector))| {
+    let rows = segmented.segments.iter().enumerate();
+    rows.map(|(position, segment)| {
         let flags = injection::scan(&segment.text);
         let record = FragmentRecord {
             id: String::new(),
@@ -131,7 +154,10 @@ fn fragments_of(
             security_flags: (!flags.is_empty()).then(|| flags.join(",")),
             created_at: None,
         };
-        PreparedFragment { record, vector }
+        PreparedFragment {
+            record,
+            vector: Vec::new(),
+        }
     })
     .collect()
 }

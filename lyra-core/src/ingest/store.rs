@@ -1,5 +1,6 @@
 //! The rows of one document, inside the caller's transaction.
 
+use super::fetch::page_key;
 use super::prepare::PreparedDocument;
 use crate::clock::{format_ms, parse_ms};
 use crate::error::Result;
@@ -24,7 +25,7 @@ pub fn store(writer: &Writer<'_>, document: &mut PreparedDocument) -> Result<()>
     document.page.id.clone_from(&page_id);
     let version = writer.add_page_text(&page_id, &document.text)?;
     let version_text = version.to_string();
-    let text = PageText::new(document.text.clone());
+    let page_text = PageText::new(&document.text);
     for fragment in &mut document.fragments {
         let record = &mut fragment.record;
         let span = (record.char_start.unwrap_or(0), record.char_end.unwrap_or(0));
@@ -39,7 +40,7 @@ pub fn store(writer: &Writer<'_>, document: &mut PreparedDocument) -> Result<()>
         );
         record.page_id.clone_from(&page_id);
         record.page_version = Some(version);
-        writer.add_fragment_of(record, &text)?;
+        writer.add_fragment_of(record, &page_text)?;
         if fragment.vector.iter().any(|v| *v != 0.0) {
             writer.put_embedding(
                 EmbeddingTarget::Fragment,
@@ -64,7 +65,7 @@ fn index_identifiers(writer: &Writer<'_>, document: &PreparedDocument) -> Result
     let page = &document.page;
     writer.index_resource("url", &page.url, &page.id, true)?;
     if let Some(landing) = &page.final_url {
-        writer.index_resource("url", landing, &page.id, true)?;
+        writer.index_resource("url", &page_key(landing), &page.id, true)?;
     }
     let Some((work, _)) = &document.work else {
         return Ok(());

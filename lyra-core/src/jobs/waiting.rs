@@ -7,7 +7,7 @@ use crate::error::{Error, Result, SqliteResultExt};
 use crate::graph::Writer;
 use crate::model::{JobKind, JobState, Priority, Target, random_id};
 use crate::pipeline::{AuthNeed, SearchOptions};
-use crate::text::targets::parse_target;
+use crate::text::targets::{dedup_key, parse_target};
 use rusqlite::{OptionalExtension, params};
 
 /// How long a page waits for a human.
@@ -83,7 +83,7 @@ fn queue_page(w: &Writer<'_>, task_id: &str, job_id: Option<&str>, url: &str) ->
         task_id: task_id.to_owned(),
         kind: JobKind::TargetQueue,
         priority: Priority::Medium.value(),
-        dedup_key: Some(target.dedup_key()),
+        dedup_key: Some(dedup_key(&target)),
         input: serde_json::to_value(TargetInput {
             target,
             options: SearchOptions::default(),

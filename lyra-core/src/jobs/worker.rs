@@ -9,8 +9,8 @@ use crate::model::random_id;
 use crate::pipeline::{Pipeline, StageOutcome};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 /// How often a running job is looked at, to see whether another process has taken it back.
@@ -197,9 +197,21 @@ impl Worker {
     async fn run_leased(&self, job: &Job) -> Option<Result<StageOutcome>> {
         let pipeline = self.pipeline.clone();
         let running = job.clone();
-        // A task of its own: a panic in a stage is a failed job, not a dead worker.
-        let mut work = tokio::spawn(async move { dispatch::run(&pipeline, &running).await });
-        let _ended_with_us = EndOnDrop(work.abort_handle());
+        // Stages compute and write between their waits, which would keep the runtime's threads from
+        // answering anybody: a job has a thread where it may block. A panic in a stage is a failed
+        // job, not a dead worker.
+        let (stop, stopped) = oneshot::channel::<()>();
+        let runtime = tokio::runtime::Handle::current();
+        let mut work = tokio::task::spawn_blocking(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    biased;
+                    // It is dropped, too, when nobody waits for the job any more.
+                    _ = stopped => None,
+                    outcome = dispatch::run(&pipeline, &running) => Some(outcome),
+                }
+            })
+        });
         let beat = Duration::from_millis(u64::try_from(LEASE_MS / 3).unwrap_or(3_000));
         let graph = &self.pipeline.graph;
         let mut changes = self.signal.listen();
@@ -207,7 +219,7 @@ impl Worker {
         loop {
             tokio::select! {
                 done = &mut work => return match done {
-                    Ok(outcome) => Some(outcome),
+                    Ok(outcome) => outcome,
                     Err(e) if e.is_cancelled() => None,
                     Err(e) => Some(Err(panicked(&e))),
                 },
@@ -223,7 +235,7 @@ impl Worker {
                 queue::renew(graph, job, &self.id)
             };
             if matches!(kept, Ok(false)) {
-                work.abort();
+                drop(stop);
                 // Letting go means that nothing of the job is under way any more.
                 let _ = work.await;
                 return Some(Err(Error::new(
@@ -248,15 +260,6 @@ impl Drop for Held<'_> {
         // Where this fails, the job goes back when its lease has run out.
         let _ = queue::give_back(&pipeline.graph, &self.job.id, &self.worker.id, false);
         self.worker.signal.raise();
-    }
-}
-
-/// Ends a job's work when nobody waits for it any more.
-struct EndOnDrop(AbortHandle);
-
-impl Drop for EndOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One thing to research: a search query, an address, or a DOI.
 ///
-/// The fields hold the canonical form; `text::targets` makes one from what a user typed.
+/// `text::targets` makes one from what a user typed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Target {
@@ -15,7 +15,7 @@ pub enum Target {
     },
     /// Read this address.
     Url {
-        /// Normalised address.
+        /// The address as it was given, which is how it is asked for.
         url: String,
         /// 0 for what was asked for, 1 for what that cites, …
         #[serde(default)]
@@ -38,7 +38,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// A key that is equal for targets that mean the same.
+    /// A key that is equal for targets that mean the same and spell their address alike;
+    /// `text::targets::dedup_key` also knows other spellings.
     ///
     /// ```
     /// use lyra_core::model::Target;

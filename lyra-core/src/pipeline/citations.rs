@@ -6,9 +6,10 @@ use super::works::record_work;
 use super::{Pipeline, StageOutcome};
 use crate::error::{Result, SqliteResultExt};
 use crate::graph::Writer;
+use crate::ingest::page_key;
 use crate::model::{EdgeRecord, NodeKind, PageRecord, Reference, Relation, content_id};
 use crate::ports::{TextRole, WorkId};
-use crate::text::url::{normalize_url, registrable_domain};
+use crate::text::url::{normalize_url, registrable_domain, request_url};
 use serde::Serialize;
 
 /// What a citation run did.
@@ -353,8 +354,10 @@ fn resolve(
     if let Some(page) = w.reader().page_by_url(&address)? {
         return Ok(Some(page.id));
     }
+    let given = reference.url.as_deref().and_then(|u| request_url(u).ok());
     let page = PageRecord {
         id: content_id("page_", &[&address]),
+        final_url: given.filter(|given| page_key(given) == address && *given != address),
         domain: registrable_domain(&address),
         title: reference.title.clone(),
         page_type: Some("placeholder".to_owned()),

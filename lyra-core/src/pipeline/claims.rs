@@ -4,12 +4,14 @@ use super::Pipeline;
 use super::page::Question;
 use crate::error::Result;
 use crate::graph::StoredFragment;
+use crate::ingest::within;
 use crate::model::{ClaimType, FragmentType};
-use crate::ports::{ExtractedClaim, Extraction, ExtractionRequest, Passage};
+use crate::ports::{ClaimExtractor, ExtractedClaim, Extraction, ExtractionRequest, Passage};
 use crate::text::ranking_terms;
 use crate::text::segment::slice_chars;
-use crate::text::sentence::sentences;
+use crate::text::sentence::sentence_texts;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Confidence of a claim that nobody extracted: the best sentence of a page that gave no claims.
 const FALLBACK_CONFIDENCE: f64 = 0.3;
@@ -83,7 +85,7 @@ async fn extract<'a>(
     request: &ExtractionRequest,
 ) -> Result<(Extraction, &'a str)> {
     let extractor = &pipeline.extractor;
-    let error = match extractor.extract_with_remarks(request).await {
+    let error = match ask(pipeline, extractor, request).await {
         Ok(extraction) => return Ok((extraction, extractor.extractor_id())),
         Err(error) if extractor.is_builtin() || error.kind().is_of_database() => {
             return Err(error);
@@ -91,11 +93,30 @@ async fn extract<'a>(
         Err(error) => error,
     };
     let fallback = &pipeline.fallback_extractor;
-    let mut extraction = fallback.extract_with_remarks(request).await?;
+    let mut extraction = ask(pipeline, fallback, request).await?;
     let id = fallback.extractor_id();
     let note = format!("claim extraction failed, {id} was used instead: {error}");
     extraction.remarks.insert(0, note);
     Ok((extraction, id))
+}
+
+/// The built-in extractor computes in the call, and is given up after a while; models keep their own
+/// time.
+async fn ask(
+    pipeline: &Pipeline,
+    extractor: &Arc<dyn ClaimExtractor>,
+    request: &ExtractionRequest,
+) -> Result<Extraction> {
+    if !extractor.is_builtin() {
+        return extractor.extract_with_remarks(request).await;
+    }
+    let (extractor, request) = (Arc::clone(extractor), request.clone());
+    let runtime = tokio::runtime::Handle::current();
+    let limit = pipeline.reading.text_time;
+    within(limit, "reading for claims", move || {
+        runtime.block_on(extractor.extract_with_remarks(&request))
+    })
+    .await
 }
 
 /// A claim whose quote is not in its passage is dropped: nothing is stored without its trace.
@@ -132,10 +153,7 @@ fn best_sentence(question: &Question, chosen: &[&StoredFragment]) -> Option<Draf
         .iter()
         .filter(|f| f.fragment_type != FragmentType::Heading)
     {
-        for span in sentences(&fragment.text) {
-            let Some(text) = slice_chars(&fragment.text, span.start, span.end) else {
-                continue;
-            };
+        for (span, text) in sentence_texts(&fragment.text) {
             if span.len() < SHORTEST_SENTENCE {
                 continue;
             }

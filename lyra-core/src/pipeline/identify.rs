@@ -15,7 +15,10 @@ const VERSION_YEARS: i64 = 3;
 /// A hit and who found it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Identified {
+    /// Its address is the key of the page.
     pub(super) hit: SearchHit,
+    /// The address as the provider gave it, which is how it is asked for.
+    pub(super) address: String,
     pub(super) engine: String,
     /// Which query, and which provider of those that were asked.
     pub(super) place: (usize, usize),
@@ -31,6 +34,7 @@ impl Identified {
         };
         hit.meta.doi = Some(doi.to_owned());
         Self {
+            address: hit.url.clone(),
             hit,
             engine: "doi".to_owned(),
             place: (0, 0),
@@ -60,6 +64,7 @@ pub(super) fn merge(answers: Vec<Answer>) -> Vec<Identified> {
             hits,
         } = answer;
         hits.into_iter().map(move |hit| Identified {
+            address: hit.url.clone(),
             hit,
             engine: engine.clone(),
             place,

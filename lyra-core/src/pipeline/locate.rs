@@ -7,7 +7,9 @@ use super::page::{Arrival, PageOutcome, PageReport, Question};
 use super::search::SearchOptions;
 use super::works::record_work;
 use crate::error::{Error, ErrorKind, Result};
+use crate::ingest::page_key;
 use crate::ports::{SearchHit, WorkId};
+use crate::text::url::request_url;
 
 /// What came of looking for a document and reading it.
 #[derive(Debug)]
@@ -73,7 +75,7 @@ impl Pipeline {
         }
         let mut first_need = None;
         let mut reasons: Vec<Error> = Vec::new();
-        for url in addresses(&one.hit) {
+        for url in addresses(one) {
             let there = Identified {
                 hit: SearchHit {
                     url,
@@ -158,16 +160,24 @@ fn is_final(kind: ErrorKind) -> bool {
 }
 
 /// Where a document may be read, best first, each once.
-fn addresses(hit: &SearchHit) -> Vec<String> {
+fn addresses(one: &Identified) -> Vec<String> {
+    let hit = &one.hit;
     if has_text(hit) {
         return vec![hit.url.clone()];
     }
     let others = [&hit.meta.url, &hit.facts.oa_url, &hit.facts.pdf_url];
-    let mut addresses = vec![hit.url.clone()];
+    // A merged entry may have the address of another hit.
+    let own = match page_key(&one.address) == hit.url {
+        true => &one.address,
+        false => &hit.url,
+    };
+    let mut addresses = vec![own.clone()];
+    let mut keys = vec![page_key(own)];
     for url in others.into_iter().flatten() {
-        let url = crate::text::url::normalize_url(url).unwrap_or_else(|_| url.clone());
-        if !addresses.contains(&url) {
-            addresses.push(url);
+        let key = page_key(url);
+        if !keys.contains(&key) {
+            addresses.push(request_url(url).unwrap_or_else(|_| url.clone()));
+            keys.push(key);
         }
     }
     addresses

@@ -11,7 +11,7 @@ use super::{AuthNeed, Pipeline};
 use crate::clock::parse_ms;
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::graph::{Reader, StoredFragment, Writer};
-use crate::ingest::{PreparedDocument, Read, fresh_until, prepare, store};
+use crate::ingest::{PreparedDocument, Read, fresh_until, page_key, store, within};
 use crate::model::{
     AdoptionStatus, ClaimRecord, EdgeRecord, EmbeddingTarget, NodeKind, PageRecord, Relation,
     TaskPageReason, TaskPageRecord, content_id,
@@ -106,7 +106,7 @@ impl Pipeline {
         let drafts =
             match question.repeat && document.fresh.is_none() && self.has_told(page, question)? {
                 true => Drafts::default(),
-                false => self.draft(&document, question).await?,
+                false => self.draft(&mut document, question).await?,
             };
         let texts: Vec<&str> = drafts.claims.iter().map(|d| d.text.as_str()).collect();
         let vectors = self
@@ -144,9 +144,14 @@ impl Pipeline {
     }
 
     /// The claims of the passages that matter to the question.
-    async fn draft(&self, document: &Document, question: &Question) -> Result<Drafts> {
-        let chosen = {
-            let rows = document.fragments.iter().zip(&document.vectors);
+    async fn draft(&self, document: &mut Document, question: &Question) -> Result<Drafts> {
+        let fragments = std::mem::take(&mut document.fragments);
+        let vectors = std::mem::take(&mut document.vectors);
+        let text = format!("{} {}", question.hypothesis, question.query);
+        let weight = self.reading.embedder.info().fusion_weight_for(&text);
+        let vector = question.vector.clone();
+        let choosing = within(self.reading.text_time, "choosing passages", move || {
+            let rows = fragments.iter().zip(&vectors);
             let passages: Vec<Passage<'_>> = rows
                 .map(|(f, vector)| Passage {
                     kind: f.fragment_type,
@@ -154,10 +159,11 @@ impl Pipeline {
                     vector,
                 })
                 .collect();
-            let text = format!("{} {}", question.hypothesis, question.query);
-            let weight = self.reading.embedder.info().fusion_weight_for(&text);
-            select(&passages, (&text, &question.vector), weight)
-        };
+            let chosen = select(&passages, (&text, &vector), weight);
+            Ok((chosen, fragments, vectors))
+        });
+        let chosen;
+        (chosen, document.fragments, document.vectors) = choosing.await?;
         let chosen: Vec<&StoredFragment> = chosen.iter().map(|i| &document.fragments[*i]).collect();
         draft_claims(self, question, document.page.title.as_deref(), &chosen).await
     }
@@ -186,9 +192,12 @@ impl Pipeline {
         found: Option<&Identified>,
         question: &Question,
     ) -> Result<Result<Document, AuthNeed>> {
-        let (known, is_of_task) = self
-            .graph
-            .read(|r| stored_page(r, url, &question.task_id))?;
+        let key = page_key(url);
+        let (known, is_of_task, spelt) = self.graph.read(|r| {
+            let (known, is_of_task) = stored_page(r, &key, &question.task_id)?;
+            Ok((known, is_of_task, known_spelling(r, url, &key)?))
+        })?;
+        let url = spelt.as_deref().unwrap_or(url);
         let Some(page) = known else {
             return self.first_reading(url, found).await;
         };
@@ -233,7 +242,7 @@ impl Pipeline {
         if !url.starts_with("file:")
             && let Some((source, parsed)) = found.and_then(abstract_document)
         {
-            let document = prepare(source, parsed, self.reading.embedder.as_ref()).await?;
+            let document = self.reading.prepare(source, parsed).await?;
             return Ok(Ok(Document::fresh(Box::new(document))));
         }
         let request = FetchRequest {
@@ -514,6 +523,17 @@ fn stored_page(
         .db()?;
     Ok((Some(page), is_of_task))
 }
+
+/// How a page is asked for of which only the key is known, where that is no address that anybody gave.
+fn known_spelling(reader: &Reader<'_>, url: &str, key: &str) -> Result<Option<String>> {
+    if url != key {
+        return Ok(None);
+    }
+    let page = reader.page_by_url(key)?;
+    let spelt = page.and_then(|page| page.final_url);
+    Ok(spelt.filter(|spelt| page_key(spelt) == key))
+}
+
 /// The page of the task that a chased page was cited by: the one nearest to what was asked for.
 fn citing_page(reader: &Reader<'_>, task_id: &str, page: &PageRecord) -> Result<Option<String>> {
     reader

@@ -71,10 +71,9 @@ impl Pipeline {
                     reason: reason_of(reason.as_deref()),
                     depth: *depth,
                 };
-                let url = crate::text::url::normalize_url(url)?;
                 let mut question = self.question(task_id, "", cause_id).await?;
                 question.repeat = options.repeat;
-                let reading = self.read_one(&url, &question, &arrival, &mut needs_auth);
+                let reading = self.read_one(url, &question, &arrival, &mut needs_auth);
                 self.in_time(task_id, reading).await?
             }
             Target::Doi { doi, depth, reason } => {

@@ -6,7 +6,7 @@ use crate::jobs::{NewJob, TargetInput, enqueue};
 use crate::model::{JobKind, Priority, Target, TaskStatus};
 use crate::pipeline::SearchOptions;
 use crate::security::url_policy::Refusal;
-use crate::text::targets::parse_target;
+use crate::text::targets::{dedup_key, parse_target};
 use rusqlite::params;
 use serde::Serialize;
 use serde_json::Value;
@@ -191,7 +191,7 @@ fn check(targets: &[Value], options: &QueueOptions) -> Result<()> {
 
 /// The job for a target.
 pub(super) fn job_of(task_id: &str, target: Target, options: &QueueOptions) -> Result<NewJob> {
-    let dedup_key = target.dedup_key();
+    let dedup_key = dedup_key(&target);
     let options_of_search = SearchOptions {
         budget_pages: options.budget_pages,
         providers: options.providers.clone(),

@@ -496,16 +496,20 @@ fn tidy_doi(text: &str) -> Option<String> {
 /// Drops what belongs to the sentence around a word: final punctuation and unmatched brackets.
 fn trim_punctuation(text: &str) -> &str {
     let mut kept = text.trim();
+    // How many of each bracket open and close.
+    let mut brackets = [('(', ')'), ('[', ']'), ('<', '>'), ('{', '}')].map(|(open, close)| {
+        (
+            close,
+            kept.matches(open).count(),
+            kept.matches(close).count(),
+        )
+    });
     while let Some(last) = kept.chars().next_back() {
-        let opener = match last {
-            ')' => Some('('),
-            ']' => Some('['),
-            '>' => Some('<'),
-            '}' => Some('{'),
-            _ => None,
-        };
-        let drop = match opener {
-            Some(opener) => kept.matches(last).count() > kept.matches(opener).count(),
+        let drop = match brackets.iter_mut().find(|(close, ..)| *close == last) {
+            Some((_, opened, closed)) => {
+                *closed -= 1;
+                *closed >= *opened
+            }
             None => matches!(
                 last,
                 '.' | ','

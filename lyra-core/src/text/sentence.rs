@@ -127,34 +127,324 @@ pub fn sentences(text: &str) -> Vec<Range<usize>> {
     ranges(&chars)
 }
 
+/// The sentences of `text` as [`sentences`] finds them, each with the slice that it is.
+pub fn sentence_texts(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
+    // The rest of the text, and how many code points stand before it.
+    let mut rest = (text, 0);
+    sentences(text).into_iter().map(move |range| {
+        let (_, from) = split_at_char(rest.0, range.start - rest.1);
+        let (sentence, behind) = split_at_char(from, range.len());
+        rest = (behind, range.end);
+        (range, sentence)
+    })
+}
+
+fn split_at_char(text: &str, chars: usize) -> (&str, &str) {
+    let at = text
+        .char_indices()
+        .nth(chars)
+        .map_or(text.len(), |(at, _)| at);
+    text.split_at(at)
+}
+
 /// [`sentences`] over characters that the caller has already collected.
 pub(super) fn ranges(chars: &[char]) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut start = 0;
-    let mut shielded_until = 0;
-    let mut at = 0;
-    while at < chars.len() {
-        let c = chars[at];
-        if is_line_break(c) {
-            push_trimmed(&mut found, chars, start..at);
-            start = at + 1;
-            shielded_until = 0;
-        } else if let Some(closer) = partner(c) {
-            if at >= shielded_until {
-                shielded_until = matching_close(chars, at, c, closer).unwrap_or(0);
-            }
-        } else if at >= shielded_until
-            && let Some(end) = sentence_end(chars, start, at)
-        {
-            push_trimmed(&mut found, chars, start..end);
-            start = end;
-            at = end;
-            continue;
+    Scan::new(chars).sentences()
+}
+
+/// A pass over a text. What has been found out about the text ahead is kept, so that a long run of
+/// marks, brackets or blanks is read once and not once for each of its characters.
+struct Scan<'a> {
+    chars: &'a [char],
+    /// Where the sentence that is being read begins.
+    start: usize,
+    /// Its first visible character, once somebody has asked.
+    leading: Option<usize>,
+    /// The run of closing marks that was read last, and the next one.
+    closers: Range<usize>,
+    /// What follows the closing marks that end at the given place.
+    following: Option<(usize, Following)>,
+    /// How often a character was looked at.
+    #[cfg(test)]
+    looks: std::cell::Cell<usize>,
+}
+
+/// What stands behind the closing marks of a sentence.
+#[derive(Clone, Copy)]
+struct Following {
+    /// Behind the citation numbers.
+    end: usize,
+    /// The first visible character from there on; the end of the text where there is none.
+    next: usize,
+}
+
+impl<'a> Scan<'a> {
+    fn new(chars: &'a [char]) -> Self {
+        Self {
+            chars,
+            start: 0,
+            leading: None,
+            closers: 0..0,
+            following: None,
+            #[cfg(test)]
+            looks: std::cell::Cell::default(),
         }
-        at += 1;
     }
-    push_trimmed(&mut found, chars, start..chars.len());
-    found
+
+    /// The one way to a character.
+    fn at(&self, place: usize) -> Option<char> {
+        #[cfg(test)]
+        self.looks.set(self.looks.get() + 1);
+        self.chars.get(place).copied()
+    }
+
+    /// The characters from a place on.
+    fn from(&self, place: usize) -> impl Iterator<Item = char> {
+        (place..).map_while(|place| self.at(place))
+    }
+
+    fn sentences(&mut self) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        let mut shielded_until = 0;
+        let mut at = 0;
+        while let Some(c) = self.at(at) {
+            if is_line_break(c) {
+                self.push_trimmed(&mut found, at);
+                self.begin(at + 1);
+                shielded_until = 0;
+            } else if let Some(closer) = partner(c) {
+                if at >= shielded_until {
+                    shielded_until = self.matching_close(at, c, closer).unwrap_or(0);
+                }
+            } else if at >= shielded_until
+                && let Some(end) = self.sentence_end(at, c)
+            {
+                self.push_trimmed(&mut found, end);
+                self.begin(end);
+                at = end;
+                continue;
+            }
+            at += 1;
+        }
+        self.push_trimmed(&mut found, self.chars.len());
+        found
+    }
+
+    fn begin(&mut self, start: usize) {
+        self.start = start;
+        self.leading = None;
+    }
+
+    fn push_trimmed(&self, found: &mut Vec<Range<usize>>, end: usize) {
+        let is_visible = |place: &usize| self.at(*place).is_some_and(|c| !is_blank(c));
+        let first = (self.start..end).find(is_visible);
+        let last = (self.start..end).rev().find(is_visible);
+        if let (Some(first), Some(last)) = (first, last) {
+            found.push(first..last + 1);
+        }
+    }
+
+    /// The index of the bracket that closes the one at `open_at`, if it is near and on the same
+    /// line.
+    fn matching_close(&self, open_at: usize, open: char, close: char) -> Option<usize> {
+        let mut depth = 0_usize;
+        for (offset, c) in self.from(open_at).take(BRACKET_REACH).enumerate() {
+            if c == open {
+                depth += 1;
+            } else if c == close {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(open_at + offset);
+                }
+            } else if is_line_break(c) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// One past the sentence that the mark at `at` ends, closing quotes and citation numbers
+    /// included.
+    fn sentence_end(&mut self, at: usize, mark: char) -> Option<usize> {
+        match mark {
+            '。' | '！' | '？' | '｡' | '।' | '॥' | '؟' | '۔' => {
+                Some(self.skip_closers(at + 1))
+            }
+            '．' => {
+                let is_digit = |place: usize| self.at(place).is_some_and(char::is_numeric);
+                let between_digits = at > 0 && is_digit(at - 1) && is_digit(at + 1);
+                (!between_digits).then(|| self.skip_closers(at + 1))
+            }
+            '」' | '』' => self.bracket_end(at),
+            '.' | '!' | '?' | '…' => self.western_end(at, mark),
+            _ => None,
+        }
+    }
+
+    /// A quotation that ends with a full stop ends the sentence, unless a particle carries it on.
+    fn bracket_end(&mut self, at: usize) -> Option<usize> {
+        let before = self.at(at.checked_sub(1)?)?;
+        if !matches!(before, '。' | '！' | '？') {
+            return None;
+        }
+        let end = self.skip_closers(at);
+        match self.at(end) {
+            Some(
+                'と' | 'っ' | 'の' | 'を' | 'が' | 'は' | 'に' | 'も' | 'で' | 'や' | 'な' | 'か'
+                | '、' | '，',
+            ) => None,
+            _ => Some(end),
+        }
+    }
+
+    /// Where the run of closing marks ends in which `from` lies.
+    fn skip_closers(&mut self, from: usize) -> usize {
+        if !self.closers.contains(&from) {
+            let length = self.from(from).take_while(|c| is_closer(*c)).count();
+            self.closers = from..from + length;
+        }
+        self.closers.end
+    }
+
+    /// What stands behind the closing marks that end at `closed`.
+    fn following(&mut self, closed: usize) -> Following {
+        if let Some((known, following)) = self.following
+            && known == closed
+        {
+            return following;
+        }
+        let end = self.skip_reference_numbers(closed);
+        let next = end + self.from(end).take_while(|c| is_blank(*c)).count();
+        let following = Following { end, next };
+        self.following = Some((closed, following));
+        following
+    }
+
+    fn western_end(&mut self, at: usize, mark: char) -> Option<usize> {
+        let closed = self.skip_closers(at + 1);
+        let Following { end, next } = self.following(closed);
+        let Some(behind) = self.at(end) else {
+            return Some(end);
+        };
+        if is_line_break(behind) {
+            return Some(end);
+        }
+        if next == end {
+            // Without a space the mark belongs to a number, a name or an address; CJK has no spaces.
+            let before = at.checked_sub(1).filter(|before| *before >= self.start);
+            let before = before.and_then(|before| self.at(before));
+            return (is_cjk(behind) && before.is_some_and(is_cjk)).then_some(end);
+        }
+        if next == self.chars.len() {
+            return Some(end);
+        }
+        if !self.may_begin(next) {
+            return None;
+        }
+        let single_dot = mark == '.' && end == at + 1;
+        (!single_dot || !self.is_abbreviation(at, next)).then_some(end)
+    }
+
+    /// Skips `[12]`, `[3,4]`, `[5-7]` glued to the end of a sentence, as encyclopaedias print them.
+    fn skip_reference_numbers(&self, from: usize) -> usize {
+        let mut at = from;
+        while self.at(at) == Some('[') {
+            let is_inside = |c: &char| c.is_ascii_digit() || matches!(c, ',' | '-' | '–' | ' ');
+            let inside = self.from(at + 1).take(WORD_REACH - 1);
+            let close = at + 1 + inside.take_while(is_inside).count();
+            if close - at >= WORD_REACH || self.at(close) != Some(']') {
+                break;
+            }
+            at = close + 1;
+        }
+        at
+    }
+
+    /// Whether a sentence may begin with the word at `place`: not with a plain lower-case one; but
+    /// `mRNA`, `p53` and `α-synuclein` may.
+    fn may_begin(&self, place: usize) -> bool {
+        let opening = |c: &char| matches!(c, '(' | '[' | '"' | '\'' | '“' | '‘' | '«' | '*' | '_');
+        let place = place + self.from(place).take(4).take_while(opening).count();
+        let Some(first) = self.at(place) else {
+            return true;
+        };
+        if !first.is_lowercase() {
+            return !matches!(first, ',' | ';' | ':' | '%' | '=' | '<' | '>' | '±');
+        }
+        let greek = matches!(first, 'α'..='ω');
+        greek
+            || self
+                .from(place + 1)
+                .take(11)
+                .take_while(|c| !is_blank(*c))
+                .any(|c| c.is_uppercase() || c.is_numeric())
+    }
+
+    /// Whether the dot at `dot` belongs to the word before it and does not end a sentence.
+    fn is_abbreviation(&mut self, dot: usize, next_at: usize) -> bool {
+        let Some(word_at) = self.word_start(dot) else {
+            return false;
+        };
+        let word: String = self.from(word_at).take(dot - word_at).collect();
+        let lower = word.to_lowercase();
+        let next: String = self
+            .from(next_at)
+            .take(WORD_REACH)
+            .take_while(|c| !is_blank(*c))
+            .collect();
+        if word.is_empty() {
+            return false;
+        }
+        if word_at == self.leading() && is_enumerator(&word) {
+            return true;
+        }
+        if NEVER_LAST.binary_search(&lower.as_str()).is_ok() {
+            return true;
+        }
+        if BEFORE_NUMBER.binary_search(&lower.as_str()).is_ok() {
+            return is_numberish(&next);
+        }
+        let begins_sentence = STARTERS
+            .binary_search(&next.trim_end_matches([',', ';']))
+            .is_ok();
+        if MAYBE_LAST.binary_search(&lower.as_str()).is_ok() || is_dotted(&word) {
+            return !begins_sentence;
+        }
+        if word.chars().count() == 1 && word.chars().all(char::is_uppercase) {
+            let before = |distance: usize| {
+                let place = word_at.checked_sub(distance);
+                let place = place.filter(|place| *place >= self.start);
+                place.and_then(|place| self.at(place))
+            };
+            // "J. Smith" goes on; "at 37 °C. We …" and "hepatitis C. The …" do not.
+            if matches!(before(1), Some('°' | 'º' | '/')) {
+                return false;
+            }
+            return !(begins_sentence && before(2).is_some_and(char::is_lowercase));
+        }
+        false
+    }
+
+    /// Where the word that ends at `dot` begins; `None` where it is too long to matter.
+    fn word_start(&self, dot: usize) -> Option<usize> {
+        let of_word = |place: &usize| {
+            let c = self.at(*place);
+            c.is_some_and(|c| c.is_alphanumeric() || c == '.')
+        };
+        let word = (self.start..dot).rev().take(WORD_REACH + 1);
+        let length = word.take_while(of_word).count();
+        (length <= WORD_REACH).then_some(dot - length)
+    }
+
+    /// The first visible character of the sentence that is being read.
+    fn leading(&mut self) -> usize {
+        let known = self.leading;
+        let leading = known.unwrap_or_else(|| {
+            self.start + self.from(self.start).take_while(|c| is_blank(*c)).count()
+        });
+        self.leading = Some(leading);
+        leading
+    }
 }
 
 /// White space, control characters and the byte order mark: nothing that a reader sees.
@@ -177,15 +467,6 @@ fn is_line_break(c: char) -> bool {
     )
 }
 
-fn push_trimmed(found: &mut Vec<Range<usize>>, chars: &[char], range: Range<usize>) {
-    let inside = &chars[range.clone()];
-    let Some(first) = inside.iter().position(|c| !is_blank(*c)) else {
-        return;
-    };
-    let last = inside.iter().rposition(|c| !is_blank(*c)).unwrap_or(first);
-    found.push(range.start + first..range.start + last + 1);
-}
-
 /// The closing bracket of a bracket whose inside may hold whole sentences.
 fn partner(open: char) -> Option<char> {
     Some(match open {
@@ -199,216 +480,34 @@ fn partner(open: char) -> Option<char> {
     })
 }
 
-/// The index of the bracket that closes the one at `open_at`, if it is near and on the same line.
-fn matching_close(chars: &[char], open_at: usize, open: char, close: char) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (offset, &c) in chars[open_at..].iter().take(BRACKET_REACH).enumerate() {
-        if c == open {
-            depth += 1;
-        } else if c == close {
-            depth -= 1;
-            if depth == 0 {
-                return Some(open_at + offset);
-            }
-        } else if is_line_break(c) {
-            return None;
-        }
-    }
-    None
-}
-
-/// One past the sentence that the mark at `at` ends, closing quotes and citation numbers included.
-fn sentence_end(chars: &[char], start: usize, at: usize) -> Option<usize> {
-    let mark = chars[at];
-    match mark {
-        '。' | '！' | '？' | '｡' | '।' | '॥' | '؟' | '۔' => {
-            Some(skip_closers(chars, at + 1))
-        }
-        '．' => {
-            let between_digits = at > 0
-                && chars[at - 1].is_numeric()
-                && chars.get(at + 1).is_some_and(|c| c.is_numeric());
-            (!between_digits).then(|| skip_closers(chars, at + 1))
-        }
-        '」' | '』' => bracket_end(chars, at),
-        '.' | '!' | '?' | '…' => western_end(chars, start, at, mark),
-        _ => None,
-    }
-}
-
-/// A quotation that ends with a full stop ends the sentence, unless a particle carries it on.
-fn bracket_end(chars: &[char], at: usize) -> Option<usize> {
-    let before = at.checked_sub(1).map(|i| chars[i])?;
-    if !matches!(before, '。' | '！' | '？') {
-        return None;
-    }
-    let end = skip_closers(chars, at);
-    match chars.get(end) {
-        Some(
-            'と' | 'っ' | 'の' | 'を' | 'が' | 'は' | 'に' | 'も' | 'で' | 'や' | 'な' | 'か'
-            | '、' | '，',
-        ) => None,
-        _ => Some(end),
-    }
-}
-
-fn skip_closers(chars: &[char], from: usize) -> usize {
-    let mut at = from;
-    while let Some(&c) = chars.get(at) {
-        let closes = matches!(
-            c,
-            '.' | '!'
-                | '?'
-                | '…'
-                | '。'
-                | '！'
-                | '？'
-                | '"'
-                | '\''
-                | ')'
-                | ']'
-                | '}'
-                | '”'
-                | '’'
-                | '»'
-                | '」'
-                | '』'
-                | '）'
-                | '】'
-                | '〕'
-                | '〉'
-                | '》'
-                | '］'
-                | '｣'
-        );
-        if !closes {
-            break;
-        }
-        at += 1;
-    }
-    at
-}
-
-fn western_end(chars: &[char], start: usize, at: usize, mark: char) -> Option<usize> {
-    let end = skip_reference_numbers(chars, skip_closers(chars, at + 1));
-    let Some(&next) = chars.get(end) else {
-        return Some(end);
-    };
-    if is_line_break(next) {
-        return Some(end);
-    }
-    if !is_blank(next) {
-        // Without a space the mark belongs to a number, a name or an address; CJK has no spaces.
-        let glued_cjk = is_cjk(next) && at > start && is_cjk(chars[at - 1]);
-        return glued_cjk.then_some(end);
-    }
-    let Some(next_at) = (end..chars.len()).find(|&i| !is_blank(chars[i])) else {
-        return Some(end);
-    };
-    if !may_begin(&chars[next_at..]) {
-        return None;
-    }
-    let single_dot = mark == '.' && end == at + 1;
-    (!single_dot || !is_abbreviation(chars, start, at, next_at)).then_some(end)
-}
-
-/// Skips `[12]`, `[3,4]`, `[5-7]` glued to the end of a sentence, as encyclopaedias print them.
-fn skip_reference_numbers(chars: &[char], from: usize) -> usize {
-    let mut at = from;
-    while chars.get(at) == Some(&'[') {
-        let Some(length) = chars[at..].iter().take(WORD_REACH).position(|&c| c == ']') else {
-            break;
-        };
-        let inside = &chars[at + 1..at + length];
-        if !inside
-            .iter()
-            .all(|c| c.is_ascii_digit() || matches!(c, ',' | '-' | '–' | ' '))
-        {
-            break;
-        }
-        at += length + 1;
-    }
-    at
-}
-
-/// Whether a sentence may begin with this word: not with a plain lower-case one; but `mRNA`, `p53`
-/// and `α-synuclein` may.
-fn may_begin(rest: &[char]) -> bool {
-    let opening = |c: &char| matches!(c, '(' | '[' | '"' | '\'' | '“' | '‘' | '«' | '*' | '_');
-    let word = &rest[rest.iter().take(4).take_while(|c| opening(c)).count()..];
-    let Some(first) = word.first() else {
-        return true;
-    };
-    if !first.is_lowercase() {
-        return !matches!(first, ',' | ';' | ':' | '%' | '=' | '<' | '>' | '±');
-    }
-    let greek = matches!(first, 'α'..='ω');
-    greek
-        || word
-            .iter()
-            .take(12)
-            .skip(1)
-            .take_while(|c| !is_blank(**c))
-            .any(|c| c.is_uppercase() || c.is_numeric())
-}
-
-/// Whether the dot at `dot` belongs to the word before it and does not end a sentence.
-fn is_abbreviation(chars: &[char], start: usize, dot: usize, next_at: usize) -> bool {
-    let Some(word_at) = word_start(chars, start, dot) else {
-        return false;
-    };
-    let word: String = chars[word_at..dot].iter().collect();
-    let lower = word.to_lowercase();
-    let next: String = chars[next_at..]
-        .iter()
-        .take(WORD_REACH)
-        .take_while(|c| !is_blank(**c))
-        .collect();
-    if word.is_empty() {
-        return false;
-    }
-    if word_at == leading(chars, start) && is_enumerator(&word) {
-        return true;
-    }
-    if NEVER_LAST.binary_search(&lower.as_str()).is_ok() {
-        return true;
-    }
-    if BEFORE_NUMBER.binary_search(&lower.as_str()).is_ok() {
-        return is_numberish(&next);
-    }
-    let begins_sentence = STARTERS
-        .binary_search(&next.trim_end_matches([',', ';']))
-        .is_ok();
-    if MAYBE_LAST.binary_search(&lower.as_str()).is_ok() || is_dotted(&word) {
-        return !begins_sentence;
-    }
-    if word.chars().count() == 1 && word.chars().all(char::is_uppercase) {
-        // "J. Smith" goes on; "at 37 °C. We …" and "hepatitis C. The …" do not.
-        if word_at > start && matches!(chars[word_at - 1], '°' | 'º' | '/') {
-            return false;
-        }
-        let after_lower_case = word_at > start + 1 && chars[word_at - 2].is_lowercase();
-        return !(begins_sentence && after_lower_case);
-    }
-    false
-}
-
-/// Where the word that ends at `dot` begins; `None` where it is too long to matter.
-fn word_start(chars: &[char], start: usize, dot: usize) -> Option<usize> {
-    let mut at = dot;
-    while at > start && (chars[at - 1].is_alphanumeric() || chars[at - 1] == '.') {
-        at -= 1;
-        if dot - at > WORD_REACH {
-            return None;
-        }
-    }
-    Some(at)
-}
-
-fn leading(chars: &[char], start: usize) -> usize {
-    (start..chars.len())
-        .find(|&i| !is_blank(chars[i]))
-        .unwrap_or(start)
+/// What may stand between the mark that ends a sentence and the next one.
+fn is_closer(c: char) -> bool {
+    matches!(
+        c,
+        '.' | '!'
+            | '?'
+            | '…'
+            | '。'
+            | '！'
+            | '？'
+            | '"'
+            | '\''
+            | ')'
+            | ']'
+            | '}'
+            | '”'
+            | '’'
+            | '»'
+            | '」'
+            | '』'
+            | '）'
+            | '】'
+            | '〕'
+            | '〉'
+            | '》'
+            | '］'
+            | '｣'
+    )
 }
 
 /// `1`, `12`, `IV`, `2.1`: what stands before the dot of a numbered heading or list item.

@@ -2,7 +2,7 @@
 
 use super::identifiers::normalize_doi;
 use super::names::nearest;
-use super::url::normalize_url;
+use super::url::{normalize_url, request_url};
 use crate::error::{Error, Result};
 use crate::model::Target;
 use serde_json::Value;
@@ -52,6 +52,24 @@ pub fn parse_target(value: &Value) -> Result<Target> {
             "write {\"kind\": \"query\", \"query\": \"…\"}, or the query, URL or DOI itself",
         )),
     }
+}
+
+/// A key that is equal for targets that mean the same, however their addresses are spelt.
+///
+/// ```
+/// use lyra_core::text::targets::{dedup_key, parse_target_text};
+/// let key = |text: &str| parse_target_text(text).map(|target| dedup_key(&target));
+/// assert_eq!(key("https://e.org/a?b&a=1")?, key("https://e.org/a?a=1&b=#c")?);
+/// # Ok::<(), lyra_core::Error>(())
+/// ```
+pub fn dedup_key(target: &Target) -> String {
+    let mut target = target.clone();
+    if let Target::Url { url, .. } = &mut target
+        && let Ok(key) = normalize_url(url)
+    {
+        *url = key;
+    }
+    target.dedup_key()
 }
 
 /// Classifies a bare string: a DOI in any form, else an address, else a search query.
@@ -157,7 +175,7 @@ fn unknown_kind(found: &str) -> Error {
 
 /// An address; a DOI where it leads to the resolver, because then no page needs to be guessed.
 fn address(field: &str, text: &str, depth: u32, reason: Option<String>) -> Result<Target> {
-    let url = normalize_url(text).map_err(|error| error.context(field))?;
+    let url = request_url(text).map_err(|error| error.context(field))?;
     let parsed =
         url::Url::parse(text).map_err(|_| Error::invalid(format!("{field} is not a URL")))?;
     if !parsed.username().is_empty() || parsed.password().is_some() {
@@ -298,7 +316,7 @@ mod tests {
             ("https://doi.org/", url("https://doi.org/")),
             (
                 "HTTPS://Example.org/a?utm_source=x",
-                url("https://example.org/a"),
+                url("https://example.org/a?utm_source=x"),
             ),
             (
                 "https://dl.acm.org/doi/10.1145/1.2",

@@ -7,9 +7,13 @@
 //! any substring of two or more characters without a dictionary.
 
 use rust_stemmers::{Algorithm, Stemmer};
+use std::borrow::Cow;
 use std::ops::Range;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::{compose, is_combining_mark};
+
+/// Longer words, in bytes, are no English; stemming one costs up to the square of its length.
+const LONGEST_STEMMED: usize = 128;
 
 /// A token and where it stands in the text that it was cut from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -187,11 +191,12 @@ impl Scanner {
         if self.word.is_empty() {
             return true;
         }
-        let go_on = visit(
-            &self.stemmer.stem(&self.word),
-            self.word_span.clone(),
-            TokenKind::Word,
-        );
+        let stem = match self.word.len() {
+            0..=LONGEST_STEMMED => self.stemmer.stem(&self.word),
+            _ => Cow::Borrowed(self.word.as_str()),
+        };
+        let go_on = visit(&stem, self.word_span.clone(), TokenKind::Word);
+        drop(stem);
         self.word.clear();
         go_on
     }
@@ -276,6 +281,13 @@ mod tests {
         for token in tokenize(text, TokenMode::Index) {
             assert!(text.get(token.span.clone()).is_some(), "{token:?}");
         }
+    }
+
+    /// The stemmer copies a word for each `y` in it: a million of them took minutes.
+    #[test]
+    fn words_that_are_no_english_are_not_stemmed() {
+        let long = format!("{}s", "y".repeat(1_000_000));
+        assert_eq!(words(&long, TokenMode::Query), [long.as_str()]);
     }
 
     #[test]

@@ -50,6 +50,23 @@ const TRACKERS: &[&str] = &[
 /// # Ok::<(), lyra_core::Error>(())
 /// ```
 pub fn normalize_url(text: &str) -> Result<String> {
+    spelled(text, |query| sorted_query(query))
+}
+
+/// An address as it is asked for: what it says is kept, in its order and spelling, and only what is
+/// never sent to a server or never stored is dropped. [`normalize_url`] tells which of them are one
+/// page.
+///
+/// ```
+/// use lyra_core::text::url::request_url;
+/// assert_eq!(request_url(" HTTPS://E.org/a?b=2&a&utm_source=x#c ")?, "https://e.org/a?b=2&a&utm_source=x");
+/// # Ok::<(), lyra_core::Error>(())
+/// ```
+pub fn request_url(text: &str) -> Result<String> {
+    spelled(text, |query| Some(query.to_owned()))
+}
+
+fn spelled(text: &str, query: impl FnOnce(&str) -> Option<String>) -> Result<String> {
     let text = text.trim();
     if text.len() > LONGEST {
         return Err(
@@ -75,7 +92,7 @@ pub fn normalize_url(text: &str) -> Result<String> {
     // Both calls fail only for URLs without a host, and http URLs always have one.
     let _ = url.set_username("");
     let _ = url.set_password(None);
-    let query = url.query().and_then(sorted_query);
+    let query = url.query().and_then(query);
     url.set_query(query.as_deref());
     let mut normal = String::from(url);
     if !has_path(text) {

@@ -336,3 +336,70 @@ async fn hostile_documents_fail_alone_with_a_reason_each() {
         );
     }
 }
+
+/// A server is asked what was typed, character for character; two spellings are one page all the
+/// same.
+#[tokio::test]
+async fn an_address_is_asked_for_as_it_was_given() {
+    let site = Site::new(|path, _, _| match path {
+        "/robots.txt" => answer("404 Not Found", &[], ""),
+        _ => html(finding(30)),
+    })
+    .await;
+    let (engine, clock, _folder) = engine();
+    let task = engine
+        .create_task(HYPOTHESIS, TaskConfig::default())
+        .unwrap();
+    let given = [
+        "/a?100",
+        "/b?z=1&a=%2f+x&utm_source=y&&",
+        "/c?q=%93%FA",
+        "/d?",
+    ];
+    let targets: Vec<Value> = given
+        .iter()
+        .map(|path| json!(format!("{}#part", site.url(path))))
+        .collect();
+    for repeat in [false, true] {
+        let options = lyra_core::QueueOptions {
+            repeat,
+            ..Default::default()
+        };
+        engine.queue_targets(&task.id, &targets, &options).unwrap();
+        engine.run(&task.id, None).await.unwrap();
+        for path in given {
+            assert_eq!(site.count(path), 1 + usize::from(repeat), "{path}");
+        }
+        clock.advance(30 * HOUR);
+    }
+    let asked = site.seen.lock().unwrap().len() - site.count("/robots.txt");
+    assert_eq!(asked, 2 * given.len(), "these and no others");
+    for (given, key) in [
+        ("/a?100", "/a?100="),
+        ("/b?z=1&a=%2f+x&utm_source=y&&", "/b?a=%2F+x&z=1"),
+    ] {
+        let sql = format!(
+            "SELECT final_url FROM pages WHERE url = '{}'",
+            site.url(key)
+        );
+        assert_eq!(row(&engine, &sql), [json!(site.url(given))]);
+    }
+    assert_eq!(row(&engine, "SELECT count(*) FROM pages"), [json!(4)]);
+    let other = [
+        json!(site.url("/a?100=")),
+        json!(site.url("/b?a=%2F+x&z=1")),
+    ];
+    let report = engine
+        .queue_targets(&task.id, &other, &Default::default())
+        .unwrap();
+    assert_eq!((report.queued_count, report.skipped_count), (0, 2));
+    // Who knows the page by its key alone asks for it as it is known to be asked for.
+    let second = engine
+        .create_task(HYPOTHESIS, TaskConfig::default())
+        .unwrap();
+    engine
+        .queue_targets(&second.id, &other[..1], &Default::default())
+        .unwrap();
+    engine.run(&second.id, None).await.unwrap();
+    assert_eq!((site.count("/a?100="), site.count("/a?100")), (0, 3));
+}

@@ -191,7 +191,7 @@ async fn two_spellings_of_an_address_are_one_target() {
         assert!(skipped.reason.contains("already"), "{skipped:?}");
     }
     engine.run(&task.id, None).await.unwrap();
-    assert_eq!(server.requests(), ["/article?a=1&b=2"]);
+    assert_eq!(server.requests(), ["/article?b=2&a=1"]);
     let after = queue(&same);
     assert_eq!(
         (after.queued_count, after.skipped_count),

@@ -1,6 +1,7 @@
 //! Tests of [`super`].
 
 use super::*;
+use crate::text::segment::slice_chars;
 
 const HYPOTHESIS: &str = "DPP-4 inhibitors increase the risk of hospitalization for heart failure in patients with type 2 diabetes";
 

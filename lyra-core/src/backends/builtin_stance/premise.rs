@@ -2,8 +2,7 @@
 //! judges short texts better than long ones, and because the part that decides is shown to readers.
 
 use crate::text::ranking_terms;
-use crate::text::segment::slice_chars;
-use crate::text::sentence::sentences;
+use crate::text::sentence::sentence_texts;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -17,17 +16,13 @@ const SHORT: usize = 60;
 /// A premise of one or two sentences is one part. At least one part comes back unless the premise
 /// holds no sentence.
 pub(super) fn windows(premise: &str, claim: &str, most: usize) -> Vec<Range<usize>> {
-    let spans = sentences(premise);
+    let (spans, texts): (Vec<_>, Vec<_>) = sentence_texts(premise).unzip();
     let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
         return Vec::new();
     };
     if spans.len() <= WHOLE {
         return std::iter::once(first.start..last.end).collect();
     }
-    let texts: Vec<&str> = spans
-        .iter()
-        .map(|span| slice_chars(premise, span.start, span.end).unwrap_or_default())
-        .collect();
     let scores = closeness(&texts, claim);
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
@@ -57,14 +52,10 @@ pub(super) fn windows(premise: &str, claim: &str, most: usize) -> Vec<Range<usiz
 /// assert_eq!(chosen[0], 24..56);
 /// ```
 pub fn choose_premise(fragment_text: &str, claim: &str, max_sentences: usize) -> Vec<Range<usize>> {
-    let spans = sentences(fragment_text);
+    let (spans, texts): (Vec<Range<usize>>, Vec<&str>) = sentence_texts(fragment_text).unzip();
     if spans.is_empty() || max_sentences == 0 {
         return Vec::new();
     }
-    let texts: Vec<&str> = spans
-        .iter()
-        .map(|span| slice_chars(fragment_text, span.start, span.end).unwrap_or_default())
-        .collect();
     let scores = closeness(&texts, claim);
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
@@ -126,6 +117,7 @@ fn closeness(texts: &[&str], claim: &str) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::segment::slice_chars;
 
     #[test]
     fn the_nearest_sentence_comes_first_and_a_hanging_one_brings_the_one_before() {

@@ -4,7 +4,6 @@ use super::report::{CorpusReport, FileNote, FolderReport};
 use super::walk::{Walk, is_record_file};
 use super::{CorpusProvider, about_meta, file_url, reason_of, record_notes};
 use crate::backends::documents;
-use crate::backends::file_fetch::{read_bounded, sidecar, sidecar_path, stamp};
 use crate::error::{Error, Result};
 use crate::text::segment::assemble;
 use std::path::Path;
@@ -41,7 +40,7 @@ impl CorpusProvider {
     /// How many documents a file holds, and what is left out of them.
     fn readable(&self, path: &Path) -> Result<(usize, Vec<String>)> {
         if is_record_file(path) {
-            let records = documents::parse_records(&read_bounded(path)?)?;
+            let records = documents::parse_records(&self.files.read(path)?)?;
             let count = records.iter().flatten().count();
             let notes = record_notes(&records);
             return match (count, notes.first()) {
@@ -53,13 +52,13 @@ impl CorpusProvider {
         }
         let url = file_url(path)?;
         let is_markdown = path.extension().is_some_and(|e| e == "md");
-        let stamp = stamp(path)?;
+        let stamp = self.files.stamp(path)?;
         let known = self.graph.read(|r| r.page_by_url(&url))?;
         let is_current = known.is_some_and(|page| page.last_modified == Some(stamp));
         let mut notes = Vec::new();
         // Front matter is cheap to read, and what is wrong with it is stored nowhere.
         if !is_current || is_markdown {
-            let body = read_bounded(path)?;
+            let body = self.files.read(path)?;
             let parsing = std::thread::scope(|scope| {
                 let parse = || self.reading.parser.parse(&body, None, &url);
                 scope.spawn(parse).join()
@@ -79,15 +78,15 @@ impl CorpusProvider {
     /// at is not read again.
     pub(super) fn side_file_notes(&self, path: &Path) -> Vec<String> {
         let read = || -> Vec<String> {
-            let problems = sidecar(path).1.into_iter();
+            let problems = self.files.side_file(path).1.into_iter();
             let told = problems.map(|problem| format!("its .meta.json: {problem}"));
             told.collect()
         };
-        let Ok(now) = sidecar_path(path).metadata() else {
+        let Ok(Some(now)) = self.files.open_side_file(path) else {
             self.latest().side_files.remove(path);
             return read();
         };
-        let state = (now.len(), now.modified().ok());
+        let state = now.state();
         if let Some(known) = self.latest().side_files.get(path)
             && known.state == state
         {

@@ -84,7 +84,7 @@ impl Walk {
     }
 }
 
-pub(super) fn is_record_file(path: &Path) -> bool {
+pub(in crate::backends) fn is_record_file(path: &Path) -> bool {
     path.extension()
         .is_some_and(|e| e == "jsonl" || e == "ndjson")
 }

@@ -7,7 +7,7 @@ use super::lines::collapse;
 use crate::model::{DocumentMeta, Reference};
 use crate::text::identifiers::{find_identifiers, normalize_doi};
 use crate::text::names::nearest;
-use crate::text::url::normalize_url;
+use crate::text::url::request_url;
 use serde_json::{Map, Value};
 
 /// Most references that are kept of one document.
@@ -303,7 +303,7 @@ pub(super) fn reference_to(target: &str, source: &str) -> Option<Reference> {
     }
     let start = target.trim().get(..7)?.to_ascii_lowercase();
     let web = start == "http://" || start == "https:/";
-    let url = web.then(|| normalize_url(target).ok()).flatten()?;
+    let url = web.then(|| request_url(target).ok()).flatten()?;
     Some(Reference {
         url: Some(url),
         ..empty

@@ -44,6 +44,7 @@ mod records;
 
 pub use crate::text::segment::Block;
 pub use meta::apply_sidecar;
+pub(super) use records::MAX_RECORDS_BYTES;
 pub use records::{RecordDocument, parse_records};
 
 use crate::error::{Error, Result};

@@ -8,7 +8,7 @@ use crate::model::{DocumentMeta, FragmentType};
 use serde_json::{Map, Value};
 
 /// Largest `.jsonl` file that is read, in bytes.
-const MAX_FILE_BYTES: usize = 256 * 1024 * 1024;
+pub(in crate::backends) const MAX_RECORDS_BYTES: usize = 256 * 1024 * 1024;
 
 /// Most values of a record: in memory each takes many times its bytes.
 const MAX_VALUES: usize = 100_000;
@@ -46,8 +46,8 @@ pub struct RecordDocument {
 /// # Ok::<(), lyra_core::Error>(())
 /// ```
 pub fn parse_records(bytes: &[u8]) -> Result<Vec<Result<RecordDocument>>> {
-    if bytes.len() > MAX_FILE_BYTES {
-        return Err(too_large(bytes.len(), MAX_FILE_BYTES));
+    if bytes.len() > MAX_RECORDS_BYTES {
+        return Err(too_large(bytes.len(), MAX_RECORDS_BYTES));
     }
     let text = encoding::decode(bytes, &[]).text;
     let records = text

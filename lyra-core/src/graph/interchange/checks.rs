@@ -180,7 +180,7 @@ fn flag(row: &mut Row<'_>) {
 }
 
 /// Checks the offsets of a fragment, or finds them where the line leaves them out.
-pub(super) fn place(row: &mut Row<'_>, text: &PageText, version: i64) -> Result<(), String> {
+pub(super) fn place(row: &mut Row<'_>, text: &PageText<'_>, version: i64) -> Result<(), String> {
     let quote = row.text("text_content");
     match row.int("char_start").zip(row.int("char_end")) {
         Some((start, end)) => matches(quote, Quote { start, end }, text)?,
@@ -198,7 +198,7 @@ pub(super) fn place(row: &mut Row<'_>, text: &PageText, version: i64) -> Result<
 }
 
 /// Whether the text says exactly `quote` there.
-pub(in crate::graph) fn matches(quote: &str, at: Quote, text: &PageText) -> Result<(), String> {
+pub(in crate::graph) fn matches(quote: &str, at: Quote, text: &PageText<'_>) -> Result<(), String> {
     let Quote { start, end } = at;
     let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
     let Some(there) = range.and_then(|(from, to)| text.slice(from..to)) else {
@@ -218,7 +218,7 @@ pub(in crate::graph) fn matches(quote: &str, at: Quote, text: &PageText) -> Resu
 }
 
 /// The one place where the quote stands in the text.
-pub(super) fn only_place(quote: &str, text: &PageText) -> Result<Quote, String> {
+pub(super) fn only_place(quote: &str, text: &PageText<'_>) -> Result<Quote, String> {
     let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
     match text.find(quote) {
         Some((range, false)) => Ok(Quote {

@@ -1,6 +1,7 @@
 //! A page's text that can be cut by code points without counting from its start each time.
 
 use rusqlite::{OptionalExtension, Transaction, params};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -10,15 +11,16 @@ const STRIDE: usize = 256;
 
 /// A text and, every [`STRIDE`] code points, where they begin in bytes.
 #[derive(Debug)]
-pub(crate) struct PageText {
-    text: String,
+pub(crate) struct PageText<'t> {
+    text: Cow<'t, str>,
     marks: Vec<usize>,
     length: usize,
 }
 
-impl PageText {
+impl<'t> PageText<'t> {
     /// Counts the text once.
-    pub(crate) fn new(text: String) -> Self {
+    pub(crate) fn new(text: impl Into<Cow<'t, str>>) -> Self {
+        let text = text.into();
         let mut marks = Vec::with_capacity(text.len() / STRIDE + 1);
         let mut length = 0;
         if text.is_ascii() {
@@ -99,7 +101,7 @@ pub(in crate::graph) fn first_difference<'t>(a: &'t str, b: &'t str) -> (usize, 
 /// Texts that were used of late, within a bound.
 #[derive(Default)]
 pub(super) struct TextCache {
-    texts: HashMap<(String, i64), Rc<PageText>>,
+    texts: HashMap<(String, i64), Rc<PageText<'static>>>,
     weight: usize,
 }
 
@@ -112,7 +114,7 @@ impl TextCache {
         transaction: &Transaction<'_>,
         page_id: &str,
         version: i64,
-    ) -> rusqlite::Result<Option<Rc<PageText>>> {
+    ) -> rusqlite::Result<Option<Rc<PageText<'static>>>> {
         let key = (page_id.to_owned(), version);
         if let Some(text) = self.texts.get(&key) {
             return Ok(Some(Rc::clone(text)));
@@ -152,7 +154,7 @@ mod tests {
 
     #[test]
     fn finds_and_says_whether_it_is_the_only_place() {
-        let page = PageText::new("値🙂aaa血糖値".into());
+        let page = PageText::new("値🙂aaa血糖値");
         let cases = [
             ("血糖", Some((5..7, false))),
             ("値", Some((0..1, true))),

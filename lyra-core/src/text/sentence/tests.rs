@@ -128,11 +128,64 @@ fn word_lists_are_sorted_for_binary_search() {
     }
 }
 
+/// How often the characters of a text are looked at.
+fn looks(text: &str) -> usize {
+    let chars: Vec<char> = text.chars().collect();
+    let mut scan = Scan::new(&chars);
+    scan.sentences();
+    scan.looks.get()
+}
+
+/// Twice the text may cost twice the looks, and what the bounded look-aheads cost at its end.
+fn assert_linear(text: impl Fn(usize) -> String) {
+    const END: usize = 2 * BRACKET_REACH * BRACKET_REACH;
+    let (one, two) = (looks(&text(2_000)), looks(&text(4_000)));
+    let start: String = text(3).chars().take(30).collect();
+    assert!(two <= 2 * one + END, "{start:?}: {one} looks, then {two}");
+}
+
 #[test]
 fn hostile_text_costs_linear_time() {
-    for unit in ["「", ". ", ".[", "a.", "。」", "[1", ".\""] {
-        let text = unit.repeat(200_000 / unit.len());
-        assert!(sentences(&text).len() <= text.len());
+    let ascii = (0..128_u8).map(|b| char::from(b).to_string());
+    let others = (0..0x3_0000_u32).step_by(709).filter_map(char::from_u32);
+    let marks = "…。！？．｡।॥؟۔」』「『（【〈《”’»）】〕〉》］｣、\u{2028}\u{85}\u{feff}\u{3000}";
+    let singles = ascii.chain(others.chain(marks.chars()).map(String::from));
+    // Patterns of two to six characters out of those that mean something to the rules.
+    let alphabet: Vec<char> = " \n.!?…[]()\"'12,-aA。！？．「」（）】とC°"
+        .chars()
+        .collect();
+    let mut state = 7_usize;
+    let mut next = |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) % below
+    };
+    let patterns: Vec<String> = (0..200)
+        .map(|nth| {
+            let chars = (0..2 + nth % 5).map(|_| alphabet[next(alphabet.len())]);
+            chars.collect()
+        })
+        .collect();
+    for unit in singles.chain(patterns) {
+        for (before, after) in [
+            ("", ""),
+            ("", "a"),
+            ("x", " a"),
+            ("「", " A"),
+            ("1. ", "血"),
+        ] {
+            assert_linear(|times| format!("{before}{}{after}", unit.repeat(times)));
+        }
+    }
+    let units = [
+        ".", "!", "。", "．", "」", "「", "（", " ", "\n", "[1]", "[1", "e.g. A ", "A. ", "a.",
+        ". ", ".[", "。」", ".\"", "?)", "1. A ", "血.", "....... ",
+    ];
+    for first in units {
+        for second in units {
+            assert_linear(|times| format!("{}{}a", first.repeat(times), second.repeat(times)));
+        }
     }
 }
 
@@ -184,6 +237,9 @@ proptest! {
         for range in found {
             prop_assert!(range.start < range.end);
             range.for_each(|i| covered[i] += 1);
+        }
+        for (range, slice) in sentence_texts(&text) {
+            prop_assert_eq!(slice, chars[range].iter().collect::<String>());
         }
         for (c, n) in chars.iter().zip(covered) {
             prop_assert!(n == 1 || is_blank(*c), "{c:?} {n}");

@@ -64,6 +64,10 @@ pub(super) fn write(
 }
 
 fn refuse_foreign(path: &Path) -> Result<()> {
+    // What is no regular file is refused when it is written; opening a pipe would wait.
+    if !path.is_file() {
+        return Ok(());
+    }
     let Ok(file) = File::open(path) else {
         return Ok(());
     };
