@@ -32,7 +32,7 @@ fn share(verdicts: &[Verdict], is_right: impl Fn(&Verdict) -> bool) -> f64 {
 
 #[tokio::test]
 async fn pairs_that_were_not_trained_on() {
-    for (name, accuracy, false_contradictions) in [("plain", 0.65, 0.12), ("unseen", 0.6, 0.12)] {
+    for (name, accuracy, false_contradictions) in [("plain", 0.67, 0.06), ("unseen", 0.6, 0.07)] {
         let rows = read(name);
         let verdicts = judged(rows.iter().map(|r| (r.premise.clone(), r.claim.clone()))).await;
         let right = rows
