@@ -204,7 +204,9 @@ mod tests {
         for name in ["a.md.part", ".a.md.part", "a.md.tmp"] {
             symlink("other", at(name)).unwrap();
         }
-        let made = std::process::Command::new("mkfifo").arg(at("pipe")).status();
+        let made = std::process::Command::new("mkfifo")
+            .arg(at("pipe"))
+            .status();
         assert!(made.unwrap().success());
         symlink("/dev/null", at("null")).unwrap();
         symlink("none", at("dangling")).unwrap();
@@ -225,7 +227,10 @@ mod tests {
         std::fs::write(at("secret"), "old").unwrap();
         std::fs::set_permissions(at("secret"), PermissionsExt::from_mode(0o600)).unwrap();
         WholeFile::create(&at("secret")).unwrap().finish().unwrap();
-        let mode = std::fs::metadata(at("secret")).unwrap().permissions().mode();
+        let mode = std::fs::metadata(at("secret"))
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 10);
     }

@@ -9,6 +9,7 @@ mod migrate;
 pub(crate) mod near_duplicates;
 mod open;
 mod pool;
+mod private;
 mod source;
 mod tokenizer;
 
@@ -20,5 +21,6 @@ pub(crate) use migrate::SCHEMA_VERSION;
 pub(crate) use migrate::in_memory;
 pub(crate) use open::APPLICATION_ID;
 pub(crate) use pool::Database;
+pub(crate) use private::mode_for_others;
 pub(crate) use source::{Reading, Source, Still, immutable_address, is_alone};
 pub(crate) use tokenizer::{Tokens, with_tokens};

@@ -50,7 +50,7 @@ const TRACKERS: &[&str] = &[
 /// # Ok::<(), lyra_core::Error>(())
 /// ```
 pub fn normalize_url(text: &str) -> Result<String> {
-    spelled(text, |query| sorted_query(query))
+    spelled(text, sorted_query)
 }
 
 /// An address as it is asked for: what it says is kept, in its order and spelling, and only what is
