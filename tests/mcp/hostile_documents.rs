@@ -4,13 +4,12 @@
 mod bytes;
 
 use crate::client::{Client, binary};
-use bytes::{book, hostile, packed, page, pdf};
+use bytes::{book, hostile, packed, pdf};
 use lyra_core::backends::{Documents, ParserLimits, ParserProcess};
 use lyra_core::ports::testing::check_document_parser;
 use lyra_core::ports::{Clock, DocumentParser, ManualClock};
 use lyra_core::{Engine, EngineConfig, ErrorKind};
 use serde_json::{Value, json};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -22,6 +22,7 @@ mod injection;
 mod judges;
 mod kill_resume;
 mod models;
+mod privacy;
 mod protocol;
 mod read_only;
 mod research;

@@ -50,10 +50,12 @@ impl ApiKey {
         &self.value
     }
 
-    /// The text without the key, should a service repeat it.
+    /// The text without the key, should a service repeat it, as it is or as it stands in an address.
+    /// To be called before anything is cut off: a part of the key would not be recognised.
     #[cfg(feature = "http")]
     pub(super) fn redact(&self, text: &str) -> String {
-        text.replace(&self.value, "***")
+        let encoded: String = url::form_urlencoded::byte_serialize(self.value.as_bytes()).collect();
+        text.replace(&self.value, "***").replace(&encoded, "***")
     }
 }
 

@@ -128,7 +128,8 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     one.len() == other.len() && one.modified().ok() == other.modified().ok()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;

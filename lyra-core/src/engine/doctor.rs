@@ -3,6 +3,7 @@
 use super::Engine;
 use crate::error::SqliteResultExt;
 use crate::security::quoting::quoted;
+use crate::storage::mode_for_others;
 use crate::views::BrokenView;
 use serde::Serialize;
 
@@ -20,6 +21,9 @@ pub struct DoctorCheck {
     pub advice: Option<String>,
 }
 
+/// What to do about a database that others can read.
+const PRIVATE: &str = "chmod 600 FILE makes it yours alone; do the same for FILE-wal and FILE-shm";
+
 impl Engine {
     /// Looks at the database, the models, the corpus, the network fetcher and the views.
     pub fn doctor(&self) -> Vec<DoctorCheck> {
@@ -29,6 +33,8 @@ impl Engine {
             self.check_embedder(),
             self.check_search(),
         ];
+        let exposed = self.exposure();
+        checks.extend(exposed.map(|detail| check("database file", true, detail, Some(PRIVATE))));
         checks.extend(self.check_corpus());
         checks.extend(self.check_parser());
         checks.push(check_network());
@@ -37,6 +43,17 @@ impl Engine {
         checks.extend(self.check_retractions());
         checks.extend(self.check_views());
         checks
+    }
+
+    /// That others than its owner can read the database, where they can: it holds the cookies of
+    /// sites that a human has logged in to. A new database is its owner's alone.
+    pub fn exposure(&self) -> Option<String> {
+        let path = self.inner.graph.path();
+        let mode = mode_for_others(path)?;
+        Some(format!(
+            "{} has the mode {mode:04o}: others on this machine can open it, with the login cookies that it may hold",
+            path.display()
+        ))
     }
 
     /// Which model finds claims and which judges, and where they are asked.

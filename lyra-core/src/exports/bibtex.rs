@@ -6,6 +6,7 @@ use super::sources::{Kind, Source, read_sources};
 use super::{report_of, unwritten};
 use crate::error::Result;
 use crate::graph::ExportReport;
+use crate::security::display::is_harmful;
 use std::io::Write;
 
 /// Names of months that every style knows; they stand without braces.
@@ -125,6 +126,7 @@ fn escaped(text: &str) -> String {
                 escaped.push(c);
             }
             c if c.is_control() => escaped.push(' '),
+            c if is_harmful(c) => {}
             c => escaped.push(c),
         }
     }
@@ -136,4 +138,5 @@ fn address(url: &str) -> String {
     url.replace('{', "%7B")
         .replace('}', "%7D")
         .replace('\\', "%5C")
+        .replace(is_harmful, "")
 }

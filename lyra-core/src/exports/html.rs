@@ -10,6 +10,7 @@ use crate::confidence::claim_confidence;
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::graph::ExportReport;
 use crate::model::Relation;
+use crate::security::display::is_harmful;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::io::Write;
@@ -111,7 +112,7 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
     let (before, after) = PAGE
         .split_once(DATA)
         .ok_or_else(|| Error::internal("the page has no place for its data"))?;
-    let json: String = json.chars().filter(|c| !reorders(*c)).collect();
+    let json: String = json.chars().filter(|c| !is_harmful(*c)).collect();
     for text in [before, &json.replace('<', "\\u003c"), after] {
         writer.write_all(text.as_bytes()).map_err(unwritten)?;
     }
@@ -256,11 +257,6 @@ fn citations(part: &Part<'_>, sources: &HashMap<&str, usize>) -> Result<Vec<(usi
         .iter()
         .filter_map(|(a, b)| Some((place(a)?, place(b)?)));
     Ok(pairs.filter(|(a, b)| a != b).collect())
-}
-
-/// Characters that turn the direction of what follows: a quote would read as it does not stand.
-fn reorders(c: char) -> bool {
-    matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
 /// By source, the title or address of what it says took its place.

@@ -8,6 +8,7 @@ use crate::confidence::claim_confidence;
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::graph::ExportReport;
 use crate::model::Relation;
+use crate::security::display::is_harmful;
 use crate::security::injection;
 use std::collections::HashMap;
 use std::io::Write;
@@ -336,8 +337,7 @@ fn line(text: &str) -> String {
         if !line.is_empty() && !word.is_empty() {
             line.push(' ');
         }
-        // What turns the order of characters round would let a quote look like another.
-        for c in word.chars().filter(|c| !turns_order(*c)) {
+        for c in word.chars().filter(|c| !is_harmful(*c)) {
             if matches!(
                 c,
                 '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '!' | '$'
@@ -354,13 +354,8 @@ fn line(text: &str) -> String {
     line
 }
 
-/// Marks that change the direction in which characters are shown.
-fn turns_order(c: char) -> bool {
-    matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
-}
-
 fn address(url: &str) -> String {
     url.replace('<', "%3C")
         .replace('>', "%3E")
-        .replace(|c: char| c.is_whitespace() || c.is_control(), "%20")
+        .replace(|c: char| c.is_whitespace() || is_harmful(c), "%20")
 }

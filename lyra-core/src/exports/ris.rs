@@ -7,6 +7,7 @@ use super::sources::{Kind, Source, read_sources};
 use super::{report_of, unwritten};
 use crate::error::Result;
 use crate::graph::ExportReport;
+use crate::security::display::is_harmful;
 use std::io::Write;
 
 pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportReport> {
@@ -63,7 +64,7 @@ fn record(source: &Source) -> String {
         // A value is one line.
         let words = value.split(|c: char| c.is_whitespace() || c.is_control());
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-        let value = words.join(" ");
+        let value = words.join(" ").replace(is_harmful, "");
         record.push_str(&format!("{tag}  - {value}\r\n"));
     }
     record.push_str("ER  - \r\n\r\n");

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`sanitize`] | text as a model may see it: nothing invisible, no delimiter of ours |
 //! | [`quoting`] | somebody else's words inside a sentence of ours |
+//! | [`display`] | stored text where a person reads it: nothing that commands a terminal or turns the order round |
 //! | [`injection`] | which instruction-like patterns a text contains |
 //! | [`url_policy`] | which network addresses may be fetched |
 //!
@@ -15,6 +16,7 @@
 //! assert!(!injection::scan(&clean.text).is_empty());
 //! ```
 
+pub mod display;
 pub mod injection;
 mod injection_patterns;
 pub mod quoting;

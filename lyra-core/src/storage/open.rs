@@ -1,6 +1,6 @@
 //! How connections are opened: flags and pragmas, each with its reason.
 
-use super::{migrate, tokenizer};
+use super::{migrate, private, tokenizer};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
 use std::ffi::CStr;
@@ -26,6 +26,7 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     check_is_file(path)?;
+    private::make(path);
     let mut connection = open_at(path, path, flags, None)?;
     let setup = |connection: &mut Connection| -> Result<()> {
         // Before anything is changed: setting WAL mode writes to the file.

@@ -1,5 +1,7 @@
 //! Laying text out on a terminal: widths, wrapping, columns.
 
+use lyra_core::security::display::is_harmful;
+
 /// Columns that one character takes: two for Chinese, Japanese and Korean, none for marks that
 /// combine with the character before.
 fn char_width(c: char) -> usize {
@@ -23,13 +25,11 @@ pub(super) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 
-/// Text from a document, made safe for a terminal: one line, no control characters.
+/// Text from a document on one line, without what is harmful.
 pub(super) fn plain(text: &str) -> String {
-    let no_controls: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    no_controls.split_whitespace().collect::<Vec<_>>().join(" ")
+    let parts = text.split(|c: char| c.is_control() || c.is_whitespace());
+    let words: Vec<&str> = parts.filter(|word| !word.is_empty()).collect();
+    words.join(" ").replace(is_harmful, "")
 }
 
 /// `text` cut to `columns`, with an ellipsis where something is missing.

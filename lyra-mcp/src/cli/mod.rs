@@ -30,7 +30,7 @@ use lyra_core::{Engine, EngineConfig};
 use lyra_core::{Error, ErrorKind, Result};
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -289,6 +289,7 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
 fn serve(settings: &Settings) -> Result<()> {
     let engine = open_or_make(settings)?;
     complain_of_views(&engine);
+    complain_of_exposure(&engine);
     if engine.is_read_only() {
         crate::log::line("the graph is open read-only");
     }
@@ -330,7 +331,7 @@ fn make_folder(settings: &Settings) -> Result<()> {
         && !settings.read_only
         && let Some(folder) = settings.db.parent()
     {
-        std::fs::create_dir_all(folder).map_err(|error| {
+        make_private_folder(folder).map_err(|error| {
             Error::new(
                 ErrorKind::Storage,
                 format!("cannot make {}: {error}", folder.display()),
@@ -417,6 +418,22 @@ fn complain_of_views(engine: &Engine) {
     for broken in engine.broken_views() {
         crate::log::line(&format!("warning: left out: {broken}"));
     }
+}
+
+/// A database of an earlier version, or one that was copied, may be open to others.
+fn complain_of_exposure(engine: &Engine) {
+    if let Some(exposed) = engine.exposure() {
+        crate::log::line(&format!("warning: {exposed}"));
+        crate::log::line("hint: chmod 600 makes a file its owner's alone");
+    }
+}
+
+/// Makes a folder that only its owner may look into, and those that it lies in.
+fn make_private_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
 }
 
 fn complain(error: &Error) {

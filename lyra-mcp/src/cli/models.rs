@@ -128,7 +128,7 @@ pub(super) fn add(settings: &Settings, options: &Add) -> Result<u8> {
         return Err(Error::invalid(message)
             .with_hint("give it another name with --name, or put it in its place with --replace"));
     }
-    std::fs::create_dir_all(&settings.models).map_err(|e| storage(&settings.models, &e))?;
+    super::make_private_folder(&settings.models).map_err(|e| storage(&settings.models, &e))?;
     // Made whole where nobody looks, and put in place when it is good.
     let making = Making::new(
         settings

@@ -1,5 +1,6 @@
 //! Standard output: data, and nothing else.
 
+use lyra_core::security::display::{harmless, is_harmful};
 use lyra_core::{Error, ErrorKind, Result};
 use std::io::{self, IsTerminal, Write};
 
@@ -17,8 +18,9 @@ impl Output {
         }
     }
 
+    /// Writes a line; what is stored may hold characters that command a terminal, which are replaced.
     pub(super) fn line(&mut self, text: &str) -> Result<()> {
-        let result = writeln!(self.out, "{text}");
+        let result = writeln!(self.out, "{}", harmless(text));
         self.settle(result)
     }
 
@@ -92,55 +94,43 @@ impl<W: Write> Write for UntilGone<W> {
     }
 }
 
-/// Replaces control characters other than tabs and line ends.
-struct Harmless<W> {
+/// Replaces what commands a terminal, or changes what is shown where.
+struct Harmless<W: Write> {
     out: W,
-    /// Whether the last byte was the first of a two-byte character that may be a control character.
-    is_begun: bool,
+    /// The beginning of a character, or a carriage return that may be part of a line's end.
+    begun: Vec<u8>,
 }
-
-/// The first byte of U+0080 to U+00BF in UTF-8; those below U+00A0 are control characters.
-const FIRST_BYTE: u8 = 0xC2;
 
 impl<W: Write> Harmless<W> {
     fn new(out: W) -> Self {
         Self {
             out,
-            is_begun: false,
+            begun: Vec::new(),
         }
-    }
-
-    fn finish_begun(&mut self) -> io::Result<()> {
-        if std::mem::take(&mut self.is_begun) {
-            self.out.write_all(&[FIRST_BYTE])?;
-        }
-        Ok(())
     }
 }
 
 impl<W: Write> Write for Harmless<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        for &byte in bytes {
-            let is_control = match byte {
-                b'\n' | b'\t' | b'\r' => false,
-                0x80..=0x9F if self.is_begun => {
-                    self.is_begun = false;
-                    true
-                }
-                _ => byte.is_ascii_control(),
-            };
-            self.finish_begun()?;
-            match byte {
-                _ if is_control => self.out.write_all("\u{FFFD}".as_bytes())?,
-                FIRST_BYTE => self.is_begun = true,
-                _ => self.out.write_all(&[byte])?,
-            }
+        self.begun.extend_from_slice(bytes);
+        let mut whole = match std::str::from_utf8(&self.begun) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.begun.len(),
+        };
+        if self.begun[..whole].last() == Some(&b'\r') {
+            whole -= 1;
         }
+        let rest = self.begun.split_off(whole);
+        let text = std::mem::replace(&mut self.begun, rest);
+        let text = String::from_utf8_lossy(&text);
+        self.out.write_all(harmless(&text).as_bytes())?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.finish_begun()?;
+        let text = std::mem::take(&mut self.begun);
+        let text = String::from_utf8_lossy(&text);
+        self.out.write_all(harmless(&text).as_bytes())?;
         self.out.flush()
     }
 }
@@ -184,10 +174,23 @@ impl ProgressLine {
     }
 }
 
-/// A report as one line of JSON.
+/// A report as one line of JSON, in which what is harmful is escaped.
 pub(super) fn json(report: &impl serde::Serialize) -> Result<String> {
-    serde_json::to_string(report)
-        .map_err(|error| Error::internal("a report does not serialise").with_source(error))
+    let json = serde_json::to_string(report)
+        .map_err(|error| Error::internal("a report does not serialise").with_source(error))?;
+    // Outside of strings JSON is ASCII, so an escape stands where it may.
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        match is_harmful(c) {
+            true => escaped.extend(
+                c.encode_utf16(&mut [0; 2])
+                    .iter()
+                    .map(|u| format!("\\u{u:04x}")),
+            ),
+            false => escaped.push(c),
+        }
+    }
+    Ok(escaped)
 }
 
 #[cfg(test)]
@@ -195,9 +198,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn json_keeps_what_is_harmful_as_escapes() {
+        let text = "a\u{202e}b\u{9b}\u{e0041}\u{1b}";
+        let json = json(&[text]).expect("serialises");
+        assert_eq!(json, r#"["a\u202eb\u009b\udb40\udc41\u001b"]"#);
+        assert_eq!(
+            serde_json::from_str::<[String; 1]>(&json).expect("JSON"),
+            [text]
+        );
+    }
+
+    #[test]
     fn no_character_that_commands_a_terminal_gets_there() {
-        let text = "a\u{1b}[31mb\u{9b}2Jc\u{7f}\u{7}\td é © 日本語\r\n\u{85}";
-        let expected = "a\u{FFFD}[31mb\u{FFFD}2Jc\u{FFFD}\u{FFFD}\td é © 日本語\r\n\u{FFFD}";
+        let text = "a\u{1b}[31mb\u{9b}2Jc\u{7f}\u{7}\td é © 日本語\r\n\u{85}\u{202e}x\ry\r";
+        let expected = "a\u{FFFD}[31mb\u{FFFD}2Jc\u{FFFD}\u{FFFD}\td é © 日本語\r\n\u{FFFD}\u{FFFD}x\u{FFFD}y\u{FFFD}";
         for size in [1, 2, 3, 100] {
             let mut shown = Vec::new();
             let mut harmless = Harmless::new(&mut shown);

@@ -164,6 +164,45 @@ async fn a_refused_key_is_left_out_and_nobody_sees_it() {
     }
 }
 
+/// A refusal that repeats the request is cut somewhere; no part of the key is left at any cut.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_that_repeats_the_key_shows_no_part_of_it() {
+    let world = World::start().await;
+    let (engine, folder) = engine(&world, |config| {
+        for (kind, _) in KINDS {
+            if kind != ProviderKind::Arxiv {
+                let key = ApiKey::new("THE_KEY", SECRET).unwrap();
+                config.search.services.get_mut(&kind).unwrap().key = Some(key);
+            }
+        }
+    });
+    let task = task(&engine);
+    let mut said = String::new();
+    for before in (0..200).step_by(7) {
+        for (_, service) in KINDS {
+            world.fails(service, Fault::Echoes(before));
+        }
+        let search = engine
+            .pipeline()
+            .search(&task, QUERY, &SearchOptions::default());
+        said += &search.await.unwrap_err().to_string();
+    }
+    assert!(said.contains("***"), "{said}");
+    let parts: Vec<&str> = (0..=SECRET.len() - 6)
+        .map(|at| &SECRET[at..at + 6])
+        .collect();
+    let shown = |bytes: &[u8]| {
+        let part = |part: &&&str| bytes.windows(6).any(|window| window == part.as_bytes());
+        parts.iter().find(part).copied()
+    };
+    assert_eq!(shown(said.as_bytes()), None, "{said}");
+    drop(engine);
+    for file in std::fs::read_dir(folder.path()).unwrap().flatten() {
+        let bytes = std::fs::read(file.path()).unwrap();
+        assert_eq!(shown(&bytes), None, "{}", file.path().display());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn without_its_key_brave_is_not_asked() {
     let world = World::start().await;

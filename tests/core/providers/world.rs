@@ -25,6 +25,8 @@ pub(crate) enum Fault {
     Slow,
     /// Answers a request that carries a key with this status, and others as ever.
     RefusesKey(u16),
+    /// Answers 422 with so many characters and all that it was sent.
+    Echoes(usize),
 }
 
 /// What a service was asked.
@@ -151,6 +153,14 @@ async fn answer(mut stream: TcpStream, state: Arc<Mutex<State>>, address: Socket
         }
         Some(Fault::RefusesKey(status)) if has_key => {
             (*status, "", "{\"message\":\"Forbidden\"}".to_owned())
+        }
+        Some(Fault::Echoes(before)) => {
+            let message = format!("{}{head}", "x".repeat(*before));
+            (
+                422,
+                "",
+                serde_json::json!({ "message": message }).to_string(),
+            )
         }
         Some(Fault::Garbage) => (200, "", "{\"results\": [{\"id\": ".to_owned()),
         Some(Fault::Foreign) => (200, "", "{\"hello\": \"world\"}".to_owned()),

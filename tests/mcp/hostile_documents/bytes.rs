@@ -1,4 +1,7 @@
 //! The bytes of hostile documents, made by small generators.
+
+use std::io::Write as _;
+
 /// A PDF of these objects, numbered from 1; the first is the catalog.
 pub(super) fn pdf(objects: &[Vec<u8>]) -> Vec<u8> {
     let mut out = b"%PDF-1.4\n".to_vec();

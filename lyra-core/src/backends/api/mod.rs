@@ -409,9 +409,7 @@ impl ApiClient {
         if body.trim_ascii_start().starts_with(b"<") {
             return None;
         }
-        let text = complaint(&body);
-        let key = self.service.key.as_ref();
-        let text = key.map_or_else(|| text.clone(), |key| key.redact(&text));
+        let text = complaint(&body, self.service.key.as_ref());
         (!text.is_empty()).then_some(text)
     }
 

@@ -314,10 +314,7 @@ impl HttpEmbedder {
     }
 
     fn refused(&self, status: StatusCode, body: &[u8]) -> Error {
-        let mut said = complaint(body);
-        if let Some(key) = &self.options.key {
-            said = key.redact(&said);
-        }
+        let said = complaint(body, self.options.key.as_ref());
         let model = &self.options.model;
         let hint = match (status.as_u16(), self.options.api) {
             (401 | 403, _) => "check the key of the embedding server".to_owned(),
