@@ -182,9 +182,8 @@ async fn a_refusal_that_repeats_the_key_shows_no_part_of_it() {
         for (_, service) in KINDS {
             world.fails(service, Fault::Echoes(before));
         }
-        let search = engine
-            .pipeline()
-            .search(&task, QUERY, &SearchOptions::default());
+        let options = SearchOptions::default();
+        let search = engine.pipeline().search(&task, QUERY, &options);
         said += &search.await.unwrap_err().to_string();
     }
     assert!(said.contains("***"), "{said}");
