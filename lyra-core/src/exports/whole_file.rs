@@ -62,7 +62,8 @@ impl WholeFile {
         let _ = before;
         let file = builder
             .tempfile_in(folder.unwrap_or(Path::new(".")))
-            .map_err(|error| unwritable(&wanted, error))?;
+            // The error of the library names the temporary file, which nobody asked for.
+            .map_err(|error| unwritable(&wanted, error.kind().into()))?;
         Ok(Self { file, wanted })
     }
 
