@@ -1,9 +1,9 @@
 //! One writer, many readers. Closures own transactions.
 
-use super::aggregates;
 use super::interrupt::Interrupter;
 use super::open::{WRITER_CACHE_KIB, open_writer, wait_patiently};
 use super::source::{Reading, Source};
+use super::{aggregates, checksums};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use r2d2::{ManageConnection, Pool};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, Transaction, TransactionBehavior};
@@ -219,6 +219,7 @@ fn write<T>(
         .db()?;
     let answer = work(&transaction)?;
     aggregates::refresh(&transaction)?;
+    checksums::refresh(&transaction)?;
     transaction.commit().db()?;
     Ok(answer)
 }
