@@ -235,3 +235,37 @@ fn a_database_that_is_taken_away_is_named() {
         "{status}"
     );
 }
+
+/// Forty queries that take all of their time, and one that takes none: it is answered before most of
+/// them are, and each of them is told by its own deadline what became of it.
+#[test]
+fn a_short_query_passes_many_long_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(&folder.path().join("a.db"), &[]);
+    let sql = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+               SELECT count(*) FROM n WHERE hex(zeroblob(20000 + i % 7)) LIKE '%1%'";
+    let options = json!({"timeout_ms": 2000, "max_vm_steps": 50_000_000});
+    let bombs: Vec<i64> = (0..40)
+        .map(|_| client.send_call("query_sql", json!({"sql": sql, "options": options})))
+        .collect();
+    let options = json!({"timeout_ms": 1500});
+    let short = client.send_call(
+        "query_sql",
+        json!({"sql": "SELECT 1 AS n", "options": options}),
+    );
+    let reply = client.answer(short);
+    let rows = &reply["result"]["structuredContent"]["rows"];
+    assert_eq!(rows[0]["n"], 1, "{reply}");
+    let (first, rest): (Vec<_>, Vec<_>) = bombs
+        .into_iter()
+        .map(|id| (id, client.answer_within(id, Duration::ZERO)))
+        .partition(|(_, reply)| reply.is_some());
+    assert!(first.len() < 20, "{} were answered first", first.len());
+    let rest = rest.into_iter().map(|(id, _)| Some(client.answer(id)));
+    let rest: Vec<_> = rest.collect();
+    for reply in first.into_iter().map(|(_, reply)| reply).chain(rest) {
+        let reply = reply.unwrap();
+        assert_eq!(reply["result"]["isError"], true, "{reply}");
+        assert!(reply.to_string().contains("QUERY_INTERRUPTED"), "{reply}");
+    }
+}

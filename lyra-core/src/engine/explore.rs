@@ -10,7 +10,7 @@ use crate::vectors::{SearchMode, VectorReply, VectorRequest};
 use crate::views::{BrokenView, RenderedView, ViewInfo, ViewParams};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A question to a view.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,6 +86,12 @@ impl Engine {
         is_wanted: &dyn Fn() -> bool,
     ) -> Result<SqlReply> {
         self.inner.views.guard.query_while(request, is_wanted)
+    }
+
+    /// The same for a query that has waited for this call: its time began when it was asked.
+    pub fn query_sql_since(&self, asked_at: Instant, request: &SqlRequest) -> Result<SqlReply> {
+        let guard = &self.inner.views.guard;
+        guard.query_since(asked_at, request, &|| true)
     }
 
     /// Runs a ready-made question. Blocks.

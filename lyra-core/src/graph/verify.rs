@@ -4,6 +4,7 @@ use super::interchange::{PageText, Quote, check_vector, ends_of, matches};
 use crate::error::{ErrorKind, Result, SqliteResultExt};
 use crate::model::Relation;
 use crate::storage::Database;
+use crate::storage::checksums::{self, Verdict};
 use crate::text::hash::sha256_hex;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
@@ -19,7 +20,8 @@ pub struct VerifyReport {
     /// Every row that fails a check.
     pub violations: Vec<Violation>,
     /// Rows that cannot be traced to a text: fragments of pages that came without their text, and
-    /// extracted claims without an origin. In a graph that is open read-only also its two full-text
+    /// extracted claims without an origin. Rows of another program that have no checksum yet. In a
+    /// graph that is open read-only also its two full-text
     /// indexes, which are not checked there.
     pub unverifiable: usize,
     /// The first 100 of these rows.
@@ -46,6 +48,10 @@ const MAX_NOTES: usize = 100;
 const NOT_COMPARED: &str = "SQLite compares the full-text index with its table only where the graph \
     is open for writing";
 
+/// What is said of a row that was written elsewhere.
+const NO_CHECKSUM: &str =
+    "was written by another program, and has no checksum before Lyra next writes to the graph";
+
 /// Checks everything that can be checked, and changes nothing.
 ///
 /// # Errors
@@ -63,6 +69,9 @@ pub(crate) fn verify(db: &Database) -> Result<VerifyReport> {
         report.attempt("quote", "fragments", |r| r.check_fragments(connection))?;
         report.attempt("text_hash", "page_texts", |r| r.check_texts(connection))?;
         report.attempt("vector", "embeddings", |r| r.check_vectors(connection))?;
+        for (number, table) in checksums::TABLES.iter().enumerate() {
+            report.attempt("checksum", table, |r| r.check_sums(connection, number))?;
+        }
         report.attempt("edge_kinds", "edges", |r| r.check_kinds(connection))?;
         for check in CHECKS {
             report.attempt(check.name, check.table, |r| r.check_rows(connection, check))?;
@@ -438,6 +447,22 @@ impl VerifyReport {
             }
         }
         Ok(())
+    }
+
+    /// Whether each row is what was stored.
+    fn check_sums(&mut self, connection: &Connection, number: usize) -> Result<()> {
+        let table = checksums::TABLES[number];
+        checksums::check(connection, number, |id, verdict| {
+            self.count("checksum", 1);
+            match verdict {
+                Verdict::Right => {}
+                Verdict::Wrong => {
+                    let detail = "is not what was stored: its checksum differs".to_owned();
+                    self.fail("checksum", table, id, detail);
+                }
+                Verdict::Unknown => self.note("checksum", table, &id, NO_CHECKSUM),
+            }
+        })
     }
 
     /// Compares a full-text index with the table that it stands for, word by word.

@@ -4,7 +4,6 @@
 //! from inside their loops, and the caller's thread, which interrupts from outside.
 
 use super::heap::{HeapSpent, Metering};
-use super::request::SqlOptions;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -69,26 +68,22 @@ impl Budget {
         }
     }
 
-    /// Starts a query's time and steps. Returns how often the progress handler has to be called.
-    pub(super) fn start(&self, options: &SqlOptions) -> i32 {
-        self.start_with(options, options.max_vm_steps, STEPS_PER_CHECK)
+    /// Starts a query's time, until `end`, and steps. Returns how often the progress handler has to
+    /// be called.
+    pub(super) fn start(&self, steps: u64, end: Instant) -> i32 {
+        self.start_with(steps, STEPS_PER_CHECK, end)
     }
 
     /// The same for a first try of a few steps, during which nobody but the progress handler
     /// looks at the clock: it looks more often.
-    pub(super) fn start_briefly(&self, options: &SqlOptions) -> i32 {
-        self.start_with(
-            options,
-            options.max_vm_steps.min(BRIEF_STEPS),
-            BRIEF_STEPS_PER_CHECK,
-        )
+    pub(super) fn start_briefly(&self, steps: u64, end: Instant) -> i32 {
+        self.start_with(steps.min(BRIEF_STEPS), BRIEF_STEPS_PER_CHECK, end)
     }
 
-    fn start_with(&self, options: &SqlOptions, steps: u64, per_check: u64) -> i32 {
+    fn start_with(&self, steps: u64, per_check: u64, end: Instant) -> i32 {
         let interval = steps.clamp(1, per_check);
-        let timeout = Duration::from_millis(options.timeout_ms);
         self.deadline_us
-            .store(micros(self.origin.elapsed() + timeout), Relaxed);
+            .store(micros(end.saturating_duration_since(self.origin)), Relaxed);
         self.steps_left
             .store(i64::try_from(steps).unwrap_or(i64::MAX), Relaxed);
         self.steps_per_check.store(interval as i64, Relaxed);
@@ -190,12 +185,8 @@ fn micros(duration: Duration) -> u64 {
 mod tests {
     use super::*;
 
-    fn options(timeout_ms: u64, max_vm_steps: u64) -> SqlOptions {
-        SqlOptions {
-            timeout_ms,
-            max_vm_steps,
-            ..SqlOptions::default()
-        }
+    fn within(ms: u64) -> Instant {
+        Instant::now() + Duration::from_millis(ms)
     }
 
     #[test]
@@ -208,7 +199,7 @@ mod tests {
             (5_000_000, 1_000, 4_999),
         ] {
             let budget = Budget::new();
-            assert_eq!(budget.start(&options(2_000, max_vm_steps)), interval);
+            assert_eq!(budget.start(max_vm_steps, within(2_000)), interval);
             let passed = (0..10_000).take_while(|_| !budget.on_progress()).count();
             assert_eq!(passed, checks_before, "{max_vm_steps}");
             assert_eq!(budget.spent(), Some(Spent::Steps));
@@ -218,12 +209,12 @@ mod tests {
     #[test]
     fn the_deadline_stops_progress_and_functions_until_the_next_start() {
         let budget = Budget::new();
-        budget.start(&options(1, 50_000_000));
+        budget.start(50_000_000, within(1));
         std::thread::sleep(Duration::from_millis(3));
         assert!(budget.on_progress());
         assert!((0..3).any(|_| budget.charge(1 << 20).is_err()));
         assert_eq!(budget.spent(), Some(Spent::Time));
-        budget.start(&options(2_000, 50_000_000));
+        budget.start(50_000_000, within(2_000));
         assert_eq!(budget.spent(), None);
         assert!(!budget.on_progress());
         budget.stop();

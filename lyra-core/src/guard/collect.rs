@@ -4,6 +4,7 @@
 //! them: hundreds of small pieces of memory that one thread allocates and another one frees cost
 //! more than all the rest of the guard.
 
+use super::heap::{self, Held};
 use super::hint::rejected;
 use super::request::{SqlOptions, SqlReply};
 use crate::error::Result;
@@ -71,6 +72,7 @@ pub(super) fn collect(
         is_program,
         ..Collected::default()
     };
+    let mut held = Held::default();
     let mut to_skip = options.offset;
     while let Some(row) = rows.next().map_err(Failure::Sqlite)? {
         if to_skip > 0 {
@@ -83,7 +85,7 @@ pub(super) fn collect(
         }
         let end = (collected.cells.len(), collected.text.len());
         let mut row_bytes = collected
-            .push_row(row, key_bytes, options.max_bytes)
+            .push_row(row, key_bytes, options.max_bytes, &mut held)
             .map_err(Failure::Sqlite)?;
         if bytes + row_bytes > options.max_bytes {
             collected.truncated = true;
@@ -111,10 +113,11 @@ impl Collected {
         row: &rusqlite::Row<'_>,
         key_bytes: usize,
         max_bytes: usize,
+        held: &mut Held,
     ) -> rusqlite::Result<usize> {
         let mut bytes = key_bytes + ROW_BYTES;
         for index in 0..self.columns.len() {
-            let value = row.get_ref(index)?;
+            let value = heap::read_value(|| row.get_ref(index))?;
             bytes += match value {
                 // EXPLAIN says where in this process's memory a virtual table lies.
                 ValueRef::Text(text) if self.is_program && text.starts_with(b"vtab:") => {
@@ -122,6 +125,7 @@ impl Collected {
                 }
                 value => self.push(value, max_bytes),
             };
+            held.hold(self.text.capacity() + self.cells.capacity() * size_of::<Cell>())?;
         }
         Ok(bytes)
     }

@@ -10,9 +10,11 @@
 )]
 
 use super::budget::Budget;
+use super::heap::Held;
 use super::limits::VALUE_BYTES;
 use crate::error::{Error, Result};
 use rusqlite::{Connection, ffi};
+use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -56,6 +58,7 @@ fn interface(connection: &Connection) -> Result<*mut ffi::fts5_api> {
     Ok(api)
 }
 
+/// To be called by FTS5 alone, as an auxiliary function.
 type Entry = unsafe extern "C" fn(
     *const ffi::Fts5ExtensionApi,
     *mut ffi::Fts5Context,
@@ -85,11 +88,15 @@ fn create(api: *mut ffi::fts5_api, name: &CStr, budget: &Arc<Budget>, entry: Ent
     }
 }
 
+/// # Safety
+/// `data` is what [`create`] handed to FTS5, and this is the last use of it.
 unsafe extern "C" fn release_budget(data: *mut c_void) {
     // SAFETY: `data` is what `create` made with Arc::into_raw, and FTS5 releases it once.
     drop(unsafe { Arc::from_raw(data.cast_const().cast::<Budget>()) });
 }
 
+/// # Safety
+/// As [`answer`].
 unsafe extern "C" fn snippet_entry(
     api: *const ffi::Fts5ExtensionApi,
     context: *mut ffi::Fts5Context,
@@ -101,6 +108,8 @@ unsafe extern "C" fn snippet_entry(
     unsafe { answer(api, context, result, count, values, snippet) }
 }
 
+/// # Safety
+/// As [`answer`].
 unsafe extern "C" fn highlight_entry(
     api: *const ffi::Fts5ExtensionApi,
     context: *mut ffi::Fts5Context,
@@ -145,6 +154,7 @@ unsafe fn answer(
                     api,
                     context,
                     budget,
+                    held: RefCell::default(),
                 },
                 values,
             ),
@@ -351,9 +361,15 @@ struct Row<'a> {
     api: &'a ffi::Fts5ExtensionApi,
     context: *mut ffi::Fts5Context,
     budget: &'a Budget,
+    held: RefCell<Held>,
 }
 
 impl<'a> Row<'a> {
+    fn hold(&self, bytes: usize) -> std::result::Result<(), Code> {
+        let held = self.held.borrow_mut().hold_more(bytes);
+        held.map_err(|_| ffi::SQLITE_NOMEM)
+    }
+
     fn check_deadline(&self) -> std::result::Result<(), Code> {
         if self.budget.is_late() {
             Err(ffi::SQLITE_INTERRUPT)
@@ -392,7 +408,9 @@ impl<'a> Row<'a> {
         let mut total = 0;
         // SAFETY: the context is that of the running call; FTS5 writes one integer.
         check(unsafe { count(self.context, &raw mut total) })?;
-        let mut matches = Vec::new();
+        let size = usize::try_from(total).unwrap_or(0);
+        self.hold(size * size_of::<Match>())?;
+        let mut matches = Vec::with_capacity(size);
         for index in 0..total {
             let (mut phrase, mut found_in, mut first) = (0, 0, 0);
             // SAFETY: as above, with an index below the count; FTS5 writes three integers.
@@ -472,6 +490,9 @@ impl<'a> Row<'a> {
             late: false,
         };
         let length = c_int::try_from(text.len()).map_err(|_| ffi::SQLITE_TOOBIG)?;
+        // At most a token a byte, in a vector that may have grown to twice its size.
+        let most = text.len().min(reader.window.len());
+        self.hold(2 * most * size_of::<Range<usize>>())?;
         // SAFETY: the context is that of the running call; text and reader outlive it, and
         // `read_token` gets back the reader that is passed here.
         let code = unsafe {
@@ -528,6 +549,8 @@ impl TokenReader<'_> {
     }
 }
 
+/// # Safety
+/// Called by the tokenizer with the reader that `Row::tokens` handed to it.
 unsafe extern "C" fn read_token(
     reader: *mut c_void,
     flags: c_int,

@@ -3,12 +3,13 @@
 
 use super::budget::{Budget, interrupted};
 use super::connection::BUSY_TIMEOUT;
+use super::heap::{self, Held};
 use super::limits::{PATTERN_BYTES, VALUE_BYTES};
 use super::text_functions;
 use crate::error::{Result, SqliteResultExt};
 use crate::storage::{Reading, Source};
 use regex::bytes::{Regex, RegexBuilder};
-use rusqlite::functions::{Aggregate, Context, FunctionFlags};
+use rusqlite::functions::{Aggregate, Context, FunctionFlags, SqlFnOutput};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +24,13 @@ const MAX_COLLECTED: usize = 1 << 20;
 
 /// Bytes that a compiled regular expression may take. Matching costs at most program × text.
 const REGEX_BYTES: usize = 64 * 1024;
+
+/// Bytes of what matching remembers, in each of its two directions.
+const REGEX_CACHE_BYTES: usize = 128 * 1024;
+
+/// What one of them counts for: its program, in the forms for both directions, and what matching
+/// remembers.
+const REGEX_HELD: usize = 4 * REGEX_BYTES + 2 * REGEX_CACHE_BYTES;
 
 /// Characters that one call of `page_text_slice()` returns: even as four bytes each they are no
 /// longer than a value may be.
@@ -39,6 +47,30 @@ pub(super) fn register(
     regexp(connection, budget).db()?;
     page_text_slice(connection, budget, database).db()?;
     text_functions::register(connection, budget).db()
+}
+
+/// Registers a function whose arguments can all be read by the time it is called.
+pub(super) fn scalar<T: SqlFnOutput>(
+    connection: &Connection,
+    name: &str,
+    arguments: i32,
+    function: impl Fn(&Context<'_>) -> rusqlite::Result<T> + Send + 'static,
+) -> rusqlite::Result<()> {
+    connection.create_scalar_function(name, arguments, PURE, move |context: &Context<'_>| {
+        read_arguments(context)?;
+        function(context)
+    })
+}
+
+/// Has SQLite bring all arguments into the form in which they are read. It may need memory for
+/// that, but only the first time.
+fn read_arguments(context: &Context<'_>) -> rusqlite::Result<()> {
+    (0..context.len()).try_for_each(|index| {
+        heap::read_value(|| {
+            let _ = context.get_raw(index);
+            Ok(())
+        })
+    })
 }
 
 /// An error that says what a function expected.
@@ -71,7 +103,7 @@ fn mathematics(connection: &Connection) -> rusqlite::Result<()> {
         ("tanh", f64::tanh),
     ];
     for (name, function) in unary {
-        connection.create_scalar_function(name, 1, PURE, move |c: &Context<'_>| {
+        scalar(connection, name, 1, move |c: &Context<'_>| {
             Ok(number(c.get_raw(0)).map(function).and_then(defined))
         })?;
     }
@@ -82,7 +114,7 @@ fn mathematics(connection: &Connection) -> rusqlite::Result<()> {
         ("trunc", f64::trunc),
     ];
     for (name, function) in rounding {
-        connection.create_scalar_function(name, 1, PURE, move |c: &Context<'_>| {
+        scalar(connection, name, 1, move |c: &Context<'_>| {
             Ok(match c.get_raw(0) {
                 ValueRef::Integer(integer) => Value::Integer(integer),
                 ValueRef::Real(real) => Value::Real(function(real)),
@@ -99,12 +131,14 @@ fn mathematics(connection: &Connection) -> rusqlite::Result<()> {
         ("power", f64::powf),
     ];
     for (name, function) in binary {
-        connection.create_scalar_function(name, 2, PURE, move |c: &Context<'_>| {
+        scalar(connection, name, 2, move |c: &Context<'_>| {
             let arguments = number(c.get_raw(0)).zip(number(c.get_raw(1)));
             Ok(arguments.and_then(|(x, y)| defined(function(x, y))))
         })?;
     }
-    connection.create_scalar_function("pi", 0, PURE, |_: &Context<'_>| Ok(std::f64::consts::PI))
+    scalar(connection, "pi", 0, |_: &Context<'_>| {
+        Ok(std::f64::consts::PI)
+    })
 }
 
 fn number(value: ValueRef<'_>) -> Option<f64> {
@@ -137,17 +171,37 @@ struct Percentile {
 struct Collected {
     values: Vec<f64>,
     rank: Option<f64>,
+    held: Held,
+}
+
+impl Collected {
+    fn push(&mut self, value: f64) -> rusqlite::Result<()> {
+        let Self { values, held, .. } = self;
+        if values.len() >= MAX_COLLECTED {
+            return Err(wrong(format!(
+                "median and percentile take {MAX_COLLECTED} values"
+            )));
+        }
+        if values.len() == values.capacity() {
+            let room = (2 * values.len()).max(64);
+            held.hold(room * size_of::<f64>())?;
+            values.reserve_exact(room - values.len());
+        }
+        values.push(value);
+        Ok(())
+    }
 }
 
 impl Aggregate<Collected, Option<f64>> for Percentile {
     fn init(&self, _: &mut Context<'_>) -> rusqlite::Result<Collected> {
         Ok(Collected {
-            values: Vec::new(),
             rank: self.fixed,
+            ..Collected::default()
         })
     }
 
     fn step(&self, context: &mut Context<'_>, collected: &mut Collected) -> rusqlite::Result<()> {
+        read_arguments(context)?;
         if self.fixed.is_none() {
             let rank = number(context.get_raw(1)).filter(|p| (0.0..=100.0).contains(p));
             let rank =
@@ -156,15 +210,10 @@ impl Aggregate<Collected, Option<f64>> for Percentile {
                 return Err(wrong("percentile(x, p): p is the same in all rows"));
             }
         }
-        if let Some(value) = number(context.get_raw(0)).and_then(defined) {
-            if collected.values.len() >= MAX_COLLECTED {
-                return Err(wrong(format!(
-                    "median and percentile take {MAX_COLLECTED} values"
-                )));
-            }
-            collected.values.push(value);
+        match number(context.get_raw(0)).and_then(defined) {
+            Some(value) => collected.push(value),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn finalize(
@@ -172,7 +221,9 @@ impl Aggregate<Collected, Option<f64>> for Percentile {
         _: &mut Context<'_>,
         collected: Option<Collected>,
     ) -> rusqlite::Result<Option<f64>> {
-        let Collected { mut values, rank } = collected.unwrap_or_default();
+        let Collected {
+            mut values, rank, ..
+        } = collected.unwrap_or_default();
         let (Some(rank), Some(last)) = (rank, values.len().checked_sub(1)) else {
             return Ok(None);
         };
@@ -207,6 +258,7 @@ impl Aggregate<Moments, Option<f64>> for Spread {
     }
 
     fn step(&self, context: &mut Context<'_>, moments: &mut Moments) -> rusqlite::Result<()> {
+        read_arguments(context)?;
         if let Some(value) = number(context.get_raw(0)) {
             moments.count += 1.0;
             let before = value - moments.mean;
@@ -233,7 +285,7 @@ impl Aggregate<Moments, Option<f64>> for Spread {
 /// `text REGEXP pattern`, which SQLite turns into `regexp(pattern, text)`.
 fn regexp(connection: &Connection, budget: &Arc<Budget>) -> rusqlite::Result<()> {
     let budget = Arc::clone(budget);
-    connection.create_scalar_function("regexp", 2, PURE, move |context: &Context<'_>| {
+    scalar(connection, "regexp", 2, move |context: &Context<'_>| {
         let Some(text) = text_functions::bytes_of(context.get_raw(1)) else {
             return Ok(None);
         };
@@ -241,12 +293,18 @@ fn regexp(connection: &Connection, budget: &Arc<Budget>) -> rusqlite::Result<()>
             return Ok(None);
         }
         budget.charge(text.len())?;
-        let regex: Arc<Regex> = context.get_or_create_aux(0, compile_regex)?;
-        Ok(Some(regex.is_match(&text)))
+        let compiled: Arc<Compiled> = context.get_or_create_aux(0, compile_regex)?;
+        Ok(Some(compiled.regex.is_match(&text)))
     })
 }
 
-fn compile_regex(pattern: ValueRef<'_>) -> rusqlite::Result<Regex> {
+/// A pattern that SQLite keeps for all rows.
+struct Compiled {
+    regex: Regex,
+    _held: Held,
+}
+
+fn compile_regex(pattern: ValueRef<'_>) -> rusqlite::Result<Compiled> {
     let pattern = pattern
         .as_str()
         .map_err(|_| wrong("REGEXP takes its pattern as text"))?;
@@ -255,10 +313,14 @@ fn compile_regex(pattern: ValueRef<'_>) -> rusqlite::Result<Regex> {
             "a REGEXP pattern has at most {PATTERN_BYTES} bytes"
         )));
     }
-    RegexBuilder::new(pattern)
+    let mut held = Held::default();
+    held.hold(REGEX_HELD)?;
+    let regex = RegexBuilder::new(pattern)
         .size_limit(REGEX_BYTES)
+        .dfa_size_limit(REGEX_CACHE_BYTES)
         .build()
-        .map_err(|e| wrong(format!("REGEXP pattern: {e}")))
+        .map_err(|e| wrong(format!("REGEXP pattern: {e}")))?;
+    Ok(Compiled { regex, _held: held })
 }
 
 /// `page_text_slice(page_id, version, start, length)`: characters of a page's text, however long
@@ -277,29 +339,34 @@ fn page_text_slice(
         reading: Mutex::new(None),
     };
     let budget = Arc::clone(budget);
-    connection.create_scalar_function("page_text_slice", 4, PURE, move |context: &Context<'_>| {
-        let (ValueRef::Text(page_id), ValueRef::Integer(version)) =
-            (context.get_raw(0), context.get_raw(1))
-        else {
-            return Ok(None);
-        };
-        let (ValueRef::Integer(start), ValueRef::Integer(length)) =
-            (context.get_raw(2), context.get_raw(3))
-        else {
-            return Err(wrong(
-                "page_text_slice(page_id, version, start, length): integers",
-            ));
-        };
-        if start < 0 || !(0..=SLICE_CHARACTERS).contains(&length) {
-            return Err(wrong(format!(
-                "page_text_slice: start is 0 or more, length is 0 to {SLICE_CHARACTERS}"
-            )));
-        }
-        if budget.is_late() {
-            return Err(interrupted());
-        }
-        texts.slice(&String::from_utf8_lossy(page_id), version, start, length)
-    })
+    scalar(
+        connection,
+        "page_text_slice",
+        4,
+        move |context: &Context<'_>| {
+            let (ValueRef::Text(page_id), ValueRef::Integer(version)) =
+                (context.get_raw(0), context.get_raw(1))
+            else {
+                return Ok(None);
+            };
+            let (ValueRef::Integer(start), ValueRef::Integer(length)) =
+                (context.get_raw(2), context.get_raw(3))
+            else {
+                return Err(wrong(
+                    "page_text_slice(page_id, version, start, length): integers",
+                ));
+            };
+            if start < 0 || !(0..=SLICE_CHARACTERS).contains(&length) {
+                return Err(wrong(format!(
+                    "page_text_slice: start is 0 or more, length is 0 to {SLICE_CHARACTERS}"
+                )));
+            }
+            if budget.is_late() {
+                return Err(interrupted());
+            }
+            texts.slice(&String::from_utf8_lossy(page_id), version, start, length)
+        },
+    )
 }
 
 /// The side connection of `page_text_slice`, opened when it is first called.
@@ -330,7 +397,9 @@ impl PageTexts {
             .prepare_cached(
                 "SELECT substr(text, ?3 + 1, ?4) FROM page_texts WHERE page_id = ?1 AND version = ?2",
             )?
-            .query_row((page_id, version, start, length), |row| row.get(0))
+            .query_row((page_id, version, start, length), |row| {
+                heap::read_value(|| row.get(0))
+            })
             .optional()
     }
 }

@@ -5,11 +5,16 @@
 //! allocation over the cap fails, and SQLite turns that into a clean error. Since SQLite allocates
 //! where it does anything at length, the layer looks at the deadline, too, and so ends operations
 //! in which the progress handler is never called.
+//!
+//! The binding panics where SQLite has no memory to hand over a value. A value is therefore read
+//! with [`read_value`], which asks for the memory first. What Rust keeps for a query counts, too:
+//! see [`Held`].
 #![allow(
     unsafe_code,
     reason = "SQLite takes an allocator only through its C interface"
 )]
 
+use super::limits::VALUE_BYTES;
 use rusqlite::ffi;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -33,6 +38,10 @@ struct Account {
     deadline: Instant,
     allocations: u32,
     spent: Option<HeapSpent>,
+    /// A value is being read, whose memory was admitted before.
+    is_admitted: bool,
+    #[cfg(test)]
+    failing: injection::Failing,
 }
 
 /// Why an allocation was refused.
@@ -52,6 +61,7 @@ thread_local! {
 /// SQLite's own allocator, which does the work.
 static UNDERLYING: OnceLock<Methods> = OnceLock::new();
 
+/// Each may be called as its namesake in `sqlite3_mem_methods` may.
 struct Methods {
     malloc: unsafe extern "C" fn(c_int) -> *mut c_void,
     free: unsafe extern "C" fn(*mut c_void),
@@ -106,6 +116,9 @@ impl Metering {
             deadline,
             allocations: 0,
             spent: None,
+            is_admitted: false,
+            #[cfg(test)]
+            failing: injection::next(),
         };
         ACCOUNT.set(Some(account));
         Self(())
@@ -123,11 +136,69 @@ impl Drop for Metering {
     }
 }
 
-/// Whether this thread's query may have `extra` bytes more.
+/// Reads one value of SQLite through the binding. What has to be allocated for that is asked for
+/// beforehand and refused here if it has to be; then nothing is.
+pub(super) fn read_value<T>(read: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    if !admit(VALUE_BYTES as i64, 0) {
+        return Err(out_of_memory());
+    }
+    set_admitted(true);
+    let value = read();
+    set_admitted(false);
+    value
+}
+
+fn set_admitted(is_admitted: bool) {
+    if let Some(account) = ACCOUNT.get() {
+        ACCOUNT.set(Some(Account {
+            is_admitted,
+            ..account
+        }));
+    }
+}
+
+fn out_of_memory() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_NOMEM), None)
+}
+
+/// Memory of Rust's that counts as the query's until this is dropped, which is before the query
+/// ends.
+#[derive(Debug, Default)]
+pub(super) struct Held(i64);
+
+impl Held {
+    /// Counts so many bytes in all, or fails as an allocation of SQLite does.
+    pub(super) fn hold(&mut self, bytes: usize) -> rusqlite::Result<()> {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX / 2);
+        let extra = bytes - self.0;
+        if extra > 0 && !admit(extra, 0) {
+            return Err(out_of_memory());
+        }
+        count(extra);
+        self.0 = bytes;
+        Ok(())
+    }
+
+    /// Counts so many bytes more.
+    pub(super) fn hold_more(&mut self, bytes: usize) -> rusqlite::Result<()> {
+        self.hold(usize::try_from(self.0).unwrap_or(0).saturating_add(bytes))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        count(-self.0);
+    }
+}
+
+/// Whether this thread's query may have `extra` bytes more. `size` is that of the allocation.
 fn admit(extra: i64, size: c_int) -> bool {
     let Some(mut account) = ACCOUNT.get() else {
         return true;
     };
+    if account.is_admitted {
+        return true;
+    }
     account.allocations = account.allocations.wrapping_add(1);
     let look = size >= LARGE || account.allocations % ALLOCATIONS_PER_CHECK == 0;
     let refused = if account.used + extra > QUERY_BYTES {
@@ -137,6 +208,8 @@ fn admit(extra: i64, size: c_int) -> bool {
     } else {
         None
     };
+    #[cfg(test)]
+    let refused = refused.or_else(|| account.failing.refuse());
     account.spent = account.spent.or(refused);
     ACCOUNT.set(Some(account));
     refused.is_none()
@@ -149,6 +222,8 @@ fn count(bytes: i64) {
     }
 }
 
+/// # Safety
+/// SQLite's `xMalloc`: any size above 0.
 unsafe extern "C" fn counted_malloc(size: c_int) -> *mut c_void {
     let Some(underlying) = UNDERLYING.get() else {
         return ptr::null_mut();
@@ -166,6 +241,8 @@ unsafe extern "C" fn counted_malloc(size: c_int) -> *mut c_void {
     }
 }
 
+/// # Safety
+/// SQLite's `xFree`: what `xMalloc` or `xRealloc` gave, once.
 unsafe extern "C" fn counted_free(memory: *mut c_void) {
     let Some(underlying) = UNDERLYING.get() else {
         return;
@@ -179,6 +256,8 @@ unsafe extern "C" fn counted_free(memory: *mut c_void) {
     }
 }
 
+/// # Safety
+/// SQLite's `xRealloc`: what they gave, and a size above 0.
 unsafe extern "C" fn counted_realloc(memory: *mut c_void, size: c_int) -> *mut c_void {
     let Some(underlying) = UNDERLYING.get() else {
         return ptr::null_mut();
@@ -203,6 +282,58 @@ unsafe extern "C" fn counted_realloc(memory: *mut c_void, size: c_int) -> *mut c
     }
 }
 
+/// Refusals on purpose.
+#[cfg(test)]
+pub(super) mod injection {
+    use super::HeapSpent;
+    use std::cell::Cell;
+
+    /// Which allocations of the next query on this thread fail.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(in super::super) enum Fail {
+        None,
+        /// The n-th alone, counted from 0, as at the cap.
+        Only(u32),
+        /// The n-th and all after it, as past the deadline.
+        From(u32),
+    }
+
+    thread_local! {
+        static NEXT: Cell<Fail> = const { Cell::new(Fail::None) };
+        static ASKED: Cell<u32> = const { Cell::new(0) };
+    }
+
+    #[derive(Debug, Clone, Copy)]
+    pub(super) struct Failing(Fail);
+
+    /// Sets what fails in the queries that this thread begins from now on.
+    pub(in super::super) fn fail(which: Fail) {
+        NEXT.set(which);
+    }
+
+    /// How often the latest query on this thread asked for memory.
+    pub(in super::super) fn asked() -> u32 {
+        ASKED.get()
+    }
+
+    pub(super) fn next() -> Failing {
+        ASKED.set(0);
+        Failing(NEXT.get())
+    }
+
+    impl Failing {
+        pub(super) fn refuse(self) -> Option<HeapSpent> {
+            let number = ASKED.get();
+            ASKED.set(number + 1);
+            match self.0 {
+                Fail::Only(n) if n == number => Some(HeapSpent::Memory),
+                Fail::From(n) if n <= number => Some(HeapSpent::Time),
+                _ => None,
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,6 +353,31 @@ mod tests {
         drop(metering);
         assert!(admit(i64::MAX / 2, 1));
         assert_eq!(Metering::spent(), None);
+    }
+
+    #[test]
+    fn what_rust_holds_counts_until_it_is_dropped() {
+        let _metering = Metering::start(Instant::now() + Duration::from_secs(60));
+        let mut held = Held::default();
+        held.hold(QUERY_BYTES as usize).unwrap();
+        assert!(!admit(1, 1));
+        assert!(Held::default().hold(1).is_err());
+        held.hold(QUERY_BYTES as usize - 10).unwrap();
+        assert!(admit(10, 1));
+        drop(held);
+        assert!(admit(QUERY_BYTES, 1));
+    }
+
+    #[test]
+    fn a_value_is_read_only_where_there_is_memory_for_it_and_then_to_its_end() {
+        let _metering = Metering::start(Instant::now() + Duration::from_secs(60));
+        let mut held = Held::default();
+        held.hold(QUERY_BYTES as usize - VALUE_BYTES).unwrap();
+        let read = read_value(|| Ok(admit(QUERY_BYTES, 1)));
+        assert!(read.unwrap());
+        assert!(!admit(QUERY_BYTES, 1));
+        held.hold(QUERY_BYTES as usize - VALUE_BYTES + 1).unwrap();
+        assert!(read_value(|| Ok(())).is_err());
     }
 
     #[test]

@@ -295,7 +295,7 @@ pub(super) fn interrupted(spent: Spent, options: &SqlOptions) -> Error {
             "max_vm_steps",
             MAX_VM_STEPS,
         ),
-        Spent::Memory => return too_large("the memory of a query is used up"),
+        Spent::Memory => return too_large(),
     };
     Error::new(ErrorKind::QueryInterrupted, message)
         .with_hint(format!(
@@ -305,17 +305,53 @@ pub(super) fn interrupted(spent: Spent, options: &SqlOptions) -> Error {
         .with_source(spent)
 }
 
+/// The error for a query whose time passed while others ran.
+pub(super) fn waited(options: &SqlOptions) -> Error {
+    let message = format!(
+        "the deadline of {} ms passed while other queries ran",
+        options.timeout_ms
+    );
+    Error::new(ErrorKind::QueryInterrupted, message).with_hint(format!(
+        "waiting for a turn is a part of timeout_ms (at most {MAX_TIMEOUT_MS}): raise it, or send \
+         fewer queries at a time"
+    ))
+}
+
+/// The error for a query that comes while others cannot be stopped.
+pub(super) fn busy() -> Error {
+    Error::new(ErrorKind::QueryInterrupted, "all query workers are busy")
+        .with_hint("try again in a moment; at most four queries run at a time")
+}
+
 /// Which of the budgets that a caller can choose ran out, if that is what ended a query.
 pub(crate) fn spent(error: &Error) -> Option<Spent> {
     std::error::Error::source(error)?.downcast_ref().copied()
 }
 
-/// The error for a value or an intermediate result that grew too large.
-pub(super) fn too_large(message: &str) -> Error {
-    Error::new(ErrorKind::QueryInterrupted, message).with_hint(format!(
-        "one value holds at most {VALUE_BYTES} bytes: use fewer rows, substr() before joining \
-         strings, and page_text_slice(page_id, version, start, length) for long page texts"
+/// The error for a value that grew too long, or that is too long to be read.
+pub(super) fn too_long(sql: &str) -> Error {
+    let error = Error::new(ErrorKind::QueryInterrupted, "a string or blob is too long");
+    if words_of(sql).contains(&"page_texts") {
+        // Reading the column is what fails; octet_length() is answered without reading it.
+        return error.with_hint(format!(
+            "no function reads a stored text of more than {VALUE_BYTES} bytes, not even length() or \
+             substr(): leave such texts out with WHERE octet_length(text) <= {VALUE_BYTES}, and \
+             read them with page_text_slice(page_id, version, start, length)"
+        ));
+    }
+    error.with_hint(format!(
+        "one value holds at most {VALUE_BYTES} bytes: use fewer rows, or substr() before joining \
+         strings"
     ))
+}
+
+/// The error for a query whose intermediate results take too much memory.
+fn too_large() -> Error {
+    Error::new(
+        ErrorKind::QueryInterrupted,
+        "the memory of a query is used up",
+    )
+    .with_hint("use fewer rows, fewer long texts in a row, and substr() before joining strings")
 }
 
 /// The error for a query whose temporary files found no more space: in its quota, or on the disk.

@@ -27,6 +27,7 @@ mod schema;
 mod table;
 mod temp_files;
 mod text_functions;
+mod turns;
 mod worker;
 
 #[cfg(test)]
@@ -51,7 +52,8 @@ use worker::WorkerPool;
 
 /// Answers untrusted queries over one database file.
 ///
-/// It may be shared between threads; four queries run at a time.
+/// It may be shared between threads; four queries run at a time, and those that take long do not
+/// keep short ones waiting.
 #[derive(Debug)]
 pub struct QueryGuard {
     workers: WorkerPool,
@@ -107,8 +109,21 @@ impl QueryGuard {
         request: &SqlRequest,
         is_wanted: &dyn Fn() -> bool,
     ) -> Result<SqlReply> {
+        self.query_since(Instant::now(), request, is_wanted)
+    }
+
+    /// The same for a query that has waited for this call: its time began when it was asked.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query).
+    pub fn query_since(
+        &self,
+        asked_at: Instant,
+        request: &SqlRequest,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<SqlReply> {
         request.options.validate()?;
-        self.run(request, &|| !is_wanted())
+        self.run(asked_at, request, &|| !is_wanted())
     }
 
     /// The same for a statement of a view, whose time and steps are for the caller to choose.
@@ -121,12 +136,17 @@ impl QueryGuard {
         is_wanted: &dyn Fn() -> bool,
     ) -> Result<SqlReply> {
         request.options.validate_size()?;
-        self.run(request, &|| !is_wanted())
+        self.run(Instant::now(), request, &|| !is_wanted())
     }
 
-    fn run(&self, request: &SqlRequest, is_unwanted: &dyn Fn() -> bool) -> Result<SqlReply> {
+    fn run(
+        &self,
+        asked_at: Instant,
+        request: &SqlRequest,
+        is_unwanted: &dyn Fn() -> bool,
+    ) -> Result<SqlReply> {
         let start = Instant::now();
-        let mut reply = self.workers.query(request, is_unwanted)?;
+        let mut reply = self.workers.query(request, asked_at, is_unwanted)?;
         reply.elapsed_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
         reply.schema = request.options.include_schema.then(|| self.schema.clone());
         Ok(reply)

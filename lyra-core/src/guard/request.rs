@@ -4,6 +4,9 @@ use crate::error::{Error, Result};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::time::Duration;
+#[cfg(test)]
+use std::time::Instant;
 
 /// Rows in a reply at most.
 pub(super) const MAX_LIMIT: usize = 200;
@@ -66,6 +69,11 @@ impl SqlOptions {
         self.validate_size()?;
         in_range("timeout_ms", self.timeout_ms, 1, MAX_TIMEOUT_MS)?;
         in_range("max_vm_steps", self.max_vm_steps, 1, MAX_VM_STEPS)
+    }
+
+    /// How long the query may take.
+    pub(super) fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms)
     }
 
     /// Checks how much is to come back, and not what it may cost.
@@ -139,6 +147,12 @@ pub struct SqlRequest {
 }
 
 impl SqlRequest {
+    /// When it has to be answered if it was asked just now.
+    #[cfg(test)]
+    pub(super) fn deadline(&self) -> Instant {
+        Instant::now() + self.options.timeout()
+    }
+
     /// A query without parameters, with default budgets.
     pub fn new(sql: impl Into<String>) -> Self {
         Self {

@@ -15,6 +15,7 @@ use rusqlite::types::Value as SqlValue;
 use rusqlite::{ErrorCode, Statement};
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Bytes and brackets of a statement that may begin on the caller's thread: SQLite's parser and
 /// planner recurse, and nobody knows how much stack that thread has left.
@@ -22,9 +23,13 @@ const BRIEF_BYTES: usize = 2_048;
 const BRIEF_BRACKETS: usize = 32;
 
 /// Answers one query, on a thread that may be left behind in it.
-pub(super) fn run(guarded: &mut GuardedConnection, request: &SqlRequest) -> Result<Collected> {
+pub(super) fn run(
+    guarded: &mut GuardedConnection,
+    request: &SqlRequest,
+    end: Instant,
+) -> Result<Collected> {
     check_text(&request.sql)?;
-    let interval = guarded.budget.start(&request.options);
+    let interval = guarded.budget.start(request.options.max_vm_steps, end);
     metered(guarded, request, interval, prepare_and_step)
 }
 
@@ -39,11 +44,13 @@ pub(super) fn may_be_brief(sql: &str) -> bool {
 pub(super) fn run_briefly(
     guarded: &mut GuardedConnection,
     request: &SqlRequest,
+    end: Instant,
 ) -> Option<Result<Collected>> {
     if let Err(error) = check_text(&request.sql) {
         return Some(Err(error));
     }
-    let interval = guarded.budget.start_briefly(&request.options);
+    let steps = request.options.max_vm_steps;
+    let interval = guarded.budget.start_briefly(steps, end);
     let reply = metered(guarded, request, interval, |guarded, request| {
         let statement = prepare_checked(guarded, request)?;
         if guarded.authorizer.has_slow_steps() {
@@ -73,7 +80,12 @@ fn metered<T>(
     let deadline = guarded.budget.deadline();
     let metering = Metering::start(deadline);
     let quota = Quota::start(deadline);
-    let reply = query(guarded, request);
+    let reply = query(guarded, request).map_err(|error| match Metering::spent() {
+        // Whatever failed then, failed for want of memory.
+        Some(HeapSpent::Memory) => hint::interrupted(Spent::Memory, &request.options),
+        Some(HeapSpent::Time) => hint::interrupted(Spent::Time, &request.options),
+        None => error,
+    });
     drop(quota);
     drop(metering);
     guarded.budget.stop();
@@ -281,13 +293,10 @@ fn explain_failure(
         return hint::interrupted(spent, &request.options);
     }
     match error.sqlite_error_code() {
-        Some(ErrorCode::OutOfMemory) if Metering::spent() == Some(HeapSpent::Time) => {
-            return hint::interrupted(Spent::Time, &request.options);
-        }
         Some(ErrorCode::OperationInterrupted) => {
             return hint::interrupted(Spent::Time, &request.options);
         }
-        Some(ErrorCode::TooBig) => return hint::too_large("a string or blob is too long"),
+        Some(ErrorCode::TooBig) => return hint::too_long(&request.sql),
         Some(ErrorCode::OutOfMemory) => return hint::interrupted(Spent::Memory, &request.options),
         Some(ErrorCode::DiskFull) => return hint::out_of_space(Quota::is_over()),
         _ => {}
@@ -360,10 +369,14 @@ mod tests {
                 sql: sql.into(),
                 ..SqlRequest::default()
             };
-            let brief = run_briefly(&mut guarded, &request).map(|reply| reply.unwrap());
+            let brief =
+                run_briefly(&mut guarded, &request, request.deadline()).map(|reply| reply.unwrap());
             let rows = brief.map(|collected| collected.into_reply(0).rows);
             assert_eq!(rows.as_ref().map(Vec::len), expected, "{sql}");
-            let whole = run(&mut guarded, &request).unwrap().into_reply(0).rows;
+            let whole = run(&mut guarded, &request, request.deadline())
+                .unwrap()
+                .into_reply(0)
+                .rows;
             assert!(rows.is_none_or(|rows| rows == whole), "{sql}");
         }
         let nested = format!("SELECT {}1{}", "(".repeat(40), ")".repeat(40));
@@ -408,7 +421,7 @@ mod tests {
                 options,
                 ..SqlRequest::default()
             };
-            let reply = run_briefly(&mut guarded, &request).unwrap();
+            let reply = run_briefly(&mut guarded, &request, request.deadline()).unwrap();
             assert_eq!(reply.unwrap_err().kind(), kind, "{sql}");
         }
     }

@@ -229,6 +229,8 @@ macro_rules! underlying {
     }};
 }
 
+/// # Safety
+/// Called by SQLite with a file that [`open`] has wrapped, as its documentation says.
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: `open` has wrapped the file, so that it begins with a `CountedFile`.
     let size = unsafe { (*file.cast::<CountedFile>()).size };
@@ -236,6 +238,8 @@ unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
     underlying!(file, xClose(), ffi::SQLITE_OK)
 }
 
+/// # Safety
+/// Called by SQLite with a file that [`open`] has wrapped, as its documentation says.
 unsafe extern "C" fn read(
     file: *mut ffi::sqlite3_file,
     into: *mut c_void,
@@ -248,6 +252,8 @@ unsafe extern "C" fn read(
     underlying!(file, xRead(into, bytes, offset), ffi::SQLITE_IOERR_READ)
 }
 
+/// # Safety
+/// Called by SQLite with a file that [`open`] has wrapped, as its documentation says.
 unsafe extern "C" fn write(
     file: *mut ffi::sqlite3_file,
     from: *const c_void,
@@ -268,6 +274,8 @@ unsafe extern "C" fn write(
     underlying!(file, xWrite(from, bytes, offset), ffi::SQLITE_IOERR_WRITE)
 }
 
+/// # Safety
+/// Called by SQLite with a file that [`open`] has wrapped, as its documentation says.
 unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: i64) -> c_int {
     let code = underlying!(file, xTruncate(size), ffi::SQLITE_IOERR_TRUNCATE);
     // SAFETY: as in `write`.
@@ -279,27 +287,40 @@ unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: i64) -> c_int 
     code
 }
 
+/// # Safety
+/// Called by SQLite with a file that [`open`] has wrapped, as its documentation says.
 unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     underlying!(file, xSync(flags), ffi::SQLITE_OK)
 }
 
+/// # Safety
+/// Called by SQLite with a file that [`open`] has wrapped, as its documentation says.
 unsafe extern "C" fn file_size(file: *mut ffi::sqlite3_file, size: *mut i64) -> c_int {
     underlying!(file, xFileSize(size), ffi::SQLITE_IOERR_FSTAT)
 }
 
+/// # Safety
+/// Called by SQLite with a file that [`open`] has wrapped, as its documentation says.
 unsafe extern "C" fn lock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
     underlying!(file, xLock(level), ffi::SQLITE_OK)
 }
 
+/// # Safety
+/// Called by SQLite with a file that [`open`] has wrapped, as its documentation says.
 unsafe extern "C" fn unlock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
     underlying!(file, xUnlock(level), ffi::SQLITE_OK)
 }
 
+/// # Safety
+/// Called by SQLite with a file that [`open`] has wrapped, as its documentation says.
 unsafe extern "C" fn check_reserved_lock(file: *mut ffi::sqlite3_file, held: *mut c_int) -> c_int {
     underlying!(file, xCheckReservedLock(held), ffi::SQLITE_IOERR_LOCK)
 }
 
 /// Hints about the size to come are not passed on: the underlying VFS would take the space.
+///
+/// # Safety
+/// Any arguments will do: they are not looked at.
 unsafe extern "C" fn file_control(
     _file: *mut ffi::sqlite3_file,
     _operation: c_int,
@@ -308,10 +329,14 @@ unsafe extern "C" fn file_control(
     ffi::SQLITE_NOTFOUND
 }
 
+/// # Safety
+/// Called by SQLite with a file that [`open`] has wrapped, as its documentation says.
 unsafe extern "C" fn sector_size(file: *mut ffi::sqlite3_file) -> c_int {
     underlying!(file, xSectorSize(), 4_096)
 }
 
+/// # Safety
+/// Called by SQLite with a file that [`open`] has wrapped, as its documentation says.
 unsafe extern "C" fn device_characteristics(file: *mut ffi::sqlite3_file) -> c_int {
     underlying!(file, xDeviceCharacteristics(), 0)
 }

@@ -1,6 +1,7 @@
 //! The guard as a whole: hostile and honest statements as data, replies, budgets, concurrency.
 
 mod limits;
+mod memory;
 
 use super::*;
 use crate::ErrorKind;
@@ -121,6 +122,49 @@ fn hostile_statements_are_stopped() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert!(!Path::new("/tmp/lyra-guard-must-not-exist.db").exists());
+}
+
+/// What lies in the folder of a graph: the names of the files and their bytes.
+fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap());
+    let mut files: Vec<_> = entries
+        .map(|entry| {
+            (
+                entry.file_name().into_string().unwrap(),
+                std::fs::read(entry.path()).unwrap(),
+            )
+        })
+        // Readers write who they are into the index of the log, and nothing else.
+        .filter(|(name, _)| !name.ends_with("-shm"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Many statements of each class: nothing comes out, and nothing is written, in the file or beside.
+#[test]
+fn no_statement_of_the_sweep_gets_out_or_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("g.db");
+    let database = fixture::build(&path);
+    let guard = QueryGuard::open(&path, fixture::views()).unwrap();
+    let before = contents(folder.path());
+    let cases = lines(include_str!("testdata/sweep.jsonl"));
+    assert!(cases.len() > 600);
+    let mut failures = Vec::new();
+    for case in &cases {
+        let sql = case["sql"].as_str().unwrap();
+        let must = Must::parse(case["must"].as_str().unwrap());
+        if let (Some(wrong), _) = attack(&guard, sql, must) {
+            failures.push(format!("{must:?} {sql:.200}\n    {wrong}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(contents(folder.path()) == before, "the file was changed");
+    assert!(!Path::new("/tmp/lyra-guard-must-not-exist.db").exists());
+    drop(database);
 }
 
 #[test]

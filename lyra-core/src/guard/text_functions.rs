@@ -2,7 +2,8 @@
 //! one call of theirs on 250 kB runs for seconds, and nothing can stop SQLite inside a function.
 
 use super::budget::{Budget, interrupted};
-use super::functions::{PURE, wrong};
+use super::functions::{scalar, wrong};
+use super::heap::Held;
 use super::like::Pattern;
 use super::limits::{PATTERN_BYTES, VALUE_BYTES};
 use rusqlite::functions::Context;
@@ -29,18 +30,13 @@ pub(super) fn register(connection: &Connection, budget: &Arc<Budget>) -> Result<
     ];
     for (name, arguments, function) in functions {
         let budget = Arc::clone(budget);
-        connection.create_scalar_function(
-            name,
-            arguments,
-            PURE,
-            move |context: &Context<'_>| {
-                let work = (0..context.len())
-                    .map(|i| size_of_value(context.get_raw(i)))
-                    .sum();
-                budget.charge(work)?;
-                function(context, &budget)
-            },
-        )?;
+        scalar(connection, name, arguments, move |context: &Context<'_>| {
+            let work = (0..context.len())
+                .map(|i| size_of_value(context.get_raw(i)))
+                .sum();
+            budget.charge(work)?;
+            function(context, &budget)
+        })?;
     }
     Ok(())
 }
@@ -308,7 +304,11 @@ fn single_character(escape: &[u8]) -> Result<char> {
 struct Compiled {
     pattern: Pattern,
     escape: Option<char>,
+    _held: Held,
 }
+
+/// What a compiled pattern counts for: at most one token a byte, with the ranges of its classes.
+const PATTERN_HELD: usize = 64 * PATTERN_BYTES;
 
 fn run_pattern(
     context: &Context<'_>,
@@ -331,13 +331,16 @@ fn run_pattern(
         .filter(|kept| kept.escape == escape);
     let compiled = match kept {
         Some(kept) => kept,
-        None => context.set_aux(
-            0,
-            Compiled {
+        None => {
+            let mut held = Held::default();
+            held.hold(PATTERN_HELD)?;
+            let compiled = Compiled {
                 pattern: compile(&pattern, escape),
                 escape,
-            },
-        )?,
+                _held: held,
+            };
+            context.set_aux(0, compiled)?
+        }
     };
     match compiled.pattern.matches(&text, || budget.is_late()) {
         Ok(matched) => Ok(Value::Integer(i64::from(matched))),

@@ -13,29 +13,20 @@ use super::budget::Spent;
 use super::collect::Collected;
 use super::connection::GuardedConnection;
 use super::request::{SchemaSnapshot, SqlReply, SqlRequest, TempView};
+use super::turns::{LOOK, NoTurn, Turns};
 use super::{hint, run};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::storage;
 use rusqlite::InterruptHandle;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Queries that run at the same time.
-const MAX_WORKERS: usize = 4;
-
-/// Workers left behind in an operation that nothing stops. Beyond this the guard refuses queries
-/// until one of them ends.
-const MAX_ABANDONED: usize = 2;
-
 /// How long after the deadline a worker may take to notice it.
 const GRACE: Duration = Duration::from_millis(15);
-
-/// How often a waiting caller is asked whether it still wants the answer.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Between two interrupts: one that comes while SQLite is between two statements is lost.
 const BETWEEN_INTERRUPTS: Duration = Duration::from_millis(2);
@@ -53,7 +44,8 @@ struct Source {
 
 /// The workers of one guard.
 pub(super) struct WorkerPool {
-    shared: Arc<Shared>,
+    turns: Arc<Turns>,
+    idle: Mutex<Vec<Worker>>,
     source: Arc<Source>,
 }
 
@@ -63,20 +55,6 @@ impl fmt::Debug for WorkerPool {
             .field("source", &self.source)
             .finish_non_exhaustive()
     }
-}
-
-#[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    idle: Vec<Worker>,
-    /// Workers that are idle or at work for a caller.
-    live: usize,
-    abandoned: usize,
 }
 
 struct Worker {
@@ -96,6 +74,7 @@ struct Line {
 struct Job {
     guarded: Box<GuardedConnection>,
     request: SqlRequest,
+    end: Instant,
     reply: SyncSender<Answer>,
 }
 
@@ -108,32 +87,54 @@ impl WorkerPool {
         views: Vec<TempView>,
     ) -> Result<(Self, SchemaSnapshot)> {
         let pool = Self {
-            shared: Arc::new(Shared::default()),
+            turns: Arc::new(Turns::new()),
+            idle: Mutex::default(),
             source: Arc::new(Source { file, views }),
         };
         let worker = pool.spawn()?;
         let schema = (*worker.guarded.schema).clone();
-        let mut state = pool.shared.lock();
-        state.live = 1;
-        state.idle.push(worker);
-        drop(state);
+        pool.give_back(worker);
         Ok((pool, schema))
     }
 
-    /// Runs a query. Waits for a free worker for as long as the query itself may take. While it
-    /// waits, `is_unwanted` is asked from time to time: from true on nobody waits any more.
+    /// Runs a query as soon as it is its turn, in the first slice of its time if that is enough.
+    /// While it waits, `is_unwanted` is asked from time to time: from true on nobody waits any more.
     pub(super) fn query(
         &self,
         request: &SqlRequest,
+        asked_at: Instant,
         is_unwanted: &dyn Fn() -> bool,
     ) -> Result<SqlReply> {
-        let timeout = Duration::from_millis(request.options.timeout_ms);
-        let Worker { mut guarded, line } = self.take(timeout, is_unwanted)?;
-        if run::may_be_brief(&request.sql) {
-            let leaving = Discarded(self);
-            let reply = run::run_briefly(&mut guarded, request);
-            std::mem::forget(leaving);
-            if let Some(result) = reply {
+        let deadline = asked_at + request.options.timeout();
+        let mut had_slice = false;
+        loop {
+            let turn = self
+                .turns
+                .wait(deadline, had_slice, is_unwanted)
+                .map_err(|why| no_turn(why, request))?;
+            let end = turn.slice_end.map_or(deadline, |end| end.min(deadline));
+            let reply = self.run(request, had_slice, (end, deadline), is_unwanted);
+            drop(turn);
+            match reply {
+                Err(error) if end < deadline && hint::spent(&error) == Some(Spent::Time) => {
+                    had_slice = true;
+                }
+                reply => return reply,
+            }
+        }
+    }
+
+    /// Runs a query until `end`, and gives it up at the deadline.
+    fn run(
+        &self,
+        request: &SqlRequest,
+        had_slice: bool,
+        (end, deadline): (Instant, Instant),
+        is_unwanted: &dyn Fn() -> bool,
+    ) -> Result<SqlReply> {
+        let Worker { mut guarded, line } = self.worker()?;
+        if !had_slice && run::may_be_brief(&request.sql) {
+            if let Some(result) = run::run_briefly(&mut guarded, request, end) {
                 let unchanged = guarded.still.check();
                 self.give_back(Worker { guarded, line });
                 return told(unchanged, result, request);
@@ -143,89 +144,44 @@ impl WorkerPool {
         let job = Job {
             guarded,
             request: request.clone(),
+            end,
             reply,
         };
-        if line.jobs.send(job).is_err() {
-            self.discard();
-            return Err(worker_died());
-        }
-        match wait(&answer, &line.interrupt, timeout, is_unwanted) {
+        line.jobs.send(job).map_err(|_| worker_died())?;
+        match wait(&answer, &line.interrupt, (end, deadline), is_unwanted) {
             Ok((guarded, result)) => {
                 let unchanged = guarded.still.check();
                 self.give_back(Worker { guarded, line });
                 told(unchanged, result, request)
             }
             Err(RecvTimeoutError::Timeout) => {
-                self.abandon(&line);
+                self.turns.abandon();
+                if line.left_behind.swap(true, Ordering::AcqRel) {
+                    // It has ended just now.
+                    self.turns.recover();
+                }
                 Err(hint::interrupted(Spent::Time, &request.options))
             }
-            Err(RecvTimeoutError::Disconnected) => {
-                self.discard();
-                Err(worker_died())
-            }
+            Err(RecvTimeoutError::Disconnected) => Err(worker_died()),
         }
     }
 
-    fn take(&self, patience: Duration, is_unwanted: &dyn Fn() -> bool) -> Result<Worker> {
-        let until = Instant::now() + patience;
-        let mut state = self.shared.lock();
-        loop {
-            if state.abandoned < MAX_ABANDONED {
-                if let Some(worker) = state.idle.pop() {
-                    drop(state);
-                    return self.current(worker);
-                }
-                if state.live < MAX_WORKERS {
-                    state.live += 1;
-                    drop(state);
-                    return self.spawn().inspect_err(|_| self.discard());
-                }
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(busy());
-            }
-            let waited = self.shared.changed.wait_timeout(state, left.min(LOOK));
-            let (again, waited) = waited.unwrap_or_else(PoisonError::into_inner);
-            state = again;
-            if waited.timed_out() {
-                // Whoever answers may have a query of its own.
-                drop(state);
-                if is_unwanted() {
-                    return Err(busy());
-                }
-                state = self.shared.lock();
-            }
+    /// An idle worker, or a new one if there is none or the file has changed under a connection
+    /// that does not notice.
+    fn worker(&self) -> Result<Worker> {
+        let idle = self.idle().pop();
+        match idle {
+            Some(worker) if worker.guarded.still.holds() => Ok(worker),
+            _ => self.spawn(),
         }
-    }
-
-    /// The worker, or a new one in its place if the file has changed under a connection that does
-    /// not notice.
-    fn current(&self, worker: Worker) -> Result<Worker> {
-        if worker.guarded.still.holds() {
-            return Ok(worker);
-        }
-        drop(worker);
-        self.spawn().inspect_err(|_| self.discard())
     }
 
     fn give_back(&self, worker: Worker) {
-        self.shared.lock().idle.push(worker);
-        self.shared.changed.notify_one();
+        self.idle().push(worker);
     }
 
-    /// Takes a worker that is gone out of the count.
-    fn discard(&self) {
-        self.shared.lock().live -= 1;
-        self.shared.changed.notify_one();
-    }
-
-    fn abandon(&self, line: &Line) {
-        let mut state = self.shared.lock();
-        state.live -= 1;
-        state.abandoned += 1;
-        // Under the lock: the worker looks at it under the lock when it ends.
-        line.left_behind.store(true, Ordering::Relaxed);
+    fn idle(&self) -> MutexGuard<'_, Vec<Worker>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn spawn(&self) -> Result<Worker> {
@@ -234,7 +190,7 @@ impl WorkerPool {
         let source = Arc::clone(&self.source);
         let left_behind = Arc::new(AtomicBool::new(false));
         let leaving = Leaving {
-            shared: Arc::clone(&self.shared),
+            turns: Arc::clone(&self.turns),
             left_behind: Arc::clone(&left_behind),
         };
         let thread = std::thread::Builder::new()
@@ -256,7 +212,7 @@ impl WorkerPool {
 
 impl Drop for WorkerPool {
     fn drop(&mut self) {
-        let idle = std::mem::take(&mut self.shared.lock().idle);
+        let idle = std::mem::take(&mut *self.idle());
         for Worker { line, .. } in idle {
             let Line { jobs, thread, .. } = line;
             drop(jobs);
@@ -266,35 +222,18 @@ impl Drop for WorkerPool {
     }
 }
 
-impl Shared {
-    /// The counts are changed in single steps, so that a panic elsewhere leaves them whole.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Takes an abandoned worker out of the count when its thread ends, by whatever way.
 struct Leaving {
-    shared: Arc<Shared>,
+    turns: Arc<Turns>,
+    /// Set by the one of the two that comes first: the caller that goes, or the worker that ends.
     left_behind: Arc<AtomicBool>,
 }
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        if self.left_behind.load(Ordering::Relaxed) {
-            state.abandoned -= 1;
-            self.shared.changed.notify_all();
+        if self.left_behind.swap(true, Ordering::AcqRel) {
+            self.turns.recover();
         }
-    }
-}
-
-/// Takes a worker out of the count if a query panics on its caller's thread.
-struct Discarded<'a>(&'a WorkerPool);
-
-impl Drop for Discarded<'_> {
-    fn drop(&mut self) {
-        self.0.discard();
     }
 }
 
@@ -311,26 +250,26 @@ fn work(source: &Source, opened: &SyncSender<Opened>, inbox: &Receiver<Job>, lea
         let Job {
             mut guarded,
             request,
+            end,
             reply,
         } = job;
-        let result = run::run(&mut guarded, &request);
+        let result = run::run(&mut guarded, &request, end);
         if reply.send((guarded, result)).is_err() {
             return;
         }
     }
 }
 
-/// Waits for an answer until the deadline, or until nobody wants it any more; then interrupts until
-/// it comes or the grace is over.
+/// Waits for an answer until `end`, or until nobody wants it any more; then interrupts until it
+/// comes or the grace after the deadline is over.
 fn wait(
     answer: &Receiver<Answer>,
     interrupt: &InterruptHandle,
-    timeout: Duration,
+    (mut end, mut deadline): (Instant, Instant),
     is_unwanted: &dyn Fn() -> bool,
 ) -> std::result::Result<Answer, RecvTimeoutError> {
-    let mut deadline = Instant::now() + timeout;
     loop {
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = end.saturating_duration_since(Instant::now());
         let patience = if left.is_zero() {
             BETWEEN_INTERRUPTS
         } else {
@@ -339,9 +278,9 @@ fn wait(
         match answer.recv_timeout(patience) {
             Err(RecvTimeoutError::Timeout) if Instant::now() < deadline + GRACE => {
                 if !left.is_zero() && is_unwanted() {
-                    deadline = Instant::now();
+                    (end, deadline) = (Instant::now(), Instant::now());
                 }
-                if Instant::now() >= deadline {
+                if Instant::now() >= end {
                     interrupt.interrupt();
                 }
             }
@@ -364,7 +303,9 @@ fn worker_died() -> Error {
     Error::internal("the query thread ended unexpectedly")
 }
 
-fn busy() -> Error {
-    Error::new(ErrorKind::QueryInterrupted, "all query workers are busy")
-        .with_hint("try again in a moment; at most four queries run at a time")
+fn no_turn(why: NoTurn, request: &SqlRequest) -> Error {
+    match why {
+        NoTurn::Late => hint::waited(&request.options),
+        NoTurn::Stuck | NoTurn::Unwanted => hint::busy(),
+    }
 }

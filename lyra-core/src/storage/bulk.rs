@@ -1,5 +1,6 @@
 //! What a transaction does differently that adds more rows than there were.
 
+use super::checksums;
 use super::deferred::Deferred;
 use crate::error::{Result, SqliteResultExt};
 use rusqlite::Connection;
@@ -33,7 +34,8 @@ impl<'c> Bulk<'c> {
         Ok(bulk)
     }
 
-    /// Makes the indexes again, and notes that all claims and citations are to be counted.
+    /// Makes the indexes again, and notes that all claims and citations are to be counted and all
+    /// checksums to be taken.
     pub(crate) fn end(mut self) -> Result<()> {
         if let Some(indexes) = self.indexes.take() {
             indexes.put_back(self.db)?;
@@ -50,6 +52,7 @@ impl<'c> Bulk<'c> {
                    ON CONFLICT DO NOTHING",
             )
             .db()?;
+        checksums::forget_all(self.db)?;
         set_triggers(self.db, true)
     }
 }

@@ -1,7 +1,7 @@
 //! Numbered steps from any released schema to the newest.
 
 use super::open::{APPLICATION_ID, check_ownership};
-use super::{aggregates, near_duplicates};
+use super::{aggregates, checksums, near_duplicates};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -14,6 +14,7 @@ const STEPS: &[&str] = &[
     include_str!("sql/claim_numbers.sql"),
     include_str!("sql/hostile_documents.sql"),
     include_str!("sql/probabilities.sql"),
+    include_str!("sql/checksums.sql"),
 ];
 
 /// The schema version that this library writes.
@@ -71,6 +72,7 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
     }
     near_duplicates::refresh(&transaction)?;
     aggregates::refresh(&transaction)?;
+    checksums::refresh(&transaction)?;
     transaction
         .pragma_update(None, "application_id", APPLICATION_ID)
         .db()?;

@@ -3,6 +3,7 @@
 pub(crate) mod aggregates;
 mod aside;
 mod bulk;
+pub(crate) mod checksums;
 mod deferred;
 mod interrupt;
 mod migrate;

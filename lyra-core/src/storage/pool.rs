@@ -1,10 +1,10 @@
 //! One writer, many readers. Closures own transactions.
 
-use super::aggregates;
 use super::interrupt::Interrupter;
 use super::open::{BUSY_TIMEOUT, WRITER_CACHE_KIB, open_writer};
 use super::queue::{self, Queue};
 use super::source::{Reading, Source};
+use super::{aggregates, checksums};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use parking_lot::{FairMutex, FairMutexGuard};
 use r2d2::{ManageConnection, Pool};
@@ -274,6 +274,7 @@ fn finish<T>(
 ) -> Result<T> {
     let answer = work(&transaction)?;
     aggregates::refresh(&transaction)?;
+    checksums::refresh(&transaction)?;
     transaction.commit().db()?;
     Ok(answer)
 }

@@ -106,6 +106,9 @@ impl Drop for RawStatement {
 }
 
 /// The tokenizer has no state; FTS5 wants a pointer that is not null all the same.
+///
+/// # Safety
+/// Called by FTS5 with a place for the result.
 unsafe extern "C" fn create(
     _context: *mut c_void,
     _arguments: *mut *const c_char,
@@ -121,11 +124,16 @@ unsafe extern "C" fn create(
     ffi::SQLITE_OK
 }
 
+/// # Safety
+/// Any argument will do: it is not looked at.
 unsafe extern "C" fn delete(_tokenizer: *mut ffi::Fts5Tokenizer) {}
 
+/// To be called while FTS5 runs the tokenizer, with the context that it gave.
 type TokenCallback =
     unsafe extern "C" fn(*mut c_void, c_int, *const c_char, c_int, c_int, c_int) -> c_int;
 
+/// # Safety
+/// Called by FTS5 with `length` bytes at `text`, and with a callback that takes `context`.
 unsafe extern "C" fn cut(
     _tokenizer: *mut ffi::Fts5Tokenizer,
     context: *mut c_void,

@@ -61,7 +61,7 @@ macro_rules! faulty {
                 idempotent: true,
                 open_world: false,
             },
-            waits: false,
+            takes_turn: true,
             limit: $limit,
             stored_text: false,
             lists: &[],

@@ -10,6 +10,7 @@ use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::{Semaphore, watch};
 
 /// Runs the calls of one connection.
@@ -20,7 +21,13 @@ pub(super) struct Runner {
     /// Calls that work at a time. A thousand that came at once would else take each other's time,
     /// and queries have deadlines.
     turns: Arc<Semaphore>,
+    /// Threads that run queries or wait for the guard to do so.
+    queries: Arc<Semaphore>,
 }
+
+/// How many threads these are. The guard lets the queries in by their deadlines, so that all that
+/// come at once should get to it.
+const QUERY_THREADS: usize = 128;
 
 impl Runner {
     pub(super) fn new(
@@ -34,6 +41,7 @@ impl Runner {
             clock,
             stopping,
             turns: Arc::new(Semaphore::new((2 * cores).clamp(4, 16))),
+            queries: Arc::new(Semaphore::new(QUERY_THREADS)),
         }
     }
 
@@ -54,9 +62,11 @@ impl Runner {
             given,
             progress: token.map(|token| Progress::new(context.peer.clone(), token)),
             stopping: self.stopping.clone(),
+            asked_at: Instant::now(),
+            queries: Arc::clone(&self.queries),
         };
         let (models, clock) = (self.models(), Arc::clone(&self.clock));
-        let turns = (!tool.waits).then(|| Arc::clone(&self.turns));
+        let turns = tool.takes_turn.then(|| Arc::clone(&self.turns));
         // A task of its own: a panic in it is a value here, where it would else be silence.
         let mut task = tokio::spawn(async move {
             let _turn = match &turns {

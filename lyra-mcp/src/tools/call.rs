@@ -6,7 +6,9 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use tokio::sync::watch;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::{Semaphore, watch};
 
 /// A call, its arguments already checked and completed.
 pub(crate) struct Call {
@@ -18,6 +20,10 @@ pub(crate) struct Call {
     pub(crate) progress: Option<Progress>,
     /// Turns true when the server is about to end.
     pub(crate) stopping: watch::Receiver<bool>,
+    /// When it came.
+    pub(crate) asked_at: Instant,
+    /// A permit for each query that may be at the guard.
+    pub(crate) queries: Arc<Semaphore>,
 }
 
 impl Call {

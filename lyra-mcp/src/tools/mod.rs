@@ -66,6 +66,9 @@ const CORRECTS: Hints = Hints {
 /// The tools whose calls may take long because they wait.
 const WAITING: [&str; 2] = ["get_status", "stop_task"];
 
+/// The tools that take turns of their own.
+const QUERYING: [&str; 1] = ["query_sql"];
+
 /// How long a call may take. Common clients give up after 60 seconds, and would never learn why.
 const CALL_LIMIT: Duration = Duration::from_secs(55);
 
@@ -78,8 +81,9 @@ pub(crate) struct Tool {
     pub(crate) title: &'static str,
     pub(crate) description: &'static str,
     pub(crate) hints: Hints,
-    /// It may wait for something to happen, which costs nothing.
-    pub(crate) waits: bool,
+    /// It takes its turn among the calls that work. Without: it waits for something to happen,
+    /// which costs nothing, or sees to its turns itself.
+    pub(crate) takes_turn: bool,
     /// How long one call may take before it is given up.
     pub(crate) limit: Duration,
     /// Its replies carry text that came from outside.
@@ -110,7 +114,7 @@ macro_rules! tool {
             title: $title,
             description: $description,
             hints: $hints,
-            waits: WAITING.contains(&$name),
+            takes_turn: !WAITING.contains(&$name) && !QUERYING.contains(&$name),
             limit: if WAITING.contains(&$name) {
                 WAITING_CALL_LIMIT
             } else {

@@ -5,6 +5,8 @@ use crate::wire::Reply;
 use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
 use serde::Deserialize;
 use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
 
 #[derive(Deserialize)]
 struct Query {
@@ -47,8 +49,16 @@ pub(super) async fn query(mut call: Call) -> Outcome {
             include_schema: options.include_schema,
         },
     };
+    let asked_at = call.asked_at;
+    let timeout = Duration::from_millis(request.options.timeout_ms);
+    // Who gets no permit in time is late by then, and the guard says so without running anything.
+    let left = timeout.saturating_sub(asked_at.elapsed());
+    let permit = tokio::time::timeout(left, Arc::clone(&call.queries).acquire_owned()).await;
     let reply = call
-        .blocking(move |engine| engine.query_sql(&request))
+        .blocking(move |engine| {
+            let _permit = permit;
+            engine.query_sql_since(asked_at, &request)
+        })
         .await?;
     Ok(Reply::of(&reply)?.paged_from(offset as u64))
 }

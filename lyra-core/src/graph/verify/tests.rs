@@ -174,3 +174,162 @@ fn every_planted_damage_is_named() {
         }
     }
 }
+
+/// Rows for the tables that an import leaves empty.
+const MORE_ROWS: &str = "
+INSERT INTO queries (id, task_id, query_text, created_at) VALUES ('s1', 't1', 'q', 'x');
+INSERT INTO serp_items (id, query_id, engine, rank, url) VALUES ('i1', 's1', 'e', 1, 'u');
+INSERT INTO nli_verdicts VALUES ('f3', 'c1', 'lexical', 'supports', 0.5, 'x');
+INSERT INTO jobs (id, task_id, kind, priority, created_at, queued_at)
+  VALUES ('j1', 't1', 'embed', 1, 'x', 'x');
+INSERT INTO auth_queue (id, task_id, url, domain, auth_type, queued_at, session_data)
+  VALUES ('iq1', 't1', 'u', 'd', 'login', 'x', 'secret');
+INSERT INTO nli_corrections (id, edge_id, premise, hypothesis, predicted_relation, correct_relation, created_at)
+  VALUES ('n1', 'e3', 'p', 'h', 'supports', 'refutes', 'x');
+INSERT INTO feedback_log (action, target_type, target_id, actor, created_at)
+  VALUES ('claim_reject', 'claim', 'c1', 'me', 'x');
+INSERT INTO domain_rules (id, domain_pattern, rule, actor, created_at) VALUES ('r1', 'd', 'block', 'me', 'x');
+INSERT INTO calibration_versions (source, version, method, params_json, created_at)
+  VALUES ('lexical', 1, 'platt', '{}', 'x');
+INSERT INTO calibration_evaluations (id, source, version, samples, created_at)
+  VALUES ('v1', 'lexical', 1, 5, 'x');
+";
+
+fn graph_with_all_tables() -> (tempfile::TempDir, Database) {
+    let (folder, db) = testing::with(&testing::small_graph());
+    db.write(|t| t.execute_batch(MORE_ROWS).db()).unwrap();
+    for table in checksums::TABLES {
+        assert!(testing::rows(&db, table) > 0, "{table} is empty");
+    }
+    (folder, db)
+}
+
+/// The columns of a table that say something: all but the numbers of rows.
+fn content_columns(db: &Database, table: &str) -> Vec<String> {
+    db.read(|c| {
+        let sql = "SELECT name FROM pragma_table_info(?1) WHERE NOT (pk > 0 AND type = 'INTEGER'
+                     AND (SELECT sum(pk > 0) FROM pragma_table_info(?1)) = 1)";
+        let mut statement = c.prepare(sql).db()?;
+        let names = statement.query_map([table], |r| r.get(0)).db()?;
+        names.collect::<rusqlite::Result<_>>().db()
+    })
+    .unwrap()
+}
+
+/// A value that differs, of a type that the column takes.
+const DAMAGED: &str = "CASE typeof(COL) WHEN 'integer' THEN COL + 1 WHEN 'real' THEN COL + 0.0625
+  WHEN 'text' THEN 'Z' || substr(COL, 2) || CASE WHEN COL GLOB 'Z*' THEN 'Z' ELSE '' END
+  WHEN 'blob' THEN CAST(substr(COL, 1, 1) || x'7f' || substr(COL, 3) AS BLOB)
+  ELSE CASE (SELECT type FROM pragma_table_info('TAB') WHERE name = 'COL') WHEN 'TEXT' THEN 'new'
+    WHEN 'BLOB' THEN x'00' ELSE 1 END END";
+
+/// Every column of every table, changed behind the back of the triggers: the row is named.
+#[test]
+fn a_change_of_any_column_is_named() {
+    let (_folder, db) = graph_with_all_tables();
+    let mut changes = 0;
+    for table in checksums::TABLES {
+        for column in content_columns(&db, table) {
+            let damaged = DAMAGED.replace("COL", &column).replace("TAB", table);
+            let report = with_change(&db, table, &column, &damaged);
+            let named = report
+                .violations
+                .iter()
+                .any(|v| v.check == "checksum" && v.table == table);
+            assert!(named, "{table}.{column}: {:?}", report.violations);
+            changes += 1;
+        }
+    }
+    assert!(changes > 200, "{changes}");
+    assert!(verify(&db).unwrap().ok);
+}
+
+/// What is found while one value is another; it is put back afterwards.
+fn with_change(db: &Database, table: &str, column: &str, damaged: &str) -> VerifyReport {
+    let first = format!("rowid = (SELECT min(rowid) FROM {table})");
+    let kept: rusqlite::types::Value = db
+        .read(|c| {
+            let sql = format!("SELECT {column} FROM {table} WHERE {first}");
+            c.query_row(&sql, [], |r| r.get(0)).db()
+        })
+        .unwrap();
+    let change = |to: &str, value: Option<&rusqlite::types::Value>| {
+        db.maintain(|c| {
+            let triggers = rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER;
+            c.set_db_config(triggers, false).db()?;
+            c.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON")
+                .db()?;
+            let sql = format!("UPDATE {table} SET {column} = {to} WHERE {first}");
+            let changed = c.execute(&sql, rusqlite::params_from_iter(value)).db()?;
+            assert_eq!(changed, 1);
+            c.set_db_config(triggers, true).db()?;
+            c.execute_batch("PRAGMA foreign_keys = ON; PRAGMA ignore_check_constraints = OFF")
+                .db()
+        })
+        .unwrap_or_else(|e| panic!("{table}.{column}: {e:?}"));
+    };
+    change(damaged, None);
+    let report = verify(db).unwrap();
+    change("?1", Some(&kept));
+    report
+}
+
+/// All rows of all tables, as text.
+fn dump(db: &Database) -> Result<String> {
+    db.read(|c| {
+        let mut all = String::new();
+        for table in checksums::TABLES {
+            let mut statement = c
+                .prepare(&format!("SELECT * FROM {table} ORDER BY rowid"))
+                .db()?;
+            let columns = statement.column_count();
+            let mut rows = statement.query([]).db()?;
+            while let Some(row) = rows.next().db()? {
+                for column in 0..columns {
+                    all.push_str(&format!("{:?} ", row.get_ref(column).db()?));
+                }
+                all.push('\n');
+            }
+        }
+        Ok(all)
+    })
+}
+
+/// Bits of the file that turn over by themselves: either nothing that is stored has changed, or the
+/// file is refused, or something is named.
+#[test]
+fn no_flipped_bit_changes_the_content_unnoticed() {
+    let (folder, db) = graph_with_all_tables();
+    let path = db.path().to_owned();
+    let whole = dump(&db).unwrap();
+    db.maintain(|c| c.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").db())
+        .unwrap();
+    drop(db);
+    let bytes = std::fs::read(&path).unwrap();
+    // Most of the file is empty.
+    let used: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] != 0).collect();
+    let (mut changed, mut random) = (0, 7_u64);
+    let damaged = folder.path().join("damaged.db");
+    for round in 0..300 {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let at = used[(random >> 33) as usize % used.len()];
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 1 << (random >> 13 & 7);
+        for left in ["damaged.db-wal", "damaged.db-shm"] {
+            let _ = std::fs::remove_file(folder.path().join(left));
+        }
+        std::fs::write(&damaged, &bytes).unwrap();
+        let Ok(db) = Database::open(&damaged) else {
+            continue;
+        };
+        let Ok(report) = verify(&db) else { continue };
+        if report.ok {
+            assert_eq!(dump(&db).unwrap(), whole, "round {round}, byte {at}");
+        } else {
+            changed += 1;
+        }
+    }
+    assert!(changed > 15, "{changed}");
+}

@@ -16,27 +16,6 @@ fn explain_does_not_say_where_in_memory_things_are() {
     );
 }
 
-/// An aggregate that got no memory would say so at its last row, and this one has none: the query
-/// ends where the memory did, long before its deadline.
-#[test]
-fn a_query_without_memory_ends_at_once() {
-    let guard = fixture::guard();
-    let request = SqlRequest {
-        sql: "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
-              SELECT length(json_group_array(hex(zeroblob(120000)))) FROM n"
-            .into(),
-        options: SqlOptions {
-            timeout_ms: 2_000,
-            max_vm_steps: 50_000_000,
-            ..SqlOptions::default()
-        },
-        ..Default::default()
-    };
-    let error = guard.query(&request).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::QueryInterrupted);
-    assert_eq!(error.message(), "the memory of a query is used up");
-}
-
 #[test]
 fn errors_say_what_to_do() {
     let guard = fixture::guard();
@@ -119,6 +98,16 @@ fn errors_say_what_to_do() {
             "too long",
             "page_text_slice",
         ),
+        (
+            "SELECT max(length(text)) FROM page_texts",
+            "too long",
+            "octet_length(text) <= 262144",
+        ),
+        (
+            "SELECT printf('%.*c', 300000, 'x')",
+            "too long",
+            "substr() before",
+        ),
         ("SELECT json_patch('{', '{}')", "malformed JSON", ""),
     ] {
         let error = guard.query(&SqlRequest::new(sql)).unwrap_err();
@@ -127,6 +116,37 @@ fn errors_say_what_to_do() {
             error.hint().unwrap_or_default().contains(hint),
             "{sql}: {error:?}"
         );
+    }
+}
+
+/// One text over the limit does not hide the others, and its size can be asked for.
+#[test]
+fn long_page_texts_can_be_left_out_and_read_in_slices() {
+    let guard = fixture::guard();
+    for (sql, expected) in [
+        (
+            "SELECT octet_length(text) FROM page_texts WHERE version = 2",
+            json!(1_000_006),
+        ),
+        (
+            "SELECT count(*) FROM page_texts WHERE octet_length(text) > 262144",
+            json!(1),
+        ),
+        (
+            "SELECT count(*) FROM page_texts WHERE octet_length(text) <= 262144 AND text LIKE '%insulin%'",
+            json!(300),
+        ),
+        (
+            "SELECT sum(length(text)) FROM page_texts WHERE octet_length(text) <= 262144",
+            json!(600_000),
+        ),
+        (
+            "SELECT page_text_slice(page_id, version, 1000000, 9) FROM page_texts
+             WHERE octet_length(text) > 262144",
+            json!("xend"),
+        ),
+    ] {
+        assert_eq!(first(&guard, sql), expected, "{sql}");
     }
 }
 
@@ -386,72 +406,77 @@ fn queries_run_at_the_same_time_and_a_slow_one_holds_up_none() {
     });
 }
 
-/// SQLite takes the cap before its first connection only, and other tests have been here.
-#[test]
-fn memory_is_capped() {
-    let child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "--nocapture"])
-        .arg(
-            concat!(module_path!(), "::memory_is_capped_in_a_process_of_its_own")
-                .split_once("::")
-                .unwrap()
-                .1,
-        )
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&child.stdout);
-    assert!(
-        child.status.success() && text.contains("1 passed"),
-        "{text}"
+/// A query that takes all of its two seconds.
+fn bomb() -> SqlRequest {
+    let mut request = hostile(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+         SELECT count(*) FROM n WHERE hex(zeroblob(20000 + i % 7)) LIKE '%1%'",
     );
+    request.options.timeout_ms = 2_000;
+    request
 }
 
+/// Whatever others ask, a short query is answered before its deadline, and a long one that has no
+/// turn in time is told so.
 #[test]
-#[ignore = "memory_is_capped runs it in a process of its own"]
-fn memory_is_capped_in_a_process_of_its_own() {
-    assert!(QueryGuard::cap_memory());
-    let guard = fixture::guard();
-    let before = peak_kib();
-    for (sql, message) in [
-        (
-            "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c)
-             SELECT length(json_group_array(hex(zeroblob(120000)))) FROM c",
-            "memory",
-        ),
-        (
-            "WITH x AS MATERIALIZED (SELECT printf('%.*c', 200000, 'a') h),
-             r AS (SELECT h, value AS i FROM x, json_each('[1,2,3,4,5,6,7,8,9,10]'))
-             SELECT count(DISTINCT a.h || b.i || c.i || d.i) FROM r a, r b, r c, r d",
-            "",
-        ),
-        (
-            "WITH RECURSIVE c(i, b) AS (SELECT 1, randomblob(1000)
-             UNION ALL SELECT i + 1, randomblob(1000) FROM c, (SELECT 1 UNION ALL SELECT 2))
-             SELECT count(*) FROM c",
-            "",
-        ),
-    ] {
-        let mut request = hostile(sql);
-        request.options.timeout_ms = 2_000;
-        // On a busy machine the deadline may come before the cap does.
-        let stopped = (0..5).any(|_| {
-            let error = guard.query(&request).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::QueryInterrupted, "{error:?}");
-            error.message().contains(message)
+fn short_queries_pass_many_long_ones() {
+    for bombs in [8, 40] {
+        let guard = fixture::guard();
+        std::thread::scope(|scope| {
+            let slow: Vec<_> = (0..bombs)
+                .map(|_| scope.spawn(|| guard.query(&bomb())))
+                .collect();
+            std::thread::sleep(Duration::from_millis(100));
+            for (sql, expected) in [
+                ("SELECT 1", json!(1)),
+                ("SELECT count(*) FROM claims", json!(600)),
+                (
+                    "SELECT count(*) FROM claims_fts WHERE claims_fts MATCH 'weight'",
+                    json!(600),
+                ),
+                (
+                    "SELECT count(*) FROM claims c JOIN edges e ON e.target_id = c.id WHERE c.seq < 9",
+                    json!(80),
+                ),
+            ] {
+                let mut request = SqlRequest::new(sql);
+                request.options.timeout_ms = 1_500;
+                let reply = guard
+                    .query(&request)
+                    .unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+                assert_eq!(reply.rows[0].values().next(), Some(&expected), "{sql}");
+            }
+            let waiting = slow.iter().filter(|thread| !thread.is_finished()).count();
+            assert!(waiting > 0, "the short queries were to be answered first");
+            let mut had_no_turn = 0;
+            for thread in slow {
+                let error = thread.join().unwrap().unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::QueryInterrupted, "{error:?}");
+                let waited =
+                    error.message() == "the deadline of 2000 ms passed while other queries ran";
+                had_no_turn += usize::from(waited);
+                assert!(!waited || error.hint().unwrap().contains("timeout_ms"));
+            }
+            assert!(bombs < 40 || had_no_turn > 0);
         });
-        assert!(stopped, "{sql}: never by its {message}");
     }
-    assert_eq!(first(&guard, "SELECT count(*) FROM tasks"), json!(4));
-    let grown = peak_kib() - before;
-    assert!(grown < 64 * 1024, "{grown} KiB");
 }
 
-/// The most memory that this process has held; 0 where the system does not say.
-fn peak_kib() -> i64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|l| l.split_whitespace().next())
-        .map_or(0, |kib| kib.parse().unwrap())
+/// The time of a query begins when it was asked.
+#[test]
+fn a_query_that_came_too_late_is_not_run() {
+    let guard = fixture::guard();
+    let long_ago = Instant::now().checked_sub(Duration::from_secs(5)).unwrap();
+    let reply = guard.query_since(long_ago, &SqlRequest::new("SELECT 1"), &|| true);
+    let error = reply.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::QueryInterrupted);
+    assert!(
+        error
+            .message()
+            .contains("300 ms passed while other queries ran"),
+        "{error}"
+    );
+    assert_eq!(first(&guard, "SELECT 1"), json!(1));
 }
 
 /// Either answer would do for these; this is ours.

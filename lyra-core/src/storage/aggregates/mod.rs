@@ -28,7 +28,8 @@ const EDGES_AT_A_TIME: usize = 400_000;
 const MANY_CLAIMS: usize = 8_192;
 
 /// What only the views need, in the order in which it was made.
-pub(super) const INDEXES: [&str; 14] = [
+pub(super) const INDEXES: [&str; 15] = [
+    "stat_evidence_by_confidence",
     "stat_claims_by_evidence",
     "stat_claims_by_controversy",
     "stat_claims_unsupported",

@@ -130,6 +130,22 @@ fn is_sort(step: &str) -> bool {
     step.contains("TEMP B-TREE FOR ORDER BY") && !step.contains("LAST")
 }
 
+/// The evidence of all tasks comes out of an index in the order of the view, too.
+#[test]
+fn the_first_evidence_of_the_whole_graph_is_answered_without_sorting() {
+    for graph in [empty_graph(), analysed()] {
+        for (name, sql) in catalog().temp_views(2026) {
+            if name == "v_evidence_chain" {
+                let first = format!("SELECT * FROM ({sql}) LIMIT 10");
+                let steps = plan(&graph, &first);
+                assert!(!steps.iter().any(|step| is_sort(step)), "{steps:?}");
+                let scan = "SCAN s USING COVERING INDEX stat_evidence_by_confidence";
+                assert!(steps.iter().any(|step| step == scan), "{steps:?}");
+            }
+        }
+    }
+}
+
 /// A task's rows come out of an index in the order of the view, so that the first fifty cost fifty.
 #[test]
 fn a_task_is_answered_without_sorting() {
