@@ -133,12 +133,13 @@ impl WorkerPool {
         is_unwanted: &dyn Fn() -> bool,
     ) -> Result<SqlReply> {
         let Worker { mut guarded, line } = self.worker()?;
-        if !had_slice && run::may_be_brief(&request.sql) {
-            if let Some(result) = run::run_briefly(&mut guarded, request, end) {
-                let unchanged = guarded.still.check();
-                self.give_back(Worker { guarded, line });
-                return told(unchanged, result, request);
-            }
+        if !had_slice
+            && run::may_be_brief(&request.sql)
+            && let Some(result) = run::run_briefly(&mut guarded, request, end)
+        {
+            let unchanged = guarded.still.check();
+            self.give_back(Worker { guarded, line });
+            return told(unchanged, result, request);
         }
         let (reply, answer) = sync_channel(1);
         let job = Job {

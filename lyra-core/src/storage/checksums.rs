@@ -95,7 +95,7 @@ fn refresh_table(db: &Connection, number: usize) -> Result<()> {
         let sql = format!("SELECT rowid, * FROM {table} WHERE rowid = ?1");
         let mut one = db.prepare_cached(&sql).db()?;
         for row in noted {
-            let sum = one.query_row([row], |row| checksum(row)).optional().db()?;
+            let sum = one.query_row([row], checksum).optional().db()?;
             blocks.set(row, sum.unwrap_or_default())?;
         }
     }
@@ -285,11 +285,11 @@ mod tests {
     fn wrong_and_unknown(db: &Database) -> (Vec<String>, Vec<String>) {
         let (mut wrong, mut unknown) = (Vec::new(), Vec::new());
         db.read(|c| {
-            for number in 0..TABLES.len() {
+            for (number, table) in TABLES.iter().enumerate() {
                 check(c, number, |name, verdict| match verdict {
                     Verdict::Right => {}
-                    Verdict::Wrong => wrong.push(format!("{} {name}", TABLES[number])),
-                    Verdict::Unknown => unknown.push(format!("{} {name}", TABLES[number])),
+                    Verdict::Wrong => wrong.push(format!("{table} {name}")),
+                    Verdict::Unknown => unknown.push(format!("{table} {name}")),
                 })?;
             }
             Ok(())
