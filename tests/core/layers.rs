@@ -139,3 +139,71 @@ fn files_are_short_enough_to_be_read() {
         .collect();
     assert!(long.is_empty(), "longer than {MAX_LINES} lines: {long:?}");
 }
+
+/// The numbers of the lines with `unsafe` code of which nothing close above says why it is sound.
+fn unexplained(source: &str) -> Vec<usize> {
+    let lines: Vec<&str> = source.lines().map(str::trim_start).collect();
+    let is_unsafe = |line: &str| {
+        ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"]
+            .iter()
+            .any(|kind| line.contains(kind))
+            && !line.starts_with("//")
+            // A type promises nothing by itself.
+            && !line.contains(": unsafe extern")
+            && !line.contains("= unsafe extern")
+    };
+    let is_explained = |index: usize| {
+        lines[index.saturating_sub(12)..index]
+            .iter()
+            .rev()
+            // Not the reason of what stands before.
+            .take_while(|line| !line.starts_with('}') && !line.is_empty())
+            .any(|line| line.starts_with("// SAFETY: ") || line.starts_with("/// # Safety"))
+    };
+    (0..lines.len())
+        .filter(|index| {
+            let continues = *index > 0 && lines[index - 1].ends_with('=');
+            is_unsafe(lines[*index]) && !continues && !is_explained(*index)
+        })
+        .map(|index| index + 1)
+        .collect()
+}
+
+/// Clippy asks this of blocks only, and not of what macros make.
+#[test]
+fn everything_unsafe_says_why_it_is_sound() {
+    assert_eq!(
+        unexplained("// SAFETY: so\nunsafe { x() }\n\nunsafe { y() }"),
+        [4]
+    );
+    assert_eq!(
+        unexplained("type F =\n    unsafe extern \"C\" fn();\nunsafe fn f() {}"),
+        [3]
+    );
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    for folder in [
+        "lyra-core",
+        "lyra-mcp",
+        "lyra-py",
+        "tests",
+        "examples",
+        "benches",
+        "fuzz/fuzz_targets",
+    ] {
+        rust_files(&root.join(folder), &mut files);
+    }
+    let mut missing = Vec::new();
+    for file in files
+        .iter()
+        .filter(|file| !file.ends_with("tests/core/layers.rs"))
+    {
+        let source = std::fs::read_to_string(file).unwrap();
+        missing.extend(
+            unexplained(&source)
+                .into_iter()
+                .map(|line| format!("{}:{line}", file.display())),
+        );
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}
