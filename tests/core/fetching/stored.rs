@@ -372,7 +372,8 @@ async fn an_address_is_asked_for_as_it_was_given() {
         }
         clock.advance(30 * HOUR);
     }
-    let asked = site.seen.lock().unwrap().len() - site.count("/robots.txt");
+    let asked = site.seen.lock().unwrap().len();
+    let asked = asked - site.count("/robots.txt");
     assert_eq!(asked, 2 * given.len(), "these and no others");
     for (given, key) in [
         ("/a?100", "/a?100="),
