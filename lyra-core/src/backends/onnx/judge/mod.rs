@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// let judge = OnnxStanceJudge::open(&OnnxOptions::new("models/nli-deberta-v3-base"))?;
 /// let verdicts = judge
-///     .judge(&[StancePair::new("Falls were more frequent with drug X.".into(), "Drug X increases the risk of falls.".into())])
+///     .judge(&[StancePair::new("Falls were more frequent with drug X.", "Drug X increases the risk of falls.")])
 ///     .await?;
 /// println!("{} ({:.2})", verdicts[0].relation, verdicts[0].confidence);
 /// # Ok::<(), lyra_core::Error>(()) });
