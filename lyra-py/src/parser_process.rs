@@ -14,7 +14,7 @@ const CODE: &str = "import sys\n\
     from importlib.util import module_from_spec, spec_from_loader\n\
     loader = ExtensionFileLoader('lyra._lyra', sys.argv[1])\n\
     module = module_from_spec(spec_from_loader('lyra._lyra', loader))\n\
-    sys.modules['lyra._lyra'] = module\n\
+    sys.modules['lyra'] = sys.modules['lyra._lyra'] = module\n\
     loader.exec_module(module)\n\
     sys.exit(module.command_line(['lyra-mcp', 'parse-documents', *sys.argv[2:]]))";
 
