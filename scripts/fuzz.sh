@@ -34,7 +34,8 @@ for target in "${targets[@]}"; do
   corpora=("fuzz/corpus/$target")
   [ ! -d "fuzz/seeds/$target" ] || corpora+=("fuzz/seeds/$target")
   options=(-max_total_time="$seconds" -timeout=30 -rss_limit_mb=4096 -max_len=16384
-    -artifact_prefix="fuzz/artifacts/$target/" -print_final_stats=1 -verbosity=0)
+    -artifact_prefix="fuzz/artifacts/$target/" -print_final_stats=1 -verbosity=0
+    -seed="${LYRA_FUZZ_SEED:-0}")
   [ "$target" != query_guard ] || options+=(-dict=fuzz/sql.dict -max_len=4096)
   printf '\n== fuzz %s for %s s\n' "$target" "$seconds"
   "fuzz/target/$host/release/$target" "${options[@]}" "${corpora[@]}"

@@ -14,7 +14,6 @@ venv=$target/test-venv
 
 # Some Rust tests compare their results with those of Python packages.
 LYRA_TEST_PYTHON=$venv/bin/python cargo test --workspace --exclude lyra-py --all-features
-cargo build -p lyra-mcp
 
 # The wheel as users get it, but for optimisation.
 wheels=$target/test-wheels

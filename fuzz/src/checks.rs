@@ -5,6 +5,20 @@ use lyra_core::backends::documents::parse;
 use lyra_core::ports::ParsedDocument;
 use lyra_core::text::segment::{assemble, slice_chars};
 
+/// Makes a panic of our code end the process, as libFuzzer wants it, and lets one of a dependency
+/// unwind: the parsers of other people's formats may panic, and the caller answers with an error.
+pub fn abort_on_own_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let is_foreign = panic
+            .location()
+            .is_some_and(|place| place.file().contains("registry/src"));
+        if !is_foreign {
+            eprintln!("{panic}\n{}", std::backtrace::Backtrace::force_capture());
+            std::process::abort();
+        }
+    }));
+}
+
 /// Reads a document and checks its parts: a refusal is an error of the document or of this build,
 /// every segment is cut out of the text where it says, and nothing is too long to be stored.
 pub fn check_document(bytes: &[u8], content_type: Option<&str>, name: &str) {

@@ -3,6 +3,7 @@
 
 pub mod checks;
 pub mod shapes;
+pub mod shapes_pdf;
 
 use lyra_core::graph::EvidenceGraph;
 use lyra_core::guard::{QueryGuard, TempView};

@@ -36,6 +36,7 @@ pub use exports::{
 pub use graph::EvidenceGraph;
 pub use jobs::{MAX_ATTEMPTS, Workers};
 pub use model::{TaskBudget, TaskConfig, TaskRecord};
+pub use pipeline::Limits;
 pub use task::{
     AuthAction, AuthItem, AuthResolution, AuthTarget, BudgetStatus, Candidate, CandidateChoice,
     CandidateReport, CandidateRequest, Cookies, EvidenceSummary, JobCounts, JobsByPhase, Metrics,

@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import re
 import zlib
 from pathlib import Path
 
@@ -82,6 +83,70 @@ def read_own(folder):
     return rows
 
 
+def read_sentences(path):
+    """The labelled sentences of the documents that are not kept for evaluation.
+
+    `reading` holds the classes of the second head that are right."""
+    rows = []
+    for line in Path(path).read_text().splitlines():
+        found = json.loads(line)
+        if found["half"] != "a":
+            continue
+        rows.append(
+            {
+                "premise": with_title(found),
+                "claim": found["hypothesis"],
+                "label": found["side"],
+                "reading": [found["label"]],
+                "source": "sentences",
+                "group": found["doc"] + found["sentence"],
+            }
+        )
+    return rows
+
+
+def with_title(found):
+    """The sentence, after the title where that names something of the hypothesis that the sentence does not."""
+    stems = lambda text: {w[:5] for w in re.findall(r"[a-z0-9]{3,}", text.lower())}
+    title = found.get("title") or ""
+    missing = stems(found["hypothesis"]) - stems(found["sentence"])
+    if missing & stems(title):
+        return f"{title.rstrip('. ')}. {found['sentence']}"
+    return found["sentence"]
+
+
+NO_ASSERTION = "METHOD|OBJECTIVE|PURPOSE|AIM|DESIGN|SETTING|PATIENTS|PARTICIPANTS|SUBJECTS|INTERVENTION"
+
+
+def read_sections(path, claims):
+    """Sentences of PubMedQA's abstracts, told apart by the heading of their section.
+
+    `claims` are the statements that the abstracts' questions were turned into, by group."""
+    rows = []
+    for number, entry in json.loads(Path(path).read_text()).items():
+        group = f"pqa{number}"
+        for heading, text in zip(entry["LABELS"], entry["CONTEXTS"]):
+            if "RESULT" in heading or "FINDING" in heading:
+                reading = ["other", "on"]
+            elif re.search(NO_ASSERTION, heading) and "BACKGROUND" not in heading:
+                reading = ["none"]
+            else:
+                continue
+            sentences = [s for s in re.split(r"(?<=[.?!])\s+(?=[A-Z])", text) if 40 < len(s) < 400]
+            for sentence in sentences if claims.get(group) else []:
+                rows.append(
+                    {
+                        "premise": sentence,
+                        "claim": claims[group],
+                        "label": None if len(reading) > 1 else "neutral",
+                        "reading": reading,
+                        "source": "sections",
+                        "group": group,
+                    }
+                )
+    return rows
+
+
 def embedded(claim):
     """The claim as it stands inside a sentence: no final stop, no capital unless it is a name."""
     claim = claim.strip().rstrip(".")
@@ -103,6 +168,8 @@ COMMON_STARTS = set(
 def vary(row, rng, fillers):
     """A changed copy of a row whose label is known, or the row itself."""
     premise, claim, label = row["premise"], row["claim"], row["label"]
+    if row.get("reading"):
+        return row
     dice = rng.random()
     if dice < 0.05:
         claim, label = rng.choice(DENIALS).format(embedded(claim)), FLIP[label]

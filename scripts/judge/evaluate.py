@@ -14,8 +14,8 @@ from model import CLASSES, Judge, batch, load_tokenizer, pair_ids
 
 
 @torch.no_grad()
-def predict(judge, rows, tokenizer, tokens=4096):
-    """Logits, one row a pair, in the order of the pairs."""
+def predict(judge, rows, tokenizer, tokens=4096, head=0):
+    """Logits of the stance (head 0) or the reading (head 1), one row a pair, in the order of the pairs."""
     judge.eval()
     premises = tokenizer.encode_batch([r["premise"] for r in rows], add_special_tokens=False)
     claims = tokenizer.encode_batch([r["claim"] for r in rows], add_special_tokens=False)
@@ -29,7 +29,7 @@ def predict(judge, rows, tokenizer, tokens=4096):
             end += 1
         chosen = order[at:end]
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            found[chosen] = judge(*batch([pairs[i] for i in chosen])).float().numpy()
+            found[chosen] = judge(*batch([pairs[i] for i in chosen]))[head].float().numpy()
         at = end
     return found
 

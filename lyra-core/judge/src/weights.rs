@@ -7,7 +7,7 @@
 use super::kernel::Packed;
 
 const MAGIC: &[u8; 8] = b"LYRAJDG1";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER: usize = 64;
 /// Values of a row of the word table that share a scale.
 pub(crate) const WORD_GROUP: usize = 32;
@@ -47,15 +47,21 @@ pub(crate) struct Layer<'w> {
     pub(crate) norm2: Norm,
 }
 
-/// The layer over the pooled pair: byte weights `[inputs][outputs]` with a scale for each output.
+/// The layer over the pooled pair and those over it: byte weights `[inputs][outputs]` with a scale for each output.
 #[derive(Debug)]
 pub(crate) struct Head<'w> {
     pub(crate) pool: &'w [i8],
     pub(crate) pool_scales: Vec<f32>,
     pub(crate) pool_bias: Vec<f32>,
-    /// `[class][hidden]`.
-    pub(crate) classify: Vec<f32>,
-    pub(crate) classify_bias: Vec<f32>,
+    pub(crate) stance: Classes,
+    pub(crate) reading: Classes,
+}
+
+/// The last layer of a head of three classes, weights `[class][hidden]`.
+#[derive(Debug)]
+pub(crate) struct Classes {
+    pub(crate) weights: Vec<f32>,
+    pub(crate) bias: Vec<f32>,
 }
 
 #[derive(Debug)]
@@ -125,8 +131,8 @@ impl<'w> Weights<'w> {
                 pool: as_signed(rest.bytes(5 * hidden * hidden)?),
                 pool_scales: rest.reals(hidden)?,
                 pool_bias: rest.reals(hidden)?,
-                classify: rest.reals(3 * hidden)?,
-                classify_bias: rest.reals(3)?,
+                stance: rest.classes(hidden)?,
+                reading: rest.classes(hidden)?,
             },
         };
         if !rest.0.is_empty() {
@@ -193,6 +199,13 @@ impl<'w> Sections<'w> {
         Ok(Norm {
             gain: self.reals(hidden)?,
             shift: self.reals(hidden)?,
+        })
+    }
+
+    fn classes(&mut self, hidden: usize) -> Result<Classes, String> {
+        Ok(Classes {
+            weights: self.reals(3 * hidden)?,
+            bias: self.reals(3)?,
         })
     }
 

@@ -31,6 +31,7 @@ mod llm_choice;
 mod local_file;
 #[cfg(feature = "http")]
 mod model_hub;
+mod network;
 #[cfg(feature = "onnx")]
 mod onnx;
 mod parser;

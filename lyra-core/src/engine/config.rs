@@ -1,6 +1,7 @@
 //! What an engine is made of.
 
 use crate::clock::{Clock, SystemClock};
+use crate::pipeline::Limits;
 use crate::ports::{
     ClaimExtractor, DocumentParser, Embedder, Fetcher, SearchProvider, StanceJudge,
 };
@@ -23,6 +24,8 @@ pub struct EngineConfig {
     pub allow_private_hosts: bool,
     /// Jobs that run at once.
     pub workers: usize,
+    /// How far a task goes: documents a query, claims a document, pairs a claim.
+    pub limits: Limits,
     /// How long [`Engine::stop_task`](super::Engine::stop_task) waits for running jobs, in the modes
     /// that do: 30 seconds by default.
     pub stop_patience: Duration,
@@ -60,6 +63,7 @@ impl EngineConfig {
             corpus: Vec::new(),
             allow_private_hosts: false,
             workers: 2,
+            limits: Limits::default(),
             stop_patience: Duration::from_secs(30),
             views_dir: None,
             clock: Arc::new(SystemClock),

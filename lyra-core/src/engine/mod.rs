@@ -21,7 +21,7 @@ use crate::graph::EvidenceGraph;
 use crate::guard::QueryGuard;
 use crate::ingest::{Reading, TEXT_TIME};
 use crate::jobs::Signal;
-use crate::pipeline::{LastLooks, Limits, Pipeline, Retractions};
+use crate::pipeline::{LastLooks, Pipeline, Retractions};
 use crate::ports::{Fetcher, SearchProvider};
 use crate::vectors::VectorStore;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ impl Engine {
                 .clone()
                 .unwrap_or_else(|| Arc::new(BuiltinStanceJudge)),
             choose_premise,
-            limits: Limits::default(),
+            limits: config.limits,
             embedding_turn: Arc::default(),
             last_looks: LastLooks::default(),
         };

@@ -15,6 +15,9 @@ use std::sync::Arc;
 
 /// Confidence of a claim that nobody extracted: the best sentence of a page that gave no claims.
 const FALLBACK_CONFIDENCE: f64 = 0.3;
+/// Share of the hypothesis's words that such a sentence names at least: one that names fewer is not on the
+/// question.
+const FALLBACK_SHARE: f64 = 0.5;
 /// Sentences shorter than this, in characters, say nothing.
 const SHORTEST_SENTENCE: usize = 20;
 
@@ -40,7 +43,8 @@ pub(super) struct Drafts {
     pub(super) problems: Vec<String>,
 }
 
-/// Reads the chosen fragments for claims; at least the best sentence where nothing is found.
+/// Reads the chosen fragments for claims. Where nothing is found, the best sentence is taken if it is on the
+/// question.
 pub(super) async fn draft_claims(
     pipeline: &Pipeline,
     question: &Question,
@@ -142,12 +146,14 @@ fn draft_of(
     })
 }
 
-/// The sentence that shares most words with the question.
+/// The sentence that shares most words with the question, if it names enough of the hypothesis.
 fn best_sentence(question: &Question, chosen: &[&StoredFragment]) -> Option<DraftClaim> {
     let wanted: HashSet<String> =
         ranking_terms(&format!("{} {}", question.hypothesis, question.query))
             .into_iter()
             .collect();
+    let named = ranking_terms(&question.hypothesis).len();
+    let fewest = (named as f64 * FALLBACK_SHARE).ceil() as usize;
     let mut best: Option<(usize, DraftClaim)> = None;
     for fragment in chosen
         .iter()
@@ -159,6 +165,9 @@ fn best_sentence(question: &Question, chosen: &[&StoredFragment]) -> Option<Draf
             }
             let shared: HashSet<String> = ranking_terms(text).into_iter().collect();
             let score = shared.intersection(&wanted).count();
+            if score < fewest.max(1) || text.trim_end().ends_with(['?', ':']) {
+                continue;
+            }
             if best.as_ref().is_none_or(|(known, _)| score > *known) {
                 let start = fragment.char_start.unwrap_or(0);
                 let draft = DraftClaim {

@@ -29,7 +29,10 @@ pub(super) fn select(
         .filter(|i| {
             !matches!(
                 passages[*i].kind,
-                FragmentType::Heading | FragmentType::Code
+                FragmentType::Heading
+                    | FragmentType::Code
+                    | FragmentType::Figure
+                    | FragmentType::Table
             )
         })
         .collect();

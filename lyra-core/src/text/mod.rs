@@ -23,6 +23,7 @@
 //! ```
 
 pub mod hash;
+mod headings;
 pub mod identifiers;
 pub mod language;
 pub mod names;
@@ -35,6 +36,7 @@ pub(crate) mod testing;
 mod tokens;
 pub mod url;
 
+pub(crate) use headings::missing_headings;
 pub use tokens::{
     Token, TokenKind, TokenMode, for_each_token, is_cjk, is_hiragana, is_stop_word, ranking_terms,
     tokenize,

@@ -75,7 +75,7 @@ fn research_session(hypothesis: &str) -> String {
          2. queue_targets with 4 to 8 queries; at least two of them should find evidence against it.\n\
          3. get_status(wait=180) until milestones.nli_verification_done is true. If \
          pending_auth_count is above 0, show get_auth_queue to me.\n\
-         4. query_view v_contradictions, v_claim_evidence_summary and v_source_impact; \
+         4. query_view v_hypothesis_evidence, v_contradictions, v_claim_evidence_summary and v_source_impact; \
          vector_search for what the views leave open; more queue_targets where evidence is thin.\n\
          5. Report: what supports the hypothesis, what speaks against it, where sources contradict \
          each other, what is missing. Each finding with a quote and its source (author, year, DOI) \

@@ -197,7 +197,8 @@ fn exploration_tools() -> Vec<Tool> {
              results: lower min_similarity."),
         tool!("query_view", "Query a ready-made view", READS, stored_text: true, lists: ["rows"],
             view::query,
-            "Ready-made analyses of a task. v_contradictions: claims with evidence on both sides; \
+            "Ready-made analyses of a task. v_hypothesis_evidence: what the sources say for and against \
+             the hypothesis; v_contradictions: claims with evidence on both sides; \
              v_claim_evidence_summary: support and refutation of each claim; v_evidence_chain: \
              claim to quote to source; v_claim_origins: where each claim was read; \
              v_unsupported_claims; v_source_impact: key sources; v_evidence_timeline; \

@@ -21,6 +21,10 @@ fn request(texts: &[&str]) -> ExtractionRequest {
     }
 }
 
+fn found_in(request: &ExtractionRequest) -> Vec<ExtractedClaim> {
+    extract(request).unwrap()
+}
+
 fn texts(claims: &[ExtractedClaim]) -> Vec<&str> {
     claims.iter().map(|c| c.text.as_str()).collect()
 }
@@ -87,7 +91,7 @@ fn keeps_findings_and_leaves_the_rest() {
         ("糖尿病と心不全の治療に関する診療ガイドライン", false),
     ];
     for (sentence, expected) in cases {
-        let found = extract(&request(&[sentence]));
+        let found = found_in(&request(&[sentence]));
         assert_eq!(!found.is_empty(), *expected, "{sentence} {found:?}");
     }
 }
@@ -96,7 +100,7 @@ fn keeps_findings_and_leaves_the_rest() {
 fn every_claim_is_a_quote_with_its_span() {
     let text = "The trial ran for two years.  Saxagliptin increased  hospitalization for heart failure. 血糖値は変わらなかった。";
     let passages = ["Nothing here.", text];
-    let found = extract(&request(&passages));
+    let found = found_in(&request(&passages));
     assert!(!found.is_empty());
     for claim in &found {
         let quote =
@@ -111,7 +115,7 @@ fn every_claim_is_a_quote_with_its_span() {
 
 #[test]
 fn findings_on_the_question_come_first_and_only_once() {
-    let found = extract(&request(&[
+    let found = found_in(&request(&[
         "Glycated hemoglobin was lowered by 0.3 percentage points with the drug.",
         FINDING_SENTENCE,
         "Saxagliptin increased hospitalization for heart failure (hazard ratio 1.27; 95% CI 1.07–1.51).",
@@ -138,13 +142,13 @@ fn claims_are_as_many_as_asked_for_and_the_same_each_time() {
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let mut request = request(&many);
     request.max_claims = 3;
-    let found = extract(&request);
+    let found = found_in(&request);
     assert!((1..=3).contains(&found.len()));
-    assert_eq!(found, extract(&request));
+    assert_eq!(found, found_in(&request));
     request.max_claims = 0;
-    assert!(extract(&request).is_empty());
+    assert!(found_in(&request).is_empty());
     request.passages.clear();
-    assert!(extract(&request).is_empty());
+    assert!(found_in(&request).is_empty());
 }
 
 #[test]
@@ -169,11 +173,7 @@ fn claims_have_types() {
         ),
     ];
     for (sentence, expected) in cases {
-        assert_eq!(
-            claim_type(sentence, &tokenize(sentence)),
-            expected,
-            "{sentence}"
-        );
+        assert_eq!(claim_type(sentence), expected, "{sentence}");
     }
 }
 
@@ -194,7 +194,7 @@ async fn hostile_text_is_read_in_time() {
     assert!(found.iter().all(|c| !c.text.is_empty()));
     assert_eq!(
         BuiltinClaimExtractor.extractor_id(),
-        "lyra-builtin-claims-v1"
+        "lyra-minilm-claims-v1"
     );
     assert!(BuiltinClaimExtractor.is_builtin());
 }

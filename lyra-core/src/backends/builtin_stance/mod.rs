@@ -5,16 +5,14 @@
 //! pairs are neutral, with a confidence that makes no edge. So is every pair in a build without the
 //! feature `neural-judge`.
 
-#[cfg(feature = "neural-judge")]
-mod network;
 mod premise;
 
 pub use premise::choose_premise;
 
+use super::network::{is_unread, read};
 use crate::error::{Error, Result};
 use crate::model::Relation;
 use crate::ports::{StanceJudge, StancePair, Verdict};
-use crate::text::is_cjk;
 use crate::text::segment::slice_chars;
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,8 +32,6 @@ const WINDOWS: usize = 3;
 /// Least probability of `supports` and of `refutes` that is taken. A false contradiction costs a
 /// reader more than a missed one.
 const SIDE_FROM: [f64; 2] = [0.45, 0.65];
-/// A text whose share of Chinese, Japanese and Korean characters is larger is not read.
-const MOST_CJK: f64 = 0.2;
 /// Cells of a table's row, as the parsers write it. A row without its head says nothing.
 const CELLS: &str = " | ";
 
@@ -121,9 +117,10 @@ fn judge_pair(pair: &StancePair) -> Result<Verdict> {
             continue;
         };
         let context = pair.context.as_deref().unwrap_or_default();
-        let Some(found) = probabilities(context, part, &pair.hypothesis)? else {
+        let Some(found) = read(context, part, &pair.hypothesis)? else {
             continue;
         };
+        let found = found.stance;
         let side = |p: &[f64; 3]| p[0].max(p[1]);
         let is_stronger = |(best, _): &([f64; 3], _)| side(&found) > side(best);
         if strongest.as_ref().is_none_or(is_stronger) {
@@ -134,24 +131,6 @@ fn judge_pair(pair: &StancePair) -> Result<Verdict> {
         Some((found, span)) => verdict(found, Some(span)),
         None => verdict(UNREAD, None),
     })
-}
-
-#[cfg(feature = "neural-judge")]
-use network::probabilities;
-
-#[cfg(not(feature = "neural-judge"))]
-fn probabilities(_context: &str, _premise: &str, _claim: &str) -> Result<Option<[f64; 3]>> {
-    Ok(None)
-}
-
-/// Whether a text is in a script that the network has not learned.
-fn is_unread(text: &str) -> bool {
-    let (mut cjk, mut all) = (0.0, 0.0);
-    for c in text.chars().filter(|c| !c.is_whitespace()) {
-        all += 1.0;
-        cjk += f64::from(u8::from(is_cjk(c)));
-    }
-    cjk > MOST_CJK * all
 }
 
 /// A side is taken where its probability is high enough; the confidence is the probability of what

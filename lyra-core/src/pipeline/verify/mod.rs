@@ -6,21 +6,20 @@ mod sources;
 
 use super::{Pipeline, StageOutcome};
 use crate::error::{Result, SqliteResultExt};
-use crate::graph::{DomainRules, RETIRED_JUDGES, Reader, Writer};
+use crate::graph::{DomainRules, Reader, Writer};
 use crate::model::{EdgeRecord, NodeKind, Relation};
 use crate::ports::{StancePair, Verdict};
 pub(crate) use memory::LastLooks;
 use memory::Look;
 use questions::Question;
-use rusqlite::params;
 use serde::Serialize;
 use serde_json::json;
-use sources::{Subject, candidate, sides, subjects, task_fragments};
+use sources::{Subject, candidate, claims_without_stance, sides, subjects, task_fragments};
 
 /// Claims whose evidence is judged in one transaction.
 const BATCH: usize = 8;
 /// Claims whose stance to the hypothesis is.
-const STANCE_BATCH: usize = 256;
+const STANCE_BATCH: usize = 64;
 
 /// What a verification run did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -103,34 +102,18 @@ impl Pipeline {
     async fn judge_stances(&self, task_id: &str) -> Result<usize> {
         let judge_id = self.judge.judge_id();
         let hypothesis = self.graph.read(|r| r.task(task_id))?.hypothesis;
-        let claims = self.graph.read(|r| {
-            let mut statement = r
-                .db
-                .prepare_cached(
-                    "SELECT c.id, c.claim_text FROM claims c
-                       LEFT JOIN hypothesis_stances s ON s.claim_id = c.id AND s.judge_id = ifnull(?2, s.judge_id)
-                         AND s.judge_id NOT LIKE ?3
-                     WHERE c.task_id = ?1 AND c.claim_adoption_status = 'adopted' AND s.claim_id IS NULL
-                     ORDER BY c.seq",
-                )
-                .db()?;
-            // The stand-in does not take the place of a model's word.
-            let judge = (!self.judge.is_builtin()).then_some(judge_id);
-            let rows = statement
-                .query_map(params![task_id, judge, RETIRED_JUDGES], |r| Ok((r.get(0)?, r.get(1)?)))
-                .db()?;
-            rows.collect::<rusqlite::Result<Vec<(String, String)>>>()
-                .db()
-        })?;
+        // The stand-in does not take the place of a model's word.
+        let judge = (!self.judge.is_builtin()).then_some(judge_id);
+        let claims = self
+            .graph
+            .read(|r| claims_without_stance(r, task_id, judge))?;
         for batch in claims.chunks(STANCE_BATCH) {
-            let pairs: Vec<StancePair> = batch
-                .iter()
-                .map(|(_, text)| StancePair::new(text.clone(), hypothesis.clone()))
-                .collect();
+            let pairs: Vec<StancePair> =
+                batch.iter().map(|claim| claim.pair(&hypothesis)).collect();
             let verdicts = self.judge.judge(&pairs).await?;
             self.graph.write(|w| {
-                for ((claim_id, _), verdict) in batch.iter().zip(&verdicts) {
-                    w.put_hypothesis_stance(task_id, claim_id, judge_id, verdict)?;
+                for (claim, verdict) in batch.iter().zip(&verdicts) {
+                    w.put_hypothesis_stance(task_id, &claim.id, judge_id, verdict)?;
                 }
                 Ok(())
             })?;

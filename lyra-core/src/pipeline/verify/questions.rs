@@ -8,7 +8,7 @@ use crate::graph::{DomainRules, Reader};
 use crate::model::EmbeddingTarget;
 use crate::ports::{StancePair, Verdict};
 use crate::ranking::kneedle_cutoff;
-use crate::text::ranking_terms;
+use crate::text::missing_headings;
 use crate::text::segment::slice_chars;
 use crate::vectors::{Ranking, SearchMode};
 use std::collections::HashSet;
@@ -165,7 +165,7 @@ impl Pipeline {
 
 /// What a judge that reads passages is asked: the whole fragment, and the headings above it.
 fn passage_question(subject: &Subject, candidate: &Candidate) -> Question {
-    let headings = missing_headings(&candidate.text, &candidate.headings, &subject.text);
+    let headings = missing_headings(&candidate.text, &candidate.headings(), &subject.text);
     Question {
         claim_id: subject.claim_id.clone(),
         fragment_id: candidate.fragment_id.clone(),
@@ -196,48 +196,12 @@ fn sentence_question(
     } else {
         parts.join(" ")
     };
-    let premise = missing_headings(&passage, &candidate.headings, &subject.text) + &passage;
+    let premise = missing_headings(&passage, &candidate.headings(), &subject.text) + &passage;
     Question {
         claim_id: subject.claim_id.clone(),
         fragment_id: candidate.fragment_id.clone(),
         pair: StancePair::new(premise, &subject.text),
         passage_start: candidate.char_start,
         quote: deciding,
-    }
-}
-
-/// Those headings that name something of the claim which the passage does not, as sentences: a paper
-/// says in its title what "the drug" is.
-fn missing_headings(passage: &str, headings: &[String], claim: &str) -> String {
-    let mut missing: HashSet<String> = ranking_terms(claim).into_iter().collect();
-    for term in ranking_terms(passage) {
-        missing.remove(&term);
-    }
-    let mut named = String::new();
-    for heading in headings {
-        let terms = ranking_terms(heading);
-        if terms.iter().any(|term| missing.contains(term)) {
-            named.push_str(heading.trim_end_matches(['.', ' ']));
-            named.push_str(". ");
-            for term in &terms {
-                missing.remove(term);
-            }
-        }
-    }
-    named
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn headings_say_what_a_passage_leaves_out() {
-        let passage = "The drug raised admissions by 27%.";
-        let headings = ["Saxagliptin and heart failure.", "Results"].map(str::to_owned);
-        let named = missing_headings(passage, &headings, "Saxagliptin raises admissions");
-        assert_eq!(named, "Saxagliptin and heart failure. ");
-        let named = missing_headings(passage, &headings, "A drug raised admissions");
-        assert_eq!(named, "", "nothing is missing");
     }
 }

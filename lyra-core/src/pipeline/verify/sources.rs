@@ -1,7 +1,9 @@
 //! What verification reads: claims with where they come from, fragments with whom they speak for.
 
 use crate::error::{Result, SqliteResultExt};
-use crate::graph::{DomainRules, Reader};
+use crate::graph::{DomainRules, RETIRED_JUDGES, Reader};
+use crate::ports::StancePair;
+use crate::text::missing_headings;
 use rusqlite::params;
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
@@ -22,7 +24,7 @@ pub(super) struct Candidate {
     pub(super) text: String,
     pub(super) char_start: Option<i64>,
     /// The title of the document and the heading above the fragment, where they are known.
-    pub(super) headings: Vec<String>,
+    headings: Vec<String>,
     /// The page, or the one that it repeats.
     page_id: String,
     work_id: Option<String>,
@@ -70,6 +72,10 @@ impl Subject {
 }
 
 impl Candidate {
+    pub(super) fn headings(&self) -> Vec<&str> {
+        self.headings.iter().map(String::as_str).collect()
+    }
+
     /// Whom the candidate counts for. Local files without a publisher, and what is known by its DOI
     /// alone, are each their own source: neither a disk nor a resolver publishes anything.
     pub(super) fn source(&self) -> String {
@@ -118,6 +124,58 @@ pub(super) fn subjects(reader: &Reader<'_>, task_id: &str) -> Result<Vec<Subject
         }
     }
     Ok(subjects)
+}
+
+/// A claim that is to be judged against the hypothesis.
+pub(super) struct Unjudged {
+    pub(super) id: String,
+    text: String,
+    /// The title of the document and the heading above the claim, where they are known.
+    headings: Vec<String>,
+}
+
+impl Unjudged {
+    pub(super) fn pair(&self, hypothesis: &str) -> StancePair {
+        let headings: Vec<&str> = self.headings.iter().map(String::as_str).collect();
+        let context = missing_headings(&self.text, &headings, hypothesis);
+        StancePair {
+            context: (!context.is_empty()).then_some(context),
+            ..StancePair::new(&self.text, hypothesis)
+        }
+    }
+}
+
+/// The adopted claims of a task that no judge has placed; or that `judge` has not, if one is named.
+pub(super) fn claims_without_stance(
+    reader: &Reader<'_>,
+    task_id: &str,
+    judge: Option<&str>,
+) -> Result<Vec<Unjudged>> {
+    let mut statement = reader
+        .db
+        .prepare_cached(
+            "SELECT c.id, c.claim_text, coalesce(p.title, w.title), f.heading_context FROM claims c
+               LEFT JOIN hypothesis_stances s ON s.claim_id = c.id AND s.judge_id = ifnull(?2, s.judge_id)
+                 AND s.judge_id NOT LIKE ?3
+               LEFT JOIN edges o ON o.id = (SELECT min(e.id) FROM edges e WHERE e.target_id = c.id AND e.relation = 'origin')
+               LEFT JOIN fragments f ON f.id = o.source_id
+               LEFT JOIN pages p ON p.id = f.page_id
+               LEFT JOIN works w ON w.canonical_id = p.canonical_id
+             WHERE c.task_id = ?1 AND c.claim_adoption_status = 'adopted' AND s.claim_id IS NULL
+             ORDER BY c.seq",
+        )
+        .db()?;
+    let rows = statement
+        .query_map(params![task_id, judge, RETIRED_JUDGES], |r| {
+            let (title, heading): (Option<String>, Option<String>) = (r.get(2)?, r.get(3)?);
+            Ok(Unjudged {
+                id: r.get(0)?,
+                text: r.get(1)?,
+                headings: title.into_iter().chain(heading).collect(),
+            })
+        })
+        .db()?;
+    rows.collect::<rusqlite::Result<_>>().db()
 }
 
 /// How sure the judge is of the side that each claim takes on the hypothesis; claims that take none are

@@ -3,3 +3,6 @@
 -- {"supports": 0.9, "refutes": 0.02, "neutral": 0.08}; null: the judge gives no probabilities.
 ALTER TABLE edges ADD COLUMN nli_probabilities TEXT
   CHECK (nli_probabilities IS NULL OR json_valid(nli_probabilities));
+-- The order of v_hypothesis_evidence.
+CREATE INDEX hypothesis_stances_by_side
+  ON hypothesis_stances (task_id, (relation = 'neutral'), confidence DESC, claim_id);

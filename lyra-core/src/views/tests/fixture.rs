@@ -11,7 +11,7 @@ use crate::views::{RenderedView, ViewCatalog, ViewParams};
 pub(super) type Row = Map<String, Value>;
 
 /// The order in which references between the tables can be met.
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 10] = [
     "tasks",
     "works",
     "work_authors",
@@ -21,6 +21,7 @@ const TABLES: [&str; 9] = [
     "edges",
     "task_pages",
     "page_texts",
+    "hypothesis_stances",
 ];
 
 /// An empty graph. The full-text tables are left out: their tokenizer is not for here.

@@ -230,21 +230,16 @@ impl Graph<'_> {
     /// The claims that stand to the hypothesis as `relation` says: the surest of each document.
     fn stated(&self, relation: &str) -> Result<Vec<Stated>> {
         let sql = format!(
-            "WITH told AS (
-               SELECT h.claim_id, h.confidence, f.page_id,
-                 row_number() OVER (PARTITION BY f.page_id ORDER BY h.confidence DESC, h.claim_id) AS place
-               FROM hypothesis_stances AS h
-               JOIN edges AS e ON e.target_id = h.claim_id AND e.relation = 'origin'
-               JOIN fragments AS f ON f.id = e.source_id
-               WHERE h.task_id = :task AND h.relation = :relation
-             )
-             SELECT c.claim_text AS words, told.confidence, {SOURCE}
-             FROM told
-             JOIN claims AS c ON c.id = told.claim_id
+            "SELECT told.claim_text AS words, told.confidence, {SOURCE}
+             FROM (
+               SELECT v.*, row_number() OVER (PARTITION BY v.page_id ORDER BY v.confidence DESC, v.claim_id) AS place
+               FROM v_hypothesis_evidence AS v
+               WHERE v.task_id = :task AND v.relation = :relation
+             ) AS told
              JOIN pages AS p ON p.id = told.page_id
              LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
              WHERE told.place = 1
-             ORDER BY told.confidence DESC, c.id LIMIT {CLAIMS_A_SIDE}"
+             ORDER BY told.confidence DESC, told.claim_id LIMIT {CLAIMS_A_SIDE}"
         );
         Ok(self
             .rows(&sql, &[("relation", relation)])?
