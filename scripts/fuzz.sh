@@ -31,10 +31,11 @@ targets=("$@")
   mapfile -t targets < <(basename -s .rs fuzz/fuzz_targets/*.rs)
 for target in "${targets[@]}"; do
   mkdir -p "fuzz/corpus/$target" "fuzz/artifacts/$target"
-  corpora=("fuzz/corpus/$target")
-  [ ! -d "fuzz/seeds/$target" ] || corpora+=("fuzz/seeds/$target")
+  # One of the targets changes its directory.
+  corpora=("$PWD/fuzz/corpus/$target")
+  [ ! -d "fuzz/seeds/$target" ] || corpora+=("$PWD/fuzz/seeds/$target")
   options=(-max_total_time="$seconds" -timeout=30 -rss_limit_mb=4096 -max_len=16384
-    -artifact_prefix="fuzz/artifacts/$target/" -print_final_stats=1 -verbosity=0
+    -artifact_prefix="$PWD/fuzz/artifacts/$target/" -print_final_stats=1 -verbosity=0
     -seed="${LYRA_FUZZ_SEED:-0}")
   [ "$target" != query_guard ] || options+=(-dict=fuzz/sql.dict -max_len=4096)
   printf '\n== fuzz %s for %s s\n' "$target" "$seconds"

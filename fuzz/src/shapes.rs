@@ -24,7 +24,7 @@ impl<'a> Recipe<'a> {
         Some(*first)
     }
 
-    fn one_of<'t>(&mut self, choices: &[&'t str]) -> Option<&'t str> {
+    pub(crate) fn one_of<'t>(&mut self, choices: &[&'t str]) -> Option<&'t str> {
         let byte = usize::from(self.next()?);
         choices.get(byte % choices.len()).copied()
     }

@@ -94,8 +94,9 @@ def read_sentences(path):
             continue
         rows.append(
             {
-                "premise": with_title(found),
+                "premise": found["sentence"],
                 "claim": found["hypothesis"],
+                "context": context_of([found["title"], found["heading"]], found["sentence"], found["hypothesis"]),
                 "label": found["side"],
                 "reading": [found["label"]],
                 "source": "sentences",
@@ -105,14 +106,75 @@ def read_sentences(path):
     return rows
 
 
-def with_title(found):
-    """The sentence, after the title where that names something of the hypothesis that the sentence does not."""
-    stems = lambda text: {w[:5] for w in re.findall(r"[a-z0-9]{3,}", text.lower())}
-    title = found.get("title") or ""
-    missing = stems(found["hypothesis"]) - stems(found["sentence"])
-    if missing & stems(title):
-        return f"{title.rstrip('. ')}. {found['sentence']}"
-    return found["sentence"]
+def read_stretches(folder, seed=0):
+    """Sentences of documents under several hypotheses each, as FOLDER/*.jsonl lists them.
+
+    A line has `sentences`, the numbers of those that assert nothing (`none`), and for each hypothesis the
+    numbers of those that support it, refute it, or bear on it without a side. The rest is on something else.
+    """
+    rng, rows = random.Random(seed), []
+    for path in sorted(Path(folder).glob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            document = json.loads(line)
+            for entry in document["hypotheses"]:
+                rows += of_hypothesis(document, entry, rng)
+    return rows
+
+
+# Of the sentences that do not bear on a hypothesis so many are taken, and those that do so often.
+OTHERS, TIMES = 10, 3
+
+
+def of_hypothesis(document, entry, rng):
+    told = {i: side for side in ("supports", "refutes") for i in entry[side]}
+    told |= {i: "neutral" for i in entry["open"]}
+    rest = [i for i in range(len(document["sentences"])) if i not in told]
+    numbers = [*told] * TIMES + rng.sample(rest, min(OTHERS, len(rest)))
+    for i in numbers:
+        sentence = document["sentences"][i]
+        headings = [document["title"], document["headings"][i]]
+        reading = "on" if i in told else "none" if i in document["none"] else "other"
+        yield {
+            "premise": sentence,
+            "claim": entry["h"],
+            "context": context_of(headings, sentence, entry["h"]),
+            "label": told.get(i, "neutral"),
+            "reading": [reading],
+            "source": "stretches",
+            "group": document["doc"],
+        }
+
+
+def context_of(headings, sentence, claim):
+    """The headings that name something of the claim that the sentence does not."""
+    stems = lambda text: {w[:6] for w in re.findall(r"[a-z0-9]{3,}", text.lower())} - COMMON_STARTS
+    missing, named = stems(claim) - stems(sentence), []
+    for heading in headings:
+        if heading and missing & stems(heading):
+            named.append(heading.rstrip(". ") + ". ")
+            missing -= stems(heading)
+    return "".join(named)
+
+
+def attach_titles(rows, articles, scifact):
+    """Gives the rows of Evidence Inference and SciFact the title of their document as context."""
+    titles, of_sentence = {}, {}
+    for line in (Path(scifact) / "corpus.jsonl").read_text().splitlines():
+        entry = json.loads(line)
+        of_sentence |= {s.strip(): entry["title"] for s in entry["abstract"]}
+    for row in rows:
+        if row["source"].startswith("evidence-inference") or row["source"] == "document-neutrals":
+            group = row["group"]
+            if group.startswith("pmc") and group not in titles:
+                path = Path(articles) / f"PMC{group[3:]}.txt"
+                found = re.search(r"TITLE:\s*(.+)", path.read_text(errors="replace")) if path.is_file() else None
+                titles[group] = found[1].strip() if found else ""
+            title = titles.get(group) or of_sentence.get(row["premise"].strip(), "")
+        elif row["source"] == "scifact":
+            title = of_sentence.get(row["premise"].strip(), "")
+        else:
+            continue
+        row["context"] = context_of([title], row["premise"], row["claim"])
 
 
 NO_ASSERTION = "METHOD|OBJECTIVE|PURPOSE|AIM|DESIGN|SETTING|PATIENTS|PARTICIPANTS|SUBJECTS|INTERVENTION"

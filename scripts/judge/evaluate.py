@@ -19,7 +19,8 @@ def predict(judge, rows, tokenizer, tokens=4096, head=0):
     judge.eval()
     premises = tokenizer.encode_batch([r["premise"] for r in rows], add_special_tokens=False)
     claims = tokenizer.encode_batch([r["claim"] for r in rows], add_special_tokens=False)
-    pairs = [pair_ids(p.ids, c.ids) for p, c in zip(premises, claims)]
+    contexts = tokenizer.encode_batch([r.get("context") or "" for r in rows], add_special_tokens=False)
+    pairs = [pair_ids(p.ids, c.ids, x.ids) for p, c, x in zip(premises, claims, contexts)]
     order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]))
     found = np.zeros((len(rows), 3), dtype=np.float32)
     at = 0

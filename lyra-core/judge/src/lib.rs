@@ -10,7 +10,7 @@
 //! ```
 //! let network = lyra_judge::Network::builtin()?;
 //! let words = [network.first(), 2_000, 2_001, network.end(), 2_000, network.end()];
-//! let scores = network.scores(&words, 4);
+//! let scores = network.scores(&words, 0, 4);
 //! assert!(scores.stance.iter().chain(&scores.reading).all(|score| score.is_finite()));
 //! # Ok::<(), String>(())
 //! ```
@@ -92,31 +92,36 @@ impl Network {
         self.words() - SPECIAL + 2
     }
 
-    /// The scores of `[first] premise [end] claim [end]`, of which the first `premise` words are the
-    /// premise's.
+    /// The scores of `[first] context [end] premise [end] claim [end]`. The context and its mark are the
+    /// `context` words after the first; without a context they are left out. The first `premise` words
+    /// are all that precedes the claim.
     ///
     /// # Panics
     ///
     /// If a word is not in the table, if there are more than [`most_words`](Self::most_words), or if
     /// either side has none.
-    pub fn scores(&self, words: &[u32], premise: usize) -> Scores {
-        self.scores_by(words, premise, self.tier)
+    pub fn scores(&self, words: &[u32], context: usize, premise: usize) -> Scores {
+        self.scores_by(words, (context, premise), self.tier)
     }
 
-    fn scores_by(&self, words: &[u32], premise: usize, tier: Tier) -> Scores {
+    fn scores_by(&self, words: &[u32], (context, premise): (usize, usize), tier: Tier) -> Scores {
         assert!(
             words.len() <= self.most_words(),
             "a pair has too many words"
         );
         assert!(
-            0 < premise && premise < words.len(),
+            context + 1 < premise && premise < words.len(),
             "a side of the pair has no words"
         );
         assert!(
             words.iter().all(|w| *w < self.words()),
             "there is no such word"
         );
-        let tokens = Tokens { words, premise };
+        let tokens = Tokens {
+            words,
+            context,
+            premise,
+        };
         encoder::scores(&self.weights, &tokens, tier)
     }
 }
@@ -132,7 +137,7 @@ mod tests {
             let words: Vec<u32> = (0..count).map(|i| i * 7_919 % network.words()).collect();
             let found: Vec<Scores> = Tier::available()
                 .into_iter()
-                .map(|tier| network.scores_by(&words, 2, tier))
+                .map(|tier| network.scores_by(&words, (0, 2), tier))
                 .collect();
             assert!(found.iter().all(|f| f == &found[0]), "{count}: {found:?}");
         }

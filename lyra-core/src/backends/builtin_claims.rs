@@ -49,6 +49,9 @@ const ON_FROM: f64 = 0.4;
 /// Least share of the question's words, where the network does not read.
 const CLOSE_FROM: f64 = 0.34;
 
+/// What a statement of another, cited work counts for beside one of the document's own.
+const CITED: f64 = 0.7;
+
 /// How much of their words two sentences share before they say the same.
 const SAME_FROM: f64 = 0.8;
 
@@ -130,11 +133,28 @@ fn confidence(request: &ExtractionRequest, candidate: &Candidate) -> Result<Opti
         true => network::read(&context, &candidate.text, &request.hypothesis)?,
         false => None,
     };
+    let voice = match cites(&candidate.text) {
+        true => CITED,
+        false => 1.0,
+    };
     Ok(match reading {
-        Some(reading) => Some(reading.asserts[2]).filter(|on| *on >= ON_FROM),
-        None => (candidate.closeness >= CLOSE_FROM && !announces(&candidate.text))
-            .then_some(candidate.closeness.min(0.9)),
+        Some(reading) => Some(reading.asserts[2])
+            .filter(|on| *on >= ON_FROM)
+            .map(|on| on * voice),
+        None => by_words(candidate),
     })
+}
+
+/// The same where the network does not read: by the words of the question, and in Japanese by phrases
+/// that tell a finding, since the question may be in English.
+fn by_words(candidate: &Candidate) -> Option<f64> {
+    const FOUND: &[&str] = &[
+        "有意", "認められ", "みられ", "増加", "減少", "上昇", "低下", "示した", "示され", "明らか", "関連",
+    ];
+    let tells = FOUND.iter().any(|phrase| candidate.text.contains(phrase));
+    let close = candidate.closeness.min(0.9);
+    let confidence = if tells { close.max(CLOSE_FROM) } else { close };
+    (confidence >= CLOSE_FROM && !announces(&candidate.text)).then_some(confidence)
 }
 
 fn read_passage(index: usize, passage: &Passage, topic: &Topic) -> Vec<Candidate> {
@@ -198,14 +218,18 @@ fn is_apparatus(heading: Option<&str>) -> bool {
 /// no address, no caption, no code.
 fn has_form_of_a_statement(text: &str) -> bool {
     let last = text
-        .trim_end_matches(['"', '\'', ')', '”', '」'])
+        .trim_end_matches(['"', '\'', ')', ']', '”', '’', '」', '*', '_'])
         .chars()
         .next_back();
-    if matches!(last, Some('?' | '？' | ':' | '：')) || has_noise(text) || names_a_doi(text) {
+    if has_noise(text) || names_a_doi(text) {
         return false;
     }
     if is_japanese(text) {
-        return has_japanese_predicate(text);
+        return !matches!(last, Some('?' | '？' | ':' | '：')) && has_japanese_predicate(text);
+    }
+    // Headings, labels and cells of tables end without a mark.
+    if !matches!(last, Some('.' | '!' | ';' | '…')) {
+        return false;
     }
     let words = text.split_whitespace();
     let is_word =
@@ -248,6 +272,24 @@ fn has_noise(text: &str) -> bool {
         rest.is_some_and(|r| r.starts_with(['.', ':', '|', ')']))
     });
     is_caption || text.starts_with('#') || NOISE.iter().any(|noise| text.contains(noise))
+}
+
+/// Whether a sentence tells what another work says: it names authors, or a year or number in brackets.
+fn cites(text: &str) -> bool {
+    let is_year = |part: &str| {
+        let year = part.trim_end_matches(|c: char| c.is_ascii_lowercase());
+        year.parse().is_ok_and(|year| (1900..2100).contains(&year))
+    };
+    let is_number = |part: &str| part.parse::<u16>().is_ok();
+    let in_brackets = |open: char, close: char, sought: &dyn Fn(&str) -> bool| {
+        text.split(open).skip(1).any(|rest| {
+            let inside = rest.split(close).next().unwrap_or_default();
+            inside.split([',', ';', ' ', '–', '-']).any(sought)
+        })
+    };
+    text.contains("et al")
+        || in_brackets('(', ')', &is_year)
+        || in_brackets('[', ']', &is_number)
 }
 
 /// A DOI stands in a reference, not in a statement.

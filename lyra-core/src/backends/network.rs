@@ -67,8 +67,12 @@ mod words {
         if premise.is_empty() || claim.is_empty() {
             return Ok(None);
         }
-        let (words, split) = sequence(network, &word_pieces(context)?, &premise, &claim);
-        let scores = network.scores(&words, split);
+        let Sequence {
+            words,
+            context,
+            split,
+        } = sequence(network, &word_pieces(context)?, &premise, &claim);
+        let scores = network.scores(&words, context, split);
         Ok(Some(Reading {
             stance: softmax(scores.stance, TEMPERATURE),
             asserts: softmax(scores.reading, 1.0),
@@ -83,26 +87,42 @@ mod words {
         odds.map(|odd| odd / total)
     }
 
-    /// `[first] context premise [end] claim [end]`, and how many of them are the premise's. The claim
-    /// keeps at most a half of the words; what is left is the premise's, then the context's.
+    /// A pair as the network reads it: what [`Network::scores`] is given.
+    struct Sequence {
+        words: Vec<u32>,
+        context: usize,
+        split: usize,
+    }
+
+    /// `[first] context [end] premise [end] claim [end]`. The claim keeps at most a half of the words;
+    /// what is left is the premise's, then the context's.
     fn sequence(
         network: &Network,
         context: &[Piece],
         premise: &[Piece],
         claim: &[Piece],
-    ) -> (Vec<u32>, usize) {
+    ) -> Sequence {
         let most = network.most_words() - 3;
         let claim = &claim[..claim.len().min(most / 2)];
-        let room = most - claim.len();
-        let premise = &premise[..premise.len().min(room)];
-        let context = &context[..context.len().min((room - premise.len()).min(MAX_CONTEXT))];
+        let premise = &premise[..premise.len().min(most - claim.len())];
+        let room = (most - claim.len() - premise.len()).saturating_sub(1);
+        let context = &context[..context.len().min(room.min(MAX_CONTEXT))];
         let row = |piece: &Piece| piece.unwrap_or(network.unknown());
         let mut words = vec![network.first()];
-        words.extend(context.iter().chain(premise).map(row));
+        words.extend(context.iter().map(row));
+        if !context.is_empty() {
+            words.push(network.end());
+        }
+        let of_context = words.len() - 1;
+        words.extend(premise.iter().map(row));
         words.push(network.end());
         let split = words.len();
         words.extend(claim.iter().map(row));
         words.push(network.end());
-        (words, split)
+        Sequence {
+            words,
+            context: of_context,
+            split,
+        }
     }
 }

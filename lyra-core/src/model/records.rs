@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct TaskConfig {
     /// How much the task may use.
     pub budget: TaskBudget,
-    /// Domains to prefer, by registrable domain.
+    /// Domains whose hits are read first, such as `who.int`; what is below them is meant, too.
     pub priority_domains: Vec<String>,
 }
 

@@ -8,6 +8,8 @@ use std::ops::Range;
 
 /// Premises of at most so many sentences are read whole.
 const WHOLE: usize = 2;
+/// Parts that share less than this of what the nearest part shares with the claim are not read.
+const LEAST_OF_NEAREST: f64 = 0.35;
 /// A sentence of fewer code points is read together with the one before it.
 const SHORT: usize = 60;
 
@@ -26,7 +28,10 @@ pub(super) fn windows(premise: &str, claim: &str, most: usize) -> Vec<Range<usiz
     let scores = closeness(&texts, claim);
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
+    // What shares much less with the claim than the nearest part decides nothing that is worth its time.
+    let nearest = scores[order[0]];
     order.truncate(most);
+    order.retain(|i| scores[*i] >= LEAST_OF_NEAREST * nearest);
     let begin = |i: usize| {
         let hangs = spans[i].len() < SHORT || begins_hanging(texts[i]);
         if i > 0 && hangs {
