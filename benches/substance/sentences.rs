@@ -3,6 +3,7 @@
 use super::{read, share};
 use lyra_core::backends::{BuiltinClaimExtractor, BuiltinStanceJudge};
 use lyra_core::ports::{ClaimExtractor, ExtractionRequest, Passage, StanceJudge, StancePair};
+use lyra_core::text::missing_headings;
 use lyra_core::{Error, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ struct Sentence {
 }
 
 #[derive(Default)]
-struct Counts {
+pub(super) struct Counts {
     /// Sentences by label, and those of them that became claims.
     labelled: BTreeMap<String, usize>,
     taken: BTreeMap<String, usize>,
@@ -37,25 +38,33 @@ struct Counts {
 }
 
 pub(super) async fn run(file: &str, half: Option<&str>) -> Result<()> {
-    let wrong = |e: serde_json::Error| Error::invalid(format!("{file}: {e}"));
-    let sentences = read(file)?
-        .lines()
-        .map(serde_json::from_str::<Sentence>)
-        .collect::<serde_json::Result<Vec<_>>>()
-        .map_err(wrong)?;
     let started = Instant::now();
-    let (mut all, mut fields) = (Counts::default(), BTreeMap::<String, Counts>::new());
-    let stretches = sentences.chunk_by(|a, b| (&a.doc, &a.hypothesis) == (&b.doc, &b.hypothesis));
-    for stretch in stretches.filter(|s| half.is_none_or(|half| s[0].half == half)) {
-        let field = fields.entry(stretch[0].field.clone()).or_default();
-        read_stretch(stretch, &mut [&mut all, field]).await?;
-    }
+    let (all, fields) = measure(&read(file)?, half).await?;
     for (field, counts) in &fields {
         counts.print(field);
     }
     all.print("all");
     println!("{:.1} s", started.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// The counts of all documents, and of each field.
+pub(super) async fn measure(
+    lines: &str,
+    half: Option<&str>,
+) -> Result<(Counts, BTreeMap<String, Counts>)> {
+    let sentences = lines
+        .lines()
+        .map(serde_json::from_str::<Sentence>)
+        .collect::<serde_json::Result<Vec<_>>>()
+        .map_err(|e| Error::invalid(format!("labelled sentences: {e}")))?;
+    let (mut all, mut fields) = (Counts::default(), BTreeMap::<String, Counts>::new());
+    let stretches = sentences.chunk_by(|a, b| (&a.doc, &a.hypothesis) == (&b.doc, &b.hypothesis));
+    for stretch in stretches.filter(|s| half.is_none_or(|half| s[0].half == half)) {
+        let field = fields.entry(stretch[0].field.clone()).or_default();
+        read_stretch(stretch, &mut [&mut all, field]).await?;
+    }
+    Ok((all, fields))
 }
 
 /// One document: its sentences are put together as its parser would have found them.
@@ -98,7 +107,12 @@ async fn read_stretch(stretch: &[Sentence], counts: &mut [&mut Counts; 2]) -> Re
     for (sentence, claim) in stretch.iter().zip(taken) {
         let side = match claim {
             Some(text) => {
-                let pair = StancePair::new(text, &sentence.hypothesis);
+                let headings = [sentence.title.as_str(), &sentence.heading];
+                let context = missing_headings(&text, &headings, &sentence.hypothesis);
+                let pair = StancePair {
+                    context: (!context.is_empty()).then_some(context),
+                    ..StancePair::new(text, &sentence.hypothesis)
+                };
                 let verdict = BuiltinStanceJudge.judge(&[pair]).await?;
                 Some(verdict[0].relation.as_str())
             }
@@ -124,13 +138,23 @@ impl Counts {
         }
     }
 
+    /// Sentences on the question that became claims, all that became claims, all on the question.
+    pub(super) fn on_question(&self) -> [usize; 3] {
+        let taken = self.taken.values().sum();
+        [of(&self.taken, "on"), taken, of(&self.labelled, "on")]
+    }
+
+    /// Claims on the right side, and those on any.
+    pub(super) fn sides(&self) -> [usize; 2] {
+        [&self.right, &self.decided].map(|map| of(map, "supports") + of(map, "refutes"))
+    }
+
     fn print(&self, name: &str) {
-        let of = |map: &BTreeMap<String, usize>, key: &str| map.get(key).copied().unwrap_or(0);
-        let taken: usize = self.taken.values().sum();
+        let [on, taken, labelled] = self.on_question();
         println!(
             "{name}: claims on the question {}, of those labelled so {}; without an assertion {}",
-            share(of(&self.taken, "on"), taken),
-            share(of(&self.taken, "on"), of(&self.labelled, "on")),
+            share(on, taken),
+            share(on, labelled),
             share(of(&self.taken, "none"), taken),
         );
         println!(
@@ -143,4 +167,8 @@ impl Counts {
             ),
         );
     }
+}
+
+fn of(map: &BTreeMap<String, usize>, key: &str) -> usize {
+    map.get(key).copied().unwrap_or(0)
 }

@@ -39,10 +39,10 @@ SHARE = {
     "ei-titles": 1.0,
     "pubmedqa": 1.2,
     "synthetic-numbers": 0.5,
-    "sentences": 6.0,
+    "sentences": 4.0,
     "sections": 0.4,
     "document-neutrals": 0.8,
-    "stretches": 1.0,
+    "stretches": 2.0,
 }
 # Sources whose premises speak to their claims, in documents as users have them.
 ON_THE_QUESTION = ("scifact", "evidence-inference", "pubmedqa", "ei-titles", "scifact-titles", "own-")

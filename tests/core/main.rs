@@ -32,4 +32,5 @@ mod read_only;
 mod repeat;
 #[cfg(feature = "http")]
 mod stopping;
+mod substance;
 mod verification;

@@ -149,7 +149,17 @@ fn confidence(request: &ExtractionRequest, candidate: &Candidate) -> Result<Opti
 /// that tell a finding, since the question may be in English.
 fn by_words(candidate: &Candidate) -> Option<f64> {
     const FOUND: &[&str] = &[
-        "有意", "認められ", "みられ", "増加", "減少", "上昇", "低下", "示した", "示され", "明らか", "関連",
+        "有意",
+        "認められ",
+        "みられ",
+        "増加",
+        "減少",
+        "上昇",
+        "低下",
+        "示した",
+        "示され",
+        "明らか",
+        "関連",
     ];
     let tells = FOUND.iter().any(|phrase| candidate.text.contains(phrase));
     let close = candidate.closeness.min(0.9);
@@ -287,9 +297,7 @@ fn cites(text: &str) -> bool {
             inside.split([',', ';', ' ', '–', '-']).any(sought)
         })
     };
-    text.contains("et al")
-        || in_brackets('(', ')', &is_year)
-        || in_brackets('[', ']', &is_number)
+    text.contains("et al") || in_brackets('(', ')', &is_year) || in_brackets('[', ']', &is_number)
 }
 
 /// A DOI stands in a reference, not in a statement.

@@ -129,7 +129,10 @@ impl Pipeline {
             self.close_query(&search_id, &Harvest::default(), QueryStatus::Failed)?;
         }
         let mut found = found?;
-        let preferred = self.graph.read(|r| r.task_config(task_id))?.priority_domains;
+        let preferred = self
+            .graph
+            .read(|r| r.task_config(task_id))?
+            .priority_domains;
         // Stable: among the preferred ones, and among the rest, the best stays first.
         found.sort_by_key(|hit| !is_of_domains(&hit.hit.url, &preferred));
         self.log_hits(&search_id, &found)?;

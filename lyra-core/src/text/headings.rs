@@ -4,8 +4,15 @@ use super::ranking_terms;
 use std::collections::HashSet;
 
 /// Those headings that name something of the claim which the passage does not, as sentences: a paper
-/// says in its title what "the drug" is.
-pub(crate) fn missing_headings(passage: &str, headings: &[&str], claim: &str) -> String {
+/// says in its title what "the drug" is. Empty where they add nothing.
+///
+/// ```
+/// use lyra_core::text::missing_headings;
+/// let headings = ["Saxagliptin and heart failure", "Results"];
+/// let named = missing_headings("The drug raised admissions.", &headings, "Saxagliptin raises admissions");
+/// assert_eq!(named, "Saxagliptin and heart failure. ");
+/// ```
+pub fn missing_headings(passage: &str, headings: &[&str], claim: &str) -> String {
     let mut missing: HashSet<String> = ranking_terms(claim).into_iter().collect();
     for term in ranking_terms(passage) {
         missing.remove(&term);

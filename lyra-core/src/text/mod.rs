@@ -36,7 +36,7 @@ pub(crate) mod testing;
 mod tokens;
 pub mod url;
 
-pub(crate) use headings::missing_headings;
+pub use headings::missing_headings;
 pub use tokens::{
     Token, TokenKind, TokenMode, for_each_token, is_cjk, is_hiragana, is_stop_word, ranking_terms,
     tokenize,
