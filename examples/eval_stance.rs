@@ -261,6 +261,7 @@ fn fill(engine: &Engine, claims: &[LabelledClaim]) -> Result<String> {
                 extractor_id: None,
                 claim_adoption_status: AdoptionStatus::Adopted,
                 claim_rejection_reason: None,
+                details_json: None,
                 claim_rejected_at: None,
                 created_at: None,
                 cause_id: None,

@@ -3,7 +3,7 @@
 use super::{read, share};
 use lyra_core::backends::{BuiltinClaimExtractor, BuiltinStanceJudge};
 use lyra_core::ports::{ClaimExtractor, ExtractionRequest, Passage, StanceJudge, StancePair};
-use lyra_core::text::missing_headings;
+use lyra_core::text::{missing_headings, points_back};
 use lyra_core::{Error, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -104,10 +104,12 @@ async fn read_stretch(stretch: &[Sentence], counts: &mut [&mut Counts; 2]) -> Re
             taken[place] = Some(claim.text.clone());
         }
     }
-    for (sentence, claim) in stretch.iter().zip(taken) {
+    for (place, (sentence, claim)) in stretch.iter().zip(taken).enumerate() {
         let side = match claim {
             Some(text) => {
-                let headings = [sentence.title.as_str(), &sentence.heading];
+                let before = place.checked_sub(1).filter(|_| points_back(&text));
+                let before = before.map_or("", |at| &stretch[at].sentence);
+                let headings = [before, &sentence.title, &sentence.heading];
                 let context = missing_headings(&text, &headings, &sentence.hypothesis);
                 let pair = StancePair {
                     context: (!context.is_empty()).then_some(context),

@@ -87,16 +87,19 @@ def read_sentences(path):
     """The labelled sentences of the documents that are not kept for evaluation.
 
     `reading` holds the classes of the second head that are right."""
-    rows = []
+    rows, last = [], None
     for line in Path(path).read_text().splitlines():
         found = json.loads(line)
+        is_next = last and last["doc"] == found["doc"] and points_back(found["sentence"])
+        before, last = last["sentence"] if is_next else None, found
         if found["half"] != "a":
             continue
+        headings = [before, found["title"], found["heading"]]
         rows.append(
             {
                 "premise": found["sentence"],
                 "claim": found["hypothesis"],
-                "context": context_of([found["title"], found["heading"]], found["sentence"], found["hypothesis"]),
+                "context": context_of(headings, found["sentence"], found["hypothesis"]),
                 "label": found["side"],
                 "reading": [found["label"]],
                 "source": "sentences",
@@ -132,7 +135,8 @@ def of_hypothesis(document, entry, rng):
     numbers = [*told] * TIMES + rng.sample(rest, min(OTHERS, len(rest)))
     for i in numbers:
         sentence = document["sentences"][i]
-        headings = [document["title"], document["headings"][i]]
+        before = document["sentences"][i - 1] if i and points_back(sentence) else None
+        headings = [before, document["title"], document["headings"][i]]
         reading = "on" if i in told else "none" if i in document["none"] else "other"
         yield {
             "premise": sentence,
@@ -143,6 +147,18 @@ def of_hypothesis(document, entry, rng):
             "source": "stretches",
             "group": document["doc"],
         }
+
+
+POINTING = re.compile(
+    r"\W*((however|but|and|also|thus|moreover|in|for|of)\W+)?"
+    r"(its?|they|their|this|these|those|such|s?he|both|neither)\b",
+    re.IGNORECASE,
+)
+
+
+def points_back(sentence):
+    """Whether a sentence begins with a word that stands for something named before."""
+    return POINTING.match(sentence) is not None
 
 
 def context_of(headings, sentence, claim):

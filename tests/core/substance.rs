@@ -2,7 +2,11 @@
 //! bars are below what is measured (benches/substance): they tell of a fall, not of a change.
 
 #[path = "../../benches/substance/sentences.rs"]
-#[allow(dead_code, reason = "the benchmark prints more than is tested")]
+#[allow(
+    dead_code,
+    clippy::print_stdout,
+    reason = "the benchmark prints what is not tested"
+)]
 mod sentences;
 
 use lyra_core::Result;

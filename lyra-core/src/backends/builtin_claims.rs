@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::model::ClaimType;
 use crate::ports::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Passage};
 use crate::text::sentence::sentence_texts;
-use crate::text::{is_cjk, missing_headings, ranking_terms};
+use crate::text::{is_cjk, missing_headings, points_back, ranking_terms};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -60,6 +60,8 @@ struct Candidate {
     passage: usize,
     quote: Range<usize>,
     text: String,
+    /// The sentence before, where this one points back to it.
+    before: Option<String>,
     terms: HashSet<String>,
     /// How much of the question's words it shares.
     closeness: f64,
@@ -121,9 +123,10 @@ fn distinct(candidates: Vec<(f64, Candidate)>, most: usize) -> Vec<ExtractedClai
 /// How likely a sentence asserts something on the question; none if it is not worth keeping.
 fn confidence(request: &ExtractionRequest, candidate: &Candidate) -> Result<Option<f64>> {
     let passage = &request.passages[candidate.passage];
-    let headings: Vec<&str> = request
-        .title
+    let headings: Vec<&str> = candidate
+        .before
         .iter()
+        .chain(&request.title)
         .chain(&passage.heading)
         .map(String::as_str)
         .collect();
@@ -168,9 +171,11 @@ fn by_words(candidate: &Candidate) -> Option<f64> {
 }
 
 fn read_passage(index: usize, passage: &Passage, topic: &Topic) -> Vec<Candidate> {
+    let mut last = String::new();
     sentence_texts(&passage.text)
         .filter_map(|(quote, raw)| {
             let text = raw.split_whitespace().collect::<Vec<_>>().join(" ");
+            let before = std::mem::replace(&mut last, text.clone());
             if !has_length_of_a_claim(&text) || !has_form_of_a_statement(&text) {
                 return None;
             }
@@ -179,6 +184,7 @@ fn read_passage(index: usize, passage: &Passage, topic: &Topic) -> Vec<Candidate
                 passage: index,
                 closeness: topic.closeness(&terms),
                 quote,
+                before: Some(before).filter(|_| points_back(&text)),
                 text,
                 terms,
             })

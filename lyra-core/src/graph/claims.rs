@@ -13,8 +13,8 @@ impl Writer<'_> {
             .prepare_cached(
                 "INSERT INTO claims (id, task_id, claim_text, claim_type, granularity, llm_claim_confidence,
                    extractor_id, claim_adoption_status, claim_rejection_reason, claim_rejected_at, created_at,
-                   cause_id)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+                   cause_id, details_json)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
                  ON CONFLICT (id) DO NOTHING RETURNING seq",
             )
             .db()?
@@ -32,6 +32,7 @@ impl Writer<'_> {
                     claim.claim_rejected_at,
                     claim.created_at.as_deref().unwrap_or(&self.now),
                     claim.cause_id,
+                    claim.details_json,
                 ],
                 |r| r.get(0),
             )

@@ -265,6 +265,9 @@ pub struct ClaimRecord {
     /// `atomic` or `composite`.
     #[serde(default)]
     pub granularity: Option<String>,
+    /// A JSON object: numbers, intervals, population and comparator, as [`crate::text::details`] has them.
+    #[serde(default)]
+    pub details_json: Option<String>,
     /// 0 to 1: how sure the extractor is that the text says this.
     #[serde(default)]
     pub llm_claim_confidence: Option<f64>,

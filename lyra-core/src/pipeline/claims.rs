@@ -7,9 +7,9 @@ use crate::graph::StoredFragment;
 use crate::ingest::within;
 use crate::model::{ClaimType, FragmentType};
 use crate::ports::{ClaimExtractor, ExtractedClaim, Extraction, ExtractionRequest, Passage};
-use crate::text::ranking_terms;
 use crate::text::segment::slice_chars;
 use crate::text::sentence::sentence_texts;
+use crate::text::{details, ranking_terms};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -27,6 +27,8 @@ pub(super) struct DraftClaim {
     pub(super) text: String,
     pub(super) claim_type: ClaimType,
     pub(super) confidence: f64,
+    /// What it says of numbers and people, for `claims.details_json`.
+    pub(super) details: Option<String>,
     pub(super) extractor_id: String,
     /// Where its fragment begins in the page's text, and the fragment's text: a fragment that is
     /// not stored yet has no id.
@@ -132,7 +134,9 @@ fn draft_of(
     let fragment = chosen.get(claim.passage)?;
     slice_chars(&fragment.text, claim.quote.start, claim.quote.end).filter(|q| !q.is_empty())?;
     let start = fragment.char_start.unwrap_or(0);
+    let before = sentence_before(&fragment.text, claim.quote.start);
     Some(DraftClaim {
+        details: details(&claim.text, before.as_deref()),
         text: claim.text,
         claim_type: claim.claim_type,
         confidence: claim.confidence.clamp(0.0, 1.0),
@@ -170,8 +174,11 @@ fn best_sentence(question: &Question, chosen: &[&StoredFragment]) -> Option<Draf
             }
             if best.as_ref().is_none_or(|(known, _)| score > *known) {
                 let start = fragment.char_start.unwrap_or(0);
+                let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                let before = sentence_before(&fragment.text, span.start);
                 let draft = DraftClaim {
-                    text: text.split_whitespace().collect::<Vec<_>>().join(" "),
+                    details: details(&text, before.as_deref()),
+                    text,
                     claim_type: ClaimType::Fact,
                     confidence: FALLBACK_CONFIDENCE,
                     extractor_id: "lyra-best-sentence-v1".to_owned(),
@@ -184,6 +191,13 @@ fn best_sentence(question: &Question, chosen: &[&StoredFragment]) -> Option<Draf
         }
     }
     best.map(|(_, draft)| draft)
+}
+
+/// The last sentence of a passage that ends before a place in it.
+fn sentence_before(passage: &str, place: usize) -> Option<String> {
+    let before = sentence_texts(passage).take_while(|(span, _)| span.end <= place);
+    let (_, text) = before.last()?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 fn to_i64(n: usize) -> i64 {

@@ -452,6 +452,7 @@ impl Pipeline {
             claim_text: draft.text.clone(),
             claim_type: draft.claim_type,
             granularity: Some("sentence".to_owned()),
+            details_json: draft.details.clone(),
             llm_claim_confidence: Some(draft.confidence),
             extractor_id: Some(draft.extractor_id.clone()),
             claim_adoption_status: AdoptionStatus::Adopted,

@@ -22,6 +22,7 @@
 //! # Ok::<(), lyra_core::Error>(())
 //! ```
 
+mod details;
 pub mod hash;
 mod headings;
 pub mod identifiers;
@@ -36,6 +37,7 @@ pub(crate) mod testing;
 mod tokens;
 pub mod url;
 
+pub use details::{details, points_back};
 pub use headings::missing_headings;
 pub use tokens::{
     Token, TokenKind, TokenMode, for_each_token, is_cjk, is_hiragana, is_stop_word, ranking_terms,

@@ -264,7 +264,7 @@ impl EvidenceGraph {
     /// True
     #[pyo3(signature = (task_id, claim_text, *, id=None, **fields),
         text_signature = "($self, task_id, claim_text, *, id=None, claim_type=None, granularity=None, \
-        llm_claim_confidence=None, extractor_id=None, claim_adoption_status=None, \
+        details_json=None, llm_claim_confidence=None, extractor_id=None, claim_adoption_status=None, \
         claim_rejection_reason=None, claim_rejected_at=None, created_at=None, cause_id=None)")]
     fn add_claim(
         &self,

@@ -398,6 +398,7 @@ pub(super) static TABLES: [Table; 14] = [
                 Absent::Text("fact"),
             ),
             text("granularity"),
+            optional("details_json", Kind::JsonObject),
             optional("llm_claim_confidence", Kind::Unit),
             text("extractor_id"),
             // What a human decided here since the file was written is not undone by reading it.
@@ -446,7 +447,7 @@ pub(super) static TABLES: [Table; 14] = [
             required("relation", Kind::OneOf(one_of::<Relation>)),
             text("nli_label"),
             optional("nli_edge_confidence", Kind::Unit),
-            text("nli_probabilities"),
+            optional("nli_probabilities", Kind::JsonObject),
             text("judge_id"),
             optional("quote_start", COUNT),
             optional("quote_end", COUNT),

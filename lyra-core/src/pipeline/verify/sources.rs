@@ -130,7 +130,8 @@ pub(super) fn subjects(reader: &Reader<'_>, task_id: &str) -> Result<Vec<Subject
 pub(super) struct Unjudged {
     pub(super) id: String,
     text: String,
-    /// The title of the document and the heading above the claim, where they are known.
+    /// The sentence before, where the claim points back to it; the title of the document and the heading
+    /// above the claim, where they are known.
     headings: Vec<String>,
 }
 
@@ -154,7 +155,9 @@ pub(super) fn claims_without_stance(
     let mut statement = reader
         .db
         .prepare_cached(
-            "SELECT c.id, c.claim_text, coalesce(p.title, w.title), f.heading_context FROM claims c
+            "SELECT c.id, c.claim_text, coalesce(p.title, w.title), f.heading_context,
+               json_extract(c.details_json, '$.preceded_by')
+             FROM claims c
                LEFT JOIN hypothesis_stances s ON s.claim_id = c.id AND s.judge_id = ifnull(?2, s.judge_id)
                  AND s.judge_id NOT LIKE ?3
                LEFT JOIN edges o ON o.id = (SELECT min(e.id) FROM edges e WHERE e.target_id = c.id AND e.relation = 'origin')
@@ -168,10 +171,11 @@ pub(super) fn claims_without_stance(
     let rows = statement
         .query_map(params![task_id, judge, RETIRED_JUDGES], |r| {
             let (title, heading): (Option<String>, Option<String>) = (r.get(2)?, r.get(3)?);
+            let before: Option<String> = r.get(4)?;
             Ok(Unjudged {
                 id: r.get(0)?,
                 text: r.get(1)?,
-                headings: title.into_iter().chain(heading).collect(),
+                headings: before.into_iter().chain(title).chain(heading).collect(),
             })
         })
         .db()?;

@@ -227,15 +227,18 @@ impl Graph<'_> {
         })
     }
 
-    /// The claims that stand to the hypothesis as `relation` says: the surest of each document.
+    /// The claims that stand to the hypothesis as `relation` says: the surest of each document. One that
+    /// points back ("It", "These") has the sentence before it in brackets.
     fn stated(&self, relation: &str) -> Result<Vec<Stated>> {
         let sql = format!(
-            "SELECT told.claim_text AS words, told.confidence, {SOURCE}
+            "SELECT coalesce('[' || json_extract(c.details_json, '$.preceded_by') || '] ', '') || told.claim_text
+                 AS words, told.confidence, {SOURCE}
              FROM (
                SELECT v.*, row_number() OVER (PARTITION BY v.page_id ORDER BY v.confidence DESC, v.claim_id) AS place
                FROM v_hypothesis_evidence AS v
                WHERE v.task_id = :task AND v.relation = :relation
              ) AS told
+             JOIN claims AS c ON c.id = told.claim_id
              JOIN pages AS p ON p.id = told.page_id
              LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
              WHERE told.place = 1
