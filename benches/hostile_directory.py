@@ -13,6 +13,7 @@ from SIGTERM to the end while documents are read.
 
 import json
 import os
+import shutil
 import signal
 import statistics
 import subprocess
@@ -198,6 +199,8 @@ def main() -> None:
         ).stdout.strip()
         print(f"{len(targets)} documents in {seconds:.0f} s: {jobs['completed']} jobs completed, {jobs['failed']} failed")
         print(f"longest job {rows} s")
+        if len(sys.argv) > 3:
+            shutil.copy(log, sys.argv[3])
         again = server.call("create_task", hypothesis="Drug X lowers the risk of falls")["task_id"]
         server.call("queue_targets", task_id=again, targets=["Drug X falls"])
         time.sleep(2)

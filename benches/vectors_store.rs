@@ -12,7 +12,7 @@
 use lyra_core::graph::{EvidenceGraph, encode_vector};
 use lyra_core::model::EmbeddingTarget;
 use lyra_core::ports::{EmbedderInfo, SystemClock};
-use lyra_core::vectors::{VectorRequest, VectorStore};
+use lyra_core::vectors::{SearchMode, VectorRequest, VectorStore};
 use rusqlite::{Connection, params};
 use std::hint::black_box;
 use std::path::Path;
@@ -89,7 +89,8 @@ fn run(name: &str, claims: usize, dimension: usize, turns: usize) {
 fn request(task_id: Option<&str>) -> VectorRequest {
     VectorRequest {
         task_id: task_id.map(str::to_owned),
-        min_similarity: 0.0,
+        min_similarity: Some(0.0),
+        mode: SearchMode::Semantic,
         ..VectorRequest::new("anything")
     }
 }

@@ -153,6 +153,7 @@ impl Counts {
 
     fn print(&self, name: &str) {
         let [on, taken, labelled] = self.on_question();
+        let [right, decided] = self.sides();
         println!(
             "{name}: claims on the question {}, of those labelled so {}; without an assertion {}",
             share(on, taken),
@@ -160,13 +161,11 @@ impl Counts {
             share(of(&self.taken, "none"), taken),
         );
         println!(
-            "    supports right {}, refutes right {}, sides found {}",
+            "    sides right {}: supports {}, refutes {}; sides found {}",
+            share(right, decided),
             share(of(&self.right, "supports"), of(&self.decided, "supports")),
             share(of(&self.right, "refutes"), of(&self.decided, "refutes")),
-            share(
-                of(&self.right, "supports") + of(&self.right, "refutes"),
-                self.sided
-            ),
+            share(right, self.sided),
         );
     }
 }

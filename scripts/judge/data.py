@@ -1,5 +1,6 @@
 """Pairs for training and evaluation: reading, splitting, and the changes that must not fool the judge."""
 
+import collections
 import gzip
 import json
 import random
@@ -87,14 +88,19 @@ def read_sentences(path):
     """The labelled sentences of the documents that are not kept for evaluation.
 
     `reading` holds the classes of the second head that are right."""
-    rows, last = [], None
-    for line in Path(path).read_text().splitlines():
-        found = json.loads(line)
+    rows, last, rng = [], None, random.Random(0)
+    lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
+    told = collections.defaultdict(list)
+    for found in lines:
+        if found["label"] == "on":
+            told[found["doc"], found["hypothesis"]].append(found["sentence"])
+    for found in lines:
         is_next = last and last["doc"] == found["doc"] and points_back(found["sentence"])
         before, last = last["sentence"] if is_next else None, found
         if found["half"] != "a":
             continue
-        headings = [before, found["title"], found["heading"]]
+        title = title_or(found["title"], told[found["doc"], found["hypothesis"]], found["sentence"], rng)
+        headings = [before, title, found["heading"]]
         rows.append(
             {
                 "premise": found["sentence"],
@@ -136,7 +142,8 @@ def of_hypothesis(document, entry, rng):
     for i in numbers:
         sentence = document["sentences"][i]
         before = document["sentences"][i - 1] if i and points_back(sentence) else None
-        headings = [before, document["title"], document["headings"][i]]
+        title = title_or(document["title"], [document["sentences"][k] for k in told], sentence, rng)
+        headings = [before, title, document["headings"][i]]
         reading = "on" if i in told else "none" if i in document["none"] else "other"
         yield {
             "premise": sentence,
@@ -147,6 +154,13 @@ def of_hypothesis(document, entry, rng):
             "source": "stretches",
             "group": document["doc"],
         }
+
+
+def title_or(title, told, sentence, rng):
+    """The title or, now and then, a sentence that takes a side: many titles do, and it is not this
+    sentence's side."""
+    others = [other for other in told if other != sentence]
+    return rng.choice(others) if others and rng.random() < 0.3 else title
 
 
 POINTING = re.compile(
@@ -265,6 +279,17 @@ def vary(row, rng, fillers):
     else:
         return row
     return {**row, "premise": premise, "claim": claim, "label": label}
+
+
+def titled(row, rng, claims):
+    """The row, now and then under a title that asserts or denies what its claim or one like it says. The
+    label stays: a title is no evidence."""
+    if row.get("group") not in claims or rng.random() > (0.25 if row["label"] == "neutral" else 0.12):
+        return row
+    title = rng.choice([row["claim"], rng.choice(claims[row["group"]])])
+    if rng.random() < 0.25:
+        title = rng.choice(DENIALS).format(embedded(title))
+    return {**row, "context": title.rstrip(". ") + ". "}
 
 
 def shuffled(rows, seed):

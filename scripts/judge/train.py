@@ -17,7 +17,18 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from data import attach_titles, is_unseen, is_validation, read_folder, read_own, read_sections, read_sentences, read_stretches, vary
+from data import (
+    attach_titles,
+    is_unseen,
+    is_validation,
+    read_folder,
+    read_own,
+    read_sections,
+    read_sentences,
+    read_stretches,
+    titled,
+    vary,
+)
 from evaluate import predict, scores
 from model import CLASSES, FROZEN, READINGS, Judge, batch, load_minilm, load_tokenizer, pair_ids
 
@@ -105,13 +116,17 @@ def stream(train, options, tokenizer):
     share = {s: len(r) * SHARE.get(s, options.own_share) for s, r in by_source.items()}
     print("shares", {s: round(v / sum(share.values()), 3) for s, v in share.items()}, flush=True)
     fillers = [r["premise"] for r in train if r["source"] != "snli" and len(r["premise"]) < 200]
+    of_group = collections.defaultdict(list)
+    for row in train:
+        if row["source"].startswith((*ON_THE_QUESTION, "document-neutrals")):
+            of_group[row.get("group")].append(row["claim"])
     names, decks = list(share), {}
     while True:
         drawn = []
         for name in rng.choices(names, [share[n] for n in names], k=2048):
             if not decks.get(name):
                 decks[name] = rng.sample(by_source[name], len(by_source[name]))
-            drawn.append(vary(decks[name].pop(), rng, fillers))
+            drawn.append(titled(vary(decks[name].pop(), rng, fillers), rng, of_group))
         claims = tokenizer.encode_batch([r["claim"] for r in drawn], add_special_tokens=False)
         premises = tokenizer.encode_batch([r["premise"] for r in drawn], add_special_tokens=False)
         # Now and then without its context, which not every document has.

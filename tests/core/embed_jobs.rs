@@ -264,7 +264,8 @@ async fn rows_of_another_model_are_counted_and_not_compared() {
         .unwrap();
     let request = VectorRequest {
         task_id: Some(coffee),
-        min_similarity: 0.0,
+        min_similarity: Some(0.0),
+        mode: lyra_core::SearchMode::Semantic,
         ..VectorRequest::new(text)
     };
     let found = engine.vector_search(&request).await.unwrap();

@@ -323,7 +323,7 @@ async fn an_article_becomes_claims_that_lead_back_to_it() {
     for boilerplate in ["Shop our mugs", "newsletter", "All rights reserved"] {
         assert!(!text.contains(boilerplate), "{text}");
     }
-    assert_quotes(&engine, 2);
+    assert_quotes(&engine, 1);
     let claims = column(&engine, "SELECT claim_text FROM claims");
     assert!(claims.contains("increased the risk of falls"), "{claims}");
     assert_sound(&engine);

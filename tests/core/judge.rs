@@ -32,7 +32,7 @@ fn share(verdicts: &[Verdict], is_right: impl Fn(&Verdict) -> bool) -> f64 {
 
 #[tokio::test]
 async fn pairs_that_were_not_trained_on() {
-    for (name, accuracy, false_contradictions) in [("plain", 0.67, 0.06), ("unseen", 0.6, 0.07)] {
+    for (name, accuracy, false_contradictions) in [("plain", 0.74, 0.05), ("unseen", 0.68, 0.1)] {
         let rows = read(name);
         let verdicts = judged(rows.iter().map(|r| (r.premise.clone(), r.claim.clone()))).await;
         let right = rows

@@ -125,7 +125,7 @@ async fn everything_that_asks_answers_and_the_folder_stays_as_it_is() {
         SearchMode::Hybrid,
     ] {
         let mut request = VectorRequest::new("falls of older adults");
-        (request.mode, request.min_similarity) = (mode, 0.0);
+        (request.mode, request.min_similarity) = (mode, Some(0.0));
         let found = engine.vector_search(&request).await.unwrap();
         assert!(!found.results.is_empty(), "{mode:?}");
     }

@@ -36,7 +36,7 @@ async fn claims_of_unseen_documents_are_on_the_question() {
         share(on, labelled),
         share(right, decided)
     );
-    assert!(on * 100 >= taken * 50, "precision {on}/{taken}");
-    assert!(on * 100 >= labelled * 25, "recall {on}/{labelled}");
-    assert!(right * 100 >= decided * 60, "sides {right}/{decided}");
+    assert!(on * 100 >= taken * 40, "precision {on}/{taken}");
+    assert!(on * 100 >= labelled * 45, "recall {on}/{labelled}");
+    assert!(right * 100 >= decided * 30, "sides {right}/{decided}");
 }

@@ -44,7 +44,7 @@ fn large_page() -> Vec<u8> {
 fn slow_document() -> Vec<u8> {
     let page = "<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R>>";
     let lines = packed("", &b"1 2 m 3 4 l ".repeat(2_700_000));
-    pdf(&book(16, page.to_owned(), lines))
+    pdf(&book(48, page.to_owned(), lines))
 }
 
 /// The parent of a process that runs.

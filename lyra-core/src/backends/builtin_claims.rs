@@ -45,7 +45,7 @@ const CJK_LENGTHS: Range<usize> = 15..401;
 const MOST_READ: usize = 40;
 
 /// Least probability that a sentence asserts something on the question.
-const ON_FROM: f64 = 0.4;
+const ON_FROM: f64 = 0.2;
 /// Least share of the question's words, where the network does not read.
 const CLOSE_FROM: f64 = 0.34;
 

@@ -48,7 +48,7 @@ mod words {
 
     /// What the stance's scores are divided by before they become probabilities, fitted on held-out
     /// pairs.
-    const TEMPERATURE: f64 = 1.05;
+    const TEMPERATURE: f64 = 1.45;
     /// Words of the headings that precede a premise.
     const MAX_CONTEXT: usize = 32;
 

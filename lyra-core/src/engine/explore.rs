@@ -201,7 +201,7 @@ impl Engine {
     }
 
     /// Searches by a vector of the embedder's in place of words; `request.query` is looked at only
-    /// where the mode needs words. Blocks.
+    /// where the mode needs words, and mode hybrid without words is mode semantic. Blocks.
     ///
     /// # Errors
     /// `InvalidInput` for a vector of another length or with values that are not finite; otherwise
@@ -220,8 +220,12 @@ impl Engine {
                 "the query vector has a value that is not finite",
             ));
         }
+        let mut request = request.clone();
+        if request.mode == SearchMode::Hybrid && request.query.trim().is_empty() {
+            request.mode = SearchMode::Semantic;
+        }
         let graph = &self.inner.graph;
-        graph.read(|r| pipeline.vectors.search(r, model, vector, request))
+        graph.read(|r| pipeline.vectors.search(r, model, vector, &request))
     }
 
     /// Embeds texts with the embedder in use: one unit vector each, in order.

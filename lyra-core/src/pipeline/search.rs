@@ -11,6 +11,7 @@ use super::plan::expand;
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::model::{JobKind, QueryStatus, Target, TaskPageReason, content_id, random_id};
 use crate::ports::{SearchProvider, SearchQuery, TextRole};
+use crate::text::url::is_of_domains;
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -560,19 +561,6 @@ fn reason_of(reason: Option<&str>) -> TaskPageReason {
         .unwrap_or(TaskPageReason::Manual)
 }
 
-/// Whether an address is on one of the domains, or below it.
-fn is_of_domains(address: &str, domains: &[String]) -> bool {
-    let url = url::Url::parse(address).ok();
-    let Some(host) = url.as_ref().and_then(url::Url::host_str) else {
-        return false;
-    };
-    domains.iter().any(|domain| {
-        let domain = domain.trim().to_ascii_lowercase();
-        let below = host.strip_suffix(domain.as_str());
-        below.is_some_and(|below| !domain.is_empty() && (below.is_empty() || below.ends_with('.')))
-    })
-}
-
 fn to_json(value: &impl Serialize) -> serde_json::Value {
     serde_json::to_value(value).unwrap_or_default()
 }
@@ -586,24 +574,4 @@ fn exhausted(budget: &Budget) -> Error {
         ),
     )
     .with_hint("explore what is there, or create a task with a larger budget")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_of_domains;
-
-    #[test]
-    fn a_preferred_domain_means_what_is_below_it_too() {
-        let domains = ["WHO.int".to_owned(), " nih.gov ".to_owned(), String::new()];
-        for (address, expected) in [
-            ("https://who.int/news", true),
-            ("https://www.who.int/news", true),
-            ("https://pubmed.ncbi.nlm.nih.gov/1", true),
-            ("https://notwho.int/news", false),
-            ("https://example.org/?from=who.int", false),
-            ("file:///who.int/a.md", false),
-        ] {
-            assert_eq!(is_of_domains(address, &domains), expected, "{address}");
-        }
-    }
 }

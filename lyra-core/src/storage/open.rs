@@ -17,7 +17,9 @@ pub(super) const BUSY_TIMEOUT: Duration = super::queue::PATIENCE;
 const MIGRATION_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// KiB of pages that the writing connection keeps: the tops of its b-trees.
-pub(super) const WRITER_CACHE_KIB: i64 = 32_768;
+pub(super) const WRITER_CACHE_KIB: i64 = 16_384;
+/// Pages that a reader keeps. There are several readers, and the system keeps the file's pages for all of them.
+const READER_CACHE_KIB: i64 = 4_096;
 
 /// Opens (and creates or migrates) the database for writing.
 pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
@@ -59,7 +61,9 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
 /// What every reading connection is set to.
 pub(super) fn set_up_reader(connection: &Connection) -> Result<()> {
     connection.pragma_update(None, "query_only", true).db()?;
-    connection.pragma_update(None, "cache_size", -16_384).db()?;
+    connection
+        .pragma_update(None, "cache_size", -READER_CACHE_KIB)
+        .db()?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(())
 }

@@ -251,6 +251,19 @@ fn encode_form(bytes: &[u8]) -> String {
     encoded
 }
 
+/// Whether an address is on one of the domains, or below it.
+pub(crate) fn is_of_domains(address: &str, domains: &[String]) -> bool {
+    let url = Url::parse(address).ok();
+    let Some(host) = url.as_ref().and_then(Url::host_str) else {
+        return false;
+    };
+    domains.iter().any(|domain| {
+        let domain = domain.trim().to_ascii_lowercase();
+        let below = host.strip_suffix(domain.as_str());
+        below.is_some_and(|below| !domain.is_empty() && (below.is_empty() || below.ends_with('.')))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -421,6 +434,21 @@ mod tests {
             let _ = normalize_url(&format!("http://{text}"));
             let _ = registrable_domain(&text);
             let _ = is_public_suffix(&text);
+        }
+    }
+
+    #[test]
+    fn a_preferred_domain_means_what_is_below_it_too() {
+        let domains = ["WHO.int".to_owned(), " nih.gov ".to_owned(), String::new()];
+        for (address, expected) in [
+            ("https://who.int/news", true),
+            ("https://www.who.int/news", true),
+            ("https://pubmed.ncbi.nlm.nih.gov/1", true),
+            ("https://notwho.int/news", false),
+            ("https://example.org/?from=who.int", false),
+            ("file:///who.int/a.md", false),
+        ] {
+            assert_eq!(is_of_domains(address, &domains), expected, "{address}");
         }
     }
 }

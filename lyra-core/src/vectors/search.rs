@@ -19,11 +19,11 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SearchMode {
     /// By meaning: cosine of embeddings.
-    #[default]
     Semantic,
     /// By words: BM25.
     Lexical,
     /// Both, put on one scale and added.
+    #[default]
     Hybrid,
 }
 
@@ -48,9 +48,11 @@ pub struct VectorRequest {
     pub task_id: Option<String>,
     /// 1 to 50 results.
     pub top_k: usize,
+    /// Results to pass over, 0 to 10,000: those of the pages before.
+    pub offset: usize,
     /// Least cosine, 0 to 1, of what is found by meaning; a match by words needs none, in mode
-    /// hybrid as in lexical.
-    pub min_similarity: f64,
+    /// hybrid as in lexical. None: the embedder's own [`EmbedderInfo::related_threshold`].
+    pub min_similarity: Option<f64>,
     /// How to search.
     pub mode: SearchMode,
     /// Where to end the list.
@@ -58,15 +60,16 @@ pub struct VectorRequest {
 }
 
 impl VectorRequest {
-    /// The ten nearest claims with a cosine of at least 0.5.
+    /// The ten best claims by meaning and words.
     pub fn new(query: impl Into<String>) -> Self {
         Self {
             query: query.into(),
             target: EmbeddingTarget::Claim,
             task_id: None,
             top_k: 10,
-            min_similarity: 0.5,
-            mode: SearchMode::Semantic,
+            offset: 0,
+            min_similarity: None,
+            mode: SearchMode::Hybrid,
             cutoff: Cutoff::None,
         }
     }
@@ -89,13 +92,53 @@ impl VectorRequest {
                 self.top_k
             )));
         }
-        if !(0.0..=1.0).contains(&self.min_similarity) {
+        if self.offset > MOST_OFFSET {
             return Err(Error::invalid(format!(
-                "min_similarity is {}; expected 0 to 1",
-                self.min_similarity
+                "offset is {}; expected 0 to {MOST_OFFSET}",
+                self.offset
+            )));
+        }
+        if let Some(floor) = self.min_similarity.filter(|f| !(0.0..=1.0).contains(f)) {
+            return Err(Error::invalid(format!(
+                "min_similarity is {floor}; expected 0 to 1"
             )));
         }
         Ok(())
+    }
+}
+
+impl VectorRequest {
+    /// How many results are looked for: those that are passed over, too.
+    fn reach(&self) -> usize {
+        self.offset + self.top_k
+    }
+
+    fn floor(&self, model: &EmbedderInfo) -> f64 {
+        let own = f64::from(model.related_threshold).clamp(0.0, 1.0);
+        self.min_similarity.unwrap_or(own)
+    }
+
+    /// What to try where nothing was found.
+    fn advice(&self, model: &EmbedderInfo) -> String {
+        if self.offset > 0 {
+            return format!("fewer than {} results: lower offset", self.offset + 1);
+        }
+        let bound = match self.mode {
+            SearchMode::Lexical => {
+                "has a word of the query; mode=hybrid also compares meanings".to_owned()
+            }
+            SearchMode::Semantic => format!(
+                "reaches a cosine of {:.2}; mode=hybrid also finds what has the words of the query, and \
+                 a lower min_similarity finds more",
+                self.floor(model)
+            ),
+            SearchMode::Hybrid => format!(
+                "has a word of the query or reaches a cosine of {:.2}; try other words, or a lower \
+                 min_similarity",
+                self.floor(model)
+            ),
+        };
+        format!("nothing that was searched {bound}")
     }
 }
 
@@ -104,6 +147,9 @@ impl VectorRequest {
 pub struct VectorReply {
     /// Best first.
     pub results: Vec<VectorHit>,
+    /// Where nothing was found: why, and what to try.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// How many vectors were compared.
     pub total_searched: usize,
     /// Vectors in scope that were not compared, because another model made them or they have
@@ -131,6 +177,9 @@ pub struct VectorHit {
     /// Its address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// Its title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
 }
 
 /// An id with a score; greater is better.
@@ -145,6 +194,8 @@ pub struct Scored {
 /// How many candidates each side of a hybrid search brings in, per result asked for and at least.
 const POOL_FACTOR: usize = 5;
 const POOL_LEAST: usize = 150;
+/// The most results that can be passed over.
+const MOST_OFFSET: usize = 10_000;
 
 /// Fragments that are related by their words although their cosine is short of the threshold.
 const BY_WORDS_ALONE: usize = 10;
@@ -194,9 +245,11 @@ impl VectorStore {
                 let uncompared = (scope.skipped(), scope.missing());
                 Ok((ranked, scope.rows().len(), uncompared))
             })?;
-        let kept = kept(&ranked, request);
+        let page = ranked.get(request.offset..).unwrap_or_default();
+        let page = &page[..kept(page, request)];
         Ok(VectorReply {
-            results: hydrate(reader, request.target, &ranked[..kept])?,
+            results: hydrate(reader, request.target, page)?,
+            hint: page.is_empty().then(|| request.advice(model)),
             total_searched: searched,
             skipped,
             missing,
@@ -373,21 +426,21 @@ impl Searching<'_> {
     }
 
     fn semantic(&self, request: &VectorRequest) -> Vec<Scored> {
-        let near = self.nearest(request.top_k, request.min_similarity);
+        let near = self.nearest(request.reach(), request.floor(self.model));
         scored(self.matrix, near)
     }
 
     fn lexical(&self, request: &VectorRequest) -> Result<Vec<Scored>> {
-        let found = self.words(request.target, &request.query, request.top_k)?;
+        let found = self.words(request.target, &request.query, request.reach())?;
         Ok(scored_words(found))
     }
 
     fn hybrid(&self, request: &VectorRequest) -> Result<Vec<Scored>> {
-        let pool = (request.top_k * POOL_FACTOR).max(POOL_LEAST);
-        let near = self.nearest(pool, request.min_similarity);
+        let pool = (request.reach() * POOL_FACTOR).max(POOL_LEAST);
+        let near = self.nearest(pool, request.floor(self.model));
         let words = self.words(request.target, &request.query, pool)?;
         let mut ranked = self.combine(&request.query, near, words);
-        ranked.truncate(request.top_k);
+        ranked.truncate(request.reach());
         Ok(ranked)
     }
 
@@ -464,11 +517,11 @@ fn hydrate(
 ) -> Result<Vec<VectorHit>> {
     let sql = match target {
         EmbeddingTarget::Fragment => {
-            "SELECT substr(f.text_content, 1, 200), p.id, p.url
+            "SELECT substr(f.text_content, 1, 200), p.id, p.url, p.title
              FROM fragments f LEFT JOIN pages p ON p.id = f.page_id WHERE f.id = ?1"
         }
         EmbeddingTarget::Claim => {
-            "SELECT substr(c.claim_text, 1, 200), p.id, p.url FROM claims c
+            "SELECT substr(c.claim_text, 1, 200), p.id, p.url, p.title FROM claims c
                LEFT JOIN edges e ON e.target_id = c.id AND e.relation = 'origin'
                LEFT JOIN fragments f ON f.id = e.source_id
                LEFT JOIN pages p ON p.id = f.page_id
@@ -486,6 +539,7 @@ fn hydrate(
                     text_preview: r.get(0)?,
                     page_id: r.get(1)?,
                     url: r.get(2)?,
+                    title: r.get(3)?,
                 })
             })
             .optional()

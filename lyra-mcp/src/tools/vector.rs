@@ -13,7 +13,9 @@ struct Search {
     #[serde(default)]
     task_id: Option<String>,
     top_k: usize,
-    min_similarity: f64,
+    offset: usize,
+    #[serde(default)]
+    min_similarity: Option<f64>,
     mode: Mode,
     cutoff: End,
 }
@@ -47,6 +49,7 @@ pub(super) async fn search(mut call: Call) -> Outcome {
         target,
         task_id,
         top_k,
+        offset,
         min_similarity,
         mode,
         cutoff,
@@ -69,6 +72,7 @@ pub(super) async fn search(mut call: Call) -> Outcome {
         target,
         task_id,
         top_k,
+        offset,
         min_similarity,
         mode,
         cutoff,

@@ -169,9 +169,10 @@ class EvidenceGraph:
         target: _Target = "claims",
         task_id: str | None = None,
         top_k: int = 10,
-        min_similarity: float = 0.5,
-        mode: Literal["semantic", "hybrid", "lexical"] = "semantic",
+        min_similarity: float | None = None,
+        mode: Literal["semantic", "hybrid", "lexical"] | None = None,
         cutoff: Literal["none", "kneedle"] = "none",
+        offset: int = 0,
     ) -> Hits: ...
     def judge(
         self, pairs: Iterable[tuple[str, str] | list[str]]

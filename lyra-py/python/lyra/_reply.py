@@ -173,7 +173,7 @@ class Rows(list[dict[str, Any]]):
 
 class Hits(Rows):
     """The results of a search, best first: a list of dicts with id, similarity, text_preview,
-    page_id and url; the last two are None where they are not known.
+    page_id, url and title; the last three are None where they are not known.
 
     >>> import lyra
     >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -192,14 +192,17 @@ class Hits(Rows):
     """Rows in scope without a comparable vector: another model, another length, or none yet."""
     model_id: str
     """Which model embedded the query."""
+    hint: str | None
+    """Where nothing was found: why, and what to try."""
 
     @classmethod
     def _of(cls, reply: Mapping[str, Any]) -> Hits:
-        columns = ["id", "similarity", "text_preview", "page_id", "url"]
+        columns = ["id", "similarity", "text_preview", "page_id", "url", "title"]
         hits = cls(({**dict.fromkeys(columns), **hit} for hit in reply["results"]), columns)
         hits.total_searched = reply["total_searched"]
         hits.skipped = reply["skipped"]
         hits.model_id = reply["model_id"]
+        hits.hint = reply.get("hint")
         return hits
 
 

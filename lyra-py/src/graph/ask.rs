@@ -133,10 +133,12 @@ impl EvidenceGraph {
     }
 
     /// Searches claims or fragments by meaning ("semantic"), by words ("lexical") or by both
-    /// ("hybrid"); the query is words, or a vector of the graph's embedder.
+    /// ("hybrid"); the query is words, or a vector of the graph's embedder. Without a `mode`, words
+    /// are looked for in hybrid and vectors in semantic.
     ///
-    /// `target` is "claims" or "fragments", `top_k` 1 to 50, `min_similarity` 0 to 1, `cutoff`
-    /// "none" or "kneedle" (the list ends at the knee of its scores).
+    /// `target` is "claims" or "fragments", `top_k` 1 to 50, `offset` how many results to pass over,
+    /// `min_similarity` 0 to 1 (None: what the embedder counts as related), `cutoff` "none" or
+    /// "kneedle" (the list ends at the knee of its scores).
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -147,7 +149,7 @@ impl EvidenceGraph {
     /// >>> vector = graph.embed(["sleep after night shifts"], role="query")[0]
     /// >>> len(graph.search(vector, top_k=3))
     /// 1
-    #[pyo3(signature = (query, target="claims", task_id=None, top_k=10, min_similarity=0.5, mode="semantic", cutoff="none"))]
+    #[pyo3(signature = (query, target="claims", task_id=None, top_k=10, min_similarity=None, mode=None, cutoff="none", offset=0))]
     #[allow(clippy::too_many_arguments, reason = "named arguments in Python")]
     fn search<'py>(
         &self,
@@ -156,21 +158,25 @@ impl EvidenceGraph {
         target: &str,
         task_id: Option<String>,
         #[pyo3(from_py_with = argument::top_k)] top_k: usize,
-        min_similarity: f64,
-        mode: &str,
+        min_similarity: Option<f64>,
+        mode: Option<&str>,
         cutoff: &str,
+        offset: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         let modes = [
             ("semantic", SearchMode::Semantic),
             ("hybrid", SearchMode::Hybrid),
             ("lexical", SearchMode::Lexical),
         ];
+        let is_words = query.is_instance_of::<PyString>();
+        let mode = mode.unwrap_or(if is_words { "hybrid" } else { "semantic" });
         let cutoffs = [("none", Cutoff::None), ("kneedle", Cutoff::Kneedle)];
         let mut request = VectorRequest {
             query: String::new(),
             target: embedded(target)?,
             task_id,
             top_k,
+            offset,
             min_similarity,
             mode: convert::one_of("mode", mode, &modes)?,
             cutoff: convert::one_of("cutoff", cutoff, &cutoffs)?,

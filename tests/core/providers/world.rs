@@ -265,7 +265,7 @@ pub(crate) const PAPERS: &[Paper] = &[
     Paper {
         number: 6,
         title: "Falls with drug X in hospital wards",
-        finding: "Falls with drug X were more frequent in hospital wards than without it.",
+        finding: "Drug X increased the risk of falls of older adults in hospital wards.",
         year: 2017,
         author: ("Guy", "Aitch"),
         venue: "Ward Notes",

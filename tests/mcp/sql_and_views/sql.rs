@@ -332,13 +332,7 @@ fn what_is_private_is_not_there() {
         &json!({"sql": "SELECT 1", "options": {"include_schema": true}}),
     );
     let shown = body["schema"].to_string();
-    for private in [
-        "session_data",
-        "details_json",
-        "fts_data",
-        "stale_",
-        "stat_",
-    ] {
+    for private in ["session_data", "fts_data", "stale_", "stat_"] {
         assert!(!shown.contains(private), "{private}");
     }
     assert!(shown.contains("v_contradictions") && shown.contains("claim_text"));

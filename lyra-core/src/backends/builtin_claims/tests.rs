@@ -3,12 +3,12 @@
 use super::*;
 use crate::text::segment::slice_chars;
 
-const HYPOTHESIS: &str = "DPP-4 inhibitors increase the risk of hospitalization for heart failure in patients with type 2 diabetes";
+const HYPOTHESIS: &str = "Saxagliptin increases the risk of hospitalization for heart failure";
 
 fn request(texts: &[&str]) -> ExtractionRequest {
     ExtractionRequest {
         hypothesis: HYPOTHESIS.to_owned(),
-        query: "DPP-4 inhibitors heart failure".to_owned(),
+        query: "saxagliptin heart failure".to_owned(),
         title: None,
         passages: texts
             .iter()
@@ -36,11 +36,11 @@ fn keeps_findings_and_leaves_the_rest() {
     let cases: &[(&str, bool)] = &[
         (FINDING_SENTENCE, true),
         (
-            "Sitagliptin did not increase the risk of heart failure.",
+            "Saxagliptin did not increase the risk of heart failure.",
             true,
         ),
         (
-            "DPP-4 inhibitors may increase the risk of heart failure in some patients.",
+            "Saxagliptin may increase the risk of hospitalization for heart failure.",
             true,
         ),
         (
@@ -52,7 +52,7 @@ fn keeps_findings_and_leaves_the_rest() {
             true,
         ),
         (
-            "Do DPP-4 inhibitors increase the risk of heart failure?",
+            "Does saxagliptin increase the risk of heart failure?",
             false,
         ),
         (
@@ -61,7 +61,7 @@ fn keeps_findings_and_leaves_the_rest() {
         ),
         ("Heart failure", false),
         (
-            "We aimed to determine whether DPP-4 inhibitors increase heart failure.",
+            "We aimed to determine whether saxagliptin increases heart failure.",
             false,
         ),
         (
@@ -135,9 +135,7 @@ fn findings_on_the_question_come_first_and_only_once() {
 #[test]
 fn claims_are_as_many_as_asked_for_and_the_same_each_time() {
     let many: Vec<String> = (1..30)
-        .map(|i| {
-            format!("Drug number {i} raised heart failure admissions in cohort {i} by {i} percent.")
-        })
+        .map(|i| format!("Saxagliptin increased hospitalization for heart failure by {i} percent."))
         .collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let mut request = request(&many);

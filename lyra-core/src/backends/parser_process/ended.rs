@@ -45,7 +45,9 @@ impl Ended {
             _ => {}
         }
         let signal = status.and_then(signal_of);
-        if let Some(by_others @ (1 | 2 | 3 | 9 | 15)) = signal {
+        // A child that says nonsense is killed by its parent.
+        let is_ended_by_us = matches!(fault, Fault::Nonsense(_));
+        if let Some(by_others @ (1 | 2 | 3 | 9 | 15)) = signal.filter(|_| !is_ended_by_us) {
             return Self::Killed(by_others);
         }
         if !greeted {

@@ -451,7 +451,8 @@ fn what_shows_as_the_floor_reaches_it_and_ties_go_by_id() {
     }
     let store = VectorStore::new();
     let mut request = VectorRequest::new("x");
-    request.min_similarity = 1.0;
+    request.min_similarity = Some(1.0);
+    request.mode = SearchMode::Semantic;
     request.top_k = 2;
     let reply = graph
         .read(|r| store.search(r, &model("m"), &[0.3, 0.1, 0.7], &request))
@@ -462,4 +463,42 @@ fn what_shows_as_the_floor_reaches_it_and_ties_go_by_id() {
         .map(|hit| (hit.id.as_str(), hit.similarity))
         .collect();
     assert_eq!(hits, [("c1", 1.0), ("c2", 1.0)]);
+}
+
+#[test]
+fn an_empty_answer_says_why_and_words_are_found_below_the_floor() {
+    let (_folder, graph) = open();
+    sql(&graph, GRAPH);
+    embed(&graph, CLAIM, "c1", &[1.0, 0.0, 0.0]);
+    embed(&graph, CLAIM, "c2", &[0.2, 1.0, 0.0]);
+    let store = VectorStore::new();
+    let search = |change: &dyn Fn(&mut VectorRequest)| {
+        let mut request = VectorRequest::new("two");
+        change(&mut request);
+        let across = [0.0, 0.0, 1.0];
+        let reply = graph.read(|r| store.search(r, &model("m"), &across, &request));
+        let reply = reply.unwrap();
+        let ids: Vec<String> = reply.results.into_iter().map(|hit| hit.id).collect();
+        (ids, reply.hint)
+    };
+    // Nothing is near; the word is in one claim.
+    assert_eq!(search(&|_| {}), (vec!["c2".to_owned()], None));
+    let (found, hint) = search(&|r| r.mode = SearchMode::Semantic);
+    assert!(found.is_empty());
+    let hint = hint.unwrap();
+    assert!(
+        hint.contains("0.30") && hint.contains("mode=hybrid"),
+        "{hint}"
+    );
+    // Below every floor both are found, one a page.
+    let page =
+        |offset: usize| search(&|r| (r.min_similarity, r.top_k, r.offset) = (Some(0.0), 1, offset));
+    let (first, second) = (page(0).0, page(1).0);
+    assert_eq!((first.len(), second.len()), (1, 1));
+    assert_ne!(first, second);
+    let (none, hint) = page(2);
+    assert!(none.is_empty() && hint.unwrap().contains("lower offset"));
+    let mut request = VectorRequest::new("two");
+    request.offset = 10_001;
+    assert!(request.validate().is_err());
 }

@@ -383,6 +383,6 @@ fn next(style: &Style, findings: &Findings, place: &Place, out: &mut Print<'_>) 
     out(&format!(
         " vector_search  {{\"query\": {words}, \"target\": \"fragments\","
     ))?;
-    out("                 \"mode\": \"hybrid\", \"min_similarity\": 0.3}")?;
+    out("                 \"top_k\": 5}")?;
     out(" query_sql      {\"sql\": \"SELECT title, year, doi FROM works ORDER BY year DESC\"}")
 }
