@@ -437,7 +437,10 @@ fn is_under_way(db: &Path) -> bool {
 #[test]
 fn a_verdict_is_corrected_by_the_id_in_the_report() {
     let desk = Desk::new();
-    desk.write("d.txt", "A survey\n\nStanding desks do not reduce back pain.");
+    desk.write(
+        "d.txt",
+        "A survey\n\nStanding desks do not reduce back pain.",
+    );
     desk.research(&[HYPOTHESIS, "--no-page"]);
     let report = || text(&desk.run(&["export", "--format", "markdown"]).stdout);
     let before = report();
