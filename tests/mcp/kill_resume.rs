@@ -81,6 +81,8 @@ pub(crate) fn drain(client: &mut Client, task: &str) -> Value {
         let status = reply["result"]["structuredContent"].clone();
         if status["milestones"]["citation_chase_ready"] == true
             && status["milestones"]["nli_verification_done"] == true
+            // A kill may have come before the first target.
+            || status["status"] == "created"
         {
             return status;
         }

@@ -175,7 +175,7 @@ impl Engine {
             models.embedder, models.dimension, models.claim_extractor, models.stance_judge
         );
         let advice = (!models.builtin.is_empty())
-            .then_some("built-in stand-ins work offline; neural models would read more closely");
+            .then_some("the small built-in models work offline; larger ones read more closely");
         check("models", true, detail, advice)
     }
 

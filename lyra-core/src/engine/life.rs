@@ -323,6 +323,27 @@ impl Engine {
         verify(self.inner.graph.database())
     }
 
+    /// Copies the database to a new file as it is at one moment, whoever writes to it meanwhile. The
+    /// copy is its owner's alone and appears when it is whole.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` where there is something at `to`, `Backend` where nothing can be written there.
+    ///
+    /// ```
+    /// use lyra_core::{Engine, EngineConfig};
+    /// let folder = tempfile::tempdir()?;
+    /// let engine = Engine::open(EngineConfig::new(folder.path().join("evidence.db")))?;
+    /// let copy = folder.path().join("copy.db");
+    /// engine.backup(&copy)?;
+    /// assert!(Engine::open(EngineConfig::new(&copy))?.verify()?.ok);
+    /// assert!(engine.backup(&copy).is_err(), "a backup takes nothing's place");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn backup(&self, to: &Path) -> Result<()> {
+        self.inner.graph.backup(to)
+    }
+
     /// Removes a task; with `orphans` also what nothing else refers to afterwards.
     pub fn forget(&self, task_id: &str, orphans: bool) -> Result<ForgetReport> {
         let graph = &self.inner.graph;

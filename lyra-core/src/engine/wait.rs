@@ -21,9 +21,14 @@ use tokio::sync::oneshot;
 /// How often to look for what has been committed.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// While a task works, its changes are told at most so often.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+
 impl Engine {
     /// The status as soon as anything about the task changes, in whatever process, or after
-    /// `wait`; `changed` says which. A wait of zero answers at once.
+    /// `wait`; `changed` says which. A wait of zero answers at once. Of a task at work, whose status
+    /// this engine reported less than a second ago, the changes of that second are reported together;
+    /// the end of the work is reported at once.
     ///
     /// Where the work of a task ended before the wait began, the end is no news only to who was
     /// told of it: such a task is waited for (a correction, a stop, new targets) if this engine has
@@ -40,6 +45,30 @@ impl Engine {
         if wait.is_zero() {
             return self.status(task_id, detail);
         }
+        let until = Instant::now() + wait;
+        let quiet_until = self.inner.told.woken_at(task_id).map(|at| at + TELL_EVERY);
+        let mut report = self.wait_once(task_id, wait, detail).await?;
+        let quiet_until = quiet_until.unwrap_or_else(Instant::now).min(until);
+        while report.changed && !report.is_settled() {
+            let rest = quiet_until.saturating_duration_since(Instant::now());
+            if rest.is_zero() {
+                break;
+            }
+            report = self.wait_once(task_id, rest, detail).await?;
+            report.changed = true;
+        }
+        if report.changed {
+            self.inner.told.woke(task_id);
+        }
+        Ok(report)
+    }
+
+    async fn wait_once(
+        &self,
+        task_id: &str,
+        wait: Duration,
+        detail: StatusDetail,
+    ) -> Result<StatusReport> {
         let inner = &self.inner;
         let told_before = inner.told.of(task_id);
         // Read here and not by the watcher: what happens from now on is a change.
@@ -69,11 +98,28 @@ impl Engine {
 
 /// What the tasks were like when this engine last reported their status.
 #[derive(Debug, Default)]
-pub(super) struct Told(Mutex<HashMap<String, Fingerprint>>);
+pub(super) struct Told(Mutex<HashMap<String, LastReport>>);
+
+#[derive(Debug, Default, Clone, Copy)]
+struct LastReport {
+    fingerprint: Option<Fingerprint>,
+    /// When somebody who waited was told of a change.
+    woken_at: Option<Instant>,
+}
 
 impl Told {
     pub(super) fn note(&self, task_id: &str, now: Fingerprint) {
-        self.lock().insert(task_id.to_owned(), now);
+        let mut reports = self.lock();
+        reports.entry(task_id.to_owned()).or_default().fingerprint = Some(now);
+    }
+
+    fn woke(&self, task_id: &str) {
+        let mut reports = self.lock();
+        reports.entry(task_id.to_owned()).or_default().woken_at = Some(Instant::now());
+    }
+
+    fn woken_at(&self, task_id: &str) -> Option<Instant> {
+        self.lock().get(task_id)?.woken_at
     }
 
     pub(super) fn forget(&self, task_id: &str) {
@@ -81,10 +127,10 @@ impl Told {
     }
 
     fn of(&self, task_id: &str) -> Option<Fingerprint> {
-        self.lock().get(task_id).copied()
+        self.lock().get(task_id)?.fingerprint
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Fingerprint>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, LastReport>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -44,7 +44,7 @@ pub use verify::{VerifyReport, Violation};
 use crate::clock::{Clock, JumpWatch, Trust};
 use crate::error::{Error, Result, SqliteResultExt};
 pub use crate::storage::Interrupter;
-use crate::storage::{Database, aggregates};
+use crate::storage::{Database, aggregates, backup};
 use rusqlite::{Connection, Transaction, params};
 use std::path::Path;
 use std::sync::Arc;
@@ -185,6 +185,11 @@ impl EvidenceGraph {
     /// Ends running reads and writes from another thread.
     pub fn interrupter(&self) -> Interrupter {
         self.db.interrupter()
+    }
+
+    /// Copies the database to a new file; see [`Engine::backup`](crate::Engine::backup).
+    pub fn backup(&self, to: &Path) -> Result<()> {
+        backup(self.db.source(), to)
     }
 
     pub(crate) fn database(&self) -> &Database {

@@ -84,7 +84,8 @@ impl Writer<'_> {
             .prepare_cached(
                 "UPDATE tasks SET status = ?2,
                    started_at = CASE WHEN ?2 = 'exploring' THEN coalesce(started_at, ?3) ELSE started_at END,
-                   completed_at = CASE WHEN ?2 IN ('paused', 'failed') THEN ?3 ELSE NULL END
+                   completed_at = CASE WHEN ?2 IN ('paused', 'failed') THEN ?3 ELSE NULL END,
+                   error_message = CASE WHEN ?2 = 'failed' THEN error_message END
                  WHERE id = ?1",
             )
             .db()?
@@ -93,6 +94,17 @@ impl Writer<'_> {
         if changed == 0 {
             return Err(Error::task_not_found(task_id));
         }
+        Ok(())
+    }
+
+    /// Ends a task that came to nothing, with the reason.
+    pub fn fail_task(&self, task_id: &str, reason: &str) -> Result<()> {
+        self.set_task_status(task_id, TaskStatus::Failed)?;
+        self.db
+            .prepare_cached("UPDATE tasks SET error_message = ?2 WHERE id = ?1")
+            .db()?
+            .execute([task_id, reason])
+            .db()?;
         Ok(())
     }
 

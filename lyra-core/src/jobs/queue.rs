@@ -287,6 +287,9 @@ fn after_failure(w: &Writer<'_>, job: &Job, reason: &str) -> Result<()> {
     end_searches(w, job)?;
     if job.kind == JobKind::TargetQueue {
         follow_up(w, job, &[JobKind::VerifyNli, JobKind::CitationGraph])?;
+        if has_failed_wholly(w, &job.task_id)? {
+            w.fail_task(&job.task_id, reason)?;
+        }
     }
     let details = serde_json::json!({ "kind": job.kind, "error": reason });
     w.log_event(
@@ -296,6 +299,16 @@ fn after_failure(w: &Writer<'_>, job: &Job, reason: &str) -> Result<()> {
         Some(&job.id),
         &details,
     )
+}
+
+/// Whether every target of a task at work has failed, but for those that were taken back.
+fn has_failed_wholly(w: &Writer<'_>, task_id: &str) -> Result<bool> {
+    if w.reader().task(task_id)?.status != TaskStatus::Exploring {
+        return Ok(false);
+    }
+    let others = "SELECT 1 FROM jobs WHERE task_id = ?1 AND kind = 'target_queue'
+                  AND state NOT IN ('failed', 'cancelled')";
+    Ok(!w.db.prepare_cached(others).db()?.exists([task_id]).db()?)
 }
 
 /// Ends searches that the job left under way, unless another worker has taken it up meanwhile and

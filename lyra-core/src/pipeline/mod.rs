@@ -23,8 +23,10 @@
 mod budget;
 mod citations;
 mod claims;
+mod earlier;
 mod embed;
 mod identify;
+mod limits;
 mod locate;
 mod metrics;
 mod outcome;
@@ -40,6 +42,7 @@ mod works;
 pub use budget::Budget;
 pub use citations::CitationReport;
 pub(crate) use embed::{EmbedProgress, EmbeddingTurn};
+pub use limits::Limits;
 pub use metrics::{is_primary_source, satisfaction};
 pub use outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome};
 pub use page::PageReport;
@@ -87,45 +90,3 @@ pub struct Pipeline {
 /// From a fragment, a claim and a number of sentences to the ranges of code points that speak to
 /// the claim, the one to quote first.
 pub type PremiseChooser = fn(&str, &str, usize) -> Vec<Range<usize>>;
-
-/// How far the pipeline goes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
-    /// Hits that each provider is asked for.
-    pub hits_per_query: usize,
-    /// Papers of a task whose references providers are asked for in one run.
-    pub cited_papers: usize,
-    /// References of one paper that become part of the graph, the most relevant first.
-    pub references_per_paper: usize,
-    /// Pages read for one query.
-    pub pages_per_query: u32,
-    /// Claims taken from one document.
-    pub claims_per_document: usize,
-    /// Least cosine of a passage to hypothesis or query for its claims to matter.
-    pub passage_floor: f32,
-    /// Fragments looked at for each claim in verification.
-    pub verify_candidates: usize,
-    /// Different domains that judge one claim.
-    pub verify_domains: usize,
-    /// Pairs judged for one claim.
-    pub verify_pairs: usize,
-    /// Verdicts below this confidence are remembered, but make no edge.
-    pub min_confidence: f64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            hits_per_query: 20,
-            cited_papers: 5,
-            references_per_paper: 10,
-            pages_per_query: 20,
-            claims_per_document: 4,
-            passage_floor: 0.25,
-            verify_candidates: 30,
-            verify_domains: 6,
-            verify_pairs: 20,
-            min_confidence: 0.5,
-        }
-    }
-}

@@ -148,7 +148,9 @@ impl Pipeline {
         let fragments = std::mem::take(&mut document.fragments);
         let vectors = std::mem::take(&mut document.vectors);
         let text = format!("{} {}", question.hypothesis, question.query);
-        let weight = self.reading.embedder.info().fusion_weight_for(&text);
+        let limits = self.limits;
+        let own_weight = self.reading.embedder.info().fusion_weight_for(&text);
+        let weight = limits.embedding_weight.unwrap_or(own_weight);
         let vector = question.vector.clone();
         let choosing = within(self.reading.text_time, "choosing passages", move || {
             let rows = fragments.iter().zip(&vectors);
@@ -159,7 +161,7 @@ impl Pipeline {
                     vector,
                 })
                 .collect();
-            let chosen = select(&passages, (&text, &vector), weight);
+            let chosen = select(&passages, (&text, &vector), weight, &limits);
             Ok((chosen, fragments, vectors))
         });
         let chosen;

@@ -28,8 +28,8 @@ pub struct SearchOptions {
     pub providers: Vec<String>,
     /// Search for the other side as well.
     pub refute: bool,
-    /// The task has asked this before, and wants to know what is new: more hits are looked at,
-    /// pages that it knows neither use up the pages of the query nor end it as exhausted, and what
+    /// The task has asked this before, and wants to know what is new: more
+    /// hits are looked at, pages that it knows neither use up the pages of the query nor end it as exhausted, and what
     /// is on the web is asked whether it changed.
     pub repeat: bool,
 }
@@ -191,7 +191,14 @@ impl Pipeline {
     ) -> Result<()> {
         let limit = options.budget_pages.unwrap_or(self.limits.pages_per_query);
         let read_before = self.read_before(question)?;
-        for identified in found {
+        let passed_over = match options.repeat {
+            true => self.passed_over(search_id, question)?,
+            false => HashSet::new(),
+        };
+        for (place, identified) in found.into_iter().enumerate() {
+            if place >= limit as usize && passed_over.contains(&identified.hit.url) {
+                continue;
+            }
             let budget = self.budget(&question.task_id)?;
             progress.timed_out = budget.seconds_used >= budget.seconds_limit;
             let harvest = &progress.harvest;
@@ -250,22 +257,6 @@ impl Pipeline {
             Some(provider) if provider.is_academic() => TaskPageReason::AcademicApi,
             _ => TaskPageReason::Search,
         }
-    }
-
-    /// Addresses that the same job read before it was interrupted.
-    fn read_before(&self, question: &Question) -> Result<HashSet<String>> {
-        self.graph.read(|r| {
-            let mut statement =
-                r.db.prepare_cached(
-                    "SELECT s.url FROM queries q JOIN serp_items s ON s.query_id = q.id
-                     WHERE q.cause_id = ?1 AND s.fetch_status = 'fetched'",
-                )
-                .db()?;
-            let rows = statement
-                .query_map(params![question.cause_id], |r| r.get(0))
-                .db()?;
-            rows.collect::<rusqlite::Result<_>>().db()
-        })
     }
 
     /// Asks all providers at once; one that fails is named, all failing is an error.

@@ -1,14 +1,9 @@
 //! Which passages of a document are read for claims.
 
+use super::Limits;
 use crate::model::FragmentType;
 use crate::ranking::{Bm25, fuse, kneedle_cutoff};
 use crate::text::ranking_terms;
-
-/// Passages that the word stage lets through.
-const WORD_STAGE: usize = 150;
-/// Bounds of the cut by the knee of the score curve.
-const FEWEST: usize = 3;
-const MOST: usize = 50;
 
 /// What selection knows of a passage.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +19,7 @@ pub(super) fn select(
     passages: &[Passage<'_>],
     question: (&str, &[f32]),
     embedding_weight: f64,
+    limits: &Limits,
 ) -> Vec<usize> {
     let readable: Vec<usize> = (0..passages.len())
         .filter(|i| {
@@ -43,7 +39,7 @@ pub(super) fn select(
     let words = Bm25::new(&tokens).scores(&ranking_terms(question.0));
     let mut first: Vec<usize> = (0..readable.len()).collect();
     first.sort_by(|a, b| words[*b].total_cmp(&words[*a]).then(a.cmp(b)));
-    first.truncate(WORD_STAGE);
+    first.truncate(limits.bm25_top_k);
     let by_words: Vec<f64> = first.iter().map(|i| words[*i]).collect();
     let by_meaning: Vec<f64> = first
         .iter()
@@ -57,7 +53,15 @@ pub(super) fn select(
             .then(first[*a].cmp(&first[*b]))
     });
     let scores: Vec<f64> = order.iter().map(|i| fused[*i]).collect();
-    let kept = kneedle_cutoff(&scores, FEWEST, MOST, 1.0).min(order.len());
+    let (least, most) = (
+        limits.kneedle_min.min(limits.kneedle_max),
+        limits.kneedle_max,
+    );
+    let kept = match limits.kneedle {
+        true => kneedle_cutoff(&scores, least, most, limits.kneedle_sensitivity),
+        false => most,
+    };
+    let kept = kept.min(order.len());
     order[..kept].iter().map(|i| readable[first[*i]]).collect()
 }
 
@@ -98,12 +102,19 @@ mod tests {
             &passages,
             ("heart failure with saxagliptin", &[1.0, 0.0]),
             0.5,
+            &Limits::default(),
         );
         assert_eq!(chosen.first(), Some(&1));
+        let limits = Limits {
+            bm25_top_k: 1,
+            ..Limits::default()
+        };
+        let question = ("heart failure with saxagliptin", &[1.0, 0.0][..]);
+        assert_eq!(select(&passages, question, 0.5, &limits), [1]);
         let heading = [Passage {
             kind: FragmentType::Heading,
             ..passages[1]
         }];
-        assert!(select(&heading, ("heart failure", &[1.0, 0.0]), 0.5).is_empty());
+        assert!(select(&heading, ("heart failure", &[1.0, 0.0]), 0.5, &limits).is_empty());
     }
 }

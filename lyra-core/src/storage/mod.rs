@@ -2,6 +2,7 @@
 
 pub(crate) mod aggregates;
 mod aside;
+mod backup;
 mod bulk;
 pub(crate) mod checksums;
 mod deferred;
@@ -16,6 +17,7 @@ mod source;
 mod tokenizer;
 
 pub(crate) use aside::aside;
+pub(crate) use backup::backup;
 pub(crate) use bulk::Bulk;
 pub use interrupt::Interrupter;
 pub(crate) use migrate::SCHEMA_VERSION;

@@ -43,10 +43,12 @@ fn our_own_view(case: &Value, kind: &str) -> Option<(bool, &'static str)> {
     if number("/queue/depth") + number("/queue/running") > 0 {
         return Some((false, WILL_FOLLOW));
     }
-    case["by_kind"]
-        .get(kind)
-        .is_none()
-        .then_some((true, NOTHING_TO_DO))
+    let by_kind = case["by_kind"].as_object().expect("kinds");
+    // Nobody gave the task a target.
+    if by_kind.is_empty() {
+        return None;
+    }
+    by_kind.get(kind).is_none().then_some((true, NOTHING_TO_DO))
 }
 
 /// A task as the case describes it.

@@ -71,12 +71,12 @@ pub struct StatusReport {
 }
 
 impl StatusReport {
-    /// Whether no work is left: every milestone is reached, and nothing waits to be embedded,
-    /// which no milestone waits for.
+    /// Whether no work is left: nothing is queued, nothing runs, and nothing waits for a human. That
+    /// is also so of a task that has no target yet.
     pub fn is_settled(&self) -> bool {
-        self.milestones.nli_verification_done
-            && self.milestones.citation_chase_ready
-            && self.waiting_for.is_empty()
+        let rests =
+            |waiting: &WaitingFor| matches!(waiting.status.as_str(), "not_enqueued" | "drained");
+        self.milestones.target_queue_drained && self.waiting_for.iter().all(rests)
     }
 }
 

@@ -44,7 +44,11 @@ pub(crate) fn status(
     };
     let embedding = phase(&counts, JobKind::Embed);
     let awaiting = count(&counts, JobKind::TargetQueue, JobState::AwaitingAuth);
-    let milestones = milestones(&phases, awaiting);
+    let uncompared = task.status == TaskStatus::Paused && has_uncompared(reader, task_id)?;
+    let has_begun =
+        metrics.total_claims > 0 || counts.keys().any(|(kind, _)| *kind != JobKind::Embed);
+    let mut milestones = milestones(&phases, awaiting, has_begun);
+    milestones.nli_verification_done &= !uncompared;
     let mut report = StatusReport {
         task_id: task.id.clone(),
         hypothesis: task.hypothesis.clone(),
@@ -68,7 +72,14 @@ pub(crate) fn status(
         milestones,
         waiting_for: waiting_for(&phases, awaiting, milestones, embedding),
         pending_auth_count: auth.len(),
-        warnings: warnings(&task, &budget, &phases, embedding.failed, auth.len()),
+        warnings: warnings(
+            &task,
+            &budget,
+            &phases,
+            embedding.failed,
+            auth.len(),
+            uncompared,
+        ),
         evidence_summary: evidence_summary(reader, task_id, &metrics)?,
         changed: false,
         searches_detail: None,
@@ -137,14 +148,30 @@ fn add_details(
     Ok(())
 }
 
-/// A milestone is true when nothing of its kind is pending or will follow.
-fn milestones(phases: &JobsByPhase, awaiting_auth: usize) -> Milestones {
+/// Whether targets of a stopped task ended after its claims were compared the last time.
+fn has_uncompared(reader: &Reader<'_>, task_id: &str) -> Result<bool> {
+    reader
+        .db
+        .prepare_cached(
+            "SELECT 1 FROM jobs WHERE task_id = ?1 AND kind = 'target_queue'
+               AND state IN ('completed', 'failed') AND finished_at > coalesce((
+                 SELECT max(started_at) FROM jobs
+                 WHERE task_id = ?1 AND kind = 'verify_nli' AND state = 'completed'), '')",
+        )
+        .db()?
+        .exists([task_id])
+        .db()
+}
+
+/// A milestone is true when nothing of its kind is pending or will follow. Before the first target
+/// nothing was compared and nothing followed.
+fn milestones(phases: &JobsByPhase, awaiting_auth: usize, has_begun: bool) -> Milestones {
     let idle = |counts: &JobCounts| counts.queued + counts.running == 0;
     let drained = idle(&phases.exploration) && awaiting_auth == 0;
     Milestones {
         target_queue_drained: drained,
-        nli_verification_done: drained && idle(&phases.verification),
-        citation_chase_ready: drained && idle(&phases.citation),
+        nli_verification_done: has_begun && drained && idle(&phases.verification),
+        citation_chase_ready: has_begun && drained && idle(&phases.citation),
     }
 }
 
@@ -209,6 +236,7 @@ fn warnings(
     phases: &JobsByPhase,
     failed_upkeep: usize,
     auth: usize,
+    uncompared: bool,
 ) -> Vec<StatusWarning> {
     let mut warnings = Vec::new();
     let mut warn = |kind, text: String| warnings.push(StatusWarning::new(kind, text));
@@ -221,6 +249,10 @@ fn warnings(
             WarningKind::Budget,
             format!("{left} % of the budget is left"),
         );
+    }
+    if let Some(reason) = task.error_message.as_deref() {
+        let text = format!("every target of the task failed; the last one: {reason}");
+        warn(WarningKind::FailedJobs, text);
     }
     let failed = phases.exploration.failed
         + phases.verification.failed
@@ -235,7 +267,13 @@ fn warnings(
         warn(WarningKind::WaitingPages, text);
     }
     if task.status == TaskStatus::Paused {
-        let text = "the task is paused; queue_targets resumes it";
+        let text = match uncompared {
+            true => {
+                "the task is paused, and claims of its last targets were not compared with other \
+                 sources; queue_targets with options.repeat resumes it and compares them"
+            }
+            false => "the task is paused; queue_targets resumes it",
+        };
         warn(WarningKind::Paused, text.to_owned());
     }
     warnings

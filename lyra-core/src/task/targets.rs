@@ -23,6 +23,8 @@ pub struct QueueOptions {
     pub budget_pages: Option<u32>,
     /// Only these providers; all if empty.
     pub providers: Vec<String>,
+    /// Search for the other side of each query as well, with words such as "no effect".
+    pub refute: bool,
     /// Also what this task has done already, to find what is new since: documents that have come,
     /// and texts that have changed. Without it, what is done is skipped.
     pub repeat: bool,
@@ -34,6 +36,7 @@ impl Default for QueueOptions {
             priority: Priority::Medium,
             budget_pages: None,
             providers: Vec::new(),
+            refute: false,
             repeat: false,
         }
     }
@@ -191,11 +194,14 @@ fn check(targets: &[Value], options: &QueueOptions) -> Result<()> {
 
 /// The job for a target.
 pub(super) fn job_of(task_id: &str, target: Target, options: &QueueOptions) -> Result<NewJob> {
-    let dedup_key = dedup_key(&target);
+    let mut dedup_key = dedup_key(&target);
+    if options.refute && matches!(target, Target::Query { .. }) {
+        dedup_key.push_str(" (both sides)");
+    }
     let options_of_search = SearchOptions {
         budget_pages: options.budget_pages,
         providers: options.providers.clone(),
-        refute: false,
+        refute: options.refute,
         repeat: false,
     };
     let input = TargetInput {

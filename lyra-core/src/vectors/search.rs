@@ -167,7 +167,8 @@ pub struct VectorReply {
 pub struct VectorHit {
     /// Id of the claim or fragment.
     pub id: String,
-    /// Cosine (semantic), or a score from 0 to 1 within this list (lexical, hybrid).
+    /// Cosine (semantic), a score from 0 to 1 within this list (lexical), or that of both, between
+    /// the least and the greatest cosine of the list (hybrid).
     pub similarity: f64,
     /// The first 200 characters of the text.
     pub text_preview: String,
@@ -467,12 +468,16 @@ impl Searching<'_> {
             .map(|id| word_scores.get(id).copied().unwrap_or(0.0))
             .collect();
         let fused = fuse(&by_meaning, &by_words, self.model.fusion_weight_for(text));
+        // Between the least and the greatest cosine of the list, so that the scores of two lists
+        // can be compared, and one result is not scored 0 for being the last.
+        let lowest = by_meaning.iter().copied().fold(1.0, f64::min).max(0.0);
+        let highest = by_meaning.iter().copied().fold(lowest, f64::max);
         let mut ranked: Vec<Scored> = ids
             .into_iter()
             .zip(fused)
             .map(|(id, score)| Scored {
                 id: id.to_owned(),
-                score,
+                score: lowest + (highest - lowest) * score,
             })
             .collect();
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(&b.id)));

@@ -3,23 +3,25 @@
 use super::Global;
 use super::embedder::EmbedderLayer;
 use super::judge::JudgeLayer;
+use super::limits::LimitsLayer;
 use super::llm::{Llm, LlmLayer};
 use super::models as added;
 use super::parser::{ParserLayer, ParserSettings};
 use super::providers;
 use lyra_core::backends::{EmbedderChoice, EmbedderSettings, JudgeChoice, JudgeSettings};
 use lyra_core::text::names::nearest;
-use lyra_core::{Error, Result};
+use lyra_core::{Error, Limits, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Keys of `lyra.toml`.
-const KEYS: [&str; 30] = [
+const KEYS: [&str; 31] = [
     "db",
     "read_only",
     "corpus",
     "allow_private_hosts",
     "workers",
+    "limits",
     "views_dir",
     "parser",
     "parser_memory",
@@ -61,6 +63,7 @@ pub(super) struct Settings {
     pub(super) corpus: Vec<PathBuf>,
     pub(super) allow_private_hosts: bool,
     pub(super) workers: usize,
+    pub(super) limits: Limits,
     pub(super) views_dir: Option<PathBuf>,
     pub(super) parser: ParserSettings,
     pub(super) embedder: EmbedderSettings,
@@ -104,6 +107,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         corpus: (!flags.corpus.is_empty()).then(|| flags.corpus.clone()),
         allow_private_hosts: flags.allow_private_hosts.then_some(true),
         workers: None,
+        limits: LimitsLayer::from_flags(flags)?,
         views_dir: flags.views_dir.clone(),
         parser: ParserLayer::from_flags(flags)?,
         embedder: EmbedderLayer::from_flags(flags)?,
@@ -130,6 +134,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         corpus: layer.corpus.unwrap_or_default(),
         allow_private_hosts: layer.allow_private_hosts.unwrap_or(false),
         workers: layer.workers.unwrap_or(WORKERS),
+        limits: layer.limits.settle()?,
         views_dir: layer.views_dir,
         parser: layer.parser.settle(env),
         judge,
@@ -152,6 +157,7 @@ struct Layer {
     corpus: Option<Vec<PathBuf>>,
     allow_private_hosts: Option<bool>,
     workers: Option<usize>,
+    limits: LimitsLayer,
     views_dir: Option<PathBuf>,
     parser: ParserLayer,
     embedder: EmbedderLayer,
@@ -167,6 +173,7 @@ impl Layer {
         self.corpus = above.corpus.or(self.corpus.take());
         self.allow_private_hosts = above.allow_private_hosts.or(self.allow_private_hosts);
         self.workers = above.workers.or(self.workers);
+        self.limits.overlay(above.limits);
         self.views_dir = above.views_dir.or(self.views_dir.take());
         self.parser.overlay(above.parser);
         self.embedder.overlay(above.embedder);
@@ -256,6 +263,7 @@ fn from_toml(text: &str, folder: &Path, env: &dyn Fn(&str) -> Option<OsString>) 
         corpus,
         allow_private_hosts: truth("allow_private_hosts")?,
         workers,
+        limits: LimitsLayer::from_toml(&table)?,
         views_dir: path("views_dir")?,
         parser: ParserLayer::from_toml(&table)?,
         embedder: EmbedderLayer::from_toml(&table, folder)?,
@@ -296,6 +304,7 @@ fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
         corpus: env("LYRA_CORPUS").map(|list| std::env::split_paths(&list).collect()),
         allow_private_hosts: truth("LYRA_ALLOW_PRIVATE_HOSTS")?,
         workers,
+        limits: LimitsLayer::from_env(env)?,
         views_dir: env("LYRA_VIEWS_DIR").map(PathBuf::from),
         parser: ParserLayer::from_env(env)?,
         embedder: EmbedderLayer::from_env(env)?,

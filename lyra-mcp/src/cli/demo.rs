@@ -55,6 +55,7 @@ pub(super) fn run(settings: &Settings, flags: &Global, options: &Options) -> Res
         task_id: &task.id,
         usual_page: settings.db.with_extension("html"),
         page: &options.page,
+        refute: false,
         is_example: flags.corpus.is_empty(),
     };
     session.research(&targets(hypothesis))

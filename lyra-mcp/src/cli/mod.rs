@@ -14,6 +14,7 @@ mod import;
 mod judge;
 mod keys;
 mod layout;
+mod limits;
 mod llm;
 mod models;
 mod output;
@@ -22,6 +23,7 @@ mod providers;
 mod research;
 mod tasks;
 mod verify;
+mod view;
 
 use clap::{Args, Parser, Subcommand};
 use config::Settings;
@@ -69,6 +71,10 @@ struct Global {
     /// Allow fetching from private network addresses [env: LYRA_ALLOW_PRIVATE_HOSTS]
     #[arg(long, global = true)]
     allow_private_hosts: bool,
+    /// How far research goes, such as claims_per_document=12; may be given several times
+    /// [env: LYRA_LIMITS]
+    #[arg(long, global = true, value_name = "NAME=VALUE")]
+    limit: Vec<String>,
     /// A folder of .sql.j2 files that add views or replace them [env: LYRA_VIEWS_DIR]
     #[arg(long, global = true, value_name = "DIR")]
     views_dir: Option<PathBuf>,
@@ -139,6 +145,11 @@ enum Command {
     },
     /// Write the graph out
     Export(export::Options),
+    /// Copy the database to a new file, as it is at one moment, whoever writes to it meanwhile
+    Backup {
+        /// The new file
+        to: PathBuf,
+    },
     /// Correct what the models got wrong, by the ids that a report shows
     Feedback(feedback::Options),
     /// Say what changed: since another file, or since a time
@@ -161,6 +172,8 @@ enum Command {
     Doctor,
     /// The ready-made views
     Views,
+    /// The rows of a ready-made view
+    View(view::Options),
     /// Parse documents for another process of this program
     #[command(name = parser::COMMAND, hide = true)]
     ParseDocuments {
@@ -182,12 +195,14 @@ impl Command {
             | Self::Forget { .. } => true,
             Self::Serve
             | Self::Tasks(_)
+            | Self::Backup { .. }
             | Self::Export(_)
             | Self::Diff(_)
             | Self::Verify
             | Self::Models(_)
             | Self::Doctor
             | Self::Views
+            | Self::View(_)
             | Self::ParseDocuments { .. } => false,
         }
     }
@@ -267,8 +282,17 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
         Command::Tasks(options) => tasks::run(&open(settings)?, &options)?,
         Command::Import { file } => import::run(settings, &file)?,
         Command::Export(options) => export::run(&open(settings)?, &options)?,
+        Command::Backup { to } => {
+            open(settings)?.backup(&to)?;
+            crate::log::line(&format!(
+                "copied {} to {}",
+                settings.db.display(),
+                to.display()
+            ));
+        }
         Command::Feedback(options) => feedback::run(&open(settings)?, options)?,
         Command::Diff(options) => diff::run(settings, &options)?,
+        Command::View(options) => view::run(&open(settings)?, &options)?,
         Command::Verify => return verify::run(&open(settings)?).map(failed),
         Command::Forget { task, orphans } => forget::run(&open(settings)?, &task, orphans)?,
         Command::Models(Models::List) => models::list(&open_or_make(settings)?, settings)?,
@@ -348,7 +372,10 @@ fn open(settings: &Settings) -> Result<Engine> {
     if !settings.db.exists() {
         return Err(no_database(settings));
     }
-    Engine::open(plain_config(settings))
+    let mut config = plain_config(settings);
+    // A folder that is not there any more keeps nobody from what was read in it.
+    config.corpus.retain(|folder| folder.exists());
+    Engine::open(config)
 }
 
 fn no_database(settings: &Settings) -> Error {
@@ -401,6 +428,7 @@ fn plain_config(settings: &Settings) -> EngineConfig {
     config.corpus.clone_from(&settings.corpus);
     config.allow_private_hosts = settings.allow_private_hosts;
     config.workers = settings.workers;
+    config.limits = settings.limits;
     config.views_dir.clone_from(&settings.views_dir);
     let parser = settings.parser.open(settings.workers);
     config.parser = parser.map(|parser| parser as Arc<dyn DocumentParser>);

@@ -66,6 +66,7 @@ fn text(line: &Line) -> String {
         "{}\t{}\t{}\t{} documents\t{} claims\t{}",
         line.task_id,
         match line.unfinished {
+            0 if line.status == "exploring" => "finished".to_owned(),
             0 => line.status.clone(),
             n => format!("{}, {n} jobs to do", line.status),
         },

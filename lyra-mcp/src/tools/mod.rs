@@ -192,8 +192,8 @@ fn exploration_tools() -> Vec<Tool> {
              Values go into params. Start with query_view where a view fits."),
         tool!("vector_search", "Search by meaning", READS, stored_text: true, lists: ["results"],
             vector::search,
-            "Find claims or fragments (target) by meaning and by words, best first; similarity is a score \
-             within the list, or in mode semantic the cosine. Give the ids it answers to query_sql or \
+            "Find claims or fragments (target) by meaning and by words, best first; similarity is on \
+             the scale of cosines, and in mode semantic the cosine itself. Give the ids it answers to query_sql or \
              query_view to see their sources. An empty answer says in hint what to try."),
         tool!("query_view", "Query a ready-made view", READS, stored_text: true, lists: ["rows"],
             view::query,

@@ -20,6 +20,7 @@ struct Options {
     #[serde(default)]
     budget_pages: Option<u32>,
     providers: Vec<String>,
+    refute: bool,
     repeat: bool,
 }
 
@@ -33,6 +34,7 @@ pub(super) async fn queue(mut call: Call) -> Outcome {
         priority: options.priority,
         budget_pages: options.budget_pages,
         providers: options.providers,
+        refute: options.refute,
         repeat: options.repeat,
     };
     let report = call

@@ -41,7 +41,31 @@ pub(super) async fn create(mut call: Call) -> Outcome {
 struct Status {
     task_id: String,
     wait: u64,
+    until: Until,
     detail: Detail,
+}
+
+/// What ends a wait before its time.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Until {
+    Change,
+    Milestone,
+    Claims,
+    End,
+}
+
+impl Until {
+    /// Whether it has come, between two reports. The end of the work ends every wait.
+    fn has_come(self, before: &StatusReport, now: &StatusReport) -> bool {
+        now.is_settled()
+            || match self {
+                Self::Change => now.changed,
+                Self::Milestone => now.milestones != before.milestones,
+                Self::Claims => now.metrics.total_claims > before.metrics.total_claims,
+                Self::End => false,
+            }
+    }
 }
 
 #[derive(Deserialize)]
@@ -55,6 +79,7 @@ pub(super) async fn status(mut call: Call) -> Outcome {
     let Status {
         task_id,
         wait,
+        until,
         detail,
     } = call.parse()?;
     let detail = match detail {
@@ -66,8 +91,11 @@ pub(super) async fn status(mut call: Call) -> Outcome {
         None => {
             let wait = Duration::from_secs(wait);
             match call.progress {
-                Some(_) => wait_aloud(&mut call, &task_id, wait, detail).await?,
-                None => wait_silently(&mut call, &task_id, wait.min(SILENT_WAIT), detail).await?,
+                Some(_) => wait_aloud(&mut call, &task_id, wait, until, detail).await?,
+                None => {
+                    let wait = wait.min(SILENT_WAIT);
+                    wait_silently(&mut call, &task_id, wait, until, detail).await?
+                }
             }
         }
     };
@@ -96,10 +124,11 @@ async fn wait_silently(
     call: &mut Call,
     task_id: &str,
     wait: Duration,
+    until: Until,
     detail: StatusDetail,
 ) -> Result<StatusReport, ToolError> {
     tokio::select! {
-        report = call.engine.wait_status(task_id, wait, detail) => Ok(report?),
+        report = wait_until(&call.engine, task_id, wait, until, detail) => Ok(report?),
         () = stopped(&mut call.stopping) => Ok(call.engine.status(task_id, detail)?),
     }
 }
@@ -109,10 +138,12 @@ async fn wait_aloud(
     call: &mut Call,
     task_id: &str,
     wait: Duration,
+    until: Until,
     detail: StatusDetail,
 ) -> Result<StatusReport, ToolError> {
     let began = Instant::now();
-    let changed = call.engine.wait_status(task_id, wait, detail);
+    let engine = call.engine.clone();
+    let changed = wait_until(&engine, task_id, wait, until, detail);
     tokio::pin!(changed);
     let mut ticks = tokio::time::interval(PROGRESS_EVERY);
     loop {
@@ -126,6 +157,29 @@ async fn wait_aloud(
                     progress.send(done, wait.as_secs_f64(), in_words(&now)).await;
                 }
             }
+        }
+    }
+}
+
+/// The status once what is waited for has come, or the time is over.
+async fn wait_until(
+    engine: &Engine,
+    task_id: &str,
+    wait: Duration,
+    until: Until,
+    detail: StatusDetail,
+) -> lyra_core::Result<StatusReport> {
+    let end = Instant::now() + wait;
+    let before = match until {
+        // Any change ends this wait, so that there is nothing to compare with.
+        Until::Change => return engine.wait_status(task_id, wait, detail).await,
+        _ => engine.status(task_id, StatusDetail::Summary)?,
+    };
+    loop {
+        let rest = end.saturating_duration_since(Instant::now());
+        let now = engine.wait_status(task_id, rest, detail).await?;
+        if rest.is_zero() || !now.changed || until.has_come(&before, &now) {
+            return Ok(now);
         }
     }
 }

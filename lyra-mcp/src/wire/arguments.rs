@@ -432,7 +432,7 @@ mod tests {
             (
                 "get_status",
                 json!({"task": "task_1"}),
-                "argument \"task\" is not known; expected one of task_id, wait, detail",
+                "argument \"task\" is not known; expected one of task_id, wait, until, detail",
                 Some("did you mean \"task_id\"?"),
             ),
             (

@@ -76,6 +76,7 @@ class EvidenceGraph:
         retractions_csv: _Path | None = None,
         allow_private_hosts: bool = False,
         read_only: bool = False,
+        limits: Mapping[str, float] | None = None,
         parser: Literal["process", "in_process"] | None = None,
         parser_memory: int | None = None,
         parser_seconds: int | None = None,
@@ -111,6 +112,7 @@ class EvidenceGraph:
         priority: _Priority = "medium",
         budget_pages: int | None = None,
         providers: Iterable[str] | None = None,
+        refute: bool = False,
         repeat: bool = False,
     ) -> Report: ...
     def run(self, task_id: str, progress: _Progress | None = None) -> Status: ...
@@ -306,6 +308,7 @@ class EvidenceGraph:
         id: str | None = None,
         claim_type: Literal["fact", "opinion", "prediction"] | None = None,
         granularity: str | None = None,
+        details_json: Mapping[str, Any] | str | None = None,
         llm_claim_confidence: float | None = None,
         extractor_id: str | None = None,
         claim_adoption_status: Literal["adopted", "not_adopted"] | None = None,
@@ -444,6 +447,7 @@ class EvidenceGraph:
     def diff(self, before: _Path | EvidenceGraph, task_id: str | None = None) -> GraphDiff: ...
     def changes_since(self, since: str | date, task_id: str | None = None) -> GraphDiff: ...
     def verify(self) -> Report: ...
+    def backup(self, to: _Path) -> None: ...
     def forget(self, task_id: str, orphans: bool = False) -> Report: ...
     def sync_corpus(self) -> Report | None: ...
 

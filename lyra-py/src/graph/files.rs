@@ -137,6 +137,20 @@ impl EvidenceGraph {
         convert::report(py, "Report", &report)
     }
 
+    /// Copies the database to a new file as it is at one moment, whoever writes to it meanwhile.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> graph.backup("copy.db")
+    /// >>> lyra.EvidenceGraph("copy.db").verify().ok
+    /// True
+    fn backup(&self, py: Python<'_>, to: PathBuf) -> PyResult<()> {
+        let engine = self.engine()?;
+        let interrupter = engine.graph().interrupter();
+        let work = move |_: &Line<()>| engine.backup(&to);
+        long(py, work, |_, ()| Ok(()), || interrupter.interrupt())
+    }
+
     /// Removes a task with its claims, edges and jobs; with `orphans` also the pages, fragments and
     /// works that nothing else refers to.
     ///

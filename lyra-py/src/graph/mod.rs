@@ -67,6 +67,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 /// read_only
 ///     Whether the graph is only looked at: the file has to be there, nothing is written to it or
 ///     beside it, and what would write raises an UnsupportedError.
+/// limits
+///     How far research goes and how passages are ranked, by name: {"claims_per_document": 12}. The
+///     names and their defaults are those of `[limits]` in docs/configuration.md.
 ///
 /// All methods may be called from several threads at once. After a fork, the child has to open a
 /// graph of its own; fork only while no other thread is in a call of lyra (SQLite's locks would stay

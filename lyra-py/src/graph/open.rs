@@ -12,6 +12,7 @@ use lyra_core::{Engine, EngineConfig, Error};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString, PyTuple};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
@@ -22,8 +23,8 @@ impl EvidenceGraph {
     #[pyo3(signature = (path, corpus=None, embedder=None, *, claim_extractor=None, judge=None,
         stance_judge=None, providers=None, mailto=None, embedder_url=None, embedder_key=None, claim_extractor_url=None,
         claim_extractor_key=None, judge_url=None, judge_key=None, onnx_runtime=None, views_dir=None,
-        retractions_csv=None, allow_private_hosts=false, read_only=false, parser=None, parser_memory=None,
-        parser_seconds=None))]
+        retractions_csv=None, allow_private_hosts=false, read_only=false, limits=None, parser=None,
+        parser_memory=None, parser_seconds=None))]
     #[allow(
         clippy::too_many_arguments,
         reason = "named arguments of a constructor in Python"
@@ -49,6 +50,7 @@ impl EvidenceGraph {
         retractions_csv: Option<PathBuf>,
         allow_private_hosts: bool,
         read_only: bool,
+        limits: Option<HashMap<String, f64>>,
         parser: Option<&str>,
         parser_memory: Option<u64>,
         parser_seconds: Option<u64>,
@@ -95,6 +97,9 @@ impl EvidenceGraph {
         config.retractions_csv = retractions_csv;
         config.allow_private_hosts = allow_private_hosts;
         config.read_only = read_only;
+        for (name, value) in limits.unwrap_or_default() {
+            config.limits.set(&name, value).map_err(raise)?;
+        }
         config.parser =
             parser_process::of_graph(py, parser, parser_memory, parser_seconds, config.workers)?;
         let engine = quick(py, || Engine::open(config))?;

@@ -90,8 +90,9 @@ impl EvidenceGraph {
     /// `kind` (query, url, doi). A task that was stopped goes on.
     ///
     /// `priority` is "high", "medium" or "low"; `budget_pages` bounds the pages of each query;
-    /// `providers` names the only ones to ask; `repeat` also asks again what the task has done, to
-    /// find new documents and changed texts.
+    /// `providers` names the only ones to ask; `refute` also searches for the other side of each
+    /// query ("no effect", "contradictory evidence", "limitations"); `repeat` also asks again what
+    /// the task has done, to find new documents and changed texts.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -100,7 +101,8 @@ impl EvidenceGraph {
     /// >>> report.queued_count, report.skipped[0].reason
     /// (2, 'already queued, running or done in this task')
     #[allow(clippy::too_many_arguments, reason = "named arguments in Python")]
-    #[pyo3(signature = (task_id, targets, *, priority="medium", budget_pages=None, providers=None, repeat=false))]
+    #[pyo3(signature = (task_id, targets, *, priority="medium", budget_pages=None, providers=None, refute=false,
+        repeat=false))]
     fn queue_targets<'py>(
         &self,
         py: Python<'py>,
@@ -109,6 +111,7 @@ impl EvidenceGraph {
         priority: &str,
         #[pyo3(from_py_with = argument::budget_pages)] budget_pages: Option<u32>,
         #[pyo3(from_py_with = argument::optional_texts)] providers: Option<Vec<String>>,
+        refute: bool,
         repeat: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let is_one = targets.is_instance_of::<PyString>() || targets.is_instance_of::<PyMapping>();
@@ -124,6 +127,7 @@ impl EvidenceGraph {
             priority: urgency(priority)?,
             budget_pages,
             providers: providers.unwrap_or_default(),
+            refute,
             repeat,
         };
         let engine = self.engine()?;

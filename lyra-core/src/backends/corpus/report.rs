@@ -9,8 +9,8 @@ const NAMED: usize = 5;
 /// Kinds of files that people keep papers and notes in, and that are not read: a note says so. Others
 /// beside the documents (pictures, styles, lists) are counted, but nobody misses them in a search.
 const WRITINGS: &[&str] = &[
-    "adoc", "csv", "doc", "docx", "epub", "json", "odp", "ods", "odt", "org", "ppt", "pptx", "rst",
-    "rtf", "tex", "xls", "xlsx",
+    "adoc", "csv", "doc", "docx", "epub", "json", "odp", "ods", "odt", "ppt", "pptx", "rtf", "tex",
+    "xls", "xlsx",
 ];
 
 /// A file and what is to be said of it.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// Endings of the files that are read.
 const ENDINGS: &[&str] = &[
-    "md", "markdown", "html", "htm", "xhtml", "txt", "text", "pdf", "xml", "nxml", "jsonl",
-    "ndjson",
+    "md", "markdown", "rst", "org", "html", "htm", "xhtml", "txt", "text", "pdf", "xml", "nxml",
+    "jsonl", "ndjson",
 ];
 
 /// What stands below a folder, in a fixed order.

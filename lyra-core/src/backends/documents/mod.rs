@@ -21,6 +21,7 @@ mod html_flatten;
 mod html_meta;
 mod jats;
 mod jats_body;
+mod light_markup;
 mod lines;
 mod markdown;
 mod markdown_inline;
@@ -81,6 +82,8 @@ enum Format {
     Pdf,
     Jats,
     Markdown,
+    Rst,
+    Org,
     Plain,
     Records,
 }
@@ -155,12 +158,13 @@ fn parse_as(
         Format::Pdf => read_pdf(bytes)?,
         Format::Jats => jats::parse(&text_of(&bytes, charset, true)?.text)?,
         Format::Records => return only_record(&bytes),
-        Format::Markdown | Format::Plain => {
+        Format::Markdown | Format::Rst | Format::Org | Format::Plain => {
             let decoded = text_of(&bytes, charset, false)?;
-            let read = if format == Format::Markdown {
-                markdown::parse
-            } else {
-                plain::parse
+            let read = match format {
+                Format::Markdown => markdown::parse,
+                Format::Rst => light_markup::parse_rst,
+                Format::Org => light_markup::parse_org,
+                _ => plain::parse,
             };
             let mut document = read(&decoded.text);
             if decoded.damaged {
@@ -300,7 +304,7 @@ fn sniff(bytes: &[u8], content_type: Option<&str>, name: &str) -> Result<Format>
     let utf16 = head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]);
     if !utf16 && is_binary(bytes, head) {
         return Err(Error::invalid("the document is binary, not text")
-            .with_hint("readable are HTML, PDF, JATS XML, Markdown, plain text and JSON lines"));
+            .with_hint("readable are HTML, PDF, JATS XML, Markdown, reStructuredText, Org, plain text and JSON lines"));
     }
     Ok(format)
 }
@@ -310,6 +314,8 @@ fn format_of_type(content_type: &str, start: &str) -> Option<Format> {
         "text/html" | "application/xhtml+xml" => Format::Html,
         "application/pdf" | "application/x-pdf" => Format::Pdf,
         "text/markdown" | "text/x-markdown" => Format::Markdown,
+        "text/x-rst" | "text/prs.fallenstein.rst" => Format::Rst,
+        "text/org" | "text/x-org" => Format::Org,
         "text/plain" => Format::Plain,
         "application/jats+xml" | "application/vnd.jats+xml" => Format::Jats,
         "text/xml" | "application/xml" if start.contains("<html") => Format::Html,
@@ -328,6 +334,8 @@ fn format_of_name(name: &str) -> Option<Format> {
         "pdf" => Format::Pdf,
         "xml" | "nxml" | "jats" => Format::Jats,
         "md" | "markdown" | "mdown" | "mkd" => Format::Markdown,
+        "rst" => Format::Rst,
+        "org" => Format::Org,
         "txt" | "text" => Format::Plain,
         "jsonl" | "ndjson" => Format::Records,
         _ => return None,

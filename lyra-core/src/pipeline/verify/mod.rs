@@ -1,5 +1,6 @@
 //! Verification: each claim against what other sources say of the same thing.
 
+mod direct;
 mod memory;
 mod questions;
 mod sources;
@@ -9,6 +10,7 @@ use crate::error::{Result, SqliteResultExt};
 use crate::graph::{DomainRules, Reader, Writer};
 use crate::model::{EdgeRecord, NodeKind, Relation};
 use crate::ports::{StancePair, Verdict};
+use direct::{at_least, weighed};
 pub(crate) use memory::LastLooks;
 use memory::Look;
 use questions::Question;
@@ -20,6 +22,9 @@ use sources::{Subject, candidate, claims_without_stance, sides, subjects, task_f
 const BATCH: usize = 8;
 /// Claims whose stance to the hypothesis is.
 const STANCE_BATCH: usize = 64;
+
+/// A claim takes no side on the hypothesis where the judge is less sure of it than this.
+const LEAST_STANCE: f64 = 0.45;
 
 /// What a verification run did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -68,7 +73,7 @@ impl Pipeline {
         for batch in worth.chunks(BATCH) {
             let questions = self.graph.read(|r| self.questions(r, batch, &members))?;
             let pairs: Vec<StancePair> = questions.iter().map(|q| q.pair.clone()).collect();
-            let verdicts = self.judge.judge(&pairs).await?;
+            let verdicts = self.judged(&pairs).await?;
             report.pairs_judged += pairs.len();
             self.graph.write(|w| {
                 // What a human said while the judge was thinking counts.
@@ -98,6 +103,16 @@ impl Pipeline {
         })
     }
 
+    /// The judge's verdicts; those of the built-in judge weighed by directness.
+    async fn judged(&self, pairs: &[StancePair]) -> Result<Vec<Verdict>> {
+        let verdicts = self.judge.judge(pairs).await?;
+        if !self.judge.is_builtin() {
+            return Ok(verdicts);
+        }
+        let both = verdicts.iter().zip(pairs);
+        Ok(both.map(|(verdict, pair)| weighed(verdict, pair)).collect())
+    }
+
     /// How each claim stands to the hypothesis, for claims that no judge of this rank has looked at.
     async fn judge_stances(&self, task_id: &str) -> Result<usize> {
         let judge_id = self.judge.judge_id();
@@ -110,10 +125,14 @@ impl Pipeline {
         for batch in claims.chunks(STANCE_BATCH) {
             let pairs: Vec<StancePair> =
                 batch.iter().map(|claim| claim.pair(&hypothesis)).collect();
-            let verdicts = self.judge.judge(&pairs).await?;
+            let verdicts = self.judged(&pairs).await?;
             self.graph.write(|w| {
-                for (claim, verdict) in batch.iter().zip(&verdicts) {
-                    w.put_hypothesis_stance(task_id, &claim.id, judge_id, verdict)?;
+                for (claim, verdict) in batch.iter().zip(verdicts) {
+                    let verdict = match self.judge.is_builtin() {
+                        true => at_least(verdict, LEAST_STANCE),
+                        false => verdict,
+                    };
+                    w.put_hypothesis_stance(task_id, &claim.id, judge_id, &verdict)?;
                 }
                 Ok(())
             })?;

@@ -28,6 +28,8 @@ struct Job {
     /// Taken back while it ran, and its worker does not know yet.
     is_held: bool,
     times_done: usize,
+    started_at: i64,
+    finished_at: Option<i64>,
 }
 
 #[derive(Debug, Clone)]
@@ -143,6 +145,8 @@ impl Model {
             lease: 0,
             is_held: false,
             times_done: 0,
+            started_at: 0,
+            finished_at: None,
         });
         true
     }
@@ -180,6 +184,7 @@ impl Model {
         job.state = "running";
         job.attempts += 1;
         (job.worker, job.lease) = (worker, self.now + LEASE_MS);
+        job.started_at = self.now;
         self.places[place].1 = Some(next);
     }
 
@@ -215,6 +220,7 @@ impl Model {
             (true, true) => "cancelled",
         };
         self.jobs[number].times_done += usize::from(!is_blocked);
+        self.jobs[number].finished_at = Some(self.now);
         if !stopped {
             for n in 0..pages {
                 self.ask(task, gate(page, n), number);
@@ -256,7 +262,21 @@ impl Model {
             return self.let_go(place, number);
         }
         self.jobs[number].state = "failed";
+        self.jobs[number].finished_at = Some(self.now);
         self.follow(number);
+        self.note_failure(number);
+    }
+
+    /// A task whose every target failed has failed.
+    fn note_failure(&mut self, number: usize) {
+        let Job { task, kind, .. } = self.jobs[number].clone();
+        let may_come_to_something = |job: &Job| {
+            job.task == task && job.kind == TARGET && !matches!(job.state, "failed" | "cancelled")
+        };
+        let is_hopeless = !self.jobs.iter().any(may_come_to_something);
+        if kind == TARGET && is_hopeless && self.tasks[task].status == "exploring" {
+            self.tasks[task].status = "failed";
+        }
     }
 
     fn let_go(&mut self, place: usize, number: usize) {
@@ -294,7 +314,9 @@ impl Model {
         // What a given-up target had stored is verified; what was put back may do that.
         for number in abandoned {
             if self.jobs[number].state == "failed" {
+                self.jobs[number].finished_at = Some(self.now);
                 self.follow(number);
+                self.note_failure(number);
             }
         }
         // What follows a target waits once, wherever it came from: the eldest.
@@ -393,6 +415,18 @@ impl Model {
         self.items.len()
     }
 
+    /// Whether targets of a stopped task ended after its claims were compared the last time.
+    fn has_uncompared(&self, task: usize) -> bool {
+        let of_task = |kind: &'static str| {
+            let jobs = self.jobs.iter();
+            jobs.filter(move |job| job.task == task && job.kind == kind)
+        };
+        let compared = of_task(VERIFY).filter(|job| job.state == "completed");
+        let last = compared.map(|job| job.started_at).max();
+        let mut ended = of_task(TARGET).filter(|job| matches!(job.state, "completed" | "failed"));
+        self.tasks[task].status == "paused" && ended.any(|job| job.finished_at > last)
+    }
+
     /// Of a task everything that can be seen of it, in words.
     pub(super) fn state(&self, task: usize) -> String {
         let mut text = format!("{}:", self.tasks[task].status);
@@ -412,8 +446,10 @@ impl Model {
             self.jobs.iter().any(is_pending)
         };
         let drained = !pending(TARGET, &["queued", "running", "awaiting_auth"]);
-        let verified = drained && !pending(VERIFY, &["queued", "running"]);
-        let cited = drained && !pending(CITE, &["queued", "running"]);
+        let has_begun = self.jobs.iter().any(|job| job.task == task);
+        let idle = |kind: &str| has_begun && drained && !pending(kind, &["queued", "running"]);
+        let verified = idle(VERIFY) && !self.has_uncompared(task);
+        let cited = idle(CITE);
         let _ = write!(text, " drained {drained} verified {verified} cited {cited}");
         text
     }

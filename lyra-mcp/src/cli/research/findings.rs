@@ -28,6 +28,8 @@ pub(in crate::cli) struct Findings {
     pub(super) counts: Counts,
     pub(super) supporting: Vec<Stated>,
     pub(super) refuting: Vec<Stated>,
+    /// Where no claim takes a side: those that say nothing of it for the least certain.
+    pub(super) nearest: Vec<Stated>,
     pub(super) contradictions: Vec<Contradiction>,
     pub(super) doubtful: Vec<Doubtful>,
     pub(super) chain: Option<Chain>,
@@ -39,6 +41,8 @@ pub(in crate::cli) struct Findings {
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) documents: i64,
+    /// Documents of the corpus that can be read; 0 where there is none.
+    pub(super) corpus: usize,
     pub(super) fragments: i64,
     pub(super) claims: i64,
     pub(super) supports: i64,
@@ -130,6 +134,11 @@ impl Findings {
         let graph = Graph { engine, task_id };
         let contradictions = graph.contradictions()?;
         let supporting = graph.stated("supports")?;
+        let refuting = graph.stated("refutes")?;
+        let nearest = match supporting.is_empty() && refuting.is_empty() {
+            true => graph.stated("neutral")?,
+            false => Vec::new(),
+        };
         let chain = match contradictions.first() {
             Some(contradiction) => graph.chain(Some(&contradiction.claim_id))?,
             None => graph.chain(None)?,
@@ -139,7 +148,8 @@ impl Findings {
             task_id: task_id.to_owned(),
             hypothesis: plain(hypothesis),
             counts: graph.counts()?,
-            refuting: graph.stated("refutes")?,
+            refuting,
+            nearest,
             doubtful: graph.doubtful()?,
             all_builtin: models.builtin.len() == 3,
             models: vec![
@@ -216,6 +226,7 @@ impl Graph<'_> {
         };
         Ok(Counts {
             documents: number(row, "documents"),
+            corpus: self.corpus(),
             fragments: number(row, "fragments"),
             claims: number(row, "claims"),
             supports: of("supports"),
@@ -227,14 +238,21 @@ impl Graph<'_> {
         })
     }
 
+    fn corpus(&self) -> usize {
+        let report = self.engine.corpus_report();
+        report.map_or(0, |report| report.folders.iter().map(|f| f.documents).sum())
+    }
+
     /// The claims that stand to the hypothesis as `relation` says: the surest of each document. One that
     /// points back ("It", "These") has the sentence before it in brackets.
     fn stated(&self, relation: &str) -> Result<Vec<Stated>> {
+        // Of what takes no side, the least certain comes first.
+        let order = if relation == "neutral" { "ASC" } else { "DESC" };
         let sql = format!(
             "SELECT coalesce('[' || json_extract(c.details_json, '$.preceded_by') || '] ', '') || told.claim_text
                  AS words, told.confidence, {SOURCE}
              FROM (
-               SELECT v.*, row_number() OVER (PARTITION BY v.page_id ORDER BY v.confidence DESC, v.claim_id) AS place
+               SELECT v.*, row_number() OVER (PARTITION BY v.page_id ORDER BY v.confidence {order}, v.claim_id) AS place
                FROM v_hypothesis_evidence AS v
                WHERE v.task_id = :task AND v.relation = :relation
              ) AS told
@@ -242,7 +260,7 @@ impl Graph<'_> {
              JOIN pages AS p ON p.id = told.page_id
              LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
              WHERE told.place = 1
-             ORDER BY told.confidence DESC, told.claim_id LIMIT {CLAIMS_A_SIDE}"
+             ORDER BY told.confidence {order}, told.claim_id LIMIT {CLAIMS_A_SIDE}"
         );
         Ok(self
             .rows(&sql, &[("relation", relation)])?

@@ -31,6 +31,9 @@ pub(super) struct Options {
         conflicts_with = "task"
     )]
     hypothesis: Option<String>,
+    /// Research what is no statement, such as a question, all the same
+    #[arg(long)]
+    force: bool,
     /// Words to search for; may be given several times [default: made of the hypothesis, for both
     /// sides; of a task that goes on: what it has asked before]
     #[arg(long, value_name = "WORDS")]
@@ -38,6 +41,9 @@ pub(super) struct Options {
     /// An address or a DOI to read; may be given several times
     #[arg(long, value_name = "ADDRESS")]
     target: Vec<String>,
+    /// Search for the other side of each query as well, with words such as "no effect"
+    #[arg(long)]
+    refute: bool,
     /// Go on with this task: what it has asked is asked again, and finds what is new
     #[arg(long, value_name = "ID")]
     task: Option<String>,
@@ -63,6 +69,9 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
     {
         return Err(Error::invalid("hypothesis is empty")
             .with_hint("say what the research should find evidence for or against"));
+    }
+    if let Some(hypothesis) = options.hypothesis.as_deref().filter(|_| !options.force) {
+        refuse_question(hypothesis)?;
     }
     let engine = match options.task {
         // An empty database knows no task: it must not be made for one.
@@ -103,9 +112,23 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
         task_id: &task_id,
         usual_page: settings.db.with_file_name(format!("{stem}-{task_id}.html")),
         page: &options.page,
+        refute: options.refute,
         is_example: false,
     };
     session.research(&asked)
+}
+
+/// No claim supports or refutes a question.
+fn refuse_question(hypothesis: &str) -> Result<()> {
+    let text = hypothesis.trim();
+    if !text.ends_with(['?', '？']) {
+        return Ok(());
+    }
+    let message = "the hypothesis is a question; expected a statement that can be right or wrong";
+    Err(Error::invalid(message).with_hint(
+        "write the answer that you expect: \"Night work shortens sleep\" in place of \"Does night \
+         work shorten sleep?\"; --force researches the question as it stands",
+    ))
 }
 
 /// A slip in the name of a folder makes no empty database.
@@ -164,6 +187,8 @@ pub(super) struct Session<'a> {
     /// Where the page goes if nobody says where.
     pub(super) usual_page: PathBuf,
     pub(super) page: &'a PageOptions,
+    /// Each query is searched for its other side as well.
+    pub(super) refute: bool,
     /// The documents are those that ship with the project.
     pub(super) is_example: bool,
 }
@@ -175,6 +200,7 @@ impl Session<'_> {
         let began = SystemClock.now();
         let before = engine.status(task_id, StatusDetail::Summary)?.metrics;
         let options = QueueOptions {
+            refute: self.refute,
             repeat: true,
             ..QueueOptions::default()
         };

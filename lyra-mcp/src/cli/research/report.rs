@@ -41,6 +41,9 @@ impl Style {
     }
 }
 
+/// Claims that are shown where none takes a side.
+const NEAREST: usize = 3;
+
 type Print<'a> = dyn FnMut(&str) -> Result<()> + 'a;
 
 /// Prints the whole report.
@@ -73,6 +76,7 @@ pub(in crate::cli) fn print(
         findings.counts.claims_against,
         out,
     )?;
+    nearest(style, findings, out)?;
     contradictions(style, findings, out)?;
     doubtful(style, &findings.doubtful, out)?;
     if let Some(found) = &findings.chain {
@@ -89,14 +93,23 @@ fn heading(style: &Style, title: &str, note: &str, out: &mut Print<'_>) -> Resul
 }
 
 fn counts(counts: &Counts, out: &mut Print<'_>) -> Result<()> {
+    let of_corpus = match counts.corpus {
+        0 => String::new(),
+        all => format!(" (the corpus has {all})"),
+    };
     out(&format!(
-        " {:>5} documents   {:>5} fragments   {:>5} claims",
+        " Documents read: {}{of_corpus}; fragments: {}; claims: {}.",
         counts.documents, counts.fragments, counts.claims
     ))?;
     out(&format!(
-        " {:>5} supports    {:>5} refutes     {:>5} neutral   {:>5} claims in dispute",
-        counts.supports, counts.refutes, counts.neutral, counts.contradicted
-    ))
+        " Claims for the hypothesis: {}; against it: {}.",
+        counts.claims_for, counts.claims_against
+    ))?;
+    out(&format!(
+        " Passages that support a claim: {}; that refute one: {}; that do neither: {}.",
+        counts.supports, counts.refutes, counts.neutral
+    ))?;
+    out(&format!(" Claims in dispute: {}.", counts.contradicted))
 }
 
 fn models(findings: &Findings, out: &mut Print<'_>) -> Result<()> {
@@ -110,8 +123,8 @@ fn models(findings: &Findings, out: &mut Print<'_>) -> Result<()> {
         out(&format!(" {line}"))?;
     }
     if findings.all_builtin {
-        out(" These are built-in stand-ins: no neural model, no key, no network. Numbers are")?;
-        out(" for navigation, not verdicts.")?;
+        out(" These are the small models that ship with Lyra. They work offline, and they err:")?;
+        out(" read the quote before you rely on a verdict.")?;
     }
     Ok(())
 }
@@ -133,6 +146,21 @@ fn side(
         attribution(&stated.source, 6, out)?;
     }
     Ok(())
+}
+
+/// What is shown where no claim takes a side.
+fn nearest(style: &Style, findings: &Findings, out: &mut Print<'_>) -> Result<()> {
+    if findings.nearest.is_empty() {
+        return Ok(());
+    }
+    heading(style, "NO CLAIM TAKES A SIDE; THE NEAREST ARE", "", out)?;
+    for stated in findings.nearest.iter().take(NEAREST) {
+        quoted("·", &stated.claim, out)?;
+        attribution(&stated.source, 6, out)?;
+    }
+    out("")?;
+    out(" Put the hypothesis in the words of these documents, or in narrower ones: one cause,")?;
+    out(" one outcome, one population. --query WORDS searches for more.")
 }
 
 /// A text with a mark before its first line.

@@ -1,0 +1,179 @@
+//! `view`: a ready-made view, as a table, as CSV or as JSON.
+
+use super::layout::{cut, plain, width};
+use super::output::{Output, json};
+use clap::{Args, ValueEnum};
+use lyra_core::{Engine, Error, ErrorKind, Result, ViewRequest};
+use serde_json::{Map, Value};
+
+/// Rows that are asked for at a time, which is as many as a view gives.
+const PAGE: usize = 200;
+
+/// Columns of the terminal that one column of a table may take.
+const WIDEST: usize = 60;
+
+/// What a spreadsheet would take for the beginning of a formula.
+const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+
+#[derive(Args)]
+pub(super) struct Options {
+    /// Its name; `views` lists them
+    name: String,
+    /// Only this task
+    #[arg(long, value_name = "ID")]
+    task: Option<String>,
+    /// A parameter of the view; may be given several times
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
+    params: Vec<(String, Value)>,
+    /// Rows at most; all where it is left out
+    #[arg(long, value_name = "N")]
+    rows: Option<usize>,
+    /// How to write it
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Columns for reading; long texts are cut
+    Table,
+    /// Comma-separated values with a line of names; text that a spreadsheet would take for a formula
+    /// has an apostrophe before it
+    Csv,
+    /// A JSON object a line
+    Json,
+}
+
+pub(super) fn run(engine: &Engine, options: &Options) -> Result<()> {
+    let (columns, rows) = rows(engine, options)?;
+    let mut out = Output::new();
+    match options.format {
+        Format::Json => {
+            for row in &rows {
+                out.line(&json(row)?)?;
+            }
+        }
+        Format::Csv => {
+            let text = csv_text(&columns, &rows);
+            for line in text?.lines() {
+                out.line(line)?;
+            }
+        }
+        Format::Table => {
+            for line in table(&columns, &rows) {
+                out.line(&line)?;
+            }
+        }
+    }
+    out.finish()
+}
+
+/// All rows that are asked for, page by page.
+fn rows(engine: &Engine, options: &Options) -> Result<(Vec<String>, Vec<Map<String, Value>>)> {
+    let wanted = options.rows.unwrap_or(usize::MAX);
+    let (mut columns, mut rows) = (Vec::new(), Vec::new());
+    while rows.len() < wanted {
+        let reply = engine.query_view(&ViewRequest {
+            view_name: options.name.clone(),
+            task_id: options.task.clone(),
+            params: options.params.iter().cloned().collect(),
+            limit: PAGE.min(wanted - rows.len()),
+            offset: rows.len(),
+        })?;
+        columns = reply.columns;
+        let is_last = !reply.truncated || reply.rows.is_empty();
+        rows.extend(reply.rows);
+        if is_last {
+            break;
+        }
+    }
+    Ok((columns, rows))
+}
+
+fn csv_text(columns: &[String], rows: &[Map<String, Value>]) -> Result<String> {
+    let unwritable = |e: csv::Error| Error::new(ErrorKind::Backend, format!("CSV: {e}"));
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(columns).map_err(unwritable)?;
+    for row in rows {
+        let cells = columns.iter().map(|column| match &row[column] {
+            Value::String(text) if text.starts_with(FORMULA) => format!("'{text}"),
+            value => shown(value),
+        });
+        writer.write_record(cells).map_err(unwritable)?;
+    }
+    let bytes = writer
+        .into_inner()
+        .map_err(|e| unwritable(e.into_error().into()))?;
+    String::from_utf8(bytes).map_err(|e| Error::internal(e.to_string()))
+}
+
+fn table(columns: &[String], rows: &[Map<String, Value>]) -> Vec<String> {
+    let line_of = |cells: Vec<String>| -> Vec<String> {
+        cells.iter().map(|cell| cut(&plain(cell), WIDEST)).collect()
+    };
+    let mut lines = vec![line_of(columns.to_vec())];
+    lines.extend(
+        rows.iter()
+            .map(|row| line_of(columns.iter().map(|c| shown(&row[c])).collect())),
+    );
+    let widths: Vec<usize> = (0..columns.len())
+        .map(|i| lines.iter().map(|line| width(&line[i])).max().unwrap_or(0))
+        .collect();
+    let print = |line: &Vec<String>| {
+        let cells = line.iter().zip(&widths);
+        let padded = cells.map(|(cell, w)| format!("{cell}{}", " ".repeat(w - width(cell))));
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    lines.iter().map(print).collect()
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Numbers and truths are such; everything else is text.
+fn parameter(given: &str) -> std::result::Result<(String, Value), String> {
+    let (name, value) = given.split_once('=').ok_or("expected NAME=VALUE")?;
+    let value = match serde_json::from_str(value) {
+        Ok(value @ (Value::Number(_) | Value::Bool(_))) => value,
+        _ => Value::from(value),
+    };
+    Ok((name.to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn sample() -> (Vec<String>, Vec<Map<String, Value>>) {
+        let row = json!({"n": 1, "text": "=HYPERLINK(\"x\")\u{202e}", "none": null});
+        let rows = row.as_object().cloned().into_iter().collect();
+        (["text", "n", "none"].map(str::to_owned).to_vec(), rows)
+    }
+
+    #[test]
+    fn csv_is_quoted_and_holds_no_formula() {
+        let (columns, rows) = sample();
+        let text = csv_text(&columns, &rows).expect("CSV");
+        assert_eq!(text, "text,n,none\n\"'=HYPERLINK(\"\"x\"\")\u{202e}\",1,\n");
+    }
+
+    #[test]
+    fn a_table_is_aligned_and_commands_no_terminal() {
+        let (columns, rows) = sample();
+        let expected = ["text             n  none", "=HYPERLINK(\"x\")  1"];
+        assert_eq!(table(&columns, &rows), expected);
+    }
+
+    #[test]
+    fn parameters_are_numbers_or_text() {
+        assert_eq!(parameter("n=5"), Ok(("n".into(), json!(5))));
+        assert_eq!(parameter("id=claim_5"), Ok(("id".into(), json!("claim_5"))));
+        assert!(parameter("n").is_err());
+    }
+}
