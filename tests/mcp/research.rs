@@ -161,6 +161,10 @@ fn what_is_new_is_found_behind_all_that_is_known() {
         "--query",
         "standing desks back pain",
         "--no-page",
+        "--limit",
+        "hits_per_query=20",
+        "--limit",
+        "pages_per_query=20",
     ]);
     let task = task_of(&report);
     let before = desk.tasks()[0]["documents"].as_u64().unwrap();
@@ -174,7 +178,15 @@ fn what_is_new_is_found_behind_all_that_is_known() {
         .unwrap();
     }
     desk.write("new.md", &long);
-    desk.research(&["--task", &task, "--no-page"]);
+    let few = [
+        "--limit",
+        "hits_per_query=20",
+        "--limit",
+        "pages_per_query=20",
+    ];
+    desk.research(&[&["--task", &task, "--no-page"], &few[..]].concat());
+    let after = desk.tasks()[0]["documents"].as_u64().unwrap();
+    assert_eq!(after, 21, "what was passed over stays so");
     let titles = desk.run(&["export", "--task", &task]);
     assert!(text(&titles.stdout).contains("A survey of furniture"));
 }

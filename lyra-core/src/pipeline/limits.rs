@@ -52,8 +52,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            hits_per_query: 20,
-            pages_per_query: 20,
+            hits_per_query: 60,
+            pages_per_query: 60,
             cited_papers: 5,
             references_per_paper: 10,
             claims_per_document: 4,

@@ -341,8 +341,18 @@ impl<'a> Scan<'a> {
         if !self.may_begin(next) {
             return None;
         }
+        if mark == '.' && end > at + 1 && self.is_initial_in_brackets(at) {
+            return None;
+        }
         let single_dot = mark == '.' && end == at + 1;
         (!single_dot || !self.is_abbreviation(at, next)).then_some(end)
+    }
+
+    /// Whether the dot ends an initial that stands alone in brackets, as after the name of a species:
+    /// "Sorghum bicolor (L.) Moench".
+    fn is_initial_in_brackets(&self, at: usize) -> bool {
+        let before = |n: usize| at.checked_sub(n).and_then(|place| self.at(place));
+        before(1).is_some_and(char::is_uppercase) && matches!(before(2), Some('(' | '['))
     }
 
     /// Skips `[12]`, `[3,4]`, `[5-7]` glued to the end of a sentence, as encyclopaedias print them.

@@ -40,6 +40,10 @@ fn english() {
         ],
         &["He has hepatitis C.", "The virus spreads."],
         &[
+            "In sorghum (Sorghum bicolor (L.) Moench) yields fell.",
+            "Wheat (Triticum aestivum [L.]) did not.",
+        ],
+        &[
             "It was kept at 37°C.",
             "We waited.",
             "68.7% v. 56.3% is a gain.",

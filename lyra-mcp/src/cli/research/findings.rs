@@ -85,6 +85,12 @@ pub(super) struct Contradiction {
 }
 
 impl Contradiction {
+    /// A source that says both, for different conditions, contradicts nobody.
+    fn is_between_sources(&self) -> bool {
+        let file = |side: &Option<Stated>| side.as_ref().map(|stated| stated.source.file.clone());
+        file(&self.pro) != file(&self.con)
+    }
+
     /// The same passage twice would make two disputes look like one.
     fn shares_words_with(&self, other: &Self) -> bool {
         let words = |found: &Self| {
@@ -294,7 +300,8 @@ impl Graph<'_> {
                 refutes: number(&row, "refute_count"),
                 claim_id,
             };
-            if !chosen.iter().any(|other| other.shares_words_with(&found)) {
+            let is_new = !chosen.iter().any(|other| other.shares_words_with(&found));
+            if is_new && found.is_between_sources() {
                 chosen.push(found);
             }
         }
