@@ -91,6 +91,6 @@ pub struct ModelReport {
     pub claim_extractor: String,
     /// Id of the stance judge.
     pub stance_judge: String,
-    /// Which of the three are stand-ins that ship with the library.
+    /// Which of the three are the small models that ship with the library.
     pub builtin: Vec<String>,
 }

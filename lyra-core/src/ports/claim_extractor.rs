@@ -59,7 +59,7 @@ pub trait ClaimExtractor: Debug + Send + Sync + 'static {
     /// Stored with every claim.
     fn extractor_id(&self) -> &str;
 
-    /// A stand-in that ships with the library rather than a language model.
+    /// A small model that ships with the library.
     fn is_builtin(&self) -> bool;
 
     /// The claims of the passages, best first, at most `max_claims`.

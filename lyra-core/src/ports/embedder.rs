@@ -11,7 +11,7 @@ pub struct EmbedderInfo {
     pub model_id: String,
     /// Length of every vector.
     pub dimension: usize,
-    /// A stand-in that ships with the library rather than a neural model.
+    /// A small model that ships with the library.
     pub builtin: bool,
     /// Share of the embedding in a fused ranking, 0 to 1; the rest is BM25.
     pub fusion_weight: f32,

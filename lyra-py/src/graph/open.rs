@@ -166,7 +166,7 @@ impl EvidenceGraph {
         ))
     }
 
-    /// Which models answer, and which of them are stand-ins that ship with the library.
+    /// Which models answer, and which of them are the small models that ship with the library.
     ///
     /// >>> import lyra
     /// >>> lyra.EvidenceGraph("evidence.db").models().builtin

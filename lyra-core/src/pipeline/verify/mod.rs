@@ -117,7 +117,7 @@ impl Pipeline {
     async fn judge_stances(&self, task_id: &str) -> Result<usize> {
         let judge_id = self.judge.judge_id();
         let hypothesis = self.graph.read(|r| r.task(task_id))?.hypothesis;
-        // The stand-in does not take the place of a model's word.
+        // The built-in judge does not take the place of a model's word.
         let judge = (!self.judge.is_builtin()).then_some(judge_id);
         let claims = self
             .graph
