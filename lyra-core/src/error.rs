@@ -213,7 +213,12 @@ impl Error {
             Some(C::ConstraintViolation) => (ErrorKind::InvalidInput, None),
             _ => (ErrorKind::Internal, None),
         };
-        let mut e = Self::new(kind, format!("database: {error}"));
+        // The statement, which may be long, stands in the log and in no message.
+        let said = match &error {
+            rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+            other => other.to_string(),
+        };
+        let mut e = Self::new(kind, format!("database: {said}"));
         if let Some(hint) = hint {
             e = e.with_hint(hint);
         }

@@ -1,6 +1,7 @@
 //! What was read and what was passed over when a query was searched before.
 
 use super::Pipeline;
+use super::identify::Identified;
 use super::page::Question;
 use crate::error::{Result, SqliteResultExt};
 use rusqlite::params;
@@ -23,14 +24,26 @@ impl Pipeline {
         })
     }
 
+    /// What was found, less what lies behind the first `limit` places and was passed over before.
+    pub(super) fn without_passed_over(
+        &self,
+        found: Vec<Identified>,
+        limit: usize,
+        search_id: &str,
+        question: &Question,
+    ) -> Result<Vec<Identified>> {
+        let passed_over = self.passed_over(search_id, question)?;
+        let is_wanted = |(place, hit): &(usize, Identified)| {
+            *place < limit || !passed_over.contains(&hit.hit.url)
+        };
+        let found = found.into_iter().enumerate().filter(is_wanted);
+        Ok(found.map(|(_, hit)| hit).collect())
+    }
+
     /// Addresses among the hits that were there when the task asked this before, and that it did not
     /// read. Of an address that has never been read nobody knows since when it is there: it counts
     /// as old, or every repetition would read on where the last one ended.
-    pub(super) fn passed_over(
-        &self,
-        search_id: &str,
-        question: &Question,
-    ) -> Result<HashSet<String>> {
+    fn passed_over(&self, search_id: &str, question: &Question) -> Result<HashSet<String>> {
         self.graph.read(|r| {
             let mut statement =
                 r.db.prepare_cached(

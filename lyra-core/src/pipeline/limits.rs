@@ -137,7 +137,7 @@ impl Limits {
 
     /// Sets one of them by its name; `kneedle` is 1 for on and 0 for off.
     ///
-    /// Fails with [`invalid_params`](crate::ErrorKind::InvalidParams) for a name that is not known
+    /// Fails with [`InvalidInput`](crate::ErrorKind::InvalidInput) for a name that is not known
     /// and for a value out of bounds, and says what is expected.
     pub fn set(&mut self, name: &str, value: f64) -> Result<()> {
         let Some((_, least, most, is_whole, set)) = SETTINGS.iter().find(|s| s.0 == name) else {

@@ -14,7 +14,6 @@ use crate::ports::{SearchProvider, SearchQuery, TextRole};
 use crate::text::url::is_of_domains;
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -191,14 +190,11 @@ impl Pipeline {
     ) -> Result<()> {
         let limit = options.budget_pages.unwrap_or(self.limits.pages_per_query);
         let read_before = self.read_before(question)?;
-        let passed_over = match options.repeat {
-            true => self.passed_over(search_id, question)?,
-            false => HashSet::new(),
+        let found = match options.repeat {
+            true => self.without_passed_over(found, limit as usize, search_id, question)?,
+            false => found,
         };
-        for (place, identified) in found.into_iter().enumerate() {
-            if place >= limit as usize && passed_over.contains(&identified.hit.url) {
-                continue;
-            }
+        for identified in found {
             let budget = self.budget(&question.task_id)?;
             progress.timed_out = budget.seconds_used >= budget.seconds_limit;
             let harvest = &progress.harvest;

@@ -11,6 +11,10 @@ use std::time::Duration;
 const PAGES: std::ffi::c_int = 4_096;
 const PAUSE: Duration = Duration::from_millis(1);
 
+#[allow(
+    clippy::disallowed_methods,
+    reason = "an empty file that is filled with a copy, settings and all"
+)]
 /// Copies the database to a new file, its owner's alone, which appears when it is whole.
 pub(crate) fn backup(source: &Source, to: &Path) -> Result<()> {
     let failed = |error: std::io::Error| {

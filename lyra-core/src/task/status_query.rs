@@ -37,18 +37,13 @@ pub(crate) fn status(
     let auth = auth_items(reader, Some(task_id))?;
     let metrics = metrics(reader, &task, now_ms)?;
     let budget = Budget::of(reader, task_id, now_ms)?;
-    let phases = JobsByPhase {
-        exploration: phase(&counts, JobKind::TargetQueue),
-        verification: phase(&counts, JobKind::VerifyNli),
-        citation: phase(&counts, JobKind::CitationGraph),
-    };
+    let phases = phases(&counts);
     let embedding = phase(&counts, JobKind::Embed);
     let awaiting = count(&counts, JobKind::TargetQueue, JobState::AwaitingAuth);
     let uncompared = task.status == TaskStatus::Paused && has_uncompared(reader, task_id)?;
     let has_begun =
         metrics.total_claims > 0 || counts.keys().any(|(kind, _)| *kind != JobKind::Embed);
-    let mut milestones = milestones(&phases, awaiting, has_begun);
-    milestones.nli_verification_done &= !uncompared;
+    let milestones = milestones(&phases, awaiting, has_begun, uncompared);
     let mut report = StatusReport {
         task_id: task.id.clone(),
         hypothesis: task.hypothesis.clone(),
@@ -165,12 +160,17 @@ fn has_uncompared(reader: &Reader<'_>, task_id: &str) -> Result<bool> {
 
 /// A milestone is true when nothing of its kind is pending or will follow. Before the first target
 /// nothing was compared and nothing followed.
-fn milestones(phases: &JobsByPhase, awaiting_auth: usize, has_begun: bool) -> Milestones {
+fn milestones(
+    phases: &JobsByPhase,
+    awaiting_auth: usize,
+    has_begun: bool,
+    uncompared: bool,
+) -> Milestones {
     let idle = |counts: &JobCounts| counts.queued + counts.running == 0;
     let drained = idle(&phases.exploration) && awaiting_auth == 0;
     Milestones {
         target_queue_drained: drained,
-        nli_verification_done: has_begun && drained && idle(&phases.verification),
+        nli_verification_done: has_begun && !uncompared && drained && idle(&phases.verification),
         citation_chase_ready: has_begun && drained && idle(&phases.citation),
     }
 }
@@ -296,6 +296,14 @@ fn job_counts(reader: &Reader<'_>, task_id: &str) -> Result<Counts> {
 
 fn count(counts: &Counts, kind: JobKind, state: JobState) -> usize {
     counts.get(&(kind, state)).copied().unwrap_or(0)
+}
+
+fn phases(counts: &Counts) -> JobsByPhase {
+    JobsByPhase {
+        exploration: phase(counts, JobKind::TargetQueue),
+        verification: phase(counts, JobKind::VerifyNli),
+        citation: phase(counts, JobKind::CitationGraph),
+    }
 }
 
 fn phase(counts: &Counts, kind: JobKind) -> JobCounts {

@@ -27,6 +27,7 @@ pub mod hash;
 mod headings;
 pub mod identifiers;
 pub mod language;
+mod measures;
 pub mod names;
 pub mod segment;
 pub mod sentence;
@@ -39,6 +40,7 @@ pub mod url;
 
 pub use details::{details, points_back};
 pub use headings::missing_headings;
+pub use measures::without_measures;
 pub use tokens::{
     Token, TokenKind, TokenMode, for_each_token, is_cjk, is_hiragana, is_stop_word, ranking_terms,
     tokenize,

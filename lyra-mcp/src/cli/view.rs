@@ -68,8 +68,10 @@ pub(super) fn run(engine: &Engine, options: &Options) -> Result<()> {
     out.finish()
 }
 
+type Row = Map<String, Value>;
+
 /// All rows that are asked for, page by page.
-fn rows(engine: &Engine, options: &Options) -> Result<(Vec<String>, Vec<Map<String, Value>>)> {
+fn rows(engine: &Engine, options: &Options) -> Result<(Vec<String>, Vec<Row>)> {
     let wanted = options.rows.unwrap_or(usize::MAX);
     let (mut columns, mut rows) = (Vec::new(), Vec::new());
     while rows.len() < wanted {
@@ -90,7 +92,7 @@ fn rows(engine: &Engine, options: &Options) -> Result<(Vec<String>, Vec<Map<Stri
     Ok((columns, rows))
 }
 
-fn csv_text(columns: &[String], rows: &[Map<String, Value>]) -> Result<String> {
+fn csv_text(columns: &[String], rows: &[Row]) -> Result<String> {
     let unwritable = |e: csv::Error| Error::new(ErrorKind::Backend, format!("CSV: {e}"));
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(columns).map_err(unwritable)?;
@@ -107,7 +109,7 @@ fn csv_text(columns: &[String], rows: &[Map<String, Value>]) -> Result<String> {
     String::from_utf8(bytes).map_err(|e| Error::internal(e.to_string()))
 }
 
-fn table(columns: &[String], rows: &[Map<String, Value>]) -> Vec<String> {
+fn table(columns: &[String], rows: &[Row]) -> Vec<String> {
     let line_of = |cells: Vec<String>| -> Vec<String> {
         cells.iter().map(|cell| cut(&plain(cell), WIDEST)).collect()
     };
@@ -150,7 +152,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn sample() -> (Vec<String>, Vec<Map<String, Value>>) {
+    fn sample() -> (Vec<String>, Vec<Row>) {
         let row = json!({"n": 1, "text": "=HYPERLINK(\"x\")\u{202e}", "none": null});
         let rows = row.as_object().cloned().into_iter().collect();
         (["text", "n", "none"].map(str::to_owned).to_vec(), rows)

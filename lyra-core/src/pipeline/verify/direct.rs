@@ -107,12 +107,12 @@ mod tests {
             quote: Some(15..25),
             ..Verdict::new(Relation::Refutes, 0.9)
         };
-        let whole = Verdict {
-            quote: None,
-            ..verdict.clone()
-        };
         let long = StancePair::new("Nothing. Lamps are red.", "Tea helps sleep well at night");
         assert!(weighed(&verdict, &pair).confidence > 0.8);
+        let whole = Verdict {
+            quote: None,
+            ..verdict
+        };
         assert!(weighed(&whole, &long).confidence < 0.3);
     }
 

@@ -8,9 +8,10 @@ use crate::graph::{DomainRules, Reader};
 use crate::model::EmbeddingTarget;
 use crate::ports::{StancePair, Verdict};
 use crate::ranking::kneedle_cutoff;
-use crate::text::missing_headings;
 use crate::text::segment::slice_chars;
+use crate::text::{missing_headings, without_measures};
 use crate::vectors::{Ranking, SearchMode};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -114,7 +115,7 @@ impl Pipeline {
                 pairs += 1;
                 if !judged.contains(&candidate.fragment_id) {
                     questions.push(match self.judge.reads_passages() {
-                        true => passage_question(subject, &candidate),
+                        true => passage_question(subject, &candidate, self.judge.is_builtin()),
                         false => sentence_question(self.choose_premise, subject, &candidate),
                     });
                 }
@@ -163,15 +164,21 @@ impl Pipeline {
     }
 }
 
-/// What a judge that reads passages is asked: the whole fragment, and the headings above it.
-fn passage_question(subject: &Subject, candidate: &Candidate) -> Question {
-    let headings = missing_headings(&candidate.text, &candidate.headings(), &subject.text);
+/// What a judge that reads passages is asked: the whole fragment, and the headings above it. The
+/// built-in one takes another size of the same effect, and the same effect in other people, for a
+/// contradiction: it is asked of the finding alone.
+fn passage_question(subject: &Subject, candidate: &Candidate, is_builtin: bool) -> Question {
+    let claim = match is_builtin {
+        true => without_measures(&subject.text),
+        false => Cow::Borrowed(subject.text.as_str()),
+    };
+    let headings = missing_headings(&candidate.text, &candidate.headings(), &claim);
     Question {
         claim_id: subject.claim_id.clone(),
         fragment_id: candidate.fragment_id.clone(),
         pair: StancePair {
             context: (!headings.is_empty()).then_some(headings),
-            ..StancePair::new(&candidate.text, &subject.text)
+            ..StancePair::new(&candidate.text, claim)
         },
         passage_start: candidate.char_start,
         quote: None,
