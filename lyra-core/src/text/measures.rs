@@ -4,9 +4,10 @@ use regex::{Captures, Regex};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-const NUMBER: &str = r"(?P<n>\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|half)";
+const NUMBER: &str =
+    r"(?P<n>\d+(?:[.,]\d+)*|one|two|three|four|five|six|seven|eight|nine|ten|half)";
 /// Fewer words say too little.
-const FEWEST_WORDS: usize = 4;
+const FEWEST_WORDS: usize = 3;
 /// What is counted in a sample is none of these.
 const UNITS: &[&str] = &[
     "seconds", "minutes", "hours", "days", "weeks", "months", "years", "decades", "times",
