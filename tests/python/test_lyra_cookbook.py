@@ -95,7 +95,6 @@ def shell(tmp_path: Path) -> dict[str, str]:
     return {**kept, "PATH": f"{bin_folder}:{os.environ['PATH']}", "XDG_CONFIG_HOME": str(tmp_path / ".none")}
 
 
-@pytest.mark.xfail(reason="the pages still show verdicts of the rule-based judge", strict=False)
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_runs_and_says_what_the_page_shows(page: str, shell: dict[str, str], tmp_path: Path) -> None:
     found = steps(page, tmp_path)
