@@ -27,7 +27,10 @@ pub mod text;
 pub mod vectors;
 pub mod views;
 
-pub use engine::{DoctorCheck, Engine, EngineConfig, ModelReport, ViewReply, ViewRequest};
+pub use engine::{
+    DoctorCheck, Engine, EngineConfig, ModelReport, RecordedCall, ViewColumns, ViewReply,
+    ViewRequest,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use exports::{
     ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, ExportFormat, GraphDiff,

@@ -117,7 +117,7 @@ impl ToolError {
 
     fn logged(label: &str, code: Code, message: &str, what_happened: &str) -> Self {
         let error_id = lyra_core::model::random_id("err_", 8);
-        crate::log::line(&format!("{label} {error_id}: {what_happened}"));
+        crate::log::error(&format!("{label} {error_id}: {what_happened}"));
         Self::new(code, message).with_details(json!({ "error_id": error_id }))
     }
 

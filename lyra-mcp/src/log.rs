@@ -1,14 +1,91 @@
 //! The log: standard error, because standard output belongs to the protocol.
 
 use lyra_core::security::display::harmless;
+use lyra_core::{Error, Result};
+use std::fmt;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
+use tracing_subscriber::fmt::{FmtContext, SubscriberBuilder};
+use tracing_subscriber::registry::LookupSpan;
 
-/// Writes one line to the log.
-#[allow(clippy::print_stderr, reason = "the one place that writes the log")]
-pub(crate) fn line(text: &str) {
-    // Fuzzing provokes thousands a second.
-    if cfg!(fuzzing) {
-        return;
+/// What a line of the log looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// The name of the program and the message
+    Plain,
+    /// Time, level, target and message
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Sends the log to standard error. `filter` is a level, or a list such as `info,lyra_core=debug`.
+/// Where the process has a log of its own already, that one stays.
+///
+/// # Errors
+/// `InvalidInput` where `filter` cannot be read.
+pub(crate) fn start(format: Format, filter: &str) -> Result<()> {
+    let directives = EnvFilter::builder().parse(filter).map_err(|error| {
+        Error::invalid(format!("the log filter {filter:?} cannot be read: {error}")).with_hint(
+            "write off, error, warn, info, debug or trace, or a list such as info,lyra_core=debug",
+        )
+    })?;
+    let lines = SubscriberBuilder::default()
+        .with_ansi(false)
+        .with_writer(std::io::stderr)
+        .with_env_filter(directives);
+    // An embedding program may have installed its own.
+    let _ = match format {
+        Format::Plain => {
+            tracing::subscriber::set_global_default(lines.event_format(Plain).finish())
+        }
+        Format::Text => tracing::subscriber::set_global_default(lines.finish()),
+        Format::Json => {
+            let lines = lines.json().flatten_event(true).with_current_span(false);
+            tracing::subscriber::set_global_default(lines.with_span_list(false).finish())
+        }
+    };
+    Ok(())
+}
+
+/// Lines of a command: what the user of a terminal reads.
+struct Plain;
+
+impl<S, N> FormatEvent<S, N> for Plain
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let level = match *event.metadata().level() {
+            Level::ERROR => "error: ",
+            Level::WARN => "warning: ",
+            _ => "",
+        };
+        write!(writer, "lyra-mcp: {level}")?;
+        context.format_fields(writer.by_ref(), event)?;
+        writeln!(writer)
     }
-    // A message may quote what was fetched; a terminal must not take it for a command.
-    eprintln!("lyra-mcp: {}", harmless(text));
+}
+
+/// Writes one line to the log. A message may quote what was fetched; a terminal must not take it for
+/// a command.
+pub(crate) fn line(text: &str) {
+    tracing::info!("{}", harmless(text));
+}
+
+/// Writes a warning.
+pub(crate) fn warn(text: &str) {
+    tracing::warn!("{}", harmless(text));
+}
+
+/// Writes why something failed.
+pub(crate) fn error(text: &str) {
+    tracing::error!("{}", harmless(text));
 }

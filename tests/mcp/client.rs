@@ -26,6 +26,10 @@ pub(crate) fn binary(db: &Path) -> Command {
     for name in [
         "LYRA_DB",
         "LYRA_READ_ONLY",
+        "LYRA_AUDIT",
+        "LYRA_LOG",
+        "LYRA_LOG_FORMAT",
+        "RUST_LOG",
         "LYRA_CORPUS",
         "LYRA_CONFIG",
         "LYRA_VIEWS_DIR",

@@ -25,6 +25,7 @@ mod models;
 mod privacy;
 mod protocol;
 mod read_only;
+mod records;
 mod research;
 mod search_while_written;
 mod sql_and_views;

@@ -278,7 +278,6 @@ fn a_session_on_real_documents_goes_from_hypothesis_to_quotes() {
         status["metrics"]["total_claims"].as_i64().unwrap() > 10,
         "{status}"
     );
-    assert_eq!(status["_lyra_meta"]["models"]["builtin"], true);
     assert_eq!(status["queue_items"].as_array().unwrap().len(), 2);
 
     let disputed = run(

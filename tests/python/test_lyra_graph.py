@@ -353,3 +353,21 @@ def test_fragments_of_a_document_go_into_the_graph(graph: Any) -> None:
         graph.add_fragment(page, **fragment)
     assert graph.verify().ok
     assert graph.query("SELECT count(*) AS n FROM fragments")[0]["n"] == len(document.fragments)
+
+
+def test_all_rows_come_where_all_are_asked_for(tmp_path: Path) -> None:
+    graph = lyra.EvidenceGraph(tmp_path / "many.db")
+    task = graph.add_task("Tea calms")
+    for number in range(450):
+        graph.add_claim(task, f"Tea calms person {number}.")
+    sql = "SELECT id FROM claims ORDER BY id"
+    some = graph.query(sql)
+    with pytest.warns(UserWarning, match="all=True"):
+        some.to_pandas()
+    every = graph.query(sql, all=True)
+    assert len(every) == 450 and not every.truncated
+    assert every.column("id") == sorted(set(every.column("id")))
+    assert graph.query(sql, offset=440, all=True) == every[440:]
+    claims = graph.view("v_unsupported_claims", task, all=True)
+    assert sorted(claims.column("claim_id")) == every.column("id")
+    assert len(claims.to_pandas()) == 450

@@ -139,7 +139,6 @@ async def research(client: Client):
     assert status["metrics"]["total_pages"] >= 10
     assert status["evidence_summary"]["supporting_edges"] > 0
     assert status["evidence_summary"]["refuting_edges"] > 0
-    assert status["_lyra_meta"]["models"]["builtin"] is True
 
     disputes = await ok(client, "query_view", {"view_name": "v_contradictions", "task_id": task_id})
     assert disputes["row_count"] >= 1

@@ -12,6 +12,17 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
+/// Which columns of a view are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ViewColumns {
+    /// Those that tell something new, with numbers of three significant digits: without columns that
+    /// repeat another or are seldom needed, and without `task_id` where one task is asked about.
+    Main,
+    /// Every column, as it is stored.
+    #[default]
+    All,
+}
+
 /// A question to a view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ViewRequest {
@@ -25,6 +36,10 @@ pub struct ViewRequest {
     pub limit: usize,
     /// Rows to pass over.
     pub offset: usize,
+    /// Which columns.
+    pub columns: ViewColumns,
+    /// Bytes of rows in the reply, 1,024 to 1,048,576; the reply ends with the last row that fits.
+    pub max_bytes: usize,
 }
 
 impl ViewRequest {
@@ -36,6 +51,8 @@ impl ViewRequest {
             params: Map::new(),
             limit: 50,
             offset: 0,
+            columns: ViewColumns::All,
+            max_bytes: MAX_BYTES,
         }
     }
 
@@ -67,15 +84,27 @@ pub struct ViewReply {
     pub elapsed_ms: u64,
 }
 
+/// As much as a query may answer with.
+const MAX_BYTES: usize = 1_048_576;
+
 /// Views are ours: they get more time than a stranger's SQL. Those of a task need milliseconds; those
 /// of the whole graph go through all its citations, and a late answer is better than none.
 const VIEW_TIMEOUT_MS: u64 = 5_000;
 const VIEW_VM_STEPS: u64 = 200_000_000;
 
+/// Rounds a number to three significant digits; whole numbers stay.
+fn shorten(value: &mut Value) {
+    if let Some(number) = value.as_f64().filter(|_| value.is_f64()) {
+        let short: f64 = format!("{number:.2e}").parse().unwrap_or(number);
+        *value = Value::from(short);
+    }
+}
+
 impl Engine {
     /// Runs untrusted SQL: one statement, read-only, within its budgets. Blocks.
     pub fn query_sql(&self, request: &SqlRequest) -> Result<SqlReply> {
-        self.inner.views.guard.query(request)
+        let reply = self.inner.views.guard.query(request);
+        reply.map(|reply| self.described(reply))
     }
 
     /// The same for as long as somebody wants the answer: `is_wanted` is asked every 20 ms, on this
@@ -85,13 +114,15 @@ impl Engine {
         request: &SqlRequest,
         is_wanted: &dyn Fn() -> bool,
     ) -> Result<SqlReply> {
-        self.inner.views.guard.query_while(request, is_wanted)
+        let reply = self.inner.views.guard.query_while(request, is_wanted);
+        reply.map(|reply| self.described(reply))
     }
 
     /// The same for a query that has waited for this call: its time began when it was asked.
     pub fn query_sql_since(&self, asked_at: Instant, request: &SqlRequest) -> Result<SqlReply> {
         let guard = &self.inner.views.guard;
-        guard.query_since(asked_at, request, &|| true)
+        let reply = guard.query_since(asked_at, request, &|| true);
+        reply.map(|reply| self.described(reply))
     }
 
     /// Runs a ready-made question. Blocks.
@@ -123,13 +154,18 @@ impl Engine {
             .saturating_add(1);
         let sql = SqlRequest {
             // Where a view has to sort, SQLite then keeps no more rows than are wanted.
-            sql: format!("SELECT * FROM (\n{}\n) LIMIT {wanted}", rendered.sql),
+            sql: format!(
+                "SELECT {} FROM (\n{}\n) LIMIT {wanted}",
+                self.columns_of(request)?,
+                rendered.sql
+            ),
             params: SqlParams::Named(rendered.bindings),
             options: SqlOptions {
                 limit: request.limit,
                 offset: request.offset,
                 timeout_ms: VIEW_TIMEOUT_MS,
                 max_vm_steps: VIEW_VM_STEPS,
+                max_bytes: request.max_bytes,
                 ..SqlOptions::default()
             },
         };
@@ -142,15 +178,52 @@ impl Engine {
             ),
             None => error,
         })?;
+        let mut rows = reply.rows;
+        if request.columns == ViewColumns::Main {
+            rows.iter_mut().flat_map(Map::values_mut).for_each(shorten);
+        }
         Ok(ViewReply {
             view_name: request.view_name.clone(),
-            rows: reply.rows,
+            rows,
             row_count: reply.row_count,
             columns: reply.columns,
             truncated: reply.truncated,
             next_offset: reply.next_offset,
             elapsed_ms: reply.elapsed_ms,
         })
+    }
+
+    /// The views of its schema with the first sentence of what they answer.
+    fn described(&self, mut reply: SqlReply) -> SqlReply {
+        if let Some(schema) = &mut reply.schema {
+            self.describe_views(schema);
+        }
+        reply
+    }
+
+    fn describe_views(&self, schema: &mut SchemaSnapshot) {
+        for table in schema.tables.iter_mut().filter(|t| t.kind == "view") {
+            let info = self.inner.views.catalog.info(&table.name).ok();
+            table.description = info.map(|info| match info.description.split_once(". ") {
+                Some((first, _)) => format!("{first}."),
+                None => info.description.clone(),
+            });
+        }
+    }
+
+    /// What stands after `SELECT`.
+    fn columns_of(&self, request: &ViewRequest) -> Result<String> {
+        if request.columns == ViewColumns::All {
+            return Ok("*".to_owned());
+        }
+        let info = self.inner.views.catalog.info(&request.view_name)?;
+        let says_nothing = |column: &String| {
+            info.extra_columns.contains(column)
+                || (column == "task_id" && request.task_id.is_some())
+        };
+        let main = info.columns.iter().filter(|c| !says_nothing(c));
+        let main: Vec<String> = main.map(|column| format!("[{column}]")).collect();
+        Ok(main.join(", "))
     }
 
     fn render(&self, view_name: &str, params: &ViewParams) -> Result<RenderedView> {
@@ -177,7 +250,9 @@ impl Engine {
 
     /// The tables and columns that SQL may read.
     pub fn schema(&self) -> SchemaSnapshot {
-        self.inner.views.guard.schema()
+        let mut schema = self.inner.views.guard.schema();
+        self.describe_views(&mut schema);
+        schema
     }
 
     /// Searches claims or fragments by meaning, by words, or by both.

@@ -1,5 +1,6 @@
 //! Everything wired together: the handle that programs, the server and the Python module hold.
 
+mod audit;
 mod config;
 mod doctor;
 mod explore;
@@ -8,9 +9,10 @@ mod life;
 mod views;
 mod wait;
 
+pub use audit::RecordedCall;
 pub use config::{EngineConfig, ModelReport};
 pub use doctor::DoctorCheck;
-pub use explore::{ViewReply, ViewRequest};
+pub use explore::{ViewColumns, ViewReply, ViewRequest};
 
 use crate::backends::{
     BuiltinClaimExtractor, BuiltinStanceJudge, CorpusProvider, Documents, FileFetcher,

@@ -127,6 +127,12 @@ fn prepare_checked<'a>(
     // A second opinion: SQLite calls BEGIN and ATTACH read-only, but not VACUUM INTO, of which
     // the authorizer hears nothing.
     if !statement.readonly() {
+        let first = request.sql.split_whitespace().next().unwrap_or_default();
+        if first.eq_ignore_ascii_case("vacuum") {
+            return Err(rejected("VACUUM writes a database file").with_hint(
+                "queries only read; to copy the graph, its owner runs `lyra-mcp backup FILE`",
+            ));
+        }
         return Err(rejected("the statement is not read-only")
             .with_hint("queries only read: write one SELECT or WITH … SELECT"));
     }

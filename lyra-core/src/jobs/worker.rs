@@ -158,6 +158,7 @@ impl Worker {
         let Some(job) = queue::claim(graph, &self.id, self.task_id.as_deref())? else {
             return Ok(false);
         };
+        tracing::debug!(job = %job.id, kind = job.kind.as_str(), task = %job.task_id, "job started");
         self.signal.raise();
         let held = self.task_id.is_some().then(|| Held {
             worker: self,
@@ -175,6 +176,7 @@ impl Worker {
         };
         match outcome {
             Ok(outcome) => {
+                tracing::debug!(job = %job.id, "job done");
                 if !queue::complete(graph, &job, &self.id, &outcome)? {
                     queue::let_go(graph, &job, &self.id)?;
                 }
@@ -186,7 +188,11 @@ impl Worker {
             Err(e) if e.kind() == ErrorKind::Busy && job.attempts < queue::MAX_ATTEMPTS => {
                 queue::give_back(graph, &job.id, &self.id, true)?;
             }
-            Err(e) => queue::fail(graph, &job, &self.id, &e)?,
+            Err(e) => {
+                // Debug escapes what a foreign text in the message would do to a terminal.
+                tracing::warn!(job = %job.id, kind = job.kind.as_str(), error = ?e.message(), "job failed");
+                queue::fail(graph, &job, &self.id, &e)?;
+            }
         }
         self.signal.raise();
         Ok(true)

@@ -13,6 +13,27 @@ mod search_provider;
 mod stance_judge;
 pub mod testing;
 
+/// What an implementation of a port with `async` methods stands under.
+///
+/// ```
+/// use lyra_core::ports::{Embedder, EmbedderInfo, TextRole, async_trait};
+///
+/// #[derive(Debug)]
+/// struct Lengths(EmbedderInfo);
+///
+/// #[async_trait]
+/// impl Embedder for Lengths {
+///     fn info(&self) -> &EmbedderInfo {
+///         &self.0
+///     }
+///
+///     async fn embed(&self, texts: &[&str], _: TextRole) -> lyra_core::Result<Vec<Vec<f32>>> {
+///         Ok(texts.iter().map(|text| vec![text.len() as f32, 1.0]).collect())
+///     }
+/// }
+/// ```
+pub use async_trait::async_trait;
+
 pub use crate::clock::{Clock, ManualClock, SystemClock};
 pub use claim_extractor::{ClaimExtractor, ExtractedClaim, Extraction, ExtractionRequest, Passage};
 pub use document_parser::{DocumentParser, ParsedDocument};

@@ -1,6 +1,6 @@
 //! What a user typed → what a task is to research.
 
-use super::identifiers::normalize_doi;
+use super::identifiers::{doi_from_url, normalize_doi};
 use super::names::nearest;
 use super::url::{normalize_url, request_url};
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ const DEEPEST: u64 = 10;
 ///
 /// Objects are `{kind: "query", query}`, `{kind: "url", url, depth?, reason?}` and
 /// `{kind: "doi", doi, depth?, reason?}`; `depth` is 0 to 10, texts have 1 to 2,000 code points. A
-/// `url` at doi.org becomes a DOI target; a `doi` may be given in any form.
+/// `url` that contains a DOI, at doi.org or at a publisher, becomes a DOI target; a `doi` may be given in any form.
 ///
 /// # Errors
 /// [`InvalidInput`](crate::ErrorKind::InvalidInput), with the name of the field in the message.
@@ -173,7 +173,7 @@ fn unknown_kind(found: &str) -> Error {
     ))
 }
 
-/// An address; a DOI where it leads to the resolver, because then no page needs to be guessed.
+/// An address; a DOI where it contains one, because catalogues know more of a work than its page says.
 fn address(field: &str, text: &str, depth: u32, reason: Option<String>) -> Result<Target> {
     let url = request_url(text).map_err(|error| error.context(field))?;
     let parsed =
@@ -184,11 +184,9 @@ fn address(field: &str, text: &str, depth: u32, reason: Option<String>) -> Resul
                 .with_hint("targets are stored where agents read them: leave credentials out"),
         );
     }
-    let resolver = matches!(
-        parsed.host_str(),
-        Some("doi.org" | "www.doi.org" | "dx.doi.org")
-    );
-    match normalize_doi(text).filter(|_| resolver) {
+    // A site without a public name may use any path.
+    let is_public = parsed.domain().is_some_and(|name| name.contains('.'));
+    match doi_from_url(text).filter(|_| is_public) {
         Some(doi) => Ok(Target::Doi { doi, depth, reason }),
         None => Ok(Target::Url { url, depth, reason }),
     }
@@ -318,10 +316,7 @@ mod tests {
                 "HTTPS://Example.org/a?utm_source=x",
                 url("https://example.org/a?utm_source=x"),
             ),
-            (
-                "https://dl.acm.org/doi/10.1145/1.2",
-                url("https://dl.acm.org/doi/10.1145/1.2"),
-            ),
+            ("https://dl.acm.org/doi/10.1145/1.2", doi("10.1145/1.2", 0)),
             ("file:///data/a.jsonl#7", url("file:///data/a.jsonl#7")),
             ("  metformin and HbA1c ", query("metformin and HbA1c")),
             ("example.org", query("example.org")),

@@ -8,7 +8,7 @@ use minijinja::Environment;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::header::{self, Fault, Header};
+use super::header::{self, Column, Fault, Header};
 use super::params::{CURRENT_YEAR, TASK_ID, ViewParameter, ViewParams, suggestion};
 use super::render::{RenderedView, environment, given, render_body, used, written_out};
 use super::scan::{Mark, scan};
@@ -64,6 +64,9 @@ pub struct ViewInfo {
     pub parameters: Vec<ViewParameter>,
     /// Names of its columns, in order.
     pub columns: Vec<String>,
+    /// Those of them that are left out unless [`ViewColumns::All`](crate::ViewColumns) asks for them:
+    /// what another column says, too, and what is seldom needed.
+    pub extra_columns: Vec<String>,
     /// What each column holds.
     pub column_descriptions: BTreeMap<String, String>,
     /// How its rows are ordered; the order is total, so that paging is stable.
@@ -237,16 +240,19 @@ impl ViewCatalog {
         let body = &source[header.body_start..];
         check_text(body, &header)?;
         let unscoped = self.check_renderings(name, body, &header)?;
-        let (columns, column_descriptions) = (
-            header.columns.iter().map(|(n, _)| n.clone()).collect(),
-            header.columns.into_iter().collect(),
-        );
+        let names = |which: fn(&&Column) -> bool| {
+            let chosen = header.columns.iter().filter(which);
+            chosen.map(|column| column.name.clone()).collect()
+        };
+        let (columns, extra_columns) = (names(|_| true), names(|column| column.is_extra));
+        let described = header.columns.into_iter();
         let info = ViewInfo {
             name: name.to_owned(),
             description: header.description,
             parameters: header.parameters,
             columns,
-            column_descriptions,
+            extra_columns,
+            column_descriptions: described.map(|c| (c.name, c.description)).collect(),
             order: header.order,
         };
         self.views.insert(

@@ -8,6 +8,7 @@
 //! --     in lines that stand deeper.
 //! -- Columns:
 //! --   claim_id: What the column holds.
+//! --   domain (all): What a column holds that only `ViewColumns::All` brings.
 //! -- Order: claim_id
 //! ```
 //!
@@ -20,8 +21,7 @@ use super::params::{ParameterType, ViewParameter};
 pub(super) struct Header {
     pub(super) description: String,
     pub(super) parameters: Vec<ViewParameter>,
-    /// Name and description of each column, in order.
-    pub(super) columns: Vec<(String, String)>,
+    pub(super) columns: Vec<Column>,
     pub(super) order: Option<String>,
     /// Byte at which the SQL starts.
     pub(super) body_start: usize,
@@ -48,6 +48,15 @@ impl Fault {
 /// Entries stand this many spaces after the `--` at most; what stands deeper goes on with the
 /// entry before.
 const ENTRY_INDENT: usize = 3;
+
+/// A column of a view.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) description: String,
+    /// Left out where only the main columns are asked for.
+    pub(super) is_extra: bool,
+}
 
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Section {
@@ -133,11 +142,11 @@ impl Block {
     }
 }
 
-type Entries = (Vec<ViewParameter>, Vec<(String, String)>);
+type Entries = (Vec<ViewParameter>, Vec<Column>);
 
 fn split_entries(entries: Vec<(usize, Section, String)>) -> Result<Entries, Fault> {
     let mut parameters: Vec<ViewParameter> = Vec::new();
-    let mut columns: Vec<(String, String)> = Vec::new();
+    let mut columns: Vec<Column> = Vec::new();
     for (line, section, text) in entries {
         let fault = |reason: String| Fault::new(line, reason);
         let name_end = text.find([' ', ':']).unwrap_or(text.len());
@@ -148,16 +157,10 @@ fn split_entries(entries: Vec<(usize, Section, String)>) -> Result<Entries, Faul
             )));
         }
         if section == Section::Columns {
-            let described = rest
-                .strip_prefix(':')
-                .map(str::trim)
-                .filter(|d| !d.is_empty());
-            let described = described
-                .ok_or_else(|| fault("a column is written \"name: what it holds\"".into()))?;
-            if columns.iter().any(|(other, _)| other == name) {
+            if columns.iter().any(|other| other.name == name) {
                 return Err(fault(format!("the column {name:?} stands here twice")));
             }
-            columns.push((name.to_owned(), described.to_owned()));
+            columns.push(column(name, rest).map_err(fault)?);
         } else {
             if parameters.iter().any(|p| p.name == name) {
                 return Err(fault(format!("the parameter {name:?} stands here twice")));
@@ -166,6 +169,21 @@ fn split_entries(entries: Vec<(usize, Section, String)>) -> Result<Entries, Faul
         }
     }
     Ok((parameters, columns))
+}
+
+/// Reads `: what it holds` or ` (all): what it holds`.
+fn column(name: &str, rest: &str) -> Result<Column, String> {
+    let extra = rest.strip_prefix(" (all)");
+    let description = extra.unwrap_or(rest).strip_prefix(':').map(str::trim);
+    let description = description.filter(|d| !d.is_empty()).ok_or(
+        "a column is written \"name: what it holds\", or \"name (all): what it holds\" where it is \
+         left out unless all columns are asked for",
+    )?;
+    Ok(Column {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        is_extra: extra.is_some(),
+    })
 }
 
 /// Reads ` (type, required|optional|default …): description`.
@@ -227,13 +245,21 @@ mod tests {
 
     #[test]
     fn reads_every_part() {
-        let source = "-- What it\n-- answers.\n-- Parameters:\n--   a (text, required): First.\n--   b (number, default 0.5): Second,\n--     continued.\n-- Columns:\n--   x: The x.\n-- Order: x\n\nSELECT 1 AS x";
+        let source = "-- What it\n-- answers.\n-- Parameters:\n--   a (text, required): First.\n--   b (number, default 0.5): Second,\n--     continued.\n-- Columns:\n--   x: The x.\n--   y (all): The y.\n-- Order: x\n\nSELECT 1 AS x, 2 AS y";
         let header = parse(source).unwrap();
         assert_eq!(header.description, "What it answers.");
         assert_eq!(header.order.as_deref(), Some("x"));
-        assert_eq!(header.columns, [("x".to_owned(), "The x.".to_owned())]);
-        assert_eq!(source[header.body_start..].trim(), "SELECT 1 AS x");
-        assert_eq!(header.body_line, 10);
+        let column = |name: &str, description: &str, is_extra| Column {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            is_extra,
+        };
+        assert_eq!(
+            header.columns,
+            [column("x", "The x.", false), column("y", "The y.", true)]
+        );
+        assert_eq!(source[header.body_start..].trim(), "SELECT 1 AS x, 2 AS y");
+        assert_eq!(header.body_line, 11);
         assert_eq!(header.parameters.len(), 2);
         assert!(header.parameters[0].required);
         assert_eq!(header.parameters[1].default, Some(json!(0.5)));

@@ -15,9 +15,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Keys of `lyra.toml`.
-const KEYS: [&str; 31] = [
+const KEYS: [&str; 32] = [
     "db",
     "read_only",
+    "audit",
     "corpus",
     "allow_private_hosts",
     "workers",
@@ -60,6 +61,8 @@ pub(super) struct Settings {
     pub(super) db_is_default: bool,
     /// The graph is only looked at.
     pub(super) read_only: bool,
+    /// Whether the server records what it is asked.
+    pub(super) audit: bool,
     pub(super) corpus: Vec<PathBuf>,
     pub(super) allow_private_hosts: bool,
     pub(super) workers: usize,
@@ -94,6 +97,12 @@ pub(super) fn settle(flags: &Global) -> Result<Settings> {
     })
 }
 
+/// A variable that counts before the configuration file is read.
+#[allow(clippy::disallowed_methods, reason = "as above")]
+pub(super) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
 fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Settings> {
     let file = config_file(flags, env)?;
     let mut layer = match &file {
@@ -104,6 +113,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
     layer.overlay(Layer {
         db: flags.db.clone(),
         read_only: flags.read_only.then_some(true),
+        audit: flags.audit.then_some(true),
         corpus: (!flags.corpus.is_empty()).then(|| flags.corpus.clone()),
         allow_private_hosts: flags.allow_private_hosts.then_some(true),
         workers: None,
@@ -131,6 +141,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
             .db
             .unwrap_or_else(|| data_folder(env).join("lyra").join("lyra.db")),
         read_only: layer.read_only.unwrap_or(false),
+        audit: layer.audit.unwrap_or(false),
         corpus: layer.corpus.unwrap_or_default(),
         allow_private_hosts: layer.allow_private_hosts.unwrap_or(false),
         workers: layer.workers.unwrap_or(WORKERS),
@@ -154,6 +165,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
 struct Layer {
     db: Option<PathBuf>,
     read_only: Option<bool>,
+    audit: Option<bool>,
     corpus: Option<Vec<PathBuf>>,
     allow_private_hosts: Option<bool>,
     workers: Option<usize>,
@@ -170,6 +182,7 @@ impl Layer {
     fn overlay(&mut self, above: Self) {
         self.db = above.db.or(self.db.take());
         self.read_only = above.read_only.or(self.read_only);
+        self.audit = above.audit.or(self.audit);
         self.corpus = above.corpus.or(self.corpus.take());
         self.allow_private_hosts = above.allow_private_hosts.or(self.allow_private_hosts);
         self.workers = above.workers.or(self.workers);
@@ -260,6 +273,7 @@ fn from_toml(text: &str, folder: &Path, env: &dyn Fn(&str) -> Option<OsString>) 
     Ok(Layer {
         db: path("db")?,
         read_only: truth("read_only")?,
+        audit: truth("audit")?,
         corpus,
         allow_private_hosts: truth("allow_private_hosts")?,
         workers,
@@ -301,6 +315,7 @@ fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
     Ok(Layer {
         db: env("LYRA_DB").map(PathBuf::from),
         read_only: truth("LYRA_READ_ONLY")?,
+        audit: truth("LYRA_AUDIT")?,
         corpus: env("LYRA_CORPUS").map(|list| std::env::split_paths(&list).collect()),
         allow_private_hosts: truth("LYRA_ALLOW_PRIVATE_HOSTS")?,
         workers,

@@ -10,8 +10,8 @@ pub(super) fn read_key(path: &Path) -> Result<ApiKey> {
     let text = std::fs::read_to_string(path)
         .map_err(|e| Error::invalid(format!("the key file {place} cannot be read: {e}")))?;
     if others_may_read(path) {
-        crate::log::line(&format!(
-            "warning: others may read the key file {place}; chmod 600 keeps it to you"
+        crate::log::warn(&format!(
+            "others may read the key file {place}; chmod 600 keeps it to you"
         ));
     }
     ApiKey::new(place.to_string(), &text)

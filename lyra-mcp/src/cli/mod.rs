@@ -2,6 +2,7 @@
 //! said about it goes to standard error. Exit codes: 0 done, 1 failed or violations found, 2 wrong
 //! usage or configuration, 130 interrupted.
 
+mod audit;
 mod config;
 mod demo;
 mod diff;
@@ -25,7 +26,8 @@ mod tasks;
 mod verify;
 mod view;
 
-use clap::{Args, Parser, Subcommand};
+use crate::log::Format;
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use config::Settings;
 use lyra_core::ports::{DocumentParser, SystemClock};
 use lyra_core::{Engine, EngineConfig};
@@ -65,6 +67,9 @@ struct Global {
     /// [env: LYRA_READ_ONLY]
     #[arg(long, global = true)]
     read_only: bool,
+    /// Record every call of a tool that the server is asked for; `audit` prints them [env: LYRA_AUDIT]
+    #[arg(long, global = true)]
+    audit: bool,
     /// A folder of documents to search and read; may be given several times [env: LYRA_CORPUS]
     #[arg(long, global = true, value_name = "DIR")]
     corpus: Vec<PathBuf>,
@@ -119,6 +124,14 @@ struct Global {
     /// A Retraction Watch CSV file: works on it are flagged [env: LYRA_RETRACTIONS_CSV]
     #[arg(long, global = true, value_name = "PATH")]
     retractions_csv: Option<PathBuf>,
+    /// What the log holds: a level such as warn, or a list such as info,lyra_core=debug
+    /// [env: LYRA_LOG, else RUST_LOG] [default: what this program says itself, and warnings of the
+    /// library where it serves]
+    #[arg(long, global = true, value_name = "FILTER")]
+    log: Option<String>,
+    /// What a line of the log looks like [env: LYRA_LOG_FORMAT] [default: text for serve, else plain]
+    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    log_format: Option<crate::log::Format>,
     /// The configuration file [env: LYRA_CONFIG] [default: ./lyra.toml, then lyra/lyra.toml in the
     /// user's configuration folder]
     #[arg(long, global = true, value_name = "PATH")]
@@ -138,6 +151,8 @@ enum Command {
     Research(research::Options),
     /// List the tasks
     Tasks(tasks::Options),
+    /// Print what agents asked while the audit was on
+    Audit(audit::Options),
     /// Read a graph from a JSONL file; all of it, or on bad input nothing
     Import {
         /// The file; - for standard input
@@ -195,6 +210,7 @@ impl Command {
             | Self::Forget { .. } => true,
             Self::Serve
             | Self::Tasks(_)
+            | Self::Audit(_)
             | Self::Backup { .. }
             | Self::Export(_)
             | Self::Diff(_)
@@ -250,6 +266,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     if let Some(Command::ParseDocuments { memory, seconds }) = cli.command {
         return lyra_core::backends::serve_parser(memory, seconds);
     }
+    if let Err(error) = start_log(&cli) {
+        // What is wrong with the log is said in the usual one.
+        let _ = crate::log::start(Format::Plain, "info");
+        complain(&error);
+        return 2;
+    }
     let settings = match config::settle(&cli.global) {
         Ok(settings) => settings,
         Err(error) => {
@@ -258,7 +280,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     for warning in &settings.providers.warnings {
-        crate::log::line(&format!("warning: {warning}"));
+        crate::log::warn(&format!("{warning}"));
     }
     match dispatch(cli, &settings) {
         Ok(code) => code,
@@ -267,6 +289,28 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             1
         }
     }
+}
+
+/// The log is there before the configuration file is read, which may have mistakes to tell of.
+fn start_log(cli: &Cli) -> Result<()> {
+    let filter = cli.global.log.clone();
+    let filter = filter
+        .or_else(|| config::variable("LYRA_LOG"))
+        .or_else(|| config::variable("RUST_LOG"));
+    // A command tells of failed jobs itself, when it has ended.
+    let (usual, usual_filter) = match cli.command {
+        None | Some(Command::Serve) => (Format::Text, "warn,lyra_mcp=info"),
+        Some(_) => (Format::Plain, "lyra_mcp=info"),
+    };
+    let format = match (cli.global.log_format, config::variable("LYRA_LOG_FORMAT")) {
+        (Some(format), _) => format,
+        (None, Some(name)) => Format::from_str(&name, true).map_err(|_| {
+            Error::invalid(format!("LYRA_LOG_FORMAT is {name:?}"))
+                .with_hint("write plain, text or json")
+        })?,
+        (None, None) => usual,
+    };
+    crate::log::start(format, filter.as_deref().unwrap_or(usual_filter))
 }
 
 fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
@@ -280,6 +324,7 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
         Command::Demo(options) => return demo::run(settings, &cli.global, &options),
         Command::Research(options) => return research::run(settings, &options),
         Command::Tasks(options) => tasks::run(&open(settings)?, &options)?,
+        Command::Audit(options) => audit::run(&open(settings)?, &options)?,
         Command::Import { file } => import::run(settings, &file)?,
         Command::Export(options) => export::run(&open(settings)?, &options)?,
         Command::Backup { to } => {
@@ -311,6 +356,12 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
 }
 
 fn serve(settings: &Settings) -> Result<()> {
+    if settings.audit && settings.read_only {
+        return Err(
+            Error::invalid("audit is on, and the graph is open read-only")
+                .with_hint("the calls are recorded in the graph: leave one of the two out"),
+        );
+    }
     let engine = open_or_make(settings)?;
     complain_of_views(&engine);
     complain_of_exposure(&engine);
@@ -325,7 +376,13 @@ fn serve(settings: &Settings) -> Result<()> {
     // A worker may hold up its thread: SQLite waits, and built-in models think.
     let runtime = runtime_of(2 + settings.workers)?;
     let tools = crate::tools::all();
-    let result = runtime.block_on(crate::server::serve(engine, Arc::new(SystemClock), tools));
+    let service = crate::server::Service {
+        engine,
+        clock: Arc::new(SystemClock),
+        tools,
+        audit: settings.audit,
+    };
+    let result = runtime.block_on(crate::server::serve(service));
     // A call that blocks for ever must not keep the process: its client is gone.
     runtime.shutdown_timeout(LAST_WORK);
     result
@@ -444,14 +501,14 @@ fn plain_config(settings: &Settings) -> EngineConfig {
 /// A view that does not work is left out, which its author has to hear.
 fn complain_of_views(engine: &Engine) {
     for broken in engine.broken_views() {
-        crate::log::line(&format!("warning: left out: {broken}"));
+        crate::log::warn(&format!("left out: {broken}"));
     }
 }
 
 /// A database of an earlier version, or one that was copied, may be open to others.
 fn complain_of_exposure(engine: &Engine) {
     if let Some(exposed) = engine.exposure() {
-        crate::log::line(&format!("warning: {exposed}"));
+        crate::log::warn(&format!("{exposed}"));
         crate::log::line("hint: chmod 600 makes a file its owner's alone");
     }
 }
@@ -465,7 +522,7 @@ fn make_private_folder(folder: &Path) -> std::io::Result<()> {
 }
 
 fn complain(error: &Error) {
-    crate::log::line(&format!("error: {}", error.message()));
+    crate::log::error(&format!("{}", error.message()));
     if let Some(hint) = error.hint() {
         crate::log::line(&format!("hint: {hint}"));
     }

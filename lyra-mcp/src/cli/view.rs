@@ -76,11 +76,11 @@ fn rows(engine: &Engine, options: &Options) -> Result<(Vec<String>, Vec<Row>)> {
     let (mut columns, mut rows) = (Vec::new(), Vec::new());
     while rows.len() < wanted {
         let reply = engine.query_view(&ViewRequest {
-            view_name: options.name.clone(),
             task_id: options.task.clone(),
             params: options.params.iter().cloned().collect(),
             limit: PAGE.min(wanted - rows.len()),
             offset: rows.len(),
+            ..ViewRequest::new(&options.name)
         })?;
         columns = reply.columns;
         let is_last = !reply.truncated || reply.rows.is_empty();

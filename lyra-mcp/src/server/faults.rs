@@ -89,10 +89,17 @@ fn the_server_of_the_other_tests() {
     let Some(db) = std::env::var_os(ROLE) else {
         return;
     };
+    crate::log::start(crate::log::Format::Text, "info").unwrap();
     let engine = Engine::open(EngineConfig::new(db)).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let tools = Box::leak(tools().into_boxed_slice());
-    let served = runtime.block_on(super::serve(engine, Arc::new(SystemClock), tools));
+    let service = super::Service {
+        engine,
+        clock: Arc::new(SystemClock),
+        tools,
+        audit: false,
+    };
+    let served = runtime.block_on(super::serve(service));
     runtime.shutdown_timeout(Duration::from_millis(100));
     served.unwrap();
 }

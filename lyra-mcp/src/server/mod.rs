@@ -14,7 +14,6 @@ use crate::error::ToolError;
 use crate::tools::{self, Tool};
 use crate::wire;
 use lyra_core::Engine;
-use lyra_core::ports::Clock;
 use lyra_core::text::names;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
@@ -28,7 +27,7 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use run::Runner;
 use serde_json::Value;
-pub(crate) use serve::{Signals, serve};
+pub(crate) use serve::{Service, Signals, serve};
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -79,17 +78,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(
-        engine: Engine,
-        clock: Arc<dyn Clock>,
-        tools: &'static [Tool],
-        stopping: watch::Receiver<bool>,
-    ) -> Self {
-        let runner = Runner::new(engine.clone(), clock, stopping);
+    fn new(service: Service, stopping: watch::Receiver<bool>) -> Self {
         Self {
-            engine,
-            tools,
-            runner,
+            engine: service.engine.clone(),
+            tools: service.tools,
+            runner: Runner::new(service, stopping),
         }
     }
 

@@ -1,15 +1,16 @@
 //! From a call to its reply. Whatever happens in a tool, something typed comes back: a panic, a
 //! reply that breaks its schema, a call without end.
 
-use crate::error::ToolError;
+use super::Service;
+use crate::error::{Code, ToolError};
 use crate::tools::{Call, Progress, Tool};
 use crate::wire::{self, Models};
 use lyra_core::Engine;
 use lyra_core::ports::Clock;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
-use serde_json::{Map, Value};
-use std::sync::Arc;
+use serde_json::{Map, Value, json};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio::sync::{Semaphore, watch};
 
@@ -23,6 +24,9 @@ pub(super) struct Runner {
     turns: Arc<Semaphore>,
     /// Threads that run queries or wait for the guard to do so.
     queries: Arc<Semaphore>,
+    /// The models that the client has been told of.
+    told: Arc<Mutex<Option<Models>>>,
+    audit: bool,
 }
 
 /// How many threads these are. The guard lets the queries in by their deadlines, so that all that
@@ -30,23 +34,53 @@ pub(super) struct Runner {
 const QUERY_THREADS: usize = 128;
 
 impl Runner {
-    pub(super) fn new(
-        engine: Engine,
-        clock: Arc<dyn Clock>,
-        stopping: watch::Receiver<bool>,
-    ) -> Self {
+    pub(super) fn new(service: Service, stopping: watch::Receiver<bool>) -> Self {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
-            engine,
-            clock,
+            engine: service.engine,
+            clock: service.clock,
+            audit: service.audit,
             stopping,
             turns: Arc::new(Semaphore::new((2 * cores).clamp(4, 16))),
             queries: Arc::new(Semaphore::new(QUERY_THREADS)),
+            told: Arc::default(),
         }
     }
 
-    /// Runs a tool to its reply.
+    /// Runs a tool to its reply, and records the call where that is wanted.
     pub(super) async fn run(
+        &self,
+        tool: &'static Tool,
+        arguments: Map<String, Value>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Value, ToolError> {
+        if !self.audit {
+            return self.answer(tool, arguments, context).await;
+        }
+        let asked_at = Instant::now();
+        let mut asked = arguments.clone();
+        // Cookies of a human.
+        asked.remove("session_data");
+        let answer = self.answer(tool, arguments, context).await;
+        let details = json!({
+            "arguments": asked,
+            "rows": answer.as_ref().ok().map(|body| rows_of(tool, body)),
+            "error_code": answer.as_ref().err().map(|error| error.code.as_str()),
+            "elapsed_ms": u64::try_from(asked_at.elapsed().as_millis()).unwrap_or(u64::MAX),
+        });
+        let engine = self.engine.clone();
+        let written =
+            tokio::task::spawn_blocking(move || engine.record_call(tool.name, &details)).await;
+        if let Ok(Err(error)) = written {
+            crate::log::error(&format!(
+                "a call of {} was not recorded: {error:?}",
+                tool.name
+            ));
+        }
+        answer
+    }
+
+    async fn answer(
         &self,
         tool: &'static Tool,
         arguments: Map<String, Value>,
@@ -66,6 +100,7 @@ impl Runner {
             queries: Arc::clone(&self.queries),
         };
         let (models, clock) = (self.models(), Arc::clone(&self.clock));
+        let told = Arc::clone(&self.told);
         let turns = tool.takes_turn.then(|| Arc::clone(&self.turns));
         // A task of its own: a panic in it is a value here, where it would else be silence.
         let mut task = tokio::spawn(async move {
@@ -73,8 +108,19 @@ impl Runner {
                 Some(turns) => turns.acquire().await.ok(),
                 None => None,
             };
-            let reply = (tool.run)(call).await?;
-            wire::success(tool, reply, &models, &clock.now())
+            let reply = (tool.run)(call).await.inspect_err(|error| {
+                if error.code == Code::QueryRejected {
+                    // Debug keeps what an agent wrote on one line.
+                    tracing::warn!(tool = tool.name, reason = ?error.message, "query refused");
+                }
+            })?;
+            let known = || told.lock().unwrap_or_else(PoisonError::into_inner);
+            let news = known().as_ref() != Some(&models);
+            let reply = wire::success(tool, reply, news.then_some(&models), &clock.now())?;
+            if tool.stored_text {
+                *known() = Some(models);
+            }
+            Ok(reply)
         });
         let cut_off = tokio::select! {
             done = &mut task => return done.unwrap_or_else(|broken| {
@@ -99,4 +145,10 @@ impl Runner {
             stance_judge: report.stance_judge,
         }
     }
+}
+
+/// How many entries the lists of a reply have.
+fn rows_of(tool: &Tool, body: &Value) -> usize {
+    let lists = tool.lists.iter().filter_map(|list| body[*list].as_array());
+    lists.map(Vec::len).sum()
 }

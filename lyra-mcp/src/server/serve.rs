@@ -18,32 +18,38 @@ use tokio::sync::watch;
 /// comes within five seconds.
 const PATIENCE: Duration = Duration::from_millis(2_500);
 
+/// What is served.
+pub(crate) struct Service {
+    pub(crate) engine: Engine,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) tools: &'static [Tool],
+    /// Whether calls are recorded in the graph.
+    pub(crate) audit: bool,
+}
+
 /// Serves one client on standard input and output until it goes away or the process is told to
 /// end. What is being written is finished first.
-pub(crate) async fn serve(
-    engine: Engine,
-    clock: Arc<dyn Clock>,
-    tools: &'static [Tool],
-) -> Result<()> {
+pub(crate) async fn serve(service: Service) -> Result<()> {
+    let engine = service.engine.clone();
     let (stop, stopping) = watch::channel(false);
     let mut signals = Signals::listen()?;
     let repeats = Mutex::new(Repeats::default());
     let workers = engine.start_workers(Arc::new(move |error: &Error| {
         let mut repeats = repeats.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(line) = repeats.line(format!("worker: {error:?}"), Instant::now()) {
-            crate::log::line(&line);
+            crate::log::warn(&line);
         }
     }));
     let warm = engine.clone();
     tokio::task::spawn_blocking(move || {
         if let Err(error) = warm_up(&warm) {
-            crate::log::line(&format!("vectors are not loaded yet: {error:?}"));
+            crate::log::warn(&format!("vectors are not loaded yet: {error:?}"));
         }
     });
-    let idle = tokio::spawn(release_when_unused(engine.clone()));
+    let idle = tokio::spawn(release_when_unused(engine));
     let (reader, writer) = rmcp::transport::stdio_pipes();
     let transport = LineTransport::new(reader, writer, stop.clone());
-    let server = Server::new(engine, clock, tools, stopping);
+    let server = Server::new(service, stopping);
     let result = tokio::select! {
         result = session(server, transport) => result,
         signal = signals.wait() => {

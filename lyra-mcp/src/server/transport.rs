@@ -121,7 +121,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
     fn complain(&mut self, code: i32, message: &str, id: &Value) {
         self.complaints = self.complaints.saturating_add(1);
         if self.complaints <= LOGGED_COMPLAINTS {
-            crate::log::line(&format!("a line from the client was refused: {message}"));
+            crate::log::warn(&format!("a line from the client was refused: {message}"));
         }
         if self.complaints == LOGGED_COMPLAINTS {
             crate::log::line("more such lines are answered, but not logged");

@@ -25,6 +25,8 @@ struct Options {
     #[serde(default)]
     max_bytes: Option<usize>,
     include_schema: bool,
+    #[serde(default)]
+    schema_filter: Option<String>,
 }
 
 pub(super) async fn query(mut call: Call) -> Outcome {
@@ -54,11 +56,15 @@ pub(super) async fn query(mut call: Call) -> Outcome {
     // Who gets no permit in time is late by then, and the guard says so without running anything.
     let left = timeout.saturating_sub(asked_at.elapsed());
     let permit = tokio::time::timeout(left, Arc::clone(&call.queries).acquire_owned()).await;
-    let reply = call
+    let filter = options.schema_filter.unwrap_or_default().to_lowercase();
+    let mut reply = call
         .blocking(move |engine| {
             let _permit = permit;
             engine.query_sql_since(asked_at, &request)
         })
         .await?;
+    if let Some(schema) = &mut reply.schema {
+        schema.tables.retain(|table| table.name.contains(&filter));
+    }
     Ok(Reply::of(&reply)?.paged_from(offset as u64))
 }

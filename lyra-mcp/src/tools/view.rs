@@ -2,7 +2,8 @@
 
 use super::{Call, Outcome};
 use crate::wire::Reply;
-use lyra_core::ViewRequest;
+use lyra_core::guard::SqlOptions;
+use lyra_core::{ViewColumns, ViewRequest};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -15,6 +16,20 @@ struct Query {
     params: Map<String, Value>,
     limit: usize,
     offset: usize,
+    columns: Columns,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Columns {
+    Main,
+    All,
+}
+
+#[derive(Deserialize)]
+struct List {
+    #[serde(default)]
+    filter: Option<String>,
 }
 
 pub(super) async fn query(mut call: Call) -> Outcome {
@@ -24,6 +39,7 @@ pub(super) async fn query(mut call: Call) -> Outcome {
         params,
         limit,
         offset,
+        columns,
     } = call.parse()?;
     let request = ViewRequest {
         view_name,
@@ -31,6 +47,12 @@ pub(super) async fn query(mut call: Call) -> Outcome {
         params,
         limit,
         offset,
+        columns: match columns {
+            Columns::Main => ViewColumns::Main,
+            Columns::All => ViewColumns::All,
+        },
+        // More than a reply holds would only be thrown away again.
+        max_bytes: SqlOptions::default().max_bytes,
     };
     let reply = call
         .blocking(move |engine| engine.query_view(&request))
@@ -38,7 +60,12 @@ pub(super) async fn query(mut call: Call) -> Outcome {
     Ok(Reply::of(&reply)?.paged_from(offset as u64))
 }
 
-pub(super) async fn list(call: Call) -> Outcome {
-    let views = call.engine.list_views();
+pub(super) async fn list(mut call: Call) -> Outcome {
+    let List { filter } = call.parse()?;
+    let filter = filter.unwrap_or_default().to_lowercase();
+    let mut views = call.engine.list_views();
+    views.retain(|view| {
+        view.name.contains(&filter) || view.description.to_lowercase().contains(&filter)
+    });
     Reply::of(&json!({ "count": views.len(), "views": views }))
 }

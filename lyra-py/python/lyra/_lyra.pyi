@@ -155,6 +155,7 @@ class EvidenceGraph:
         max_vm_steps: int = 5_000_000,
         *,
         max_bytes: int = 1_048_576,
+        all: bool = False,
     ) -> Rows: ...
     def view(
         self,
@@ -163,6 +164,8 @@ class EvidenceGraph:
         limit: int = 50,
         offset: int = 0,
         params: Mapping[str, Any] | None = None,
+        *,
+        all: bool = False,
     ) -> Rows: ...
     def views(self) -> Rows: ...
     def search(

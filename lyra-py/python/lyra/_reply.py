@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import html
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
@@ -119,14 +120,21 @@ class Rows(list[dict[str, Any]]):
         """The rows as a pandas data frame; pandas has to be installed.
 
         Whole numbers are int64, and Int64 where some are missing, so that none is rounded; whole
-        and other numbers together are float64; what has no common type is object.
+        and other numbers together are float64; what has no common type is object. Where there are more
+        rows than these, a warning says so.
 
         >>> import lyra
         >>> frame = lyra.Rows([{"a": 1, "b": 2**53 + 1}, {"a": 2, "b": None}]).to_pandas()
         >>> [str(kind) for kind in frame.dtypes], int(frame["b"][0])
         (['int64', 'Int64'], 9007199254740993)
         """
+        self._warn_of_the_rest()
         return _frames.to_pandas({name: self.column(name) for name in self.columns})
+
+    def _warn_of_the_rest(self) -> None:
+        if self.truncated:
+            message = f"these are {len(self)} rows of more: ask with all=True, or go on from offset {self.next_offset}"
+            warnings.warn(message, stacklevel=3)
 
     def to_arrow(self, schema: pyarrow.Schema | None = None) -> pyarrow.Table:
         """The rows as a pyarrow table; pyarrow has to be installed.
@@ -145,6 +153,7 @@ class Rows(list[dict[str, Any]]):
         >>> lyra.Rows([{"a": 1}, {"a": "x"}, {"a": None}]).to_arrow(schema)["a"].to_pylist()
         ['1', 'x', None]
         """
+        self._warn_of_the_rest()
         return _frames.to_arrow({name: self.column(name) for name in self.columns}, schema)
 
     def __repr__(self) -> str:
@@ -296,7 +305,8 @@ class Status(Report):
         False
         """
         queue = self["progress"]["queue"]
-        return not (queue["depth"] or queue["running"] or self["waiting_for"])
+        rests = all(each["status"] in ("not_enqueued", "drained") for each in self["waiting_for"])
+        return rests and not (queue["depth"] or queue["running"])
 
     def _repr_html_(self) -> str:
         metrics, budget = self["metrics"], self["budget"]

@@ -14,11 +14,34 @@ use lyra_core::{Cutoff, SearchMode, VectorRequest, ViewRequest};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
+use serde_json::{Map, Value};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// After a search that took longer, Ctrl-C is listened for during the next.
 const LONG_SEARCH: Duration = Duration::from_millis(50);
+
+/// Rows of one page where all are asked for.
+const PAGE: usize = 200;
+
+type Page = (Vec<Map<String, Value>>, Beside);
+
+/// One page, or all that follow from there on, as one.
+fn pages(
+    offset: usize,
+    all: bool,
+    page: &mut dyn FnMut(usize) -> PyResult<Page>,
+) -> PyResult<Page> {
+    let (mut rows, mut beside) = page(offset)?;
+    while let Some(next) = beside.next_offset.filter(|_| all && beside.truncated) {
+        let elapsed_ms = beside.elapsed_ms;
+        let (more, after) = page(next)?;
+        rows.extend(more);
+        beside = after;
+        beside.elapsed_ms += elapsed_ms;
+    }
+    Ok((rows, beside))
+}
 
 #[pymethods]
 impl EvidenceGraph {
@@ -28,11 +51,14 @@ impl EvidenceGraph {
     /// 2,000, `max_vm_steps` 1 to 50,000,000, `max_bytes` 1,024 to 1,048,576 (the default, because
     /// nothing here goes over a wire). See docs/sql-guard.md.
     ///
+    /// With `all=True` come all rows from `offset` on, however many: the statement runs once for every
+    /// 200 of them, so it should have an `ORDER BY`, and each run may use the whole budget.
+    ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
     /// >>> graph.query("SELECT :a + 1 AS b", {"a": 41})
     /// Rows([{'b': 42}])
-    #[pyo3(signature = (sql, params=None, limit=50, offset=0, timeout_ms=300, max_vm_steps=5_000_000, *, max_bytes=1_048_576))]
+    #[pyo3(signature = (sql, params=None, limit=50, offset=0, timeout_ms=300, max_vm_steps=5_000_000, *, max_bytes=1_048_576, all=false))]
     #[allow(clippy::too_many_arguments, reason = "named arguments in Python")]
     fn query<'py>(
         &self,
@@ -44,6 +70,7 @@ impl EvidenceGraph {
         #[pyo3(from_py_with = argument::timeout_ms)] timeout_ms: u64,
         #[pyo3(from_py_with = argument::max_vm_steps)] max_vm_steps: u64,
         #[pyo3(from_py_with = argument::max_bytes)] max_bytes: usize,
+        all: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let params = match params {
             None => SqlParams::None,
@@ -51,11 +78,11 @@ impl EvidenceGraph {
                 SqlParams::from_json(convert::value("params", &given)?).map_err(raise)?
             }
         };
-        let request = SqlRequest {
+        let mut request = SqlRequest {
             sql,
             params,
             options: SqlOptions {
-                limit,
+                limit: if all { PAGE } else { limit },
                 offset,
                 timeout_ms,
                 max_vm_steps,
@@ -64,15 +91,20 @@ impl EvidenceGraph {
             },
         };
         let engine = self.engine()?;
-        let reply =
-            quick_while_wanted(py, |is_wanted| engine.query_sql_while(&request, is_wanted))?;
-        let beside = Beside {
-            columns: reply.columns,
-            truncated: reply.truncated,
-            next_offset: reply.next_offset,
-            elapsed_ms: reply.elapsed_ms,
+        let mut page = |offset| {
+            request.options.offset = offset;
+            let reply =
+                quick_while_wanted(py, |is_wanted| engine.query_sql_while(&request, is_wanted))?;
+            let beside = Beside {
+                columns: reply.columns,
+                truncated: reply.truncated,
+                next_offset: reply.next_offset,
+                elapsed_ms: reply.elapsed_ms,
+            };
+            Ok((reply.rows, beside))
         };
-        convert::rows(py, &reply.rows, beside)
+        let (rows, beside) = pages(offset, all, &mut page)?;
+        convert::rows(py, &rows, beside)
     }
 
     /// Runs a ready-made question and gives its rows; `views()` lists them.
@@ -81,7 +113,10 @@ impl EvidenceGraph {
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
     /// >>> graph.view("v_contradictions").columns[:3]
     /// ['task_id', 'claim_id', 'claim_text']
-    #[pyo3(signature = (name, task_id=None, limit=50, offset=0, params=None))]
+    ///
+    /// `limit` is 1 to 200; with `all=True` come all rows from `offset` on, however many.
+    #[pyo3(signature = (name, task_id=None, limit=50, offset=0, params=None, *, all=false))]
+    #[allow(clippy::too_many_arguments, reason = "named arguments in Python")]
     fn view<'py>(
         &self,
         py: Python<'py>,
@@ -90,27 +125,29 @@ impl EvidenceGraph {
         #[pyo3(from_py_with = argument::limit)] limit: usize,
         #[pyo3(from_py_with = argument::offset)] offset: usize,
         params: Option<Bound<'py, PyMapping>>,
+        all: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let request = ViewRequest {
-            view_name: name,
-            task_id,
-            params: params.map_or_else(
-                || Ok(serde_json::Map::new()),
-                |p| convert::fields("params", &p),
-            )?,
-            limit,
-            offset,
-        };
+        let mut request = ViewRequest::new(name);
+        request.task_id = task_id;
+        request.limit = if all { PAGE } else { limit };
+        if let Some(params) = params {
+            request.params = convert::fields("params", &params)?;
+        }
         let engine = self.engine()?;
-        let reply =
-            quick_while_wanted(py, |is_wanted| engine.query_view_while(&request, is_wanted))?;
-        let beside = Beside {
-            columns: reply.columns,
-            truncated: reply.truncated,
-            next_offset: reply.next_offset,
-            elapsed_ms: reply.elapsed_ms,
+        let mut page = |offset| {
+            request.offset = offset;
+            let reply =
+                quick_while_wanted(py, |is_wanted| engine.query_view_while(&request, is_wanted))?;
+            let beside = Beside {
+                columns: reply.columns,
+                truncated: reply.truncated,
+                next_offset: reply.next_offset,
+                elapsed_ms: reply.elapsed_ms,
+            };
+            Ok((reply.rows, beside))
         };
-        convert::rows(py, &reply.rows, beside)
+        let (rows, beside) = pages(offset, all, &mut page)?;
+        convert::rows(py, &rows, beside)
     }
 
     /// The ready-made questions: name, description, parameters, columns.
@@ -126,6 +163,7 @@ impl EvidenceGraph {
             "description",
             "parameters",
             "columns",
+            "extra_columns",
             "column_descriptions",
             "order",
         ];

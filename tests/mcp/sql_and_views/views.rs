@@ -256,3 +256,78 @@ fn list_views_takes_nothing_and_tells_all() {
         assert!(!view["columns"].as_array().unwrap().is_empty(), "{view}");
     }
 }
+
+#[test]
+fn a_view_has_its_main_columns_unless_all_are_asked_for() {
+    let mut server = Server::start();
+    let ask = |server: &mut Server, columns: &str| {
+        let arguments =
+            json!({"view_name": "v_claim_evidence_summary", "task_id": TASK, "columns": columns});
+        server.ask("query_view", &arguments)
+    };
+    let (main, all) = (ask(&mut server, "main"), ask(&mut server, "all"));
+    let names = |reply: &Value| -> Vec<String> {
+        serde_json::from_value(reply["columns"].clone()).unwrap()
+    };
+    for left_out in ["task_id", "nli_claim_support_ratio", "support_weight"] {
+        assert!(!names(&main).contains(&left_out.to_owned()), "{left_out}");
+        assert!(names(&all).contains(&left_out.to_owned()), "{left_out}");
+    }
+    let digits = |value: &Value| {
+        value
+            .to_string()
+            .trim_start_matches(['0', '.'])
+            .replace('.', "")
+            .len()
+    };
+    let (short, long) = (&main["rows"], &all["rows"]);
+    assert_eq!(
+        short.as_array().unwrap().len(),
+        long.as_array().unwrap().len()
+    );
+    assert!(!short.as_array().unwrap().is_empty());
+    for (a, b) in short
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(long.as_array().unwrap())
+    {
+        assert_eq!(a["claim_id"], b["claim_id"]);
+        assert!(digits(&a["uncertainty"]) <= 3, "{a}");
+        let difference = a["uncertainty"].as_f64().unwrap() - b["uncertainty"].as_f64().unwrap();
+        assert!(difference.abs() < 0.001, "{a} {b}");
+    }
+    let unscoped = server.ask(
+        "query_view",
+        &json!({"view_name": "v_claim_evidence_summary"}),
+    );
+    assert_eq!(unscoped["columns"][0], "task_id");
+}
+
+#[test]
+fn views_and_tables_are_listed_by_what_is_in_their_name() {
+    let mut server = Server::start();
+    let all = server.ask("list_views", &json!({}));
+    let some = server.ask("list_views", &json!({"filter": "contradict"}));
+    let count = |reply: &Value| reply["count"].as_u64().unwrap();
+    assert!(0 < count(&some) && count(&some) < count(&all), "{some}");
+    assert!(some.to_string().contains("v_contradictions"));
+
+    let arguments =
+        json!({"sql": "SELECT 1", "options": {"include_schema": true, "schema_filter": "CLAIM"}});
+    let schema = server.ask("query_sql", &arguments)["schema"]["tables"].clone();
+    let tables = schema.as_array().unwrap();
+    assert!(tables.iter().any(|table| table["name"] == "claims"));
+    for table in tables {
+        assert!(table["name"].as_str().unwrap().contains("claim"), "{table}");
+        assert!(table["description"].is_string(), "{table}");
+    }
+}
+
+#[test]
+fn the_models_are_named_once() {
+    let mut server = Server::start();
+    let meta = |server: &mut Server| server.sql("SELECT 1")["_lyra_meta"].clone();
+    assert_eq!(meta(&mut server)["models"]["builtin"], true);
+    assert!(meta(&mut server).get("models").is_none());
+}

@@ -367,7 +367,12 @@ fn the_document_is_complete() {
         let info = catalog().info(&view.name).unwrap();
         let described = info.columns.iter().map(|name| {
             let words = &info.column_descriptions[name];
-            (name.clone(), words.replace('|', "\\|"))
+            let mark = if info.extra_columns.contains(name) {
+                " *(all)*"
+            } else {
+                ""
+            };
+            (name.clone(), words.replace('|', "\\|") + mark)
         });
         assert_eq!(
             rows.collect::<Vec<_>>(),

@@ -271,17 +271,35 @@ impl<'a> Naive<'a> {
                 .map(|e| e.fragment)
                 .collect()
         };
+        let quotes = |r: &str| -> String {
+            let strongest = evidence.iter().filter(|e| e.relation == r).take(2);
+            let quotes: Vec<String> = strongest.map(|e| self.quote(e)).collect();
+            format!("[{}]", quotes.join(","))
+        };
         let (s, r) = (of("supports"), of("refutes"));
         (!s.is_empty() && !r.is_empty()).then(|| {
             json!({
                 "support_count": s.len(), "refute_count": r.len(),
                 "neutral_count": of("neutral").len(), "evidence_count": evidence.len(),
                 "controversy_score": s.len().min(r.len()) as f64 / evidence.len() as f64,
+                "supporting_quotes": quotes("supports"), "refuting_quotes": quotes("refutes"),
                 "supporting_fragments": json!(s).to_string(),
                 "refuting_fragments": json!(r).to_string(),
                 "retracted_evidence_count": self.retracted_of(claim),
             })
         })
+    }
+
+    /// A passage as v_contradictions has it; no edge of these graphs names the words that decided.
+    fn quote(&self, evidence: &Evidence<'_>) -> String {
+        let text = &self.find("fragments", "id", evidence.fragment)["text_content"];
+        let confidence = evidence.confidence.map(|c| round(c, 2));
+        format!(
+            "{{\"quote\":{text},\"page_id\":{},\"year\":{},\"confidence\":{}}}",
+            json!(evidence.page),
+            json!(evidence.year),
+            json!(confidence),
+        )
     }
 
     fn freshness(&self, claim: &Value) -> Option<Value> {

@@ -1,6 +1,7 @@
 //! Random graphs: every view that can be recomputed naively must say the same, in its order.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -256,6 +257,36 @@ fn assert_as_plain(graph: &Connection, name: &str, params: &ViewParams) {
     }
 }
 
+/// With `claim_id` or `page_id` come the rows that are about that claim or page, and no others.
+fn assert_narrowed(graph: &Connection, info: &ViewInfo, params: &ViewParams) {
+    for (parameter, column) in [
+        ("claim_id", "claim_id"),
+        ("page_id", "page_id"),
+        ("page_id", "citing_page_id"),
+    ] {
+        let has = info.parameters.iter().any(|p| p.name == parameter);
+        if !(has && info.columns.iter().any(|c| c == column)) {
+            continue;
+        }
+        let wide = match column {
+            "citing_page_id" => params.clone().with("every_citation", true),
+            _ => params.clone(),
+        };
+        let all = view(graph, &info.name, &wide);
+        let ids: BTreeSet<&str> = all.iter().filter_map(|row| row[column].as_str()).collect();
+        for id in ids {
+            let about: Vec<&Row> = all.iter().filter(|row| row[column] == id).collect();
+            let narrowed = view(graph, &info.name, &wide.clone().with(parameter, id));
+            assert_eq!(
+                narrowed.iter().collect::<Vec<_>>(),
+                about,
+                "{} {parameter}",
+                info.name
+            );
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
@@ -271,7 +302,13 @@ proptest! {
                     params = params.with("include_rejected", include_rejected);
                 }
                 if has("task_id") {
-                    assert_as_plain(&graph, &info.name, &params.clone().with_task("t0"));
+                    let params = params.clone().with_task("t0");
+                    assert_as_plain(&graph, &info.name, &params);
+                    if has("every_citation") {
+                        let params = params.clone().with("every_citation", true);
+                        assert_as_plain(&graph, &info.name, &params);
+                    }
+                    assert_narrowed(&graph, &info, &params);
                 }
                 if !info.parameters.iter().any(|p| p.required) {
                     assert_as_plain(&graph, &info.name, &params);

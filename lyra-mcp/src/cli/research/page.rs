@@ -55,7 +55,7 @@ pub(super) fn write(
         }
     };
     if let Err(error) = written {
-        crate::log::line(&format!("warning: no evidence page: {}", error.message()));
+        crate::log::warn(&format!("no evidence page: {}", error.message()));
         crate::log::line("hint: give another place with --page FILE");
         return Ok(None);
     }

@@ -77,7 +77,7 @@ pub(super) fn tell_trouble(engine: &Engine, task_id: &str, began: &str) -> Resul
     // What failed is told below, without what failed in an earlier run.
     let told = |warning: &&StatusWarning| warning.kind != WarningKind::FailedJobs;
     for warning in status.warnings.iter().filter(told) {
-        crate::log::line(&format!("warning: {warning}"));
+        crate::log::warn(&format!("{warning}"));
     }
     let unread = engine
         .corpus_report()
@@ -90,12 +90,12 @@ pub(super) fn tell_trouble(engine: &Engine, task_id: &str, began: &str) -> Resul
         let this_run = failure.at.as_deref().is_none_or(|at| at >= began);
         let what = (failure.kind.as_str(), failure.error.as_str());
         if this_run && !told.contains(&what) && told.len() < FAILURES_TOLD {
-            crate::log::line(&format!("warning: {}: {}", failure.kind, failure.error));
+            crate::log::warn(&format!("{}: {}", failure.kind, failure.error));
             told.push(what);
         }
     }
     if status.metrics.total_pages == 0 {
-        crate::log::line("warning: nothing was read for this task");
+        crate::log::warn("nothing was read for this task");
         crate::log::line(
             "hint: `lyra-mcp doctor` with the same --corpus and --provider says what is searched; \
              other words may find more: --query WORDS",

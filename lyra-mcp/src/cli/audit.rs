@@ -1,0 +1,53 @@
+//! `audit`: what agents asked.
+
+use super::layout::plain;
+use super::output::{Output, json};
+use clap::{Args, ValueEnum};
+use lyra_core::{Engine, RecordedCall, Result};
+
+/// Calls that are read at a time.
+const PAGE: usize = 1_000;
+
+#[derive(Args)]
+pub(super) struct Options {
+    /// How to write it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// A line a call: time, tool, rows, milliseconds, error, arguments, with tabs between
+    Text,
+    /// A JSON object a line
+    Json,
+}
+
+/// Prints the calls that were recorded, oldest first.
+pub(super) fn run(engine: &Engine, options: &Options) -> Result<()> {
+    let mut out = Output::new();
+    let mut last = 0;
+    loop {
+        let calls = engine.recorded_calls(last, PAGE)?;
+        let Some(end) = calls.last() else {
+            return out.finish();
+        };
+        last = end.id;
+        for call in &calls {
+            out.line(&match options.format {
+                Format::Json => json(call)?,
+                Format::Text => text(call),
+            })?;
+        }
+    }
+}
+
+fn text(call: &RecordedCall) -> String {
+    let field = |name: &str| match &call.details[name] {
+        serde_json::Value::Null => "-".to_owned(),
+        serde_json::Value::String(text) => plain(text),
+        other => plain(&other.to_string()),
+    };
+    let fields = ["rows", "elapsed_ms", "error_code", "arguments"].map(field);
+    format!("{}\t{}\t{}", call.at, plain(&call.tool), fields.join("\t"))
+}
