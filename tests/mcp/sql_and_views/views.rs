@@ -231,7 +231,7 @@ fn a_view_is_paged_to_its_end() {
 }
 
 #[test]
-fn list_views_takes_nothing_and_tells_all() {
+fn list_views_takes_a_filter_and_tells_all() {
     let mut server = Server::start();
     server.refuses(
         "list_views",
@@ -239,13 +239,13 @@ fn list_views_takes_nothing_and_tells_all() {
             (
                 json!({"verbose": true}),
                 "INVALID_PARAMS",
-                "expected no arguments",
+                "expected one of filter",
                 "",
             ),
             (
                 json!({"task_id": null}),
                 "INVALID_PARAMS",
-                "expected no arguments",
+                "expected one of filter",
                 "",
             ),
         ],

@@ -271,10 +271,9 @@ impl<'a> Naive<'a> {
                 .map(|e| e.fragment)
                 .collect()
         };
-        let quotes = |r: &str| -> String {
-            let strongest = evidence.iter().filter(|e| e.relation == r).take(2);
-            let quotes: Vec<String> = strongest.map(|e| self.quote(e)).collect();
-            format!("[{}]", quotes.join(","))
+        let strongest = |r: &str| {
+            let found = evidence.iter().find(|e| e.relation == r);
+            found.map(|e| self.quote(e))
         };
         let (s, r) = (of("supports"), of("refutes"));
         (!s.is_empty() && !r.is_empty()).then(|| {
@@ -282,7 +281,7 @@ impl<'a> Naive<'a> {
                 "support_count": s.len(), "refute_count": r.len(),
                 "neutral_count": of("neutral").len(), "evidence_count": evidence.len(),
                 "controversy_score": s.len().min(r.len()) as f64 / evidence.len() as f64,
-                "supporting_quotes": quotes("supports"), "refuting_quotes": quotes("refutes"),
+                "strongest_support": strongest("supports"), "strongest_refutation": strongest("refutes"),
                 "supporting_fragments": json!(s).to_string(),
                 "refuting_fragments": json!(r).to_string(),
                 "retracted_evidence_count": self.retracted_of(claim),
