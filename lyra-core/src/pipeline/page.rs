@@ -43,7 +43,7 @@ pub(super) struct Arrival {
 }
 
 /// What reading a page for a task gave.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PageReport {
     /// The page.
     pub page_id: String,
@@ -385,6 +385,14 @@ impl Pipeline {
         (drafts, vectors): (&[DraftClaim], &[Vec<f32>]),
     ) -> Result<PageReport> {
         let page = &document.page;
+        if repeats_another(&w.reader(), &question.task_id, &page.id)? {
+            return Ok(PageReport {
+                page_id: page.id.clone(),
+                url: page.url.clone(),
+                source: source_of(&w.reader(), &page.id)?,
+                ..PageReport::default()
+            });
+        }
         let is_chased = arrival.reason == TaskPageReason::CitationChase;
         let citing = is_chased.then(|| citing_page(&w.reader(), &question.task_id, page));
         let is_new_here = w.add_task_page(&TaskPageRecord {
@@ -535,6 +543,28 @@ fn known_spelling(reader: &Reader<'_>, url: &str, key: &str) -> Result<Option<St
     let page = reader.page_by_url(key)?;
     let spelt = page.and_then(|page| page.final_url);
     Ok(spelt.filter(|spelt| page_key(spelt) == key))
+}
+
+/// Whether a page that is new to a task has the text, to the letter, of one that the task has read: a
+/// folder that was moved or copied, a mirror. It is the same source, and tells nothing new.
+fn repeats_another(reader: &Reader<'_>, task_id: &str, page_id: &str) -> Result<bool> {
+    reader
+        .db
+        .prepare_cached(
+            "WITH newest AS (
+               SELECT t.page_id, t.text_hash FROM page_texts t
+               WHERE t.version = (SELECT max(version) FROM page_texts l WHERE l.page_id = t.page_id))
+             SELECT 1 FROM pages p
+               JOIN newest own ON own.page_id = p.id
+               JOIN pages o ON o.id = p.near_duplicate_of OR o.near_duplicate_of = p.near_duplicate_of
+               JOIN newest other ON other.page_id = o.id AND other.text_hash = own.text_hash
+               JOIN task_pages k ON k.task_id = ?1 AND k.page_id = o.id
+             WHERE p.id = ?2 AND p.near_duplicate_of IS NOT NULL AND o.id <> p.id
+               AND NOT EXISTS (SELECT 1 FROM task_pages WHERE task_id = ?1 AND page_id = ?2)",
+        )
+        .db()?
+        .exists([task_id, page_id])
+        .db()
 }
 
 /// The page of the task that a chased page was cited by: the one nearest to what was asked for.

@@ -215,7 +215,8 @@ impl Session<'_> {
                 crate::log::line(&format!("skipped {}: {}", skipped.target, skipped.reason));
             }
         }
-        let Some(status) = run::to_the_end(engine, task_id)? else {
+        let searches = asked.iter().any(|target| target["kind"] == "query");
+        let Some(status) = run::to_the_end(engine, task_id, searches)? else {
             let place = Place::new(&self.settings.db, &self.settings.corpus, None);
             crate::log::line(&format!(
                 "interrupted: the task is paused; what was read is kept. To go on: {} research \

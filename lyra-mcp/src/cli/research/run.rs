@@ -2,12 +2,13 @@
 
 use super::super::output::ProgressLine;
 use crate::server::Signals;
+use lyra_core::backends::SyncReport;
 use lyra_core::{
     Engine, Result, StatusDetail, StatusReport, StatusWarning, StopMode, StopReason, StopRequest,
     StopScope, WarningKind,
 };
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Failures that are told one by one.
 const FAILURES_TOLD: usize = 5;
@@ -16,8 +17,13 @@ const FAILURES_TOLD: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Works until the task has nothing to do. None where Ctrl-C or SIGTERM came before: then the task
-/// is paused, what ran is given back, and nothing of it is lost that was stored.
-pub(super) fn to_the_end(engine: &Engine, task_id: &str) -> Result<Option<StatusReport>> {
+/// is paused, what ran is given back, and nothing of it is lost that was stored. A task that searches
+/// has the folders read first, so that this is seen to go on.
+pub(super) fn to_the_end(
+    engine: &Engine,
+    task_id: &str,
+    searches: bool,
+) -> Result<Option<StatusReport>> {
     let runtime = super::super::runtime()?;
     let ended = runtime.block_on(async {
         let mut signals = Signals::listen()?;
@@ -29,7 +35,13 @@ pub(super) fn to_the_end(engine: &Engine, task_id: &str) -> Result<Option<Status
             }
         };
         let ended = tokio::select! {
-            status = engine.run(task_id, Some(&show)) => Some(status),
+            status = async {
+                if searches {
+                    // What goes wrong here is told by the search that comes to the folders.
+                    let _ = index(engine, &line).await;
+                }
+                engine.run(task_id, Some(&show)).await
+            } => Some(status),
             _ = signals.wait() => None,
         };
         if let Ok(mut line) = line.lock() {
@@ -47,6 +59,25 @@ pub(super) fn to_the_end(engine: &Engine, task_id: &str) -> Result<Option<Status
     });
     runtime.shutdown_timeout(PATIENCE);
     ended
+}
+
+/// Reads what is new in the folders, and says every second how many documents that were.
+async fn index(engine: &Engine, line: &Mutex<ProgressLine>) -> Result<()> {
+    let told = Mutex::new(Instant::now());
+    let show = |report: &SyncReport| {
+        let (Ok(mut told), Ok(mut line)) = (told.lock(), line.lock()) else {
+            return;
+        };
+        if told.elapsed() >= Duration::from_secs(1) {
+            *told = Instant::now();
+            let text = format!(
+                "reading the folders: {} new or changed, {} known",
+                report.read, report.unchanged
+            );
+            line.show(0.0, &text);
+        }
+    };
+    engine.sync_corpus(&show).await.map(drop)
 }
 
 /// How far along the task is, and in words.
