@@ -280,7 +280,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     for warning in &settings.providers.warnings {
-        crate::log::warn(&format!("{warning}"));
+        crate::log::warn(warning);
     }
     match dispatch(cli, &settings) {
         Ok(code) => code,
@@ -508,7 +508,7 @@ fn complain_of_views(engine: &Engine) {
 /// A database of an earlier version, or one that was copied, may be open to others.
 fn complain_of_exposure(engine: &Engine) {
     if let Some(exposed) = engine.exposure() {
-        crate::log::warn(&format!("{exposed}"));
+        crate::log::warn(&exposed);
         crate::log::line("hint: chmod 600 makes a file its owner's alone");
     }
 }
@@ -522,7 +522,7 @@ fn make_private_folder(folder: &Path) -> std::io::Result<()> {
 }
 
 fn complain(error: &Error) {
-    crate::log::error(&format!("{}", error.message()));
+    crate::log::error(error.message());
     if let Some(hint) = error.hint() {
         crate::log::line(&format!("hint: {hint}"));
     }

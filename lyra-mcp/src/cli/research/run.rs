@@ -108,7 +108,7 @@ pub(super) fn tell_trouble(engine: &Engine, task_id: &str, began: &str) -> Resul
     // What failed is told below, without what failed in an earlier run.
     let told = |warning: &&StatusWarning| warning.kind != WarningKind::FailedJobs;
     for warning in status.warnings.iter().filter(told) {
-        crate::log::warn(&format!("{warning}"));
+        crate::log::warn(warning);
     }
     let unread = engine
         .corpus_report()
