@@ -25,4 +25,9 @@ pub use beta::{ClaimConfidence, claim_confidence};
 pub use calibration::{Calibration, Outcome, fit_platt, fit_temperature};
 pub use held_out::{Candidate, MIN_OF_EACH, MIN_OUTCOMES, Scores, choose, is_enough, rated};
 pub use independence::{IndependentEvidence, Testimony, independent_evidence};
+/// A side on the hypothesis that the judge is less sure of is called possible. On labelled topics
+/// (`benches/substance`), 14 of 26 claims above it that were shown as supports were right, and 9 of 24
+/// below it.
+pub const POSSIBLE_BELOW: f64 = 0.6;
+
 pub use scores::{ReliabilityBin, brier_score, expected_calibration_error, reliability_bins};

@@ -4,7 +4,7 @@ use super::bibtex::day;
 use super::part::Part;
 use super::sources::{Source, read_sources};
 use super::{report_of, unwritten};
-use crate::confidence::claim_confidence;
+use crate::confidence::{POSSIBLE_BELOW, claim_confidence};
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::graph::ExportReport;
 use crate::model::Relation;
@@ -21,6 +21,15 @@ struct Claim {
     text: String,
     /// How it stands to the hypothesis, if anybody has judged that.
     stance: Option<Relation>,
+    /// How sure the judge is of that.
+    stance_confidence: Option<f64>,
+}
+
+impl Claim {
+    fn is_possible(&self) -> bool {
+        matches!(self.stance, Some(Relation::Supports | Relation::Refutes))
+            && self.stance_confidence.is_some_and(|c| c < POSSIBLE_BELOW)
+    }
 }
 
 /// An edge to a claim with its quote and the number of its source.
@@ -121,20 +130,28 @@ fn claims(part: &Part<'_>, task_id: &str) -> Result<Vec<Claim>> {
         .reader
         .db
         .prepare_cached(
-            "SELECT c.id, c.claim_text, s.relation FROM claims c
+            "SELECT c.id, c.claim_text, s.relation, s.confidence FROM claims c
                LEFT JOIN hypothesis_stances s ON s.claim_id = c.id
              WHERE c.task_id = ?1 AND c.claim_adoption_status = 'adopted'
              ORDER BY s.confidence DESC, c.id",
         )
         .db()?;
     let rows = statement
-        .query_map([task_id], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
+        .query_map([task_id], |r| {
+            Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?))
+        })
         .db()?;
     let mut claims = Vec::new();
     for row in rows {
-        let (id, text, stance): (String, String, Option<String>) = row.db()?;
+        let (id, text, stance, stance_confidence): (String, String, Option<String>, _) =
+            row.db()?;
         let stance = stance.map(|name| name.parse()).transpose()?;
-        claims.push(Claim { id, text, stance });
+        claims.push(Claim {
+            id,
+            text,
+            stance,
+            stance_confidence,
+        });
     }
     Ok(claims)
 }
@@ -190,7 +207,11 @@ fn push_claim(text: &mut String, claim: &Claim, evidence: &[Evidence], numbers: 
             balance.supporting_count, balance.refuting_count, balance.mean
         ),
     };
-    text.push_str(&format!("`{}`: {ratio}.\n\n", claim.id));
+    let possible = match claim.is_possible() {
+        true => " (only possibly so)",
+        false => "",
+    };
+    text.push_str(&format!("`{}`{possible}: {ratio}.\n\n", claim.id));
     for e in evidence {
         let confidence = e
             .confidence

@@ -4,6 +4,7 @@ use super::super::layout::{cut, side_by_side, width, wrap};
 use super::findings::{Chain, Contradiction, Counts, Doubtful, Findings, Source, Stated};
 use super::place::Place;
 use lyra_core::Result;
+use lyra_core::confidence::POSSIBLE_BELOW;
 use lyra_core::security::injection;
 use std::io::IsTerminal;
 
@@ -141,7 +142,16 @@ fn side(
     if claims.is_empty() {
         return out(" none found");
     }
-    for stated in claims {
+    let sure = claims
+        .iter()
+        .take_while(|c| c.confidence >= POSSIBLE_BELOW)
+        .count();
+    for (index, stated) in claims.iter().enumerate() {
+        if index == sure {
+            out(&format!(
+                " Possible, the judge being less than {POSSIBLE_BELOW:.2} sure:"
+            ))?;
+        }
         quoted(&format!("{:.2}", stated.confidence), &stated.claim, out)?;
         attribution(&stated.source, 6, out)?;
     }

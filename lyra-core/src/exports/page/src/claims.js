@@ -39,12 +39,17 @@ function readIn(at) {
   return el("p", { class: "small" }, "Read in ", sourceLine(e.source), others, outdated(e));
 }
 
+/** A side that the judge is less sure of is called possible; confidence::POSSIBLE_BELOW of the library. */
+const POSSIBLE_BELOW = 0.6;
+
 /** Stance of a claim to the hypothesis, in words. */
 function stanceBadge(claim) {
   const stance = RELATIONS.includes(claim.stance) ? claim.stance : "unjudged";
   const words = { supports: "supports the hypothesis", refutes: "refutes the hypothesis", neutral: "neutral to the hypothesis" };
   const sure = claim.stance_confidence === null ? "" : ` (confidence ${claim.stance_confidence.toFixed(2)})`;
-  return badge(stance, (words[stance] ?? "stance not judged") + sure);
+  const takesSide = stance === "supports" || stance === "refutes";
+  const possibly = takesSide && (claim.stance_confidence ?? 1) < POSSIBLE_BELOW ? "possibly " : "";
+  return badge(stance, possibly + (words[stance] ?? "stance not judged") + sure);
 }
 
 /** How many claims stand on which side, as a bar and in words. */
