@@ -235,7 +235,12 @@ async fn ingest(
     by_passage: bool,
 ) -> Result<HashMap<String, String>> {
     let mut owners = HashMap::new();
-    for some in documents.chunks(256) {
+    // Nothing can be found in a document without text.
+    let written = documents
+        .iter()
+        .filter(|d| !(d.title.is_empty() && d.text.is_empty()));
+    let written: Vec<&Document> = written.collect();
+    for some in written.chunks(256) {
         let mut ready = Vec::new();
         for document in some {
             ready.push(prepared(document, embedder, by_passage).await?);
@@ -276,6 +281,7 @@ async fn prepared(
             block(FragmentType::Heading, &document.title),
             block(FragmentType::Paragraph, &document.text),
         ];
+        parsed.blocks.retain(|block| !block.text.is_empty());
         return prepare(source, parsed, embedder).await;
     }
     parsed.blocks = vec![block(FragmentType::Paragraph, "placeholder")];
