@@ -5,6 +5,7 @@
 
 mod calibration;
 mod contract;
+mod copies;
 mod corpus;
 mod demo_corpus;
 mod dropped_run;

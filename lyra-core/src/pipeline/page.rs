@@ -545,8 +545,8 @@ fn known_spelling(reader: &Reader<'_>, url: &str, key: &str) -> Result<Option<St
     Ok(spelt.filter(|spelt| page_key(spelt) == key))
 }
 
-/// Whether a page that is new to a task has the text, to the letter, of one that the task has read: a
-/// folder that was moved or copied, a mirror. It is the same source, and tells nothing new.
+/// Whether a page that is new to a task has the text, to the letter, of one that the task has read, and
+/// names no other work: a folder that was moved or copied, a mirror. It is the same source, and tells nothing new.
 fn repeats_another(reader: &Reader<'_>, task_id: &str, page_id: &str) -> Result<bool> {
     reader
         .db
@@ -560,6 +560,8 @@ fn repeats_another(reader: &Reader<'_>, task_id: &str, page_id: &str) -> Result<
                JOIN newest other ON other.page_id = o.id AND other.text_hash = own.text_hash
                JOIN task_pages k ON k.task_id = ?1 AND k.page_id = o.id
              WHERE p.id = ?2 AND p.near_duplicate_of IS NOT NULL AND o.id <> p.id
+               -- Two DOIs are two works, whatever they say.
+               AND coalesce(p.canonical_id, o.canonical_id, '') = coalesce(o.canonical_id, p.canonical_id, '')
                AND NOT EXISTS (SELECT 1 FROM task_pages WHERE task_id = ?1 AND page_id = ?2)",
         )
         .db()?

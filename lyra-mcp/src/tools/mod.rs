@@ -189,14 +189,10 @@ fn exploration_tools() -> Vec<Tool> {
              work_authors, edges (source_id → target_id; relation origin|supports|refutes|neutral \
              from fragment to claim, cites from page to page), page_texts, and every v_* view. \
              fragments_fts and claims_fts answer MATCH. options.include_schema lists all columns. \
-             Values go into params. Start with query_view where a view fits. Examples: \
-             SELECT relation, count(*) AS n FROM edges GROUP BY relation; \
-             SELECT c.claim_text, p.url FROM claims c JOIN edges e ON e.target_id = c.id AND \
-             e.relation = 'origin' JOIN fragments f ON f.id = e.source_id JOIN pages p ON \
-             p.id = f.page_id WHERE c.task_id = :task LIMIT 20; \
-             SELECT f.id, f.text_content FROM fragments_fts JOIN fragments f ON \
-             f.seq = fragments_fts.rowid WHERE fragments_fts MATCH 'insulin AND resistance' \
-             ORDER BY bm25(fragments_fts) LIMIT 10."),
+             Values go into params. Examples: SELECT relation, count(*) FROM edges GROUP BY 1; \
+             SELECT claim_text FROM claims WHERE task_id = :task; \
+             SELECT f.id, text_content FROM fragments_fts JOIN fragments f ON f.seq = \
+             fragments_fts.rowid WHERE fragments_fts MATCH 'insulin' ORDER BY bm25(fragments_fts) LIMIT 10."),
         tool!("vector_search", "Search by meaning", READS, stored_text: true, lists: ["results"],
             vector::search,
             "Find claims or fragments (target) by meaning and by words, best first; similarity is on \

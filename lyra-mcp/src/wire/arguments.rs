@@ -406,7 +406,7 @@ mod tests {
             (
                 "query_sql",
                 json!({"sql": "SELECT 1", "options": {"limt": 5}}),
-                "argument \"options.limt\" is not known; expected one of limit, offset, timeout_ms, max_vm_steps, max_bytes, include_schema",
+                "argument \"options.limt\" is not known; expected one of limit, offset, timeout_ms, max_vm_steps, max_bytes, include_schema, schema_filter",
                 Some("did you mean \"options.limit\"?"),
             ),
             (
@@ -424,7 +424,7 @@ mod tests {
             (
                 "query_view",
                 json!({"view_name": "v_hub_pages", "include_rejected": true}),
-                "argument \"include_rejected\" is not known; expected one of view_name, task_id, params, limit, offset",
+                "argument \"include_rejected\" is not known; expected one of view_name, task_id, params, limit, offset, columns",
                 Some(
                     "a parameter of the view goes into params: {\"params\": {\"include_rejected\": …}}",
                 ),
@@ -474,7 +474,7 @@ mod tests {
             (
                 "list_views",
                 json!({"x": 1}),
-                "argument \"x\" is not known; expected no arguments",
+                "argument \"x\" is not known; expected one of filter",
                 None,
             ),
         ] {

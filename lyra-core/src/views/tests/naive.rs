@@ -1,6 +1,7 @@
 //! The views' formulas once more, as plainly as can be: loops over JSON rows, no SQL.
 
 mod by_hand;
+mod passages;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -287,18 +288,6 @@ impl<'a> Naive<'a> {
                 "retracted_evidence_count": self.retracted_of(claim),
             })
         })
-    }
-
-    /// A passage as v_contradictions has it; no edge of these graphs names the words that decided.
-    fn quote(&self, evidence: &Evidence<'_>) -> String {
-        let text = &self.find("fragments", "id", evidence.fragment)["text_content"];
-        let confidence = evidence.confidence.map(|c| round(c, 2));
-        format!(
-            "{{\"quote\":{text},\"page_id\":{},\"year\":{},\"confidence\":{}}}",
-            json!(evidence.page),
-            json!(evidence.year),
-            json!(confidence),
-        )
     }
 
     fn freshness(&self, claim: &Value) -> Option<Value> {

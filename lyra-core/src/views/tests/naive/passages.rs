@@ -1,0 +1,17 @@
+//! Passages as views show them.
+
+use super::*;
+
+impl Naive<'_> {
+    /// A passage as v_contradictions has it; no edge of these graphs names the words that decided.
+    pub(super) fn quote(&self, evidence: &Evidence<'_>) -> String {
+        let text = &self.find("fragments", "id", evidence.fragment)["text_content"];
+        let confidence = evidence.confidence.map(|c| round(c, 2));
+        format!(
+            "{{\"quote\":{text},\"page_id\":{},\"year\":{},\"confidence\":{}}}",
+            json!(evidence.page),
+            json!(evidence.year),
+            json!(confidence),
+        )
+    }
+}
