@@ -4,7 +4,7 @@ use lyra_core::graph::{Feedback, FeedbackReport};
 use lyra_core::guard::SqlRequest;
 use lyra_core::model::{EmbeddingTarget, Relation};
 use lyra_core::ports::testing::{FakeClaimExtractor, FakeEmbedder, FakeFetcher, FakeStanceJudge};
-use lyra_core::ports::{FetchedDocument, Validators, Verdict};
+use lyra_core::ports::{Clock, FetchedDocument, SystemClock, Validators, Verdict};
 use lyra_core::{
     Engine, EngineConfig, ErrorKind, SearchMode, StatusDetail, TaskConfig, VectorRequest,
     ViewRequest,
@@ -39,8 +39,13 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
+        Self::at(Arc::new(SystemClock))
+    }
+
+    fn at(clock: Arc<dyn Clock>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut config = EngineConfig::new(folder.path().join("a.db"));
+        config.clock = clock;
         let mut fetcher = FakeFetcher::new();
         for (url, text) in PAGES {
             fetcher = fetcher.with_text(url, "text/plain", text);
@@ -75,7 +80,11 @@ impl World {
     }
 
     pub(crate) async fn researched() -> Self {
-        let world = Self::new();
+        Self::researched_at(Arc::new(SystemClock)).await
+    }
+
+    pub(crate) async fn researched_at(clock: Arc<dyn Clock>) -> Self {
+        let world = Self::at(clock);
         for (url, _) in PAGES {
             world.queue(url);
         }

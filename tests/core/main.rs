@@ -18,6 +18,7 @@ mod http;
 #[cfg(feature = "http")]
 mod http_embedder;
 mod judge;
+mod judgements;
 mod large_texts;
 mod layers;
 #[cfg(feature = "http")]

@@ -5,6 +5,7 @@ mod config;
 mod doctor;
 mod explore;
 mod feedback;
+mod judgements;
 mod life;
 mod views;
 mod wait;

@@ -2,6 +2,7 @@
 //! when, why, and what it was before.
 
 use super::domain_rules::Rule;
+use super::verdicts::{AGENT_PREFIX, Pair, StoredVerdict};
 use super::{CalibrationFit, DomainPattern, Reader, Writer};
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
 use crate::model::{Relation, random_id};
@@ -83,6 +84,9 @@ pub struct FeedbackReport {
     pub message: String,
 }
 
+/// How sure an agent is of a correction.
+pub(super) const AGENTS_CONFIDENCE: f64 = 0.9;
+
 /// One line of the log.
 struct Entry<'a> {
     action: &'a str,
@@ -107,7 +111,8 @@ impl Feedback {
 }
 
 impl Writer<'_> {
-    /// Applies a correction and logs it. `actor` is who corrects.
+    /// Applies a correction and logs it. `actor` is who corrects; an agent has a name that begins with
+    /// `agent:`, and its verdicts are no human's.
     ///
     /// # Errors
     ///
@@ -155,7 +160,12 @@ impl Writer<'_> {
             )));
         }
         let edge = self.reader().verdict_edge(edge_id)?;
-        self.store_correction(edge_id, &edge, correct, reason)?;
+        let decides = match actor.starts_with(AGENT_PREFIX) {
+            true => self.store_agents_word(&edge, correct, reason, actor)?,
+            false => self
+                .store_correction(edge_id, &edge, correct, reason)
+                .map(|()| true)?,
+        };
         self.log_feedback(
             actor,
             &Entry {
@@ -163,30 +173,70 @@ impl Writer<'_> {
                 target: ("edge", edge_id),
                 task_id: edge.task_id.as_deref(),
                 reason,
-                previous: edge.previous,
+                previous: edge.previous.clone(),
             },
         )?;
-        let message = if edge.relation == correct {
-            format!("the edge stays {correct}, now by a human's word")
-        } else {
-            format!("the edge is {correct} instead of {}", edge.relation)
+        let current = if decides { correct } else { edge.relation };
+        Ok(FeedbackReport {
+            action: "edge_correct".to_owned(),
+            edge_id: Some(edge_id.to_owned()),
+            previous: Some(edge.relation.to_string()),
+            current: Some(current.to_string()),
+            affected_count: usize::from(decides),
+            message: self.told(&edge, correct, (actor, decides))?,
+            ..FeedbackReport::default()
+        })
+    }
+
+    /// What a correction did, in a sentence. A human's is one more sample for the calibration.
+    fn told(
+        &self,
+        edge: &VerdictEdge,
+        correct: Relation,
+        (actor, decides): (&str, bool),
+    ) -> Result<String> {
+        let is_agent = actor.starts_with(AGENT_PREFIX);
+        let message = match (edge.relation == correct, is_agent) {
+            _ if !decides => {
+                format!(
+                    "a human has said {}, which an agent does not change; the verdict is kept",
+                    edge.relation
+                )
+            }
+            (true, true) => format!("the edge stays {correct}, now by an agent's word"),
+            (true, false) => format!("the edge stays {correct}, now by a human's word"),
+            (false, _) => format!("the edge is {correct} instead of {}", edge.relation),
         };
-        let message = match self.recalibrate(edge.judge_id.as_deref())? {
+        if is_agent {
+            return Ok(message);
+        }
+        Ok(match self.recalibrate(edge.judge_id.as_deref())? {
             Some(fit) if fit.is_active => format!(
                 "{message}; version {} of the judge's calibration is in force from now on",
                 fit.version
             ),
             _ => message,
-        };
-        Ok(FeedbackReport {
-            action: "edge_correct".to_owned(),
-            edge_id: Some(edge_id.to_owned()),
-            previous: Some(edge.relation.to_string()),
-            current: Some(correct.to_string()),
-            affected_count: 1,
-            message,
-            ..FeedbackReport::default()
         })
+    }
+
+    /// Keeps what an agent says of an edge as the verdict of a judge: it is no human's correction, and
+    /// no calibration learns from it.
+    fn store_agents_word(
+        &self,
+        edge: &VerdictEdge,
+        correct: Relation,
+        reason: Option<&str>,
+        actor: &str,
+    ) -> Result<bool> {
+        let verdict = StoredVerdict {
+            judge_id: actor,
+            relation: correct,
+            confidence: AGENTS_CONFIDENCE,
+            reason,
+            ..StoredVerdict::default()
+        };
+        self.put_verdict(edge.pair(), &verdict)?;
+        self.let_decide(edge.pair(), &verdict)
     }
 
     /// Keeps what the judge was asked and said, and gives the edge what the human says.
@@ -230,7 +280,12 @@ impl Writer<'_> {
             .db()?
             .execute(params![edge_id, correct, reason, self.now, edge.predicted])
             .db()?;
-        Ok(())
+        let verdict = StoredVerdict {
+            relation: correct,
+            reason,
+            ..StoredVerdict::default()
+        };
+        self.put_verdict(edge.pair(), &verdict)
     }
 
     /// Every correction is one more sample for the calibration. That outcomes cannot be fitted is
@@ -384,6 +439,8 @@ fn required(reason: &str) -> Result<&str> {
 
 /// An edge with a verdict, and what the judge was asked and answered.
 struct VerdictEdge {
+    fragment_id: String,
+    claim_id: String,
     task_id: Option<String>,
     premise: String,
     hypothesis: String,
@@ -392,6 +449,15 @@ struct VerdictEdge {
     raw_confidence: Option<f64>,
     judge_id: Option<String>,
     previous: Value,
+}
+
+impl VerdictEdge {
+    fn pair(&self) -> Pair<'_> {
+        Pair {
+            fragment_id: &self.fragment_id,
+            claim_id: &self.claim_id,
+        }
+    }
 }
 
 /// An edge, its ends as the judge saw them, and what it said. What it said of the relation is in
@@ -405,7 +471,7 @@ const VERDICT: &str = "SELECT c.task_id,
     WHERE n.edge_id = e.id ORDER BY n.created_at DESC, n.rowid DESC LIMIT 1),
     CASE e.edge_human_corrected WHEN 0 THEN e.nli_edge_confidence END),
   e.judge_id, e.nli_edge_confidence, e.edge_human_corrected, e.edge_correction_reason,
-  e.edge_corrected_at
+  e.edge_corrected_at, e.source_id, e.target_id
 FROM edges e
   LEFT JOIN claims c ON c.id = e.target_id
   LEFT JOIN fragments f ON f.id = e.source_id
@@ -442,6 +508,8 @@ impl Reader<'_> {
             .query_row([edge_id], |r| {
                 let relation: Relation = r.get(3)?;
                 Ok(VerdictEdge {
+                    fragment_id: r.get(11)?,
+                    claim_id: r.get(12)?,
                     task_id: r.get(0)?,
                     premise: r.get(1)?,
                     hypothesis: r.get(2)?,

@@ -131,6 +131,7 @@ impl Forget<'_> {
                 format!("target_type = 'claim' AND target_id IN {claims}"),
             ),
             ("nli_verdicts", format!("claim_id IN {claims}")),
+            ("judgement_loans", "task_id = ?1".to_owned()),
             ("nli_corrections", "task_id = ?1".to_owned()),
             ("hypothesis_stances", "task_id = ?1".to_owned()),
             ("auth_queue", "task_id = ?1".to_owned()),
@@ -203,6 +204,7 @@ impl Forget<'_> {
                 format!("target_type = 'fragment' AND target_id IN {fragments}"),
             ),
             ("nli_verdicts", format!("fragment_id IN {fragments}")),
+            ("judgement_loans", format!("fragment_id IN {fragments}")),
             (
                 "edges",
                 "relation = 'cites' AND source_id IN temp.forget_pages".to_owned(),
@@ -274,7 +276,7 @@ mod tests {
                  INSERT INTO auth_queue (id, task_id, url, domain, auth_type, job_id, queued_at)
                    VALUES ('iq_{task_id}', '{task_id}', 'u', 'd', 'login', 'j_{task_id}', '');
                  INSERT OR REPLACE INTO hypothesis_stances VALUES ('{claim_id}', '{task_id}', 'supports', 0.5, 'm', '');
-                 INSERT INTO nli_verdicts VALUES ('{fragment_id}', '{claim_id}', 'm', 'neutral', 0.5, '');
+                 INSERT INTO nli_verdicts (fragment_id, claim_id, judge_id, relation, confidence, created_at) VALUES ('{fragment_id}', '{claim_id}', 'm', 'neutral', 0.5, '');
                  INSERT INTO nli_corrections (id, edge_id, task_id, premise, hypothesis, predicted_relation,
                    correct_relation, created_at) VALUES ('n_{task_id}', 'e', '{task_id}', 'p', 'h', 'neutral', 'supports', '');
                  INSERT INTO feedback_log (action, target_type, target_id, task_id, actor, created_at)

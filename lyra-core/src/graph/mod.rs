@@ -22,10 +22,11 @@ mod embeddings;
 mod feedback;
 mod forget;
 mod hostile_documents;
-mod hypothesis;
 mod interchange;
+mod judgements;
 mod sessions;
 mod tasks;
+mod verdicts;
 mod verify;
 
 pub use calibration::{CalibrationEvaluation, CalibrationFit, CalibrationStats, RollbackReport};
@@ -35,9 +36,14 @@ pub use embeddings::{MissingVector, decode_vector, encode_vector};
 pub use feedback::{Feedback, FeedbackReport};
 pub use forget::ForgetReport;
 pub(crate) use forget::forget_task;
-pub(crate) use hypothesis::RETIRED_JUDGES;
 pub use interchange::{ExportReport, ImportProblems, ImportReport};
 pub(crate) use interchange::{PageText, TASK_SCOPE, export_jsonl, import_jsonl};
+pub use judgements::{
+    Judgement, JudgementFocus, JudgementReport, JudgementRequest, LEASE_SECONDS, LentPair,
+    MOST_LENT, MovedClaim, PairKind, RefusedJudgement, agent_judge_id,
+};
+pub use verdicts::{AGENT_PREFIX, HUMAN_JUDGE};
+pub(crate) use verdicts::{Pair, RETIRED_JUDGES, StoredVerdict};
 pub(crate) use verify::verify;
 pub use verify::{VerifyReport, Violation};
 

@@ -29,6 +29,7 @@ pub mod identifiers;
 pub mod language;
 mod measures;
 pub mod names;
+pub(crate) mod quotes;
 pub mod segment;
 pub mod sentence;
 pub mod similarity;

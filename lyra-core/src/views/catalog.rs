@@ -28,7 +28,7 @@ macro_rules! templates {
 }
 
 /// The templates that come with the library, by name.
-const BUILT_IN: [(&str, &str); 22] = templates![
+const BUILT_IN: [(&str, &str); 24] = templates![
     "v_bibliographic_coupling",
     "v_citation_age_gap",
     "v_citation_chains",
@@ -45,6 +45,8 @@ const BUILT_IN: [(&str, &str); 22] = templates![
     "v_evidence_timeline",
     "v_hub_pages",
     "v_hypothesis_evidence",
+    "v_judge_agreement",
+    "v_open_judgements",
     "v_orphan_sources",
     "v_outdated_evidence",
     "v_reference_candidates",

@@ -94,6 +94,11 @@ impl Runner {
             engine: self.engine.clone(),
             arguments,
             given,
+            client: context
+                .client_info()
+                .map(|client| client.name)
+                .filter(|name| !name.trim().is_empty())
+                .unwrap_or_else(|| "unknown".to_owned()),
             progress: token.map(|token| Progress::new(context.peer.clone(), token)),
             stopping: self.stopping.clone(),
             asked_at: Instant::now(),

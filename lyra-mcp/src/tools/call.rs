@@ -16,6 +16,8 @@ pub(crate) struct Call {
     pub(crate) arguments: Map<String, Value>,
     /// The names of those that the client gave.
     pub(crate) given: Vec<String>,
+    /// The client, as it named itself.
+    pub(crate) client: String,
     /// Where progress goes, if the client asked for it.
     pub(crate) progress: Option<Progress>,
     /// Turns true when the server is about to end.

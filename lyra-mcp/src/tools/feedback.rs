@@ -3,8 +3,9 @@
 use super::{Call, Outcome};
 use crate::error::ToolError;
 use crate::wire::Reply;
-use lyra_core::graph::Feedback;
+use lyra_core::graph::{AGENT_PREFIX, Feedback};
 use lyra_core::model::Relation;
+use lyra_core::security::sanitize::sanitize;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -21,6 +22,26 @@ struct Arguments {
     domain_pattern: Option<String>,
     #[serde(default)]
     reason: Option<String>,
+    #[serde(default)]
+    by: By,
+}
+
+#[derive(Deserialize, Debug, Clone, Copy, Default)]
+#[serde(rename_all = "snake_case")]
+enum By {
+    #[default]
+    User,
+    Agent,
+}
+
+impl By {
+    /// The name in the log. A server has one user; an agent is told by its client.
+    fn actor(self, client: &str) -> String {
+        match self {
+            Self::User => "user".to_owned(),
+            Self::Agent => format!("{AGENT_PREFIX}{}", sanitize(client, 80).text),
+        }
+    }
 }
 
 #[derive(Deserialize, Debug, Clone, Copy)]
@@ -33,9 +54,6 @@ enum Action {
     DomainUnblock,
     DomainClearOverride,
 }
-
-/// Who corrects, in the log: a server has one user.
-const ACTOR: &str = "user";
 
 impl Arguments {
     /// What is to be corrected. Every action needs arguments of its own and takes no others.
@@ -123,9 +141,11 @@ fn wrong(field: &str, message: &str) -> ToolError {
 }
 
 pub(super) async fn apply(mut call: Call) -> Outcome {
-    let feedback = call.parse::<Arguments>()?.feedback()?;
+    let arguments = call.parse::<Arguments>()?;
+    let actor = arguments.by.actor(&call.client);
+    let feedback = arguments.feedback()?;
     let report = call
-        .blocking(move |engine| engine.feedback(&feedback, ACTOR))
+        .blocking(move |engine| engine.feedback(&feedback, &actor))
         .await
         .map_err(name_pattern)?;
     Reply::of(&report)

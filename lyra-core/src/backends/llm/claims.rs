@@ -3,7 +3,6 @@
 use super::LlmOptions;
 use super::chat::{ChatModel, Prompt, room};
 use super::fence::Fence;
-use super::quote::locate;
 use super::reply::{items, unit};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::ClaimType;
@@ -11,6 +10,7 @@ use crate::ports::{
     ClaimExtractor, ExtractedClaim, Extraction, ExtractionRequest, Passage, ProviderFailure,
 };
 use crate::security::sanitize::sanitize;
+use crate::text::quotes::locate;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;

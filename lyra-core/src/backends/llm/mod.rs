@@ -9,7 +9,6 @@
 mod chat;
 mod claims;
 mod fence;
-mod quote;
 mod reply;
 mod stance;
 mod wire;

@@ -180,7 +180,7 @@ fn files_also_tell_what_no_time_is_kept_of() {
         "UPDATE works SET is_retracted = 1;
          INSERT INTO hypothesis_stances VALUES ('c1', 'task_00000001', 'refutes', 0.8, 'two', '2023-11-15');
          DELETE FROM edges WHERE id = 'e1';
-         INSERT INTO nli_verdicts VALUES ('f2', 'c1', 'two', 'neutral', 0.4, '2023-11-15');
+         INSERT INTO nli_verdicts (fragment_id, claim_id, judge_id, relation, confidence, created_at) VALUES ('f2', 'c1', 'two', 'neutral', 0.4, '2023-11-15');
          UPDATE edges SET relation = 'refutes', judge_id = 'two' WHERE id = 'e2';
          DELETE FROM tasks WHERE id = 'task_00000002'",
     );

@@ -179,7 +179,7 @@ fn every_planted_damage_is_named() {
 const MORE_ROWS: &str = "
 INSERT INTO queries (id, task_id, query_text, created_at) VALUES ('s1', 't1', 'q', 'x');
 INSERT INTO serp_items (id, query_id, engine, rank, url) VALUES ('i1', 's1', 'e', 1, 'u');
-INSERT INTO nli_verdicts VALUES ('f3', 'c1', 'lexical', 'supports', 0.5, 'x');
+INSERT INTO nli_verdicts (fragment_id, claim_id, judge_id, relation, confidence, created_at) VALUES ('f3', 'c1', 'lexical', 'supports', 0.5, 'x');
 INSERT INTO jobs (id, task_id, kind, priority, created_at, queued_at)
   VALUES ('j1', 't1', 'embed', 1, 'x', 'x');
 INSERT INTO auth_queue (id, task_id, url, domain, auth_type, queued_at, session_data)

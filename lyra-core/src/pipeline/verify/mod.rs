@@ -7,7 +7,7 @@ mod sources;
 
 use super::{Pipeline, StageOutcome};
 use crate::error::{Result, SqliteResultExt};
-use crate::graph::{DomainRules, Reader, Writer};
+use crate::graph::{DomainRules, Pair, Reader, StoredVerdict, Writer};
 use crate::model::{EdgeRecord, NodeKind, Relation};
 use crate::ports::{StancePair, Verdict};
 use direct::{at_least, weighed};
@@ -132,7 +132,13 @@ impl Pipeline {
                         true => at_least(verdict, LEAST_STANCE),
                         false => verdict,
                     };
-                    w.put_hypothesis_stance(task_id, &claim.id, judge_id, &verdict)?;
+                    let verdict = StoredVerdict {
+                        judge_id,
+                        relation: verdict.relation,
+                        confidence: verdict.confidence,
+                        ..StoredVerdict::default()
+                    };
+                    w.put_stance(task_id, &claim.id, &verdict)?;
                 }
                 Ok(())
             })?;
@@ -151,8 +157,23 @@ impl Pipeline {
         report: &mut VerifyReport,
     ) -> Result<()> {
         let judge_id = self.judge.judge_id();
-        w.withdraw_verdict(&question.fragment_id, &question.claim_id)?;
-        w.remember_verdict(&question.fragment_id, &question.claim_id, judge_id, verdict)?;
+        let probabilities = verdict.probabilities.map(probabilities_json);
+        let quote = question.quote(verdict);
+        let pair = Pair {
+            fragment_id: &question.fragment_id,
+            claim_id: &question.claim_id,
+        };
+        let said = StoredVerdict {
+            judge_id,
+            relation: verdict.relation,
+            confidence: verdict.confidence,
+            probabilities: probabilities.as_deref(),
+            quote,
+            cause_id,
+            ..StoredVerdict::default()
+        };
+        w.withdraw_verdict(pair.fragment_id, pair.claim_id)?;
+        w.put_verdict(pair, &said)?;
         if verdict.confidence < self.limits.min_confidence {
             return Ok(());
         }
@@ -163,10 +184,10 @@ impl Pipeline {
         );
         edge.nli_label = Some(verdict.relation.as_str().to_owned());
         edge.nli_edge_confidence = Some(calibrated);
-        edge.nli_probabilities = verdict.probabilities.map(probabilities_json);
+        edge.nli_probabilities = probabilities;
         edge.judge_id = Some(judge_id.to_owned());
         edge.cause_id = cause_id.map(str::to_owned);
-        if let Some((start, end)) = question.quote(verdict) {
+        if let Some((start, end)) = quote {
             edge.quote_start = Some(start);
             edge.quote_end = Some(end);
         }

@@ -158,8 +158,8 @@ pub(super) fn claims_without_stance(
             "SELECT c.id, c.claim_text, coalesce(p.title, w.title), f.heading_context,
                json_extract(c.details_json, '$.preceded_by')
              FROM claims c
-               LEFT JOIN hypothesis_stances s ON s.claim_id = c.id AND s.judge_id = ifnull(?2, s.judge_id)
-                 AND s.judge_id NOT LIKE ?3
+               LEFT JOIN hypothesis_stances s ON s.claim_id = c.id AND s.judge_id NOT LIKE ?3
+                 AND (s.judge_id = ifnull(?2, s.judge_id) OR s.judge_id = 'human' OR s.judge_id GLOB 'agent:*')
                LEFT JOIN edges o ON o.id = (SELECT min(e.id) FROM edges e WHERE e.target_id = c.id AND e.relation = 'origin')
                LEFT JOIN fragments f ON f.id = o.source_id
                LEFT JOIN pages p ON p.id = f.page_id

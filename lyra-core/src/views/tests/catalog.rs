@@ -19,7 +19,7 @@ fn small_graph() -> rusqlite::Connection {
 fn every_header_is_complete_and_true() {
     let graph = empty_graph();
     let views = catalog().list();
-    assert_eq!(views.len(), 22);
+    assert_eq!(views.len(), 24);
     for view in &views {
         let name = &view.name;
         assert!(

@@ -17,7 +17,7 @@ const LONGEST_EDGE: usize = 2;
 
 /// The code points of `passage` that `quote` repeats; none where it does not, or where it is too
 /// short to say anything.
-pub(super) fn locate(passage: &str, quote: &str) -> Option<Range<usize>> {
+pub(crate) fn locate(passage: &str, quote: &str) -> Option<Range<usize>> {
     let trimmed = quote.trim();
     let wanted = Letters::of(trimmed);
     if wanted.weight() < FEWEST {
