@@ -356,6 +356,9 @@ fn smallest(tool: &str, task: &str) -> Value {
         "vector_search" => json!({"query": "tea"}),
         "query_view" => json!({"view_name": "v_contradictions", "task_id": task}),
         "list_views" => json!({}),
+        "submit_judgements" => {
+            json!({"task_id": task, "model": "m", "judgements": [{"pair_id": "p", "relation": "neutral"}]})
+        }
         "resolve_auth" => json!({"action": "skip", "target": "task", "task_id": task}),
         "feedback" => json!({"action": "domain_block", "domain_pattern": "example.org"}),
         "calibration_metrics" => json!({"action": "get_stats"}),

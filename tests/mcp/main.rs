@@ -19,6 +19,7 @@ mod hostile_documents;
 #[cfg(feature = "http")]
 mod human;
 mod injection;
+mod judgements;
 mod judges;
 mod kill_resume;
 mod models;

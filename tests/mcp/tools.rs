@@ -1,4 +1,4 @@
-//! The 14 tools: listing, success on a real graph, typed errors, schemas kept, sizes bounded.
+//! The 16 tools: listing, success on a real graph, typed errors, schemas kept, sizes bounded.
 
 use crate::client::Client;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ fn the_listing_is_complete() {
     let mut client = Client::connect(&folder.path().join("a.db"), &[]);
     let reply = client.request("tools/list", json!({}));
     let tools = reply["result"]["tools"].as_array().unwrap();
-    assert_eq!(tools.len(), 14);
+    assert_eq!(tools.len(), 16);
     for tool in tools {
         let name = tool["name"].as_str().unwrap();
         assert!(
@@ -183,6 +183,26 @@ fn every_error_is_typed_and_keeps_its_schema() {
             "TASK_NOT_FOUND",
         ),
         ("list_views", json!({"verbose": true}), "INVALID_PARAMS"),
+        (
+            "get_judgements",
+            json!({"task_id": NO_TASK}),
+            "TASK_NOT_FOUND",
+        ),
+        (
+            "get_judgements",
+            json!({"task_id": task, "focus": "easy"}),
+            "INVALID_PARAMS",
+        ),
+        (
+            "submit_judgements",
+            json!({"task_id": NO_TASK, "model": "m", "judgements": [{"pair_id": "p", "relation": "neutral"}]}),
+            "TASK_NOT_FOUND",
+        ),
+        (
+            "submit_judgements",
+            json!({"task_id": task, "model": "m", "judgements": [{"pair_id": "p", "relation": "origin"}]}),
+            "INVALID_PARAMS",
+        ),
         (
             "get_auth_queue",
             json!({"task_id": NO_TASK}),
@@ -313,7 +333,7 @@ fn a_session_on_real_documents_goes_from_hypothesis_to_quotes() {
         }
     }
     let views = run("list_views", json!({}));
-    assert_eq!(views["count"], 22);
+    assert_eq!(views["count"], 24);
     for view in views["views"].as_array().unwrap() {
         run(
             "query_view",

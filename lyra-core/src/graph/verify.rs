@@ -107,6 +107,18 @@ struct Check {
 
 const CHECKS: &[Check] = &[
     Check {
+        name: "edge_verdict",
+        table: "edges",
+        sql: "SELECT e.id, 'it is not what ' || v.judge_id || ' says, whose verdict decides'
+              FROM nli_verdicts v CROSS JOIN edges e ON e.target_id = v.claim_id AND e.source_id = v.fragment_id
+                AND e.relation IN ('supports', 'refutes', 'neutral')
+              WHERE v.judge_kind = 'agent' AND e.edge_human_corrected = 0
+                AND (e.judge_id IS NOT v.judge_id OR e.relation <> v.relation)
+                AND NOT EXISTS (
+                  SELECT 1 FROM nli_verdicts n WHERE n.claim_id = v.claim_id AND n.fragment_id = v.fragment_id
+                    AND n.judge_kind = 'agent' AND n.judge_id <> v.judge_id AND n.created_at >= v.created_at)",
+    },
+    Check {
         name: "edge_source",
         table: "edges",
         sql: "SELECT id, 'its source, ' || source_type || ' ' || source_id || ', does not exist'

@@ -13,6 +13,7 @@ mod feedback;
 mod forget;
 mod import;
 mod judge;
+mod judging;
 mod keys;
 mod layout;
 mod limits;
@@ -167,6 +168,8 @@ enum Command {
     },
     /// Correct what the models got wrong, by the ids that a report shows
     Feedback(feedback::Options),
+    /// Judge pairs of passage and claim yourself, one a screen, those that matter most first
+    Judge(judging::Options),
     /// Say what changed: since another file, or since a time
     Diff(diff::Options),
     /// Check the whole graph: every quote against its page, every reference
@@ -207,6 +210,7 @@ impl Command {
             | Self::Research(_)
             | Self::Import { .. }
             | Self::Feedback(_)
+            | Self::Judge(_)
             | Self::Forget { .. } => true,
             Self::Serve
             | Self::Tasks(_)
@@ -336,6 +340,7 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
             ));
         }
         Command::Feedback(options) => feedback::run(&open(settings)?, options)?,
+        Command::Judge(options) => judging::run(&open(settings)?, &options)?,
         Command::Diff(options) => diff::run(settings, &options)?,
         Command::View(options) => view::run(&open(settings)?, &options)?,
         Command::Verify => return verify::run(&open(settings)?).map(failed),

@@ -384,6 +384,22 @@ class EvidenceGraph:
         reason: str | None = None,
         actor: str = "user",
     ) -> Report: ...
+    def judgements(
+        self,
+        task_id: str,
+        limit: int = 10,
+        *,
+        focus: Literal["all", "uncertain", "disputed", "hypothesis"] = "all",
+        lease_seconds: int = 600,
+    ) -> Rows: ...
+    def submit_judgements(
+        self,
+        task_id: str,
+        judgements: Sequence[Mapping[str, Any]],
+        model: str,
+        *,
+        client: str = "python",
+    ) -> Report: ...
     @overload
     def auth_queue(
         self,

@@ -6,7 +6,7 @@ use crate::argument;
 use crate::convert;
 use crate::error::{invalid, raise};
 use crate::waiting::{patient, quick};
-use lyra_core::graph::Feedback;
+use lyra_core::graph::{Feedback, Judgement, JudgementFocus, JudgementRequest, agent_judge_id};
 use lyra_core::{AuthAction, AuthTarget, Cookies};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -52,6 +52,81 @@ impl EvidenceGraph {
         let actor = who(actor)?;
         let engine = self.engine()?;
         let report = patient(py, move || engine.feedback(&feedback, &actor))?;
+        convert::report(py, "Report", &report)
+    }
+
+    /// Lends the pairs of passage and claim whose verdicts matter most, for whoever judges better than
+    /// the built-in judge. Each has pair_id, kind, claim, passage, source, lease_until. docs/judges.md.
+    ///
+    /// `focus` is "all", "uncertain", "disputed" or "hypothesis"; a pair is yours for `lease_seconds`.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> graph.judgements(graph.create_task("Night work shortens sleep").id)
+    /// Rows([])
+    #[pyo3(signature = (task_id, limit=10, *, focus="all", lease_seconds=600))]
+    fn judgements<'py>(
+        &self,
+        py: Python<'py>,
+        task_id: String,
+        limit: usize,
+        focus: &str,
+        lease_seconds: u32,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let foci = [
+            ("all", JudgementFocus::All),
+            ("uncertain", JudgementFocus::Uncertain),
+            ("disputed", JudgementFocus::Disputed),
+            ("hypothesis", JudgementFocus::Hypothesis),
+        ];
+        let request = JudgementRequest {
+            task_id,
+            limit,
+            focus: convert::one_of("focus", focus, &foci)?,
+            lease_seconds,
+        };
+        let engine = self.engine()?;
+        let pairs = patient(py, move || engine.lend_judgements(&request))?;
+        let columns = [
+            "pair_id",
+            "kind",
+            "claim",
+            "assertion",
+            "passage",
+            "heading",
+            "source",
+            "lease_until",
+        ];
+        records(py, &pairs, &columns)
+    }
+
+    /// Stores verdicts on lent pairs as those of an agent. Each judgement is a dict of pair_id,
+    /// relation, quote (the deciding words of the passage; for supports and refutes), confidence and
+    /// reason; each is stored or refused for itself.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> task = graph.create_task("Night work shortens sleep")
+    /// >>> report = graph.submit_judgements(task.id, [{"pair_id": "pair_0", "relation": "neutral"}], "my-model")
+    /// >>> report.stored, len(report.refused), report.judge_id
+    /// (0, 1, 'agent:python:my-model')
+    #[pyo3(signature = (task_id, judgements, model, *, client="python"))]
+    fn submit_judgements<'py>(
+        &self,
+        py: Python<'py>,
+        task_id: String,
+        judgements: &Bound<'py, PyAny>,
+        model: &str,
+        client: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let judgements: Vec<Judgement> =
+            serde_json::from_value(convert::value("judgements", judgements)?)
+                .map_err(|error| invalid(format!("judgements: {error}")))?;
+        let judge_id = agent_judge_id(client, model).map_err(raise)?;
+        let engine = self.engine()?;
+        let report = patient(py, move || {
+            engine.submit_judgements(&task_id, &judge_id, &judgements)
+        })?;
         convert::report(py, "Report", &report)
     }
 

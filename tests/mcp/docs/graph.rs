@@ -55,6 +55,18 @@ pub(super) fn failures() -> Vec<(&'static str, &'static str, &'static str, Value
             json!({"view_name": "v_contradiction"}),
         ),
         (
+            "get_judgements",
+            NO_TASK.0,
+            NO_TASK.1,
+            json!({"task_id": none}),
+        ),
+        (
+            "submit_judgements",
+            NO_TASK.0,
+            NO_TASK.1,
+            json!({"task_id": none, "model": "m", "judgements": [{"pair_id": "p", "relation": "neutral"}]}),
+        ),
+        (
             "get_auth_queue",
             NO_TASK.0,
             NO_TASK.1,

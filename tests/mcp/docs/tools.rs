@@ -346,6 +346,15 @@ impl Session {
             "feedback" => {
                 json!({"action": "edge_correct", "edge_id": "edge_refutes", "correct_relation": "neutral", "reason": "it is about naps"})
             }
+            "get_judgements" => json!({"task_id": TASK, "limit": 1}),
+            "submit_judgements" => {
+                let lent = self
+                    .client
+                    .ok("get_judgements", json!({"task_id": TASK, "limit": 1}));
+                let pair = &lent["pairs"][0];
+                json!({"task_id": TASK, "model": "a-model", "judgements": [{"pair_id": pair["pair_id"],
+                    "relation": "refutes", "quote": pair["passage"], "reason": "it measures the opposite"}]})
+            }
             "calibration_rollback" => {
                 json!({"source": "judge-1", "version": 0, "reason": "too few corrections yet"})
             }
@@ -401,7 +410,7 @@ impl Session {
                 *value = json!(rounded);
             }
             Value::String(text) => {
-                if name == "timestamp" || name.ends_with("_at") {
+                if matches!(name, "timestamp" | "lease_until") || name.ends_with("_at") {
                     *text = "2026-03-01T12:00:00.000Z".to_owned();
                 }
                 *text = text.replace(&format!("127.0.0.1:{}", self.port), "journal.example");
@@ -414,7 +423,8 @@ impl Session {
 
     /// Gives ids that are made by chance names that are not.
     fn rename(&mut self, text: &mut String) {
-        let Some((kind @ ("task" | "job" | "iq" | "s"), rest)) = text.split_once('_') else {
+        let Some((kind @ ("task" | "job" | "iq" | "s" | "pair"), rest)) = text.split_once('_')
+        else {
             return;
         };
         if text == TASK || !rest.chars().all(|c| c.is_ascii_hexdigit()) {

@@ -3,6 +3,7 @@
 use super::fields::{Absent, Field, Record, Table};
 use super::line::{Cell, Row, shown};
 use super::page_text::{PageText, first_difference};
+use crate::graph::AGENT_PREFIX;
 use crate::model::{NodeKind, Relation, content_id};
 use crate::security::injection;
 use crate::text::hash::sha256_hex;
@@ -258,8 +259,12 @@ pub(super) fn compare(
 ) -> Result<Vec<usize>, super::import::Failure> {
     let column = |name: &str| row.table.fields.iter().position(|f| f.name == name);
     let value = |place: usize| stored.get_ref(place + 1);
-    let corrected = match column("edge_human_corrected") {
-        Some(place) => was_before && value(place)? == ValueRef::Integer(1),
+    // A human's and an agent's verdict here outrank a model's in the file.
+    let corrected = match column("edge_human_corrected").zip(column("judge_id")) {
+        Some((corrected, judge)) => {
+            let is_agents = matches!(value(judge)?, ValueRef::Text(id) if id.starts_with(AGENT_PREFIX.as_bytes()));
+            was_before && (is_agents || value(corrected)? == ValueRef::Integer(1))
+        }
         None => false,
     };
     let mut fills = Vec::new();
@@ -288,7 +293,13 @@ pub(super) fn compare(
 fn is_verdict(field: &Field) -> bool {
     matches!(
         field.name,
-        "relation" | "nli_label" | "nli_edge_confidence" | "nli_probabilities" | "judge_id"
+        "relation"
+            | "nli_label"
+            | "nli_edge_confidence"
+            | "nli_probabilities"
+            | "judge_id"
+            | "quote_start"
+            | "quote_end"
     )
 }
 

@@ -22,6 +22,7 @@ pub(super) enum Record {
     Fragment,
     Claim,
     HypothesisStance,
+    Verdict,
     Edge,
     Embedding,
     TaskPage,
@@ -195,7 +196,7 @@ const fn made(name: &'static str) -> Field {
 }
 
 /// The table itself. SPEC section 2 has the columns; the schema has their SQL types.
-pub(super) static TABLES: [Table; 14] = [
+pub(super) static TABLES: [Table; 15] = [
     Table {
         record: Record::Task,
         tag: "task",
@@ -429,6 +430,28 @@ pub(super) static TABLES: [Table; 14] = [
             required("confidence", Kind::Unit).stays(),
             required("judge_id", Kind::Id).stays(),
             made("created_at").stays(),
+        ],
+    },
+    Table {
+        record: Record::Verdict,
+        tag: "verdict",
+        name: "nli_verdicts",
+        key: &["claim_id", "fragment_id", "judge_id"],
+        order: "claim_id, fragment_id, judge_id",
+        scope: "claim_id IN scope_claims AND fragment_id IN scope_fragments",
+        // What the same judge has said here since is newer.
+        fields: &[
+            required("fragment_id", Kind::Id).to(Record::Fragment),
+            required("claim_id", Kind::Id).to(Record::Claim),
+            required("judge_id", Kind::Id),
+            required("relation", Kind::OneOf(one_of_verdicts)).stays(),
+            required("confidence", Kind::Unit).stays(),
+            made("created_at").stays(),
+            optional("probabilities", Kind::JsonObject).stays(),
+            optional("quote_start", COUNT).stays(),
+            optional("quote_end", COUNT).stays(),
+            text("reason").stays(),
+            text("cause_id").stays(),
         ],
     },
     Table {

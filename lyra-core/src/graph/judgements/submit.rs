@@ -48,7 +48,7 @@ impl Writer<'_> {
         };
         let mut before: BTreeMap<String, Balance> = BTreeMap::new();
         for judgement in judgements {
-            match self.reader().accept(task_id, judgement)? {
+            match self.reader().accept(task_id, judge_id, judgement)? {
                 Err(refused) => report.refused.push(refused),
                 Ok((loan, quote)) => {
                     if !before.contains_key(&loan.claim_id) {
@@ -148,6 +148,7 @@ impl Reader<'_> {
     fn accept(
         &self,
         task_id: &str,
+        judge_id: &str,
         judgement: &Judgement,
     ) -> Result<std::result::Result<(Loan, Option<Range<usize>>), RefusedJudgement>> {
         let refused = |reason: &str, nearest: Option<String>| {
@@ -181,6 +182,8 @@ impl Reader<'_> {
         if quote.is_empty() {
             return match judgement.relation {
                 Relation::Neutral => Ok(Ok((loan, None))),
+                // A human has read the passage.
+                _ if judge_id == HUMAN_JUDGE => Ok(Ok((loan, None))),
                 _ => refused(
                     "quote: supports and refutes need the words of the passage that decide",
                     None,

@@ -1,44 +1,64 @@
 SELECT
+  pair.task_id,
   pair.claim_id,
   pair.fragment_id,
   pair.relation,
-  pair.uncertainty,
+  round(pair.uncertainty, 4) AS uncertainty,
   pair.is_disputed,
-  pair.uncertainty * CASE
+  round(pair.uncertainty * CASE
     WHEN pair.relation <> 'neutral' AND (pair.fragment_id IS NULL OR pair.is_disputed) THEN 1.0
     WHEN pair.relation <> 'neutral' THEN 0.75
     WHEN pair.fragment_id IS NULL OR pair.is_disputed THEN 0.5
     ELSE 0.25
-  END AS gain
+  END, 4) AS gain
 FROM (
   SELECT
-    v.claim_id,
-    v.fragment_id,
-    coalesce(e.relation, v.relation) AS relation,
-    1.0 - coalesce(e.nli_edge_confidence, v.confidence) AS uncertainty,
+    c.task_id,
+    e.target_id AS claim_id,
+    e.source_id AS fragment_id,
+    e.relation,
+    1.0 - coalesce(e.nli_edge_confidence, 0.5) AS uncertainty,
     coalesce(s.support_count > 0 AND s.refute_count > 0, 0) AS is_disputed
   FROM claims AS c
-  CROSS JOIN nli_verdicts AS v ON v.claim_id = c.id
-  LEFT JOIN edges AS e ON e.target_id = v.claim_id
-    AND e.source_id = v.fragment_id
+  CROSS JOIN edges AS e ON e.target_id = c.id
     AND e.relation IN ('supports', 'refutes', 'neutral')
+  CROSS JOIN fragments AS f ON f.id = e.source_id
+  LEFT JOIN stat_claims AS s ON s.claim_seq = c.seq
+  WHERE c.task_id = :task_id
+    AND c.claim_adoption_status = 'adopted'
+    AND e.edge_human_corrected = 0
+    AND coalesce(e.judge_id, '') NOT GLOB 'agent:*'
+  UNION ALL
+  SELECT
+    c.task_id,
+    v.claim_id,
+    v.fragment_id,
+    v.relation,
+    1.0 - v.confidence,
+    coalesce(s.support_count > 0 AND s.refute_count > 0, 0)
+  FROM claims AS c
+  CROSS JOIN nli_verdicts AS v ON v.claim_id = c.id
   LEFT JOIN stat_claims AS s ON s.claim_seq = c.seq
   WHERE c.task_id = :task_id
     AND c.claim_adoption_status = 'adopted'
     AND v.judge_kind IN ('builtin', 'model')
-    AND coalesce(e.edge_human_corrected, 0) = 0
     AND NOT EXISTS (
       SELECT 1
-      FROM nli_verdicts AS other
-      WHERE other.claim_id = v.claim_id
-        AND other.fragment_id = v.fragment_id
-        AND (
-          other.judge_kind IN ('agent', 'human')
-          OR (other.created_at, other.judge_id) > (v.created_at, v.judge_id)
-        )
+      FROM edges AS e
+      WHERE e.target_id = v.claim_id
+        AND e.source_id = v.fragment_id
+        AND e.relation IN ('supports', 'refutes', 'neutral')
+    )
+    AND NOT EXISTS (
+      SELECT 1
+      FROM nli_verdicts AS newer
+      WHERE newer.claim_id = v.claim_id
+        AND newer.fragment_id = v.fragment_id
+        AND (newer.created_at, newer.judge_id) > (v.created_at, v.judge_id)
     )
   UNION ALL
   SELECT
+    h.task_id,
     h.claim_id,
     NULL,
     h.relation,

@@ -11,7 +11,7 @@ use crate::views::{RenderedView, ViewCatalog, ViewParams};
 pub(super) type Row = Map<String, Value>;
 
 /// The order in which references between the tables can be met.
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
     "tasks",
     "works",
     "work_authors",
@@ -22,6 +22,7 @@ const TABLES: [&str; 10] = [
     "task_pages",
     "page_texts",
     "hypothesis_stances",
+    "nli_verdicts",
 ];
 
 /// An empty graph. The full-text tables are left out: their tokenizer is not for here.
