@@ -14,11 +14,11 @@ use std::time::Instant;
 /// Percent of the claims that were left out of the training.
 const KEPT_APART: u32 = 8;
 
-struct Claim {
+pub(super) struct Claim {
     id: String,
-    text: String,
+    pub(super) text: String,
     /// The label of each abstract with evidence.
-    gold: BTreeMap<String, &'static str>,
+    pub(super) gold: BTreeMap<String, &'static str>,
 }
 
 impl Claim {
@@ -41,22 +41,29 @@ impl Claim {
         })
     }
 
-    fn verdict(&self) -> &'static str {
+    pub(super) fn verdict(&self) -> &'static str {
         self.gold.values().next().copied().unwrap_or("neutral")
     }
+}
+
+/// The claims that no training saw, of one half or of both.
+pub(super) fn kept_apart(data: &str, half: Option<&str>) -> Result<Vec<Claim>> {
+    let text = read(&format!("{data}/claims_train.jsonl"))?;
+    let is_kept_apart =
+        |c: &Claim| crc32fast::hash(format!("sf{}", c.id).as_bytes()) % 100 < KEPT_APART;
+    let claims = text.lines().filter_map(Claim::of).filter(is_kept_apart);
+    Ok(claims
+        .filter(|c| half.is_none_or(|half| half_of(&c.id) == half))
+        .collect())
 }
 
 pub(super) async fn run(data: &str, half: Option<&str>) -> Result<()> {
     let folder = tempfile::tempdir().map_err(|e| Error::internal(e.to_string()))?;
     let engine = engine(data, folder.path()).await?;
-    let text = read(&format!("{data}/claims_train.jsonl"))?;
-    let is_kept_apart =
-        |c: &Claim| crc32fast::hash(format!("sf{}", c.id).as_bytes()) % 100 < KEPT_APART;
-    let claims = text.lines().filter_map(Claim::of).filter(is_kept_apart);
     let started = Instant::now();
     let mut matrix: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let [mut cited, mut found, mut claimed, mut sided, mut right] = [0; 5];
-    for claim in claims.filter(|c| half.is_none_or(|half| half_of(&c.id) == half)) {
+    for claim in kept_apart(data, half)? {
         let outcome = research(&engine, &claim.text).await?;
         *matrix
             .entry((claim.verdict(), outcome.verdict()))
@@ -90,7 +97,8 @@ pub(super) async fn run(data: &str, half: Option<&str>) -> Result<()> {
 
 const CLASSES: [&str; 3] = ["supports", "refutes", "neutral"];
 
-fn verdicts(matrix: &BTreeMap<(&str, &str), usize>) {
+/// The confusion of verdicts; answers their macro-F1.
+pub(super) fn verdicts(matrix: &BTreeMap<(&str, &str), usize>) -> f64 {
     let cell = |gold: &str, told: &str| {
         matrix
             .iter()
@@ -112,4 +120,5 @@ fn verdicts(matrix: &BTreeMap<(&str, &str), usize>) {
         "verdict on the hypothesis: macro-F1 {f1:.3}; side right in {} of those decided where there is evidence",
         share(right, right + wrong)
     );
+    f1
 }

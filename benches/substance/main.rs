@@ -4,6 +4,7 @@
 //! ```sh
 //! cargo run --release -p lyra-core --example substance -- sentences benches/substance/sentences.jsonl
 //! cargo run --release -p lyra-core --example substance -- hypotheses PATH/TO/scifact
+//! cargo run --release -p lyra-core --example substance -- oracle PATH/TO/scifact
 //! cargo run --release -p lyra-core --example substance -- topics PATH/TO/scifact benches/substance/topics.jsonl
 //! ```
 //!
@@ -14,6 +15,7 @@
 #![allow(clippy::print_stdout, reason = "a benchmark shows what it found")]
 
 mod hypotheses;
+mod oracle;
 mod research;
 mod sentences;
 mod topics;
@@ -36,9 +38,10 @@ async fn main() -> Result<()> {
     match words.as_slice() {
         ["sentences", file] => sentences::run(file, half).await,
         ["hypotheses", data] => hypotheses::run(data, half).await,
+        ["oracle", data] => oracle::run(data, half).await,
         ["topics", data, file] => topics::run(data, file, half).await,
         _ => Err(Error::invalid(
-            "give sentences FILE, hypotheses FOLDER, or topics FOLDER FILE",
+            "give sentences FILE, hypotheses FOLDER, oracle FOLDER, or topics FOLDER FILE",
         )),
     }
 }

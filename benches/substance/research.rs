@@ -71,19 +71,28 @@ pub(super) async fn engine(data: &str, folder: &Path) -> Result<Engine> {
 }
 
 pub(super) async fn research(engine: &Engine, hypothesis: &str) -> Result<Outcome> {
+    outcome(engine, &task(engine, hypothesis).await?)
+}
+
+/// The id of a task that has run.
+pub(super) async fn task(engine: &Engine, hypothesis: &str) -> Result<String> {
     let task = engine.create_task(hypothesis, TaskConfig::default())?;
     engine.queue_targets(&task.id, &[hypothesis.into()], &Default::default())?;
     engine.run(&task.id, None).await?;
+    Ok(task.id)
+}
+
+pub(super) fn outcome(engine: &Engine, task_id: &str) -> Result<Outcome> {
     let text =
         |row: &Map<String, Value>, name: &str| row[name].as_str().unwrap_or_default().to_owned();
     let read = rows(
         engine,
-        &task.id,
+        task_id,
         "SELECT p.url FROM task_pages t JOIN pages p ON p.id = t.page_id WHERE t.task_id = :task",
     )?;
     let told = rows(
         engine,
-        &task.id,
+        task_id,
         "SELECT p.url, c.claim_text, s.relation, s.confidence FROM hypothesis_stances s
            JOIN claims c ON c.id = s.claim_id
            JOIN edges e ON e.target_id = c.id AND e.relation = 'origin'

@@ -412,6 +412,7 @@ pub fn interchange(recipe: &mut Recipe<'_>) -> Vec<u8> {
         r#"{"type":"fragment","id":"@","page_id":"@","text_content":"$","char_start":#,"char_end":#,"page_version":#}"#,
         r#"{"type":"claim","id":"@","task_id":"@","claim_text":"c $"}"#,
         r#"{"type":"hypothesis_stance","claim_id":"@","task_id":"@","relation":"supports","confidence":0.5,"judge_id":"@"}"#,
+        r#"{"type":"verdict","fragment_id":"@","claim_id":"@","relation":"refutes","confidence":0.5,"judge_id":"agent:$","quote_start":#,"quote_end":#}"#,
         r#"{"type":"edge","id":"@","source_type":"fragment","source_id":"@","target_type":"claim","target_id":"@","relation":"origin","quote_start":#,"quote_end":#}"#,
         r#"{"type":"edge","source_type":"fragment","source_id":"@","target_type":"claim","target_id":"@","relation":"refutes","nli_edge_confidence":0.25}"#,
         r#"{"type":"edge","id":"@","source_type":"page","source_id":"@","target_type":"page","target_id":"@","relation":"cites"}"#,

@@ -224,7 +224,7 @@ fn a_passage_that_instructs_the_judge_changes_no_other_pair() {
 /// An agent, or its server, that dies between two answers loses nothing: what was lent is lent again.
 #[test]
 fn a_server_that_is_killed_loses_no_pair_and_no_answer() {
-    let graph = Graph::new(8, plain);
+    let graph = Graph::new(12, plain);
     let mut answered = BTreeSet::new();
     for round in 0..8 {
         let mut client = Client::connect(&graph.db(), &[]);

@@ -22,7 +22,7 @@ impl Engine {
     /// # Errors
     /// `NotFound` for an unknown task; `InvalidInput` for a limit or a time out of range.
     pub fn lend_judgements(&self, request: &JudgementRequest) -> Result<Vec<LentPair>> {
-        self.inner.graph.write(|w| w.lend_judgements(request))
+        self.inner.graph.lend_judgements(request)
     }
 
     /// Stores verdicts on lent pairs under the id of their judge:
@@ -40,7 +40,7 @@ impl Engine {
         let report = self
             .inner
             .graph
-            .write(|w| w.submit_judgements(task_id, judge_id, judgements))?;
+            .submit_judgements(task_id, judge_id, judgements)?;
         self.inner.signal.raise();
         Ok(report)
     }

@@ -141,8 +141,8 @@ impl Writer<'_> {
     /// Makes a human's or an agent's verdict the edge of its pair; answers whether it decides: an agent's
     /// does not where a human has spoken.
     pub(crate) fn let_decide(&self, pair: Pair<'_>, verdict: &StoredVerdict<'_>) -> Result<bool> {
-        let (_, calibration) = self.reader().calibration(verdict.judge_id)?;
         let is_human = verdict.judge_id == HUMAN_JUDGE;
+        let (_, calibration) = self.reader().calibration(verdict.judge_id)?;
         let mut edge = EdgeRecord::between(
             (NodeKind::Fragment, pair.fragment_id),
             verdict.relation,
@@ -157,21 +157,38 @@ impl Writer<'_> {
         edge.quote_start = verdict.quote.map(|(start, _)| start);
         edge.quote_end = verdict.quote.map(|(_, end)| end);
         edge.cause_id = verdict.cause_id.map(str::to_owned);
-        let gone = self
+        // Where the pair has an edge, it keeps its id: reports and pages name it.
+        Ok(self.add_edge(&edge)? || self.overwrite_edge(&edge)?)
+    }
+
+    /// Gives the edge of the same pair another verdict; answers whether it has it now.
+    fn overwrite_edge(&self, edge: &EdgeRecord) -> Result<bool> {
+        let changed = self
             .db
             .prepare_cached(
-                "DELETE FROM edges
-                 WHERE target_id = ?2 AND source_id = ?1 AND relation IN ('supports', 'refutes', 'neutral')
-                   AND (?3 OR edge_human_corrected = 0)
-                 RETURNING created_at",
+                "UPDATE edges SET relation = ?3, nli_label = ?4, nli_edge_confidence = ?5, nli_probabilities = NULL,
+                   judge_id = ?6, quote_start = ?7, quote_end = ?8, cause_id = ?9, edge_human_corrected = ?10,
+                   edge_correction_reason = ?11, edge_corrected_at = ?12
+                 WHERE source_id = ?1 AND target_id = ?2 AND relation IN ('supports', 'refutes', 'neutral')
+                   AND (?10 OR edge_human_corrected = 0)",
             )
             .db()?
-            .query_map(params![pair.fragment_id, pair.claim_id, is_human], |r| r.get(0))
-            .db()?
-            .collect::<rusqlite::Result<Vec<String>>>()
+            .execute(params![
+                edge.source_id,
+                edge.target_id,
+                edge.relation,
+                edge.nli_label,
+                edge.nli_edge_confidence,
+                edge.judge_id,
+                edge.quote_start,
+                edge.quote_end,
+                edge.cause_id,
+                edge.edge_human_corrected,
+                edge.edge_correction_reason,
+                edge.edge_corrected_at,
+            ])
             .db()?;
-        edge.created_at = gone.into_iter().next();
-        self.add_edge(&edge)
+        Ok(changed > 0)
     }
 }
 

@@ -197,6 +197,53 @@ mod tests {
     }
 
     #[test]
+    fn verdicts_of_the_eighth_version_stay_and_get_company() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g.db");
+        let old = made_by_version(8, &path);
+        old.execute_batch(
+            "INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '');
+             INSERT INTO claims (id, task_id, claim_text, created_at) VALUES ('c', 't', 'x', '');
+             INSERT INTO pages (id, url) VALUES ('p', 'https://x.org/');
+             INSERT INTO fragments (id, page_id, text_content, text_hash, created_at) VALUES ('f', 'p', 'x', '', '');
+             INSERT INTO nli_verdicts VALUES ('f', 'c', 'lyra-old', 'supports', 0.5, '2026')",
+        )
+        .unwrap();
+        drop(old);
+        let db = Database::open(&path).unwrap();
+        db.write(|t| {
+            t.execute(
+                "INSERT INTO nli_verdicts (fragment_id, claim_id, judge_id, relation, confidence, created_at)
+                 VALUES ('f', 'c', 'agent:a:b', 'refutes', 0.9, '2027')",
+                [],
+            )
+            .db()
+        })
+        .unwrap();
+        let found: String = db
+            .read(|c| {
+                c.query_row(
+                    "SELECT group_concat(judge_kind || ' ' || relation || ' ' || confidence, ', ' ORDER BY judge_id)
+                     FROM nli_verdicts",
+                    [],
+                    |r| r.get(0),
+                )
+                .db()
+            })
+            .unwrap();
+        assert_eq!(found, "agent refutes 0.9, builtin supports 0.5");
+        db.read(|c| {
+            for number in 0..checksums::TABLES.len() {
+                checksums::check(c, number, |name, verdict| {
+                    assert_eq!(verdict, checksums::Verdict::Right, "{number} {name}");
+                })?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    }
+
+    #[test]
     fn a_claim_that_the_fourth_version_missed_is_counted_when_it_is_opened() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("g.db");

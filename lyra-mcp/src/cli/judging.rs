@@ -204,12 +204,13 @@ mod tests {
         rows.into_iter().map(Value::Object).collect()
     }
 
-    #[test]
-    fn a_person_answers_goes_back_and_is_a_human_in_the_graph() {
+    #[tokio::test]
+    async fn a_person_answers_goes_back_and_is_a_human_in_the_graph() {
         let folder = tempfile::tempdir().expect("a folder");
         let engine = Engine::open(EngineConfig::new(folder.path().join("a.db"))).expect("opens");
         engine
             .import_jsonl(LINES.join("\n").as_bytes())
+            .await
             .expect("imports");
         let options = Options {
             task: "task_00000001".to_owned(),
@@ -237,12 +238,13 @@ mod tests {
         assert!(!shown.contains('\u{1b}'), "{shown:?}");
     }
 
-    #[test]
-    fn the_end_of_the_input_ends_the_session() {
+    #[tokio::test]
+    async fn the_end_of_the_input_ends_the_session() {
         let folder = tempfile::tempdir().expect("a folder");
         let engine = Engine::open(EngineConfig::new(folder.path().join("a.db"))).expect("opens");
         engine
             .import_jsonl(LINES.join("\n").as_bytes())
+            .await
             .expect("imports");
         let options = Options {
             task: "task_00000001".to_owned(),

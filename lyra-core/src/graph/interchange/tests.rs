@@ -2,6 +2,7 @@
 
 mod large;
 mod round_trip;
+mod verdicts;
 
 use super::fields::Table;
 use super::line;

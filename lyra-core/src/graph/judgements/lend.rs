@@ -5,56 +5,88 @@ use super::{
     check_request,
 };
 use crate::error::{Result, SqliteResultExt};
-use crate::graph::{Reader, Writer};
+use crate::graph::{EvidenceGraph, Reader, Writer};
 use crate::model::random_id;
-use rusqlite::{Row, named_params, params};
+use rusqlite::{OptionalExtension, Row, named_params, params};
 
 /// The pairs of a task that no agent and no human has judged, and what a wrong verdict on each would
 /// change. The same formula as in v_open_judgements, which tells of loans nothing.
 const OPEN: &str = include_str!("../sql/open_judgements.sql");
 
-impl Writer<'_> {
-    /// Lends pairs of a task to an agent.
+/// A claim and a fragment; no fragment: the claim against the hypothesis.
+type OpenPair = (String, Option<String>);
+
+/// How many pairs are looked up for each that is wanted: others may lend at the same moment.
+const SPARE: usize = 4;
+
+impl EvidenceGraph {
+    /// Lends pairs of a task to a judge that stands outside.
     ///
     /// # Errors
     /// `NotFound` for an unknown task; `InvalidInput` for a limit or a time out of range.
     pub fn lend_judgements(&self, request: &JudgementRequest) -> Result<Vec<LentPair>> {
         check_request(request)?;
-        self.reader().task(&request.task_id)?;
+        self.check_writable()?;
+        loop {
+            // To find them takes a look at the whole task; nobody's write waits for that.
+            let now = self.clock().now();
+            let open = self.read(|r| {
+                r.task(&request.task_id)?;
+                r.open_pairs(request, &now)
+            })?;
+            if open.is_empty() {
+                return Ok(Vec::new());
+            }
+            let lent = self.write(|w| w.lend_some(request, &open))?;
+            // Where others took all of them in between, there may be more.
+            if !lent.is_empty() {
+                return Ok(lent);
+            }
+        }
+    }
+}
+
+impl Writer<'_> {
+    fn lend_some(&self, request: &JudgementRequest, open: &[OpenPair]) -> Result<Vec<LentPair>> {
         let (mut lent, mut bytes) = (Vec::new(), 0);
-        for (claim_id, fragment_id) in self.reader().open_pairs(request, &self.now)? {
-            if bytes > BATCH_BYTES {
+        for (claim_id, fragment_id) in open {
+            if lent.len() == request.limit || bytes > BATCH_BYTES {
                 break;
             }
-            let pair = self.lend(request, &claim_id, fragment_id.as_deref())?;
-            bytes += pair.passage.len() + pair.claim.len();
-            lent.push(pair);
+            if let Some(pair) = self.lend(request, claim_id, fragment_id.as_deref())? {
+                bytes += pair.passage.len() + pair.claim.len();
+                lent.push(pair);
+            }
         }
         Ok(lent)
     }
 
+    /// Lends a pair, unless it was lent or judged a moment ago.
     fn lend(
         &self,
         request: &JudgementRequest,
         claim_id: &str,
         fragment_id: Option<&str>,
-    ) -> Result<LentPair> {
-        // What stands in the way has run out: open loans were left out before.
+    ) -> Result<Option<LentPair>> {
         self.db
             .prepare_cached(
                 "DELETE FROM judgement_loans WHERE claim_id = ?1 AND ifnull(fragment_id, '') = ?2
-                   AND judged_at IS NULL",
+                   AND judged_at IS NULL AND lease_until <= ?3",
             )
             .db()?
-            .execute(params![claim_id, fragment_id.unwrap_or_default()])
+            .execute(params![claim_id, fragment_id.unwrap_or_default(), self.now])
             .db()?;
         let pair_id = random_id("pair_", 16);
-        let lease_until: String = self
+        let lease_until: Option<String> = self
             .db
             .prepare_cached(
                 "INSERT INTO judgement_loans (pair_id, task_id, claim_id, fragment_id, lent_at, lease_until)
-                 VALUES (?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%dT%H:%M:%fZ', ?5, ?6))
-                 RETURNING lease_until",
+                 SELECT ?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%dT%H:%M:%fZ', ?5, ?6)
+                 WHERE NOT EXISTS (SELECT 1 FROM nli_verdicts v WHERE v.claim_id = ?3 AND v.fragment_id = ?4
+                     AND v.judge_kind IN ('agent', 'human'))
+                   AND NOT (?4 IS NULL AND EXISTS (SELECT 1 FROM hypothesis_stances h WHERE h.claim_id = ?3
+                     AND (h.judge_id = 'human' OR h.judge_id GLOB 'agent:*')))
+                 ON CONFLICT DO NOTHING RETURNING lease_until",
             )
             .db()?
             .query_row(
@@ -68,18 +100,17 @@ impl Writer<'_> {
                 ],
                 |r| r.get(0),
             )
+            .optional()
             .db()?;
-        self.reader().lent_pair(&pair_id, lease_until)
+        lease_until
+            .map(|until| self.reader().lent_pair(&pair_id, until))
+            .transpose()
     }
 }
 
 impl Reader<'_> {
-    /// Claim and fragment of the pairs to be lent next; no fragment: the claim against the hypothesis.
-    fn open_pairs(
-        &self,
-        request: &JudgementRequest,
-        now: &str,
-    ) -> Result<Vec<(String, Option<String>)>> {
+    /// The pairs to be lent next.
+    fn open_pairs(&self, request: &JudgementRequest, now: &str) -> Result<Vec<OpenPair>> {
         let focus = match request.focus {
             JudgementFocus::All => "TRUE ORDER BY o.gain DESC",
             JudgementFocus::Uncertain => "TRUE ORDER BY o.uncertainty DESC",
@@ -97,7 +128,7 @@ impl Reader<'_> {
         let mut statement = self.db.prepare_cached(&sql).db()?;
         let rows = statement
             .query_map(
-                named_params! {":task_id": request.task_id, ":now": now, ":limit": request.limit},
+                named_params! {":task_id": request.task_id, ":now": now, ":limit": SPARE * request.limit},
                 |r| Ok((r.get(0)?, r.get(1)?)),
             )
             .db()?;

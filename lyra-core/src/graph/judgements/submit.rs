@@ -4,7 +4,7 @@ use super::{Judgement, JudgementReport, LONGEST_REASON, MovedClaim, PairKind, Re
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::graph::feedback::{AGENTS_CONFIDENCE, Feedback};
 use crate::graph::verdicts::{AGENT_PREFIX, HUMAN_JUDGE, Pair, StoredVerdict};
-use crate::graph::{Reader, Writer};
+use crate::graph::{EvidenceGraph, Reader, Writer};
 use crate::model::Relation;
 use crate::security::sanitize::sanitize;
 use crate::text::quotes::locate;
@@ -24,13 +24,27 @@ struct Loan {
     char_start: Option<i64>,
 }
 
-impl Writer<'_> {
+impl EvidenceGraph {
     /// Stores the judgements of an agent, each for itself: one that is refused leaves the others. A
     /// judgement that is sent again replaces what the same judge said before.
     ///
     /// # Errors
     /// `NotFound` for an unknown task, `InvalidInput` for a judge that is no agent and no human.
     pub fn submit_judgements(
+        &self,
+        task_id: &str,
+        judge_id: &str,
+        judgements: &[Judgement],
+    ) -> Result<JudgementReport> {
+        let mut report = self.write(|w| w.store_all(task_id, judge_id, judgements))?;
+        // To count them takes a look at the whole task; nobody's write waits for that.
+        report.open = self.read(|r| r.count_open(task_id))?;
+        Ok(report)
+    }
+}
+
+impl Writer<'_> {
+    fn store_all(
         &self,
         task_id: &str,
         judge_id: &str,
@@ -65,7 +79,6 @@ impl Writer<'_> {
             let after = self.reader().balance(&claim_id)?;
             report.moved.extend(moved(claim_id, &before, &after));
         }
-        report.open = self.reader().count_open(task_id)?;
         Ok(report)
     }
 
