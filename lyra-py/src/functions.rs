@@ -8,7 +8,7 @@ use crate::waiting::{by_size, patient, quick};
 use lyra_core::backends::{self, documents};
 use lyra_core::model::{DocumentMeta, Relation};
 use lyra_core::text::identifiers::{self, Identifiers};
-use lyra_core::text::segment::assemble;
+use lyra_core::text::segment::assemble_under;
 use lyra_core::{Error, Result, confidence, ranking, security, text};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
@@ -259,7 +259,7 @@ const SMALL_DOCUMENT: usize = 2 << 10;
 
 fn taken_apart(body: &[u8], content_type: Option<&str>, name: &str) -> Result<Value> {
     let parsed = documents::parse(body, content_type, name)?;
-    let segmented = assemble(&parsed.blocks);
+    let segmented = assemble_under(parsed.meta.title.as_deref(), &parsed.blocks);
     let fragments = segmented.segments.iter().enumerate();
     let fragments: Vec<Value> = fragments
         .map(|(position, segment)| {

@@ -55,15 +55,16 @@ struct Files {
 
 impl Files {
     fn new() -> Self {
+        let titled = |(n, text)| format!("# Paper {n}\n\n{text}\n");
+        Self::of(TEXTS.iter().enumerate().map(titled))
+    }
+
+    fn of(texts: impl Iterator<Item = String>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let corpus = folder.path().join("corpus");
         std::fs::create_dir(&corpus).unwrap();
-        for (n, text) in TEXTS.iter().enumerate() {
-            std::fs::write(
-                corpus.join(format!("{n}.md")),
-                format!("# Paper {n}\n\n{text}\n"),
-            )
-            .unwrap();
+        for (n, text) in texts.enumerate() {
+            std::fs::write(corpus.join(format!("{n}.md")), text).unwrap();
         }
         Self { folder }
     }
@@ -158,6 +159,37 @@ async fn a_models_verdict_replaces_a_stand_ins_and_a_humans_stays() {
 }
 
 /// Claims are looked at again when something near them was read, and not otherwise.
+#[tokio::test]
+async fn questions_and_repeated_headings_decide_nothing() {
+    let texts = [
+        "# Paper\n\nDrug X increased the risk of falls in older adults.\n",
+        "# Paper\n\nDid drug X increase the risk of falls in older adults?\n",
+        "# Paper\n\nDoes drug X increase the risk of falls in older adults? It is disputed whether drug X \
+         does. Drug X increased falls in 900 older adults.\n",
+        "# Drug X and the risk of falls in older adults\n\nDrug X and the risk of falls in older adults\n",
+    ];
+    let files = Files::of(texts.into_iter().map(str::to_owned));
+    let engine = files.open(Stubborn::new("model", false, Relation::Supports, 0.9));
+    let task = engine
+        .create_task("Drug X increases the risk of falls", Default::default())
+        .unwrap();
+    let targets = [json!("drug X risk of falls in older adults")];
+    engine
+        .queue_targets(&task.id, &targets, &Default::default())
+        .unwrap();
+    engine.run(&task.id, None).await.unwrap();
+    let decided = rows(
+        &engine,
+        "SELECT substr(f.text_content, e.quote_start - f.char_start + 1, e.quote_end - e.quote_start) AS quote
+         FROM edges e JOIN fragments f ON f.id = e.source_id WHERE e.relation = 'supports'",
+    );
+    assert!(!decided.is_empty());
+    for edge in &decided {
+        let quote = edge["quote"].as_str().unwrap();
+        assert!(quote.ends_with('.'), "{quote}");
+    }
+}
+
 #[tokio::test]
 async fn only_what_is_new_is_looked_at_again() {
     let files = Files::new();

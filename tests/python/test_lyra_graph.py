@@ -269,6 +269,7 @@ def test_a_graph_goes_to_other_programs(filled: tuple[Any, dict[str, str]], tmp_
         ("csl-json", "10.1000/x"),
         ("graphml", "Night shifts shorten sleep"),
         ("markdown", "Night shifts shorten sleep"),
+        ("csv", "Night shifts shorten sleep"),
     ):
         graph.export(tmp_path / "out", format, task_id=ids["task"])
         assert mark in (tmp_path / "out").read_text(encoding="utf-8"), format

@@ -7,6 +7,7 @@ use super::sources::{Kind, Source, read_sources};
 use super::{report_of, unwritten};
 use crate::error::{Error, Result};
 use crate::graph::ExportReport;
+use crate::security::display::is_harmful;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
@@ -62,7 +63,24 @@ fn item(source: &Source) -> Value {
     let fields = fields
         .into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    Value::Object(fields.collect::<Map<_, _>>())
+    harmless(Value::Object(fields.collect::<Map<_, _>>()))
+}
+
+/// The value with no harmful character in any of its texts: a list of references is read by people.
+fn harmless(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(text.replace(is_harmful, "")),
+        Value::Array(items) => items.into_iter().map(harmless).collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter();
+            Value::Object(
+                fields
+                    .map(|(name, value)| (name, harmless(value)))
+                    .collect(),
+            )
+        }
+        other => other,
+    }
 }
 
 fn name(name: &Name) -> Value {

@@ -4,6 +4,7 @@ use super::part::Part;
 use super::{report_of, unwritten};
 use crate::error::{Result, SqliteResultExt};
 use crate::graph::ExportReport;
+use crate::security::display::is_harmful;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use std::io::Write;
@@ -138,7 +139,8 @@ fn element(
     writer.write_all(text.as_bytes()).map_err(unwritten)
 }
 
-/// Text as XML 1.0 may hold it: control characters have no place there, not even escaped.
+/// Text as XML 1.0 may hold it: control characters have no place there, not even escaped, and what
+/// turns text round has none in a picture of the graph.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -149,7 +151,8 @@ fn escaped(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             '\n' | '\t' => escaped.push(c),
             '\r' => escaped.push_str("&#13;"),
-            '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            c if is_harmful(c) => escaped.push('\u{fffd}'),
             c => escaped.push(c),
         }
     }

@@ -6,6 +6,7 @@
 //! | `bibtex`, `ris`, `csl-json` | the sources: publications, and pages that are none | reference managers |
 //! | `graphml` | claims, fragments and pages with their edges | graph tools |
 //! | `markdown` | a report: claims for and against, each verdict with its quote and a numbered source | reading |
+//! | `csv` | a table: a row a claim and piece of evidence | spreadsheets |
 //! | `html` | a page with all of a task's evidence, its quotes in context, and the graph | looking |
 //! | `prov` | where every claim comes from, in W3C PROV-O as JSON-LD | audits |
 //!
@@ -24,6 +25,7 @@ mod prov;
 mod report;
 mod ris;
 mod sources;
+mod spreadsheet;
 mod whole_file;
 
 pub use diff::{
@@ -58,11 +60,13 @@ pub enum ExportFormat {
     Prov,
     /// A page for a browser, with one task's evidence.
     Html,
+    /// A table for spreadsheets, a row a claim and piece of evidence.
+    Csv,
 }
 
 impl ExportFormat {
     /// All of them, with their names.
-    pub const ALL: [(&'static str, Self); 8] = [
+    pub const ALL: [(&'static str, Self); 9] = [
         ("jsonl", Self::Jsonl),
         ("bibtex", Self::Bibtex),
         ("ris", Self::Ris),
@@ -71,6 +75,7 @@ impl ExportFormat {
         ("markdown", Self::Markdown),
         ("prov", Self::Prov),
         ("html", Self::Html),
+        ("csv", Self::Csv),
     ];
 }
 
@@ -124,6 +129,7 @@ fn write_as(
         ExportFormat::Markdown => report::write(&part, writer),
         ExportFormat::Prov => prov::write(&part, writer),
         ExportFormat::Html => html::write(&part, writer),
+        ExportFormat::Csv => spreadsheet::write(&part, writer),
     }
 }
 

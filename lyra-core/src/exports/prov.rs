@@ -12,6 +12,7 @@ use super::sources::{file_name, is_web};
 use super::{report_of, unwritten};
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::graph::ExportReport;
+use crate::security::display::harmless_json;
 use rusqlite::Row;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -28,8 +29,10 @@ impl<W: Write> Members<'_, W> {
         let comma: &[u8] = if self.count == 0 { b"" } else { b",\n" };
         self.writer.write_all(comma).map_err(unwritten)?;
         self.count += 1;
-        serde_json::to_writer(&mut *self.writer, member)
-            .map_err(|e| Error::internal("a member is not JSON").with_source(e))
+        let json = serde_json::to_string(member)
+            .map_err(|e| Error::internal("a member is not JSON").with_source(e))?;
+        let json = harmless_json(&json);
+        self.writer.write_all(json.as_bytes()).map_err(unwritten)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::graph::ExportReport;
 use crate::model::Relation;
 use crate::security::display::is_harmful;
 use crate::security::injection;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 /// As much of an address that is no link as is shown, in characters.
@@ -64,7 +64,9 @@ impl Numbers {
 }
 
 pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportReport> {
-    let sources = read_sources(part)?;
+    let mut sources = read_sources(part)?;
+    let used = used(part)?;
+    sources.retain(|source| used.contains(&source.id));
     let mut evidence = evidence(part, &sources)?;
     let mut numbers = Numbers::default();
     let (mut claims_written, mut quotes) = (0, 0);
@@ -123,6 +125,19 @@ fn tasks(part: &Part<'_>) -> Result<Vec<(String, String)>> {
             Ok(tasks.into_iter().map(|t| (t.id, t.hypothesis)).collect())
         }
     }
+}
+
+/// The ids of the sources that were read for a task, or that bear on a claim. Documents of a corpus
+/// are in the graph before any task asks for them.
+fn used(part: &Part<'_>) -> Result<HashSet<String>> {
+    let ids = part.list(
+        "SELECT coalesce(p.canonical_id, p.id) FROM pages p WHERE p.id {pages} AND p.id IN (
+           SELECT page_id FROM task_pages
+           UNION SELECT f.page_id FROM edges e JOIN fragments f ON f.id = e.source_id
+             WHERE e.target_type = 'claim')",
+        |row| row.get(0),
+    )?;
+    Ok(ids.into_iter().collect())
 }
 
 fn claims(part: &Part<'_>, task_id: &str) -> Result<Vec<Claim>> {

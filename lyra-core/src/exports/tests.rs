@@ -6,6 +6,9 @@ use crate::model::Relation;
 use serde_json::Value;
 use std::sync::Arc;
 
+mod hostile_names;
+mod spreadsheet;
+
 /// Texts that mean something to every format.
 const HOSTILE: &str =
     "50 % of \"A&B\" {x} <b>_y_</b> \\cite{z} [t](http://e/) \u{7} 血糖値 #1 ~ ^ $";
@@ -80,6 +83,7 @@ fn a_task_is_exported_with_what_belongs_to_it() {
             vec![("claim", 2), ("quote", 3), ("source", 3)],
             vec![("claim", 1), ("quote", 2), ("source", 2)],
         ),
+        ("csv", vec![("row", 3)], vec![("row", 2)]),
         (
             "prov",
             vec![
@@ -150,7 +154,7 @@ fn bibliographies_hold_what_is_known() {
     );
     let (csl, _) = exported(&graph, "csl-json", None);
     let items: Vec<Value> = serde_json::from_str(&csl).unwrap();
-    assert_eq!(items[0]["title"], HOSTILE);
+    assert_eq!(items[0]["title"], HOSTILE.replace('\u{7}', ""));
     assert_eq!(
         items[0]["issued"]["date-parts"][0],
         serde_json::json!([2021, 3])
@@ -195,6 +199,10 @@ fn library() -> (tempfile::TempDir, EvidenceGraph) {
         r#"{"type":"fragment","id":"f3","page_id":"tips","text_content":"They help."}"#,
         r#"{"type":"fragment","id":"f4","page_id":"notes","text_content":"They help."}"#,
         r#"{"type":"fragment","id":"f5","page_id":"script","text_content":"They help."}"#,
+        r#"{"type":"task_page","task_id":"task_00000001","page_id":"preprint","reason":"search"}"#,
+        r#"{"type":"task_page","task_id":"task_00000001","page_id":"tips","reason":"search"}"#,
+        r#"{"type":"task_page","task_id":"task_00000001","page_id":"notes","reason":"search"}"#,
+        r#"{"type":"task_page","task_id":"task_00000001","page_id":"pubmed","reason":"search"}"#,
         r#"{"type":"claim","id":"c1","task_id":"task_00000001","claim_text":"Steps help"}"#,
         r#"{"type":"edge","id":"e1","source_type":"fragment","source_id":"f1","target_type":"claim","target_id":"c1","relation":"supports"}"#,
         r#"{"type":"edge","id":"e2","source_type":"fragment","source_id":"f5","target_type":"claim","target_id":"c1","relation":"refutes","nli_edge_confidence":0.5}"#,
@@ -305,6 +313,24 @@ fn a_report_on_nothing_says_so() {
         report.ends_with("There are no claims yet.\n\n## Sources\n\nNone is cited yet.\n"),
         "{report}"
     );
+}
+
+#[test]
+fn what_is_indexed_and_was_read_for_no_task_is_not_listed_as_read() {
+    let (_folder, graph) = graph();
+    let more = [
+        r#"{"type":"page","id":"p8","url":"file:///corpus/indexed.md","title":"Only indexed"}"#,
+        r#"{"type":"fragment","id":"f8","page_id":"p8","text_content":"Of other things."}"#,
+        r#"{"type":"page","id":"p9","url":"file:///corpus/read.md","title":"Read in vain"}"#,
+        r#"{"type":"fragment","id":"f9","page_id":"p9","text_content":"Of this, without result."}"#,
+        r#"{"type":"task_page","task_id":"task_00000001","page_id":"p9","reason":"search"}"#,
+    ];
+    let now = graph.clock().now();
+    crate::graph::import_jsonl(graph.database(), &now, more.join("\n").as_bytes()).unwrap();
+    let (report, _) = exported(&graph, "markdown", None);
+    let (_, uncited) = report.split_once("## Read, but not cited").unwrap();
+    assert!(uncited.contains("*Read in vain*"), "{report}");
+    assert!(!report.contains("Only indexed"), "{report}");
 }
 
 #[test]

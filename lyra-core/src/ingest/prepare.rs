@@ -9,7 +9,7 @@ use crate::security::injection;
 use crate::text::hash::sha256_hex;
 use crate::text::identifiers::{canonical_id, doi_from_url, normalize_doi, title_key};
 use crate::text::language;
-use crate::text::segment::{SegmentedText, assemble};
+use crate::text::segment::{SegmentedText, assemble_under};
 use crate::text::url::registrable_domain;
 use std::time::Duration;
 
@@ -93,7 +93,7 @@ pub(super) fn cut(
     mut parsed: ParsedDocument,
     model_id: String,
 ) -> Result<PreparedDocument> {
-    let segmented = assemble(&parsed.blocks);
+    let segmented = assemble_under(parsed.meta.title.as_deref(), &parsed.blocks);
     if segmented.text.trim().is_empty() {
         return Err(Error::new(
             ErrorKind::Pipeline,

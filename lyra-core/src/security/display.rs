@@ -39,6 +39,61 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// JSON in which every harmful character is escaped.
+///
+/// ```
+/// use lyra_core::security::display::harmless_json;
+/// assert_eq!(harmless_json("[\"a\u{202e}\"]"), r#"["a\u202e"]"#);
+/// ```
+pub fn harmless_json(json: &str) -> Cow<'_, str> {
+    if !json.contains(is_harmful) {
+        return Cow::Borrowed(json);
+    }
+    // Outside of strings JSON is ASCII, so an escape stands where it may.
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        match is_harmful(c) {
+            true => escaped.extend(
+                c.encode_utf16(&mut [0; 2])
+                    .iter()
+                    .map(|unit| format!("\\u{unit:04x}")),
+            ),
+            false => escaped.push(c),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// What a spreadsheet would read as a formula if a cell began with it; some take the wide forms, too.
+const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+
+/// The text as a cell of a table that a spreadsheet may open: without harmful characters, and with an
+/// apostrophe before it where it would be a formula or begins with a control character. Blanks before
+/// a formula do not hide it: some programs take them away.
+///
+/// ```
+/// use lyra_core::security::display::spreadsheet_cell;
+/// assert_eq!(spreadsheet_cell("=1+1"), "'=1+1");
+/// assert_eq!(spreadsheet_cell("\t-1"), "'\t-1");
+/// assert_eq!(spreadsheet_cell("1 - 1"), "1 - 1");
+/// ```
+pub fn spreadsheet_cell(text: &str) -> Cow<'_, str> {
+    let shown = harmless(text);
+    let is_formula = text
+        .trim_start_matches(|c: char| c.is_whitespace() || is_unseen(c))
+        .starts_with(FORMULA);
+    match is_formula || text.starts_with(char::is_control) {
+        true => Cow::Owned(format!("'{shown}")),
+        false => shown,
+    }
+}
+
+/// Harmful, or without a width.
+fn is_unseen(c: char) -> bool {
+    is_harmful(c)
+        || matches!(c, '\u{AD}' | '\u{180E}' | '\u{200B}'..='\u{200D}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +116,28 @@ mod tests {
             harmless("a\rb\u{2028}c\u{85}"),
             "a\u{fffd}b\u{fffd}c\u{fffd}"
         );
+    }
+
+    #[test]
+    fn cells_are_no_formulas() {
+        for (text, cell) in [
+            ("=1+1", "'=1+1"),
+            ("+1", "'+1"),
+            ("-1", "'-1"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("＝1", "'＝1"),
+            (" =1", "' =1"),
+            ("\r=1", "'\u{fffd}=1"),
+            ("\r\n=1", "'\r\n=1"),
+            ("\tx", "'\tx"),
+            ("\u{202e}=1", "'\u{fffd}=1"),
+            ("\u{feff}=1", "'\u{feff}=1"),
+            ("a=1", "a=1"),
+            ("'=1", "'=1"),
+            ("", ""),
+        ] {
+            assert_eq!(spreadsheet_cell(text), cell, "{text:?}");
+        }
     }
 
     proptest! {

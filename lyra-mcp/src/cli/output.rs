@@ -1,6 +1,6 @@
 //! Standard output: data, and nothing else.
 
-use lyra_core::security::display::{harmless, is_harmful};
+use lyra_core::security::display::{harmless, harmless_json};
 use lyra_core::{Error, ErrorKind, Result};
 use std::io::{self, IsTerminal, Write};
 
@@ -178,19 +178,7 @@ impl ProgressLine {
 pub(super) fn json(report: &impl serde::Serialize) -> Result<String> {
     let json = serde_json::to_string(report)
         .map_err(|error| Error::internal("a report does not serialise").with_source(error))?;
-    // Outside of strings JSON is ASCII, so an escape stands where it may.
-    let mut escaped = String::with_capacity(json.len());
-    for c in json.chars() {
-        match is_harmful(c) {
-            true => escaped.extend(
-                c.encode_utf16(&mut [0; 2])
-                    .iter()
-                    .map(|u| format!("\\u{u:04x}")),
-            ),
-            false => escaped.push(c),
-        }
-    }
-    Ok(escaped)
+    Ok(harmless_json(&json).into_owned())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::layout::{cut, plain, width};
 use super::output::{Output, json};
 use clap::{Args, ValueEnum};
+use lyra_core::security::display::spreadsheet_cell;
 use lyra_core::{Engine, Error, ErrorKind, Result, ViewRequest};
 use serde_json::{Map, Value};
 
@@ -11,9 +12,6 @@ const PAGE: usize = 200;
 
 /// Columns of the terminal that one column of a table may take.
 const WIDEST: usize = 60;
-
-/// What a spreadsheet would take for the beginning of a formula.
-const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
 #[derive(Args)]
 pub(super) struct Options {
@@ -98,7 +96,7 @@ fn csv_text(columns: &[String], rows: &[Row]) -> Result<String> {
     writer.write_record(columns).map_err(unwritable)?;
     for row in rows {
         let cells = columns.iter().map(|column| match &row[column] {
-            Value::String(text) if text.starts_with(FORMULA) => format!("'{text}"),
+            Value::String(text) => spreadsheet_cell(text).into_owned(),
             value => shown(value),
         });
         writer.write_record(cells).map_err(unwritable)?;
@@ -162,7 +160,7 @@ mod tests {
     fn csv_is_quoted_and_holds_no_formula() {
         let (columns, rows) = sample();
         let text = csv_text(&columns, &rows).expect("CSV");
-        assert_eq!(text, "text,n,none\n\"'=HYPERLINK(\"\"x\"\")\u{202e}\",1,\n");
+        assert_eq!(text, "text,n,none\n\"'=HYPERLINK(\"\"x\"\")\u{fffd}\",1,\n");
     }
 
     #[test]

@@ -459,7 +459,7 @@ class EvidenceGraph:
         self,
         path: _Path,
         format: Literal[
-            "jsonl", "bibtex", "ris", "csl-json", "graphml", "markdown", "prov", "html"
+            "jsonl", "bibtex", "ris", "csl-json", "graphml", "markdown", "prov", "html", "csv"
         ] = "jsonl",
         task_id: str | None = None,
     ) -> Report: ...

@@ -1,8 +1,8 @@
 //! Which parts of a passage speak to a claim. The network reads a sentence at a time, because it
 //! judges short texts better than long ones, and because the part that decides is shown to readers.
 
-use crate::text::ranking_terms;
 use crate::text::sentence::sentence_texts;
+use crate::text::{is_question, ranking_terms};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -15,18 +15,19 @@ const SHORT: usize = 60;
 
 /// The parts of `premise` that are nearest to `claim`, nearest first, as ranges of code points.
 ///
-/// A premise of one or two sentences is one part. At least one part comes back unless the premise
-/// holds no sentence.
+/// A premise of one or two sentences is one part. Questions are no part, since they assert nothing.
+/// At least one part comes back unless the premise holds nothing else.
 pub(super) fn windows(premise: &str, claim: &str, most: usize) -> Vec<Range<usize>> {
     let (spans, texts): (Vec<_>, Vec<_>) = sentence_texts(premise).unzip();
-    let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
+    let mut order: Vec<usize> = (0..spans.len()).collect();
+    order.retain(|i| !is_question(texts[*i]));
+    let (Some(first), Some(last)) = (order.first(), order.last()) else {
         return Vec::new();
     };
     if spans.len() <= WHOLE {
-        return std::iter::once(first.start..last.end).collect();
+        return std::iter::once(spans[*first].start..spans[*last].end).collect();
     }
     let scores = closeness(&texts, claim);
-    let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
     // What shares much less with the claim than the nearest part decides nothing that is worth its time.
     let nearest = scores[order[0]];
@@ -34,7 +35,7 @@ pub(super) fn windows(premise: &str, claim: &str, most: usize) -> Vec<Range<usiz
     order.retain(|i| scores[*i] >= LEAST_OF_NEAREST * nearest);
     let begin = |i: usize| {
         let hangs = spans[i].len() < SHORT || begins_hanging(texts[i]);
-        if i > 0 && hangs {
+        if i > 0 && hangs && !is_question(texts[i - 1]) {
             spans[i - 1].start
         } else {
             spans[i].start
@@ -47,8 +48,9 @@ pub(super) fn windows(premise: &str, claim: &str, most: usize) -> Vec<Range<usiz
 /// followed by one neighbour of the closest: what a judge of short premises is shown.
 ///
 /// At most `max_sentences` sentences and one neighbour come back, and the first of them is the one
-/// to quote. Sentences that share nothing with the claim are left out, save the closest: a text
-/// with any sentence gives at least one, unless `max_sentences` is 0.
+/// to quote. Sentences that share nothing with the claim are left out, save the closest, and so are
+/// questions, which assert nothing: a text with any other sentence gives at least one, unless
+/// `max_sentences` is 0.
 ///
 /// ```
 /// use lyra_core::backends::choose_premise;
@@ -58,11 +60,12 @@ pub(super) fn windows(premise: &str, claim: &str, most: usize) -> Vec<Range<usiz
 /// ```
 pub fn choose_premise(fragment_text: &str, claim: &str, max_sentences: usize) -> Vec<Range<usize>> {
     let (spans, texts): (Vec<Range<usize>>, Vec<&str>) = sentence_texts(fragment_text).unzip();
-    if spans.is_empty() || max_sentences == 0 {
+    let mut order: Vec<usize> = (0..spans.len()).collect();
+    order.retain(|i| !is_question(texts[*i]));
+    if order.is_empty() || max_sentences == 0 {
         return Vec::new();
     }
     let scores = closeness(&texts, claim);
-    let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
     let best = order[0];
     let mut chosen: Vec<usize> = order
@@ -73,7 +76,7 @@ pub fn choose_premise(fragment_text: &str, claim: &str, max_sentences: usize) ->
     let neighbour = [best.checked_sub(1), Some(best + 1)]
         .into_iter()
         .flatten()
-        .filter(|i| *i < spans.len() && !chosen.contains(i))
+        .filter(|i| *i < spans.len() && !chosen.contains(i) && !is_question(texts[*i]))
         .max_by(|a, b| scores[*a].total_cmp(&scores[*b]).then(b.cmp(a)));
     chosen.extend(neighbour);
     chosen.into_iter().map(|i| spans[i].clone()).collect()
@@ -145,5 +148,32 @@ mod tests {
         let found = windows("One thing. Another thing.", "x", 3);
         assert_eq!((found.len(), &found[0]), (1, &(0..25)));
         assert!(windows("", "x", 3).is_empty());
+    }
+    #[test]
+    fn questions_are_no_part() {
+        let claim = "Coffee lowers gout risk";
+        for (premise, parts) in [
+            ("Does coffee lower the risk of gout?", &[][..]),
+            (
+                "Does coffee lower the risk of gout? We asked 900 adults.",
+                &["We asked 900 adults."],
+            ),
+            (
+                "We asked 900 adults. Does coffee lower the risk of gout? It did not.",
+                &["It did not.", "We asked 900 adults."],
+            ),
+        ] {
+            let cut = |span: Range<usize>| slice_chars(premise, span.start, span.end).unwrap();
+            let mut found: Vec<&str> = windows(premise, claim, 3).into_iter().map(cut).collect();
+            found.sort_unstable();
+            assert_eq!(found, parts, "{premise}");
+            let mut chosen: Vec<&str> = choose_premise(premise, claim, 2)
+                .into_iter()
+                .map(cut)
+                .collect();
+            chosen.sort_unstable();
+            assert!(chosen.iter().all(|part| parts.contains(part)), "{chosen:?}");
+            assert_eq!(chosen.is_empty(), parts.is_empty(), "{premise}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::html_blocks::{Walk, read_blocks};
 use super::html_flatten::tame;
 use super::html_meta::{canonical_address, metadata};
 use super::meta::{MAX_REFERENCES, add_reference, reference_to};
-use super::{Block, ParsedDocument, encoding, lead_with_title, too_large};
+use super::{Block, ParsedDocument, encoding, title_from_heading, too_large};
 use crate::error::{Error, Result};
 use crate::model::{DocumentMeta, FragmentType};
 use trafilatura::dom::Document;
@@ -91,9 +91,8 @@ fn read(html: &str, address: Option<Url>) -> ParsedDocument {
         page_type: "html",
         warnings,
     };
-    if !document.blocks.is_empty() {
-        lead_with_title(&mut document);
-    }
+    // Not the other way round: a page's title names it, and is often not in its main content.
+    title_from_heading(&mut document);
     document
 }
 
@@ -350,6 +349,21 @@ mod tests {
             let error = parse(empty.as_bytes(), None, "a.html").unwrap_err();
             assert!(error.message().contains("no text"), "{empty}: {error}");
         }
+    }
+
+    #[test]
+    fn a_title_is_no_part_of_the_text() {
+        let page = "<html><head><title>Shift work - The Site</title></head><body><article>\
+            <p>People who work at night sleep an hour less than others.</p></article></body></html>";
+        let got = parse(page.as_bytes(), None, "a.html").unwrap();
+        assert_eq!(got.meta.title.as_deref(), Some("Shift work - The Site"));
+        assert_eq!(
+            outline(&got.blocks),
+            "paragraph People who work at night sleep an hour less than others."
+        );
+        let untitled = "<article><h1>Sleep</h1><p>Night work shortens it by an hour.</p></article>";
+        let got = parse(untitled.as_bytes(), None, "a.html").unwrap();
+        assert_eq!(got.meta.title.as_deref(), Some("Sleep"));
     }
 
     #[test]

@@ -359,14 +359,20 @@ fn is_binary(bytes: &[u8], head: &[u8]) -> bool {
 /// Puts the title first as a heading, unless the text has a heading of that rank; or takes the
 /// title from that heading.
 fn lead_with_title(document: &mut ParsedDocument) {
-    let top = |block: &&Block| block.kind == FragmentType::Heading && block.level == 1;
-    match (document.blocks.iter().find(top), &document.meta.title) {
-        (Some(heading), None) => document.meta.title = Some(heading.text.clone()),
-        (None, Some(title)) => {
-            let heading = Block::heading(1, title.clone());
-            document.blocks.insert(0, heading);
-        }
-        _ => {}
+    title_from_heading(document);
+    if let Some(title) = &document.meta.title
+        && !document.blocks.iter().any(Block::is_top_heading)
+    {
+        let heading = Block::heading(1, title.clone());
+        document.blocks.insert(0, heading);
+    }
+}
+
+/// Takes the title from the first heading of the highest rank, where nothing else tells it.
+fn title_from_heading(document: &mut ParsedDocument) {
+    if document.meta.title.is_none() {
+        let heading = document.blocks.iter().find(|block| block.is_top_heading());
+        document.meta.title = heading.map(|heading| heading.text.clone());
     }
 }
 

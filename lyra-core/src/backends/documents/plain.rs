@@ -3,9 +3,13 @@
 use super::lines::{self, ends_sentence, heading_level, list_item};
 use super::{Block, ParsedDocument};
 use crate::model::{DocumentMeta, FragmentType};
+use crate::text::sentence::sentences;
 
 /// Longest first line, in characters, that is taken for a title.
 const TITLE_CHARS: usize = 200;
+
+/// As many words has a line with a full stop that is taken for a title.
+const TITLE_WORDS: std::ops::RangeInclusive<usize> = 3..=30;
 
 /// A line longer than this, in characters, was not wrapped by hand: it is a paragraph of its own.
 const WRAPPED_CHARS: usize = 160;
@@ -21,16 +25,22 @@ pub(super) fn parse(text: &str) -> ParsedDocument {
     if let Some(first) = groups.next() {
         title = title_of(first);
         match &title {
+            // It may be a sentence all the same, and is read like one.
+            Some(text) if without_stop(text) != text => {
+                blocks.push(Block::paragraph(text.clone()));
+            }
             Some(text) => blocks.push(Block::heading(1, text.clone())),
             None => read_group(first, &mut blocks),
         }
+        title = title.map(|title| without_stop(&title).to_owned());
     }
     for group in groups {
         read_group(group, &mut blocks);
     }
     // One line and nothing else is the text, not the title of nothing.
-    if blocks.len() == 1 && title.is_some() {
-        blocks = title.take().map(Block::paragraph).into_iter().collect();
+    if let ([only], Some(_)) = (blocks.as_mut_slice(), &title) {
+        *only = Block::paragraph(std::mem::take(&mut only.text));
+        title = None;
     }
     let meta = DocumentMeta {
         title,
@@ -51,10 +61,39 @@ fn title_of(group: &[&str]) -> Option<String> {
         [line, rule] if is_rule(rule) => line.trim(),
         _ => return None,
     };
-    let sentence = ends_sentence(line) && !line.ends_with(['?', '？']);
+    let sentence = ends_sentence(line) && !line.ends_with(['?', '？']) && !names_with_a_stop(line);
     let short = line.chars().count() <= TITLE_CHARS;
     (short && !sentence && list_item(line).is_none() && line.chars().any(char::is_alphanumeric))
         .then(|| lines::collapse(line))
+}
+
+/// Whether a line that ends in a full stop may name a subject, as the titles of some catalogues do:
+/// no word in it is one that sentences have and titles hardly ever.
+fn names_with_a_stop(line: &str) -> bool {
+    const SAYING: &[&str] = &[
+        "i", "we", "you", "he", "she", "it", "they", "this", "these", "those", "that", "there",
+        "our", "my", "is", "are", "was", "were", "be", "been", "has", "have", "had", "do", "does",
+        "did", "can", "could", "may", "might", "will", "would", "shall", "should", "must", "not",
+        "please",
+    ];
+    let words: Vec<String> = line
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    without_stop(line).len() < line.len()
+        && (TITLE_WORDS.contains(&words.len()))
+        && sentences(line).len() == 1
+        && line.starts_with(|c: char| c.is_uppercase() || c.is_numeric())
+        && !words.iter().any(|word| SAYING.contains(&word.as_str()))
+}
+
+/// The line without one full stop at its end; three stay.
+fn without_stop(line: &str) -> &str {
+    match line.strip_suffix('.') {
+        Some(bare) if !bare.ends_with('.') => bare,
+        _ => line,
+    }
 }
 
 fn is_rule(line: &str) -> bool {
@@ -155,6 +194,37 @@ mod tests {
                 "A first sentence that ends.\n\nMore.",
                 None,
                 "paragraph A first sentence that ends.|paragraph More.",
+            ),
+            (
+                "We asked 900 adults in two towns.\n\nMore.",
+                None,
+                "paragraph We asked 900 adults in two towns.|paragraph More.",
+            ),
+            (
+                "Thirst was greatest at night.\n\nMore.",
+                None,
+                "paragraph Thirst was greatest at night.|paragraph More.",
+            ),
+            (
+                "Effects of night work on thirst: a randomised trial.\n\nNurses drink less.",
+                Some("Effects of night work on thirst: a randomised trial"),
+                "paragraph Effects of night work on thirst: a randomised trial.|\
+                 paragraph Nurses drink less.",
+            ),
+            (
+                "Night work and thirst in St. Gallen.\n===\n\nNurses drink less.",
+                Some("Night work and thirst in St. Gallen"),
+                "paragraph Night work and thirst in St. Gallen.|paragraph Nurses drink less.",
+            ),
+            (
+                "Effects of night work on thirst.",
+                None,
+                "paragraph Effects of night work on thirst.",
+            ),
+            (
+                "Night work. Thirst.\n\nNurses drink less.",
+                None,
+                "paragraph Night work. Thirst.|paragraph Nurses drink less.",
             ),
             ("Only a line", None, "paragraph Only a line"),
             ("", None, ""),

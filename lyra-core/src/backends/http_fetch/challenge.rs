@@ -95,8 +95,9 @@ pub(super) fn detect(
     ]) {
         return Some(widget.unwrap_or("cloudflare"));
     }
-    // Cloudflare's challenge of 2015 to 2020: a sum that a browser works out and sends.
-    if page.tags_have(&["challenge-form"]) && page.code_has(&["/cdn-cgi/l/chk_"]) {
+    if has_challenge_form(&page)
+        || (page.tags_have(&["challenge-form"]) && page.code_has(&["/cdn-cgi/l/chk_"]))
+    {
         return Some(widget.unwrap_or("js_challenge"));
     }
     let most = if status.is_success() {
@@ -111,6 +112,21 @@ pub(super) fn detect(
         .or(widget)
         .or_else(|| waiting_room(&page))
         .or_else(|| cookie_wall(&page))
+}
+
+/// Cloudflare's challenge of 2015 to 2021: a form that sends what a browser has worked out. Where the
+/// form leads to and what its fields are called has changed; each name is of that form alone.
+fn has_challenge_form(page: &Page) -> bool {
+    page.tags.lines().any(|tag| {
+        let has = |marks: &[&str]| marks.iter().any(|mark| tag.contains(mark));
+        match tag.split(|c: char| !c.is_ascii_alphanumeric()).next() {
+            Some("form") => {
+                tag.contains("challenge-form") && has(&["__cf_chl_", "/cdn-cgi/l/chk_"])
+            }
+            Some("input") => has(&["jschl_vc", "jschl_answer", "jschl-answer"]),
+            _ => false,
+        }
+    })
 }
 
 /// The widget that a human has to satisfy.
@@ -391,6 +407,12 @@ mod tests {
             (200, None, "<script src=/cdn-cgi/challenge-platform/scripts/jsd/main.js></script><p>Short news.".to_owned(), None),
             (200, None, "<!-- h-captcha --><p>A short page.".to_owned(), None),
             (200, None, "1 < 2 <b".to_owned(), None),
+            (503, None, "<h1>One moment</h1><form class=a id='challenge-form' action='/a?__cf_chl_jschl_tk__=0a-1-Ab' method=POST><input type=hidden name=r></form>".to_owned(), Some("js_challenge")),
+            (503, None, format!("<p>{}</p><form id=challenge-form action=\"/?q=1&amp;__cf_chl_managed_tk__=0a\"></form>", prose.repeat(60)), Some("js_challenge")),
+            (503, None, "<form action=/a><input type=\"hidden\" name=\"jschl_vc\" value=\"1\"/><input name=pass></form>".to_owned(), Some("js_challenge")),
+            (403, None, "<form id=challenge-form action='/?__cf_chl_captcha_tk__=0a'><div class=h-captcha></div></form>".to_owned(), Some("hcaptcha")),
+            (200, None, "<p>Sent as <code>__cf_chl_jschl_tk__</code> and jschl_vc by &lt;form id=challenge-form>.</p>".to_owned(), None),
+            (200, None, "<form id=challenge-form action=/enter><p>Enter our photo challenge.</p><input name=answer></form>".to_owned(), None),
             (403, None, "<title>Attention Required! | Cloudflare</title><h1>Sorry</h1>".to_owned(), Some("cloudflare")),
             (200, None, "<div class=\"cookie-wall\">Please accept cookies to continue.</div>".to_owned(), Some("cookie_consent")),
             (403, None, "<title>Cookies required</title><p>Your browser keeps none.</p>".to_owned(), Some("cookie_consent")),

@@ -5,6 +5,7 @@ use super::fields::{Kind, Record, TABLES, Table};
 use super::resources;
 use super::vector::push_hex;
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::security::display::{harmless_json, is_harmful};
 use crate::storage::Database;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params_from_iter};
@@ -130,6 +131,9 @@ fn push_value(line: &mut Vec<u8>, kind: Kind, value: ValueRef<'_>) -> Result<()>
         ValueRef::Integer(number) => serde_json::to_writer(&mut *line, &number),
         ValueRef::Real(number) => serde_json::to_writer(&mut *line, &number),
         ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
+            // The file is whole all the same, and may be looked at on a terminal.
+            Ok(text) if text.contains(is_harmful) => serde_json::to_string(text)
+                .map(|json| line.extend_from_slice(harmless_json(&json).as_bytes())),
             Ok(text) => serde_json::to_writer(&mut *line, text),
             Err(_) => {
                 return Err(Error::new(ErrorKind::Storage, "a text is not UTF-8")

@@ -10,10 +10,11 @@ use crate::error::{Result, SqliteResultExt};
 use crate::graph::{DomainRules, Pair, Reader, StoredVerdict, Writer};
 use crate::model::{EdgeRecord, NodeKind, Relation};
 use crate::ports::{StancePair, Verdict};
+use crate::text::only_asks;
 use direct::{at_least, weighed};
 pub(crate) use memory::LastLooks;
 use memory::Look;
-use questions::Question;
+use questions::{Question, silence};
 use serde::Serialize;
 use serde_json::json;
 use sources::{Subject, candidate, claims_without_stance, sides, subjects, task_fragments};
@@ -73,7 +74,8 @@ impl Pipeline {
         for batch in worth.chunks(BATCH) {
             let questions = self.graph.read(|r| self.questions(r, batch, &members))?;
             let pairs: Vec<StancePair> = questions.iter().map(|q| q.pair.clone()).collect();
-            let verdicts = self.judged(&pairs).await?;
+            let verdicts = self.judged(&pairs).await?.into_iter().zip(&questions);
+            let verdicts: Vec<Verdict> = verdicts.map(|(v, question)| question.held(v)).collect();
             report.pairs_judged += pairs.len();
             self.graph.write(|w| {
                 // What a human said while the judge was thinking counts.
@@ -103,14 +105,24 @@ impl Pipeline {
         })
     }
 
-    /// The judge's verdicts; those of the built-in judge weighed by directness.
+    /// The judge's verdicts; those of the built-in judge weighed by directness. Of a premise that only
+    /// asks no judge is asked.
     async fn judged(&self, pairs: &[StancePair]) -> Result<Vec<Verdict>> {
-        let verdicts = self.judge.judge(pairs).await?;
-        if !self.judge.is_builtin() {
+        let says: Vec<usize> = (0..pairs.len())
+            .filter(|at| !only_asks(&pairs[*at].premise))
+            .collect();
+        let mut verdicts = vec![silence(); pairs.len()];
+        if says.is_empty() {
             return Ok(verdicts);
         }
-        let both = verdicts.iter().zip(pairs);
-        Ok(both.map(|(verdict, pair)| weighed(verdict, pair)).collect())
+        let asked: Vec<StancePair> = says.iter().map(|at| pairs[*at].clone()).collect();
+        for (at, verdict) in says.into_iter().zip(self.judge.judge(&asked).await?) {
+            verdicts[at] = match self.judge.is_builtin() {
+                true => weighed(&verdict, &pairs[at]),
+                false => verdict,
+            };
+        }
+        Ok(verdicts)
     }
 
     /// How each claim stands to the hypothesis, for claims that no judge of this rank has looked at.

@@ -5,11 +5,11 @@ use super::memory::Look;
 use super::sources::{Candidate, Subject, candidate};
 use crate::error::Result;
 use crate::graph::{DomainRules, Reader};
-use crate::model::EmbeddingTarget;
+use crate::model::{EmbeddingTarget, Relation};
 use crate::ports::{StancePair, Verdict};
 use crate::ranking::kneedle_cutoff;
 use crate::text::segment::slice_chars;
-use crate::text::{missing_headings, without_measures};
+use crate::text::{is_question, missing_headings, without_measures};
 use crate::vectors::{Ranking, SearchMode};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -28,6 +28,10 @@ pub(super) struct Question {
     pub(super) claim_id: String,
     pub(super) fragment_id: String,
     pub(super) pair: StancePair,
+    /// The fragment's text.
+    passage: String,
+    /// What the fragment stands under.
+    headings: Vec<String>,
     /// Where the fragment begins in the page's text.
     passage_start: Option<i64>,
     /// The deciding part of the fragment, where it is known before the judge is asked.
@@ -35,6 +39,20 @@ pub(super) struct Question {
 }
 
 impl Question {
+    /// The verdict, unless what decided is a question or a heading that the passage repeats: they
+    /// name a subject and say nothing of it.
+    pub(super) fn held(&self, verdict: Verdict) -> Verdict {
+        let span = verdict.quote.as_ref().or(self.quote.as_ref());
+        let part = span.and_then(|span| slice_chars(&self.passage, span.start, span.end));
+        let part = part.unwrap_or(&self.passage);
+        // A title may be a sentence that the text repeats as one.
+        let same = |heading: &String| !part.ends_with('.') && letters(heading) == letters(part);
+        match is_question(part) || self.headings.iter().any(same) {
+            true => silence(),
+            false => verdict,
+        }
+    }
+
     /// The part of the page's text that decided: what the judge named, or what it was given.
     pub(super) fn quote(&self, verdict: &Verdict) -> Option<(i64, i64)> {
         let span = verdict.quote.as_ref().or(self.quote.as_ref())?;
@@ -164,6 +182,17 @@ impl Pipeline {
     }
 }
 
+/// What is said of a text that says nothing: too little for an edge.
+pub(super) fn silence() -> Verdict {
+    Verdict::new(Relation::Neutral, 0.0)
+}
+
+/// A text as far as two that differ in their signs are the same.
+fn letters(text: &str) -> String {
+    let letters = text.chars().filter(|c| c.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
+}
+
 /// What a judge that reads passages is asked: the whole fragment, and the headings above it. The
 /// built-in one takes another size of the same effect, and the same effect in other people, for a
 /// contradiction: it is asked of the finding alone.
@@ -180,6 +209,8 @@ fn passage_question(subject: &Subject, candidate: &Candidate, is_builtin: bool) 
             context: (!headings.is_empty()).then_some(headings),
             ..StancePair::new(&candidate.text, claim)
         },
+        passage: candidate.text.clone(),
+        headings: candidate.headings.clone(),
         passage_start: candidate.char_start,
         quote: None,
     }
@@ -198,16 +229,20 @@ fn sentence_question(
         .iter()
         .filter_map(|s| slice_chars(&candidate.text, s.start, s.end))
         .collect();
-    let passage = if parts.is_empty() {
-        candidate.text.clone()
-    } else {
-        parts.join(" ")
+    let premise = match parts.is_empty() {
+        // Nothing but questions, with no heading that would make them look like more.
+        true => candidate.text.clone(),
+        false => {
+            let passage = parts.join(" ");
+            missing_headings(&passage, &candidate.headings(), &subject.text) + &passage
+        }
     };
-    let premise = missing_headings(&passage, &candidate.headings(), &subject.text) + &passage;
     Question {
         claim_id: subject.claim_id.clone(),
         fragment_id: candidate.fragment_id.clone(),
         pair: StancePair::new(premise, &subject.text),
+        passage: candidate.text.clone(),
+        headings: candidate.headings.clone(),
         passage_start: candidate.char_start,
         quote: deciding,
     }

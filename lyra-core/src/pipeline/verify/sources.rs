@@ -24,7 +24,7 @@ pub(super) struct Candidate {
     pub(super) text: String,
     pub(super) char_start: Option<i64>,
     /// The title of the document and the heading above the fragment, where they are known.
-    headings: Vec<String>,
+    pub(super) headings: Vec<String>,
     /// The page, or the one that it repeats.
     page_id: String,
     work_id: Option<String>,
