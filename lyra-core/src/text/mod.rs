@@ -29,6 +29,7 @@ pub mod identifiers;
 pub mod language;
 mod measures;
 pub mod names;
+mod questions;
 pub(crate) mod quotes;
 pub mod segment;
 pub mod sentence;
@@ -42,6 +43,7 @@ pub mod url;
 pub use details::{details, points_back};
 pub use headings::missing_headings;
 pub use measures::without_measures;
+pub use questions::{is_question, only_asks};
 pub use tokens::{
     Token, TokenKind, TokenMode, for_each_token, is_cjk, is_hiragana, is_stop_word, ranking_terms,
     tokenize,
