@@ -8,7 +8,7 @@
 use super::authorizer::{Denial, Phase};
 use super::connection::GuardedConnection;
 use super::hint;
-use super::table::{PUBLIC_TABLES, Visibility};
+use super::table::Visibility;
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 
@@ -94,7 +94,7 @@ fn read_program(guarded: &GuardedConnection, sql: &str) -> rusqlite::Result<Vec<
 /// Which table lies at which root page, and where its private columns are.
 struct Tables {
     by_root: HashMap<i64, String>,
-    private: Vec<(&'static str, Vec<i64>)>,
+    private: Vec<(String, Vec<i64>)>,
 }
 
 impl Tables {
@@ -108,14 +108,14 @@ impl Tables {
             by_root.insert(row.get(0)?, row.get(1)?);
         }
         let mut private = Vec::new();
-        for table in PUBLIC_TABLES {
+        for table in &guarded.policy.tables {
             let mut positions = Vec::new();
-            for column in table.private_columns {
-                let sql = "SELECT cid FROM pragma_table_info(?1) WHERE name = ?2";
-                positions.push(connection.query_row(sql, [table.name, column], |row| row.get(0))?);
+            for column in &table.private_columns {
+                let sql = "SELECT cid FROM pragma_table_info(?1) WHERE name = ?2 COLLATE NOCASE";
+                positions.push(connection.query_row(sql, [&table.name, column], |row| row.get(0))?);
             }
             if !positions.is_empty() {
-                private.push((table.name, positions));
+                private.push((table.name.clone(), positions));
             }
         }
         Ok(Self { by_root, private })

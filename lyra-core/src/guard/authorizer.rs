@@ -4,10 +4,7 @@
 //! SQLite reports a denial as "not authorized" and nothing more, so the reason is kept here.
 
 use super::limits::FUNCTION_CALLS;
-use super::table::{
-    Allowlist, SCHEMA_TABLE_COLUMNS, Visibility, function_allowed, is_brief_function,
-    is_virtual_table,
-};
+use super::table::{Allowlist, SCHEMA_TABLE_COLUMNS, Visibility, is_brief_function};
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -142,7 +139,7 @@ impl Authorizer {
         if !matches!(database, None | Some("main" | "temp")) {
             return self.deny(Denial::Table(table.to_owned()));
         }
-        if is_virtual_table(table) {
+        if self.allowlist.is_virtual_table(table) {
             self.slow_steps.store(true, Relaxed);
         }
         match self.allowlist.visibility(table) {
@@ -167,7 +164,7 @@ impl Authorizer {
     }
 
     fn decide_call(&self, function: &str, running: bool) -> Authorization {
-        if !function_allowed(function) {
+        if !self.allowlist.function_allowed(function) {
             return self.deny(Denial::Function(function.to_owned()));
         }
         if !is_brief_function(function) {
@@ -194,8 +191,10 @@ impl Authorizer {
     }
 }
 
-fn contains(columns: &[&str], column: &str) -> bool {
-    columns.iter().any(|c| c.eq_ignore_ascii_case(column))
+fn contains(columns: &[impl AsRef<str>], column: &str) -> bool {
+    columns
+        .iter()
+        .any(|c| c.as_ref().eq_ignore_ascii_case(column))
 }
 
 /// What the caller is told about an action other than reading.
@@ -238,7 +237,11 @@ mod tests {
     use super::*;
 
     fn authorizer() -> Authorizer {
-        Authorizer::new(Arc::new(Allowlist::new(vec!["v_chain".into()], vec![])))
+        Authorizer::new(Arc::new(Allowlist::new(
+            super::super::policy::GuardPolicy::of_graph(),
+            vec!["v_chain".into()],
+            vec![],
+        )))
     }
 
     fn ask(

@@ -2,8 +2,9 @@
 
 use super::authorizer::{Authorizer, Phase};
 use super::budget::Budget;
+use super::policy::GuardPolicy;
 use super::request::{SchemaSnapshot, TempView};
-use super::table::{Allowlist, FTS_TABLES, MODULES};
+use super::table::{Allowlist, MODULES};
 use super::{full_text, functions, limits, schema, temp_files};
 use crate::error::{Error, Result, SqliteResultExt};
 use crate::storage::{Reading, Source, Still};
@@ -24,6 +25,7 @@ pub(super) struct GuardedConnection {
     pub(super) budget: Arc<Budget>,
     pub(super) authorizer: Arc<Authorizer>,
     pub(super) schema: Arc<SchemaSnapshot>,
+    pub(super) policy: Arc<GuardPolicy>,
     /// Whether the file is still the one that was opened, where nothing else tells.
     pub(super) still: Still,
 }
@@ -31,7 +33,11 @@ pub(super) struct GuardedConnection {
 impl GuardedConnection {
     /// Opens the file and closes every door. The order matters: what the guard itself has to do
     /// (views, schema, FTS5's first look at its tables) comes before the authorizer.
-    pub(super) fn open(source: &Source, views: &[TempView]) -> Result<Self> {
+    pub(super) fn open(
+        source: &Source,
+        views: &[TempView],
+        policy: &Arc<GuardPolicy>,
+    ) -> Result<Self> {
         temp_files::register()?;
         let Reading {
             mut connection,
@@ -41,15 +47,17 @@ impl GuardedConnection {
         let budget = Arc::new(Budget::new());
         functions::register(&connection, &budget, source)?;
         full_text::register(&connection, &budget)?;
+        policy.register_functions(&connection)?;
+        policy.check(&connection)?;
         // Before the views: a change of the temporary store drops what is in it.
         harden(&connection)?;
         let names = create_views(&connection, views)?;
         drop_modules(&connection)?;
-        let schema = Arc::new(schema::snapshot(&connection, &names)?);
-        let indexes = schema::public_indexes(&connection)?;
-        load_full_text(&connection)?;
+        let schema = Arc::new(schema::snapshot(&connection, policy, &names)?);
+        let indexes = schema::public_indexes(&connection, policy)?;
+        load_full_text(&connection, policy)?;
         limits::apply(&connection)?;
-        let allowlist = Arc::new(Allowlist::new(names, indexes));
+        let allowlist = Arc::new(Allowlist::new(Arc::clone(policy), names, indexes));
         let authorizer = Arc::new(Authorizer::new(allowlist));
         let decide = Arc::clone(&authorizer);
         connection
@@ -62,6 +70,7 @@ impl GuardedConnection {
             budget,
             authorizer,
             schema,
+            policy: Arc::clone(policy),
             still,
         })
     }
@@ -69,7 +78,7 @@ impl GuardedConnection {
     /// Lets FTS5 read its tables again after the schema has changed under it.
     pub(super) fn reload_full_text(&self) -> Result<()> {
         self.authorizer.enter(Phase::Own);
-        load_full_text(&self.connection)
+        load_full_text(&self.connection, &self.policy)
     }
 }
 
@@ -157,9 +166,10 @@ fn drop_modules(connection: &Connection) -> Result<()> {
 }
 
 /// FTS5 reads its configuration when a table is first named; the authorizer would deny that.
-fn load_full_text(connection: &Connection) -> Result<()> {
-    for table in FTS_TABLES {
-        let sql = format!("SELECT count(*) FROM {table} WHERE {table} MATCH 'lyra'");
+fn load_full_text(connection: &Connection, policy: &GuardPolicy) -> Result<()> {
+    for table in &policy.full_text {
+        let name = table.replace('"', "\"\"");
+        let sql = format!("SELECT count(*) FROM \"{name}\" WHERE \"{name}\" MATCH 'lyra'");
         connection
             .query_row(&sql, [], |row| row.get::<_, i64>(0))
             .db()?;

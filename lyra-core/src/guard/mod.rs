@@ -21,6 +21,7 @@ mod heap;
 mod hint;
 mod like;
 mod limits;
+mod policy;
 mod request;
 mod run;
 mod schema;
@@ -40,6 +41,7 @@ mod foreign;
 mod tests;
 
 pub(crate) use hint::spent;
+pub use policy::GuardPolicy;
 pub use request::{
     SchemaSnapshot, SchemaTable, SqlOptions, SqlParams, SqlReply, SqlRequest, TempView,
 };
@@ -47,6 +49,7 @@ pub use request::{
 use crate::error::Result;
 use crate::storage::Source;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 use worker::WorkerPool;
 
@@ -78,9 +81,42 @@ impl QueryGuard {
         Self::over(&Source::writable(db_path), temp_views)
     }
 
+    /// Opens a guard over any SQLite database: queries read what the policy names, and nothing else.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("shop.db");
+    /// # rusqlite::Connection::open(&path).unwrap().execute_batch(
+    /// #     "CREATE TABLE customers (id INTEGER PRIMARY KEY, town TEXT, email TEXT);
+    /// #      INSERT INTO customers VALUES (1, 'Bern', 'ada@example.org'); CREATE TABLE keys (k TEXT)").unwrap();
+    /// use lyra_core::guard::{GuardPolicy, QueryGuard, SqlRequest};
+    /// let policy = GuardPolicy::new().table_without("customers", ["email"]);
+    /// let guard = QueryGuard::open_with(&path, policy, Vec::new())?;
+    /// let reply = guard.query(&SqlRequest::new("SELECT town, email FROM customers"))?;
+    /// assert_eq!(reply.rows[0]["town"], "Bern");
+    /// assert!(reply.rows[0]["email"].is_null());
+    /// assert!(guard.query(&SqlRequest::new("SELECT * FROM keys")).is_err());
+    /// assert!(guard.query(&SqlRequest::new("DELETE FROM customers")).is_err());
+    /// # Ok::<(), lyra_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) names a table
+    /// or a column of the policy that the database does not have.
+    pub fn open_with(
+        db_path: &Path,
+        policy: GuardPolicy,
+        temp_views: Vec<TempView>,
+    ) -> Result<Self> {
+        let file = Source::writable(db_path);
+        let (workers, schema) = WorkerPool::open(file, temp_views, Arc::new(policy))?;
+        Ok(Self { workers, schema })
+    }
+
     /// The same, for the engine's own file.
     pub(crate) fn over(source: &Source, temp_views: Vec<TempView>) -> Result<Self> {
-        let (workers, schema) = WorkerPool::open(source.clone(), temp_views)?;
+        let (workers, schema) =
+            WorkerPool::open(source.clone(), temp_views, GuardPolicy::of_graph())?;
         Ok(Self { workers, schema })
     }
 

@@ -173,7 +173,7 @@ fn prepare<'a>(guarded: &'a GuardedConnection, sql: &str) -> rusqlite::Result<St
         Err(error) => error,
     };
     let by_fts5 = matches!(guarded.authorizer.denial(),
-        Some(Denial::Table(name)) if table::is_shadow_table(&name));
+        Some(Denial::Table(name)) if guarded.authorizer.allowlist().is_shadow_table(&name));
     if !by_fts5 || guarded.reload_full_text().is_err() {
         return Err(error);
     }
@@ -347,8 +347,12 @@ mod tests {
 
     #[test]
     fn only_short_queries_without_slow_steps_are_answered_on_the_callers_thread() {
-        let mut guarded =
-            GuardedConnection::open(&Source::writable(fixture::shared()), &[]).unwrap();
+        let mut guarded = GuardedConnection::open(
+            &Source::writable(fixture::shared()),
+            &[],
+            &crate::guard::GuardPolicy::of_graph(),
+        )
+        .unwrap();
         for (sql, expected) in [
             ("SELECT id FROM claims WHERE id = 'claim_7'", Some(1)),
             (
@@ -398,8 +402,12 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_query_is_said_at_once() {
-        let mut guarded =
-            GuardedConnection::open(&Source::writable(fixture::shared()), &[]).unwrap();
+        let mut guarded = GuardedConnection::open(
+            &Source::writable(fixture::shared()),
+            &[],
+            &crate::guard::GuardPolicy::of_graph(),
+        )
+        .unwrap();
         for (sql, max_vm_steps, kind) in [
             (
                 "SELECT nothing FROM claims",

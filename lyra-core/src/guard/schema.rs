@@ -1,45 +1,51 @@
 //! The part of the schema that queries may read, read from the file itself.
 
+use super::policy::GuardPolicy;
 use super::request::{SchemaSnapshot, SchemaTable};
-use super::table::{FTS_TABLES, PUBLIC_TABLES};
 use crate::error::{Result, SqliteResultExt};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 
 /// Lists public tables and the given views with their columns. Has to run before the authorizer
 /// is installed.
-pub(super) fn snapshot(connection: &Connection, views: &[String]) -> Result<SchemaSnapshot> {
-    let mut tables = Vec::with_capacity(PUBLIC_TABLES.len() + views.len());
-    for table in PUBLIC_TABLES {
-        let kind = if FTS_TABLES.contains(&table.name) {
+pub(super) fn snapshot(
+    connection: &Connection,
+    policy: &GuardPolicy,
+    views: &[String],
+) -> Result<SchemaSnapshot> {
+    let mut tables = Vec::with_capacity(policy.tables.len() + views.len());
+    for table in &policy.tables {
+        let kind = if policy.full_text.contains(&table.name) {
             "fts"
         } else {
             "table"
         };
-        let mut columns = columns_of(connection, table.name)?;
-        columns.retain(|(name, _)| !table.private_columns.contains(&name.as_str()));
+        let mut columns = columns_of(connection, &table.name)?;
+        columns.retain(|(name, _)| !table.private_columns.contains(name));
         // An older file may lack a table.
         if !columns.is_empty() {
-            let joins = joins_of(connection, table.name)?;
-            tables.push(described(table.name, kind, columns, joins));
+            let joins = joins_of(connection, &table.name)?;
+            let notes = comments_of(policy.notes, &table.name);
+            tables.push(described(&table.name, kind, (columns, joins), notes));
         }
     }
     for view in views {
         let columns = columns_of(connection, view)?;
-        tables.push(described(view, "view", columns, Vec::new()));
+        let notes = Comments::default();
+        tables.push(described(view, "view", (columns, Vec::new()), notes));
     }
     tables.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(SchemaSnapshot { tables })
 }
 
 /// The names of the indexes of public tables.
-pub(super) fn public_indexes(connection: &Connection) -> Result<Vec<String>> {
+pub(super) fn public_indexes(connection: &Connection, policy: &GuardPolicy) -> Result<Vec<String>> {
     let mut indexes = Vec::new();
-    for table in PUBLIC_TABLES {
+    for table in &policy.tables {
         strings(
             connection,
             "SELECT name FROM pragma_index_list(?1)",
-            table.name,
+            &table.name,
             &mut indexes,
         )?;
     }
@@ -49,10 +55,9 @@ pub(super) fn public_indexes(connection: &Connection) -> Result<Vec<String>> {
 fn described(
     name: &str,
     kind: &'static str,
-    columns: Vec<(String, String)>,
-    joins: Vec<String>,
+    (columns, joins): (Vec<(String, String)>, Vec<String>),
+    comments: Comments,
 ) -> SchemaTable {
-    let comments = comments_of(SCHEMA, name);
     let (columns, types): (Vec<String>, Vec<String>) = columns.into_iter().unzip();
     let notes = comments.columns.into_iter();
     SchemaTable {
@@ -65,9 +70,6 @@ fn described(
         joins,
     }
 }
-
-/// Where tables and columns are explained, once.
-const SCHEMA: &str = include_str!("../storage/sql/schema.sql");
 
 #[derive(Debug, Default, PartialEq)]
 struct Comments {
@@ -157,9 +159,10 @@ mod tests {
 
     #[test]
     fn every_public_table_is_described() {
-        for table in PUBLIC_TABLES {
+        let policy = GuardPolicy::of_graph();
+        for table in &policy.tables {
             assert!(
-                comments_of(SCHEMA, table.name).table.is_some(),
+                comments_of(policy.notes, &table.name).table.is_some(),
                 "{}",
                 table.name
             );

@@ -2,6 +2,9 @@
 //!
 //! Everything that is not named here is denied.
 
+use super::policy::GuardPolicy;
+use std::sync::Arc;
+
 /// A table that queries may read.
 #[derive(Debug)]
 pub(super) struct PublicTable {
@@ -132,9 +135,9 @@ const BRIEF_FUNCTIONS: &[&str] = &[
 
 /// What a query may do with a table name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Visibility {
+pub(super) enum Visibility<'p> {
     /// Readable, but for these columns.
-    Public(&'static [&'static str]),
+    Public(&'p [String]),
     /// SQLite's list of objects: some columns are readable.
     SchemaTable,
     /// Read by FTS5 on its own behalf while a query runs.
@@ -144,8 +147,9 @@ pub(super) enum Visibility {
 }
 
 /// The tables and views of one database file and its guard.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Allowlist {
+    policy: Arc<GuardPolicy>,
     /// The `v_…` views of this guard, lower case.
     views: Vec<String>,
     /// Indexes of public tables, which the index pragmas may describe.
@@ -153,17 +157,21 @@ pub(super) struct Allowlist {
 }
 
 impl Allowlist {
-    pub(super) fn new(views: Vec<String>, indexes: Vec<String>) -> Self {
-        Self { views, indexes }
+    pub(super) fn new(policy: Arc<GuardPolicy>, views: Vec<String>, indexes: Vec<String>) -> Self {
+        Self {
+            policy,
+            views,
+            indexes,
+        }
     }
 
     /// Looks a table name up, in whatever case it was written.
-    pub(super) fn visibility(&self, name: &str) -> Visibility {
+    pub(super) fn visibility(&self, name: &str) -> Visibility<'_> {
         let same = |known: &str| known.eq_ignore_ascii_case(name);
-        if let Some(table) = PUBLIC_TABLES.iter().find(|t| same(t.name)) {
-            return Visibility::Public(table.private_columns);
+        if let Some(table) = self.policy.tables.iter().find(|t| same(&t.name)) {
+            return Visibility::Public(&table.private_columns);
         }
-        if DERIVED_TABLES.into_iter().any(same) {
+        if self.policy.derived.iter().any(|t| same(t)) {
             return Visibility::Public(&[]);
         }
         if self.views.iter().any(|v| same(v)) || TABLE_FUNCTIONS.into_iter().any(same) {
@@ -175,7 +183,7 @@ impl Allowlist {
         if pragma_function(name).is_some_and(is_public_pragma) {
             return Visibility::Public(&[]);
         }
-        if is_shadow_table(name) {
+        if self.is_shadow_table(name) {
             Visibility::Internal
         } else {
             Visibility::Unknown
@@ -197,33 +205,35 @@ impl Allowlist {
         };
         is_public_pragma(name) && known
     }
-}
 
-/// Whether a function is on the list.
-pub(super) fn function_allowed(name: &str) -> bool {
-    FUNCTIONS.iter().any(|f| f.eq_ignore_ascii_case(name))
+    /// Whether a function is on the list.
+    pub(super) fn function_allowed(&self, name: &str) -> bool {
+        FUNCTIONS.iter().any(|f| f.eq_ignore_ascii_case(name)) || self.policy.has_function(name)
+    }
+
+    /// Whether a name is that of a table whose rows are computed.
+    pub(super) fn is_virtual_table(&self, name: &str) -> bool {
+        let same = |known: &str| known.eq_ignore_ascii_case(name);
+        self.policy.full_text.iter().any(|t| same(t))
+            || TABLE_FUNCTIONS.into_iter().any(same)
+            || pragma_function(name).is_some()
+    }
+
+    /// Whether a name is that of a table that FTS5 keeps its index in.
+    pub(super) fn is_shadow_table(&self, name: &str) -> bool {
+        self.policy.full_text.iter().any(|table| {
+            name.get(..table.len())
+                .is_some_and(|head| head.eq_ignore_ascii_case(table))
+                && SHADOW_SUFFIXES
+                    .into_iter()
+                    .any(|suffix| name[table.len()..].eq_ignore_ascii_case(suffix))
+        })
+    }
 }
 
 /// Whether a function is one of [`BRIEF_FUNCTIONS`].
 pub(super) fn is_brief_function(name: &str) -> bool {
     BRIEF_FUNCTIONS.iter().any(|f| f.eq_ignore_ascii_case(name))
-}
-
-/// Whether a name is that of a table whose rows are computed.
-pub(super) fn is_virtual_table(name: &str) -> bool {
-    let mut virtual_tables = FTS_TABLES.iter().chain(&TABLE_FUNCTIONS);
-    virtual_tables.any(|t| t.eq_ignore_ascii_case(name)) || pragma_function(name).is_some()
-}
-
-/// Whether a name is that of a table that FTS5 keeps its index in.
-pub(super) fn is_shadow_table(name: &str) -> bool {
-    FTS_TABLES.into_iter().any(|table| {
-        name.get(..table.len())
-            .is_some_and(|head| head.eq_ignore_ascii_case(table))
-            && SHADOW_SUFFIXES
-                .into_iter()
-                .any(|suffix| name[table.len()..].eq_ignore_ascii_case(suffix))
-    })
 }
 
 /// The pragma that a `pragma_…` table-valued function stands for.
@@ -259,11 +269,18 @@ mod tests {
 
     #[test]
     fn names_are_looked_up_in_any_case() {
-        let allow = Allowlist::new(vec!["v_chain".into()], vec!["claims_in_order".into()]);
+        let allow = Allowlist::new(
+            GuardPolicy::of_graph(),
+            vec!["v_chain".into()],
+            vec!["claims_in_order".into()],
+        );
         for (name, expected) in [
             ("claims", Visibility::Public(&[])),
             ("CLAIMS", Visibility::Public(&[])),
-            ("Auth_Queue", Visibility::Public(&["session_data"])),
+            (
+                "Auth_Queue",
+                Visibility::Public(&["session_data".to_owned()]),
+            ),
             ("V_Chain", Visibility::Public(&[])),
             ("json_each", Visibility::Public(&[])),
             ("pragma_table_info", Visibility::Public(&[])),
@@ -287,7 +304,11 @@ mod tests {
 
     #[test]
     fn pragmas_describe_public_objects_only() {
-        let allow = Allowlist::new(vec!["v_chain".into()], vec!["claims_in_order".into()]);
+        let allow = Allowlist::new(
+            GuardPolicy::of_graph(),
+            vec!["v_chain".into()],
+            vec!["claims_in_order".into()],
+        );
         for (name, argument, expected) in [
             ("table_info", Some("claims"), true),
             ("TABLE_XINFO", Some("Claims"), true),

@@ -2,6 +2,7 @@
 
 mod limits;
 mod memory;
+mod policy;
 
 use super::*;
 use crate::ErrorKind;

@@ -12,6 +12,7 @@
 use super::budget::Spent;
 use super::collect::Collected;
 use super::connection::GuardedConnection;
+use super::policy::GuardPolicy;
 use super::request::{SchemaSnapshot, SqlReply, SqlRequest, TempView};
 use super::turns::{LOOK, NoTurn, Turns};
 use super::{hint, run};
@@ -40,6 +41,7 @@ const STACK_BYTES: usize = 16 << 20;
 struct Source {
     file: storage::Source,
     views: Vec<TempView>,
+    policy: Arc<GuardPolicy>,
 }
 
 /// The workers of one guard.
@@ -85,11 +87,16 @@ impl WorkerPool {
     pub(super) fn open(
         file: storage::Source,
         views: Vec<TempView>,
+        policy: Arc<GuardPolicy>,
     ) -> Result<(Self, SchemaSnapshot)> {
         let pool = Self {
             turns: Arc::new(Turns::new()),
             idle: Mutex::default(),
-            source: Arc::new(Source { file, views }),
+            source: Arc::new(Source {
+                file,
+                views,
+                policy,
+            }),
         };
         let worker = pool.spawn()?;
         let schema = (*worker.guarded.schema).clone();
@@ -244,7 +251,7 @@ type Opened = Result<Box<GuardedConnection>>;
 fn work(source: &Source, opened: &SyncSender<Opened>, inbox: &Receiver<Job>, leaving: Leaving) {
     // Declared first, dropped last: the connection is closed before the worker is counted out.
     let _leaving = leaving;
-    let guarded = GuardedConnection::open(&source.file, &source.views);
+    let guarded = GuardedConnection::open(&source.file, &source.views, &source.policy);
     // The one who waits for it is there until it has come.
     let _ = opened.send(guarded.map(Box::new));
     while let Ok(job) = inbox.recv() {

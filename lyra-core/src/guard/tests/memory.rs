@@ -210,7 +210,12 @@ fn every_allocation_may_fail_in_a_process_of_its_own() {
     assert!(QueryGuard::cap_memory());
     let panics = count_panics();
     let source = Source::writable(fixture::shared());
-    let mut guarded = GuardedConnection::open(&source, &fixture::views()).unwrap();
+    let mut guarded = GuardedConnection::open(
+        &source,
+        &fixture::views(),
+        &crate::guard::GuardPolicy::of_graph(),
+    )
+    .unwrap();
     let next = small("SELECT id FROM claims WHERE seq = 8");
     let (mut runs, mut failed) = (0, 0);
     for sql in statements() {
