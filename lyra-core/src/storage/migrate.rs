@@ -15,6 +15,7 @@ const STEPS: &[&str] = &[
     include_str!("sql/hostile_documents.sql"),
     include_str!("sql/probabilities.sql"),
     include_str!("sql/checksums.sql"),
+    include_str!("sql/blocked_evidence.sql"),
 ];
 
 /// The schema version that this library writes.
