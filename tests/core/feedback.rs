@@ -431,6 +431,62 @@ async fn the_evidence_of_a_blocked_domain_is_not_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn evidence_that_is_there_leaves_with_its_domain_and_comes_back() {
+    const VERDICTS: &str = "SELECT * FROM edges WHERE relation <> 'origin' ORDER BY id";
+    const OF_B: &str = "SELECT e.id FROM edges e JOIN fragments f ON f.id = e.source_id
+        JOIN pages p ON p.id = f.page_id
+        WHERE e.relation <> 'origin' AND p.url = 'https://www.b.net/2' ORDER BY e.id";
+    let world = World::researched().await;
+    let of_b = world.rows(OF_B);
+    assert!(!of_b.is_empty());
+    world.give(&Feedback::EdgeCorrect {
+        edge_id: of_b[0]["id"].as_str().unwrap().to_owned(),
+        correct_relation: Relation::Refutes,
+        reason: Some("read it again".to_owned()),
+    });
+    let summary = || {
+        let request = ViewRequest::new("v_claim_evidence_summary").for_task(&world.task);
+        serde_json::to_value(world.engine.query_view(&request).unwrap().rows).unwrap()
+    };
+    let counted = || {
+        let rows = summary();
+        let counts = rows.as_array().unwrap().iter();
+        counts
+            .map(|row| row["evidence_count"].as_u64().unwrap())
+            .sum::<u64>()
+    };
+    let (before, shown) = (world.rows(VERDICTS), summary());
+    assert_eq!(counted(), before.len() as u64);
+
+    let report = world.give(&block("b.net"));
+    assert!(
+        report.message.contains(&format!("{} verdict", of_b.len())),
+        "{}",
+        report.message
+    );
+    assert!(world.rows(OF_B).is_empty());
+    assert_eq!(counted(), (before.len() - of_b.len()) as u64);
+    assert!(world.views_that_name("refutes").is_empty());
+    let pipeline = world.engine.pipeline();
+    pipeline.verify(&world.task, None).await.unwrap();
+    assert!(world.rows(OF_B).is_empty());
+
+    // Either way back, to the byte.
+    for lift in [unblock("www.b.net"), clear("b.net")] {
+        world.give(&block("b.net"));
+        assert!(world.rows(OF_B).is_empty());
+        world.give(&lift);
+        assert_eq!(world.rows(VERDICTS), before);
+        assert_eq!(summary(), shown);
+    }
+    // What is gone for good does not come back.
+    world.give(&block("b.net"));
+    world.engine.forget(&world.task, true).unwrap();
+    world.give(&clear("b.net"));
+    assert_eq!(world.rows(VERDICTS), [json!({}); 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_there_or_makes_no_sense_changes_nothing() {
     let world = World::researched().await;
     let (claim, _) = world.first_claim();

@@ -1,6 +1,7 @@
 //! Corrections by a human: what was wrong, in one transaction with the record of who changed what,
 //! when, why, and what it was before.
 
+use super::blocked_evidence::{self, Moved};
 use super::domain_rules::Rule;
 use super::verdicts::{AGENT_PREFIX, Pair, StoredVerdict};
 use super::{CalibrationFit, DomainPattern, Reader, Writer};
@@ -363,7 +364,7 @@ impl Writer<'_> {
         let pattern = DomainPattern::parse(pattern)?;
         let previous = self.reader().rule_of_pattern(&pattern)?;
         let name = pattern.as_str();
-        let (affected_count, message) = match rule {
+        let (affected_count, mut message) = match rule {
             Some(rule) => {
                 let rows = self.add_domain_rule(&pattern, rule, reason, actor)?;
                 let effect = match rule {
@@ -383,6 +384,7 @@ impl Writer<'_> {
                 (rows, format!("no rule is about {name} any more"))
             }
         };
+        message += &moved_in_words(blocked_evidence::settle(self.db)?);
         self.log_feedback(
             actor,
             &Entry {
@@ -552,5 +554,14 @@ impl Reader<'_> {
                     "v_claim_evidence_summary with include_rejected lists all claims of a task",
                 )
             })
+    }
+}
+fn moved_in_words(moved: Moved) -> String {
+    let Moved { aside, back } = moved;
+    match (aside, back) {
+        (0, 0) => String::new(),
+        (aside, 0) => format!("; {aside} verdict(s) that rest on it count no more"),
+        (0, back) => format!("; {back} verdict(s) count again"),
+        (aside, back) => format!("; {aside} verdict(s) count no more, {back} count again"),
     }
 }

@@ -126,6 +126,7 @@ impl Forget<'_> {
                 "edges",
                 format!("source_type = 'claim' AND source_id IN {claims}"),
             ),
+            ("blocked_edges", format!("target_id IN {claims}")),
             (
                 "embeddings",
                 format!("target_type = 'claim' AND target_id IN {claims}"),
@@ -171,6 +172,8 @@ impl Forget<'_> {
                        OR EXISTS (SELECT 1 FROM fragments f JOIN edges e ON
                                     (e.source_id = f.id AND e.source_type = 'fragment')
                                     OR (e.target_id = f.id AND e.target_type = 'fragment')
+                                  WHERE f.page_id = p.id)
+                       OR EXISTS (SELECT 1 FROM fragments f JOIN blocked_edges b ON b.source_id = f.id
                                   WHERE f.page_id = p.id)
                        OR EXISTS (SELECT 1 FROM edges e WHERE e.target_id = p.id
                                     AND e.relation = 'cites' AND e.source_id NOT IN temp.forget_pages)

@@ -14,6 +14,7 @@
 //! # Ok::<(), lyra_core::Error>(())
 //! ```
 
+mod blocked_evidence;
 mod calibration;
 mod claims;
 mod documents;

@@ -60,7 +60,8 @@ pub(super) const PUBLIC_TABLES: &[PublicTable] = &[
 
 /// Derived tables that the `v_…` views read. Readable, too, since an authorizer cannot tell a view's
 /// reading from a query's own; not part of the schema that is shown, as the views say it better.
-pub(super) const DERIVED_TABLES: [&str; 9] = [
+pub(super) const DERIVED_TABLES: [&str; 10] = [
+    "blocked_edges",
     "stat_claims",
     "stat_evidence",
     "stat_task_fragments",

@@ -151,6 +151,20 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
         "answer_steering",
         r"\bdo(?: not|n'?t) (?:mention|highlight|point out|list|report|discuss|include|raise) (?:any |its |the |their )?(?:weakness(?:es)?|negatives?|limitations|flaws|drawbacks|criticisms?)\b|\bpositive (?:reviews?|ratings?|assessments?|evaluations?) only\b|\b(?:give|write|output) (?:only|nothing but) (?:a |an )?(?:positive|favou?rable) (?:reviews?|ratings?|assessments?)\b|\btreat (?:all|any|every)\b(?:\W+\w+){0,5}?\W+as (?:false|true|fake|untrue)\b",
     ),
+    // Code that is to go into an answer, or into what a model is at work on. Instructions to people put
+    // it into pages, files and projects.
+    (
+        "answer_steering",
+        r"\b(?:following|subsequent|below|ensuing) (?:python )?code (?:snippet|block|excerpt|section|segment|fragment)\b(?:\W+\w+){0,12}?\W+your (?:\w+ )?(?:response|reply|answer|output|elucidation|explanation|clarification|algorithm|implementation|solution|code ?base)\b",
+    ),
+    (
+        "answer_steering",
+        r"\byour (?:\w+ )?(?:response|reply|answer|output|elucidation|explanation|clarification|algorithm|implementation|solution|code ?base)\b(?:\W+\w+){0,12}?\W+(?:following|subsequent|below|ensuing) (?:python )?code (?:snippet|block|excerpt|section|segment|fragment)\b",
+    ),
+    (
+        "answer_steering",
+        r"\b(?:subsequent|below|ensuing) code (?:snippet|block|excerpt|section|segment|fragment)\b(?:\W+\w+){0,12}?\W+your (?:code|program|script)\b|\byour (?:code|program|script)\b(?:\W+\w+){0,12}?\W+(?:subsequent|below|ensuing) code (?:snippet|block|excerpt|section|segment|fragment)\b|\bcode (?:snippet|block|excerpt|section|segment|fragment)\b(?:\W+\w+){0,8}?\W+(?:logic|structure|fabric) of your (?:code|program|script)\b|\b(?:blend|fuse|assimilate|weave|meld|amalgamate)\b(?:\W+\w+){0,6}?\W+(?:following|subsequent|below|ensuing) code\b",
+    ),
     // Hide something from the one whom the model works for.
     (
         "conceal_from_user",

@@ -10,8 +10,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::LazyLock;
 
 /// The tables whose rows have checksums, by their numbers: all but counts and indexes, which can be
-/// made again. `sql/checksums.sql` has triggers for each.
-pub(crate) const TABLES: [&str; 25] = [
+/// made again. `sql/checksums.sql` has triggers for each, later ones stand with their table.
+pub(crate) const TABLES: [&str; 26] = [
     "tasks",
     "queries",
     "serp_items",
@@ -37,6 +37,7 @@ pub(crate) const TABLES: [&str; 25] = [
     "calibration_versions",
     "calibration_evaluations",
     "event_log",
+    "blocked_edges",
 ];
 
 /// Rows of a block, and bytes of a checksum.

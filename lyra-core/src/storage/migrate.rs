@@ -16,6 +16,7 @@ const STEPS: &[&str] = &[
     include_str!("sql/probabilities.sql"),
     include_str!("sql/checksums.sql"),
     include_str!("sql/judgements.sql"),
+    include_str!("sql/blocked_evidence.sql"),
 ];
 
 /// The schema version that this library writes.

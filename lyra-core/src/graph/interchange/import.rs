@@ -14,6 +14,7 @@ use super::lines::{Lines, Problems};
 use super::page_text::TextCache;
 use super::resources;
 use crate::error::{Error, Result, SqliteResultExt};
+use crate::graph::blocked_evidence;
 use crate::storage::{Bulk, Database, near_duplicates, with_tokens};
 use rusqlite::{CachedStatement, OptionalExtension, Transaction, ffi, params, params_from_iter};
 use std::collections::{HashMap, HashSet};
@@ -273,6 +274,9 @@ impl<'t> Import<'t> {
         }
         // The last: from here on triggers fire again.
         self.bulk.map_or(Ok(()), Bulk::end)?;
+        if self.report.total_inserted > 0 {
+            blocked_evidence::settle(self.transaction)?;
+        }
         Ok(self.report)
     }
 

@@ -51,6 +51,12 @@ FROM (
     )
     AND NOT EXISTS (
       SELECT 1
+      FROM blocked_edges AS b
+      WHERE b.target_id = v.claim_id
+        AND b.source_id = v.fragment_id
+    )
+    AND NOT EXISTS (
+      SELECT 1
       FROM nli_verdicts AS newer
       WHERE newer.claim_id = v.claim_id
         AND newer.fragment_id = v.fragment_id
