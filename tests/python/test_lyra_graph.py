@@ -291,6 +291,28 @@ def test_feedback_bites(filled: tuple[Any, dict[str, str]]) -> None:
     assert graph.calibration_metrics("get_evaluations").evaluations == []
 
 
+def test_an_agent_judges_lent_pairs(filled: tuple[Any, dict[str, str]]) -> None:
+    graph, ids = filled
+    pairs = graph.judgements(ids["task"], limit=20, lease_seconds=60)
+    assert {pair["kind"] for pair in pairs} == {"passage"}
+    assert graph.judgements(ids["task"]) == []
+    answers = [
+        {"pair_id": pair["pair_id"], "relation": "supports", "quote": pair["passage"]} for pair in pairs
+    ]
+    refused = graph.submit_judgements(ids["task"], [{**answers[0], "quote": "not a word of it is there"}], "m")
+    assert (refused.stored, refused.refused[0]["pair_id"]) == (0, pairs[0]["pair_id"])
+    report = graph.submit_judgements(ids["task"], answers, "my model", client="notebook")
+    assert (report.stored, report.open, report.judge_id) == (len(answers), 0, "agent:notebook:my-model")
+    assert len(graph.view("v_contradictions", ids["task"])) == 0
+    assert graph.query("SELECT count(*) AS n FROM edges WHERE edge_human_corrected")[0]["n"] == 0
+    assert graph.verify().ok
+    for wrong in ({"relation": "supports"}, {"pair_id": "p", "relation": "maybe"}, {"pair_id": "p", "why": 1}):
+        with pytest.raises(lyra.LyraError):
+            graph.submit_judgements(ids["task"], [wrong], "m")
+    with pytest.raises(lyra.LyraError):
+        graph.judgements(ids["task"], focus="easy")
+
+
 def test_a_task_lives(tmp_path: Path) -> None:
     papers = tmp_path / "papers"
     papers.mkdir()
