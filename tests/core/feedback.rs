@@ -483,7 +483,7 @@ async fn evidence_that_is_there_leaves_with_its_domain_and_comes_back() {
     world.give(&block("b.net"));
     world.engine.forget(&world.task, true).unwrap();
     world.give(&clear("b.net"));
-    assert_eq!(world.rows(VERDICTS), [json!({}); 0]);
+    assert!(world.rows(VERDICTS).is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

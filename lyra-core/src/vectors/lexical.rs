@@ -3,7 +3,10 @@
 use crate::error::{Result, SqliteResultExt};
 use crate::graph::Reader;
 use crate::model::EmbeddingTarget;
-use crate::text::{TokenKind, TokenMode, is_hiragana, is_stop_word, tokenize};
+use crate::text::{
+    Token, TokenKind, TokenMode, is_hiragana, is_stop_word, number_in_words, number_of_two,
+    other_spellings, tokenize,
+};
 use rusqlite::{OptionalExtension, params};
 
 /// At most so many different terms of a query are looked up.
@@ -12,7 +15,8 @@ const MAX_TERMS: usize = 64;
 /// A full-text `MATCH` expression that finds any of the words of `text`; none if there are none.
 ///
 /// Function words, pairs of hiragana, and pairs that begin with one (they reach over the end of a
-/// word) are left out unless there is nothing else.
+/// word) are left out unless there is nothing else. British and American spellings of a word, and
+/// numbers in words and in digits, are looked for together.
 ///
 /// ```
 /// use lyra_core::vectors::match_expression;
@@ -20,6 +24,7 @@ const MAX_TERMS: usize = 64;
 /// assert_eq!(match_expression("薬の効果").as_deref(), Some(r#""薬の" OR "効果""#));
 /// assert_eq!(match_expression("薬").as_deref(), Some(r#""薬"*"#));
 /// assert_eq!(match_expression("the").as_deref(), Some(r#""the""#));
+/// assert_eq!(match_expression("tumour").as_deref(), Some(r#""tumour" OR "tumor""#));
 /// assert_eq!(match_expression("?!"), None);
 /// ```
 pub fn match_expression(text: &str) -> Option<String> {
@@ -32,7 +37,7 @@ pub fn match_expression(text: &str) -> Option<String> {
     };
     let any_telling = tokens.iter().any(|t| telling(t.kind, &t.text));
     let mut seen = std::collections::HashSet::new();
-    let mut terms = Vec::new();
+    let (mut terms, mut others) = (Vec::new(), Vec::new());
     for token in &tokens {
         if any_telling && !telling(token.kind, &token.text) || !seen.insert(token.text.clone()) {
             continue;
@@ -42,9 +47,20 @@ pub fn match_expression(text: &str) -> Option<String> {
             TokenKind::Word => text.get(token.span.clone()).unwrap_or(&token.text),
             _ => &token.text,
         };
-        terms.push(format!("\"{}\"", written.replace('"', "\"\"")));
+        terms.push(quoted(written));
+        if token.kind == TokenKind::Word {
+            others.extend(other_spellings(&written.to_lowercase()));
+        }
         if terms.len() == MAX_TERMS {
             break;
+        }
+    }
+    others.extend(of_neighbours(text, &tokens));
+    for other in others {
+        let stems = tokenize(&other, TokenMode::Query).into_iter();
+        let stems: Vec<String> = stems.map(|token| token.text).collect();
+        if seen.insert(stems.join(" ")) {
+            terms.push(quoted(&other));
         }
     }
     // One character alone finds every word that it begins; beside others it would find too much.
@@ -54,6 +70,34 @@ pub fn match_expression(text: &str) -> Option<String> {
         term.push('*');
     }
     (!terms.is_empty()).then(|| terms.join(" OR "))
+}
+
+fn quoted(term: &str) -> String {
+    format!("\"{}\"", term.replace('"', "\"\""))
+}
+
+/// What a query says in more than a word, or with a sign: `twenty-five`, `per cent`, `%`.
+fn of_neighbours(text: &str, tokens: &[Token]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut is_share =
+        text.contains(['%', '％']) || tokens.iter().any(|token| token.text == "percent");
+    for pair in tokens.windows(2) {
+        let word = |at: usize| {
+            text.get(pair[at].span.clone())
+                .unwrap_or_default()
+                .to_lowercase()
+        };
+        found.extend(number_of_two(&word(0), &word(1)));
+        is_share |= pair[0].text == "per" && pair[1].text == "cent";
+    }
+    if is_share {
+        // Elsewhere a number in digits is often a name: "type 2", "IL-6".
+        let digits = tokens
+            .iter()
+            .filter_map(|token| number_in_words(&token.text));
+        found.extend(digits.chain(["percent", "per cent"].map(str::to_owned)));
+    }
+    found
 }
 
 /// Ids and BM25 scores (greater is better) of the best matches of `text` among the members, best
@@ -99,4 +143,54 @@ pub(super) fn best_matches(
     }
     best.truncate(limit);
     Ok(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_ways_to_write_a_word_are_looked_for_with_it() {
+        for (query, expression) in [
+            (
+                "the colour of tumors",
+                r#""colour" OR "tumors" OR "color" OR "tumours""#,
+            ),
+            (
+                "five percent",
+                r#""five" OR "percent" OR "5" OR "per cent""#,
+            ),
+            ("5 %", r#""5" OR "five" OR "percent" OR "per cent""#),
+            (
+                "twenty-five per cent",
+                r#""twenty" OR "five" OR "per" OR "cent" OR "20" OR "5" OR "25" OR "percent" OR "per cent""#,
+            ),
+            (
+                "25 percent",
+                r#""25" OR "percent" OR "per cent" OR "twenty five""#,
+            ),
+            ("type 2", r#""type" OR "2""#),
+            ("5 five", r#""5" OR "five""#),
+            ("Randomised", r#""Randomised" OR "randomized""#),
+        ] {
+            assert_eq!(
+                match_expression(query).as_deref(),
+                Some(expression),
+                "{query}"
+            );
+        }
+    }
+
+    #[test]
+    fn derived_forms_are_one_word() {
+        let stem = |word: &str| tokenize(word, TokenMode::Query).remove(0).text;
+        for (a, b) in [
+            ("productive", "productivity"),
+            ("infection", "infections"),
+            ("hypertension", "hypertensive"),
+            ("modelling", "modeling"),
+        ] {
+            assert_eq!(stem(a), stem(b), "{a} {b}");
+        }
+    }
 }

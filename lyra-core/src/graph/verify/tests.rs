@@ -193,6 +193,9 @@ INSERT INTO calibration_versions (source, version, method, params_json, created_
   VALUES ('lexical', 1, 'platt', '{}', 'x');
 INSERT INTO calibration_evaluations (id, source, version, samples, created_at)
   VALUES ('v1', 'lexical', 1, 5, 'x');
+INSERT INTO blocked_edges (id, source_type, source_id, target_type, target_id, relation, edge_human_corrected,
+    created_at)
+  VALUES ('b1', 'fragment', 'f3', 'claim', 'c2', 'supports', 0, 'x');
 ";
 
 fn graph_with_all_tables() -> (tempfile::TempDir, Database) {
