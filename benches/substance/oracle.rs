@@ -13,53 +13,78 @@ use std::collections::{BTreeMap, HashMap};
 /// Pairs judged of each hypothesis when the verdict is looked at.
 const LOOKS: [usize; 6] = [0, 5, 10, 20, 50, 100];
 
+/// How sure the oracle says that it is.
+const CONFIDENCE: f64 = 0.9;
+
+const ORDERS: [&str; 2] = ["as lent", "random"];
+
 pub(super) async fn run(data: &str, half: Option<&str>) -> Result<()> {
     let folder = tempfile::tempdir().map_err(|e| Error::internal(e.to_string()))?;
     let engine = engine(data, folder.path()).await?;
     let claims = kept_apart(data, half)?;
-    for order in ["as lent", "random"] {
-        let mut told: Vec<BTreeMap<(&str, &str), usize>> = vec![BTreeMap::new(); LOOKS.len()];
-        for claim in &claims {
-            let task_id = task(&engine, &claim.text).await?;
-            let seen = judged(&engine, claim, &task_id, order == "random")?;
-            for (look, verdict) in told.iter_mut().zip(seen) {
-                *look.entry((claim.verdict(), verdict)).or_default() += 1;
+    let mut seen: BTreeMap<(&str, usize), BTreeMap<(&str, &str), usize>> = BTreeMap::new();
+    for claim in &claims {
+        let task_id = task(&engine, &claim.text).await?;
+        let mut pairs = all_pairs(&engine, &task_id)?;
+        for order in ORDERS {
+            if order == "random" {
+                let key = |pair: &LentPair| {
+                    crc32fast::hash(format!("{task_id}{:?}", pair.assertion).as_bytes())
+                };
+                pairs.sort_by_key(key);
+            }
+            for look in LOOKS {
+                let verdict = after(&engine, claim, &task_id, &pairs[..look.min(pairs.len())])?;
+                *seen
+                    .entry((order, look))
+                    .or_default()
+                    .entry((claim.verdict(), verdict))
+                    .or_default() += 1;
             }
         }
-        for (count, matrix) in LOOKS.iter().zip(&told) {
-            println!(
-                "{order}, {count} pairs judged of each of {} hypotheses:",
-                claims.len()
-            );
-            verdicts(matrix);
-        }
+        check(&engine, claim, &task_id, &pairs)?;
+    }
+    for ((order, look), matrix) in &seen {
+        println!(
+            "{order}, {look} pairs judged of each of {} hypotheses:",
+            claims.len()
+        );
+        verdicts(matrix);
     }
     Ok(())
 }
 
-/// The verdict on a hypothesis after each number of judgements.
-fn judged(
+/// The verdict on a hypothesis once these pairs are judged.
+fn after(
     engine: &Engine,
     claim: &Claim,
     task_id: &str,
-    random: bool,
-) -> Result<Vec<&'static str>> {
+    judged: &[LentPair],
+) -> Result<&'static str> {
+    let mut outcome = outcome(engine, task_id)?;
+    for told in &mut outcome.told {
+        if judged
+            .iter()
+            .any(|pair| pair.assertion.as_ref() == Some(&told.claim))
+        {
+            told.relation = label(claim, &told.doc_id).to_string();
+            told.confidence = CONFIDENCE;
+        }
+    }
+    Ok(outcome.verdict())
+}
+
+/// Submits all judgements: the graph has to say what was reckoned.
+fn check(engine: &Engine, claim: &Claim, task_id: &str, pairs: &[LentPair]) -> Result<()> {
+    let expected = after(engine, claim, task_id, pairs)?;
     let told = outcome(engine, task_id)?.told;
     let documents: HashMap<String, String> = told
         .into_iter()
         .map(|told| (told.claim, told.doc_id))
         .collect();
-    let mut pairs = all_pairs(engine, task_id)?;
-    if random {
-        pairs.sort_by_key(|pair| {
-            crc32fast::hash(format!("{task_id}{:?}", pair.assertion).as_bytes())
-        });
-    }
     let judge_id = agent_judge_id("bench", "oracle")?;
-    let (mut verdicts, mut done) = (Vec::new(), 0);
-    for look in LOOKS {
-        let next = &pairs[done.min(pairs.len())..look.min(pairs.len())];
-        let answers: Vec<Judgement> = next
+    for batch in pairs.chunks(MOST_LENT) {
+        let answers: Vec<Judgement> = batch
             .iter()
             .map(|pair| answer(pair, claim, &documents))
             .collect();
@@ -67,10 +92,15 @@ fn judged(
         if report.stored < answers.len() {
             return Err(Error::internal(format!("refused: {:?}", report.refused)));
         }
-        done = look;
-        verdicts.push(outcome(engine, task_id)?.verdict());
     }
-    Ok(verdicts)
+    let found = outcome(engine, task_id)?.verdict();
+    match found == expected {
+        true => Ok(()),
+        false => Err(Error::internal(format!(
+            "{}: {found}, not {expected}",
+            claim.text
+        ))),
+    }
 }
 
 fn all_pairs(engine: &Engine, task_id: &str) -> Result<Vec<LentPair>> {
@@ -90,18 +120,21 @@ fn all_pairs(engine: &Engine, task_id: &str) -> Result<Vec<LentPair>> {
 }
 
 /// What the labels say: the side of the abstract, neutral for one that is not cited.
-fn answer(pair: &LentPair, claim: &Claim, documents: &HashMap<String, String>) -> Judgement {
-    let document = pair.assertion.as_ref().and_then(|text| documents.get(text));
-    let relation = match document.and_then(|document| claim.gold.get(document)) {
+fn label(claim: &Claim, document: &str) -> Relation {
+    match claim.gold.get(document) {
         Some(&"supports") => Relation::Supports,
         Some(_) => Relation::Refutes,
         None => Relation::Neutral,
-    };
+    }
+}
+
+fn answer(pair: &LentPair, claim: &Claim, documents: &HashMap<String, String>) -> Judgement {
+    let document = pair.assertion.as_ref().and_then(|text| documents.get(text));
     Judgement {
         pair_id: pair.pair_id.clone(),
-        relation,
+        relation: document.map_or(Relation::Neutral, |document| label(claim, document)),
         quote: Some(pair.passage.clone()),
-        confidence: None,
+        confidence: Some(CONFIDENCE),
         reason: None,
     }
 }
