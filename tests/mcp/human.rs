@@ -26,7 +26,7 @@ fn page(title: &str, more: &str) -> String {
                 women, and it did not depend on smoking."
             .repeat(2);
     format!(
-        "<html><head><title>{title}</title></head><body><article><h1>{title}</h1><p>{text}</p>{more}</article></body></html>"
+        "<html><head><title>{title}</title></head><body><article><h1>{title}</h1><p>{text}</p><p>Its authors call it {title}.</p>{more}</article></body></html>"
     )
 }
 

@@ -237,10 +237,10 @@ def test_markdown_numbers_resolve(export):
     for part in text.split("](#source-")[1:]:
         number = part.split(")")[0]
         assert f'<a id="source-{number}"></a>' in text
-    # Of 14 pages 9 are quoted; of 3 with neutral verdicts only, and of one with none, nothing is, but
-    # they were read; one is known by name only.
+    # Of 14 pages 9 are quoted; of 3 with neutral verdicts only nothing is, but they were read; one was
+    # read for no task, and one is known by name only.
     cited, others = text.split("## Sources")[1].split("## Read, but not cited")
-    assert (cited.count("<a id="), others.count("\n- ")) == (9, 4)
+    assert (cited.count("<a id="), others.count("\n- ")) == (9, 3)
     assert "10.1234/cited" not in text
 
 

@@ -128,7 +128,7 @@ pub fn assemble(blocks: &[Block]) -> SegmentedText {
 /// ```
 pub fn assemble_under(title: Option<&str>, blocks: &[Block]) -> SegmentedText {
     let mut assembler = Assembler::default();
-    if !blocks.iter().any(Block::is_top_heading) {
+    if !blocks.first().is_some_and(Block::is_top_heading) {
         let title = title.map(tidy_prose).filter(|title| !title.is_empty());
         let title = title.map(|title| shorten(&title.chars().collect::<Vec<_>>()));
         assembler.headings.extend(title.map(|title| (1, title)));

@@ -22,6 +22,9 @@ const BOILERPLATE: &str = "nav, aside, footer, dialog, [role=navigation], [role=
     [role=dialog], [role=alertdialog], [id*=cookie], [class*=cookie], [id*=consent], \
     [class*=consent], [id*=gdpr], [class*=gdpr]";
 
+/// What says the title of a page elsewhere than in its content.
+const TITLES: &str = "title, meta[property='og:title'], meta[name=citation_title]";
+
 /// What such a part holds if its name misleads: `<body class="no-cookies">`, a footer of an article
 /// that is the article.
 const CONTENT: &str = "body, main, article, h1";
@@ -68,6 +71,7 @@ pub(super) fn parse(bytes: &[u8], charset: Option<&str>, name: &str) -> Result<P
 fn read(html: &str, address: Option<Url>) -> ParsedDocument {
     let mut page = Document::parse(html);
     let mut meta = metadata(&page);
+    let is_titled = page.query_selector(page.root(), TITLES).is_some();
     let address = address.or_else(|| canonical_address(&page));
     let mut warnings = Vec::new();
     prune(&mut page);
@@ -91,9 +95,43 @@ fn read(html: &str, address: Option<Url>) -> ParsedDocument {
         page_type: "html",
         warnings,
     };
-    // Not the other way round: a page's title names it, and is often not in its main content.
+    // Not the other way round: a page's title names it, and is no part of its content.
+    if is_titled {
+        leave_title_out(&mut document);
+    }
     title_from_heading(&mut document);
     document
+}
+
+/// Takes the heading out that says the title once more before the content.
+fn leave_title_out(document: &mut ParsedDocument) {
+    let is_heading = |block: &Block| block.kind == FragmentType::Heading;
+    let (Some(title), Some(first)) = (&document.meta.title, document.blocks.first()) else {
+        return;
+    };
+    let is_repeated = is_heading(first) && names_page(&first.text, title);
+    if is_repeated && !document.blocks.iter().all(is_heading) {
+        document.blocks.remove(0);
+    }
+}
+
+/// Whether a heading is the title, or what stands in the title before the name of the site.
+fn names_page(heading: &str, title: &str) -> bool {
+    let words = |text: &str| {
+        text.split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .to_lowercase()
+    };
+    let (heading, title) = (words(heading), words(title));
+    title.strip_prefix(&heading).is_some_and(|rest| {
+        let mut parts = rest.split(' ');
+        let is_parted = rest.starts_with(' ')
+            && parts
+                .nth(1)
+                .is_some_and(|sign| matches!(sign, "|" | "-" | "–" | "—" | "·" | "»" | ":" | "::"));
+        !heading.is_empty() && (rest.is_empty() || is_parted)
+    })
 }
 
 /// Takes the parts out that are not content.
@@ -361,6 +399,26 @@ mod tests {
             outline(&got.blocks),
             "paragraph People who work at night sleep an hour less than others."
         );
+        for heading in ["Shift work", "SHIFT  work - the site"] {
+            let page = page.replace("<article>", &format!("<article><h1>{heading}</h1>"));
+            let got = parse(page.as_bytes(), None, "a.html").unwrap();
+            let rest = "paragraph People who work at night sleep an hour less than others.";
+            assert_eq!(outline(&got.blocks), rest, "{heading}");
+        }
+        for (heading, repeats) in [
+            ("Shift work", true),
+            ("shift  work - THE site", true),
+            ("Shift", false),
+            ("Shift work - The", false),
+            ("Shift work and sleep", false),
+            ("", false),
+        ] {
+            assert_eq!(
+                names_page(heading, "Shift work - The Site"),
+                repeats,
+                "{heading}"
+            );
+        }
         let untitled = "<article><h1>Sleep</h1><p>Night work shortens it by an hour.</p></article>";
         let got = parse(untitled.as_bytes(), None, "a.html").unwrap();
         assert_eq!(got.meta.title.as_deref(), Some("Sleep"));

@@ -241,7 +241,7 @@ fn a_title_stands_over_passages_and_not_in_the_text() {
             vec!["Aims"],
         ),
         (Some(" "), vec![body.clone()], "It shortens.", vec![]),
-        (None, vec![body.clone()], "It shortens.", vec![]),
+        (None, vec![body], "It shortens.", vec![]),
     ] {
         let doc = assemble_under(title, &blocks);
         assert_eq!(doc.text, text, "{title:?}");
