@@ -10,6 +10,9 @@ use lyra_core::model::Relation;
 use lyra_core::{Engine, Error, Result};
 use std::collections::{BTreeMap, HashMap};
 
+/// How often each verdict was told of each label.
+type Matrix = BTreeMap<(&'static str, &'static str), usize>;
+
 /// Pairs judged of each hypothesis when the verdict is looked at.
 const LOOKS: [usize; 6] = [0, 5, 10, 20, 50, 100];
 
@@ -22,7 +25,7 @@ pub(super) async fn run(data: &str, half: Option<&str>) -> Result<()> {
     let folder = tempfile::tempdir().map_err(|e| Error::internal(e.to_string()))?;
     let engine = engine(data, folder.path()).await?;
     let claims = kept_apart(data, half)?;
-    let mut seen: BTreeMap<(&str, usize), BTreeMap<(&str, &str), usize>> = BTreeMap::new();
+    let mut seen: BTreeMap<(&str, usize), Matrix> = BTreeMap::new();
     for claim in &claims {
         let task_id = task(&engine, &claim.text).await?;
         let mut pairs = all_pairs(&engine, &task_id)?;

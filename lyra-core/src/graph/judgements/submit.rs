@@ -14,6 +14,9 @@ use rusqlite::{OptionalExtension, params};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+/// A loan with the place of the quote in its passage; or why the judgement is refused.
+type Accepted = std::result::Result<(Loan, Option<Range<usize>>), RefusedJudgement>;
+
 /// A loan, and the passage that it is about.
 struct Loan {
     claim_id: String,
@@ -158,12 +161,7 @@ impl Writer<'_> {
 
 impl Reader<'_> {
     /// The loan that a judgement answers, and where its quote stands; or why it is refused.
-    fn accept(
-        &self,
-        task_id: &str,
-        judge_id: &str,
-        judgement: &Judgement,
-    ) -> Result<std::result::Result<(Loan, Option<Range<usize>>), RefusedJudgement>> {
+    fn accept(&self, task_id: &str, judge_id: &str, judgement: &Judgement) -> Result<Accepted> {
         let refused = |reason: &str, nearest: Option<String>| {
             Ok(Err(RefusedJudgement {
                 pair_id: judgement.pair_id.clone(),
@@ -293,7 +291,7 @@ fn moved(claim_id: String, before: &Balance, after: &Balance) -> Option<MovedCla
         (true, false) => Some("resolved"),
         _ => None,
     };
-    (before != after).then(|| MovedClaim {
+    (before != after).then_some(MovedClaim {
         claim_id,
         supports: [before.supports, after.supports],
         refutes: [before.refutes, after.refutes],
