@@ -182,7 +182,10 @@ fn reply(path: &str, not_modified: bool) -> Reply {
 
 /// An article as sites serve them: two findings between a menu, a form and a footer.
 fn article(name: &str) -> String {
-    let methods = "We followed 1,200 adults aged 65 or older in 14 clinics for two years and counted every fall that a clinician confirmed. ";
+    let methods = format!(
+        "We followed 1,200 adults aged 65 or older in 14 clinics of the cohort {name} for two years and \
+         counted every fall that a clinician confirmed. "
+    );
     format!(
         "<!doctype html><html lang=\"en\"><head><title>Falls and drug X: {name}</title>\
          <meta name=\"citation_title\" content=\"Falls and drug X: {name}\"></head><body>\

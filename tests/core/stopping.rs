@@ -65,7 +65,7 @@ fn page(path: &str) -> String {
     let text = "Coffee drinkers were followed for ten years. In this cohort coffee increased blood \
                 pressure by three millimetres of mercury. The result was the same in men and women.";
     format!(
-        "<html><head><title>{path}</title></head><body><article><h1>{path}</h1><p>{text} {text}</p></article></body></html>"
+        "<html><head><title>{path}</title></head><body><article><h1>{path}</h1><p>{text} {text}</p><p>Its authors call it {path}.</p></article></body></html>"
     )
 }
 
