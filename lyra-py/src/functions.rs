@@ -226,7 +226,7 @@ fn detect_challenge(
 /// >>> import lyra
 /// >>> document = lyra.extract("<title>Sleep</title><article><p>Night work shortens sleep.</p></article>")
 /// >>> document.title, document.text
-/// ('Sleep', 'Sleep\n\nNight work shortens sleep.')
+/// ('Sleep', 'Night work shortens sleep.')
 #[pyfunction]
 #[pyo3(signature = (html_or_bytes, content_type=None, name=""))]
 fn extract<'py>(

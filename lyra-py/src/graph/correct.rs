@@ -62,7 +62,7 @@ impl EvidenceGraph {
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
-    /// >>> graph.judgements(graph.create_task("Night work shortens sleep").id)
+    /// >>> graph.judgements(graph.create_task("Night work shortens sleep"))
     /// Rows([])
     #[pyo3(signature = (task_id, limit=10, *, focus="all", lease_seconds=600))]
     fn judgements<'py>(
@@ -107,7 +107,7 @@ impl EvidenceGraph {
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
     /// >>> task = graph.create_task("Night work shortens sleep")
-    /// >>> report = graph.submit_judgements(task.id, [{"pair_id": "pair_0", "relation": "neutral"}], "my-model")
+    /// >>> report = graph.submit_judgements(task, [{"pair_id": "pair_0", "relation": "neutral"}], "my-model")
     /// >>> report.stored, len(report.refused), report.judge_id
     /// (0, 1, 'agent:python:my-model')
     #[pyo3(signature = (task_id, judgements, model, *, client="python"))]
