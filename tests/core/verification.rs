@@ -43,25 +43,6 @@ impl StanceJudge for Stubborn {
     }
 }
 
-/// Answers nothing.
-#[derive(Debug)]
-struct Broken;
-
-#[async_trait::async_trait]
-impl StanceJudge for Broken {
-    fn judge_id(&self) -> &str {
-        "broken"
-    }
-
-    fn is_builtin(&self) -> bool {
-        false
-    }
-
-    async fn judge(&self, _: &[StancePair]) -> Result<Vec<Verdict>> {
-        Err(lyra_core::Error::invalid("the judge has lost its glasses"))
-    }
-}
-
 const TEXTS: [&str; 3] = [
     "Drug X increased the risk of falls in older adults.",
     "In frail older adults drug X increased the risk of falls.",
@@ -252,27 +233,6 @@ async fn only_what_is_new_is_looked_at_again() {
     };
     engine.feedback(&block, "alice").unwrap();
     assert_ne!(looked_at().await, 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_judge_that_fails_is_told_of_by_the_run() {
-    let files = Files::new();
-    let mut config = EngineConfig::new(files.folder.path().join("a.db"));
-    config.corpus.push(files.folder.path().join("corpus"));
-    config.stance_judge = Some(Arc::new(Broken));
-    let engine = Engine::open(config).unwrap();
-    let task = engine
-        .create_task("Drug X increases the risk of falls", Default::default())
-        .unwrap();
-    engine
-        .queue_targets(&task.id, &[json!("drug X falls")], &Default::default())
-        .unwrap();
-    let status = engine.run(&task.id, None).await.unwrap();
-    let warnings = serde_json::to_value(&status.warnings).unwrap().to_string();
-    assert!(
-        warnings.contains("the judge has lost its glasses"),
-        "{warnings}"
-    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,7 +12,7 @@ use crate::graph::Reader;
 use crate::jobs::embed_progress;
 use crate::model::{JobKind, JobState, TaskRecord, TaskStatus};
 use crate::pipeline::Budget;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -67,7 +67,14 @@ pub(crate) fn status(
         milestones,
         waiting_for: waiting_for(&phases, awaiting, milestones, embedding),
         pending_auth_count: auth.len(),
-        warnings: warnings(&task, &budget, auth.len(), uncompared),
+        warnings: warnings(
+            &task,
+            &budget,
+            &phases,
+            embedding.failed,
+            auth.len(),
+            uncompared,
+        ),
         evidence_summary: evidence_summary(reader, task_id, &metrics)?,
         changed: false,
         searches_detail: None,
@@ -86,29 +93,8 @@ pub(crate) fn status(
     Ok(report)
 }
 
-/// How many jobs failed for good, and why the last of them did.
-fn failed_jobs(reader: &Reader<'_>, task_id: &str) -> Result<Option<(usize, String)>> {
-    reader
-        .db
-        .prepare_cached(
-            "SELECT count(*) OVER (), coalesce(error_message, 'no reason is known') FROM jobs
-             WHERE task_id = ?1 AND state = 'failed' ORDER BY finished_at DESC, rowid DESC LIMIT 1",
-        )
-        .db()?
-        .query_row([task_id], |r| Ok((r.get(0)?, r.get(1)?)))
-        .optional()
-        .db()
-}
-
 /// What jobs that are done or under way keep from the reader.
 fn add_warnings_of_jobs(reader: &Reader<'_>, report: &mut StatusReport) -> Result<()> {
-    if let Some((failed, why)) = failed_jobs(reader, &report.task_id)? {
-        let text = format!(
-            "{failed} job(s) failed; the last one: {why}; get_status with detail=full names them all"
-        );
-        let warning = StatusWarning::new(WarningKind::FailedJobs, text);
-        report.warnings.push(warning);
-    }
     let troubled = troubled_jobs(reader, &report.task_id)?;
     if troubled > 0 {
         let text = format!(
@@ -247,6 +233,8 @@ fn waiting_for(
 fn warnings(
     task: &TaskRecord,
     budget: &Budget,
+    phases: &JobsByPhase,
+    failed_upkeep: usize,
     auth: usize,
     uncompared: bool,
 ) -> Vec<StatusWarning> {
@@ -264,6 +252,14 @@ fn warnings(
     }
     if let Some(reason) = task.error_message.as_deref() {
         let text = format!("every target of the task failed; the last one: {reason}");
+        warn(WarningKind::FailedJobs, text);
+    }
+    let failed = phases.exploration.failed
+        + phases.verification.failed
+        + phases.citation.failed
+        + failed_upkeep;
+    if failed > 0 {
+        let text = format!("{failed} job(s) failed; get_status with detail=full says why");
         warn(WarningKind::FailedJobs, text);
     }
     if auth > 0 {
