@@ -389,7 +389,7 @@ class Document:
     >>> import lyra
     >>> document = lyra.extract("# Sleep\n\nNight work shortens sleep.", "text/markdown")
     >>> document.title, document.text
-    ('Sleep', 'Night work shortens sleep.')
+    ('Sleep', 'Sleep\n\nNight work shortens sleep.')
     >>> fragment = document.fragments[1]
     >>> document.text[fragment.char_start : fragment.char_end] == fragment.text_content
     True
