@@ -222,6 +222,12 @@ async fn a_humans_word_outranks_an_agents_whoever_comes_last() {
         );
         world.rows(&sql)[0].clone()
     };
+    let quoted = |world: &World| {
+        let sql = format!("SELECT quote_start, quote_end FROM edges WHERE id = '{edge_id}'");
+        world.rows(&sql)[0].clone()
+    };
+    let before = quoted(&world);
+    assert!(before["quote_start"].is_i64(), "{before}");
     let agents = agent_judge_id("client", "model").unwrap();
     let report = correct(Relation::Refutes, &agents);
     assert_eq!(
@@ -332,6 +338,27 @@ async fn what_is_lent_first_is_what_the_view_puts_first() {
         let claim = pair.assertion.as_ref().unwrap_or(&pair.claim);
         assert_eq!(row["claim_text"], json!(claim));
     }
+}
+
+/// A file may hold an agent's verdict beside a model's edge: nobody is asked of that pair again.
+#[tokio::test]
+async fn what_an_import_leaves_inconsistent_stops_no_loan() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Engine::open(EngineConfig::new(folder.path().join("a.db"))).unwrap();
+    let lines = [
+        r#"{"type":"task","id":"task_00000001","hypothesis":"Tea lowers pressure."}"#,
+        r#"{"type":"page","id":"p","url":"https://a.org/"}"#,
+        r#"{"type":"fragment","id":"f","page_id":"p","text_content":"Tea lowered pressure in adults."}"#,
+        r#"{"type":"claim","id":"c","task_id":"task_00000001","claim_text":"Tea lowers pressure."}"#,
+        r#"{"type":"edge","source_type":"fragment","source_id":"f","target_type":"claim","target_id":"c","relation":"neutral","nli_edge_confidence":0.5,"judge_id":"m"}"#,
+        r#"{"type":"verdict","fragment_id":"f","claim_id":"c","judge_id":"agent:a:m","relation":"supports","confidence":0.9}"#,
+    ];
+    engine
+        .import_jsonl(lines.join("\n").as_bytes())
+        .await
+        .unwrap();
+    let request = JudgementRequest::new("task_00000001");
+    assert!(engine.lend_judgements(&request).unwrap().is_empty());
 }
 
 /// Eight agents in threads of their own empty a task: every pair is answered by one of them.

@@ -233,6 +233,7 @@ impl Writer<'_> {
             judge_id: actor,
             relation: correct,
             confidence: AGENTS_CONFIDENCE,
+            quote: edge.quote,
             reason,
             ..StoredVerdict::default()
         };
@@ -283,6 +284,7 @@ impl Writer<'_> {
             .db()?;
         let verdict = StoredVerdict {
             relation: correct,
+            quote: edge.quote,
             reason,
             ..StoredVerdict::default()
         };
@@ -443,6 +445,8 @@ fn required(reason: &str) -> Result<&str> {
 struct VerdictEdge {
     fragment_id: String,
     claim_id: String,
+    /// The words that were judged, in the page's text.
+    quote: Option<(i64, i64)>,
     task_id: Option<String>,
     premise: String,
     hypothesis: String,
@@ -473,7 +477,7 @@ const VERDICT: &str = "SELECT c.task_id,
     WHERE n.edge_id = e.id ORDER BY n.created_at DESC, n.rowid DESC LIMIT 1),
     CASE e.edge_human_corrected WHEN 0 THEN e.nli_edge_confidence END),
   e.judge_id, e.nli_edge_confidence, e.edge_human_corrected, e.edge_correction_reason,
-  e.edge_corrected_at, e.source_id, e.target_id
+  e.edge_corrected_at, e.source_id, e.target_id, e.quote_start, e.quote_end
 FROM edges e
   LEFT JOIN claims c ON c.id = e.target_id
   LEFT JOIN fragments f ON f.id = e.source_id
@@ -512,6 +516,7 @@ impl Reader<'_> {
                 Ok(VerdictEdge {
                     fragment_id: r.get(11)?,
                     claim_id: r.get(12)?,
+                    quote: r.get::<_, Option<i64>>(13)?.zip(r.get(14)?),
                     task_id: r.get(0)?,
                     premise: r.get(1)?,
                     hypothesis: r.get(2)?,

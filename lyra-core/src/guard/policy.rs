@@ -77,8 +77,8 @@ impl GuardPolicy {
         self.table_without(name, [""; 0])
     }
 
-    /// A table without some of its columns, which read as null. They may lie in no index that a query
-    /// could search.
+    /// A table without some of its columns, which read as null. A column that an
+    /// index holds cannot be private: the guard does not open.
     #[must_use]
     pub fn table_without<C: Into<String>>(
         mut self,
@@ -170,6 +170,7 @@ impl GuardPolicy {
                     table.name
                 )));
             }
+            check_indexes(connection, table)?;
         }
         Ok(())
     }
@@ -191,6 +192,27 @@ impl GuardPolicy {
             .db()?;
         }
         Ok(())
+    }
+}
+
+/// Refuses a private column in an index: a query could compare it there, where it is not null.
+fn check_indexes(connection: &Connection, table: &PolicyTable) -> Result<()> {
+    let mut statement = connection
+        .prepare(
+            "SELECT i.name FROM pragma_index_list(?1) AS l JOIN pragma_index_info(l.name) AS i
+             WHERE i.name IS NOT NULL",
+        )
+        .db()?;
+    let names = statement.query_map([&table.name], |r| r.get(0)).db()?;
+    let indexed: Vec<String> = names.collect::<rusqlite::Result<_>>().db()?;
+    let is_indexed = |column: &&String| indexed.iter().any(|n| n.eq_ignore_ascii_case(column));
+    match table.private_columns.iter().find(is_indexed) {
+        None => Ok(()),
+        Some(column) => Err(Error::invalid(format!(
+            "the column {column:?} of {:?} cannot be private, because an index holds it",
+            table.name
+        ))
+        .with_hint("copy the other columns into a table of their own, and name that one")),
     }
 }
 

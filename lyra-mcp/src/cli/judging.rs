@@ -195,6 +195,16 @@ mod tests {
         "",
     ];
 
+    async fn graph() -> (tempfile::TempDir, Engine) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let engine = Engine::open(EngineConfig::new(folder.path().join("a.db"))).expect("opens");
+        engine
+            .import_jsonl(LINES.join("\n").as_bytes())
+            .await
+            .expect("imports");
+        (folder, engine)
+    }
+
     fn edges(engine: &Engine) -> Vec<Value> {
         let sql = "SELECT id, relation, edge_human_corrected AS human FROM edges ORDER BY id";
         let rows = engine
@@ -206,12 +216,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_person_answers_goes_back_and_is_a_human_in_the_graph() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let engine = Engine::open(EngineConfig::new(folder.path().join("a.db"))).expect("opens");
-        engine
-            .import_jsonl(LINES.join("\n").as_bytes())
-            .await
-            .expect("imports");
+        let (_folder, engine) = graph().await;
         let options = Options {
             task: "task_00000001".to_owned(),
             focus: Focus::All,
@@ -240,12 +245,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_end_of_the_input_ends_the_session() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let engine = Engine::open(EngineConfig::new(folder.path().join("a.db"))).expect("opens");
-        engine
-            .import_jsonl(LINES.join("\n").as_bytes())
-            .await
-            .expect("imports");
+        let (_folder, engine) = graph().await;
         let options = Options {
             task: "task_00000001".to_owned(),
             focus: Focus::Disputed,

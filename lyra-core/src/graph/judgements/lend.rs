@@ -175,8 +175,8 @@ impl Reader<'_> {
                  FROM judgement_loans l
                    JOIN tasks t ON t.id = l.task_id
                    JOIN claims c ON c.id = l.claim_id
-                   JOIN fragments f ON f.id = coalesce(l.fragment_id, (SELECT min(e.source_id) FROM edges e
-                     WHERE e.target_id = l.claim_id AND e.relation = 'origin'))
+                   JOIN fragments f ON f.id = coalesce(l.fragment_id, (SELECT min(o.id) FROM edges e JOIN fragments o
+                     ON o.id = e.source_id WHERE e.target_id = l.claim_id AND e.relation = 'origin'))
                    JOIN pages p ON p.id = f.page_id
                    LEFT JOIN works w ON w.canonical_id = p.canonical_id
                  WHERE l.pair_id = ?1",

@@ -218,8 +218,8 @@ impl Reader<'_> {
             .prepare_cached(
                 "SELECT l.claim_id, f.id, l.fragment_id IS NULL, f.text_content, f.char_start
                  FROM judgement_loans l
-                   JOIN fragments f ON f.id = coalesce(l.fragment_id, (SELECT min(e.source_id) FROM edges e
-                     WHERE e.target_id = l.claim_id AND e.relation = 'origin'))
+                   JOIN fragments f ON f.id = coalesce(l.fragment_id, (SELECT min(o.id) FROM edges e JOIN fragments o
+                     ON o.id = e.source_id WHERE e.target_id = l.claim_id AND e.relation = 'origin'))
                  WHERE l.pair_id = ?1 AND l.task_id = ?2",
             )
             .db()?

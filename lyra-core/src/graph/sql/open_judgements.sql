@@ -83,3 +83,10 @@ FROM (
       WHERE o.target_id = h.claim_id AND o.relation = 'origin'
     )
 ) AS pair
+WHERE NOT EXISTS (
+  SELECT 1
+  FROM nli_verdicts AS better
+  WHERE better.claim_id = pair.claim_id
+    AND better.fragment_id = pair.fragment_id
+    AND better.judge_kind IN ('agent', 'human')
+)
