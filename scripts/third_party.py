@@ -19,6 +19,16 @@ TEXTS = re.compile(r"^(licen[cs]e|copying|unlicense|copyright)", re.IGNORECASE)
 NOTICES = re.compile(r"^notice", re.IGNORECASE)
 # Crates that come without their licence, and one of the same project that comes with it.
 SAME_AS = {"alloc-stdlib": "alloc-no-stdlib", "selectors": "cssparser"}
+# The text of 0BSD, for crates that only name it.
+ZERO_BSD = """Permission to use, copy, modify, and/or distribute this software for any purpose with or
+without fee is hereby granted.
+
+THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES WITH REGARD TO THIS
+SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE
+AUTHOR BE LIABLE FOR ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN ACTION OF CONTRACT, NEGLIGENCE
+OR OTHER TORTIOUS ACTION, ARISING OUT OF OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS
+SOFTWARE."""
 HEAD = """Licences of third parties
 
 The program lyra-mcp and the Python package are linked with the crates below. Where a crate may be
@@ -71,6 +81,8 @@ def texts_of(package: dict, all_of: dict[str, dict]) -> list[str]:
         holder = ", ".join(authors) or f"the developers of {package['name']}"
         permission = permission[permission.index("Permission is hereby") :]
         return [plain(f"MIT License\n\nCopyright (c) {holder}\n\n{permission}")]
+    if "0BSD" in (package["license"] or ""):
+        return [plain(f"BSD Zero Clause License\n\n{ZERO_BSD}")]
     raise SystemExit(
         f"{package['name']} {package['version']} has no file with its licence"
         f" ({package['license']}): say here which text it comes under"

@@ -7,6 +7,7 @@
 )]
 
 pub mod backends;
+pub mod check;
 mod clock;
 pub mod confidence;
 mod engine;

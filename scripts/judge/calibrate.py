@@ -61,7 +61,7 @@ def main():
     for path in options.files:
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         labels = np.array([CLASSES.index(row["label"]) for row in rows])
-        found.append((path.stem, predict(judge, rows, tokenizer), labels))
+        found.append((path.stem, predict(judge, rows, tokenizer)[0], labels))
     logits = np.concatenate([f[1] for f in found])
     labels = np.concatenate([f[2] for f in found])
     steps = np.arange(0.6, 2.5, 0.05)

@@ -156,6 +156,68 @@ def of_hypothesis(document, entry, rng):
         }
 
 
+# Of a set's sentences that do not bear on a hypothesis, so many of each document are taken: first those that
+# share most words with it, then any. Of a document that says nothing on it, fewer.
+NEAR, FAR = 8, 3
+NEAR_ELSEWHERE, FAR_ELSEWHERE = 4, 1
+SET_TIMES = 2
+
+
+def is_kept_set(name):
+    """Whether a set of documents is kept for validation."""
+    return zlib.crc32(name.encode()) % 10 == 0
+
+
+def read_sets(path, kept=False, seed=0):
+    """Rows of sets of related documents, as `sets.py` writes them: one set a line, with its documents, its
+    sentences `[doc, heading, text]`, and hypotheses with the numbers of the sentences that bear on them.
+    A hypothesis with the number `c` is that sentence, judged as a claim against the others. The sets that are kept for validation give all their rows; see `is_kept_set`."""
+    rng, rows = random.Random(seed), []
+    for line in Path(path).read_text().splitlines():
+        found = json.loads(line)
+        if is_kept_set(found["set"]) != kept:
+            continue
+        titles = {d["doc"]: d["title"] for d in found["docs"]}
+        places = collections.defaultdict(list)
+        for number, (doc, _, _) in enumerate(found["sentences"]):
+            places[doc].append(number)
+        for entry in found["hypotheses"]:
+            for doc, numbers in places.items():
+                rows += of_document(found, entry, titles[doc], numbers, None if kept else rng)
+    return rows
+
+
+def of_document(found, entry, title, numbers, rng):
+    """The rows of one document under one hypothesis; all of them without a `rng`."""
+    told = {i: side for side in ("supports", "refutes") for i in entry[side]}
+    told |= {i: "neutral" for i in entry.get("open", [])}
+    is_claim = "c" in entry
+    numbers = [i for i in numbers if not is_claim or i != entry["c"]]
+    here = [i for i in numbers if i in told]
+    rest = [i for i in numbers if i not in told]
+    sentences = [text for _, _, text in found["sentences"]]
+    chosen = numbers
+    if rng:
+        near, far = (NEAR, FAR) if here else (NEAR_ELSEWHERE, FAR_ELSEWHERE)
+        wanted = starts(entry["h"])
+        rest.sort(key=lambda i: -len(wanted & starts(sentences[i])))
+        chosen = here * SET_TIMES + rest[:near] + rng.sample(rest[near:], min(far, len(rest[near:])))
+    for i in chosen:
+        is_next = i and found["sentences"][i - 1][0] == found["sentences"][i][0] and points_back(sentences[i])
+        before = sentences[i - 1] if is_next else None
+        head = title_or(title, [sentences[k] for k in here], sentences[i], rng) if rng else title
+        yield {
+            "premise": sentences[i],
+            "claim": entry["h"],
+            "context": context_of([before, head, found["sentences"][i][1]], sentences[i], entry["h"]),
+            "label": told.get(i, "neutral"),
+            # A sentence that neither supports nor refutes a claim may be on its subject all the same.
+            "reading": None if is_claim else ["on" if i in told else "none" if i in found["none"] else "other"],
+            "source": "set-claims" if is_claim else "sets",
+            "group": found["set"],
+        }
+
+
 def title_or(title, told, sentence, rng):
     """The title or, now and then, a sentence that takes a side: many titles do, and it is not this
     sentence's side."""
@@ -175,14 +237,18 @@ def points_back(sentence):
     return POINTING.match(sentence) is not None
 
 
+def starts(text):
+    """The beginnings of a text's words, which stand for their stems."""
+    return {w[:6] for w in re.findall(r"[a-z0-9]{3,}", text.lower())} - COMMON_STARTS
+
+
 def context_of(headings, sentence, claim):
     """The headings that name something of the claim that the sentence does not."""
-    stems = lambda text: {w[:6] for w in re.findall(r"[a-z0-9]{3,}", text.lower())} - COMMON_STARTS
-    missing, named = stems(claim) - stems(sentence), []
+    missing, named = starts(claim) - starts(sentence), []
     for heading in headings:
-        if heading and missing & stems(heading):
+        if heading and missing & starts(heading):
             named.append(heading.rstrip(". ") + ". ")
-            missing -= stems(heading)
+            missing -= starts(heading)
     return "".join(named)
 
 

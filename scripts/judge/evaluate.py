@@ -10,27 +10,29 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from model import CLASSES, Judge, batch, load_tokenizer, pair_ids
+from model import CLASSES, HAS_BF16, Judge, batch, load_tokenizer, pair_ids
 
 
 @torch.no_grad()
-def predict(judge, rows, tokenizer, tokens=4096, head=0):
-    """Logits of the stance (head 0) or the reading (head 1), one row a pair, in the order of the pairs."""
+def predict(judge, rows, tokenizer, tokens=4096):
+    """Logits of the stance and of the reading, one row a pair each, in the order of the pairs."""
     judge.eval()
     premises = tokenizer.encode_batch([r["premise"] for r in rows], add_special_tokens=False)
     claims = tokenizer.encode_batch([r["claim"] for r in rows], add_special_tokens=False)
     contexts = tokenizer.encode_batch([r.get("context") or "" for r in rows], add_special_tokens=False)
     pairs = [pair_ids(p.ids, c.ids, x.ids) for p, c, x in zip(premises, claims, contexts)]
     order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]))
-    found = np.zeros((len(rows), 3), dtype=np.float32)
+    found = np.zeros((2, len(rows), 3), dtype=np.float32)
     at = 0
     while at < len(order):
         end = at + 1
         while end < len(order) and len(pairs[order[end]][0]) * (end + 1 - at) <= tokens:
             end += 1
         chosen = order[at:end]
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            found[chosen] = judge(*batch([pairs[i] for i in chosen]))[head].float().numpy()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=HAS_BF16):
+            heads = judge(*batch([pairs[i] for i in chosen]))
+        for head, logits in zip(found, heads):
+            head[chosen] = logits.float().numpy()
         at = end
     return found
 
@@ -84,7 +86,7 @@ def main():
     tokenizer = load_tokenizer(options.wheel)
     for path in options.files:
         rows = [json.loads(line) for line in path.read_text().splitlines()]
-        print(path.name, json.dumps(scores(predict(judge, rows, tokenizer), rows)))
+        print(path.name, json.dumps(scores(predict(judge, rows, tokenizer)[0], rows)))
 
 
 if __name__ == "__main__":

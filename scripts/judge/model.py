@@ -20,12 +20,16 @@ HIDDEN, HEADS, LAYERS, INNER = 384, 12, 6, 1536
 CLS, SEP = 101, 102
 # What a token belongs to. The context is attended to, but is no part of the premise's mean.
 PREMISE, CLAIM, CONTEXT = 0, 1, 2
+# What the stance is divided by before it becomes probabilities; `calibrate.py` fits it.
+TEMPERATURE = 1.45
 # Tokens that the titles and headings above a premise may have.
 MAX_CONTEXT = 32
 # Layers at the bottom that stay as they were: words and phrases are known already, and training
 # costs a quarter less.
 FROZEN = 2
 MAX_TOKENS = 160
+# Half precision only pays where the processor has it.
+HAS_BF16 = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
 # The differences and products are small beside the means; scaled up, the head learns from them.
 PAIR_SCALE = 4.0
 

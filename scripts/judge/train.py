@@ -25,12 +25,13 @@ from data import (
     read_own,
     read_sections,
     read_sentences,
+    read_sets,
     read_stretches,
     titled,
     vary,
 )
 from evaluate import predict, scores
-from model import CLASSES, FROZEN, READINGS, Judge, batch, load_minilm, load_tokenizer, pair_ids
+from model import CLASSES, FROZEN, HAS_BF16, READINGS, Judge, batch, load_minilm, load_tokenizer, pair_ids
 
 # How often a source's rows are drawn, relative to its size. General inference teaches the words,
 # the rest teaches how findings are told.
@@ -54,6 +55,8 @@ SHARE = {
     "sections": 0.4,
     "document-neutrals": 0.8,
     "stretches": 2.0,
+    "sets": 1.4,
+    "set-claims": 0.6,
 }
 # Sources whose premises speak to their claims, in documents as users have them.
 ON_THE_QUESTION = ("scifact", "evidence-inference", "pubmedqa", "ei-titles", "scifact-titles", "own-")
@@ -67,6 +70,7 @@ def arguments():
     parser.add_argument("--own", required=True)
     parser.add_argument("--sentences", help="labelled sentences of documents, JSON lines")
     parser.add_argument("--stretches", help="a folder of documents with hypotheses, JSON lines")
+    parser.add_argument("--sets", help="sets of documents with hypotheses, as sets.py writes them")
     parser.add_argument("--articles", help="Evidence Inference's annotations/txt_files, for the titles of its rows")
     parser.add_argument("--scifact", help="SciFact's folder, for the titles of its rows")
     parser.add_argument("--sections", help="PubMedQA's ori_pqal.json")
@@ -91,6 +95,8 @@ def load_rows(options, tokenizer):
         rows += read_sentences(options.sentences)
     if options.stretches:
         rows += read_stretches(options.stretches)
+    if options.sets:
+        rows += read_sets(options.sets)
     if options.sections:
         rows += read_sections(options.sections, {r["group"]: r["claim"] for r in rows if r["source"] == "pubmedqa"})
     if options.articles and options.scifact:
@@ -193,13 +199,13 @@ def report(judge, validation, tokenizer, seen, started):
         by_source[row["source"]].append(row)
     parts = {}
     for source, rows in sorted(by_source.items()):
-        if source in ("sentences", "stretches", "sections"):
+        if source in ("sentences", "stretches", "sections", "sets"):
             sought = [[READINGS.index(x) for x in r["reading"]] for r in rows]
-            found = predict(judge, rows[:800], tokenizer, head=1).argmax(1)
+            found = predict(judge, rows[:800], tokenizer)[1].argmax(1)
             right = sum(f in s for f, s in zip(found, sought)) / max(1, len(found))
             print(f"{source}: reading right {right:.4f}", flush=True)
             continue
-        found = predict(judge, rows[:800], tokenizer)
+        found = predict(judge, rows[:800], tokenizer)[0]
         parts[source] = scores(found, rows[:800])["macro_f1"]
     mean = sum(parts.values()) / len(parts)
     print(f"VALID seen {seen} mean {mean:.4f} at {time.time() - started:.0f} s {parts}", flush=True)
@@ -233,7 +239,7 @@ def main():
         labels = torch.tensor([label for _, label, _ in items])
         right_readings = torch.tensor([readings for _, _, readings in items])
         judge.train()
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=HAS_BF16):
             logits, readings = judge(ids, parts, mask)
         loss = loss_of(logits.float(), readings.float(), labels, right_readings)
         optimizer.zero_grad(set_to_none=True)

@@ -22,6 +22,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("exports", 5),
     ("pipeline", 5),
     ("backends", 5),
+    ("check", 6),
     ("jobs", 6),
     ("task", 7),
     ("engine", 8),

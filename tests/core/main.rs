@@ -4,6 +4,8 @@
 #![allow(clippy::too_many_lines, reason = "cases of a test are a table")]
 
 mod calibration;
+mod check;
+mod check_again;
 mod contract;
 mod copies;
 mod corpus;

@@ -356,6 +356,7 @@ fn smallest(tool: &str, task: &str) -> Value {
         "vector_search" => json!({"query": "tea"}),
         "query_view" => json!({"view_name": "v_contradictions", "task_id": task}),
         "list_views" => json!({}),
+        "check_report" | "claim_standing" => json!({"text": "Tea helps."}),
         "submit_judgements" => {
             json!({"task_id": task, "model": "m", "judgements": [{"pair_id": "p", "relation": "neutral"}]})
         }

@@ -40,11 +40,14 @@ fn large_page() -> Vec<u8> {
     format!("<body><article>{text}{}", "<br>".repeat(50_000)).into_bytes()
 }
 
-/// A document that takes long: sixteen pages with as much as is looked at of each.
+/// A document that takes long: many pages, each with as much as is looked at of one.
 fn slow_document() -> Vec<u8> {
     let page = "<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R>>";
     let lines = packed("", &b"1 2 m 3 4 l ".repeat(2_700_000));
-    pdf(&book(48, page.to_owned(), lines))
+    let pages = "<</Type/Pages/Count 48/Kids[".to_owned() + &page.repeat(48) + "]>>";
+    let mut objects = book(1, page.to_owned(), lines);
+    objects[1] = pages.into_bytes();
+    pdf(&objects)
 }
 
 /// The parent of a process that runs.

@@ -18,7 +18,7 @@ fn every_revision_in_use_shakes_hands() {
                 .unwrap()
                 .contains("create_task")
         );
-        assert_eq!(tools(&mut client, json!({})).len(), 16);
+        assert_eq!(tools(&mut client, json!({})).len(), 18);
     }
 }
 
@@ -30,7 +30,7 @@ fn the_stateless_revision_needs_no_handshake() {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"}}});
-    assert_eq!(tools(&mut client, meta.clone()).len(), 16);
+    assert_eq!(tools(&mut client, meta.clone()).len(), 18);
     let mut call = meta;
     call["name"] = json!("list_views");
     call["arguments"] = json!({});

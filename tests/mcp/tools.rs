@@ -1,4 +1,4 @@
-//! The 16 tools: listing, success on a real graph, typed errors, schemas kept, sizes bounded.
+//! The 18 tools: listing, success on a real graph, typed errors, schemas kept, sizes bounded.
 
 use crate::client::Client;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ fn the_listing_is_complete() {
     let mut client = Client::connect(&folder.path().join("a.db"), &[]);
     let reply = client.request("tools/list", json!({}));
     let tools = reply["result"]["tools"].as_array().unwrap();
-    assert_eq!(tools.len(), 16);
+    assert_eq!(tools.len(), 18);
     for tool in tools {
         let name = tool["name"].as_str().unwrap();
         assert!(
@@ -183,6 +183,22 @@ fn every_error_is_typed_and_keeps_its_schema() {
             "TASK_NOT_FOUND",
         ),
         ("list_views", json!({"verbose": true}), "INVALID_PARAMS"),
+        (
+            "check_report",
+            json!({"text": "Tea helps.", "task_id": NO_TASK}),
+            "TASK_NOT_FOUND",
+        ),
+        (
+            "check_report",
+            json!({"text": "Tea helps.", "bibliography": "@article{"}),
+            "INVALID_PARAMS",
+        ),
+        (
+            "claim_standing",
+            json!({"text": "Tea helps.", "task_id": NO_TASK}),
+            "TASK_NOT_FOUND",
+        ),
+        ("claim_standing", json!({"text": ""}), "INVALID_PARAMS"),
         (
             "get_judgements",
             json!({"task_id": NO_TASK}),

@@ -33,6 +33,7 @@ export function graph({ claims = 5000, sources = 1000, evidence = 60000, seed = 
   };
   const made = {
     task_id: "task_generated",
+    made_by: ["Claims found by reader-1: 30.", "Passages judged by judge-1: 90."],
     hypothesis: "A generated hypothesis about hospitalisation and treatment.",
     claims: Array.from({ length: claims }, (_, i) => ({
       id: `claim_${String(i).padStart(16, "0")}`,
@@ -95,6 +96,7 @@ export function hostile() {
   const text = (i) => HOSTILE[i % HOSTILE.length];
   made.hypothesis = HOSTILE.join(" ");
   made.task_id = text(0);
+  made.made_by = [text(1)];
   made.claims.forEach((claim, i) => {
     claim.text = text(i);
     claim.id = i === 0 ? '"><img src=x onerror=window.broken=1>' : claim.id;

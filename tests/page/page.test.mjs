@@ -136,8 +136,8 @@ describe("a reader", { skip: skip || (process.env.LYRA_PAGE ? "counts belong to 
     await form.locator("[name=source]").selectOption("3");
     await counts(page, expected((e) => e.relation !== "neutral" && e.source === 3, ([a, b]) => a === 3 || b === 3));
     await page.locator("#graph-table > summary").click();
-    const rows = await page.locator("#graph-table tbody tr").count();
-    assert.equal(rows, Math.min(20, numbersIn(await status(page))[4]));
+    const rows = () => page.locator("#graph-table tbody tr").count();
+    await becomes(rows, Math.min(20, numbersIn(await status(page))[4]));
     assert.deepEqual(faults, []);
     await page.context().close();
   });
@@ -171,6 +171,12 @@ describe("a reader", { skip: skip || (process.env.LYRA_PAGE ? "counts belong to 
     await page.context().close();
   });
 
+  test("is told who found the claims and who judged them", async () => {
+    const { page } = await open(browser, address);
+    assert.equal(await page.locator("#made-by").textContent(), data.made_by.join(" "));
+    await page.context().close();
+  });
+
   test("reads quote and context exactly as they stand in the data", async () => {
     const { page } = await open(browser, address, { hash: `#${data.claims[5].id}` });
     const shown = await page.locator("#detail .column.supports blockquote").first();
@@ -185,9 +191,17 @@ describe("a reader", { skip: skip || (process.env.LYRA_PAGE ? "counts belong to 
     const { page, faults } = await open(browser, address, { hash: "#source-2" });
     assert.equal(await page.locator("#detail-title").textContent(), data.sources[1].title);
     await page.locator("#detail .claim-link").first().click();
-    assert.equal(await page.locator("#detail-kind").textContent(), "Claim");
+    const kind = () => page.locator("#detail-kind").textContent();
+    await becomes(kind, "Claim");
     await page.goBack();
-    await page.waitForFunction(() => document.getElementById("detail-kind").textContent === "Source");
+    await becomes(kind, "Source");
+    // The dialog's event of closing comes after the change of address.
+    await page.evaluate(() => {
+      document.getElementById("detail").close();
+      location.hash = "#source-3";
+    });
+    await becomes(() => page.locator("#detail-title").textContent(), data.sources[2].title);
+    assert.ok(await page.locator("#detail").isVisible());
     await page.getByRole("button", { name: "Close" }).click();
     await page.locator("#detail").waitFor({ state: "hidden" });
     assert.deepEqual(faults, []);

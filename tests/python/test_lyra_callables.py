@@ -317,3 +317,23 @@ def test_a_run_inside_its_own_callable_is_refused(own_object: bool, awaited: boo
     assert graph.run(task).is_idle
     assert said and all("inside the claim extractor" in text for text in said)
     assert graph.run(task).is_idle, "outside it is as ever"
+
+
+def test_a_judge_that_fails_is_told_by_run(tmp_path: Path, papers: Path) -> None:
+    def broken(pairs: Any) -> Any:
+        raise RuntimeError("secret words of a service")
+
+    graph = lyra.EvidenceGraph(tmp_path / "e.db", corpus=papers, judge=broken)
+    task = graph.create_task("Night work shortens sleep")
+    graph.queue_targets(task, ["night work sleep"])
+    with pytest.warns(UserWarning, match="verification failed 1 time") as caught:
+        status = graph.run(task)
+    assert "secret words" not in str(caught[0].message)
+    assert any("verification failed" in warning for warning in status.warnings)
+    graph.close()
+    graph = lyra.EvidenceGraph(tmp_path / "e.db", corpus=papers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        other = graph.create_task("Night work shortens sleep")
+        graph.queue_targets(other, ["night work sleep"])
+        assert not any("verification" in warning for warning in graph.run(other).warnings)

@@ -394,3 +394,32 @@ def test_all_rows_come_where_all_are_asked_for(tmp_path: Path) -> None:
     claims = graph.view("v_unsupported_claims", task, all=True)
     assert sorted(claims.column("claim_id")) == every.column("id")
     assert len(claims.to_pandas()) == 450
+
+
+def test_a_batch_is_stored_at_once_or_not_at_all(graph: Any) -> None:
+    count = lambda: graph.query("SELECT count(*) AS n FROM claims")[0]["n"]
+    with graph.batch() as same:
+        assert same is graph
+        task = graph.add_task("Night work shortens sleep")
+        page = graph.add_page("https://a.example.org/1", text=TEXT)
+        claim = graph.add_claim(task, "Night shifts shorten sleep")
+        graph.add_edge(graph.add_fragment(page, FIRST), claim, "origin", quote_start=0, quote_end=12)
+        assert count() == 0
+    assert count() == 1
+    assert graph.verify().ok
+    with pytest.raises(KeyError), graph.batch():
+        graph.add_claim(task, "This is taken back")
+        raise KeyError("elsewhere")
+    with pytest.raises(lyra.InvalidInputError, match=r"records\[1\]"), graph.batch():
+        graph.add_claim(task, "This is right")
+        graph.add_claim("task_none", "This belongs to no task")
+    assert count() == 1
+    with graph.batch():
+        with pytest.raises(lyra.InvalidInputError, match="open already"), graph.batch():
+            pass
+        with pytest.raises(lyra.InvalidInputError, match="a batch is open"):
+            graph.add_records([])
+        graph.add_claim(task, "The outer batch goes on")
+    assert count() == 2
+    graph.add_claim(task, "After a batch each call stores by itself")
+    assert count() == 3

@@ -1,6 +1,7 @@
 //! Everything wired together: the handle that programs, the server and the Python module hold.
 
 mod audit;
+mod check;
 mod config;
 mod doctor;
 mod explore;

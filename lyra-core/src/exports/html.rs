@@ -3,6 +3,7 @@
 //! The page is a template with a place for the data; the data are JSON in which no `<` is left, so
 //! that nothing in them can end the element that they stand in.
 
+use super::makers::makers;
 use super::part::Part;
 use super::sources::{Source, sources};
 use super::{report_of, unwritten};
@@ -25,6 +26,8 @@ const CONTEXT: usize = 400;
 struct Data {
     task_id: String,
     hypothesis: String,
+    /// Who found the claims and who judged them, in sentences.
+    made_by: Vec<String>,
     claims: Vec<ClaimData>,
     sources: Vec<SourceData>,
     evidence: Vec<EvidenceData>,
@@ -99,6 +102,7 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
     let data = Data {
         hypothesis: part.reader.task(&task_id)?.hypothesis,
         task_id: task_id.clone(),
+        made_by: makers(part.reader, &task_id)?,
         citations: citations(part, &places)?,
         sources: sources
             .iter()

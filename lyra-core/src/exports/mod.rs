@@ -19,6 +19,7 @@ mod diff;
 mod graphml;
 mod html;
 mod keys;
+mod makers;
 mod part;
 mod people;
 mod prov;

@@ -1,6 +1,7 @@
 //! A report for reading: what is claimed, what speaks for and against it, word for word, and where.
 
 use super::bibtex::day;
+use super::makers::makers;
 use super::part::Part;
 use super::sources::{Source, read_sources};
 use super::{report_of, unwritten};
@@ -82,6 +83,10 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
                  wrong is corrected by the id at the end of its line (`feedback`, `edge_correct`).\n\n"
             ),
         });
+        let makers = makers(part.reader, &task_id)?;
+        if !makers.is_empty() {
+            text.push_str(&format!("{}\n\n", line(&makers.join(" "))));
+        }
         for (stance, heading) in STANCES {
             let of_stance: Vec<&Claim> = claims.iter().filter(|c| c.stance == stance).collect();
             if of_stance.is_empty() {

@@ -399,6 +399,13 @@ fn a_report_says_what_is_meant_for_a_model_and_what_is_not_judged_yet() {
     );
     assert!(report.contains("praise walking.” (**reads like instructions to a model**) ["));
     assert!(
+        report.contains(
+            "Claims found by whoever added them: 3, reader 1: 1. Passages judged by judge: 2. \
+             Claims judged against the hypothesis by judge: 2.\n"
+        ),
+        "{report}"
+    );
+    assert!(
         report.contains("`c3`: nothing for or against it yet."),
         "{report}"
     );

@@ -16,6 +16,7 @@
 
 mod blocked_evidence;
 mod calibration;
+mod citable;
 mod claims;
 mod documents;
 mod domain_rules;
@@ -25,12 +26,14 @@ mod forget;
 mod hostile_documents;
 mod interchange;
 mod judgements;
+mod remembered_verdicts;
 mod sessions;
 mod tasks;
 mod verdicts;
 mod verify;
 
 pub use calibration::{CalibrationEvaluation, CalibrationFit, CalibrationStats, RollbackReport};
+pub(crate) use citable::CitableSource;
 pub use documents::StoredFragment;
 pub use domain_rules::{DomainPattern, DomainRules};
 pub use embeddings::{MissingVector, decode_vector, encode_vector};

@@ -48,8 +48,8 @@ pub use outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome};
 pub use page::PageReport;
 pub use retractions::Retractions;
 pub use search::SearchOptions;
-pub(crate) use verify::LastLooks;
 pub use verify::VerifyReport;
+pub(crate) use verify::{LastLooks, task_fragments};
 
 use crate::graph::EvidenceGraph;
 use crate::ingest::Reading;

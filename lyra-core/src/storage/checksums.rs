@@ -406,7 +406,7 @@ mod tests {
                     .prepare(
                         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
                            AND name NOT GLOB '*_fts*' AND name NOT GLOB 'stat_*' AND name NOT GLOB 'stale_*'
-                           AND name NOT GLOB 'page_sketch*' AND name NOT GLOB '*checksum*' AND name NOT IN ('hostile_documents', 'judgement_loans') ORDER BY 1",
+                           AND name NOT GLOB 'page_sketch*' AND name NOT GLOB '*checksum*' AND name NOT IN ('hostile_documents', 'judgement_loans', 'remembered_verdicts') ORDER BY 1",
                     )
                     .db()?;
                 let names = statement.query_map([], get).db()?;

@@ -17,6 +17,7 @@ const STEPS: &[&str] = &[
     include_str!("sql/checksums.sql"),
     include_str!("sql/judgements.sql"),
     include_str!("sql/blocked_evidence.sql"),
+    include_str!("sql/remembered_verdicts.sql"),
 ];
 
 /// The schema version that this library writes.

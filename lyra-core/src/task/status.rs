@@ -88,6 +88,8 @@ pub enum WarningKind {
     Budget,
     /// Jobs failed.
     FailedJobs,
+    /// Verification failed: claims have no verdicts, or not all of them.
+    NotJudged,
     /// Jobs ended well, but something on their way did not.
     TroubledJobs,
     /// Texts have no vector of the embedder yet.

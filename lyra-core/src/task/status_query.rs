@@ -254,10 +254,15 @@ fn warnings(
         let text = format!("every target of the task failed; the last one: {reason}");
         warn(WarningKind::FailedJobs, text);
     }
-    let failed = phases.exploration.failed
-        + phases.verification.failed
-        + phases.citation.failed
-        + failed_upkeep;
+    let unjudged = phases.verification.failed;
+    if unjudged > 0 {
+        let text = format!(
+            "verification failed {unjudged} time(s), so claims may have no verdicts; get_status with \
+             detail=full says why"
+        );
+        warn(WarningKind::NotJudged, text);
+    }
+    let failed = phases.exploration.failed + phases.citation.failed + failed_upkeep;
     if failed > 0 {
         let text = format!("{failed} job(s) failed; get_status with detail=full says why");
         warn(WarningKind::FailedJobs, text);

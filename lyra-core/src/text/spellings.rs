@@ -106,7 +106,7 @@ const TENS: [&str; 8] = [
 
 /// Other ways to write a word, which is in lower case; each is a word or a few.
 pub(crate) fn other_spellings(word: &str) -> Vec<String> {
-    let mut found: Vec<String> = digits(word).into_iter().collect();
+    let mut found: Vec<String> = number_of_one(word).into_iter().collect();
     found.extend((word == "percent").then(|| "per cent".to_owned()));
     for american in [true, false] {
         let other = rewritten(word, american);
@@ -125,7 +125,7 @@ pub(crate) fn number_of_two(tens: &str, ones: &str) -> Option<String> {
 }
 
 /// Digits for a number that is one word.
-fn digits(word: &str) -> Option<String> {
+pub(crate) fn number_of_one(word: &str) -> Option<String> {
     const ROUND: [(&str, &str); 2] = [("hundred", "100"), ("thousand", "1000")];
     let round = ROUND.iter().find(|(name, _)| *name == word);
     let ones = ONES.iter().position(|name| *name == word);

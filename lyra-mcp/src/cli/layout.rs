@@ -6,7 +6,10 @@ use lyra_core::security::display::is_harmful;
 /// combine with the character before.
 fn char_width(c: char) -> usize {
     match u32::from(c) {
-        0x0300..=0x036F | 0x200B..=0x200F | 0x20D0..=0x20FF | 0xFE00..=0xFE0F => 0,
+        // The last are marks of a style.
+        0x0300..=0x036F | 0x200B..=0x200F | 0x20D0..=0x20FF | 0xFE00..=0xFE0F | 0xFDD0..=0xFDEF => {
+            0
+        }
         0x1100..=0x115F
         | 0x2E80..=0xA4CF
         | 0xAC00..=0xD7A3

@@ -3,6 +3,7 @@
 //! usage or configuration, 130 interrupted.
 
 mod audit;
+mod check;
 mod config;
 mod demo;
 mod diff;
@@ -170,6 +171,12 @@ enum Command {
     Feedback(feedback::Options),
     /// Judge pairs of passage and claim yourself, one a screen, those that matter most first
     Judge(judging::Options),
+    /// Check a draft: every sentence against what the sources that it cites say
+    ///
+    /// With --corpus and no graph yet, the folder is read into one that is removed afterwards.
+    Check(check::Options),
+    /// How the sources of the graph stand to one statement: for, against, silent
+    Standing(check::StandingOptions),
     /// Say what changed: since another file, or since a time
     Diff(diff::Options),
     /// Check the whole graph: every quote against its page, every reference
@@ -217,6 +224,8 @@ impl Command {
             | Self::Audit(_)
             | Self::Backup { .. }
             | Self::Export(_)
+            | Self::Check(_)
+            | Self::Standing(_)
             | Self::Diff(_)
             | Self::Verify
             | Self::Models(_)
@@ -341,6 +350,8 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
         }
         Command::Feedback(options) => feedback::run(&open(settings)?, options)?,
         Command::Judge(options) => judging::run(&open(settings)?, &options)?,
+        Command::Check(options) => return check::run(settings, &options),
+        Command::Standing(options) => check::standing(settings, &options)?,
         Command::Diff(options) => diff::run(settings, &options)?,
         Command::View(options) => view::run(&open(settings)?, &options)?,
         Command::Verify => return verify::run(&open(settings)?).map(failed),

@@ -4,9 +4,58 @@ use lyra_core::security::display::{harmless, harmless_json};
 use lyra_core::{Error, ErrorKind, Result};
 use std::io::{self, IsTerminal, Write};
 
+/// How a part of a line is set off on a terminal. The marks stand in the line until it is written,
+/// since everything else in it that would command the terminal is replaced.
+#[derive(Clone, Copy)]
+pub(super) enum Style {
+    /// Headings.
+    Strong,
+    /// What is wrong.
+    Fault,
+    /// What may be wrong.
+    Doubt,
+}
+
+/// Begins and ends what is set off. Unicode reserves them for the use inside of a program.
+const STYLES: [(char, &str); 4] = [
+    ('\u{FDD0}', "\x1b[1m"),
+    ('\u{FDD1}', "\x1b[1;31m"),
+    ('\u{FDD2}', "\x1b[33m"),
+    ('\u{FDD3}', "\x1b[0m"),
+];
+
+impl Style {
+    /// Sets `text` off.
+    pub(super) fn of(self, text: &str) -> String {
+        let (begin, _) = STYLES[self as usize];
+        let (end, _) = STYLES[STYLES.len() - 1];
+        format!("{begin}{text}{end}")
+    }
+}
+
+/// With commands to the terminal for the marks of styles, or without the marks.
+pub(super) fn with_styles(text: &str, styled: bool) -> String {
+    let each = STYLES.iter();
+    each.fold(text.to_owned(), |text, (mark, command)| {
+        text.replace(*mark, if styled { command } else { "" })
+    })
+}
+
+/// Whether standard output is a terminal that shows styles to a user who wants them.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "NO_COLOR and TERM are for binaries to read"
+)]
+fn shows_styles() -> bool {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    let asked_not_to = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    io::stdout().is_terminal() && !dumb && !asked_not_to
+}
+
 /// Writes data to standard output. A reader that goes away early (`| head`) is no failure.
 pub(super) struct Output {
     out: io::BufWriter<io::Stdout>,
+    styled: bool,
     gone: bool,
 }
 
@@ -14,13 +63,15 @@ impl Output {
     pub(super) fn new() -> Self {
         Self {
             out: io::BufWriter::new(io::stdout()),
+            styled: shows_styles(),
             gone: false,
         }
     }
 
     /// Writes a line; what is stored may hold characters that command a terminal, which are replaced.
     pub(super) fn line(&mut self, text: &str) -> Result<()> {
-        let result = writeln!(self.out, "{}", harmless(text));
+        let text = with_styles(&harmless(text), self.styled);
+        let result = writeln!(self.out, "{text}");
         self.settle(result)
     }
 
@@ -184,6 +235,14 @@ pub(super) fn json(report: &impl serde::Serialize) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_our_own_marks_become_styles() {
+        let line = format!("{} a\u{1b}[31mb", Style::Fault.of("wrong"));
+        let shown = |styled| with_styles(&harmless(&line), styled);
+        assert_eq!(shown(true), "\u{1b}[1;31mwrong\u{1b}[0m a\u{FFFD}[31mb");
+        assert_eq!(shown(false), "wrong a\u{FFFD}[31mb");
+    }
 
     #[test]
     fn json_keeps_what_is_harmful_as_escapes() {

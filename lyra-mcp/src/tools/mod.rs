@@ -1,9 +1,10 @@
-//! The 16 tools: one table, and one function a tool that goes from arguments to the library and
+//! The 18 tools: one table, and one function a tool that goes from arguments to the library and
 //! back. No logic lives here.
 
 mod auth;
 mod calibration;
 mod call;
+mod check;
 mod feedback;
 mod judgements;
 mod references;
@@ -136,6 +137,7 @@ macro_rules! tool {
 fn table() -> Vec<Tool> {
     let mut tools = task_tools();
     tools.extend(exploration_tools());
+    tools.extend(checking_tools());
     tools.extend(judging_tools());
     tools.extend(human_tools());
     tools
@@ -215,6 +217,25 @@ fn exploration_tools() -> Vec<Tool> {
     ]
 }
 
+fn checking_tools() -> Vec<Tool> {
+    vec![
+        tool!("check_report", "Check a draft", READS, stored_text: true, lists: ["sentences", "references"],
+            check::report,
+            "Check a draft before you hand it to the user: every sentence against what the sources that it \
+             cites really say. Cite as [1] with a list of references, [^1], [@key], (Author, 2019), or by \
+             links and DOIs. Finds misquotations, wrong numbers, contradicted and overstated sentences, \
+             silent or retracted sources, references that lead nowhere, and assertions without a source, \
+             each with the source's exact words. Mend what it finds and check again; detail problems keeps \
+             the reply short."),
+        tool!("claim_standing", "Standing of one claim", READS, stored_text: true,
+            lists: ["for", "against", "silent", "unreached"],
+            check::standing,
+            "How the sources that were read stand to one statement: which say it, which say the opposite, \
+             which come near and say neither, each with its exact words. Copies and versions of one work \
+             count once. Use it before you assert something; the judge is small, so read the quotes."),
+    ]
+}
+
 fn judging_tools() -> Vec<Tool> {
     vec![
         tool!("get_judgements", "Get pairs to judge", ADDS, stored_text: true, lists: ["pairs"],
@@ -268,7 +289,7 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    const NAMES: [&str; 16] = [
+    const NAMES: [&str; 18] = [
         "create_task",
         "queue_targets",
         "queue_reference_candidates",
@@ -278,6 +299,8 @@ mod tests {
         "vector_search",
         "query_view",
         "list_views",
+        "check_report",
+        "claim_standing",
         "get_judgements",
         "submit_judgements",
         "get_auth_queue",

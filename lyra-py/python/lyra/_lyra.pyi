@@ -1,6 +1,7 @@
 """The compiled half of the package; the names are offered by `lyra` itself."""
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import date
 from os import PathLike
 from pathlib import Path
@@ -201,6 +202,7 @@ class EvidenceGraph:
     ) -> int: ...
     # Putting in what is known
     def add_records(self, records: Iterable[Mapping[str, Any]]) -> Report: ...
+    def batch(self) -> AbstractContextManager[EvidenceGraph]: ...
     def add_task(
         self,
         hypothesis: str,
@@ -392,6 +394,16 @@ class EvidenceGraph:
         focus: Literal["all", "uncertain", "disputed", "hypothesis"] = "all",
         lease_seconds: int = 600,
     ) -> Rows: ...
+    def check(
+        self,
+        draft: str | bytes,
+        *,
+        format: Literal["markdown", "html", "latex", "docx"] = "markdown",
+        bibliography: str | None = None,
+        task_id: str | None = None,
+        other_sources: bool = True,
+    ) -> Report: ...
+    def claim_standing(self, text: str, task_id: str | None = None) -> Report: ...
     def submit_judgements(
         self,
         task_id: str,

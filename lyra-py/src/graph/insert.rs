@@ -13,6 +13,7 @@ use lyra_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
 use serde_json::{Map, Value};
+use std::sync::{MutexGuard, PoisonError};
 
 #[pymethods]
 impl EvidenceGraph {
@@ -32,6 +33,11 @@ impl EvidenceGraph {
         py: Python<'py>,
         records: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        if self.open_batch().is_some() {
+            return Err(invalid(
+                "add_records stores by itself, and a batch is open; call it before or after",
+            ));
+        }
         let mut lines = Vec::new();
         let mut count = 0;
         argument::each(&records, |record| {
@@ -48,6 +54,21 @@ impl EvidenceGraph {
         })?;
         let report = self.import(py, lines, Naming::ByNumber)?;
         convert::report(py, "Report", &report)
+    }
+
+    /// Everything that `add_task`, `add_page` and the like put in inside of a `with` becomes part of the
+    /// graph at its end, in one transaction: all of it, or, after an exception, nothing. Until then
+    /// nothing of it can be read.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> with graph.batch():
+    /// ...     task = graph.add_task("Night work shortens sleep")
+    /// ...     claim = graph.add_claim(task, "Nurses sleep one hour less after night work")
+    /// >>> graph.query("SELECT count(*) AS n FROM claims")
+    /// Rows([{'n': 1}])
+    fn batch(slf: Py<Self>) -> Batch {
+        Batch { graph: slf }
     }
 
     /// Puts in a task and gives its id; `create_task` does the same for a task that is to run.
@@ -395,11 +416,54 @@ impl EvidenceGraph {
     }
 }
 
+/// What `EvidenceGraph.batch` gives.
+#[pyclass(frozen, module = "lyra")]
+pub(crate) struct Batch {
+    graph: Py<EvidenceGraph>,
+}
+
+#[pymethods]
+impl Batch {
+    fn __enter__(&self, py: Python<'_>) -> PyResult<Py<EvidenceGraph>> {
+        let graph = self.graph.get();
+        graph.engine()?;
+        let mut open = graph.open_batch();
+        if open.is_some() {
+            return Err(invalid("a batch is open already; end it first"));
+        }
+        *open = Some(Vec::new());
+        Ok(self.graph.clone_ref(py))
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        raised: Option<Bound<'_, PyAny>>,
+        _value: Option<Bound<'_, PyAny>>,
+        _traceback: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let graph = self.graph.get();
+        let lines = graph.open_batch().take().unwrap_or_default();
+        if raised.is_none() && !lines.is_empty() {
+            graph.import(py, lines, Naming::ByNumber)?;
+        }
+        Ok(())
+    }
+}
+
 impl EvidenceGraph {
+    fn open_batch(&self) -> MutexGuard<'_, Option<Vec<u8>>> {
+        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn add(&self, py: Python<'_>, records: &[Record]) -> PyResult<()> {
         let mut lines = Vec::new();
         for record in records {
             push_line(&mut lines, &record.0)?;
+        }
+        if let Some(batch) = self.open_batch().as_mut() {
+            batch.extend(lines);
+            return Ok(());
         }
         self.import(py, lines, Naming::Alone).map(drop)
     }

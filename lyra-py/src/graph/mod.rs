@@ -5,12 +5,14 @@
 //! | `open` | opening, closing, what is configured |
 //! | `tasks` | create, queue, run, wait, stop |
 //! | `ask` | SQL, views, search, judging |
+//! | `check` | drafts and statements against the sources |
 //! | `vectors` | embeddings as arrays |
 //! | `insert` | putting in what is known |
 //! | `correct` | feedback, pages that want a human, calibration |
 //! | `files` | import, export, verify, forget |
 
 mod ask;
+mod check;
 mod correct;
 mod files;
 mod insert;
@@ -103,6 +105,8 @@ pub(crate) struct EvidenceGraph {
     pid: u32,
     /// Whether the last search took long, as the first does, which reads all vectors.
     searches_take_long: AtomicBool,
+    /// The lines of an open batch.
+    batch: Mutex<Option<Vec<u8>>>,
 }
 
 /// What a graph, and the list of all graphs, know of an engine.

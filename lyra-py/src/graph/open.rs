@@ -109,6 +109,7 @@ impl EvidenceGraph {
             given,
             pid: std::process::id(),
             searches_take_long: AtomicBool::new(true),
+            batch: std::sync::Mutex::new(None),
         })
     }
 

@@ -11,12 +11,13 @@ use crate::waiting::{Line, long, patient, quick, quick_async};
 use lyra_core::model::Priority;
 use lyra_core::{
     CandidateChoice, CandidateRequest, Engine, Error, QueueOptions, Result, StatusDetail,
-    StatusReport, StopRequest, TaskConfig,
+    StatusReport, StopRequest, TaskConfig, WarningKind,
 };
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMapping, PyString};
 use serde_json::Value;
+use std::ffi::CString;
 use std::time::Duration;
 
 /// Longest wait of `status`, in seconds.
@@ -137,7 +138,8 @@ impl EvidenceGraph {
         convert::report(py, "Report", &report)
     }
 
-    /// Works until the task has nothing queued and nothing running; gives its status.
+    /// Works until the task has nothing queued and nothing running; gives its status. Where the judge
+    /// fails, so that claims have no verdicts, a UserWarning says so.
     ///
     /// `progress` is called with the status after every job, on the calling thread; an exception
     /// there ends the run, and so does Ctrl-C: the job under way goes back to the queue, and the
@@ -170,6 +172,7 @@ impl EvidenceGraph {
             },
             || {},
         )?;
+        warn_of_missing_verdicts(py, &report)?;
         status_of(py, &report)
     }
 
@@ -196,7 +199,10 @@ impl EvidenceGraph {
             move |line| work(&engine, &task_id, wants_progress, line),
             progress,
             |py, status: StatusReport| status_of(py, &status).map(Bound::unbind),
-            |py, status| status_of(py, &status).map(Bound::unbind),
+            |py, status| {
+                warn_of_missing_verdicts(py, &status)?;
+                status_of(py, &status).map(Bound::unbind)
+            },
         )
     }
 
@@ -379,6 +385,16 @@ fn is_listener(progress: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
 
 fn status_of<'py>(py: Python<'py>, status: &StatusReport) -> PyResult<Bound<'py, PyAny>> {
     convert::report(py, "Status", status)
+}
+
+/// Claims without verdicts look like claims on which nobody has anything to say.
+fn warn_of_missing_verdicts(py: Python<'_>, status: &StatusReport) -> PyResult<()> {
+    let mut warnings = status.warnings.iter();
+    let Some(warning) = warnings.find(|warning| warning.kind == WarningKind::NotJudged) else {
+        return Ok(());
+    };
+    let message = CString::new(warning.text.replace('\0', " "))?;
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 1)
 }
 
 /// `named` says which settings stand beside the config, too.

@@ -25,6 +25,18 @@ pub(super) fn failures() -> Vec<(&'static str, &'static str, &'static str, Value
         ("get_status", NO_TASK.0, NO_TASK.1, json!({"task_id": none})),
         ("stop_task", NO_TASK.0, NO_TASK.1, json!({"task_id": none})),
         (
+            "check_report",
+            NO_TASK.0,
+            NO_TASK.1,
+            json!({"text": "Tea helps.", "task_id": none}),
+        ),
+        (
+            "claim_standing",
+            NO_TASK.0,
+            NO_TASK.1,
+            json!({"text": "Tea helps.", "task_id": none}),
+        ),
+        (
             "query_sql",
             "QUERY_REJECTED",
             "not a read-only SELECT of public tables",
@@ -94,7 +106,7 @@ pub(super) fn failures() -> Vec<(&'static str, &'static str, &'static str, Value
             "calibration_rollback",
             "CALIBRATION_ERROR",
             "nothing to return from",
-            json!({"source": "lyra-minilm-judge-v1", "reason": "a test"}),
+            json!({"source": "lyra-minilm-judge-v2", "reason": "a test"}),
         ),
         (
             "calibration_metrics",

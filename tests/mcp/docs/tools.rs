@@ -332,6 +332,10 @@ impl Session {
             }
             "query_view" => json!({"view_name": "v_contradictions", "task_id": TASK, "limit": 5}),
             "list_views" | "calibration_metrics" => json!({}),
+            "check_report" => {
+                json!({"text": "Night shifts shorten sleep, say most studies. Is that so?", "detail": "problems"})
+            }
+            "claim_standing" => json!({"text": "Night work shortens sleep"}),
             "get_auth_queue" => {
                 let url = format!("http://127.0.0.1:{}/paper", self.port);
                 self.client
@@ -423,7 +427,8 @@ impl Session {
 
     /// Gives ids that are made by chance names that are not.
     fn rename(&mut self, text: &mut String) {
-        let Some((kind @ ("task" | "job" | "iq" | "s" | "pair"), rest)) = text.split_once('_')
+        let Some((kind @ ("task" | "job" | "iq" | "s" | "pair" | "page" | "frag"), rest)) =
+            text.split_once('_')
         else {
             return;
         };

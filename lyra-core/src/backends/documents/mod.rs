@@ -28,18 +28,6 @@ mod markdown_inline;
 mod meta;
 #[cfg(feature = "pdf")]
 mod pdf;
-#[cfg(feature = "pdf")]
-mod pdf_bombs;
-#[cfg(feature = "pdf")]
-mod pdf_content;
-#[cfg(feature = "pdf")]
-mod pdf_fonts;
-#[cfg(feature = "pdf")]
-mod pdf_layout;
-#[cfg(feature = "pdf")]
-mod pdf_lines;
-#[cfg(feature = "pdf")]
-mod pdf_maps;
 mod plain;
 mod records;
 

@@ -18,7 +18,6 @@ use findings::Findings;
 use lyra_core::ports::{Clock, SystemClock};
 use lyra_core::{Engine, Error, QueueOptions, Result, StatusDetail, TaskBudget, TaskConfig};
 use place::Place;
-use report::Style;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -71,7 +70,7 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
             .with_hint("say what the research should find evidence for or against"));
     }
     if let Some(hypothesis) = options.hypothesis.as_deref().filter(|_| !options.force) {
-        refuse_question(hypothesis)?;
+        refuse_what_says_nothing(hypothesis)?;
     }
     let engine = match options.task {
         // An empty database knows no task: it must not be made for one.
@@ -118,18 +117,25 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
     session.research(&asked)
 }
 
-/// No claim supports or refutes a question.
-fn refuse_question(hypothesis: &str) -> Result<()> {
+/// No claim supports or refutes a question, or a subject of which nothing is said.
+fn refuse_what_says_nothing(hypothesis: &str) -> Result<()> {
     let text = hypothesis.trim();
-    if !text.ends_with(['?', '？']) {
-        return Ok(());
-    }
-    let message = "the hypothesis is a question; expected a statement that can be right or wrong";
+    let is_subject = text.is_ascii() && text.split_whitespace().count() < FEWEST_WORDS;
+    let what = match text.ends_with(['?', '？']) {
+        true => "a question",
+        false if is_subject => "a subject",
+        false => return Ok(()),
+    };
+    let message =
+        format!("the hypothesis is {what}; expected a statement that can be right or wrong");
     Err(Error::invalid(message).with_hint(
         "write the answer that you expect: \"Night work shortens sleep\" in place of \"Does night \
-         work shorten sleep?\"; --force researches the question as it stands",
+         work shorten sleep?\" or \"night work\"; --force researches it as it stands",
     ))
 }
+
+/// Hypotheses of fewer words are taken for a subject.
+const FEWEST_WORDS: usize = 3;
 
 /// A slip in the name of a folder makes no empty database.
 fn refuse_missing(corpus: &[PathBuf]) -> Result<()> {
@@ -252,9 +258,7 @@ impl Session<'_> {
         let mut place = Place::new(&self.settings.db, &self.settings.corpus, page);
         place.is_example = self.is_example;
         let mut out = Output::new();
-        report::print(&findings, &place, &Style::of_terminal(), &mut |line| {
-            out.line(line)
-        })?;
+        report::print(&findings, &place, &mut |line| out.line(line))?;
         out.finish()?;
         Ok(0)
     }

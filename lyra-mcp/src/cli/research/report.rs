@@ -1,12 +1,12 @@
 //! The report on a terminal: 80 columns, plain text, bold headings where that shows.
 
 use super::super::layout::{cut, side_by_side, width, wrap};
+use super::super::output::Style;
 use super::findings::{Chain, Contradiction, Counts, Doubtful, Findings, Source, Stated};
 use super::place::Place;
 use lyra_core::Result;
 use lyra_core::confidence::POSSIBLE_BELOW;
 use lyra_core::security::injection;
-use std::io::IsTerminal;
 
 /// Columns of the report.
 const WIDTH: usize = 80;
@@ -14,82 +14,47 @@ const WIDTH: usize = 80;
 /// Longest quote that is shown in one of two columns; what is left out is marked.
 const QUOTE_COLUMNS: usize = 330;
 
-/// How headings are set off.
-pub(in crate::cli) struct Style {
-    bold: bool,
-}
-
-impl Style {
-    /// Bold on a terminal that shows it and whose user has nothing against it.
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "NO_COLOR and TERM are for binaries to read"
-    )]
-    pub(in crate::cli) fn of_terminal() -> Self {
-        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        let asked_not_to = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Self {
-            bold: std::io::stdout().is_terminal() && !dumb && !asked_not_to,
-        }
-    }
-
-    fn strong(&self, text: &str) -> String {
-        if self.bold {
-            format!("\x1b[1m{text}\x1b[0m")
-        } else {
-            text.to_owned()
-        }
-    }
-}
-
 /// Claims that are shown where none takes a side.
 const NEAREST: usize = 3;
 
 type Print<'a> = dyn FnMut(&str) -> Result<()> + 'a;
 
 /// Prints the whole report.
-pub(in crate::cli) fn print(
-    findings: &Findings,
-    place: &Place,
-    style: &Style,
-    out: &mut Print<'_>,
-) -> Result<()> {
+pub(in crate::cli) fn print(findings: &Findings, place: &Place, out: &mut Print<'_>) -> Result<()> {
     out(&"═".repeat(WIDTH))?;
     for line in wrap(&findings.hypothesis, WIDTH - 2) {
-        out(&format!(" {}", style.strong(&line)))?;
+        out(&format!(" {}", Style::Strong.of(&line)))?;
     }
     out(&"═".repeat(WIDTH))?;
-    out(&format!(" {}", style.strong(&findings.task_id)))?;
+    out(&format!(" {}", Style::Strong.of(&findings.task_id)))?;
     out("")?;
     counts(&findings.counts, out)?;
     models(findings, out)?;
     side(
-        style,
         "SUPPORTS THE HYPOTHESIS",
         &findings.supporting,
         findings.counts.claims_for,
         out,
     )?;
     side(
-        style,
         "SPEAKS AGAINST IT",
         &findings.refuting,
         findings.counts.claims_against,
         out,
     )?;
-    nearest(style, findings, out)?;
-    contradictions(style, findings, out)?;
-    doubtful(style, &findings.doubtful, out)?;
+    nearest(findings, out)?;
+    contradictions(findings, out)?;
+    doubtful(&findings.doubtful, out)?;
     if let Some(found) = &findings.chain {
-        chain(style, found, out)?;
+        chain(found, out)?;
     }
-    next(style, findings, place, out)
+    next(findings, place, out)
 }
 
-fn heading(style: &Style, title: &str, note: &str, out: &mut Print<'_>) -> Result<()> {
+fn heading(title: &str, note: &str, out: &mut Print<'_>) -> Result<()> {
     out("")?;
     let gap = WIDTH.saturating_sub(width(title) + width(note));
-    out(format!("{}{}{note}", style.strong(title), " ".repeat(gap)).trim_end())?;
+    out(format!("{}{}{note}", Style::Strong.of(title), " ".repeat(gap)).trim_end())?;
     out(&"─".repeat(WIDTH))
 }
 
@@ -130,15 +95,9 @@ fn models(findings: &Findings, out: &mut Print<'_>) -> Result<()> {
     Ok(())
 }
 
-fn side(
-    style: &Style,
-    title: &str,
-    claims: &[Stated],
-    total: i64,
-    out: &mut Print<'_>,
-) -> Result<()> {
+fn side(title: &str, claims: &[Stated], total: i64, out: &mut Print<'_>) -> Result<()> {
     let note = format!("{} of {total} claims, one a source", claims.len());
-    heading(style, title, &note, out)?;
+    heading(title, &note, out)?;
     if claims.is_empty() {
         return out(" none found");
     }
@@ -159,11 +118,11 @@ fn side(
 }
 
 /// What is shown where no claim takes a side.
-fn nearest(style: &Style, findings: &Findings, out: &mut Print<'_>) -> Result<()> {
+fn nearest(findings: &Findings, out: &mut Print<'_>) -> Result<()> {
     if findings.nearest.is_empty() {
         return Ok(());
     }
-    heading(style, "NO CLAIM TAKES A SIDE; THE NEAREST ARE", "", out)?;
+    heading("NO CLAIM TAKES A SIDE; THE NEAREST ARE", "", out)?;
     for stated in findings.nearest.iter().take(NEAREST) {
         quoted("·", &stated.claim, out)?;
         attribution(&stated.source, 6, out)?;
@@ -209,10 +168,10 @@ fn citation(source: &Source) -> String {
     parts.join(", ")
 }
 
-fn contradictions(style: &Style, findings: &Findings, out: &mut Print<'_>) -> Result<()> {
+fn contradictions(findings: &Findings, out: &mut Print<'_>) -> Result<()> {
     let shown = &findings.contradictions;
     let note = format!("{} of {} claims", shown.len(), findings.counts.contradicted);
-    heading(style, "WHERE SOURCES CONTRADICT EACH OTHER", &note, out)?;
+    heading("WHERE SOURCES CONTRADICT EACH OTHER", &note, out)?;
     if shown.is_empty() {
         return out(" none found");
     }
@@ -220,24 +179,19 @@ fn contradictions(style: &Style, findings: &Findings, out: &mut Print<'_>) -> Re
         if index > 0 {
             out("")?;
         }
-        contradiction_of(style, index + 1, contradiction, out)?;
+        contradiction_of(index + 1, contradiction, out)?;
     }
     Ok(())
 }
 
-fn contradiction_of(
-    style: &Style,
-    number: usize,
-    found: &Contradiction,
-    out: &mut Print<'_>,
-) -> Result<()> {
+fn contradiction_of(number: usize, found: &Contradiction, out: &mut Print<'_>) -> Result<()> {
     for (index, line) in wrap(&found.claim, WIDTH - 7).into_iter().enumerate() {
         let mark = if index == 0 {
             format!("{number}.")
         } else {
             String::new()
         };
-        out(&format!(" {mark:<5}{}", style.strong(&line)))?;
+        out(&format!(" {mark:<5}{}", Style::Strong.of(&line)))?;
     }
     let half = (WIDTH - 5) / 2;
     let mut left = vec![format!("SUPPORTED BY {}", passages(found.supports))];
@@ -272,9 +226,8 @@ fn column(stated: Option<&Stated>, columns: usize) -> Vec<String> {
     lines
 }
 
-fn doubtful(style: &Style, found: &[Doubtful], out: &mut Print<'_>) -> Result<()> {
+fn doubtful(found: &[Doubtful], out: &mut Print<'_>) -> Result<()> {
     heading(
-        style,
         "RETRACTED OR SUPERSEDED SOURCES",
         &format!("{}", found.len()),
         out,
@@ -304,9 +257,8 @@ fn doubtful(style: &Style, found: &[Doubtful], out: &mut Print<'_>) -> Result<()
     Ok(())
 }
 
-fn chain(style: &Style, chain: &Chain, out: &mut Print<'_>) -> Result<()> {
+fn chain(chain: &Chain, out: &mut Print<'_>) -> Result<()> {
     heading(
-        style,
         "ONE CLAIM, BACK TO THE CHARACTERS THAT IT WAS READ FROM",
         "",
         out,
@@ -374,8 +326,8 @@ fn labelled(label: &str, id: &str, text: &str, out: &mut Print<'_>) -> Result<()
     Ok(())
 }
 
-fn next(style: &Style, findings: &Findings, place: &Place, out: &mut Print<'_>) -> Result<()> {
-    heading(style, "WHAT TO DO NEXT", "", out)?;
+fn next(findings: &Findings, place: &Place, out: &mut Print<'_>) -> Result<()> {
+    heading("WHAT TO DO NEXT", "", out)?;
     let task = &findings.task_id;
     if let Some(page) = &place.page {
         out(" Look at all of it in a browser:")?;

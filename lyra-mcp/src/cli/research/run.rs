@@ -106,7 +106,8 @@ fn progress(status: &StatusReport) -> (f64, String) {
 pub(super) fn tell_trouble(engine: &Engine, task_id: &str, began: &str) -> Result<()> {
     let status = engine.status(task_id, StatusDetail::Full)?;
     // What failed is told below, without what failed in an earlier run.
-    let told = |warning: &&StatusWarning| warning.kind != WarningKind::FailedJobs;
+    let failed = [WarningKind::FailedJobs, WarningKind::NotJudged];
+    let told = |warning: &&StatusWarning| !failed.contains(&warning.kind);
     for warning in status.warnings.iter().filter(told) {
         crate::log::warn(warning);
     }

@@ -10,6 +10,9 @@ function startDetails() {
   followAddress();
 }
 
+/** The address that the open dialog shows. */
+let shownAddress = null;
+
 /** What the address names: a claim, a source, or nothing of ours. */
 function addressed() {
   let name;
@@ -31,6 +34,7 @@ function followAddress() {
     if (dialog.open) dialog.close();
     return;
   }
+  shownAddress = location.hash;
   byId("detail-kind").textContent = named.kind === "claim" ? "Claim" : "Source";
   const parts = named.kind === "claim" ? claimDetail(named.at) : sourceDetail(named.at);
   byId("detail-body").replaceChildren(...parts.filter((part) => part !== null));
@@ -39,9 +43,12 @@ function followAddress() {
   byId("detail-title").focus();
 }
 
-/** After closing, the address names nothing, so that the same link works again. */
+/**
+ * After closing, the address names nothing, so that the same link works again. The event of closing arrives
+ * late: an address that changed since is the next one to open, and stays.
+ */
 function forgetAddress() {
-  if (!addressed()) return;
+  if (location.hash !== shownAddress || !addressed()) return;
   try {
     history.replaceState(null, "", location.pathname + location.search);
   } catch {

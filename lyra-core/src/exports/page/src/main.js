@@ -17,6 +17,7 @@ function heading() {
   title.textContent = data.hypothesis;
   title.setAttribute("lang", "");
   document.title = `Evidence: ${short(data.hypothesis, 120)}`;
+  byId("made-by").append(foreign("span", data.made_by.join(" ")));
   byId("about").append("Written by Lyra for task ", foreign("code", data.task_id), ". The page holds all of its data and asks no server for anything.");
 }
 

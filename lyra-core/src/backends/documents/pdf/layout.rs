@@ -1,10 +1,10 @@
 //! From the lines of a PDF to paragraphs, headings and lists.
 
-use super::Block;
-use super::lines::{self, ends_sentence, heading_level, is_unspaced, list_item};
-use super::pdf_lines::Line;
+use super::super::Block;
+use super::super::lines::{self, ends_sentence, heading_level, is_unspaced, list_item};
+use super::lines::Line;
 use crate::model::FragmentType;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// A document's text, and the title that its largest line on the first page gives.
 pub(super) struct Layout {
@@ -34,6 +34,7 @@ pub(super) fn layout(lines: Vec<Line>) -> Layout {
             _ => groups.push(vec![line]),
         }
     }
+    let groups = reunited(groups, body);
     let largest = title_size(&lines, body);
     let mut blocks: Vec<Block> = Vec::new();
     let mut title: Option<String> = None;
@@ -42,7 +43,7 @@ pub(super) fn layout(lines: Vec<Line>) -> Layout {
         let next = groups.get(at + 1).map(|next| next[0]);
         let first_page = lines.first().is_some_and(|line| line.page == group[0].page);
         let is_title = first_page && largest.is_some_and(|size| group[0].size >= size * 0.98);
-        if is_title && text.chars().count() <= 2 * HEADING_CHARS && title.is_none() {
+        if is_title && is_worded(&text) && title.is_none() {
             blocks.push(Block::heading(1, text.clone()));
             title = Some(text);
         } else if let Some(level) = level_of(group, &text, body) {
@@ -57,6 +58,57 @@ pub(super) fn layout(lines: Vec<Line>) -> Layout {
         }
     }
     Layout { blocks, title }
+}
+
+/// Whether a text may be a title.
+fn is_worded(text: &str) -> bool {
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    letters >= 2 && text.chars().count() <= 2 * HEADING_CHARS
+}
+
+/// How many notes and captions may stand inside a sentence.
+const ASIDES: usize = 6;
+
+/// Puts the parts of a sentence together that a note at the foot of the page, a caption or the
+/// words of a figure stand between; these follow it.
+fn reunited(groups: Vec<Vec<&Line>>, body: f64) -> Vec<Vec<&Line>> {
+    let chars = |group: &[&Line]| -> usize { group.iter().map(|l| l.text.chars().count()).sum() };
+    let is_body = |line: &Line| (line.size - body).abs() < 0.04 * body;
+    let is_open = |group: &[&Line]| {
+        let last = group[group.len() - 1];
+        is_body(last) && chars(group) >= 40 && !ends_sentence(&last.text)
+    };
+    let goes_on = |group: &[&Line]| {
+        is_body(group[0]) && chars(group) >= 20 && group[0].text.starts_with(char::is_lowercase)
+    };
+    let is_aside = |group: &[&Line]| {
+        let text = &group[0].text;
+        let caption = ["Fig", "Tab", "FIG", "TAB"]
+            .iter()
+            .any(|name| text.starts_with(name));
+        caption || group.iter().all(|line| line.size < 0.95 * body) || chars(group) < 40
+    };
+    let mut out: Vec<Vec<&Line>> = Vec::with_capacity(groups.len());
+    let mut waiting = VecDeque::from(groups);
+    while let Some(mut group) = waiting.pop_front() {
+        let mut asides = Vec::new();
+        while is_open(&group) {
+            let between = waiting
+                .iter()
+                .take_while(|next| is_aside(next) && !goes_on(next))
+                .count();
+            if !(1..=ASIDES).contains(&between)
+                || !waiting.get(between).is_some_and(|next| goes_on(next))
+            {
+                break;
+            }
+            asides.extend(waiting.drain(..between));
+            group.extend(waiting.pop_front().unwrap_or_default());
+        }
+        out.push(group);
+        out.append(&mut asides);
+    }
+    out
 }
 
 /// A paragraph, or an item of the list before it.
@@ -351,9 +403,8 @@ impl Words {
                 out.pop();
                 out.push_str(line.text.trim());
             } else if out.ends_with(['-', '\u{2010}', '–', '/'])
-                && !out.ends_with([' ', '–'])
                 && out.len() > 1
-                && !out.ends_with(" -")
+                && ![" -", " –"].iter().any(|dash| out.ends_with(dash))
             {
                 out.push_str(line.text.trim());
             } else {

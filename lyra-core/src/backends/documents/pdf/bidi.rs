@@ -1,0 +1,154 @@
+//! Lines in scripts that are written from right to left: from the order of their places to the
+//! order in which they are read.
+
+use unicode_normalization::UnicodeNormalization;
+
+/// Whether a character is written from right to left.
+pub(super) fn is_rtl(c: char) -> bool {
+    matches!(c,
+        '\u{590}'..='\u{65f}' | '\u{66a}'..='\u{6ef}' | '\u{6fa}'..='\u{8ff}'
+        | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' | '\u{10800}'..='\u{10fff}')
+        && !is_mark(c)
+}
+
+/// Whether most letters of a text are written from right to left.
+pub(super) fn is_mostly_rtl(text: &str) -> bool {
+    let rtl = text.chars().filter(|c| is_rtl(*c)).count();
+    rtl > 0 && 2 * rtl >= text.chars().filter(|c| c.is_alphabetic()).count()
+}
+
+/// Whether a character is drawn over another.
+pub(super) fn is_mark(c: char) -> bool {
+    matches!(c,
+        '\u{300}'..='\u{36f}' | '\u{591}'..='\u{5bd}' | '\u{5bf}' | '\u{5c1}'..='\u{5c2}'
+        | '\u{5c4}'..='\u{5c5}' | '\u{5c7}' | '\u{610}'..='\u{61a}' | '\u{64b}'..='\u{65f}'
+        | '\u{670}' | '\u{6d6}'..='\u{6dc}' | '\u{6df}'..='\u{6e4}' | '\u{6e7}'..='\u{6e8}'
+        | '\u{6ea}'..='\u{6ed}')
+}
+
+/// How a character takes part in the order of its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Right,
+    Left,
+    Digit,
+    /// Stands inside numbers.
+    Separator,
+    Neutral,
+}
+
+fn kind_of(unit: &str) -> Kind {
+    if unit.chars().any(is_rtl) {
+        return Kind::Right;
+    }
+    match unit.chars().next() {
+        Some(c) if c.is_numeric() || matches!(c, '%' | '٪' | '$' | '€' | '°') => Kind::Digit,
+        Some(c) if c.is_alphabetic() => Kind::Left,
+        Some('.' | ',' | ':' | '/' | '-' | '+' | '%' | '٪' | '$' | '€' | '°') => {
+            Kind::Separator
+        }
+        _ => Kind::Neutral,
+    }
+}
+
+/// The text of a line whose characters come in the order of their places, from the left.
+pub(super) fn logical(units: Vec<String>) -> String {
+    let kinds: Vec<Kind> = units.iter().map(|unit| kind_of(unit)).collect();
+    let count = |kind: Kind| kinds.iter().filter(|k| **k == kind).count();
+    let mut out: Vec<String> = Vec::with_capacity(units.len());
+    if count(Kind::Right) >= count(Kind::Left) {
+        read_right_to_left(&units, &kinds, &mut out);
+    } else {
+        let mut at = 0;
+        while at < units.len() {
+            let length = rtl_length(&kinds[at..]);
+            if length > 0 {
+                read_right_to_left(&units[at..at + length], &kinds[at..at + length], &mut out);
+            } else {
+                out.push(units[at].clone());
+            }
+            at += length.max(1);
+        }
+    }
+    composed(&out.concat())
+}
+
+/// How long a run from right to left is that begins here, up to its last character of that kind.
+fn rtl_length(kinds: &[Kind]) -> usize {
+    if kinds.first() != Some(&Kind::Right) {
+        return 0;
+    }
+    let run = kinds.iter().take_while(|kind| **kind != Kind::Left);
+    let last = run
+        .enumerate()
+        .filter(|(_, kind)| **kind == Kind::Right)
+        .last();
+    last.map_or(0, |(at, _)| at + 1)
+}
+
+fn read_right_to_left(units: &[String], kinds: &[Kind], out: &mut Vec<String>) {
+    let mut end = units.len();
+    while end > 0 {
+        let start = ltr_start(&kinds[..end]);
+        if start < end {
+            out.extend(units[start..end].iter().cloned());
+            end = start;
+        } else {
+            end -= 1;
+            out.push(mirrored(&units[end]));
+        }
+    }
+}
+
+/// Where a run from left to right begins that ends with the last of these.
+fn ltr_start(kinds: &[Kind]) -> usize {
+    let whole = kinds.len();
+    if !matches!(kinds.last(), Some(Kind::Left | Kind::Digit)) {
+        return whole;
+    }
+    let back = |stop: fn(Kind) -> bool| {
+        kinds
+            .iter()
+            .rposition(|kind| stop(*kind))
+            .map_or(0, |at| at + 1)
+    };
+    let mut start = back(|kind| kind == Kind::Right);
+    if !kinds[start..].contains(&Kind::Left) {
+        // Numbers alone: each by itself.
+        start = back(|kind| !matches!(kind, Kind::Digit | Kind::Separator));
+    }
+    let begins = |kind: &Kind| matches!(kind, Kind::Left | Kind::Digit);
+    start + kinds[start..].iter().position(begins).unwrap_or(0)
+}
+
+fn mirrored(unit: &str) -> String {
+    let one = |c: char| match c {
+        '(' => ')',
+        ')' => '(',
+        '[' => ']',
+        ']' => '[',
+        '{' => '}',
+        '}' => '{',
+        '<' => '>',
+        '>' => '<',
+        '«' => '»',
+        '»' => '«',
+        other => other,
+    };
+    unit.chars().map(one).collect()
+}
+
+/// Arabic letters in the forms that they take inside words, as the letters themselves.
+fn composed(text: &str) -> String {
+    let is_form = |c: char| matches!(c, '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}');
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_form(c) {
+            // A mark that stands alone is shown over a space or a line, which no word has.
+            out.extend(c.nfkc().skip_while(|c| matches!(c, ' ' | '\u{640}')));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}

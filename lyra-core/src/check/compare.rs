@@ -1,0 +1,275 @@
+//! The sentences of a draft against the texts of the sources that they cite.
+
+use super::Check;
+use super::decide::{Decided, Heard, decide};
+use super::items::{Item, RULE};
+use super::numbers::{Quantity, quantities};
+use super::questions::{Claim, Question, in_parts};
+use super::quotations::{diff, find, nearest, quotations};
+use super::report::{CheckCode, Evidence, Finding};
+use super::source_text::{SourceSentence, SourceText};
+use super::stance::{Judged, candidates};
+use crate::error::Result;
+use crate::pipeline::Pipeline;
+use std::sync::Arc;
+
+/// Numbers are looked for in sentences that come at least so near to the nearest one.
+const NEAR_ENOUGH: f64 = 0.5;
+
+impl Check<'_> {
+    /// Compares every assertion with what it cites.
+    pub(super) async fn compare(&mut self, items: &mut [Item], claims: &[Claim]) -> Result<()> {
+        let cited = claims.iter().filter(|claim| items[claim.item].is_cited());
+        let cited: Vec<(Claim, Vec<Arc<SourceText>>)> = cited
+            .map(|claim| (claim.clone(), self.texts_of(&items[claim.item])))
+            .collect();
+        let pipeline = self.pipeline.clone();
+        let questions = in_parts(cited.clone(), move |part| questions(&pipeline, part)).await?;
+        let heard = self.hear(questions, items.len()).await?;
+        let judge = &self.pipeline.judge;
+        let judge = (judge.judge_id().to_owned(), judge.is_builtin());
+        for (claim, texts) in cited {
+            let item = &mut items[claim.item];
+            let heard = &heard[claim.item];
+            let found = findings(item, &claim.text, &texts, heard, (&judge.0, judge.1));
+            item.findings.extend(found);
+        }
+        Ok(())
+    }
+
+    fn texts_of(&self, item: &Item) -> Vec<Arc<SourceText>> {
+        let texts = item
+            .sources()
+            .into_iter()
+            .filter_map(|at| self.texts.get(&at));
+        texts.filter(|text| !text.is_empty()).cloned().collect()
+    }
+}
+
+fn questions(
+    pipeline: &Pipeline,
+    cited: &[(Claim, Vec<Arc<SourceText>>)],
+) -> Result<Vec<Question>> {
+    pipeline.graph.read(|reader| {
+        let mut questions = Vec::new();
+        for (claim, sources) in cited {
+            for source in sources {
+                questions.push(Question {
+                    item: claim.item,
+                    source: Arc::clone(source),
+                    candidates: candidates(pipeline, reader, source, claim)?,
+                });
+            }
+        }
+        Ok(questions)
+    })
+}
+
+/// What is found of a sentence whose sources have no text.
+fn unread(item: &Item) -> Vec<Finding> {
+    if item.sources().is_empty() {
+        return Vec::new();
+    }
+    let message = "the graph holds no text of the cited source";
+    vec![item.finding(CheckCode::NotChecked, message)]
+}
+
+/// What is found of a sentence with its sources.
+fn findings(
+    item: &Item,
+    claim: &str,
+    texts: &[Arc<SourceText>],
+    heard: &[Heard],
+    (judge, is_builtin): (&str, bool),
+) -> Vec<Finding> {
+    if texts.is_empty() {
+        return unread(item);
+    }
+    let mut found = Vec::new();
+    let quoted = quotation_findings(item, texts, &mut found);
+    let stance = decide(claim, heard, is_builtin);
+    // Beside a quotation that is there, a number is the author's own remark.
+    let is_quote = quoted == Some(true) && is_mostly_quoted(&item.sentence.text);
+    let numbers = number_finding(item, claim, texts, heard).filter(|_| !is_quote);
+    let has_number_fault = numbers.is_some();
+    found.extend(numbers);
+    let with_judge = |mut finding: Finding, sure: f64| {
+        finding.judge = judge.to_owned();
+        finding.confidence = Some((sure * 1000.0).round() / 1000.0);
+        finding
+    };
+    match stance {
+        // What is compared letter by letter says it better.
+        Decided::Refutes(evidence, _) if repeats(&found, &evidence) => {}
+        Decided::Refutes(evidence, sure) => {
+            let message = format!("the source says: {}", shorten(&evidence.quote));
+            let mut one = item.finding(CheckCode::ContradictedBySource, message);
+            one.evidence = Some(evidence);
+            found.push(with_judge(one, sure));
+        }
+        _ if quoted == Some(true) && found.is_empty() => {
+            found.push(item.finding(CheckCode::Supported, "the quoted words are in the source"));
+        }
+        Decided::Overstates(evidence, _) | Decided::Silent(Some(evidence), _)
+            if item.only_points() =>
+        {
+            let message =
+                "the link may lead to more on its words; what it leads to does not say this";
+            let mut one = item.finding(CheckCode::NotChecked, message);
+            one.evidence = Some(evidence);
+            found.push(one);
+        }
+        Decided::Overstates(evidence, lost) if quoted.is_none() => {
+            let mut one = item.finding(CheckCode::Overstated, format!("the source {lost}"));
+            one.evidence = Some(evidence);
+            found.push(one);
+        }
+        Decided::Supports(evidence, sure) if found.is_empty() => {
+            let message = format!("the source says: {}", shorten(&evidence.quote));
+            let mut one = item.finding(CheckCode::Supported, message);
+            one.evidence = Some(evidence);
+            found.push(with_judge(one, sure));
+        }
+        // Numbers that differ say on what the source speaks.
+        Decided::Silent(evidence, sure) if quoted.is_none() && !has_number_fault => {
+            let message = "nothing in the cited source says this; the nearest passage is shown";
+            let mut one = item.finding(CheckCode::NotInSource, message);
+            one.evidence = evidence;
+            found.push(with_judge(one, sure));
+        }
+        _ => {}
+    }
+    found
+}
+
+fn is_mostly_quoted(sentence: &str) -> bool {
+    let quoted: usize = quotations(sentence).iter().map(|one| one.span.len()).sum();
+    2 * quoted > sentence.chars().count()
+}
+
+/// Whether a misquotation or a wrong number was found in the same words of the source.
+fn repeats(found: &[Finding], evidence: &Evidence) -> bool {
+    let same = |finding: &Finding| {
+        finding.code == CheckCode::QuoteMismatch
+            || finding
+                .evidence
+                .as_ref()
+                .is_some_and(|e| e.quote == evidence.quote)
+    };
+    found.iter().any(same)
+}
+
+/// Adds a finding for each quotation that is in no source; answers whether there are quotations and
+/// all are there.
+fn quotation_findings(
+    item: &Item,
+    texts: &[Arc<SourceText>],
+    found: &mut Vec<Finding>,
+) -> Option<bool> {
+    let quotations = quotations(&item.sentence.text);
+    let mut all = true;
+    for quotation in &quotations {
+        if texts.iter().any(|text| find(text, quotation).is_some()) {
+            continue;
+        }
+        all = false;
+        let near = texts.iter().filter_map(|text| {
+            let (score, at) = nearest(text, quotation)?;
+            Some((score, text.evidence(at)))
+        });
+        let near = near.max_by(|a, b| a.0.total_cmp(&b.0));
+        let words = quotation.parts.join(" … ");
+        let mut one = item.finding(
+            CheckCode::QuoteMismatch,
+            match &near {
+                Some((_, evidence)) => {
+                    format!("the source's words are: {}", shorten(&evidence.quote))
+                }
+                None => "the quoted words are not in the source, nor anything like them".to_owned(),
+            },
+        );
+        if let Some((_, evidence)) = near {
+            one.diff = Some(diff(&words, &evidence.quote));
+            one.evidence = Some(evidence);
+        }
+        found.push(one);
+    }
+    (!quotations.is_empty()).then_some(all)
+}
+
+/// The numbers of a sentence that its sources do not give where they speak of the same.
+fn number_finding(
+    item: &Item,
+    claim: &str,
+    texts: &[Arc<SourceText>],
+    heard: &[Heard],
+) -> Option<Finding> {
+    let wanted = quantities(claim);
+    let missing: Vec<&Quantity> = wanted
+        .iter()
+        .filter(|quantity| !texts.iter().any(|text| gives(text, claim, quantity)))
+        .collect();
+    missing.first()?;
+    let strongest = heard
+        .iter()
+        .flat_map(|one| one.judged.iter().map(move |judged| (one, judged)));
+    // The sentence that speaks to the claim and gives other numbers is what readers want to see.
+    let shown = strongest
+        .filter(|(one, judged)| !one.source.sentences[judged.sentence].quantities.is_empty())
+        .max_by(|(_, a), (_, b)| {
+            let rank = |j: &Judged| j.closeness + j.probabilities[0];
+            rank(a)
+                .total_cmp(&rank(b))
+                .then(b.sentence.cmp(&a.sentence))
+        });
+    let numbers: Vec<&str> = missing
+        .iter()
+        .map(|q| claim[q.span.clone()].trim())
+        .collect();
+    let numbers = numbers.join(", ");
+    let message = match &shown {
+        Some((one, judged)) => {
+            let words = &one.source.sentences[judged.sentence].text;
+            format!(
+                "the source does not give {numbers} for this; it says: {}",
+                shorten(words)
+            )
+        }
+        None => format!("the source does not give {numbers}"),
+    };
+    let mut finding = item.finding(CheckCode::NumberMismatch, message);
+    finding.judge = RULE.to_owned();
+    finding.evidence = shown.map(|(one, judged)| one.source.evidence(judged.sentence));
+    Some(finding)
+}
+
+/// Whether a source gives a number where it speaks of what the claim is about. A small number in
+/// words is the author's own count, unless the source counts the same otherwise.
+fn gives(source: &SourceText, claim: &str, quantity: &Quantity) -> bool {
+    let closeness = source.closeness(claim);
+    let nearest = closeness.iter().copied().fold(0.0, f64::max);
+    let near: Vec<&SourceSentence> = source
+        .sentences
+        .iter()
+        .zip(&closeness)
+        .filter(|(_, closeness)| quantity.is_year() || **closeness >= NEAR_ENOUGH * nearest)
+        .map(|(sentence, _)| sentence)
+        .collect();
+    let numbers = || near.iter().flat_map(|sentence| &sentence.quantities);
+    if source.is_year_of(quantity)
+        || numbers().any(|other| quantity.is_met_by(other))
+        || source.holds_name(quantity)
+    {
+        return true;
+    }
+    quantity.is_in_words && !numbers().any(|other| quantity.counts_the_same(other))
+}
+
+/// A quotation for a message.
+pub(super) fn shorten(text: &str) -> String {
+    const LONGEST: usize = 240;
+    match text.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("“{}…”", text[..at].trim_end()),
+        None => format!("“{text}”"),
+    }
+}

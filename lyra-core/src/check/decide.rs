@@ -1,0 +1,185 @@
+//! From what the judge says of single sentences to how the sources stand to a claim.
+
+use super::numbers::{Quantity, quantities};
+use super::overstated;
+use super::report::Evidence;
+use super::source_text::SourceText;
+use super::stance::Judged;
+use std::sync::Arc;
+
+/// What a claim's doubt is made of: a linear model of whether a sentence is unsound, fitted on half
+/// "a" of benches/check. The judge's probabilities are those of the sentence that supports, or
+/// refutes, most, each weighed by closeness.
+struct Weights {
+    base: f64,
+    supports: f64,
+    refutes: f64,
+    closeness: f64,
+    has_numbers: f64,
+    overstates: f64,
+}
+
+const WEIGHTS: Weights = Weights {
+    base: 2.22,
+    supports: -3.88,
+    refutes: 0.95,
+    closeness: -1.77,
+    has_numbers: -1.05,
+    overstates: 1.18,
+};
+/// From this doubt on a sentence is flagged: there one sound sentence in twenty is, too.
+const FLAGGED_FROM: f64 = 0.95;
+/// A flagged sentence is contradicted where the source's refuting sentence is at least so clear.
+const CONTRADICTS_FROM: f64 = 0.3;
+/// The same where the sentence also leaves something out.
+const CLEARLY_CONTRADICTS_FROM: f64 = 0.7;
+
+/// Asked of one statement, a source takes a side where the judge is at least so sure.
+const TAKES_SIDE_FROM: [f64; 2] = [0.45, 0.6];
+/// The share of the statement's words that it then holds.
+const SPEAKS_TO: f64 = 0.4;
+
+/// What the judge says of a claim and one of its sources.
+pub(super) struct Heard {
+    pub(super) source: Arc<SourceText>,
+    pub(super) judged: Vec<Judged>,
+}
+
+/// How the sources of a claim stand to it.
+pub(super) enum Decided {
+    /// With the judge's confidence.
+    Supports(Evidence, f64),
+    /// With the judge's confidence.
+    Refutes(Evidence, f64),
+    /// With what the claim leaves out of the source's words.
+    Overstates(Evidence, String),
+    /// The nearest words, where there are any.
+    Silent(Option<Evidence>, f64),
+}
+
+pub(super) type Sentence<'h> = (&'h Arc<SourceText>, &'h Judged);
+
+/// Every sentence that was judged.
+pub(super) fn sentences(heard: &[Heard]) -> impl Iterator<Item = Sentence<'_>> {
+    heard
+        .iter()
+        .flat_map(|one| one.judged.iter().map(move |judged| (&one.source, judged)))
+}
+
+/// The first of the sentences with the greatest score.
+fn greatest<'h>(heard: &'h [Heard], score: impl Fn(&Judged) -> f64) -> Option<Sentence<'h>> {
+    let mut best: Option<(f64, Sentence<'h>)> = None;
+    for sentence in sentences(heard) {
+        let score = score(sentence.1);
+        if best.as_ref().is_none_or(|(top, _)| score > *top) {
+            best = Some((score, sentence));
+        }
+    }
+    best.map(|(_, sentence)| sentence)
+}
+
+/// A probability of a judged sentence, weighed by how much of the claim's words it holds.
+fn weighed(judged: &Judged, class: usize) -> f64 {
+    judged.probabilities[class] * (0.3 + 1.4 * judged.closeness).min(1.0)
+}
+
+fn evidence((source, judged): Sentence<'_>) -> Evidence {
+    source.evidence(judged.sentence)
+}
+
+/// What the claim leaves out of the sentence's words.
+fn lost(claim: &str, (source, judged): Sentence<'_>) -> Option<String> {
+    let before = source
+        .before(judged.sentence)
+        .map(|before| before.text.as_str());
+    let title = source.source.title.as_deref().unwrap_or_default();
+    let around = format!("{title} {}", before.unwrap_or_default());
+    overstated::lost(claim, &source.sentences[judged.sentence].text, &around)
+}
+
+/// Whether one sentence, with what stands around it, gives all numbers of the claim.
+fn has_numbers(claim: &str, heard: &[Heard]) -> bool {
+    let wanted = quantities(claim);
+    !wanted.is_empty()
+        && sentences(heard).any(|(source, judged)| {
+            let there = source.numbers_around(judged.sentence);
+            let is_there = |quantity: &Quantity| {
+                source.is_year_of(quantity) || there.iter().any(|other| quantity.is_met_by(other))
+            };
+            wanted.iter().all(is_there)
+        })
+}
+
+/// Whether the sources of a claim bear it out. The claim cites them, so that silence is a fault.
+pub(super) fn decide(claim: &str, heard: &[Heard], is_builtin: bool) -> Decided {
+    let pro = greatest(heard, |judged| weighed(judged, 0));
+    let contra = greatest(heard, |judged| weighed(judged, 1));
+    let near = greatest(heard, |judged| judged.closeness);
+    let (Some(pro), Some(contra), Some(near)) = (pro, contra, near) else {
+        return Decided::Silent(None, 1.0);
+    };
+    let (supports, refutes) = (weighed(pro.1, 0), weighed(contra.1, 1));
+    if !is_builtin {
+        return of_a_model(claim, pro, contra, near);
+    }
+    let lost = lost(claim, near)
+        .map(|lost| (near, lost))
+        .or_else(|| Some((pro, lost(claim, pro)?)));
+    let term = |weight: f64, holds: bool| if holds { weight } else { 0.0 };
+    let doubt = WEIGHTS.base
+        + WEIGHTS.supports * supports
+        + WEIGHTS.refutes * refutes
+        + WEIGHTS.closeness * near.1.closeness
+        + term(WEIGHTS.has_numbers, has_numbers(claim, heard))
+        + term(WEIGHTS.overstates, lost.is_some());
+    let unsound = 1.0 / (1.0 + (-doubt).exp());
+    if doubt < FLAGGED_FROM {
+        return Decided::Supports(evidence(pro), 1.0 - unsound);
+    }
+    let is_opposite = refutes >= CLEARLY_CONTRADICTS_FROM && refutes > supports;
+    match lost.filter(|_| !is_opposite) {
+        Some((sentence, lost)) => Decided::Overstates(evidence(sentence), lost),
+        None if refutes >= CONTRADICTS_FROM && refutes > supports => {
+            Decided::Refutes(evidence(contra), unsound)
+        }
+        None => Decided::Silent(Some(evidence(near)), unsound),
+    }
+}
+
+/// A larger judge's word is taken as it is.
+fn of_a_model(claim: &str, pro: Sentence<'_>, contra: Sentence<'_>, near: Sentence<'_>) -> Decided {
+    let (supports, refutes) = (pro.1.probabilities[0], contra.1.probabilities[1]);
+    if supports < 0.5 && refutes < 0.5 {
+        return Decided::Silent(Some(evidence(near)), 1.0 - supports);
+    }
+    if refutes > supports {
+        return Decided::Refutes(evidence(contra), refutes);
+    }
+    match lost(claim, pro) {
+        Some(lost) => Decided::Overstates(evidence(pro), lost),
+        None => Decided::Supports(evidence(pro), supports),
+    }
+}
+
+/// The side that a source takes on a statement that does not cite it.
+pub(super) fn side(heard: &Heard) -> Decided {
+    let heard = std::slice::from_ref(heard);
+    let pro = greatest(heard, |judged| weighed(judged, 0));
+    let contra = greatest(heard, |judged| weighed(judged, 1));
+    let near = greatest(heard, |judged| judged.closeness);
+    let (Some(pro), Some(contra)) = (pro, contra) else {
+        return Decided::Silent(None, 1.0);
+    };
+    let takes = |sentence: Sentence<'_>, class: usize| {
+        sentence.1.probabilities[class] >= TAKES_SIDE_FROM[class]
+            && sentence.1.closeness >= SPEAKS_TO
+    };
+    let (supports, refutes) = (weighed(pro.1, 0), weighed(contra.1, 1));
+    if takes(pro, 0) && supports >= refutes {
+        return Decided::Supports(evidence(pro), pro.1.probabilities[0]);
+    }
+    if takes(contra, 1) && refutes > supports {
+        return Decided::Refutes(evidence(contra), contra.1.probabilities[1]);
+    }
+    Decided::Silent(near.map(evidence), 1.0 - supports.max(refutes))
+}

@@ -1,0 +1,139 @@
+//! A draft read into runs of prose, each character with its place.
+
+mod docx;
+mod html;
+mod latex;
+mod markdown;
+mod piece;
+
+pub(super) use piece::{Piece, PieceKind};
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Larger drafts are refused, in bytes.
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// How a draft is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum DraftFormat {
+    /// Markdown, and plain text.
+    #[default]
+    Markdown,
+    /// HTML.
+    Html,
+    /// LaTeX.
+    Latex,
+    /// Word. Offsets count in the text that was read out of the file.
+    Docx,
+}
+
+impl DraftFormat {
+    /// The format that the extension of a file's name says; Markdown for every other name.
+    ///
+    /// ```
+    /// use lyra_core::check::DraftFormat;
+    /// assert_eq!(DraftFormat::of_name("report.tex"), DraftFormat::Latex);
+    /// assert_eq!(DraftFormat::of_name("notes.txt"), DraftFormat::Markdown);
+    /// ```
+    pub fn of_name(name: &str) -> Self {
+        let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+        match extension.map(str::to_lowercase).as_deref() {
+            Some("html" | "htm" | "xhtml") => Self::Html,
+            Some("tex" | "latex") => Self::Latex,
+            Some("docx") => Self::Docx,
+            _ => Self::Markdown,
+        }
+    }
+}
+
+/// A draft that was read.
+#[derive(Debug)]
+pub(super) struct Draft {
+    /// What offsets count in.
+    pub(super) text: String,
+    pub(super) pieces: Vec<Piece>,
+}
+
+impl Draft {
+    /// Reads the bytes of a draft.
+    pub(super) fn read(bytes: &[u8], format: DraftFormat) -> Result<Self> {
+        if bytes.len() > MAX_BYTES {
+            let message = format!(
+                "the draft has {} bytes; at most {MAX_BYTES} are read",
+                bytes.len()
+            );
+            return Err(Error::invalid(message).with_hint("check its chapters one by one"));
+        }
+        if format == DraftFormat::Docx {
+            return docx::read(bytes);
+        }
+        let text = std::str::from_utf8(bytes).map_err(|e| {
+            Error::invalid(format!("the draft is not UTF-8 text: {e}"))
+                .with_hint("save it as UTF-8; Word files are told by their extension .docx")
+        })?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let pieces = match format {
+            DraftFormat::Html => html::read(text),
+            DraftFormat::Latex => latex::read(text),
+            DraftFormat::Markdown | DraftFormat::Docx => markdown::read(text),
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            pieces,
+        })
+    }
+}
+
+/// Byte offsets to code points.
+struct Offsets {
+    /// Code points before every [`STEP`]th byte.
+    marks: Vec<usize>,
+    /// The bytes that begin no code point, where there are any.
+    starts: Option<Vec<bool>>,
+}
+
+const STEP: usize = 256;
+
+impl Offsets {
+    fn of(text: &str) -> Self {
+        if text.is_ascii() {
+            return Self {
+                marks: Vec::new(),
+                starts: None,
+            };
+        }
+        let starts: Vec<bool> = (0..=text.len())
+            .map(|at| text.is_char_boundary(at))
+            .collect();
+        let mut marks = Vec::with_capacity(starts.len() / STEP + 1);
+        let mut count = 0;
+        for (at, start) in starts.iter().enumerate() {
+            if at % STEP == 0 {
+                marks.push(count);
+            }
+            count += usize::from(*start);
+        }
+        Self {
+            marks,
+            starts: Some(starts),
+        }
+    }
+
+    fn at(&self, byte: usize) -> usize {
+        let Some(starts) = &self.starts else {
+            return byte;
+        };
+        let byte = byte.min(starts.len() - 1);
+        let mark = byte / STEP;
+        let after = starts[mark * STEP..byte].iter().filter(|start| **start);
+        self.marks[mark] + after.count()
+    }
+
+    fn span(&self, bytes: &Range<usize>) -> Range<usize> {
+        self.at(bytes.start)..self.at(bytes.end)
+    }
+}

@@ -1,0 +1,398 @@
+//! The sentences of a draft with what they cite, and what is wrong with the citations themselves.
+
+use super::CheckRequest;
+use super::bibliography::bibliography;
+use super::citations::{self, Sentence, Target};
+use super::cited::address_of;
+use super::draft::Draft;
+use super::kinds::kind;
+use super::references::{self, Entry};
+use super::report::{
+    CheckCode, CheckedCitation, CheckedReference, CheckedSentence, Finding, SentenceKind,
+};
+use super::resolve::{EntryFault, Resolved, Sources};
+use crate::error::{Error, Result};
+use crate::text::identifiers::find_identifiers;
+use crate::text::points_back;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Who judged what is compared letter by letter.
+pub(super) const RULE: &str = "rule";
+
+/// Sentences, and citations, of a draft that are checked at once.
+const MOST_SENTENCES: usize = 20_000;
+/// Entries of a list of references.
+pub(super) const MOST_REFERENCES: usize = 5_000;
+
+/// A sentence on its way through the check.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) sentence: Sentence,
+    pub(super) kind: SentenceKind,
+    /// For each citation what it was resolved to.
+    pub(super) resolved: Vec<Resolved>,
+    /// It goes on from the sentence before and shares its citations.
+    inherits: bool,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// An entry of the list of references on its way through the check.
+#[derive(Debug)]
+pub(super) struct Listed {
+    entry: Entry,
+    pub(super) resolved: Resolved,
+    faults: Vec<EntryFault>,
+    cited: usize,
+    findings: Vec<Finding>,
+}
+
+impl Item {
+    /// The places of the sources that it cites.
+    pub(super) fn sources(&self) -> Vec<usize> {
+        let all = self.resolved.iter().flat_map(|one| &one.sources);
+        let mut sources: Vec<usize> = all.copied().collect();
+        sources.sort_unstable();
+        sources.dedup();
+        sources
+    }
+
+    pub(super) fn is_cited(&self) -> bool {
+        !self.sentence.citations.is_empty()
+    }
+
+    /// Whether no citation says that the sentence is from there.
+    pub(super) fn only_points(&self) -> bool {
+        self.is_cited() && self.sentence.citations.iter().all(|c| c.is_pointer)
+    }
+
+    /// The sections that its links lead to.
+    pub(super) fn sections(&self) -> Vec<String> {
+        let targets = self.sentence.citations.iter().flat_map(|c| &c.targets);
+        let sections = targets.filter_map(|target| match target {
+            Target::Address(address) => Some(address.split_once('#')?.1.to_lowercase()),
+            _ => None,
+        });
+        sections.filter(|section| !section.is_empty()).collect()
+    }
+
+    /// A finding on the whole sentence.
+    pub(super) fn finding(&self, code: CheckCode, message: impl Into<String>) -> Finding {
+        finding(code, message, &self.sentence.span)
+    }
+
+    pub(super) fn checked(mut self, draft: &[char], sources: &Sources) -> CheckedSentence {
+        self.findings.sort_by_key(|finding| finding.code);
+        let citations = self.sentence.citations.iter().zip(&self.resolved);
+        CheckedSentence {
+            start: self.sentence.span.start,
+            end: self.sentence.span.end,
+            text: self.sentence.text.clone(),
+            kind: self.kind,
+            verdict: self.findings.first().map(|finding| finding.code),
+            citations: citations
+                .map(|(citation, resolved)| CheckedCitation {
+                    text: cut(draft, &citation.span).trim().to_owned(),
+                    start: citation.span.start,
+                    end: citation.span.end,
+                    page_ids: page_ids(resolved, sources),
+                })
+                .collect(),
+            findings: self.findings,
+        }
+    }
+}
+
+impl Listed {
+    /// Where the work is read; none for an entry of a file that the draft does not cite.
+    pub(super) fn address(&self) -> Option<String> {
+        let is_of_the_draft = self.entry.span.is_some() || self.cited > 0;
+        let url = self.entry.urls.first().map(String::as_str);
+        address_of(&self.entry.ids, url).filter(|_| is_of_the_draft)
+    }
+
+    pub(super) fn checked(mut self, sources: &Sources) -> CheckedReference {
+        self.findings.sort_by_key(|finding| finding.code);
+        CheckedReference {
+            label: self.entry.label,
+            text: self.entry.text,
+            start: self.entry.span.as_ref().map(|span| span.start),
+            end: self.entry.span.as_ref().map(|span| span.end),
+            page_ids: page_ids(&self.resolved, sources),
+            cited: self.cited,
+            findings: self.findings,
+        }
+    }
+}
+
+fn cut(draft: &[char], span: &Range<usize>) -> String {
+    draft.get(span.clone()).unwrap_or_default().iter().collect()
+}
+
+fn page_ids(resolved: &Resolved, sources: &Sources) -> Vec<String> {
+    let ids = resolved.sources.iter().map(|at| &sources.all[*at].page_id);
+    ids.cloned().collect()
+}
+
+/// A finding that is no judge's.
+pub(super) fn finding(code: CheckCode, message: impl Into<String>, span: &Range<usize>) -> Finding {
+    Finding {
+        code,
+        message: message.into(),
+        start: span.start,
+        end: span.end,
+        evidence: None,
+        diff: None,
+        judge: RULE.to_owned(),
+        confidence: None,
+    }
+}
+
+/// The sentences of a draft and the entries of its list.
+pub(super) fn read(
+    draft: &Draft,
+    request: &CheckRequest,
+    sources: &Sources,
+) -> Result<(Vec<Item>, Vec<Listed>)> {
+    let parts = references::split(&draft.pieces);
+    let mut entries = parts.entries;
+    for text in &request.bibliographies {
+        entries.extend(bibliography(text)?);
+    }
+    let mut listed: Vec<Listed> = entries
+        .into_iter()
+        .map(|entry| {
+            let (resolved, faults) = sources.entry(&entry);
+            Listed {
+                entry,
+                resolved,
+                faults,
+                cited: 0,
+                findings: Vec::new(),
+            }
+        })
+        .collect();
+    not_more(listed.len(), MOST_REFERENCES, "references")?;
+    let by_label = labels(&listed);
+    let mut items: Vec<Item> = Vec::new();
+    let mut citations = 0;
+    for piece in parts.prose {
+        let mut before: Option<usize> = None;
+        for sentence in citations::read(piece) {
+            let kind = kind(&piece.kind, &sentence);
+            let mut item = Item {
+                kind,
+                resolved: Vec::new(),
+                inherits: false,
+                findings: Vec::new(),
+                sentence,
+            };
+            item.resolve(&mut listed, &by_label, sources);
+            let last = before.and_then(|before| items.get(before));
+            if let Some(last) = last.filter(|last| last.is_cited())
+                && kind == SentenceKind::Assertion
+                && !item.is_cited()
+                && points_back(&item.sentence.text)
+            {
+                item.inherits = true;
+                item.sentence.citations = last.sentence.citations.clone();
+                item.resolved = last.resolved.clone();
+            }
+            citations += item.sentence.citations.len();
+            before = Some(items.len());
+            items.push(item);
+        }
+        not_more(items.len(), MOST_SENTENCES, "sentences")?;
+        not_more(citations, MOST_SENTENCES, "citations")?;
+    }
+    Ok((items, listed))
+}
+
+pub(super) fn not_more(count: usize, most: usize, what: &str) -> Result<()> {
+    if count <= most {
+        return Ok(());
+    }
+    let message = format!("the draft has {count} {what}; at most {most} are checked at once");
+    Err(Error::invalid(message).with_hint("check its chapters one by one"))
+}
+
+/// Entries by label, number or key. A label that is given twice is its first entry's.
+fn labels(listed: &[Listed]) -> HashMap<String, usize> {
+    let mut by_label = HashMap::new();
+    for (at, one) in listed.iter().enumerate() {
+        if let Some(label) = &one.entry.label {
+            by_label.entry(label.to_lowercase()).or_insert(at);
+        }
+    }
+    by_label
+}
+
+impl Item {
+    fn resolve(
+        &mut self,
+        listed: &mut [Listed],
+        by_label: &HashMap<String, usize>,
+        sources: &Sources,
+    ) {
+        for citation in &self.sentence.citations {
+            let mut found = Resolved::default();
+            for target in &citation.targets {
+                let entry = match target {
+                    Target::Label(label) => by_label.get(&label.to_lowercase()).copied(),
+                    Target::AuthorYear(who, year) => by_author(listed, who, *year),
+                    Target::Address(_) => None,
+                };
+                let one = match entry {
+                    Some(entry) => {
+                        listed[entry].cited += 1;
+                        listed[entry].resolved.clone()
+                    }
+                    None => sources.target(target),
+                };
+                found.is_ambiguous |= one.is_ambiguous;
+                found.sources.extend(one.sources);
+            }
+            self.resolved.push(found);
+        }
+    }
+}
+
+/// The entry of the list that begins with an author and names the year.
+fn by_author(listed: &[Listed], who: &str, year: i64) -> Option<usize> {
+    let name = who.split_whitespace().last()?.to_lowercase();
+    let mut fitting = listed.iter().enumerate().filter(|(_, one)| {
+        let start: String = one.entry.text.to_lowercase().chars().take(120).collect();
+        one.entry.years.contains(&year) && start.contains(&name)
+    });
+    fitting.next().map(|(at, _)| at)
+}
+
+/// What the citations and the list show by themselves, before anything is compared.
+pub(super) fn resolve_findings(items: &mut [Item], listed: &mut [Listed], sources: &Sources) {
+    for item in items.iter_mut() {
+        match item.kind {
+            SentenceKind::Assertion => {}
+            _ if item.is_cited() => {}
+            _ => continue,
+        }
+        let found = citation_findings(item, sources);
+        item.findings.extend(found);
+        if item.kind == SentenceKind::Assertion && !item.is_cited() {
+            let uncited = item.finding(CheckCode::Uncited, "no source is cited for this");
+            item.findings.push(uncited);
+        }
+    }
+    let mut first: HashMap<String, String> = HashMap::new();
+    // A file of references may serve other drafts, too: what this one does not cite is not its fault.
+    let of_the_draft = |one: &&mut Listed| one.entry.span.is_some() || one.cited > 0;
+    for one in listed.iter_mut().filter(of_the_draft) {
+        let found = entry_findings(one, sources, &mut first);
+        one.findings.extend(found);
+    }
+}
+
+fn citation_findings(item: &Item, sources: &Sources) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if item.inherits {
+        return found;
+    }
+    for (citation, resolved) in item.sentence.citations.iter().zip(&item.resolved) {
+        let span = &citation.span;
+        // Outside of assertions a link to somewhere is no citation.
+        let is_link = |target: &Target| match target {
+            Target::Address(address) => find_identifiers(address).is_empty(),
+            _ => false,
+        };
+        let is_mere_link =
+            item.kind != SentenceKind::Assertion && citation.targets.iter().all(is_link);
+        if resolved.sources.is_empty() && !is_mere_link {
+            let message = not_found(&citation.targets);
+            found.push(finding(CheckCode::ReferenceNotFound, message, span));
+        }
+        if resolved.is_ambiguous && citation.targets.len() == 1 {
+            let titles = resolved.sources.iter().map(|at| name(sources, *at));
+            let titles: Vec<String> = titles.collect();
+            let message = format!("the citation fits {}", titles.join("; "));
+            found.push(finding(CheckCode::ReferenceAmbiguous, message, span));
+        }
+        for at in &resolved.sources {
+            let source = &sources.all[*at];
+            if source.is_retracted {
+                let message = format!("{} was retracted", name(sources, *at));
+                found.push(finding(CheckCode::RetractedSource, message, span));
+            }
+            if let Some(newer) = &source.superseded_by {
+                let message = format!("{} was superseded by {newer}", name(sources, *at));
+                found.push(finding(CheckCode::SupersededSource, message, span));
+            }
+        }
+    }
+    found.dedup_by(|a, b| (a.code, &a.message) == (b.code, &b.message));
+    found
+}
+
+fn not_found(targets: &[Target]) -> String {
+    let names: Vec<String> = targets
+        .iter()
+        .map(|target| match target {
+            Target::Label(label) => format!("[{label}]"),
+            Target::AuthorYear(who, year) => format!("{who} {year}"),
+            Target::Address(address) => address.clone(),
+        })
+        .collect();
+    format!(
+        "{} leads to no source that was read: it may be missing from the graph, or not exist",
+        names.join(", ")
+    )
+}
+
+/// The title of a source, or its address.
+pub(super) fn name(sources: &Sources, at: usize) -> String {
+    let source = &sources.all[at];
+    match &source.title {
+        Some(title) => format!("{title:?}"),
+        None => source.url.clone(),
+    }
+}
+
+fn entry_findings(
+    one: &Listed,
+    sources: &Sources,
+    first: &mut HashMap<String, String>,
+) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let span = one.entry.span.clone().unwrap_or_default();
+    let label = one.entry.label.clone().unwrap_or_default();
+    let Some(at) = one.resolved.sources.first() else {
+        let message = "the reference leads to no source that was read: it may be missing from the graph, or not exist";
+        return vec![finding(CheckCode::ReferenceNotFound, message, &span)];
+    };
+    for fault in &one.faults {
+        found.push(match fault {
+            EntryFault::Title(at) => {
+                let message = format!("the identifier belongs to {}", name(sources, *at));
+                finding(CheckCode::ReferenceWrongDoi, message, &span)
+            }
+            EntryFault::Doi(at) => {
+                let doi = sources.all[*at].doi.as_deref().unwrap_or_default();
+                let message = format!("{} has the DOI {doi}", name(sources, *at));
+                finding(CheckCode::ReferenceWrongDoi, message, &span)
+            }
+            EntryFault::Year(at, year) => {
+                let message = format!("{} appeared in {year}", name(sources, *at));
+                finding(CheckCode::ReferenceWrongYear, message, &span)
+            }
+        });
+    }
+    if sources.all[*at].is_retracted {
+        let message = format!("{} was retracted", name(sources, *at));
+        found.push(finding(CheckCode::RetractedSource, message, &span));
+    }
+    if let Some(before) = first.get(sources.work(*at)) {
+        let message = format!("the same work as {before}");
+        found.push(finding(CheckCode::ReferenceDuplicate, message, &span));
+    } else {
+        first.insert(sources.work(*at).to_owned(), format!("[{label}]"));
+    }
+    found
+}

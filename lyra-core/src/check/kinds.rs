@@ -1,0 +1,73 @@
+//! Which sentences of a draft assert something that a source can bear out.
+
+use super::citations::Sentence;
+use super::draft::PieceKind;
+use super::report::SentenceKind;
+use crate::text::{is_cjk, is_question};
+use regex::Regex;
+use std::sync::LazyLock;
+
+/// Shorter ones say too little, in words.
+const FEWEST_WORDS: usize = 4;
+
+macro_rules! pattern {
+    ($name:ident, $pattern:expr) => {
+        static $name: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new($pattern).expect("the pattern is sound"));
+    };
+}
+
+pattern!(
+    OF_THE_DRAFT,
+    r"(?i)^(?:in |for )?(?:this|the (?:following|next|previous|present|remaining)|our|the rest of this) (?:brief |short |two-page )?(?:report|review|draft|sections?|article|paper|post|document|chapter|tables?|figures?|guide|notes?|memo|page|readme|summary|overview|essay|appendix|briefing|brief|list)\b|^(?:table|figure|section|appendix|see|cf\.) "
+);
+pattern!(
+    OF_THE_AUTHOR,
+    r"(?i)\b(?:we|I)\s+(?:\w+ly\s+)?(?:searched|reviewed|read|used|included|excluded|screened|looked|asked|compared|collected|checked|describe|discuss|summari[sz]e|cover|begin|start|focus|define|present|turn|limit|now|then|first|also (?:searched|read|looked)|will|did not (?:search|read|look))\b"
+);
+pattern!(
+    OF_AN_OPINION,
+    r"(?i)\b(?:I|we)\s+(?:\w+ly\s+)?(?:think|believe|feel|hope|recommend|suggest|prefer|argue|doubt|suspect|would|wish)\b|\bin (?:my|our) (?:view|opinion|judg(?:e?)ment)\b|^(?:arguably|hopefully|fortunately|unfortunately|ideally|sadly)\b|\b(?:ought to|should)\b|\bit (?:is|seems) (?:reasonable|sensible|wise|worth|time|fair) "
+);
+pattern!(
+    LEADS_OVER,
+    r"(?i):$|^(?:as (?:discussed|noted|mentioned|described|seen|shown) (?:above|below|before|earlier)|with this in mind|let us|let's|to (?:sum up|summari[sz]e|conclude)|in (?:sum|short|conclusion|summary),? the (?:picture|evidence) is (?:mixed|unclear|clear))"
+);
+
+pattern!(
+    LEADS_AWAY,
+    r"(?i)^\(?(?:please|see|cf\.|here(?:'s|’s| is| are)|(?:for|more) (?:more|further|details|information)) "
+);
+
+/// What a sentence is. One that cites something asserts it, unless it asks, or only says where to read
+/// on.
+pub(super) fn kind(piece: &PieceKind, sentence: &Sentence) -> SentenceKind {
+    let text = sentence.text.as_str();
+    if matches!(piece, PieceKind::Heading(_)) {
+        return SentenceKind::Heading;
+    }
+    if is_question(text) {
+        return SentenceKind::Question;
+    }
+    let words = text
+        .split_whitespace()
+        .filter(|w| w.contains(char::is_alphabetic));
+    let is_short = words.count() < FEWEST_WORDS && !text.chars().any(is_cjk);
+    if is_short || LEADS_AWAY.is_match(text) {
+        return SentenceKind::Transition;
+    }
+    if !sentence.citations.is_empty() {
+        return SentenceKind::Assertion;
+    }
+    if OF_THE_DRAFT.is_match(text) || OF_THE_AUTHOR.is_match(text) {
+        return SentenceKind::Method;
+    }
+    if OF_AN_OPINION.is_match(text) {
+        return SentenceKind::Opinion;
+    }
+    // A cell of a table is no sentence; a line of it says what its head does not.
+    if LEADS_OVER.is_match(text) || matches!(piece, PieceKind::Row) {
+        return SentenceKind::Transition;
+    }
+    SentenceKind::Assertion
+}

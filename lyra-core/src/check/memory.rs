@@ -1,0 +1,63 @@
+//! What the judge says of sentences and passages, asked once.
+
+use crate::error::Result;
+use crate::model::Relation;
+use crate::pipeline::Pipeline;
+use crate::ports::{StancePair, Verdict};
+use sha2::{Digest, Sha256};
+
+/// Part of each key; another number where verdicts are weighed otherwise than before.
+const WEIGHED: &str = "1";
+
+/// The probabilities of supports, refutes and neutral for each pair. What the judge has said before is
+/// remembered in the graph, unless that is only looked at.
+pub(super) async fn probabilities(
+    pipeline: &Pipeline,
+    pairs: &[StancePair],
+) -> Result<Vec<[f64; 3]>> {
+    let judge = pipeline.judge.judge_id();
+    let keys: Vec<[u8; 32]> = pairs.iter().map(|pair| key(judge, pair)).collect();
+    let known = pipeline.graph.read(|reader| {
+        keys.iter()
+            .map(|key| reader.remembered_verdict(key))
+            .collect::<Result<Vec<_>>>()
+    })?;
+    let open: Vec<usize> = (0..pairs.len()).filter(|at| known[*at].is_none()).collect();
+    let mut said: Vec<[f64; 3]> = known.into_iter().map(Option::unwrap_or_default).collect();
+    if open.is_empty() {
+        return Ok(said);
+    }
+    let asked: Vec<StancePair> = open.iter().map(|at| pairs[*at].clone()).collect();
+    let verdicts = pipeline.judged(&asked).await?;
+    for (at, verdict) in open.iter().zip(&verdicts) {
+        said[*at] = of(verdict);
+    }
+    if !pipeline.graph.is_read_only() {
+        let new = open.iter().map(|at| (&keys[*at][..], said[*at]));
+        pipeline
+            .graph
+            .write(|writer| writer.remember_verdicts(new))?;
+    }
+    Ok(said)
+}
+
+fn key(judge: &str, pair: &StancePair) -> [u8; 32] {
+    let context = pair.context.as_deref().unwrap_or_default();
+    let mut hash = Sha256::new();
+    for part in [WEIGHED, judge, &pair.premise, context, &pair.hypothesis] {
+        hash.update(part.len().to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+/// A judge that gives no probabilities is as unsure of the one other relation as of the other.
+fn of(verdict: &Verdict) -> [f64; 3] {
+    let sure = verdict.confidence;
+    let rest = (1.0 - sure) / 2.0;
+    verdict.probabilities.unwrap_or(match verdict.relation {
+        Relation::Supports => [sure, rest, rest],
+        Relation::Refutes => [rest, sure, rest],
+        _ => [rest, rest, sure],
+    })
+}

@@ -1,0 +1,206 @@
+//! Checks a draft: every sentence against what the sources that it cites really say.
+//!
+//! [`Engine::check`](crate::Engine::check) reads a draft, tells which of its sentences assert
+//! something, resolves what they cite to sources of the graph, and compares: quotations and numbers
+//! letter by letter, the rest by the stance judge. Nothing of the draft is opened, fetched or
+//! followed, and nothing of it is stored: the graph only remembers what the judge said of a hash.
+//!
+//! ```
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let papers = folder.path().join("papers");
+//! # std::fs::create_dir(&papers).unwrap();
+//! # std::fs::write(papers.join("a.md"), "# Night work\n\nNight work shortened sleep by 74 minutes in 412 nurses.").unwrap();
+//! use lyra_core::check::{CheckCode, CheckRequest, DraftFormat};
+//! use lyra_core::{Engine, EngineConfig};
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! let mut config = EngineConfig::new(folder.path().join("evidence.db"));
+//! config.corpus.push(papers);
+//! let engine = Engine::open(config)?;
+//! engine.sync_corpus(&|_| {}).await?;
+//! let draft = "Night work shortened the sleep of nurses by 47 minutes ([source](a.md)).";
+//! let report = engine.check(&CheckRequest::new(draft, DraftFormat::Markdown), &|_| {}).await?;
+//! assert_eq!(report.sentences[0].verdict, Some(CheckCode::NumberMismatch));
+//! # Ok::<(), lyra_core::Error>(()) }).unwrap();
+//! ```
+
+mod bibliography;
+mod citations;
+mod cited;
+mod compare;
+mod decide;
+mod draft;
+mod items;
+mod kinds;
+mod memory;
+mod numbers;
+mod others;
+mod overstated;
+mod questions;
+mod quotations;
+mod references;
+mod render;
+mod report;
+mod resolve;
+mod source_text;
+mod stance;
+mod standing;
+
+pub use cited::CitedReading;
+pub(crate) use cited::read_cited;
+pub use draft::DraftFormat;
+pub use render::CheckFormat;
+pub use report::{
+    CheckCode, CheckReport, CheckSummary, CheckedCitation, CheckedReference, CheckedSentence,
+    Evidence, Finding, SentenceKind,
+};
+pub(crate) use standing::standing;
+pub use standing::{SourceStanding, Standing, StandingRequest, Unreached};
+
+use crate::error::Result;
+use crate::pipeline::Pipeline;
+use crate::text::hash::sha256_hex;
+use draft::Draft;
+use items::{Item, Listed};
+use resolve::Sources;
+use source_text::SourceText;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What is to be checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckRequest {
+    /// The bytes of the draft.
+    pub draft: Vec<u8>,
+    /// How it is written.
+    pub format: DraftFormat,
+    /// The texts of bibliographies beside it, BibTeX or CSL-JSON, for its citation keys.
+    pub bibliographies: Vec<String>,
+    /// Whether the other sources of the graph are asked, too.
+    pub other_sources: bool,
+    /// Only the sources of this task; otherwise all.
+    pub task_id: Option<String>,
+}
+
+impl CheckRequest {
+    /// A draft alone, checked against all sources.
+    pub fn new(draft: impl Into<Vec<u8>>, format: DraftFormat) -> Self {
+        Self {
+            draft: draft.into(),
+            format,
+            bibliographies: Vec::new(),
+            other_sources: true,
+            task_id: None,
+        }
+    }
+}
+
+/// How far a check is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckProgress {
+    /// Pairs of sentence and passage that were judged.
+    pub judged: usize,
+    /// Pairs in all, as far as is known.
+    pub pairs: usize,
+}
+
+/// Everything that the steps of a check work with.
+struct Check<'p> {
+    pipeline: &'p Pipeline,
+    sources: Arc<Sources>,
+    texts: HashMap<usize, Arc<SourceText>>,
+    progress: &'p (dyn Fn(CheckProgress) + Send + Sync),
+    judged: usize,
+    pairs: usize,
+}
+
+/// Checks a draft.
+pub(crate) async fn check(
+    pipeline: &Pipeline,
+    request: &CheckRequest,
+    progress: &(dyn Fn(CheckProgress) + Send + Sync),
+) -> Result<CheckReport> {
+    let draft = Draft::read(&request.draft, request.format)?;
+    let sources = pipeline.graph.read(|reader| match &request.task_id {
+        Some(task_id) => Sources::of_task(reader, task_id),
+        None => Sources::read(reader),
+    })?;
+    let mut check = Check {
+        sources: Arc::new(sources),
+        pipeline,
+        texts: HashMap::new(),
+        progress,
+        judged: 0,
+        pairs: 0,
+    };
+    let (mut items, mut listed) = items::read(&draft, request, &check.sources)?;
+    check.read_texts(&items)?;
+    items::resolve_findings(&mut items, &mut listed, &check.sources);
+    let claims = check.claims(&items).await?;
+    check.compare(&mut items, &claims).await?;
+    if request.other_sources {
+        check.ask_others(&mut items, &claims).await?;
+    }
+    Ok(check.report(request, draft, items, listed))
+}
+
+impl Check<'_> {
+    /// Reads the text of every source that is cited.
+    fn read_texts(&mut self, items: &[Item]) -> Result<()> {
+        let cited = items.iter().flat_map(Item::sources);
+        let mut cited: Vec<usize> = cited.collect();
+        cited.sort_unstable();
+        cited.dedup();
+        self.pipeline.graph.read(|reader| {
+            for at in cited {
+                let text = SourceText::read(reader, &self.sources.all[at])?;
+                self.texts.insert(at, Arc::new(text));
+            }
+            Ok(())
+        })
+    }
+
+    fn report(
+        self,
+        request: &CheckRequest,
+        draft: Draft,
+        items: Vec<Item>,
+        listed: Vec<Listed>,
+    ) -> CheckReport {
+        let chars: Vec<char> = draft.text.chars().collect();
+        let sentences: Vec<CheckedSentence> = items
+            .into_iter()
+            .map(|item| item.checked(&chars, &self.sources))
+            .collect();
+        let references: Vec<CheckedReference> = listed
+            .into_iter()
+            .map(|entry| entry.checked(&self.sources))
+            .collect();
+        let mut summary = CheckSummary {
+            sentences: sentences.len(),
+            references: references.len(),
+            sources_known: self.sources.all.len(),
+            ..CheckSummary::default()
+        };
+        for sentence in &sentences {
+            *summary.kinds.entry(sentence.kind).or_default() += 1;
+            if let Some(verdict) = sentence.verdict {
+                *summary.verdicts.entry(verdict).or_default() += 1;
+            }
+        }
+        let of_references = references.iter().flat_map(|r| &r.findings);
+        let of_sentences = sentences.iter().flat_map(|s| &s.findings);
+        for finding in of_sentences.chain(of_references) {
+            *summary.findings.entry(finding.code).or_default() += 1;
+        }
+        CheckReport {
+            schema: report::SCHEMA,
+            format: request.format,
+            sha256: sha256_hex(&request.draft),
+            judge: self.pipeline.judge.judge_id().to_owned(),
+            summary,
+            sentences,
+            references,
+            text: draft.text,
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What the other sources of the graph say on the sentences of a draft.
+
+use super::Check;
+use super::compare::shorten;
+use super::decide::{Heard, sentences};
+use super::items::Item;
+use super::questions::{Claim, Question, in_parts};
+use super::report::{CheckCode, Finding};
+use super::resolve::Sources;
+use super::source_text::SourceText;
+use super::stance::{Judged, candidates};
+use crate::error::Result;
+use crate::graph::{Reader, StoredFragment};
+use crate::pipeline::Pipeline;
+use crate::vectors::{Ranking, SearchMode};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Fragments that are looked at for a sentence.
+const FRAGMENTS: usize = 24;
+/// Other sources that are asked about a sentence.
+const SOURCES: usize = 3;
+/// Another source contests a sentence only where the judge is this sure, and where it names most of
+/// what the sentence names: a false alarm costs a reader more than a missed one.
+const CONTESTS_FROM: f64 = 0.85;
+/// The share of the sentence's words.
+const SPEAKS_OF_THE_SAME: f64 = 0.6;
+/// A source that may be cited for a sentence that cites none.
+const SAYS_IT_FROM: f64 = 0.6;
+
+/// What is looked for about a claim: sources that it does not cite.
+#[derive(Clone)]
+struct Search {
+    claim: Claim,
+    /// The works that it cites.
+    cited: HashSet<String>,
+}
+
+impl Check<'_> {
+    /// Asks the sources that a sentence does not cite whether they say the opposite.
+    pub(super) async fn ask_others(&mut self, items: &mut [Item], claims: &[Claim]) -> Result<()> {
+        let is_refuted = |item: &Item| {
+            let mut codes = item.findings.iter().map(|finding| finding.code);
+            codes.any(|code| code == CheckCode::ContradictedBySource)
+        };
+        let asking = claims
+            .iter()
+            .filter(|claim| !is_refuted(&items[claim.item]));
+        let searches = asking.map(|claim| {
+            let cited = items[claim.item].sources().into_iter();
+            Search {
+                claim: claim.clone(),
+                cited: cited.map(|at| self.sources.work(at).to_owned()).collect(),
+            }
+        });
+        let (pipeline, sources) = (self.pipeline.clone(), Arc::clone(&self.sources));
+        let questions = in_parts(searches.collect(), move |part| {
+            pipeline.graph.read(|reader| {
+                let each = part
+                    .iter()
+                    .map(|one| one.questions(&pipeline, reader, &sources));
+                Ok(each
+                    .collect::<Result<Vec<_>>>()?
+                    .into_iter()
+                    .flatten()
+                    .collect())
+            })
+        });
+        let questions = questions.await?;
+        let heard = self.hear(questions, items.len()).await?;
+        let judge = self.pipeline.judge.judge_id().to_owned();
+        for (item, heard) in items.iter_mut().zip(&heard) {
+            let found = contested(item, heard, &judge);
+            item.findings.extend(found);
+            suggest(item, heard);
+        }
+        Ok(())
+    }
+}
+
+impl Search {
+    fn questions(
+        &self,
+        pipeline: &Pipeline,
+        reader: &Reader<'_>,
+        sources: &Sources,
+    ) -> Result<Vec<Question>> {
+        let mut questions = Vec::new();
+        for source in related(pipeline, reader, sources, &self.claim)? {
+            let at = sources.place(&source.source.page_id);
+            if at.is_some_and(|at| self.cited.contains(sources.work(at))) {
+                continue;
+            }
+            let mut candidates = candidates(pipeline, reader, &source, &self.claim)?;
+            candidates.retain(|one| one.closeness >= SPEAKS_OF_THE_SAME);
+            if candidates.is_empty() {
+                continue;
+            }
+            questions.push(Question {
+                item: self.claim.item,
+                source: Arc::new(source),
+                candidates,
+            });
+            if questions.len() == SOURCES {
+                break;
+            }
+        }
+        Ok(questions)
+    }
+}
+
+/// The sources with the fragments that come nearest to a statement, one of each work, best first.
+pub(super) fn related(
+    pipeline: &Pipeline,
+    reader: &Reader<'_>,
+    sources: &Sources,
+    claim: &Claim,
+) -> Result<Vec<SourceText>> {
+    let ranking = Ranking {
+        query: &claim.text,
+        vector: &claim.vector,
+        members: sources.members.as_ref(),
+        mode: SearchMode::Hybrid,
+        limit: FRAGMENTS,
+    };
+    let model = pipeline.reading.embedder.info();
+    let near = pipeline
+        .vectors
+        .related_fragments(reader, model, &ranking)?;
+    let mut works: Vec<(String, usize, Vec<StoredFragment>)> = Vec::new();
+    for scored in near {
+        let fragment = reader.fragment(&scored.id)?;
+        let Some(at) = sources.place(&fragment.page_id) else {
+            continue;
+        };
+        let work = sources.work(at);
+        match works.iter_mut().find(|(known, _, _)| known == work) {
+            Some((_, first, fragments)) if *first == at => fragments.push(fragment),
+            // A copy says it a second time.
+            Some(_) => {}
+            None => works.push((work.to_owned(), at, vec![fragment])),
+        }
+    }
+    let texts = works
+        .into_iter()
+        .map(|(_, at, fragments)| SourceText::of(&sources.all[at], String::new(), fragments));
+    Ok(texts.filter(|text| !text.is_empty()).collect())
+}
+
+fn contested(item: &Item, heard: &[Heard], judge: &str) -> Option<Finding> {
+    let sure = |judged: &Judged| judged.probabilities[1];
+    let (source, judged) = sentences(heard)
+        .filter(|(_, judged)| sure(judged) >= CONTESTS_FROM)
+        .max_by(|(_, a), (_, b)| sure(a).total_cmp(&sure(b)))?;
+    let evidence = source.evidence(judged.sentence);
+    let who = source.source.title.as_deref().unwrap_or(&source.source.url);
+    let message = format!("{who:?} says: {}", shorten(&evidence.quote));
+    let mut finding = item.finding(CheckCode::Contested, message);
+    finding.evidence = Some(evidence);
+    judge.clone_into(&mut finding.judge);
+    finding.confidence = Some((sure(judged) * 1000.0).round() / 1000.0);
+    Some(finding)
+}
+
+/// Names a source for a sentence that cites none.
+fn suggest(item: &mut Item, heard: &[Heard]) {
+    let Some(uncited) = item
+        .findings
+        .iter_mut()
+        .find(|f| f.code == CheckCode::Uncited)
+    else {
+        return;
+    };
+    let sure = |judged: &Judged| judged.probabilities[0];
+    let best = sentences(heard)
+        .filter(|(_, judged)| sure(judged) >= SAYS_IT_FROM)
+        .max_by(|(_, a), (_, b)| sure(a).total_cmp(&sure(b)));
+    if let Some((source, judged)) = best {
+        let evidence = source.evidence(judged.sentence);
+        let who = source.source.title.as_deref().unwrap_or(&source.source.url);
+        uncited.message = format!(
+            "no source is cited for this; {who:?} says: {}",
+            shorten(&evidence.quote)
+        );
+        uncited.evidence = Some(evidence);
+    }
+}

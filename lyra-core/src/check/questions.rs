@@ -1,0 +1,144 @@
+//! What the judge is asked about the sentences of a draft, and what it answers.
+
+use super::decide::Heard;
+use super::items::Item;
+use super::report::SentenceKind;
+use super::source_text::SourceText;
+use super::stance::{Candidate, judged};
+use super::{Check, CheckProgress};
+use crate::error::{Error, Result};
+use crate::ports::TextRole;
+use regex::Regex;
+use std::sync::{Arc, LazyLock};
+
+/// Pairs that are judged at once, between two reports of progress.
+const BATCH: usize = 64;
+/// Threads that look for candidates.
+const MOST_WORKERS: usize = 4;
+
+/// "Roe et al. (2019) found that …": who says it is no part of what is said.
+static SAID_BY: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:(?:According to|As per|In)\s+)?[^.;:]{2,80}?\((?:19|20)\d{2}[a-z]?\)(?:,|\s+(?:also\s+)?(?:found|finds?|showed?|shows|reported|reports?|concluded?s?|observed|saw|noted?s?|argued?s?|demonstrated?s?|estimated?s?|stated?s?|wrote|writes|suggested)(?:\s+that)?)\s+")
+        .expect("the pattern is sound")
+});
+
+/// What an assertion says.
+#[derive(Debug, Clone)]
+pub(super) struct Claim {
+    /// Place of the sentence among the items.
+    pub(super) item: usize,
+    /// The sentence without who says it.
+    pub(super) text: String,
+    pub(super) vector: Vec<f32>,
+    /// The sections that its links lead to: `methods` of `paper.md#methods`.
+    pub(super) sections: Vec<String>,
+}
+
+/// What is asked about a claim and a source.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) item: usize,
+    pub(super) source: Arc<SourceText>,
+    pub(super) candidates: Vec<Candidate>,
+}
+
+impl Check<'_> {
+    /// What the assertions say.
+    pub(super) async fn claims(&self, items: &[Item]) -> Result<Vec<Claim>> {
+        let asserting = items.iter().enumerate();
+        let mut claims: Vec<Claim> = asserting
+            .filter(|(_, item)| item.kind == SentenceKind::Assertion)
+            .map(|(at, item)| Claim {
+                item: at,
+                text: without_speaker(&item.sentence.text),
+                vector: Vec::new(),
+                sections: item.sections(),
+            })
+            .collect();
+        if claims.is_empty() {
+            return Ok(claims);
+        }
+        let texts: Vec<&str> = claims.iter().map(|claim| claim.text.as_str()).collect();
+        let embedder = &self.pipeline.reading.embedder;
+        let vectors = embedder.embed(&texts, TextRole::Query).await?;
+        for (claim, vector) in claims.iter_mut().zip(vectors) {
+            claim.vector = vector;
+        }
+        Ok(claims)
+    }
+
+    /// Has the questions judged, telling how far that is. Answers for each item what its sources say.
+    pub(super) async fn hear(
+        &mut self,
+        questions: Vec<Question>,
+        items: usize,
+    ) -> Result<Vec<Vec<Heard>>> {
+        let candidates = questions.iter().flat_map(|one| &one.candidates);
+        let pairs: Vec<_> = candidates.map(|one| one.pair.clone()).collect();
+        self.pairs += pairs.len();
+        let mut said = Vec::with_capacity(pairs.len());
+        self.tell();
+        for batch in pairs.chunks(BATCH) {
+            said.extend(super::memory::probabilities(self.pipeline, batch).await?);
+            self.judged += batch.len();
+            self.tell();
+        }
+        let mut said = said.into_iter();
+        let mut heard: Vec<Vec<Heard>> = (0..items).map(|_| Vec::new()).collect();
+        for one in questions {
+            let both = one.candidates.iter().zip(said.by_ref());
+            heard[one.item].push(Heard {
+                judged: both.map(|(of, said)| judged(of, said)).collect(),
+                source: one.source,
+            });
+        }
+        Ok(heard)
+    }
+
+    fn tell(&self) {
+        (self.progress)(CheckProgress {
+            judged: self.judged,
+            pairs: self.pairs,
+        });
+    }
+}
+
+/// What a sentence says, without who says it.
+pub(super) fn without_speaker(text: &str) -> String {
+    let Some(found) = SAID_BY.find(text) else {
+        return text.to_owned();
+    };
+    let rest = &text[found.end()..];
+    if rest.split_whitespace().count() < 4 {
+        return text.to_owned();
+    }
+    let mut letters = rest.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
+}
+
+/// Does work that computes on several threads, away from those that answer others; in order.
+pub(super) async fn in_parts<T, R>(
+    work: Vec<T>,
+    each: impl Fn(&[T]) -> Result<Vec<R>> + Clone + Send + 'static,
+) -> Result<Vec<R>>
+where
+    T: Clone + Send + 'static,
+    R: Send + 'static,
+{
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = work.len().div_ceil(workers.min(MOST_WORKERS)).max(1);
+    let parts: Vec<_> = work
+        .chunks(share)
+        .map(|part| {
+            let (part, each) = (part.to_vec(), each.clone());
+            tokio::task::spawn_blocking(move || each(&part))
+        })
+        .collect();
+    let mut done = Vec::new();
+    for part in parts {
+        let part = part.await;
+        done.extend(part.map_err(|e| Error::internal(format!("a check's thread: {e}")))??);
+    }
+    Ok(done)
+}

@@ -1,0 +1,197 @@
+//! Words in quotation marks against the words of a source.
+
+use super::report::Evidence;
+use super::source_text::SourceText;
+use crate::text::quotes::locate;
+use crate::text::segment::slice_chars;
+use crate::text::tokenize;
+use crate::text::{TokenMode, is_cjk};
+use regex::Regex;
+use similar::{ChangeTag, TextDiff};
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// Quotations of fewer words are names and terms.
+const FEWEST_WORDS: usize = 3;
+/// A sentence that shares less of a quotation's words is not shown as what may be meant.
+const NEAR: f64 = 0.5;
+
+static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"“([^”“]{8,600})”|"([^"]{8,600})"|«([^»]{8,600})»|„([^“”]{8,600})[“”]|「([^」]{6,300})」"#)
+        .expect("the pattern is sound")
+});
+static GAP: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\s*(?:\[[^\]]*\]|\(\.\.\.\)|…|\.\.\.)\s*").expect("the pattern is sound")
+});
+
+/// A quotation in a sentence.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Quotation {
+    /// Code points of the sentence, without the marks.
+    pub(super) span: Range<usize>,
+    /// What stands between what was left out.
+    pub(super) parts: Vec<String>,
+}
+
+/// The quotations of a sentence.
+pub(super) fn quotations(sentence: &str) -> Vec<Quotation> {
+    let hits = QUOTED.captures_iter(sentence).filter_map(|hit| {
+        let inside = hit.iter().skip(1).flatten().next()?;
+        let text = inside.as_str();
+        let words = text.split_whitespace().count();
+        if words < FEWEST_WORDS && !text.chars().any(is_cjk) {
+            return None;
+        }
+        let start = sentence[..inside.start()].chars().count();
+        // A full stop or a comma may be the author's own.
+        let text = text.trim_end_matches(['.', ',', ';', ' ']);
+        Some(Quotation {
+            span: start..start + inside.as_str().chars().count(),
+            parts: GAP
+                .split(text)
+                .filter(|part| !part.trim().is_empty())
+                .map(str::to_owned)
+                .collect(),
+        })
+    });
+    hits.collect()
+}
+
+/// Where a source has all parts of a quotation: the place of the first.
+pub(super) fn find(source: &SourceText, quotation: &Quotation) -> Option<Evidence> {
+    let mut first = None;
+    for part in &quotation.parts {
+        let is_short =
+            part.chars().filter(|c| c.is_alphanumeric()).count() < 12 && !part.chars().any(is_cjk);
+        if is_short && quotation.parts.len() > 1 {
+            continue;
+        }
+        let place = if is_short {
+            short(&source.text, part)
+        } else {
+            locate(&source.text, part)
+        };
+        let place = place?;
+        first.get_or_insert(place);
+    }
+    let place = first?;
+    let inside = |fragment: &crate::graph::StoredFragment| {
+        let start = usize::try_from(fragment.char_start?).ok()?;
+        let end = start + fragment.text.chars().count();
+        (start <= place.start && place.start < end).then_some(start)
+    };
+    let found = source.fragments.iter().enumerate();
+    let (at, start) = found.filter_map(|(at, f)| Some((at, inside(f)?))).next()?;
+    let quote = slice_chars(&source.text, place.start, place.end)?.to_owned();
+    Some(source.evidence_of(at, place.start - start..place.end - start, quote))
+}
+
+/// Too short to be looked for letter by letter: as it is written, without regard to case.
+fn short(text: &str, part: &str) -> Option<Range<usize>> {
+    let (text, part) = (text.to_lowercase(), part.to_lowercase());
+    let at = text.find(&part)?;
+    let start = text[..at].chars().count();
+    Some(start..start + part.chars().count())
+}
+
+/// The sentence of a source that a quotation may mean: its place and the words that differ.
+pub(super) fn nearest(source: &SourceText, quotation: &Quotation) -> Option<(f64, usize)> {
+    let wanted = words(&quotation.parts.join(" "));
+    if wanted.is_empty() {
+        return None;
+    }
+    let share = |text: &str| {
+        let held = words(text);
+        wanted.intersection(&held).count() as f64 / wanted.len() as f64
+    };
+    let scored = source.sentences.iter().enumerate();
+    let best = scored
+        .map(|(at, sentence)| (share(&sentence.text), at))
+        .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))?;
+    (best.0 >= NEAR).then_some(best)
+}
+
+fn words(text: &str) -> HashSet<String> {
+    let tokens = tokenize(text, TokenMode::Query).into_iter();
+    tokens.map(|token| token.text).collect()
+}
+
+/// The words of a draft against as many words of a source, those that come nearest.
+pub(super) fn diff(draft: &str, source: &str) -> String {
+    let near = nearest_words(draft, source);
+    let mut text = String::new();
+    let mut open = ChangeTag::Equal;
+    for change in TextDiff::from_words(draft, &near).iter_all_changes() {
+        if change.tag() != open {
+            text.push_str(closing(open));
+            text.push_str(match change.tag() {
+                ChangeTag::Delete => "[-",
+                ChangeTag::Insert => "{+",
+                ChangeTag::Equal => "",
+            });
+            open = change.tag();
+        }
+        text.push_str(change.value());
+    }
+    text.push_str(closing(open));
+    text
+}
+
+/// The words in a row that share most with a draft's.
+fn nearest_words(draft: &str, source: &str) -> String {
+    let wanted = words(draft);
+    let there: Vec<&str> = source.split_whitespace().collect();
+    let length = draft
+        .split_whitespace()
+        .count()
+        .clamp(1, there.len().max(1));
+    let draft: Vec<&str> = draft.split_whitespace().collect();
+    // Of rows that share as much, the one whose words stand in the same places.
+    let score = |row: &[&str]| {
+        let shared = wanted.intersection(&words(&row.join(" "))).count();
+        let in_place = row.iter().zip(&draft).filter(|(a, b)| a == b).count();
+        (shared, in_place)
+    };
+    let mut best: ((usize, usize), &[&str]) = ((0, 0), &there);
+    for row in there.windows(length) {
+        let score = score(row);
+        if score > best.0 {
+            best = (score, row);
+        }
+    }
+    best.1
+        .join(" ")
+        .trim_end_matches(['.', ',', ';'])
+        .to_owned()
+}
+
+fn closing(tag: ChangeTag) -> &'static str {
+    match tag {
+        ChangeTag::Delete => "-]",
+        ChangeTag::Insert => "+}",
+        ChangeTag::Equal => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotations_are_told_from_terms() {
+        let found = quotations("Roe writes “drug X […] raised the risk of falls.” of \"falls\".");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].parts, ["drug X", "raised the risk of falls"]);
+        assert_eq!(found[0].span, 12..48);
+    }
+
+    #[test]
+    fn a_diff_shows_what_was_changed_and_nothing_around() {
+        let shown = diff(
+            "raised the risk of fractures",
+            "In men, X raised the risk of falls in 2019.",
+        );
+        assert_eq!(shown, "raised the risk of [-fractures-]{+falls+}");
+    }
+}

@@ -1,0 +1,97 @@
+//! A report of a check in the formats that people and tools read.
+
+mod html;
+mod markdown;
+mod sarif;
+
+use super::{CheckCode, CheckReport};
+use crate::error::{Error, Result};
+use std::str::FromStr;
+
+/// A format of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CheckFormat {
+    /// The report itself.
+    Json,
+    /// SARIF 2.1.0, which code hosts show at the lines of the draft.
+    Sarif,
+    /// The draft with its findings, one page that loads nothing.
+    Html,
+    /// A table of the findings.
+    Markdown,
+}
+
+impl FromStr for CheckFormat {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "json" => Ok(Self::Json),
+            "sarif" => Ok(Self::Sarif),
+            "html" => Ok(Self::Html),
+            "markdown" | "md" => Ok(Self::Markdown),
+            _ => Err(Error::invalid(format!("there is no format {text:?}"))
+                .with_hint("expected json, sarif, html or markdown")),
+        }
+    }
+}
+
+impl CheckReport {
+    /// The report as text. `name` is the draft's file name.
+    pub fn render(&self, format: CheckFormat, name: &str) -> Result<String> {
+        match format {
+            CheckFormat::Json => serde_json::to_string_pretty(self)
+                .map_err(|e| Error::internal(format!("the report as JSON: {e}"))),
+            CheckFormat::Sarif => sarif::render(self, name),
+            CheckFormat::Html => Ok(html::render(self, name)),
+            CheckFormat::Markdown => Ok(markdown::render(self, name)),
+        }
+    }
+
+    /// What the draft is, in a line: `18 assertions: 12 supported, 3 number_mismatch, 3 uncited`.
+    pub fn headline(&self) -> String {
+        let assertions: usize = self.summary.verdicts.values().sum();
+        let verdicts = CheckCode::ALL.into_iter().rev().filter_map(|code| {
+            let count = self.summary.verdicts.get(&code)?;
+            Some(format!("{count} {code}"))
+        });
+        let verdicts: Vec<String> = verdicts.collect();
+        let noun = if assertions == 1 {
+            "assertion"
+        } else {
+            "assertions"
+        };
+        match verdicts.is_empty() {
+            true => "no assertions".to_owned(),
+            false => format!("{assertions} {noun}: {}", verdicts.join(", ")),
+        }
+    }
+}
+
+/// The line and column of a place in the draft, both from 1.
+struct Lines {
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        let breaks = text.chars().enumerate().filter(|(_, c)| *c == '\n');
+        let mut starts = vec![0];
+        starts.extend(breaks.map(|(at, _)| at + 1));
+        Self { starts }
+    }
+
+    fn place(&self, at: usize) -> (usize, usize) {
+        let line = self.starts.partition_point(|start| *start <= at);
+        (line, at - self.starts[line - 1] + 1)
+    }
+}
+
+impl CheckReport {
+    /// The line and the column, both from 1, of a place in the draft.
+    pub fn places(&self, at: &[usize]) -> Vec<(usize, usize)> {
+        let lines = Lines::of(&self.text);
+        at.iter().map(|at| lines.place(*at)).collect()
+    }
+}

@@ -1,0 +1,359 @@
+//! Which source of the graph a citation means.
+
+use super::citations::Target;
+use super::references::Entry;
+use crate::error::Result;
+use crate::graph::{CitableSource, Reader};
+use crate::pipeline::task_fragments;
+use crate::text::identifiers::{
+    Identifiers, author_surname, find_identifiers, normalize_doi, title_normalize,
+};
+use crate::text::url::normalize_url;
+use std::collections::{HashMap, HashSet};
+
+/// Shorter titles are found in texts that mean something else, in letters.
+const SHORTEST_TITLE: usize = 12;
+/// Share of a title's words that an entry must hold to be about that work.
+const OF_TITLE: f64 = 0.8;
+/// An entry that names so little of the title of its DOI's work is about another one.
+const OF_OTHER: f64 = 0.5;
+/// Entries of fewer words say no title.
+const FEWEST_WORDS: usize = 5;
+/// The same where one of them is the author's name.
+const FEWEST_WORDS_WITH_AUTHOR: usize = 10;
+/// Words of a title up to its colon that tell it from others.
+const FEWEST_OF_MAIN_TITLE: usize = 6;
+
+/// How a citation was resolved.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Resolved {
+    /// Places among [`Sources::all`], best first; copies and versions of one work stand together.
+    pub(super) sources: Vec<usize>,
+    /// Whether they are different works.
+    pub(super) is_ambiguous: bool,
+}
+
+/// What of an entry differs from its work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum EntryFault {
+    /// Its DOI is that of a work with another title.
+    Title(usize),
+    /// The work has another DOI.
+    Doi(usize),
+    /// The work appeared in another year.
+    Year(usize, i64),
+}
+
+/// The sources of the graph, findable by what a draft may say of them.
+pub(super) struct Sources {
+    pub(super) all: Vec<CitableSource>,
+    titles: Vec<String>,
+    /// The titles up to a colon; empty where that is too short to tell works apart.
+    main_titles: Vec<String>,
+    by_id: HashMap<String, Vec<usize>>,
+    by_url: HashMap<String, usize>,
+    by_file: HashMap<String, Vec<usize>>,
+    by_author_year: HashMap<(String, i64), Vec<usize>>,
+    /// Rare words of titles, to compare an entry with few of them.
+    by_word: HashMap<String, Vec<usize>>,
+    by_page: HashMap<String, usize>,
+    /// The fragments of a task, where only its sources count.
+    pub(super) members: Option<HashSet<String>>,
+}
+
+impl Sources {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Self> {
+        Ok(Self::of(reader.citable_sources()?))
+    }
+
+    /// Those of a task alone.
+    pub(super) fn of_task(reader: &Reader<'_>, task_id: &str) -> Result<Self> {
+        reader.task(task_id)?;
+        let mut kept = Vec::new();
+        for source in reader.citable_sources()? {
+            if reader.is_task_page(task_id, &source.page_id)? {
+                kept.push(source);
+            }
+        }
+        Ok(Self {
+            members: Some(task_fragments(reader, task_id)?),
+            ..Self::of(kept)
+        })
+    }
+
+    fn of(all: Vec<CitableSource>) -> Self {
+        let mut sources = Self {
+            all,
+            titles: Vec::new(),
+            main_titles: Vec::new(),
+            by_id: HashMap::new(),
+            by_url: HashMap::new(),
+            by_file: HashMap::new(),
+            by_author_year: HashMap::new(),
+            by_word: HashMap::new(),
+            by_page: HashMap::new(),
+            members: None,
+        };
+        for at in 0..sources.all.len() {
+            sources.index(at);
+        }
+        sources
+    }
+
+    /// The place of a page.
+    pub(super) fn place(&self, page_id: &str) -> Option<usize> {
+        self.by_page.get(page_id).copied()
+    }
+
+    fn index(&mut self, at: usize) {
+        let source = &self.all[at];
+        let title = source.title.as_deref().map(title_normalize);
+        let title = title.unwrap_or_default();
+        self.by_page.insert(source.page_id.clone(), at);
+        let mut ids: HashSet<String> = source.work_id.iter().cloned().collect();
+        ids.extend(
+            source
+                .doi
+                .as_deref()
+                .and_then(normalize_doi)
+                .map(|doi| format!("doi:{doi}")),
+        );
+        ids.extend(find_identifiers(&source.url).canonical_id());
+        for id in ids {
+            self.by_id.entry(id).or_default().push(at);
+        }
+        let url = normalize_url(&source.url).unwrap_or_else(|_| source.url.clone());
+        if let Some((_, file)) = source
+            .url
+            .rsplit_once('/')
+            .filter(|(_, file)| !file.is_empty())
+        {
+            self.by_file
+                .entry(file.to_lowercase())
+                .or_default()
+                .push(at);
+        }
+        self.by_url.insert(url, at);
+        let surname = source.authors.first().and_then(|name| author_surname(name));
+        if let Some((surname, year)) = surname.zip(source.year) {
+            self.by_author_year
+                .entry((surname, year))
+                .or_default()
+                .push(at);
+        }
+        if title.chars().count() >= SHORTEST_TITLE {
+            for word in words(&title) {
+                self.by_word.entry(word.to_owned()).or_default().push(at);
+            }
+        }
+        let main = source
+            .title
+            .as_deref()
+            .and_then(|title| title.split_once(':'));
+        let main = main.map(|(main, _)| title_normalize(main));
+        let is_telling = |main: &String| words(main).count() >= FEWEST_OF_MAIN_TITLE;
+        self.main_titles
+            .push(main.filter(is_telling).unwrap_or_default());
+        self.titles.push(title);
+    }
+
+    /// What a citation names that is no entry of the list.
+    pub(super) fn target(&self, target: &Target) -> Resolved {
+        match target {
+            Target::Label(_) => Resolved::default(),
+            Target::AuthorYear(who, year) => {
+                let surname = author_surname(who).unwrap_or_default();
+                let found = self.by_author_year.get(&(surname, *year));
+                self.resolved(found.cloned().unwrap_or_default())
+            }
+            Target::Address(address) => self.address(address),
+        }
+    }
+
+    fn address(&self, address: &str) -> Resolved {
+        let by_id = self.identifiers(&find_identifiers(address));
+        if !by_id.sources.is_empty() {
+            return by_id;
+        }
+        let plain = address.split('#').next().unwrap_or(address);
+        let url = normalize_url(plain).unwrap_or_else(|_| plain.to_owned());
+        if let Some(at) = self.by_url.get(&url) {
+            return self.resolved(vec![*at]);
+        }
+        if plain.contains("://") {
+            return Resolved::default();
+        }
+        // A path beside the draft.
+        let file = plain
+            .rsplit(['/', '\\'])
+            .next()
+            .unwrap_or(plain)
+            .to_lowercase();
+        let found = self.by_file.get(&file);
+        self.resolved(found.cloned().unwrap_or_default())
+    }
+
+    fn identifiers(&self, ids: &Identifiers) -> Resolved {
+        let names = [
+            ("doi", &ids.doi),
+            ("pmid", &ids.pmid),
+            ("pmcid", &ids.pmcid),
+            ("arxiv", &ids.arxiv_id),
+            ("openalex", &ids.openalex_id),
+            ("s2", &ids.s2_id),
+        ];
+        let found = names
+            .into_iter()
+            .find_map(|(kind, id)| self.by_id.get(&format!("{kind}:{}", id.as_ref()?)));
+        self.resolved(found.cloned().unwrap_or_default())
+    }
+
+    /// The source of an entry: by its identifiers, else by its addresses, else by its title.
+    pub(super) fn entry(&self, entry: &Entry) -> (Resolved, Vec<EntryFault>) {
+        let mut found = self.identifiers(&entry.ids);
+        for url in &entry.urls {
+            if found.sources.is_empty() {
+                found = self.address(url);
+            }
+        }
+        let by_identifier = !found.sources.is_empty();
+        let titled = self.by_title(entry);
+        let is_named = titled.iter().any(|at| {
+            found
+                .sources
+                .iter()
+                .any(|known| self.work(*known) == self.work(*at))
+        });
+        if by_identifier && !titled.is_empty() && !is_named {
+            // What its author read is more likely what the title says than what the identifier does.
+            let fault = found.sources.first().map(|at| EntryFault::Title(*at));
+            return (self.resolved(titled), fault.into_iter().collect());
+        }
+        if !by_identifier {
+            found = self.resolved(titled);
+        }
+        let faults = match found.sources.first() {
+            Some(first) => self.faults(entry, *first, by_identifier),
+            None => Vec::new(),
+        };
+        (found, faults)
+    }
+
+    fn faults(&self, entry: &Entry, at: usize, by_identifier: bool) -> Vec<EntryFault> {
+        let mut faults = Vec::new();
+        let prose = title_normalize(&entry.prose());
+        let named = words(&prose).count();
+        let title = &self.titles[at];
+        let author = self.all[at]
+            .authors
+            .first()
+            .and_then(|name| author_surname(name));
+        // "Roe et al. 2019, the NIGHT trial" has no room for a title.
+        let fewest = match author.is_some_and(|author| holds(&prose, &author)) {
+            true => FEWEST_WORDS_WITH_AUTHOR,
+            false => FEWEST_WORDS,
+        };
+        if by_identifier
+            && named >= fewest
+            && title.chars().count() >= SHORTEST_TITLE
+            && share(title, &prose) < OF_OTHER
+        {
+            faults.push(EntryFault::Title(at));
+        } else if !by_identifier && entry.ids.doi.is_some() && self.all[at].doi.is_some() {
+            faults.push(EntryFault::Doi(at));
+        } else if let Some(year) = self.all[at].year
+            && !entry.years.is_empty()
+            && !entry.years.contains(&year)
+        {
+            faults.push(EntryFault::Year(at, year));
+        }
+        faults
+    }
+
+    /// The works whose titles an entry holds.
+    fn by_title(&self, entry: &Entry) -> Vec<usize> {
+        let text = entry.title.clone().unwrap_or_else(|| entry.prose());
+        let prose = title_normalize(&text);
+        let mut candidates: HashMap<usize, usize> = HashMap::new();
+        for word in words(&prose).collect::<HashSet<_>>() {
+            for at in self.by_word.get(word).into_iter().flatten() {
+                *candidates.entry(*at).or_default() += 1;
+            }
+        }
+        let mut found: Vec<(f64, usize)> = Vec::new();
+        for at in candidates.into_keys() {
+            let main = &self.main_titles[at];
+            let score = match !main.is_empty() && holds(&prose, main) {
+                true => 1.0,
+                false => share(&self.titles[at], &prose),
+            };
+            if score >= OF_TITLE {
+                found.push((score, at));
+            }
+        }
+        // Where one title is part of another, the longer one is meant.
+        let length = |at: usize| self.titles[at].len();
+        found.sort_by(|a, b| b.0.total_cmp(&a.0).then(length(b.1).cmp(&length(a.1))));
+        let best = found.first().copied();
+        let same = found.into_iter().filter(|(score, at)| {
+            best.is_some_and(|(top, first)| *score >= top && length(*at) >= length(first))
+        });
+        same.map(|(_, at)| at).collect()
+    }
+
+    /// With the other pages of the same works, those that have a text first.
+    fn resolved(&self, found: Vec<usize>) -> Resolved {
+        let works: HashSet<&str> = found.iter().map(|at| self.work(*at)).collect();
+        let mut sources = found.clone();
+        for at in &found {
+            let id = self.all[*at].work_id.as_ref();
+            let others = id.and_then(|id| self.by_id.get(id)).into_iter().flatten();
+            for other in others {
+                if !sources.contains(other) {
+                    sources.push(*other);
+                }
+            }
+        }
+        sources.sort_by_key(|at| self.all[*at].version.is_none());
+        Resolved {
+            is_ambiguous: works.len() > 1,
+            sources,
+        }
+    }
+
+    /// What makes two pages one source.
+    pub(super) fn work(&self, at: usize) -> &str {
+        let source = &self.all[at];
+        if let Some(work) = &source.work_id {
+            return work;
+        }
+        // A copy counts as what it is a copy of, which may be a publication.
+        let original = source.copy_of.as_deref().and_then(|page| self.place(page));
+        let original = original.map_or(source, |at| &self.all[at]);
+        original.work_id.as_ref().unwrap_or(&original.page_id)
+    }
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(' ').filter(|word| !word.is_empty())
+}
+
+/// Whether a text has these words in this order.
+fn holds(text: &str, words: &str) -> bool {
+    format!(" {text} ").contains(&format!(" {words} "))
+}
+
+/// How much of the title's words, in order of neighbours, the text holds.
+fn share(title: &str, text: &str) -> f64 {
+    if holds(text, title) {
+        return 1.0;
+    }
+    let held: HashSet<&str> = words(text).collect();
+    let (mut all, mut there) = (0.0, 0.0);
+    for word in words(title).filter(|word| word.len() > 3) {
+        all += 1.0;
+        there += f64::from(u8::from(held.contains(word)));
+    }
+    // Exact repetition beats words that only occur.
+    if all == 0.0 { 0.0 } else { 0.99 * there / all }
+}

@@ -1,0 +1,243 @@
+//! The text of a source, cut into sentences that can be compared with a claim.
+
+use super::numbers::{Quantity, quantities};
+use super::report::Evidence;
+use crate::error::Result;
+use crate::graph::{CitableSource, Reader, StoredFragment};
+use crate::model::FragmentType;
+use crate::text::sentence::sentence_texts;
+use crate::text::{is_question, ranking_terms};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+/// Sentences of a source that are compared; the rest of a longer one is left out.
+const MOST_SENTENCES: usize = 20_000;
+
+/// A sentence of a source.
+#[derive(Debug)]
+pub(super) struct SourceSentence {
+    /// Place among the fragments.
+    pub(super) fragment: usize,
+    /// Code points of the fragment.
+    pub(super) span: Range<usize>,
+    pub(super) text: String,
+    pub(super) terms: HashSet<String>,
+    pub(super) quantities: Vec<Quantity>,
+}
+
+/// A source with its text.
+#[derive(Debug)]
+pub(super) struct SourceText {
+    pub(super) source: CitableSource,
+    /// The newest text, for quotations that go over the ends of fragments.
+    pub(super) text: String,
+    pub(super) fragments: Vec<StoredFragment>,
+    pub(super) sentences: Vec<SourceSentence>,
+    /// In how many sentences a term stands.
+    holders: HashMap<String, usize>,
+    /// The words of the title.
+    title: HashSet<String>,
+    /// The words of each fragment's heading.
+    headings: Vec<HashSet<String>>,
+    /// Numbers with the words before them.
+    names: HashSet<String>,
+}
+
+/// What a word counts that the title, the heading or the sentence before names.
+const AROUND: f64 = 0.8;
+
+impl SourceText {
+    pub(super) fn read(reader: &Reader<'_>, source: &CitableSource) -> Result<Self> {
+        let text = match source.version {
+            Some(version) => reader.page_text(&source.page_id, version)?,
+            None => None,
+        };
+        let fragments = reader.page_fragments(&source.page_id)?;
+        Ok(Self::of(source, text.unwrap_or_default(), fragments))
+    }
+
+    /// Some fragments of a source.
+    pub(super) fn of(source: &CitableSource, text: String, fragments: Vec<StoredFragment>) -> Self {
+        let mut sentences = Vec::new();
+        let mut holders: HashMap<String, usize> = HashMap::new();
+        for (at, fragment) in fragments.iter().enumerate() {
+            if matches!(
+                fragment.fragment_type,
+                FragmentType::Heading | FragmentType::Code
+            ) {
+                continue;
+            }
+            for (span, text) in sentence_texts(&fragment.text) {
+                if is_question(text) || sentences.len() == MOST_SENTENCES {
+                    continue;
+                }
+                let terms: HashSet<String> = ranking_terms(text).into_iter().collect();
+                for term in &terms {
+                    *holders.entry(term.clone()).or_default() += 1;
+                }
+                sentences.push(SourceSentence {
+                    fragment: at,
+                    span,
+                    quantities: quantities(text),
+                    text: text.to_owned(),
+                    terms,
+                });
+            }
+        }
+        let terms = |text: Option<&str>| -> HashSet<String> {
+            text.map(ranking_terms).into_iter().flatten().collect()
+        };
+        let headings = fragments.iter().map(|f| terms(f.heading.as_deref()));
+        Self {
+            title: terms(source.title.as_deref()),
+            headings: headings.collect(),
+            names: sentences
+                .iter()
+                .flat_map(|sentence| &sentence.quantities)
+                .filter_map(Quantity::as_name)
+                .collect(),
+            source: source.clone(),
+            text,
+            fragments,
+            sentences,
+            holders,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.sentences.is_empty()
+    }
+
+    /// For each sentence the share of the claim's words that it holds; rare words count more, and
+    /// those that stand around it less.
+    pub(super) fn closeness(&self, claim: &str) -> Vec<f64> {
+        let wanted: HashSet<String> = ranking_terms(claim).into_iter().collect();
+        let all = self.sentences.len() as f64;
+        let mut weights: Vec<(String, f64)> = wanted
+            .into_iter()
+            .map(|term| {
+                let held = self.holders.get(&term).copied().unwrap_or(0) as f64;
+                let weight = ((1.0 + all) / (1.0 + held)).ln() + 1.0;
+                (term, weight)
+            })
+            .collect();
+        // Sums of the same numbers in another order differ in their last digits.
+        weights.sort_by(|a, b| a.0.cmp(&b.0));
+        let total: f64 = weights
+            .iter()
+            .map(|(_, weight)| weight)
+            .sum::<f64>()
+            .max(1e-9);
+        let share = |at: usize| {
+            let sentence = &self.sentences[at];
+            let before = self.before(at);
+            let around = |term: &String| {
+                self.title.contains(term)
+                    || self.headings[sentence.fragment].contains(term)
+                    || before.is_some_and(|before| before.terms.contains(term))
+            };
+            let held = weights
+                .iter()
+                .map(|(term, weight)| match sentence.terms.contains(term) {
+                    true => *weight,
+                    false if around(term) => AROUND * weight,
+                    false => 0.0,
+                });
+            held.sum::<f64>() / total
+        };
+        (0..self.sentences.len()).map(share).collect()
+    }
+
+    /// The words of a sentence and where they stand.
+    pub(super) fn evidence(&self, at: usize) -> Evidence {
+        let sentence = &self.sentences[at];
+        self.evidence_of(
+            sentence.fragment,
+            sentence.span.clone(),
+            sentence.text.clone(),
+        )
+    }
+
+    /// The words of a part of a fragment and where they stand.
+    pub(super) fn evidence_of(
+        &self,
+        fragment: usize,
+        span: Range<usize>,
+        quote: String,
+    ) -> Evidence {
+        let fragment = &self.fragments[fragment];
+        let start = fragment
+            .char_start
+            .and_then(|start| usize::try_from(start).ok());
+        Evidence {
+            page_id: fragment.page_id.clone(),
+            fragment_id: fragment.id.clone(),
+            title: self.source.title.clone(),
+            url: self.source.url.clone(),
+            quote,
+            char_start: start.map(|start| start + span.start),
+            char_end: start.map(|start| start + span.end),
+        }
+    }
+
+    /// The numbers of a sentence, of the one before it, and of the title.
+    pub(super) fn numbers_around(&self, at: usize) -> Vec<Quantity> {
+        let mut numbers = self.sentences[at].quantities.clone();
+        numbers.extend(
+            self.before(at)
+                .into_iter()
+                .flat_map(|before| before.quantities.clone()),
+        );
+        numbers.extend(
+            self.source
+                .title
+                .as_deref()
+                .map(quantities)
+                .into_iter()
+                .flatten(),
+        );
+        numbers
+    }
+
+    /// Whether a number is part of a name that the source uses.
+    pub(super) fn holds_name(&self, quantity: &Quantity) -> bool {
+        quantity
+            .as_name()
+            .is_some_and(|name| self.names.contains(&name))
+    }
+
+    /// Whether a sentence stands under a heading that one of the links leads to, as code hosts make
+    /// addresses of headings.
+    pub(super) fn is_in_section(&self, at: usize, sections: &[String]) -> bool {
+        let heading = self.fragments[self.sentences[at].fragment]
+            .heading
+            .as_deref();
+        let slug = heading.map(slug).filter(|slug| !slug.is_empty());
+        slug.is_some_and(|slug| sections.contains(&slug))
+    }
+
+    /// Whether a number is the year in which the source appeared.
+    pub(super) fn is_year_of(&self, quantity: &Quantity) -> bool {
+        quantity.is_year()
+            && self
+                .source
+                .year
+                .is_some_and(|year| year as f64 == quantity.value)
+    }
+
+    /// The sentence before, where it stands in the same fragment.
+    pub(super) fn before(&self, at: usize) -> Option<&SourceSentence> {
+        let before = self.sentences.get(at.checked_sub(1)?)?;
+        (before.fragment == self.sentences[at].fragment).then_some(before)
+    }
+}
+
+/// `Manual filtering: globs` → `manual-filtering-globs`.
+fn slug(heading: &str) -> String {
+    let letters = heading.trim().chars().filter_map(|c| match c {
+        ' ' => Some('-'),
+        c if c.is_alphanumeric() || matches!(c, '-' | '_') => Some(c),
+        _ => None,
+    });
+    letters.flat_map(char::to_lowercase).collect()
+}

@@ -1,0 +1,198 @@
+//! How the sources of the graph stand to one statement.
+
+use super::decide::{Decided, Heard, side};
+use super::memory::probabilities;
+use super::others::related;
+use super::questions::Claim;
+use super::report::Evidence;
+use super::resolve::Sources;
+use super::stance::{candidates, judged};
+use crate::error::{Error, Result};
+use crate::model::Relation;
+use crate::pipeline::Pipeline;
+use crate::ports::TextRole;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Sources that are asked at most.
+const MOST_SOURCES: usize = 20;
+/// Longer statements are refused, in code points.
+const LONGEST: usize = 2_000;
+/// Sources without a text that are named at most.
+const MOST_UNREACHED: usize = 50;
+
+/// A question how the sources stand to a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandingRequest {
+    /// The statement, one sentence.
+    pub text: String,
+    /// Only the sources of this task.
+    pub task_id: Option<String>,
+}
+
+/// How a source stands to a statement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SourceStanding {
+    /// The source's title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The source's address.
+    pub url: String,
+    /// Page of the graph.
+    pub page_id: String,
+    /// `supports`, `refutes` or `neutral`.
+    pub relation: Relation,
+    /// 0 to 1: the judge's probability of the relation.
+    pub confidence: f64,
+    /// The words that decided; of a silent source the nearest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+    /// Whether the source was retracted; it then counts for neither side.
+    pub is_retracted: bool,
+}
+
+/// A source that could not be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unreached {
+    /// Page of the graph.
+    pub page_id: String,
+    /// Its address.
+    pub url: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// How the sources stand to a statement. Copies and versions of one work are one source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    /// The statement.
+    pub text: String,
+    /// The stance judge.
+    pub judge: String,
+    /// Independent sources that say it, those that were retracted left out.
+    pub independent_for: usize,
+    /// Independent sources that say the opposite.
+    pub independent_against: usize,
+    /// Sources that say it, the surest first.
+    #[serde(rename = "for")]
+    pub supporting: Vec<SourceStanding>,
+    /// Sources that say the opposite, the surest first.
+    pub against: Vec<SourceStanding>,
+    /// Sources that come near and say neither, the nearest first.
+    pub silent: Vec<SourceStanding>,
+    /// Sources with a text that were searched.
+    pub sources_searched: usize,
+    /// Sources that could not be asked, up to 50.
+    pub unreached: Vec<Unreached>,
+}
+
+/// Answers how the sources stand to a statement.
+pub(crate) async fn standing(pipeline: &Pipeline, request: &StandingRequest) -> Result<Standing> {
+    let text = request.text.trim();
+    let claim = statement(pipeline, text).await?;
+    let mut asked = Vec::new();
+    let mut answer = Standing {
+        text: text.to_owned(),
+        judge: pipeline.judge.judge_id().to_owned(),
+        independent_for: 0,
+        independent_against: 0,
+        supporting: Vec::new(),
+        against: Vec::new(),
+        silent: Vec::new(),
+        sources_searched: 0,
+        unreached: Vec::new(),
+    };
+    pipeline.graph.read(|reader| {
+        let sources = match &request.task_id {
+            Some(task_id) => Sources::of_task(reader, task_id)?,
+            None => Sources::read(reader)?,
+        };
+        answer.sources_searched = sources.all.iter().filter(|s| s.version.is_some()).count();
+        answer.unreached = unreached(&sources);
+        if answer.sources_searched == 0 {
+            return Ok(());
+        }
+        for source in related(pipeline, reader, &sources, &claim)? {
+            if asked.len() == MOST_SOURCES {
+                break;
+            }
+            let candidates = candidates(pipeline, reader, &source, &claim)?;
+            asked.push((Arc::new(source), candidates));
+        }
+        Ok(())
+    })?;
+    let pairs = asked.iter().flat_map(|(_, candidates)| candidates);
+    let pairs: Vec<_> = pairs.map(|one| one.pair.clone()).collect();
+    let mut said = probabilities(pipeline, &pairs).await?.into_iter();
+    for (source, candidates) in asked {
+        let both = candidates.iter().zip(said.by_ref());
+        answer.add(&Heard {
+            judged: both.map(|(of, said)| judged(of, said)).collect(),
+            source,
+        });
+    }
+    for list in [&mut answer.supporting, &mut answer.against] {
+        list.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+    }
+    Ok(answer)
+}
+
+/// A statement as a claim to compare sources with.
+async fn statement(pipeline: &Pipeline, text: &str) -> Result<Claim> {
+    let length = text.chars().count();
+    if length == 0 || length > LONGEST {
+        let message = format!("the statement has {length} characters; expected 1 to {LONGEST}");
+        return Err(Error::invalid(message).with_hint("give one sentence, such as a claim"));
+    }
+    let embedder = &pipeline.reading.embedder;
+    let vectors = embedder.embed(&[text], TextRole::Query).await?;
+    Ok(Claim {
+        item: 0,
+        text: text.to_owned(),
+        vector: vectors.into_iter().next().unwrap_or_default(),
+        sections: Vec::new(),
+    })
+}
+
+fn unreached(sources: &Sources) -> Vec<Unreached> {
+    let without = sources.all.iter().filter(|source| source.version.is_none());
+    let named = without.take(MOST_UNREACHED).map(|source| Unreached {
+        page_id: source.page_id.clone(),
+        url: source.url.clone(),
+        reason: "no text of it was read".to_owned(),
+    });
+    named.collect()
+}
+
+impl Standing {
+    fn add(&mut self, heard: &Heard) {
+        let source = &heard.source.source;
+        let (relation, confidence, evidence) = match side(heard) {
+            Decided::Supports(evidence, sure) => (Relation::Supports, sure, Some(evidence)),
+            Decided::Refutes(evidence, sure) => (Relation::Refutes, sure, Some(evidence)),
+            Decided::Overstates(evidence, _) => (Relation::Neutral, 0.0, Some(evidence)),
+            Decided::Silent(evidence, sure) => (Relation::Neutral, sure, evidence),
+        };
+        let one = SourceStanding {
+            title: source.title.clone(),
+            url: source.url.clone(),
+            page_id: source.page_id.clone(),
+            relation,
+            confidence: (confidence * 1000.0).round() / 1000.0,
+            evidence,
+            is_retracted: source.is_retracted,
+        };
+        let counts = usize::from(!source.is_retracted);
+        match relation {
+            Relation::Supports => {
+                self.independent_for += counts;
+                self.supporting.push(one);
+            }
+            Relation::Refutes => {
+                self.independent_against += counts;
+                self.against.push(one);
+            }
+            _ => self.silent.push(one),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What judges said of sentences of drafts, by content.
+
+use super::{Reader, Writer};
+use crate::error::{Result, SqliteResultExt};
+use rusqlite::{OptionalExtension, params};
+
+/// How many are kept, about 120 bytes each. The oldest go first.
+const MOST: i64 = 200_000;
+
+/// The probabilities of supports, refutes and neutral.
+pub(crate) type Probabilities = [f64; 3];
+
+impl Reader<'_> {
+    /// What a judge said of the question with this hash.
+    pub(crate) fn remembered_verdict(&self, key: &[u8]) -> Result<Option<Probabilities>> {
+        self.db
+            .prepare_cached(
+                "SELECT supports, refutes, neutral FROM remembered_verdicts WHERE key = ?1",
+            )
+            .db()?
+            .query_row([key], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))
+            .optional()
+            .db()
+    }
+}
+
+impl Writer<'_> {
+    /// Keeps verdicts, and forgets the oldest where there are too many.
+    pub(crate) fn remember_verdicts<'v>(
+        &self,
+        verdicts: impl Iterator<Item = (&'v [u8], Probabilities)>,
+    ) -> Result<()> {
+        let mut insert = self
+            .db
+            .prepare_cached(
+                "INSERT OR REPLACE INTO remembered_verdicts VALUES (?1, ?2, ?3, ?4, ?5)",
+            )
+            .db()?;
+        for (key, [supports, refutes, neutral]) in verdicts {
+            insert
+                .execute(params![key, supports, refutes, neutral, self.now])
+                .db()?;
+        }
+        self.db
+            .prepare_cached(
+                "DELETE FROM remembered_verdicts WHERE key IN (SELECT key FROM remembered_verdicts
+                   ORDER BY added_at LIMIT max(0, (SELECT count(*) FROM remembered_verdicts) - ?1))",
+            )
+            .db()?
+            .execute([MOST])
+            .db()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,10 @@
+-- Version 11: what judges said of sentences of drafts and of statements, so that the same is not
+-- asked twice.
+CREATE TABLE remembered_verdicts (
+  key      BLOB PRIMARY KEY,                              -- SHA-256 of judge, premise, context and claim
+  supports REAL NOT NULL,
+  refutes  REAL NOT NULL,
+  neutral  REAL NOT NULL,
+  added_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX remembered_verdicts_by_age ON remembered_verdicts (added_at);

