@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 const WEIGHED: &str = "1";
 
 /// The probabilities of supports, refutes and neutral for each pair. What the judge has said before is
-/// remembered in the graph, unless that is only looked at.
+/// remembered in the graph, unless that is read-only.
 pub(super) async fn probabilities(
     pipeline: &Pipeline,
     pairs: &[StancePair],

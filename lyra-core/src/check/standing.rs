@@ -103,10 +103,8 @@ pub(crate) async fn standing(pipeline: &Pipeline, request: &StandingRequest) -> 
         unreached: Vec::new(),
     };
     pipeline.graph.read(|reader| {
-        let sources = match &request.task_id {
-            Some(task_id) => Sources::of_task(reader, task_id)?,
-            None => Sources::read(reader)?,
-        };
+        let retractions = pipeline.retractions.as_deref();
+        let sources = Sources::read(reader, request.task_id.as_deref(), retractions)?;
         answer.sources_searched = sources.all.iter().filter(|s| s.version.is_some()).count();
         answer.unreached = unreached(&sources);
         if answer.sources_searched == 0 {
