@@ -239,6 +239,10 @@ def test_a_question_or_a_topic_is_answered_with_what_to_write_instead(tmp_path, 
     research(tmp_path, asked, "--force")
     refused = lyra(tmp_path, "research", asked, "--corpus", "papers", "--no-page", code=1)
     assert instead in refused.stderr and "--force" in refused.stderr
+    with Agent(tmp_path) as agent:
+        made = agent.call("create_task", hypothesis=asked)
+        assert made["ok"] and instead in made["hint"]
+        assert "hint" not in agent.call("create_task", hypothesis=HYPOTHESIS)
 
 
 @pytest.mark.parametrize("hypothesis", ["The tumour shrank by five percent", "The tumor shrank by 5 %"])

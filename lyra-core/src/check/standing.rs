@@ -1,7 +1,7 @@
 //! How the sources of the graph stand to one statement.
 
 use super::decide::{Decided, Heard, side};
-use super::memory::probabilities;
+use super::memory;
 use super::others::related;
 use super::questions::Claim;
 use super::report::Evidence;
@@ -121,7 +121,7 @@ pub(crate) async fn standing(pipeline: &Pipeline, request: &StandingRequest) -> 
     })?;
     let pairs = asked.iter().flat_map(|(_, candidates)| candidates);
     let pairs: Vec<_> = pairs.map(|one| one.pair.clone()).collect();
-    let mut said = probabilities(pipeline, &pairs).await?.into_iter();
+    let mut said = memory::said(pipeline, &pairs).await?.into_iter();
     for (source, candidates) in asked {
         let both = candidates.iter().zip(said.by_ref());
         answer.add(&Heard {

@@ -13,14 +13,60 @@ use std::collections::HashSet;
 
 /// A logistic regression of whether a side is right, fitted on sets of documents that the network was not
 /// trained on (`scripts/judge/weigh.py`). Side and relevance are log odds.
-const BASE: f64 = -1.6;
-const SIDE: f64 = 0.7;
-const RELEVANCE: f64 = 0.7;
-const WORDS: f64 = 1.0;
+const BASE: f64 = -2.58;
+const SIDE: f64 = 0.69;
+const RELEVANCE: f64 = 0.46;
+const WORDS: f64 = 1.58;
 /// The share of the statement's words from which on more make no difference.
 const WORDS_IN_FULL: f64 = 0.5;
 /// A side is taken from here on.
-pub(super) const TAKEN_FROM: f64 = 0.35;
+const TAKEN_FROM: f64 = 0.3;
+/// The same of a judge that does not tell how relevant a premise is.
+const TAKEN_AT_ITS_WORD_FROM: f64 = 0.5;
+
+/// The side that a judge leans to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Side {
+    /// Supports or refutes.
+    pub(crate) relation: Relation,
+    /// How sure a reader may be of it.
+    pub(crate) sure: f64,
+    /// Whether that is enough to take it.
+    pub(crate) is_taken: bool,
+}
+
+impl Side {
+    /// Of a judge's probabilities of supports, refutes and neutral, and of how likely the premise speaks to
+    /// the statement at all. `told` is the premise with its context.
+    pub(crate) fn of(
+        chances: [f64; 3],
+        relevance: Option<f64>,
+        statement: &str,
+        told: &str,
+    ) -> Self {
+        let (relation, side) = match chances[0] >= chances[1] {
+            true => (Relation::Supports, chances[0]),
+            false => (Relation::Refutes, chances[1]),
+        };
+        let Some(relevance) = relevance else {
+            return Self {
+                relation,
+                sure: side,
+                is_taken: side >= TAKEN_AT_ITS_WORD_FROM,
+            };
+        };
+        let sum = BASE
+            + SIDE * log_odds(side)
+            + RELEVANCE * log_odds(relevance)
+            + WORDS * words_named(statement, told);
+        let sure = 1.0 / (1.0 + (-sum).exp());
+        Self {
+            relation,
+            sure,
+            is_taken: sure >= TAKEN_FROM,
+        }
+    }
+}
 
 /// The share of the statement's words that are named, 1 from [`WORDS_IN_FULL`] on.
 fn words_named(statement: &str, told: &str) -> f64 {
@@ -49,7 +95,7 @@ fn log_odds(chance: f64) -> f64 {
 
 /// The verdict with the confidence that a reader may have in it, and neutral where that is too little.
 pub(super) fn weighed(verdict: Verdict, pair: &StancePair) -> Verdict {
-    let (Some(relevance), Some(chances)) = (verdict.relevance, verdict.probabilities) else {
+    let (Some(_), Some(chances)) = (verdict.relevance, verdict.probabilities) else {
         return verdict;
     };
     let part = verdict.quote.as_ref();
@@ -57,18 +103,10 @@ pub(super) fn weighed(verdict: Verdict, pair: &StancePair) -> Verdict {
     let part = part.unwrap_or(&pair.premise);
     let context = pair.context.as_deref().unwrap_or_default();
     let told = format!("{context} {part}");
-    let (relation, side) = match chances[0] >= chances[1] {
-        true => (Relation::Supports, chances[0]),
-        false => (Relation::Refutes, chances[1]),
-    };
-    let sum = BASE
-        + SIDE * log_odds(side)
-        + RELEVANCE * log_odds(relevance)
-        + WORDS * words_named(&pair.hypothesis, &told);
-    let sure = 1.0 / (1.0 + (-sum).exp());
-    let (relation, confidence) = match sure >= TAKEN_FROM {
-        true => (relation, sure),
-        false => (Relation::Neutral, 1.0 - sure),
+    let side = Side::of(chances, verdict.relevance, &pair.hypothesis, &told);
+    let (relation, confidence) = match side.is_taken {
+        true => (side.relation, side.sure),
+        false => (Relation::Neutral, 1.0 - side.sure),
     };
     Verdict {
         relation,

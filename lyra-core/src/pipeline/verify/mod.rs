@@ -11,6 +11,7 @@ use crate::graph::{DomainRules, Pair, Reader, StoredVerdict, Writer};
 use crate::model::{EdgeRecord, NodeKind, Relation};
 use crate::ports::{StancePair, Verdict};
 use crate::text::only_asks;
+pub(crate) use direct::Side;
 use direct::weighed;
 pub(crate) use memory::LastLooks;
 use memory::Look;

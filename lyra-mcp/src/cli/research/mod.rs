@@ -13,6 +13,7 @@ pub(super) use targets::of_hypothesis;
 use super::INTERRUPTED;
 use super::config::Settings;
 use super::output::Output;
+use crate::wording;
 use clap::Args;
 use findings::Findings;
 use lyra_core::ports::{Clock, SystemClock};
@@ -117,25 +118,13 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
     session.research(&asked)
 }
 
-/// No claim supports or refutes a question, or a subject of which nothing is said.
 fn refuse_what_says_nothing(hypothesis: &str) -> Result<()> {
-    let text = hypothesis.trim();
-    let is_subject = text.is_ascii() && text.split_whitespace().count() < FEWEST_WORDS;
-    let what = match text.ends_with(['?', '？']) {
-        true => "a question",
-        false if is_subject => "a subject",
-        false => return Ok(()),
+    let Some(problem) = wording::problem(hypothesis) else {
+        return Ok(());
     };
-    let message =
-        format!("the hypothesis is {what}; expected a statement that can be right or wrong");
-    Err(Error::invalid(message).with_hint(
-        "write the answer that you expect: \"Night work shortens sleep\" in place of \"Does night \
-         work shorten sleep?\" or \"night work\"; --force researches it as it stands",
-    ))
+    let hint = format!("{}; --force researches it as it stands", wording::HINT);
+    Err(Error::invalid(problem).with_hint(hint))
 }
-
-/// Hypotheses of fewer words are taken for a subject.
-const FEWEST_WORDS: usize = 3;
 
 /// A slip in the name of a folder makes no empty database.
 fn refuse_missing(corpus: &[PathBuf]) -> Result<()> {
