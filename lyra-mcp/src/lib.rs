@@ -11,7 +11,6 @@ mod log;
 mod server;
 mod tools;
 mod wire;
-mod wording;
 
 pub use cli::{run, run_as};
 #[cfg(fuzzing)]

@@ -5,7 +5,6 @@ use super::overstated;
 use super::report::Evidence;
 use super::source_text::SourceText;
 use super::stance::Judged;
-use crate::model::Relation;
 use std::sync::Arc;
 
 /// What a claim's doubt is made of: a linear model of whether a sentence is unsound, fitted on half
@@ -34,6 +33,11 @@ const FLAGGED_FROM: f64 = 0.95;
 const CONTRADICTS_FROM: f64 = 0.3;
 /// The same where the sentence also leaves something out.
 const CLEARLY_CONTRADICTS_FROM: f64 = 0.7;
+
+/// Asked of one statement, a source takes a side where the judge is at least so sure.
+const TAKES_SIDE_FROM: [f64; 2] = [0.45, 0.6];
+/// The share of the statement's words that it then holds.
+const SPEAKS_TO: f64 = 0.4;
 
 /// What the judge says of a claim and one of its sources.
 pub(super) struct Heard {
@@ -160,16 +164,22 @@ fn of_a_model(claim: &str, pro: Sentence<'_>, contra: Sentence<'_>, near: Senten
 /// The side that a source takes on a statement that does not cite it.
 pub(super) fn side(heard: &Heard) -> Decided {
     let heard = std::slice::from_ref(heard);
-    let Some(surest) = greatest(heard, |judged| judged.side.sure) else {
+    let pro = greatest(heard, |judged| weighed(judged, 0));
+    let contra = greatest(heard, |judged| weighed(judged, 1));
+    let near = greatest(heard, |judged| judged.closeness);
+    let (Some(pro), Some(contra)) = (pro, contra) else {
         return Decided::Silent(None, 1.0);
     };
-    let side = surest.1.side;
-    match side.relation {
-        _ if !side.is_taken => {
-            let near = greatest(heard, |judged| judged.closeness);
-            Decided::Silent(near.map(evidence), 1.0 - side.sure)
-        }
-        Relation::Supports => Decided::Supports(evidence(surest), side.sure),
-        _ => Decided::Refutes(evidence(surest), side.sure),
+    let takes = |sentence: Sentence<'_>, class: usize| {
+        sentence.1.probabilities[class] >= TAKES_SIDE_FROM[class]
+            && sentence.1.closeness >= SPEAKS_TO
+    };
+    let (supports, refutes) = (weighed(pro.1, 0), weighed(contra.1, 1));
+    if takes(pro, 0) && supports >= refutes {
+        return Decided::Supports(evidence(pro), pro.1.probabilities[0]);
     }
+    if takes(contra, 1) && refutes > supports {
+        return Decided::Refutes(evidence(contra), contra.1.probabilities[1]);
+    }
+    Decided::Silent(near.map(evidence), 1.0 - supports.max(refutes))
 }

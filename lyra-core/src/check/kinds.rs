@@ -9,8 +9,6 @@ use std::sync::LazyLock;
 
 /// Shorter ones say too little, in words.
 const FEWEST_WORDS: usize = 4;
-/// "Costs fell [3]." is a whole statement.
-const FEWEST_CITED: usize = 2;
 
 macro_rules! pattern {
     ($name:ident, $pattern:expr) => {
@@ -51,19 +49,14 @@ pub(super) fn kind(piece: &PieceKind, sentence: &Sentence) -> SentenceKind {
     if is_question(text) {
         return SentenceKind::Question;
     }
-    if LEADS_AWAY.is_match(text) {
+    let words = text
+        .split_whitespace()
+        .filter(|w| w.contains(char::is_alphabetic));
+    let is_short = words.count() < FEWEST_WORDS && !text.chars().any(is_cjk);
+    if is_short || LEADS_AWAY.is_match(text) {
         return SentenceKind::Transition;
     }
-    let is_cited = !sentence.citations.is_empty();
-    // A link alone in an item of a list, "User guide", says nothing and ends with no full stop.
-    let fewest = match is_cited && text.trim_end().ends_with(['.', '!']) {
-        true => FEWEST_CITED,
-        false => FEWEST_WORDS,
-    };
-    if words(text) < fewest && !text.chars().any(is_cjk) {
-        return SentenceKind::Transition;
-    }
-    if is_cited {
+    if !sentence.citations.is_empty() {
         return SentenceKind::Assertion;
     }
     if OF_THE_DRAFT.is_match(text) || OF_THE_AUTHOR.is_match(text) {
@@ -77,39 +70,4 @@ pub(super) fn kind(piece: &PieceKind, sentence: &Sentence) -> SentenceKind {
         return SentenceKind::Transition;
     }
     SentenceKind::Assertion
-}
-
-/// How many words with letters a text has.
-fn words(text: &str) -> usize {
-    let words = text.split_whitespace();
-    words.filter(|w| w.contains(char::is_alphabetic)).count()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::citations::Citation;
-    use super::*;
-
-    fn kind_of(text: &str, is_cited: bool) -> SentenceKind {
-        let citation = Citation {
-            span: 0..1,
-            targets: Vec::new(),
-            is_pointer: false,
-        };
-        let sentence = Sentence {
-            text: text.to_owned(),
-            span: 0..text.chars().count(),
-            citations: is_cited.then_some(citation).into_iter().collect(),
-        };
-        kind(&PieceKind::Paragraph, &sentence)
-    }
-
-    #[test]
-    fn a_short_sentence_that_cites_asserts() {
-        assert_eq!(kind_of("Costs fell.", true), SentenceKind::Assertion);
-        assert_eq!(kind_of("Costs fell.", false), SentenceKind::Transition);
-        assert_eq!(kind_of("Costs.", true), SentenceKind::Transition);
-        assert_eq!(kind_of("User guide", true), SentenceKind::Transition);
-        assert_eq!(kind_of("See the guide.", true), SentenceKind::Transition);
-    }
 }

@@ -2,16 +2,15 @@
 
 use super::Check;
 use super::compare::shorten;
-use super::decide::{Heard, Sentence, sentences};
+use super::decide::{Heard, sentences};
 use super::items::Item;
 use super::questions::{Claim, Question, in_parts};
 use super::report::{CheckCode, Finding};
 use super::resolve::Sources;
 use super::source_text::SourceText;
-use super::stance::candidates;
+use super::stance::{Judged, candidates};
 use crate::error::Result;
 use crate::graph::{Reader, StoredFragment};
-use crate::model::Relation;
 use crate::pipeline::Pipeline;
 use crate::vectors::{Ranking, SearchMode};
 use std::collections::HashSet;
@@ -148,22 +147,18 @@ pub(super) fn related(
     Ok(texts.filter(|text| !text.is_empty()).collect())
 }
 
-/// The sentence that takes a side most surely.
-fn surest(heard: &[Heard], relation: Relation, least: f64) -> Option<Sentence<'_>> {
-    sentences(heard)
-        .filter(|(_, judged)| judged.side.relation == relation && judged.side.sure >= least)
-        .max_by(|(_, a), (_, b)| a.side.sure.total_cmp(&b.side.sure))
-}
-
 fn contested(item: &Item, heard: &[Heard], judge: &str) -> Option<Finding> {
-    let (source, judged) = surest(heard, Relation::Refutes, CONTESTS_FROM)?;
+    let sure = |judged: &Judged| judged.probabilities[1];
+    let (source, judged) = sentences(heard)
+        .filter(|(_, judged)| sure(judged) >= CONTESTS_FROM)
+        .max_by(|(_, a), (_, b)| sure(a).total_cmp(&sure(b)))?;
     let evidence = source.evidence(judged.sentence);
     let who = source.source.title.as_deref().unwrap_or(&source.source.url);
     let message = format!("{who:?} says: {}", shorten(&evidence.quote));
     let mut finding = item.finding(CheckCode::Contested, message);
     finding.evidence = Some(evidence);
     judge.clone_into(&mut finding.judge);
-    finding.confidence = Some((judged.side.sure * 1000.0).round() / 1000.0);
+    finding.confidence = Some((sure(judged) * 1000.0).round() / 1000.0);
     Some(finding)
 }
 
@@ -176,7 +171,11 @@ fn suggest(item: &mut Item, heard: &[Heard]) {
     else {
         return;
     };
-    if let Some((source, judged)) = surest(heard, Relation::Supports, SAYS_IT_FROM) {
+    let sure = |judged: &Judged| judged.probabilities[0];
+    let best = sentences(heard)
+        .filter(|(_, judged)| sure(judged) >= SAYS_IT_FROM)
+        .max_by(|(_, a), (_, b)| sure(a).total_cmp(&sure(b)));
+    if let Some((source, judged)) = best {
         let evidence = source.evidence(judged.sentence);
         let who = source.source.title.as_deref().unwrap_or(&source.source.url);
         uncited.message = format!(

@@ -1,7 +1,7 @@
 //! How the sources of the graph stand to one statement.
 
 use super::decide::{Decided, Heard, side};
-use super::memory;
+use super::memory::probabilities;
 use super::others::related;
 use super::questions::Claim;
 use super::report::Evidence;
@@ -103,8 +103,10 @@ pub(crate) async fn standing(pipeline: &Pipeline, request: &StandingRequest) -> 
         unreached: Vec::new(),
     };
     pipeline.graph.read(|reader| {
-        let retractions = pipeline.retractions.as_deref();
-        let sources = Sources::read(reader, request.task_id.as_deref(), retractions)?;
+        let sources = match &request.task_id {
+            Some(task_id) => Sources::of_task(reader, task_id)?,
+            None => Sources::read(reader)?,
+        };
         answer.sources_searched = sources.all.iter().filter(|s| s.version.is_some()).count();
         answer.unreached = unreached(&sources);
         if answer.sources_searched == 0 {
@@ -121,7 +123,7 @@ pub(crate) async fn standing(pipeline: &Pipeline, request: &StandingRequest) -> 
     })?;
     let pairs = asked.iter().flat_map(|(_, candidates)| candidates);
     let pairs: Vec<_> = pairs.map(|one| one.pair.clone()).collect();
-    let mut said = memory::said(pipeline, &pairs).await?.into_iter();
+    let mut said = probabilities(pipeline, &pairs).await?.into_iter();
     for (source, candidates) in asked {
         let both = candidates.iter().zip(said.by_ref());
         answer.add(&Heard {

@@ -3,7 +3,6 @@
 use super::{Call, Outcome};
 use crate::error::ToolError;
 use crate::wire::{Quality, Reply};
-use crate::wording;
 use lyra_core::model::TaskConfig;
 use lyra_core::{Engine, StatusDetail, StatusReport, StopRequest};
 use serde::Deserialize;
@@ -26,21 +25,16 @@ struct Create {
 pub(super) async fn create(mut call: Call) -> Outcome {
     let Create { hypothesis, config } = call.parse()?;
     let in_force = config.clone();
-    let hint = wording::problem(&hypothesis).map(|problem| format!("{problem}: {}", wording::HINT));
     let task = call
         .blocking(move |engine| engine.create_task(&hypothesis, config))
         .await?;
-    let mut reply = json!({
+    Reply::of(&json!({
         "task_id": task.id,
         "hypothesis": task.hypothesis,
         "status": task.status,
         "config": in_force,
         "created_at": task.created_at,
-    });
-    if let Some(hint) = hint {
-        reply["hint"] = hint.into();
-    }
-    Reply::of(&reply)
+    }))
 }
 
 #[derive(Deserialize)]
