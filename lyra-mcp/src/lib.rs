@@ -11,6 +11,7 @@ mod log;
 mod server;
 mod tools;
 mod wire;
+mod wording;
 
 pub use cli::{run, run_as};
 #[cfg(fuzzing)]

@@ -49,6 +49,33 @@ fn codes(report: &CheckReport) -> Vec<Vec<CheckCode>> {
     report.sentences.iter().map(of).collect()
 }
 
+/// A list of retractions may be newer than the graph, and a title may tell of one.
+#[tokio::test]
+async fn a_list_of_retractions_holds_for_a_graph_that_is_older() {
+    let graph = Graph::new().await;
+    let folder = graph._folder.path();
+    let marked = NURSES.replace("Night work and the sleep", "RETRACTED: Sleep and the work");
+    let marked = marked.replace("10.1234/nurses", "10.1234/marked");
+    std::fs::write(folder.join("papers/marked.md"), marked).unwrap();
+    graph.engine.sync_corpus(&|_| {}).await.unwrap();
+    let list = folder.join("list.csv");
+    let rows = "OriginalPaperDOI,RetractionNature\n10.1234/nurses,Retraction\n";
+    std::fs::write(&list, rows).unwrap();
+    let mut config = EngineConfig::new(folder.join("evidence.db"));
+    config.retractions_csv = Some(list);
+    let engine = Engine::open(config).unwrap();
+    let draft = "Night work shortened the sleep of nurses [1]. Nurses slept less [2].\n\n## References\n\n\
+        1. Roe A. Night work and the sleep of nurses. 2019.\n\
+        2. Roe A. Sleep and the work of nurses. 2019.\n";
+    let request = CheckRequest::new(draft, DraftFormat::Markdown);
+    let report = engine.check(&request, &|_| {}).await.unwrap();
+    for codes in codes(&report) {
+        let retracted = codes.contains(&CheckCode::RetractedSource);
+        assert!(retracted || codes.is_empty(), "{codes:?}");
+    }
+    assert_eq!(report.summary.findings[&CheckCode::RetractedSource], 4);
+}
+
 #[tokio::test]
 async fn sentences_are_told_by_what_their_source_says() {
     let graph = Graph::new().await;

@@ -1,49 +1,26 @@
 //! Citations in the forms that people write, and the sentences that they belong to.
 
+mod authors;
+mod forms;
+
+pub(super) use authors::Further;
+
 use super::draft::{Piece, PieceKind};
 use crate::text::identifiers::find_identifiers;
 use crate::text::is_cjk;
 use crate::text::sentence::sentences;
 use regex::Regex;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-macro_rules! pattern {
-    ($name:ident, $pattern:expr) => {
-        static $name: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new($pattern).expect("the pattern is sound"));
-    };
-}
-
-pattern!(
-    NUMBERS,
-    r"\s?\(?\[\^?(\d{1,3}(?:\s?[-–,;]\s?\d{1,3})*)\]\)?|[⁰¹²³⁴⁵⁶⁷⁸⁹]+(?:[⁻,˒][⁰¹²³⁴⁵⁶⁷⁸⁹]+)*"
-);
-pattern!(KEYS, r"\s?\[[^\[\]@]{0,40}@[^\[\]]{1,300}\]");
-pattern!(KEY, r"@([\p{L}\d][\p{L}\d_:.#$%&+?<>~/-]*[\p{L}\d])");
-pattern!(
-    BARE_KEY,
-    r"(?:^|[\s(])(@[\p{L}][\p{L}\d_:-]*\d{4}[\p{L}\d_:-]*)"
-);
-pattern!(BRACKETED, r"\s?\(([^()]{4,300})\)");
-// One work of a list such as "see Smith et al., 2019; Jones & Roe 2020a, p. 4".
-pattern!(
-    AUTHOR_YEAR,
-    r"^(?:(?:see|see also|e\.g\.,?|cf\.|reviewed in|in)\s+)?(?P<who>(?:(?:van|von|de|der|den|di|la|le|du|da|dos|el|al)\s+)*\p{Lu}[\p{L}'’.-]+(?:\s+\p{Lu}[\p{L}'’.-]+){0,5})(?:,?\s+et\s+al\.?|(?:,\s+\p{Lu}[\p{L}'’-]+)*,?\s+(?:and|&)\s+\p{Lu}[\p{L}'’-]+)?,?\s+\(?(?P<year>(?:19|20)\d{2})[a-z]?\)?(?:\s*[,:]\s*(?:pp?\.|ch\.|sec\.|table|fig\.)?\s?[\w.–-]+)?$"
-);
-pattern!(
-    NARRATIVE,
-    r"(?P<who>(?:(?:van|von|de|der|den|di|la|le|du)\s+)?\p{Lu}[\p{L}'’-]+)(?:\s+et\s+al\.?,?|\s+(?:and|&)\s+\p{Lu}[\p{L}'’-]+|\s+and\s+colleagues)?(?:['’]s)?\s+\((?P<year>(?:19|20)\d{2})[a-z]?\)"
-);
-pattern!(
-    IDENTIFIER,
-    r"(?i)\s?\(?(?:doi:?\s*|https?://(?:dx\.)?doi\.org/)?10\.\d{4,9}/[^\s\]]+|\s?\(?\b(?:PMID:?\s?\d{4,9}|arXiv:\s?\d{4}\.\d{4,5}(?:v\d+)?)\)?"
-);
-pattern!(ADDRESS, r#"\s?\(?https?://[^\s<>"\]]+"#);
-pattern!(
-    LINK_WORDS,
-    r"(?i)^(?:\W*(?:source|link|here|ref|reference|paper|study|article|doi|pdf|\d{1,3}|https?://\S+|10\.\d{4,9}/\S+)\W*)+$"
-);
+/// The words of links that only say where a source is.
+static LINK_WORDS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)^(?:\W*(?:source|link|here|ref|reference|paper|study|article|doi|pdf|\d{1,3}|https?://\S+|10\.\d{4,9}/\S+)\W*)+$",
+    )
+    .expect("the pattern is sound")
+});
 
 /// Words that a link may stand on and name no source.
 const LONGEST_PHRASE: usize = 5;
@@ -51,19 +28,13 @@ const LONGEST_PHRASE: usize = 5;
 /// Sentences of a longer quotation stand alone, in code points.
 const LONGEST_QUOTATION: usize = 800;
 
-/// Words before a year that are no author's.
-const MONTHS: &[&str] = &[
-    "Jan", "Feb", "March", "April", "May", "June", "July", "Aug", "Sept", "Oct", "Nov", "Dec",
-    "Spring", "Summer", "Autumn", "Winter", "Fall",
-];
-
 /// What a citation names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target {
     /// The entry with this number or label, or this key of the bibliography.
     Label(String),
-    /// The first author's family name and the year.
-    AuthorYear(String, i64),
+    /// The first author's family name, the year, and what else is said of the work.
+    AuthorYear(String, i64, Further),
     /// An address, a file, or a text with a DOI, PubMed or arXiv id.
     Address(String),
 }
@@ -77,6 +48,14 @@ pub(super) struct Citation {
     /// A link on words of the sentence that name no source, as in "see how to [install] it": it may
     /// lead to more on these words, and not to where the sentence is from.
     pub(super) is_pointer: bool,
+}
+
+impl Citation {
+    /// Whether it names works by their authors and nothing more exact.
+    fn names_authors(&self) -> bool {
+        let is_author = |target: &Target| matches!(target, Target::AuthorYear(..));
+        self.targets.iter().all(is_author)
+    }
 }
 
 /// A sentence without the marks of its citations.
@@ -97,57 +76,118 @@ struct Found {
     is_mark: bool,
     /// See [`Citation::is_pointer`].
     is_pointer: bool,
+    /// Where it stands in the draft, where that is not where its words stand.
+    place: Option<Range<usize>>,
 }
 
-/// The sentences of a piece, each with what it cites.
-pub(super) fn read(piece: &Piece) -> Vec<Sentence> {
-    let mut found = Vec::new();
-    links(piece, &mut found);
-    marks_in_text(&piece.text, &mut found);
-    found.sort_by_key(|one| (one.bytes.start, one.bytes.end));
-    let boundaries: Vec<usize> = piece.text.char_indices().map(|(at, _)| at).collect();
-    let point = |byte: usize| boundaries.partition_point(|at| *at < byte);
+impl Found {
+    fn mark(bytes: Range<usize>, targets: Vec<Target>) -> Self {
+        Self {
+            bytes,
+            targets,
+            is_mark: true,
+            is_pointer: false,
+            place: None,
+        }
+    }
+}
+
+/// A citation with its place among the sentences.
+struct Placed {
+    /// Before this code point of the text without marks.
+    at: usize,
+    is_mark: bool,
+    citation: Citation,
+}
+
+/// The sentences of a piece, each with what it cites. `numbers` are those of the list of references:
+/// a raised number that is none of them may be a power.
+pub(super) fn read(piece: &Piece, numbers: &HashSet<String>) -> Vec<Sentence> {
+    let bytes = byte_places(&piece.text);
+    let point = |byte: usize| bytes.partition_point(|at| *at < byte);
     let chars: Vec<char> = piece.text.chars().collect();
     let mut plain = Plain::default();
-    let mut citations: Vec<(usize, Citation)> = Vec::new();
+    let mut placed: Vec<Placed> = Vec::new();
     let mut read_to = 0;
-    for one in found {
+    for one in all_found(piece, &bytes, numbers) {
         let (start, end) = (point(one.bytes.start), point(one.bytes.end));
-        if start < read_to {
+        if start < read_to && one.place.is_none() {
             // Inside what was read already, as an address in brackets is.
-            if let Some((_, last)) = citations.last_mut()
-                && last
-                    .targets
-                    .iter()
-                    .all(|t| matches!(t, Target::AuthorYear(..)))
+            if let Some(last) = placed.last_mut()
+                && last.citation.names_authors()
             {
-                last.targets = one.targets;
+                last.citation.targets = one.targets;
             }
             continue;
         }
-        plain.add(&chars, read_to..start);
-        let citation = Citation {
-            span: piece.place(&(start..end)),
-            targets: one.targets,
-            is_pointer: one.is_pointer,
-        };
-        citations.push((plain.places.len(), citation));
+        plain.add(&chars, read_to..start.max(read_to));
+        let blank = chars[start..end].iter().take_while(|c| c.is_whitespace());
+        let blank = blank.count();
+        let visible = (start + blank).min(end)..end;
+        placed.push(Placed {
+            at: plain.places.len() + if one.is_mark { 0 } else { blank },
+            is_mark: one.is_mark,
+            citation: Citation {
+                span: one.place.unwrap_or_else(|| piece.place(&visible)),
+                targets: one.targets,
+                is_pointer: one.is_pointer,
+            },
+        });
         if !one.is_mark {
-            plain.add(&chars, start..end);
+            plain.add(&chars, start.max(read_to)..end.max(read_to));
         }
-        read_to = end;
+        read_to = end.max(read_to);
     }
     plain.add(&chars, read_to..chars.len());
+    assign(piece, &plain, placed)
+}
+
+/// Where each code point begins, and where the text ends.
+fn byte_places(text: &str) -> Vec<usize> {
+    let starts = text.char_indices().map(|(at, _)| at);
+    starts.chain([text.len()]).collect()
+}
+
+/// Everything in a piece that cites, in order. `bytes` are those where its code points begin.
+fn all_found(piece: &Piece, bytes: &[usize], numbers: &HashSet<String>) -> Vec<Found> {
+    let mut found = Vec::new();
+    marks_of_format(piece, bytes, &mut found);
+    links(piece, bytes, &mut found);
+    let mut in_text = Vec::new();
+    forms::marks_in_text(&piece.text, numbers, &mut in_text);
+    authors::authors(&piece.text, &mut in_text);
+    let code: Vec<Range<usize>> = piece
+        .code
+        .iter()
+        .filter_map(|span| Some(*bytes.get(span.start)?..*bytes.get(span.end)?))
+        .collect();
+    found.extend(in_text.into_iter().filter(|one| {
+        let next = code.partition_point(|span| span.end <= one.bytes.start);
+        code.get(next)
+            .is_none_or(|span| one.bytes.end <= span.start)
+    }));
+    // What the format says goes before what the words look like.
+    found.sort_by_key(|one| (one.bytes.start, one.place.is_none(), one.bytes.end));
+    found
+}
+
+/// The marks that the format has for citations.
+fn marks_of_format(piece: &Piece, bytes: &[usize], found: &mut Vec<Found>) {
     for mark in &piece.marks {
-        let citation = Citation {
-            span: mark.span.clone(),
-            targets: mark.keys.iter().cloned().map(Target::Label).collect(),
-            is_pointer: false,
-        };
-        let at = plain.places.partition_point(|place| *place < mark.at);
-        citations.push((at, citation));
+        let at = |point: usize| bytes.get(point).copied().unwrap_or(piece.text.len());
+        let mut words = at(mark.at)..at(mark.at + mark.words);
+        let is_mark = words.is_empty();
+        let (before, after) = (&piece.text[..words.start], &piece.text[words.end..]);
+        if is_mark && before.ends_with(' ') && !after.starts_with(char::is_alphanumeric) {
+            words.start -= 1;
+        }
+        let targets = mark.keys.iter().cloned().map(Target::Label).collect();
+        found.push(Found {
+            is_mark,
+            place: Some(mark.span.clone()),
+            ..Found::mark(words, targets)
+        });
     }
-    assign(piece, &plain, citations)
 }
 
 /// The text of a piece without marks; for each code point its place in the piece's text.
@@ -165,7 +205,7 @@ impl Plain {
 }
 
 /// Cuts the sentences and gives each what stands in it or behind it.
-fn assign(piece: &Piece, plain: &Plain, citations: Vec<(usize, Citation)>) -> Vec<Sentence> {
+fn assign(piece: &Piece, plain: &Plain, placed: Vec<Placed>) -> Vec<Sentence> {
     let spans = match piece.kind {
         PieceKind::Heading(_) => std::iter::once(0..plain.places.len()).collect(),
         _ => sentences(&plain.text),
@@ -186,11 +226,15 @@ fn assign(piece: &Piece, plain: &Plain, citations: Vec<(usize, Citation)>) -> Ve
             citations: Vec::new(),
         });
     }
-    for (at, citation) in citations {
-        // At the end of one and before the next: it belongs to the one that it follows.
-        let index = spans
-            .partition_point(|span| span.start < at)
-            .saturating_sub(1);
+    for Placed {
+        at,
+        is_mark,
+        citation,
+    } in placed
+    {
+        // A mark between two belongs to the one that it follows, words to the one that they begin.
+        let begins = |span: &Range<usize>| span.start < at || !is_mark && span.start == at;
+        let index = spans.partition_point(begins).saturating_sub(1);
         let index = index.min(cut.len().saturating_sub(1));
         if let Some(sentence) = cut.get_mut(index) {
             sentence.citations.push(citation);
@@ -223,43 +267,44 @@ fn is_open(chars: &[char]) -> bool {
     last('“').is_some_and(|opened| last('”').is_none_or(|closed| closed < opened))
 }
 
-fn links(piece: &Piece, found: &mut Vec<Found>) {
-    let bytes: Vec<usize> = piece
-        .text
-        .char_indices()
-        .map(|(at, _)| at)
-        .chain(std::iter::once(piece.text.len()))
-        .collect();
+fn links(piece: &Piece, bytes: &[usize], found: &mut Vec<Found>) {
     for link in &piece.links {
         let (Some(start), Some(end)) = (bytes.get(link.span.start), bytes.get(link.span.end))
         else {
             continue;
         };
         let words = &piece.text[*start..*end];
-        let anchor = link.url.strip_prefix('#');
-        let target = match anchor {
-            // `[3]` as a link to the list below is read as a number.
-            Some(_) if NUMBERS.is_match(words) => continue,
-            Some(anchor) => {
-                let digits = anchor.trim_start_matches(|c: char| !c.is_ascii_digit());
-                Target::Label(if digits.is_empty() { anchor } else { digits }.to_owned())
-            }
-            None => Target::Address(link.url.clone()),
+        let raised = forms::raised_number(words);
+        let Some(target) = link_target(&link.url, words, raised.as_deref()) else {
+            continue;
         };
-        let is_mark = words.is_empty() || LINK_WORDS.is_match(words);
+        let is_mark = words.is_empty() || raised.is_some() || LINK_WORDS.is_match(words);
         let before = piece.text[..*start].trim_end();
         let is_in_brackets = before.ends_with(['(', '[']);
         let is_plain = !is_mark && !is_in_brackets && find_identifiers(&link.url).is_empty();
-        found.push(with_brackets(
-            &piece.text,
-            Found {
-                is_mark,
-                is_pointer: is_plain && is_phrase(words),
-                bytes: *start..*end,
-                targets: vec![target],
-            },
-        ));
+        let one = Found {
+            is_mark,
+            is_pointer: is_plain && is_phrase(words),
+            ..Found::mark(*start..*end, vec![target])
+        };
+        found.push(with_brackets(&piece.text, one));
     }
+}
+
+/// What a link cites; none where it leads to a section of the draft, or is read as a number.
+fn link_target(url: &str, words: &str, raised: Option<&str>) -> Option<Target> {
+    let Some(anchor) = url.strip_prefix('#') else {
+        return Some(Target::Address(url.to_owned()));
+    };
+    if let Some(number) = raised {
+        return Some(Target::Label(number.to_owned()));
+    }
+    // `[3]` as a link to the list below is read as a number.
+    if forms::is_number_in_brackets(words) || !anchor.contains(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let digits = anchor.trim_start_matches(|c: char| !c.is_ascii_digit());
+    Some(Target::Label(digits.to_owned()))
 }
 
 /// Whether a few words name nothing: no title, no author, no year.
@@ -279,123 +324,11 @@ fn with_brackets(text: &str, mut found: Found) -> Found {
             found.bytes = found.bytes.start - 1..found.bytes.end + 1;
         }
     }
-    if text[..found.bytes.start].ends_with(' ') {
+    let joins = found.bytes.is_empty() && after.starts_with(char::is_alphanumeric);
+    if text[..found.bytes.start].ends_with(' ') && !joins {
         found.bytes.start -= 1;
     }
     found
-}
-
-fn marks_in_text(text: &str, found: &mut Vec<Found>) {
-    for hit in NUMBERS.find_iter(text) {
-        let labels = numbers(hit.as_str());
-        if labels.is_empty() {
-            continue;
-        }
-        found.push(Found {
-            bytes: hit.range(),
-            targets: labels.into_iter().map(Target::Label).collect(),
-            is_mark: true,
-            is_pointer: false,
-        });
-    }
-    for hit in KEYS.find_iter(text) {
-        let keys = KEY.captures_iter(hit.as_str());
-        found.push(Found {
-            bytes: hit.range(),
-            targets: keys.map(|key| Target::Label(key[1].to_owned())).collect(),
-            is_mark: true,
-            is_pointer: false,
-        });
-    }
-    for hit in BARE_KEY.captures_iter(text) {
-        let key = hit.get(1).expect("the pattern has one group");
-        found.push(Found {
-            bytes: key.range(),
-            targets: vec![Target::Label(key.as_str()[1..].to_owned())],
-            is_mark: false,
-            is_pointer: false,
-        });
-    }
-    for hit in IDENTIFIER.find_iter(text).chain(ADDRESS.find_iter(text)) {
-        let closed = hit.as_str().trim_end_matches(['.', ',', ';', ':']);
-        let bytes = hit.start()..hit.start() + closed.len();
-        let address = closed.trim().trim_start_matches('(').trim_end_matches(')');
-        if address.starts_with("http") || !find_identifiers(address).is_empty() {
-            found.push(Found {
-                bytes,
-                targets: vec![Target::Address(address.to_owned())],
-                is_mark: true,
-                is_pointer: false,
-            });
-        }
-    }
-    authors(text, found);
-}
-
-fn authors(text: &str, found: &mut Vec<Found>) {
-    for hit in BRACKETED.captures_iter(text) {
-        let targets: Option<Vec<Target>> = hit[1].split(';').map(author_year).collect();
-        if let Some(targets) = targets {
-            found.push(Found {
-                bytes: hit.get(0).expect("a match has a whole").range(),
-                targets,
-                is_mark: true,
-                is_pointer: false,
-            });
-        }
-    }
-    for hit in NARRATIVE.captures_iter(text) {
-        let year = hit["year"].parse().unwrap_or_default();
-        found.push(Found {
-            bytes: hit.get(0).expect("a match has a whole").range(),
-            targets: vec![Target::AuthorYear(hit["who"].to_owned(), year)],
-            is_mark: false,
-            is_pointer: false,
-        });
-    }
-}
-
-fn author_year(part: &str) -> Option<Target> {
-    let found = AUTHOR_YEAR.captures(part.trim())?;
-    if MONTHS.iter().any(|month| found["who"].starts_with(month)) {
-        return None;
-    }
-    let year = found["year"].parse().ok()?;
-    Some(Target::AuthorYear(
-        found["who"].trim_end_matches('.').to_owned(),
-        year,
-    ))
-}
-
-/// `[2, 4-6]` → 2, 4, 5, 6; also raised digits.
-fn numbers(mark: &str) -> Vec<String> {
-    const RAISED: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-    let plain: String = mark
-        .chars()
-        .map(|c| match RAISED.chars().position(|raised| raised == c) {
-            Some(digit) => char::from(b'0' + u8::try_from(digit).unwrap_or_default()),
-            None if matches!(c, '–' | '⁻') => '-',
-            None if matches!(c, ';' | '˒') => ',',
-            None => c,
-        })
-        .filter(|c| c.is_ascii_digit() || matches!(c, '-' | ','))
-        .collect();
-    let mut labels = Vec::new();
-    for part in plain.split(',').filter(|part| !part.is_empty()) {
-        match part.split_once('-').map(|(a, b)| (a.parse(), b.parse())) {
-            Some((Ok(first), Ok(last))) if first <= last && last - first < 100 => {
-                labels.extend((first..=last).map(|n: u32| n.to_string()));
-            }
-            Some(_) => return Vec::new(),
-            None => labels.push(part.to_owned()),
-        }
-    }
-    // `x²` is a power and `10³` is no note.
-    let is_raised = mark.starts_with(|c| RAISED.contains(c));
-    if is_raised && (labels == ["2"] || labels == ["3"]) {
-        return Vec::new();
-    }
-    labels
 }
 
 #[cfg(test)]

@@ -77,7 +77,9 @@ pub(crate) async fn read_cited(
     make_task: impl FnOnce(TaskConfig) -> Result<String>,
     progress: &(dyn Fn(usize, usize) + Send + Sync),
 ) -> Result<CitedReading> {
-    let sources = pipeline.graph.read(Sources::read)?;
+    let sources = pipeline
+        .graph
+        .read(|reader| Sources::read(reader, None, None))?;
     let mut waiting: VecDeque<Target> = unread(request, &sources)?.into();
     let mut reading = CitedReading {
         tried: waiting.len(),

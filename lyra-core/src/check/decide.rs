@@ -5,11 +5,21 @@ use super::overstated;
 use super::report::Evidence;
 use super::source_text::SourceText;
 use super::stance::Judged;
+use crate::model::Relation;
 use std::sync::Arc;
 
-/// What a claim's doubt is made of: a linear model of whether a sentence is unsound, fitted on half
-/// "a" of benches/check. The judge's probabilities are those of the sentence that supports, or
+/// What a source shows of a claim. The judge's probabilities are those of the sentence that supports, or
 /// refutes, most, each weighed by closeness.
+struct Shown {
+    supports: f64,
+    refutes: f64,
+    /// Of the nearest sentence.
+    closeness: f64,
+    has_numbers: bool,
+    overstates: bool,
+}
+
+/// A logistic regression on [`Shown`].
 struct Weights {
     base: f64,
     supports: f64,
@@ -19,25 +29,39 @@ struct Weights {
     overstates: f64,
 }
 
-const WEIGHTS: Weights = Weights {
-    base: 2.22,
-    supports: -3.88,
-    refutes: 0.95,
-    closeness: -1.77,
-    has_numbers: -1.05,
+/// Whether a sentence is unsound, fitted on half "a" of benches/check.
+const UNSOUND: Weights = Weights {
+    base: 2.95,
+    supports: -5.59,
+    refutes: 1.59,
+    closeness: -2.11,
+    has_numbers: -1.85,
     overstates: 1.18,
 };
-/// From this doubt on a sentence is flagged: there one sound sentence in twenty is, too.
-const FLAGGED_FROM: f64 = 0.95;
-/// A flagged sentence is contradicted where the source's refuting sentence is at least so clear.
-const CONTRADICTS_FROM: f64 = 0.3;
-/// The same where the sentence also leaves something out.
-const CLEARLY_CONTRADICTS_FROM: f64 = 0.7;
+/// From these log odds on a sentence is flagged: there one sound sentence in twenty is, too.
+const FLAGGED_FROM: f64 = 1.0;
+/// Whether a flagged sentence says the opposite of its source, fitted on the unsound sentences of half "a".
+const OPPOSITE: Weights = Weights {
+    base: -2.34,
+    supports: 2.11,
+    refutes: 3.81,
+    closeness: 1.78,
+    has_numbers: -2.14,
+    overstates: -2.34,
+};
 
-/// Asked of one statement, a source takes a side where the judge is at least so sure.
-const TAKES_SIDE_FROM: [f64; 2] = [0.45, 0.6];
-/// The share of the statement's words that it then holds.
-const SPEAKS_TO: f64 = 0.4;
+impl Weights {
+    /// The log odds.
+    fn of(&self, shown: &Shown) -> f64 {
+        let term = |weight: f64, holds: bool| if holds { weight } else { 0.0 };
+        self.base
+            + self.supports * shown.supports
+            + self.refutes * shown.refutes
+            + self.closeness * shown.closeness
+            + term(self.has_numbers, shown.has_numbers)
+            + term(self.overstates, shown.overstates)
+    }
+}
 
 /// What the judge says of a claim and one of its sources.
 pub(super) struct Heard {
@@ -118,30 +142,29 @@ pub(super) fn decide(claim: &str, heard: &[Heard], is_builtin: bool) -> Decided 
     let (Some(pro), Some(contra), Some(near)) = (pro, contra, near) else {
         return Decided::Silent(None, 1.0);
     };
-    let (supports, refutes) = (weighed(pro.1, 0), weighed(contra.1, 1));
     if !is_builtin {
         return of_a_model(claim, pro, contra, near);
     }
     let lost = lost(claim, near)
         .map(|lost| (near, lost))
         .or_else(|| Some((pro, lost(claim, pro)?)));
-    let term = |weight: f64, holds: bool| if holds { weight } else { 0.0 };
-    let doubt = WEIGHTS.base
-        + WEIGHTS.supports * supports
-        + WEIGHTS.refutes * refutes
-        + WEIGHTS.closeness * near.1.closeness
-        + term(WEIGHTS.has_numbers, has_numbers(claim, heard))
-        + term(WEIGHTS.overstates, lost.is_some());
+    let shown = Shown {
+        supports: weighed(pro.1, 0),
+        refutes: weighed(contra.1, 1),
+        closeness: near.1.closeness,
+        has_numbers: has_numbers(claim, heard),
+        overstates: lost.is_some(),
+    };
+    let doubt = UNSOUND.of(&shown);
     let unsound = 1.0 / (1.0 + (-doubt).exp());
     if doubt < FLAGGED_FROM {
         return Decided::Supports(evidence(pro), 1.0 - unsound);
     }
-    let is_opposite = refutes >= CLEARLY_CONTRADICTS_FROM && refutes > supports;
-    match lost.filter(|_| !is_opposite) {
+    if OPPOSITE.of(&shown) >= 0.0 {
+        return Decided::Refutes(evidence(contra), unsound);
+    }
+    match lost {
         Some((sentence, lost)) => Decided::Overstates(evidence(sentence), lost),
-        None if refutes >= CONTRADICTS_FROM && refutes > supports => {
-            Decided::Refutes(evidence(contra), unsound)
-        }
         None => Decided::Silent(Some(evidence(near)), unsound),
     }
 }
@@ -164,22 +187,16 @@ fn of_a_model(claim: &str, pro: Sentence<'_>, contra: Sentence<'_>, near: Senten
 /// The side that a source takes on a statement that does not cite it.
 pub(super) fn side(heard: &Heard) -> Decided {
     let heard = std::slice::from_ref(heard);
-    let pro = greatest(heard, |judged| weighed(judged, 0));
-    let contra = greatest(heard, |judged| weighed(judged, 1));
-    let near = greatest(heard, |judged| judged.closeness);
-    let (Some(pro), Some(contra)) = (pro, contra) else {
+    let Some(surest) = greatest(heard, |judged| judged.side.sure) else {
         return Decided::Silent(None, 1.0);
     };
-    let takes = |sentence: Sentence<'_>, class: usize| {
-        sentence.1.probabilities[class] >= TAKES_SIDE_FROM[class]
-            && sentence.1.closeness >= SPEAKS_TO
-    };
-    let (supports, refutes) = (weighed(pro.1, 0), weighed(contra.1, 1));
-    if takes(pro, 0) && supports >= refutes {
-        return Decided::Supports(evidence(pro), pro.1.probabilities[0]);
+    let side = surest.1.side;
+    match side.relation {
+        _ if !side.is_taken => {
+            let near = greatest(heard, |judged| judged.closeness);
+            Decided::Silent(near.map(evidence), 1.0 - side.sure)
+        }
+        Relation::Supports => Decided::Supports(evidence(surest), side.sure),
+        _ => Decided::Refutes(evidence(surest), side.sure),
     }
-    if takes(contra, 1) && refutes > supports {
-        return Decided::Refutes(evidence(contra), contra.1.probabilities[1]);
-    }
-    Decided::Silent(near.map(evidence), 1.0 - supports.max(refutes))
 }

@@ -1,5 +1,8 @@
 //! The sentences of a draft with what they cite, and what is wrong with the citations themselves.
 
+mod by_author;
+
+use self::by_author::{Head, by_author};
 use super::CheckRequest;
 use super::bibliography::bibliography;
 use super::citations::{self, Sentence, Target};
@@ -14,7 +17,7 @@ use super::resolve::{EntryFault, Resolved, Sources};
 use crate::error::{Error, Result};
 use crate::text::identifiers::find_identifiers;
 use crate::text::points_back;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// Who judged what is compared letter by letter.
@@ -24,6 +27,10 @@ pub(super) const RULE: &str = "rule";
 const MOST_SENTENCES: usize = 20_000;
 /// Entries of a list of references.
 pub(super) const MOST_REFERENCES: usize = 5_000;
+
+/// Said where keys are cited and nothing tells what they mean.
+const NO_BIBLIOGRAPHY: &str =
+    "; no bibliography was given that says what the key means: name one with --bibliography FILE";
 
 /// A sentence on its way through the check.
 #[derive(Debug)]
@@ -43,6 +50,7 @@ pub(super) struct Listed {
     entry: Entry,
     pub(super) resolved: Resolved,
     faults: Vec<EntryFault>,
+    head: Head,
     cited: usize,
     findings: Vec<Finding>,
 }
@@ -164,6 +172,7 @@ pub(super) fn read(
         .map(|entry| {
             let (resolved, faults) = sources.entry(&entry);
             Listed {
+                head: Head::of(&entry.text),
                 entry,
                 resolved,
                 faults,
@@ -174,11 +183,13 @@ pub(super) fn read(
         .collect();
     not_more(listed.len(), MOST_REFERENCES, "references")?;
     let by_label = labels(&listed);
+    let numbers = by_label.keys().filter(|label| is_number(label));
+    let numbers: HashSet<String> = numbers.cloned().collect();
     let mut items: Vec<Item> = Vec::new();
     let mut citations = 0;
     for piece in parts.prose {
         let mut before: Option<usize> = None;
-        for sentence in citations::read(piece) {
+        for sentence in citations::read(&piece, &numbers) {
             let kind = kind(&piece.kind, &sentence);
             let mut item = Item {
                 kind,
@@ -237,17 +248,19 @@ impl Item {
         for citation in &self.sentence.citations {
             let mut found = Resolved::default();
             for target in &citation.targets {
-                let entry = match target {
-                    Target::Label(label) => by_label.get(&label.to_lowercase()).copied(),
-                    Target::AuthorYear(who, year) => by_author(listed, who, *year),
-                    Target::Address(_) => None,
-                };
-                let one = match entry {
-                    Some(entry) => {
-                        listed[entry].cited += 1;
-                        listed[entry].resolved.clone()
+                let entries: Vec<usize> = match target {
+                    Target::Label(label) => {
+                        let entry = by_label.get(&label.to_lowercase());
+                        entry.copied().into_iter().collect()
                     }
-                    None => sources.target(target),
+                    Target::AuthorYear(who, year, further) => {
+                        by_author(listed, who, *year, further)
+                    }
+                    Target::Address(_) => Vec::new(),
+                };
+                let one = match entries.is_empty() {
+                    true => sources.target(target),
+                    false => of_entries(listed, &entries, sources),
                 };
                 found.is_ambiguous |= one.is_ambiguous;
                 found.sources.extend(one.sources);
@@ -257,14 +270,47 @@ impl Item {
     }
 }
 
-/// The entry of the list that begins with an author and names the year.
-fn by_author(listed: &[Listed], who: &str, year: i64) -> Option<usize> {
-    let name = who.split_whitespace().last()?.to_lowercase();
-    let mut fitting = listed.iter().enumerate().filter(|(_, one)| {
-        let start: String = one.entry.text.to_lowercase().chars().take(120).collect();
-        one.entry.years.contains(&year) && start.contains(&name)
-    });
-    fitting.next().map(|(at, _)| at)
+/// What the entries were resolved to that a citation fits: several works are ambiguous.
+fn of_entries(listed: &mut [Listed], entries: &[usize], sources: &Sources) -> Resolved {
+    let mut found = Resolved::default();
+    let mut unread = 0;
+    for at in entries {
+        let one = &mut listed[*at];
+        one.cited += 1;
+        unread += usize::from(one.resolved.sources.is_empty());
+        found.is_ambiguous |= one.resolved.is_ambiguous;
+        for source in &one.resolved.sources {
+            if !found.sources.contains(source) {
+                found.sources.push(*source);
+            }
+        }
+    }
+    if entries.len() > 1 {
+        let works = found.sources.iter().map(|at| sources.work(*at));
+        let works = works.collect::<HashSet<_>>().len() + unread;
+        found.is_ambiguous |= works > 1;
+    }
+    found
+}
+
+fn is_number(label: &str) -> bool {
+    label.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Whether a citation has a key that only a bibliography beside the draft could explain, and none was
+/// given.
+fn lacks_bibliography(targets: &[Target], listed: &[Listed]) -> bool {
+    let is_listed = |label: &String| {
+        let labels = listed.iter().filter_map(|one| one.entry.label.as_ref());
+        labels
+            .map(|of| of.to_lowercase())
+            .any(|of| of == label.to_lowercase())
+    };
+    let is_key = |target: &Target| match target {
+        Target::Label(label) => !is_number(label) && !label.contains(' ') && !is_listed(label),
+        _ => false,
+    };
+    listed.iter().all(|one| one.entry.span.is_some()) && targets.iter().any(is_key)
 }
 
 /// What the citations and the list show by themselves, before anything is compared.
@@ -275,7 +321,7 @@ pub(super) fn resolve_findings(items: &mut [Item], listed: &mut [Listed], source
             _ if item.is_cited() => {}
             _ => continue,
         }
-        let found = citation_findings(item, sources);
+        let found = citation_findings(item, listed, sources);
         item.findings.extend(found);
         if item.kind == SentenceKind::Assertion && !item.is_cited() {
             let uncited = item.finding(CheckCode::Uncited, "no source is cited for this");
@@ -291,7 +337,7 @@ pub(super) fn resolve_findings(items: &mut [Item], listed: &mut [Listed], source
     }
 }
 
-fn citation_findings(item: &Item, sources: &Sources) -> Vec<Finding> {
+fn citation_findings(item: &Item, listed: &[Listed], sources: &Sources) -> Vec<Finding> {
     let mut found = Vec::new();
     if item.inherits {
         return found;
@@ -306,12 +352,18 @@ fn citation_findings(item: &Item, sources: &Sources) -> Vec<Finding> {
         let is_mere_link =
             item.kind != SentenceKind::Assertion && citation.targets.iter().all(is_link);
         if resolved.sources.is_empty() && !is_mere_link {
-            let message = not_found(&citation.targets);
+            let mut message = not_found(&citation.targets);
+            if lacks_bibliography(&citation.targets, listed) {
+                message.push_str(NO_BIBLIOGRAPHY);
+            }
             found.push(finding(CheckCode::ReferenceNotFound, message, span));
         }
         if resolved.is_ambiguous && citation.targets.len() == 1 {
             let titles = resolved.sources.iter().map(|at| name(sources, *at));
-            let titles: Vec<String> = titles.collect();
+            let mut titles: Vec<String> = titles.collect();
+            if titles.len() == 1 {
+                titles.push("another entry of the list, which was not read".to_owned());
+            }
             let message = format!("the citation fits {}", titles.join("; "));
             found.push(finding(CheckCode::ReferenceAmbiguous, message, span));
         }
@@ -336,7 +388,10 @@ fn not_found(targets: &[Target]) -> String {
         .iter()
         .map(|target| match target {
             Target::Label(label) => format!("[{label}]"),
-            Target::AuthorYear(who, year) => format!("{who} {year}"),
+            Target::AuthorYear(who, year, further) => {
+                let letter = further.letter.map(String::from).unwrap_or_default();
+                format!("{who} {year}{letter}")
+            }
             Target::Address(address) => address.clone(),
         })
         .collect();
@@ -396,3 +451,6 @@ fn entry_findings(
     }
     found
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,8 @@ use std::sync::LazyLock;
 
 /// Shorter ones say too little, in words.
 const FEWEST_WORDS: usize = 4;
+/// "Costs fell [3]." is a whole statement.
+const FEWEST_CITED: usize = 2;
 
 macro_rules! pattern {
     ($name:ident, $pattern:expr) => {
@@ -49,14 +51,19 @@ pub(super) fn kind(piece: &PieceKind, sentence: &Sentence) -> SentenceKind {
     if is_question(text) {
         return SentenceKind::Question;
     }
-    let words = text
-        .split_whitespace()
-        .filter(|w| w.contains(char::is_alphabetic));
-    let is_short = words.count() < FEWEST_WORDS && !text.chars().any(is_cjk);
-    if is_short || LEADS_AWAY.is_match(text) {
+    if LEADS_AWAY.is_match(text) {
         return SentenceKind::Transition;
     }
-    if !sentence.citations.is_empty() {
+    let is_cited = !sentence.citations.is_empty();
+    // A link alone in an item of a list, "User guide", says nothing and ends with no full stop.
+    let fewest = match is_cited && text.trim_end().ends_with(['.', '!']) {
+        true => FEWEST_CITED,
+        false => FEWEST_WORDS,
+    };
+    if words(text) < fewest && !text.chars().any(is_cjk) {
+        return SentenceKind::Transition;
+    }
+    if is_cited {
         return SentenceKind::Assertion;
     }
     if OF_THE_DRAFT.is_match(text) || OF_THE_AUTHOR.is_match(text) {
@@ -70,4 +77,39 @@ pub(super) fn kind(piece: &PieceKind, sentence: &Sentence) -> SentenceKind {
         return SentenceKind::Transition;
     }
     SentenceKind::Assertion
+}
+
+/// How many words with letters a text has.
+fn words(text: &str) -> usize {
+    let words = text.split_whitespace();
+    words.filter(|w| w.contains(char::is_alphabetic)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::citations::Citation;
+    use super::*;
+
+    fn kind_of(text: &str, is_cited: bool) -> SentenceKind {
+        let citation = Citation {
+            span: 0..1,
+            targets: Vec::new(),
+            is_pointer: false,
+        };
+        let sentence = Sentence {
+            text: text.to_owned(),
+            span: 0..text.chars().count(),
+            citations: is_cited.then_some(citation).into_iter().collect(),
+        };
+        kind(&PieceKind::Paragraph, &sentence)
+    }
+
+    #[test]
+    fn a_short_sentence_that_cites_asserts() {
+        assert_eq!(kind_of("Costs fell.", true), SentenceKind::Assertion);
+        assert_eq!(kind_of("Costs fell.", false), SentenceKind::Transition);
+        assert_eq!(kind_of("Costs.", true), SentenceKind::Transition);
+        assert_eq!(kind_of("User guide", true), SentenceKind::Transition);
+        assert_eq!(kind_of("See the guide.", true), SentenceKind::Transition);
+    }
 }

@@ -1,6 +1,7 @@
 //! What the judge says of sentences and passages, asked once.
 
 use crate::error::Result;
+use crate::graph::RememberedVerdict;
 use crate::model::Relation;
 use crate::pipeline::Pipeline;
 use crate::ports::{StancePair, Verdict};
@@ -9,12 +10,12 @@ use sha2::{Digest, Sha256};
 /// Part of each key; another number where verdicts are weighed otherwise than before.
 const WEIGHED: &str = "1";
 
-/// The probabilities of supports, refutes and neutral for each pair. What the judge has said before is
-/// remembered in the graph, unless that is only looked at.
-pub(super) async fn probabilities(
+/// What the judge says of each pair. What it has said before is remembered in the graph, unless that is
+/// read-only.
+pub(super) async fn said(
     pipeline: &Pipeline,
     pairs: &[StancePair],
-) -> Result<Vec<[f64; 3]>> {
+) -> Result<Vec<RememberedVerdict>> {
     let judge = pipeline.judge.judge_id();
     let keys: Vec<[u8; 32]> = pairs.iter().map(|pair| key(judge, pair)).collect();
     let known = pipeline.graph.read(|reader| {
@@ -23,7 +24,8 @@ pub(super) async fn probabilities(
             .collect::<Result<Vec<_>>>()
     })?;
     let open: Vec<usize> = (0..pairs.len()).filter(|at| known[*at].is_none()).collect();
-    let mut said: Vec<[f64; 3]> = known.into_iter().map(Option::unwrap_or_default).collect();
+    let mut said: Vec<RememberedVerdict> =
+        known.into_iter().map(Option::unwrap_or_default).collect();
     if open.is_empty() {
         return Ok(said);
     }
@@ -52,12 +54,16 @@ fn key(judge: &str, pair: &StancePair) -> [u8; 32] {
 }
 
 /// A judge that gives no probabilities is as unsure of the one other relation as of the other.
-fn of(verdict: &Verdict) -> [f64; 3] {
+fn of(verdict: &Verdict) -> RememberedVerdict {
     let sure = verdict.confidence;
     let rest = (1.0 - sure) / 2.0;
-    verdict.probabilities.unwrap_or(match verdict.relation {
+    let probabilities = verdict.probabilities.unwrap_or(match verdict.relation {
         Relation::Supports => [sure, rest, rest],
         Relation::Refutes => [rest, sure, rest],
         _ => [rest, rest, sure],
-    })
+    });
+    RememberedVerdict {
+        probabilities,
+        relevance: verdict.relevance,
+    }
 }

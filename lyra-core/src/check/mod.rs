@@ -120,10 +120,10 @@ pub(crate) async fn check(
     progress: &(dyn Fn(CheckProgress) + Send + Sync),
 ) -> Result<CheckReport> {
     let draft = Draft::read(&request.draft, request.format)?;
-    let sources = pipeline.graph.read(|reader| match &request.task_id {
-        Some(task_id) => Sources::of_task(reader, task_id),
-        None => Sources::read(reader),
-    })?;
+    let retractions = pipeline.retractions.as_deref();
+    let sources = pipeline
+        .graph
+        .read(|reader| Sources::read(reader, request.task_id.as_deref(), retractions))?;
     let mut check = Check {
         sources: Arc::new(sources),
         pipeline,

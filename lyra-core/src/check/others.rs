@@ -2,15 +2,16 @@
 
 use super::Check;
 use super::compare::shorten;
-use super::decide::{Heard, sentences};
+use super::decide::{Heard, Sentence, sentences};
 use super::items::Item;
 use super::questions::{Claim, Question, in_parts};
 use super::report::{CheckCode, Finding};
 use super::resolve::Sources;
 use super::source_text::SourceText;
-use super::stance::{Judged, candidates};
+use super::stance::candidates;
 use crate::error::Result;
 use crate::graph::{Reader, StoredFragment};
+use crate::model::Relation;
 use crate::pipeline::Pipeline;
 use crate::vectors::{Ranking, SearchMode};
 use std::collections::HashSet;
@@ -20,13 +21,13 @@ use std::sync::Arc;
 const FRAGMENTS: usize = 24;
 /// Other sources that are asked about a sentence.
 const SOURCES: usize = 3;
-/// Another source contests a sentence only where the judge is this sure, and where it names most of
+/// Another source contests a sentence only where its side is this sure, and where it names most of
 /// what the sentence names: a false alarm costs a reader more than a missed one.
-const CONTESTS_FROM: f64 = 0.85;
+const CONTESTS_FROM: f64 = 0.6;
 /// The share of the sentence's words.
 const SPEAKS_OF_THE_SAME: f64 = 0.6;
 /// A source that may be cited for a sentence that cites none.
-const SAYS_IT_FROM: f64 = 0.6;
+const SAYS_IT_FROM: f64 = 0.5;
 
 /// What is looked for about a claim: sources that it does not cite.
 #[derive(Clone)]
@@ -147,18 +148,22 @@ pub(super) fn related(
     Ok(texts.filter(|text| !text.is_empty()).collect())
 }
 
+/// The sentence that takes a side most surely.
+fn surest(heard: &[Heard], relation: Relation, least: f64) -> Option<Sentence<'_>> {
+    sentences(heard)
+        .filter(|(_, judged)| judged.side.relation == relation && judged.side.sure >= least)
+        .max_by(|(_, a), (_, b)| a.side.sure.total_cmp(&b.side.sure))
+}
+
 fn contested(item: &Item, heard: &[Heard], judge: &str) -> Option<Finding> {
-    let sure = |judged: &Judged| judged.probabilities[1];
-    let (source, judged) = sentences(heard)
-        .filter(|(_, judged)| sure(judged) >= CONTESTS_FROM)
-        .max_by(|(_, a), (_, b)| sure(a).total_cmp(&sure(b)))?;
+    let (source, judged) = surest(heard, Relation::Refutes, CONTESTS_FROM)?;
     let evidence = source.evidence(judged.sentence);
     let who = source.source.title.as_deref().unwrap_or(&source.source.url);
     let message = format!("{who:?} says: {}", shorten(&evidence.quote));
     let mut finding = item.finding(CheckCode::Contested, message);
     finding.evidence = Some(evidence);
     judge.clone_into(&mut finding.judge);
-    finding.confidence = Some((sure(judged) * 1000.0).round() / 1000.0);
+    finding.confidence = Some((judged.side.sure * 1000.0).round() / 1000.0);
     Some(finding)
 }
 
@@ -171,11 +176,7 @@ fn suggest(item: &mut Item, heard: &[Heard]) {
     else {
         return;
     };
-    let sure = |judged: &Judged| judged.probabilities[0];
-    let best = sentences(heard)
-        .filter(|(_, judged)| sure(judged) >= SAYS_IT_FROM)
-        .max_by(|(_, a), (_, b)| sure(a).total_cmp(&sure(b)));
-    if let Some((source, judged)) = best {
+    if let Some((source, judged)) = surest(heard, Relation::Supports, SAYS_IT_FROM) {
         let evidence = source.evidence(judged.sentence);
         let who = source.source.title.as_deref().unwrap_or(&source.source.url);
         uncited.message = format!(

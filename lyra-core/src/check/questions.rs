@@ -79,7 +79,7 @@ impl Check<'_> {
         let mut said = Vec::with_capacity(pairs.len());
         self.tell();
         for batch in pairs.chunks(BATCH) {
-            said.extend(super::memory::probabilities(self.pipeline, batch).await?);
+            said.extend(super::memory::said(self.pipeline, batch).await?);
             self.judged += batch.len();
             self.tell();
         }

@@ -6,7 +6,7 @@ use crate::text::quotes::locate;
 use crate::text::segment::slice_chars;
 use crate::text::tokenize;
 use crate::text::{TokenMode, is_cjk};
-use regex::Regex;
+use regex::{Captures, Regex};
 use similar::{ChangeTag, TextDiff};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -17,12 +17,21 @@ const FEWEST_WORDS: usize = 3;
 /// A sentence that shares less of a quotation's words is not shown as what may be meant.
 const NEAR: f64 = 0.5;
 
+/// Shorter ones are names, and longer ones were never closed.
+const LENGTHS: Range<usize> = 6..601;
+
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"“([^”“]{8,600})”|"([^"]{8,600})"|«([^»]{8,600})»|„([^“”]{8,600})[“”]|「([^」]{6,300})」"#)
+    Regex::new(r#"“([^”“]+)”|"([^"]+)"|«([^»«]+)»|»([^»«]+)«|„([^“”„]+)[“”]|「([^」]+)」"#)
         .expect("the pattern is sound")
 });
 static GAP: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\s*(?:\[[^\]]*\]|\(\.\.\.\)|…|\.\.\.)\s*").expect("the pattern is sound")
+});
+
+/// ‘…’: an apostrophe stands between letters.
+static SINGLE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?:^|[\s(\[—–])‘((?:[^‘’]|’\p{L})+)’(?:$|[\s.,;:!?)\]—–])"#)
+        .expect("the pattern is sound")
 });
 
 /// A quotation in a sentence.
@@ -36,26 +45,38 @@ pub(super) struct Quotation {
 
 /// The quotations of a sentence.
 pub(super) fn quotations(sentence: &str) -> Vec<Quotation> {
-    let hits = QUOTED.captures_iter(sentence).filter_map(|hit| {
-        let inside = hit.iter().skip(1).flatten().next()?;
-        let text = inside.as_str();
-        let words = text.split_whitespace().count();
-        if words < FEWEST_WORDS && !text.chars().any(is_cjk) {
-            return None;
-        }
-        let start = sentence[..inside.start()].chars().count();
-        // A full stop or a comma may be the author's own.
-        let text = text.trim_end_matches(['.', ',', ';', ' ']);
-        Some(Quotation {
-            span: start..start + inside.as_str().chars().count(),
-            parts: GAP
-                .split(text)
-                .filter(|part| !part.trim().is_empty())
-                .map(str::to_owned)
-                .collect(),
-        })
-    });
-    hits.collect()
+    let inside = |hit: Captures<'_>| hit.iter().skip(1).flatten().next().map(|hit| hit.range());
+    let mut spans: Vec<Range<usize>> = QUOTED.captures_iter(sentence).filter_map(inside).collect();
+    let single: Vec<Range<usize>> = SINGLE.captures_iter(sentence).filter_map(inside).collect();
+    // What a quotation quotes is a part of it.
+    let is_apart = |one: &Range<usize>| {
+        let mut others = spans.iter();
+        !others.any(|other| one.start < other.end && other.start < one.end)
+    };
+    let single: Vec<Range<usize>> = single.into_iter().filter(is_apart).collect();
+    spans.extend(single);
+    spans.sort_by_key(|span| span.start);
+    let found = spans.into_iter();
+    found.filter_map(|span| quotation(sentence, span)).collect()
+}
+
+/// The quotation between these bytes, if it is more than a term.
+fn quotation(sentence: &str, span: Range<usize>) -> Option<Quotation> {
+    let inside = &sentence[span.clone()];
+    let words = inside.split_whitespace().count();
+    let is_term = words < FEWEST_WORDS && !inside.chars().any(is_cjk);
+    let length = inside.chars().count();
+    if is_term || !LENGTHS.contains(&length) {
+        return None;
+    }
+    let start = sentence[..span.start].chars().count();
+    // A full stop or a comma may be the author's own.
+    let text = inside.trim_end_matches(['.', ',', ';', ' ']);
+    let parts = GAP.split(text).filter(|part| !part.trim().is_empty());
+    Some(Quotation {
+        span: start..start + length,
+        parts: parts.map(str::to_owned).collect(),
+    })
 }
 
 /// Where a source has all parts of a quotation: the place of the first.
@@ -184,6 +205,42 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].parts, ["drug X", "raised the risk of falls"]);
         assert_eq!(found[0].span, 12..48);
+    }
+
+    #[test]
+    fn every_kind_of_mark_quotes() {
+        let words = "raised the risk of falls";
+        for (before, after) in [("‘", "’"), ("«", "»"), ("»", "«"), ("„", "“"), ("„", "”")]
+        {
+            let found = quotations(&format!("Roe says it {before}{words}{after}, and more."));
+            assert_eq!(found.len(), 1, "{before}");
+            assert_eq!(found[0].parts, [words], "{before}");
+        }
+        let found = quotations("It is ‘what the author’s students said’.");
+        assert_eq!(found[0].parts, ["what the author’s students said"]);
+    }
+
+    #[test]
+    fn a_short_term_in_marks_opens_no_quotation() {
+        let found = quotations("Of \"X\" she wrote \"it raised the risk\", of \"Y\" nothing.");
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].parts, ["it raised the risk"]);
+    }
+
+    #[test]
+    fn an_apostrophe_quotes_nothing() {
+        for text in [
+            "The nurses’ sleep and the doctors’ sleep were short.",
+            "In the ’90s it wasn’t so that they didn’t know’.",
+            "It is a ‘small matter’ of taste.",
+            "He said “it is ‘what the students said’ to me” twice.",
+        ] {
+            let single = quotations(text);
+            assert!(
+                single.len() <= usize::from(text.contains('“')),
+                "{text}: {single:?}"
+            );
+        }
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The list of references of a draft.
 
 use super::draft::{Piece, PieceKind};
+use super::items::MOST_REFERENCES;
 use crate::text::identifiers::{Identifiers, find_identifiers};
 use regex::Regex;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -25,6 +27,28 @@ const HEADINGS: &[&str] = &[
     "referencias",
     "bibliografía",
     "bibliographie",
+    "reference",
+    "references and notes",
+    "notes and references",
+    "references cited",
+    "cited references",
+    "cited literature",
+    "literaturverzeichnis",
+    "quellen",
+    "quellenverzeichnis",
+    "bibliografia",
+    "riferimenti",
+    "referências",
+    "referências bibliográficas",
+    "referencias bibliográficas",
+    "références bibliographiques",
+    "список литературы",
+    "литература",
+    "参考",
+    "参考資料",
+    "引用文献",
+    "文献",
+    "참고문헌",
 ];
 
 static NUMBERED: LazyLock<Regex> = LazyLock::new(|| {
@@ -32,6 +56,13 @@ static NUMBERED: LazyLock<Regex> = LazyLock::new(|| {
 });
 static LABELLED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^\[([^\]\s]{1,60})\]:?\s").expect("the pattern is sound"));
+/// How an entry begins: "Roe, B.", "Roe B,", "World Health Organization (2019)".
+static BEGINS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r#"^["“'‘]?(?:(?:van|von|de|der|den|di|la|le|du)\s+)*\p{Lu}(?:[\p{L}'’-]+(?:\s\p{Lu}[\p{L}'’-]+)?,?\s\p{Lu}{1,3}(?:[\s.,;&:]|$)|[\p{L}'’-]+,\s\p{Lu}|[^()]{1,150}\((?:19|20)[0-9]{2})"#,
+    )
+    .expect("the pattern is sound")
+});
 static YEAR: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b((?:19|20)\d{2})[a-z]?\b").expect("the pattern is sound"));
 
@@ -99,7 +130,7 @@ impl Entry {
 /// What a draft says, told from the list of what it cites.
 pub(super) struct Parts<'d> {
     /// With the sections that hold references left out.
-    pub(super) prose: Vec<&'d Piece>,
+    pub(super) prose: Vec<Cow<'d, Piece>>,
     pub(super) entries: Vec<Entry>,
 }
 
@@ -110,54 +141,126 @@ pub(super) fn split(pieces: &[Piece]) -> Parts<'_> {
         entries: Vec::new(),
     };
     let mut inside: Option<u8> = None;
+    // Labels of notes say nothing about those of the list.
+    let mut of_the_list = Vec::new();
     for piece in pieces {
         match &piece.kind {
             PieceKind::Heading(level) => {
-                let name = heading_name(&piece.text);
-                if HEADINGS.contains(&name.as_str()) {
+                if is_heading(&piece.text) {
                     inside = Some(*level);
                     continue;
                 }
                 if inside.is_some_and(|of| *level <= of) {
                     inside = None;
                 }
-                parts.prose.push(piece);
+                parts.prose.push(Cow::Borrowed(piece));
             }
             PieceKind::Note(label) => {
                 let entry = whole(Some(label.clone()), piece);
                 parts.entries.push(entry);
             }
-            PieceKind::Paragraph if inside.is_none() && is_heading_line(piece) => inside = Some(1),
-            _ if inside.is_some() => entries_of(piece, &mut parts.entries),
-            _ => parts.prose.push(piece),
+            // Plain text marks its headings by nothing.
+            PieceKind::Paragraph if inside.is_none() && is_heading(&piece.text) => inside = Some(1),
+            _ if inside.is_some() => {
+                let first = parts.entries.len();
+                entries_of(piece, &mut parts.entries);
+                of_the_list.extend(first..parts.entries.len());
+            }
+            _ => match heading_line(piece) {
+                Some(line) => {
+                    inside = Some(1);
+                    let before = piece.part(0..line.start);
+                    let before = Some(before).filter(|before| !before.text.is_empty());
+                    parts.prose.extend(before.map(Cow::Owned));
+                    let first = parts.entries.len();
+                    entries_of(&piece.part(line.end..piece.len()), &mut parts.entries);
+                    of_the_list.extend(first..parts.entries.len());
+                }
+                None => parts.prose.push(Cow::Borrowed(piece)),
+            },
         }
     }
-    // Numbers that the list leaves out are its order.
-    let unnumbered = parts.entries.iter().all(|entry| entry.label.is_none());
-    for (at, entry) in parts.entries.iter_mut().enumerate().filter(|_| unnumbered) {
-        entry.label = Some((at + 1).to_string());
-    }
+    number(&mut parts.entries, &of_the_list);
     parts
 }
 
-/// `3. References:` → `references`.
-fn heading_name(text: &str) -> String {
-    let name = text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ' '));
-    name.trim_end_matches([':', ' ']).to_lowercase()
+/// Numbers that a list leaves out are its order.
+fn number(entries: &mut [Entry], of_the_list: &[usize]) {
+    let is_unnumbered = |at: &usize| entries.get(*at).is_some_and(|one| one.label.is_none());
+    if !of_the_list.iter().all(is_unnumbered) {
+        return;
+    }
+    for (order, at) in of_the_list.iter().enumerate() {
+        if let Some(entry) = entries.get_mut(*at) {
+            entry.label = Some((order + 1).to_string());
+        }
+    }
 }
 
-/// Plain text marks its headings by nothing.
-fn is_heading_line(piece: &Piece) -> bool {
-    HEADINGS.contains(&heading_name(&piece.text).as_str())
+/// Whether it says that a list of references follows, as `3. References:` does.
+fn is_heading(text: &str) -> bool {
+    let name = text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ' '));
+    let name = name.trim_end_matches([':', '：', ' ']).to_lowercase();
+    HEADINGS.contains(&name.as_str())
+}
+
+/// The line of a paragraph that is the heading of the entries on the lines below it.
+fn heading_line(piece: &Piece) -> Option<Range<usize>> {
+    if piece.kind != PieceKind::Paragraph || piece.breaks.is_empty() {
+        return None;
+    }
+    let lines = texts(piece);
+    let heading = lines.windows(2).find(|pair| {
+        let (heading, next) = (pair[0].1.trim(), pair[1].1.trim());
+        // A line of a sentence may be the word alone.
+        let is_small = heading.starts_with(char::is_lowercase);
+        !is_small && is_heading(heading) && (begins_entry(next) || is_telling(next))
+    });
+    heading.map(|pair| pair[0].0.clone())
+}
+
+/// The lines of a piece: their places in its text, and their words.
+fn texts(piece: &Piece) -> Vec<(Range<usize>, String)> {
+    let mut chars = piece.text.chars();
+    let mut read_to = 0;
+    let lines = piece.lines().into_iter().map(|line| {
+        let text = chars.by_ref().skip(line.start - read_to).take(line.len());
+        let text: String = text.collect();
+        read_to = line.end;
+        (line, text)
+    });
+    lines.collect()
+}
+
+fn begins_entry(line: &str) -> bool {
+    let line = line.trim();
+    LABELLED.is_match(line)
+        || NUMBERED.find(line).is_some_and(|at| at.start() == 0)
+        || BEGINS.is_match(line)
+}
+
+/// Whether a line alone could say which work it is about.
+fn is_telling(line: &str) -> bool {
+    YEAR.is_match(line) || line.contains("://") || !find_identifiers(line).is_empty()
+}
+
+/// Whether every line is an entry: none only goes on with one.
+fn is_line_each(lines: &[(Range<usize>, String)]) -> bool {
+    let opens = |text: &str| text.trim().starts_with(|c: char| !c.is_lowercase());
+    let is_whole = |text: &str| opens(text) && is_telling(text);
+    lines.iter().all(|(_, text)| is_whole(text))
+        || lines
+            .iter()
+            .all(|(_, text)| text.trim().starts_with("http"))
 }
 
 fn whole(label: Option<String>, piece: &Piece) -> Entry {
-    part(label, piece, 0..piece.len())
+    part(label, piece, 0..piece.len(), &piece.text)
 }
 
-fn part(label: Option<String>, piece: &Piece, span: Range<usize>) -> Entry {
-    let chars = piece.text.chars().skip(span.start).take(span.len());
-    let mut text: String = chars.collect();
+/// `text` is that of the span.
+fn part(label: Option<String>, piece: &Piece, span: Range<usize>, text: &str) -> Entry {
+    let mut text = text.to_owned();
     let mut paths = Vec::new();
     for link in &piece.links {
         let inside = span.contains(&link.span.start) || link.span.start == span.start;
@@ -181,7 +284,6 @@ fn entries_of(piece: &Piece, entries: &mut Vec<Entry>) {
         entries.push(whole(Some(number.to_string()), piece));
         return;
     }
-    let point = |byte: usize| piece.text[..byte].chars().count();
     let mut starts: Vec<(usize, usize, String)> = Vec::new();
     for found in NUMBERED.captures_iter(&piece.text) {
         let all = found.get(0).expect("a match has a whole");
@@ -201,17 +303,58 @@ fn entries_of(piece: &Piece, entries: &mut Vec<Entry>) {
         }
     }
     if starts.is_empty() {
-        let label = LABELLED.captures(&piece.text).map(|found| {
-            let end = found.get(0).map_or(0, |all| all.end());
-            (found[1].trim_start_matches('^').to_owned(), point(end))
-        });
-        let (label, start) = label.map_or((None, 0), |(label, start)| (Some(label), start));
-        entries.push(part(label, piece, start..piece.len()));
-        return;
+        return unnumbered(piece, entries);
     }
+    let mut point = 0;
+    let mut counted_to = 0;
     for (at, (_, start, label)) in starts.iter().enumerate() {
         let end = starts.get(at + 1).map_or(piece.text.len(), |next| next.0);
-        let span = point(*start)..point(end);
-        entries.push(part(Some(label.clone()), piece, span));
+        let text = &piece.text[*start..end];
+        let first = point + piece.text[counted_to..*start].chars().count();
+        point = first + text.chars().count();
+        counted_to = end;
+        entries.push(part(Some(label.clone()), piece, first..point, text));
     }
 }
+
+/// The entries of a piece without numbers: one a line, or all of it.
+fn unnumbered(piece: &Piece, entries: &mut Vec<Entry>) {
+    let lines = texts(piece);
+    let mut open: Option<(Range<usize>, String)> = None;
+    let is_list = is_line_each(&lines);
+    for (span, text) in lines {
+        match &mut open {
+            Some((whole, words)) if !is_list && !begins_entry(&text) => {
+                whole.end = span.end;
+                words.push_str(&text);
+            }
+            _ => entries.extend(open.replace((span, text)).map(|one| labelled(piece, one))),
+        }
+        if entries.len() > MOST_REFERENCES {
+            // Refused by the one who asked.
+            return;
+        }
+    }
+    entries.extend(open.map(|one| labelled(piece, one)));
+}
+
+/// `[Roe19] Roe, B. …` without its label.
+fn labelled(piece: &Piece, (mut span, text): (Range<usize>, String)) -> Entry {
+    let blank = text.chars().rev().take_while(|c| c.is_whitespace());
+    span.end -= blank.count();
+    let Some(found) = LABELLED.captures(&text) else {
+        return part(None, piece, span, &text);
+    };
+    let end = found.get(0).map_or(0, |all| all.end());
+    let label = found[1].trim_start_matches('^').to_owned();
+    let start = span.start + text[..end].chars().count();
+    part(
+        Some(label),
+        piece,
+        start.min(span.end)..span.end,
+        &text[end..],
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -126,8 +126,10 @@ impl std::str::FromStr for CheckCode {
         let found = Self::ALL.into_iter().find(|code| code.as_str() == text);
         found.ok_or_else(|| {
             let names: Vec<&str> = Self::ALL.iter().map(|code| code.as_str()).collect();
-            crate::Error::invalid(format!("there is no finding {text:?}"))
-                .with_hint(format!("expected one of: {}", names.join(", ")))
+            let names = names.join(", ");
+            crate::Error::invalid(format!(
+                "there is no finding {text:?}; expected one of: {names}"
+            ))
         })
     }
 }

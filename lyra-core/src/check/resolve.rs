@@ -4,12 +4,20 @@ use super::citations::Target;
 use super::references::Entry;
 use crate::error::Result;
 use crate::graph::{CitableSource, Reader};
-use crate::pipeline::task_fragments;
+use crate::pipeline::{Retractions, task_fragments};
 use crate::text::identifiers::{
     Identifiers, author_surname, find_identifiers, normalize_doi, title_normalize,
 };
 use crate::text::url::normalize_url;
+use regex::Regex;
 use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+/// What publishers put before the title of a work that was taken back; who cites it leaves it out.
+static RETRACTED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)^\W*(?:retracted|withdrawn)(?: (?:article|paper|chapter))?\s*[\]):.–—-]\W*")
+        .expect("the pattern is sound")
+});
 
 /// Shorter titles are found in texts that mean something else, in letters.
 const SHORTEST_TITLE: usize = 12;
@@ -62,15 +70,23 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    pub(super) fn read(reader: &Reader<'_>) -> Result<Self> {
-        Ok(Self::of(reader.citable_sources()?))
-    }
-
-    /// Those of a task alone.
-    pub(super) fn of_task(reader: &Reader<'_>, task_id: &str) -> Result<Self> {
+    /// Those of the graph, or of a task alone.
+    pub(super) fn read(
+        reader: &Reader<'_>,
+        task_id: Option<&str>,
+        retractions: Option<&Retractions>,
+    ) -> Result<Self> {
+        let mut all = reader.citable_sources()?;
+        // A graph may be older than the list.
+        for source in all.iter_mut().filter(|source| !source.is_retracted) {
+            source.is_retracted = retractions.is_some_and(|list| is_on(list, source));
+        }
+        let Some(task_id) = task_id else {
+            return Ok(Self::of(all));
+        };
         reader.task(task_id)?;
         let mut kept = Vec::new();
-        for source in reader.citable_sources()? {
+        for source in all {
             if reader.is_task_page(task_id, &source.page_id)? {
                 kept.push(source);
             }
@@ -107,8 +123,12 @@ impl Sources {
 
     fn index(&mut self, at: usize) {
         let source = &self.all[at];
-        let title = source.title.as_deref().map(title_normalize);
-        let title = title.unwrap_or_default();
+        let printed = source.title.as_deref().unwrap_or_default();
+        let printed = RETRACTED.replace(printed, "");
+        let title = title_normalize(&printed);
+        let main = printed
+            .split_once(':')
+            .map(|(main, _)| title_normalize(main));
         self.by_page.insert(source.page_id.clone(), at);
         let mut ids: HashSet<String> = source.work_id.iter().cloned().collect();
         ids.extend(
@@ -146,11 +166,6 @@ impl Sources {
                 self.by_word.entry(word.to_owned()).or_default().push(at);
             }
         }
-        let main = source
-            .title
-            .as_deref()
-            .and_then(|title| title.split_once(':'));
-        let main = main.map(|(main, _)| title_normalize(main));
         let is_telling = |main: &String| words(main).count() >= FEWEST_OF_MAIN_TITLE;
         self.main_titles
             .push(main.filter(is_telling).unwrap_or_default());
@@ -161,7 +176,7 @@ impl Sources {
     pub(super) fn target(&self, target: &Target) -> Resolved {
         match target {
             Target::Label(_) => Resolved::default(),
-            Target::AuthorYear(who, year) => {
+            Target::AuthorYear(who, year, _) => {
                 let surname = author_surname(who).unwrap_or_default();
                 let found = self.by_author_year.get(&(surname, *year));
                 self.resolved(found.cloned().unwrap_or_default())
@@ -332,6 +347,13 @@ impl Sources {
         let original = original.map_or(source, |at| &self.all[at]);
         original.work_id.as_ref().unwrap_or(&original.page_id)
     }
+}
+
+fn is_on(list: &Retractions, source: &CitableSource) -> bool {
+    let id = source.work_id.as_deref().and_then(|id| id.split_once(':'));
+    let pmid = id.and_then(|(kind, id)| (kind == "pmid").then_some(id));
+    let doi = source.doi.as_deref().and_then(normalize_doi);
+    list.holds(doi.as_deref(), pmid)
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

@@ -3,8 +3,8 @@
 use super::questions::Claim;
 use super::source_text::SourceText;
 use crate::error::Result;
-use crate::graph::Reader;
-use crate::pipeline::Pipeline;
+use crate::graph::{Reader, RememberedVerdict};
+use crate::pipeline::{Pipeline, Side};
 use crate::ports::StancePair;
 use crate::text::points_back;
 use crate::vectors::{Ranking, SearchMode};
@@ -34,6 +34,8 @@ pub(super) struct Judged {
     pub(super) closeness: f64,
     /// Of supports, refutes, neutral.
     pub(super) probabilities: [f64; 3],
+    /// The side that the judge leans to.
+    pub(super) side: Side,
 }
 
 /// The sentences of a source that come nearest to a claim, by words and by meaning.
@@ -104,10 +106,17 @@ fn pair(source: &SourceText, at: usize, claim: &str, is_builtin: bool) -> Stance
 }
 
 /// What the judge says of a candidate.
-pub(super) fn judged(candidate: &Candidate, probabilities: [f64; 3]) -> Judged {
+pub(super) fn judged(candidate: &Candidate, said: RememberedVerdict) -> Judged {
+    let pair = &candidate.pair;
+    let told = format!(
+        "{} {}",
+        pair.context.as_deref().unwrap_or_default(),
+        pair.premise
+    );
     Judged {
         sentence: candidate.sentence,
         closeness: candidate.closeness,
-        probabilities,
+        probabilities: said.probabilities,
+        side: Side::of(said.probabilities, said.relevance, &pair.hypothesis, &told),
     }
 }

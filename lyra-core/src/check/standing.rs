@@ -1,7 +1,7 @@
 //! How the sources of the graph stand to one statement.
 
 use super::decide::{Decided, Heard, side};
-use super::memory::probabilities;
+use super::memory;
 use super::others::related;
 use super::questions::Claim;
 use super::report::Evidence;
@@ -42,7 +42,7 @@ pub struct SourceStanding {
     pub page_id: String,
     /// `supports`, `refutes` or `neutral`.
     pub relation: Relation,
-    /// 0 to 1: the judge's probability of the relation.
+    /// 0 to 1: how sure a reader may be of the relation.
     pub confidence: f64,
     /// The words that decided; of a silent source the nearest.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,10 +103,8 @@ pub(crate) async fn standing(pipeline: &Pipeline, request: &StandingRequest) -> 
         unreached: Vec::new(),
     };
     pipeline.graph.read(|reader| {
-        let sources = match &request.task_id {
-            Some(task_id) => Sources::of_task(reader, task_id)?,
-            None => Sources::read(reader)?,
-        };
+        let retractions = pipeline.retractions.as_deref();
+        let sources = Sources::read(reader, request.task_id.as_deref(), retractions)?;
         answer.sources_searched = sources.all.iter().filter(|s| s.version.is_some()).count();
         answer.unreached = unreached(&sources);
         if answer.sources_searched == 0 {
@@ -123,7 +121,7 @@ pub(crate) async fn standing(pipeline: &Pipeline, request: &StandingRequest) -> 
     })?;
     let pairs = asked.iter().flat_map(|(_, candidates)| candidates);
     let pairs: Vec<_> = pairs.map(|one| one.pair.clone()).collect();
-    let mut said = probabilities(pipeline, &pairs).await?.into_iter();
+    let mut said = memory::said(pipeline, &pairs).await?.into_iter();
     for (source, candidates) in asked {
         let both = candidates.iter().zip(said.by_ref());
         answer.add(&Heard {

@@ -15,7 +15,7 @@ use std::time::Duration;
 pub struct EngineConfig {
     /// The database file; made if it is not there.
     pub db: PathBuf,
-    /// Whether the graph is only looked at: it has to be there, nothing is written to it or beside
+    /// Whether the graph is read-only: it has to be there, nothing is written to it or beside
     /// it, and what would write answers [`Error::read_only`](crate::Error::read_only).
     pub read_only: bool,
     /// Folders (or files) of documents that queries search.

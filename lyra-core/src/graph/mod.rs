@@ -34,6 +34,7 @@ mod verify;
 
 pub use calibration::{CalibrationEvaluation, CalibrationFit, CalibrationStats, RollbackReport};
 pub(crate) use citable::CitableSource;
+pub(crate) use remembered_verdicts::RememberedVerdict;
 pub use documents::StoredFragment;
 pub use domain_rules::{DomainPattern, DomainRules};
 pub use embeddings::{MissingVector, decode_vector, encode_vector};

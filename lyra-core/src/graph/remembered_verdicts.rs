@@ -7,18 +7,29 @@ use rusqlite::{OptionalExtension, params};
 /// How many are kept, about 120 bytes each. The oldest go first.
 const MOST: i64 = 200_000;
 
-/// The probabilities of supports, refutes and neutral.
-pub(crate) type Probabilities = [f64; 3];
+/// What a judge said of a question.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RememberedVerdict {
+    /// Of supports, refutes and neutral.
+    pub(crate) probabilities: [f64; 3],
+    /// How likely the premise speaks to the claim at all, where the judge tells.
+    pub(crate) relevance: Option<f64>,
+}
 
 impl Reader<'_> {
     /// What a judge said of the question with this hash.
-    pub(crate) fn remembered_verdict(&self, key: &[u8]) -> Result<Option<Probabilities>> {
+    pub(crate) fn remembered_verdict(&self, key: &[u8]) -> Result<Option<RememberedVerdict>> {
         self.db
             .prepare_cached(
-                "SELECT supports, refutes, neutral FROM remembered_verdicts WHERE key = ?1",
+                "SELECT supports, refutes, neutral, relevance FROM remembered_verdicts WHERE key = ?1",
             )
             .db()?
-            .query_row([key], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))
+            .query_row([key], |row| {
+                Ok(RememberedVerdict {
+                    probabilities: [row.get(0)?, row.get(1)?, row.get(2)?],
+                    relevance: row.get(3)?,
+                })
+            })
             .optional()
             .db()
     }
@@ -28,17 +39,25 @@ impl Writer<'_> {
     /// Keeps verdicts, and forgets the oldest where there are too many.
     pub(crate) fn remember_verdicts<'v>(
         &self,
-        verdicts: impl Iterator<Item = (&'v [u8], Probabilities)>,
+        verdicts: impl Iterator<Item = (&'v [u8], RememberedVerdict)>,
     ) -> Result<()> {
         let mut insert = self
             .db
             .prepare_cached(
-                "INSERT OR REPLACE INTO remembered_verdicts VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT OR REPLACE INTO remembered_verdicts VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )
             .db()?;
-        for (key, [supports, refutes, neutral]) in verdicts {
+        for (key, verdict) in verdicts {
+            let [supports, refutes, neutral] = verdict.probabilities;
             insert
-                .execute(params![key, supports, refutes, neutral, self.now])
+                .execute(params![
+                    key,
+                    supports,
+                    refutes,
+                    neutral,
+                    verdict.relevance,
+                    self.now
+                ])
                 .db()?;
         }
         self.db

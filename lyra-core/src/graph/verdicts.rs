@@ -8,9 +8,9 @@ use crate::error::{Result, SqliteResultExt};
 use crate::model::{EdgeRecord, NodeKind, Relation};
 use rusqlite::params;
 
-/// The ids of built-in judges that are gone, as a pattern of LIKE. Their verdicts are replaced when
+/// The ids of built-in judges that are gone, as patterns of LIKE. Their verdicts are replaced when
 /// verification runs next.
-pub(crate) const RETIRED_JUDGES: &str = "lyra-builtin-stance-%";
+pub(crate) const RETIRED_JUDGES: [&str; 2] = ["lyra-builtin-stance-%", "lyra-minilm-judge-v1"];
 
 /// The id of a human as a judge.
 pub const HUMAN_JUDGE: &str = "human";
@@ -205,7 +205,7 @@ impl Reader<'_> {
             .db
             .prepare_cached(
                 "SELECT fragment_id FROM nli_verdicts
-                 WHERE claim_id = ?1 AND judge_id NOT LIKE ?3
+                 WHERE claim_id = ?1 AND judge_id NOT LIKE ?3 AND judge_id NOT LIKE ?4
                    AND (judge_id = ifnull(?2, judge_id) OR judge_kind IN ('agent', 'human'))
                  UNION
                  SELECT e.source_id FROM edges e
@@ -215,8 +215,9 @@ impl Reader<'_> {
                        AND v.fragment_id = e.source_id AND v.judge_id = e.judge_id))",
             )
             .db()?;
+        let [rules, first] = RETIRED_JUDGES;
         let rows = statement
-            .query_map(params![claim_id, judge_id, RETIRED_JUDGES], |r| r.get(0))
+            .query_map(params![claim_id, judge_id, rules, first], |r| r.get(0))
             .db()?;
         rows.collect::<rusqlite::Result<_>>().db()
     }

@@ -121,9 +121,6 @@ fn prepare_checked<'a>(
 ) -> Result<Statement<'a>> {
     let fail = |error| explain_failure(guarded, request, error);
     let mut statement = prepare(guarded, &request.sql).map_err(fail)?;
-    if statement.column_count() == 0 {
-        return Err(rejected("there is no query").with_hint("write one SELECT or WITH … SELECT"));
-    }
     // A second opinion: SQLite calls BEGIN and ATTACH read-only, but not VACUUM INTO, of which
     // the authorizer hears nothing.
     if !statement.readonly() {
@@ -135,6 +132,9 @@ fn prepare_checked<'a>(
         }
         return Err(rejected("the statement is not read-only")
             .with_hint("queries only read: write one SELECT or WITH … SELECT"));
+    }
+    if statement.column_count() == 0 {
+        return Err(rejected("there is no query").with_hint("write one SELECT or WITH … SELECT"));
     }
     check_unresolved_names(guarded)?;
     if statement.is_explain() == 0 && audit::is_needed(&request.sql) {

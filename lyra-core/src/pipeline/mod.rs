@@ -49,7 +49,7 @@ pub use page::PageReport;
 pub use retractions::Retractions;
 pub use search::SearchOptions;
 pub use verify::VerifyReport;
-pub(crate) use verify::{LastLooks, task_fragments};
+pub(crate) use verify::{LastLooks, Side, task_fragments};
 
 use crate::graph::EvidenceGraph;
 use crate::ingest::Reading;

@@ -19,6 +19,7 @@ use crate::model::{
 use crate::ports::{FetchRequest, SiteSession, TextRole, Validators};
 use crate::security::url_policy::Refusal;
 use rusqlite::{OptionalExtension, params};
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// The question that a document is read for.
@@ -411,8 +412,10 @@ impl Pipeline {
         }
         let domain = page.domain.as_deref().unwrap_or("local");
         let is_primary = is_primary_source(domain);
+        let said = said_by_other_files(&w.reader(), &question.task_id, page)?;
         let mut claims = Vec::with_capacity(drafts.len());
-        for (draft, vector) in drafts.iter().zip(vectors) {
+        let new = drafts.iter().zip(vectors);
+        for (draft, vector) in new.filter(|(draft, _)| !said.contains(&draft.text)) {
             let fragment = document
                 .fragments
                 .iter()
@@ -543,6 +546,28 @@ fn known_spelling(reader: &Reader<'_>, url: &str, key: &str) -> Result<Option<St
     let page = reader.page_by_url(key)?;
     let spelt = page.and_then(|page| page.final_url);
     Ok(spelt.filter(|spelt| page_key(spelt) == key))
+}
+
+/// The claims that a task has from other files of the page's publication: said twice, they would count twice.
+fn said_by_other_files(
+    reader: &Reader<'_>,
+    task_id: &str,
+    page: &PageRecord,
+) -> Result<HashSet<String>> {
+    let mut statement = reader
+        .db
+        .prepare_cached(
+            "SELECT c.claim_text FROM pages p
+               JOIN fragments f ON f.page_id = p.id
+               JOIN edges e ON e.source_id = f.id AND e.relation = 'origin'
+               JOIN claims c ON c.id = e.target_id AND c.task_id = ?1
+             WHERE p.canonical_id = ?2 AND p.id <> ?3",
+        )
+        .db()?;
+    let rows = statement
+        .query_map(params![task_id, page.canonical_id, page.id], |r| r.get(0))
+        .db()?;
+    rows.collect::<rusqlite::Result<_>>().db()
 }
 
 /// Whether a page that is new to a task has the text, to the letter, of one that the task has read, and

@@ -9,6 +9,7 @@ use super::outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome}
 use super::page::{Arrival, PageOutcome, PageReport, Question};
 use super::plan::expand;
 use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::graph::Reader;
 use crate::model::{JobKind, QueryStatus, Target, TaskPageReason, content_id, random_id};
 use crate::ports::{SearchProvider, SearchQuery, TextRole};
 use crate::text::url::is_of_domains;
@@ -128,13 +129,23 @@ impl Pipeline {
         if found.is_err() {
             self.close_query(&search_id, &Harvest::default(), QueryStatus::Failed)?;
         }
-        let mut found = found?;
+        let found = found?;
         let preferred = self
             .graph
             .read(|r| r.task_config(task_id))?
             .priority_domains;
         // Stable: among the preferred ones, and among the rest, the best stays first.
-        found.sort_by_key(|hit| !is_of_domains(&hit.hit.url, &preferred));
+        let is_first = self.graph.read(|r| {
+            let first = found
+                .iter()
+                .map(|hit| is_preferred(r, &hit.hit.url, &preferred));
+            first.collect::<Result<Vec<bool>>>()
+        })?;
+        let (first, rest): (Vec<_>, Vec<_>) = found
+            .into_iter()
+            .zip(is_first)
+            .partition(|(_, is_first)| *is_first);
+        let found: Vec<Identified> = first.into_iter().chain(rest).map(|(hit, _)| hit).collect();
         self.log_hits(&search_id, &found)?;
         let mut reading = Progress {
             errors,
@@ -561,4 +572,13 @@ fn exhausted(budget: &Budget) -> Error {
         ),
     )
     .with_hint("explore what is there, or create a task with a larger budget")
+}
+
+/// Whether an address, or the address that a local file names as its own, is of one of the domains.
+fn is_preferred(reader: &Reader<'_>, url: &str, domains: &[String]) -> Result<bool> {
+    if domains.is_empty() || is_of_domains(url, domains) {
+        return Ok(true);
+    }
+    let domain = reader.page_by_url(url)?.and_then(|page| page.domain);
+    Ok(domain.is_some_and(|domain| is_of_domains(&format!("https://{domain}/"), domains)))
 }

@@ -39,6 +39,8 @@ pub struct Verdict {
     pub probabilities: Option<[f64; 3]>,
     /// The part of the premise that decided, in code points, from judges that tell.
     pub quote: Option<Range<usize>>,
+    /// 0 to 1: how likely that part asserts something on the hypothesis at all, from judges that tell.
+    pub relevance: Option<f64>,
 }
 
 impl Verdict {
@@ -49,6 +51,7 @@ impl Verdict {
             confidence,
             probabilities: None,
             quote: None,
+            relevance: None,
         }
     }
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The database file, open: a connection that writes, unless the file is only looked at, and a pool
+/// The database file, open: a connection that writes, unless the file is read-only, and a pool
 /// of those that read.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {

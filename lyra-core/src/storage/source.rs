@@ -1,10 +1,9 @@
-//! Where reading connections come from: a file that this process may write to, or one that it only
-//! looks at.
+//! Opens connections for reading, to a file that this process may write to or to a read-only one.
 //!
 //! SQLite reads a database in WAL mode through two files beside it, and makes them where they are
 //! missing. In somebody else's folder that may be forbidden; where it is not, they would stay behind
-//! in our name and could keep the owner from writing. A file that is only looked at, and that nobody
-//! is writing to, is therefore read as it lies there, without locks and without a file beside it
+//! in our name and could keep the owner from writing. A read-only file that nobody is writing to
+//! is therefore read as it lies there, without locks and without a file beside it
 //! (`immutable`, sqlite.org/uri.html#uriimmutable). SQLite then notices no change, so that
 //! [`Still`] does: what it was opened on has to be the same before and after every look. Where a
 //! log stands beside the file, it is read through the log like any other (sqlite.org/wal.html#readonly).
@@ -17,13 +16,13 @@ use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A database file, and whether it is only looked at.
+/// A database file, and whether it is read-only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
     path: PathBuf,
     read_only: bool,
-    /// Which files the path and the log beside it were when they were opened for writing. Of one
-    /// that is only looked at, a newer one may take the place at any time.
+    /// Which files the path and the log beside it were when they were opened for writing. A
+    /// read-only one may be replaced by a newer one at any time.
     files: [Option<FileId>; 2],
 }
 
@@ -61,7 +60,7 @@ impl Source {
         }
     }
 
-    /// A file that is only looked at.
+    /// A read-only file.
     pub(crate) fn read_only(path: &Path) -> Self {
         Self {
             path: path.to_owned(),

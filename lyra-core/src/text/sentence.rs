@@ -34,9 +34,12 @@ const STARTERS: &[&str] = &[
     "A",
     "After",
     "All",
+    "Also",
     "Although",
+    "Among",
     "An",
     "And",
+    "Another",
     "As",
     "At",
     "Because",
@@ -67,16 +70,22 @@ const STARTERS: &[&str] = &[
     "Many",
     "Moreover",
     "Most",
+    "Nevertheless",
     "No",
     "Of",
     "On",
+    "Once",
     "One",
+    "Other",
+    "Others",
     "Our",
     "Overall",
     "Patients",
     "Results",
     "Second",
+    "Several",
     "She",
+    "Similarly",
     "Since",
     "So",
     "Some",
@@ -91,10 +100,13 @@ const STARTERS: &[&str] = &[
     "They",
     "This",
     "Those",
+    "Three",
     "Thus",
     "To",
     "Two",
     "Under",
+    "Unlike",
+    "Until",
     "Using",
     "We",
     "What",
@@ -104,6 +116,7 @@ const STARTERS: &[&str] = &[
     "Whether",
     "While",
     "With",
+    "Yet",
     "You",
 ];
 
@@ -409,7 +422,8 @@ impl<'a> Scan<'a> {
             return true;
         }
         if NEVER_LAST.binary_search(&lower.as_str()).is_ok() {
-            return true;
+            // "It took 40 ms. The …", but "in 2019 Ms. Roe".
+            return word != "ms" || !self.is_after_number(word_at);
         }
         if BEFORE_NUMBER.binary_search(&lower.as_str()).is_ok() {
             return is_numberish(&next);
@@ -421,18 +435,32 @@ impl<'a> Scan<'a> {
             return !begins_sentence;
         }
         if word.chars().count() == 1 && word.chars().all(char::is_uppercase) {
-            let before = |distance: usize| {
-                let place = word_at.checked_sub(distance);
-                let place = place.filter(|place| *place >= self.start);
-                place.and_then(|place| self.at(place))
-            };
-            // "J. Smith" goes on; "at 37 °C. We …" and "hepatitis C. The …" do not.
-            if matches!(before(1), Some('°' | 'º' | '/')) {
-                return false;
-            }
-            return !(begins_sentence && before(2).is_some_and(char::is_lowercase));
+            return !self.ends_as_capital(word_at, begins_sentence);
         }
         false
+    }
+
+    /// Whether a single capital is the last word of a sentence: "J. Smith" goes on; "at 37 °C. We …",
+    /// "hepatitis C. The …" and "at 300 K. The …" do not.
+    fn ends_as_capital(&self, word_at: usize, begins_sentence: bool) -> bool {
+        let is_of_unit = |c| matches!(c, Some('°' | 'º' | '/'));
+        if is_of_unit(self.before(word_at, 1)) || is_of_unit(self.before(word_at, 2)) {
+            return true;
+        }
+        let is_after_word = self.before(word_at, 2).is_some_and(char::is_lowercase);
+        begins_sentence && (is_after_word || self.is_after_number(word_at))
+    }
+
+    /// Whether a number stands before a word: the word may be its unit.
+    fn is_after_number(&self, word_at: usize) -> bool {
+        let is_apart = self.before(word_at, 1).is_some_and(is_blank);
+        is_apart && self.before(word_at, 2).is_some_and(char::is_numeric)
+    }
+
+    /// A character of the sentence that stands so far before a place.
+    fn before(&self, place: usize, distance: usize) -> Option<char> {
+        let place = place.checked_sub(distance)?;
+        (place >= self.start).then(|| self.at(place)).flatten()
     }
 
     /// Where the word that ends at `dot` begins; `None` where it is too long to matter.

@@ -59,7 +59,7 @@ pub(super) struct Settings {
     pub(super) db: PathBuf,
     /// Nobody chose the place of the database, so we may make its folder.
     pub(super) db_is_default: bool,
-    /// The graph is only looked at.
+    /// The graph is read-only.
     pub(super) read_only: bool,
     /// Whether the server records what it is asked.
     pub(super) audit: bool,

@@ -1,4 +1,4 @@
-//! The settings of how far research goes: `[limits]`, `LYRA_LIMITS`, `--limit NAME=VALUE`.
+//! The limits of research: `[limits]`, `LYRA_LIMITS`, `--limit NAME=VALUE`.
 
 use super::Global;
 use super::config::wrong;

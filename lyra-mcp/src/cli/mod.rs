@@ -78,7 +78,7 @@ struct Global {
     /// Allow fetching from private network addresses [env: LYRA_ALLOW_PRIVATE_HOSTS]
     #[arg(long, global = true)]
     allow_private_hosts: bool,
-    /// How far research goes, such as claims_per_document=12; may be given several times
+    /// A limit of research, such as claims_per_document=12; may be given several times
     /// [env: LYRA_LIMITS]
     #[arg(long, global = true, value_name = "NAME=VALUE")]
     limit: Vec<String>,
@@ -210,7 +210,7 @@ enum Command {
 }
 
 impl Command {
-    /// Whether it has nothing to do in a graph that is only looked at.
+    /// Whether it has nothing to do in a read-only graph.
     fn writes(&self) -> bool {
         match self {
             Self::Demo(_)

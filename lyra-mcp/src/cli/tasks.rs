@@ -3,6 +3,7 @@
 use super::layout::plain;
 use super::output::{Output, json};
 use clap::{Args, ValueEnum};
+use lyra_core::model::TaskStatus;
 use lyra_core::{Engine, Result, StatusDetail};
 use serde::Serialize;
 
@@ -24,6 +25,7 @@ enum Format {
 #[derive(Serialize)]
 struct Line {
     task_id: String,
+    /// As the database has it, and `finished` where a task that explores has nothing left to do.
     status: String,
     created_at: Option<String>,
     documents: usize,
@@ -44,7 +46,10 @@ pub(super) fn run(engine: &Engine, options: &Options) -> Result<()> {
             .map(|phase| phase.queued + phase.running)
             .sum();
         let line = Line {
-            status: status.status.as_str().to_owned(),
+            status: match (status.status, unfinished) {
+                (TaskStatus::Exploring, 0) => "finished".to_owned(),
+                (status, _) => status.as_str().to_owned(),
+            },
             documents: status.metrics.total_pages,
             claims: status.metrics.total_claims,
             unfinished,
@@ -66,7 +71,6 @@ fn text(line: &Line) -> String {
         "{}\t{}\t{}\t{} documents\t{} claims\t{}",
         line.task_id,
         match line.unfinished {
-            0 if line.status == "exploring" => "finished".to_owned(),
             0 => line.status.clone(),
             n => format!("{}, {n} jobs to do", line.status),
         },

@@ -3,6 +3,7 @@
 use super::{Call, Outcome};
 use crate::error::ToolError;
 use crate::wire::{Quality, Reply};
+use crate::wording;
 use lyra_core::model::TaskConfig;
 use lyra_core::{Engine, StatusDetail, StatusReport, StopRequest};
 use serde::Deserialize;
@@ -25,16 +26,21 @@ struct Create {
 pub(super) async fn create(mut call: Call) -> Outcome {
     let Create { hypothesis, config } = call.parse()?;
     let in_force = config.clone();
+    let hint = wording::problem(&hypothesis).map(|problem| format!("{problem}: {}", wording::HINT));
     let task = call
         .blocking(move |engine| engine.create_task(&hypothesis, config))
         .await?;
-    Reply::of(&json!({
+    let mut reply = json!({
         "task_id": task.id,
         "hypothesis": task.hypothesis,
         "status": task.status,
         "config": in_force,
         "created_at": task.created_at,
-    }))
+    });
+    if let Some(hint) = hint {
+        reply["hint"] = hint.into();
+    }
+    Reply::of(&reply)
 }
 
 #[derive(Deserialize)]

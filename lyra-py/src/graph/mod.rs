@@ -67,10 +67,10 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 /// allow_private_hosts
 ///     Whether addresses on private networks may be fetched.
 /// read_only
-///     Whether the graph is only looked at: the file has to be there, nothing is written to it or
-///     beside it, and what would write raises an UnsupportedError.
+///     Opens an existing graph for reading: nothing is written to the file or beside it, and what would
+///     write raises an UnsupportedError.
 /// limits
-///     How far research goes and how passages are ranked, by name: {"claims_per_document": 12}. The
+///     Limits of research and of the ranking of passages, by name: {"claims_per_document": 12}. The
 ///     names and their defaults are those of `[limits]` in docs/configuration.md.
 ///
 /// All methods may be called from several threads at once. After a fork, the child has to open a

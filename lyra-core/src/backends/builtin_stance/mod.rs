@@ -9,7 +9,7 @@ mod premise;
 
 pub use premise::choose_premise;
 
-use super::network::{is_unread, read};
+use super::network::{Reading, is_unread, read};
 use crate::error::{Error, Result};
 use crate::model::Relation;
 use crate::ports::{StanceJudge, StancePair, Verdict};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Stored with every verdict.
-pub(crate) const JUDGE_ID: &str = "lyra-minilm-judge-v1";
+pub(crate) const JUDGE_ID: &str = "lyra-minilm-judge-v2";
 
 /// The classes, in the order of the network's scores.
 const CLASSES: [Relation; 3] = [Relation::Supports, Relation::Refutes, Relation::Neutral];
@@ -111,7 +111,7 @@ fn judge_pair(pair: &StancePair) -> Result<Verdict> {
     if is_unread(&pair.hypothesis) || is_unread(&pair.premise) || pair.premise.contains(CELLS) {
         return Ok(verdict(UNREAD, None));
     }
-    let mut strongest: Option<([f64; 3], Range<usize>)> = None;
+    let mut strongest: Option<(Reading, Range<usize>)> = None;
     for span in premise::windows(&pair.premise, &pair.hypothesis, WINDOWS) {
         let Some(part) = slice_chars(&pair.premise, span.start, span.end) else {
             continue;
@@ -120,15 +120,17 @@ fn judge_pair(pair: &StancePair) -> Result<Verdict> {
         let Some(found) = read(context, part, &pair.hypothesis)? else {
             continue;
         };
-        let found = found.stance;
-        let side = |p: &[f64; 3]| p[0].max(p[1]);
-        let is_stronger = |(best, _): &([f64; 3], _)| side(&found) > side(best);
+        let side = |found: &Reading| found.stance[0].max(found.stance[1]) * found.asserts[2];
+        let is_stronger = |(best, _): &(Reading, _)| side(&found) > side(best);
         if strongest.as_ref().is_none_or(is_stronger) {
             strongest = Some((found, span));
         }
     }
     Ok(match strongest {
-        Some((found, span)) => verdict(found, Some(span)),
+        Some((found, span)) => Verdict {
+            relevance: Some(found.asserts[2]),
+            ..verdict(found.stance, Some(span))
+        },
         None => verdict(UNREAD, None),
     })
 }

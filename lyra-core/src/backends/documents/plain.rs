@@ -3,7 +3,12 @@
 use super::lines::{self, ends_sentence, heading_level, list_item};
 use super::{Block, ParsedDocument};
 use crate::model::{DocumentMeta, FragmentType};
+use crate::text::identifiers::find_identifiers;
 use crate::text::sentence::sentences;
+
+/// Lines and words of a line that names authors, date or journal under a title.
+const MOST_NAME_LINES: usize = 4;
+const MOST_NAME_WORDS: usize = 30;
 
 /// Longest first line, in characters, that is taken for a title.
 const TITLE_CHARS: usize = 200;
@@ -23,14 +28,22 @@ pub(super) fn parse(text: &str) -> ParsedDocument {
         .filter(|group| !group.is_empty());
     let mut title = None;
     if let Some(first) = groups.next() {
-        title = title_of(first);
+        let (line, rest) = first.split_at(if is_above_names(first) {
+            1
+        } else {
+            first.len()
+        });
+        title = title_of(line);
         match &title {
             // It may be a sentence all the same, and is read like one.
             Some(text) if without_stop(text) != text => {
                 blocks.push(Block::paragraph(text.clone()));
             }
             Some(text) => blocks.push(Block::heading(1, text.clone())),
-            None => read_group(first, &mut blocks),
+            None => read_group(line, &mut blocks),
+        }
+        if !rest.is_empty() {
+            read_group(rest, &mut blocks);
         }
         title = title.map(|title| without_stop(&title).to_owned());
     }
@@ -52,6 +65,39 @@ pub(super) fn parse(text: &str) -> ParsedDocument {
         page_type: "text",
         warnings: Vec::new(),
     }
+}
+
+/// Whether lines under a first one say who wrote it, when or where it appeared: then that is a title.
+fn is_above_names(group: &[&str]) -> bool {
+    let [title, rest @ ..] = group else {
+        return false;
+    };
+    !title.starts_with(char::is_lowercase)
+        && (1..=MOST_NAME_LINES).contains(&rest.len())
+        && rest.iter().all(|line| says_who_or_where(line))
+}
+
+fn says_who_or_where(line: &str) -> bool {
+    let lower = line.trim().to_lowercase();
+    if lower.starts_with("by ") || lower.starts_with("author") || !find_identifiers(line).is_empty()
+    {
+        return true;
+    }
+    let joins = |word: &str| {
+        matches!(
+            word,
+            "and" | "&" | "et" | "al" | "al." | "von" | "van" | "de"
+        )
+    };
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_name = |word: &&str| {
+        joins(word)
+            || word.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit() || c == '(')
+    };
+    !ends_sentence(line)
+        && (2..=MOST_NAME_WORDS).contains(&words.len())
+        && line.contains([',', '.', '(', '&'])
+        && words.iter().all(is_name)
 }
 
 /// The first group is a title if it is one short line (perhaps underlined) and no list item.
@@ -179,6 +225,21 @@ mod tests {
                 "On sleep\n\nPeople who work\nat night sleep less.\n\nMETHODS\n\nWe asked them:\n- when\n  they slept\n- where\n",
                 Some("On sleep"),
                 "heading1 On sleep|paragraph People who work at night sleep less.|heading2 METHODS|paragraph We asked them:|list when they slept\nwhere",
+            ),
+            (
+                "Night work and thirst\nBy Mai Tanaka, 2019\n\nNurses drink less.",
+                Some("Night work and thirst"),
+                "heading1 Night work and thirst|paragraph By Mai Tanaka, 2019|paragraph Nurses drink less.",
+            ),
+            (
+                "Night work and thirst\nM. Tanaka, J. Roe and A. van Dam (2019)\ndoi:10.1000/thirst\n\nNurses drink less.",
+                Some("Night work and thirst"),
+                "heading1 Night work and thirst|paragraph M. Tanaka, J. Roe and A. van Dam (2019) doi:10.1000/thirst|paragraph Nurses drink less.",
+            ),
+            (
+                "Nurses who work at night\ndrink less than they need, Tanaka found.\n\nMore.",
+                None,
+                "paragraph Nurses who work at night drink less than they need, Tanaka found.|paragraph More.",
             ),
             (
                 "Title\n=====\n\nPart one\n--------\nBody text here.\n",

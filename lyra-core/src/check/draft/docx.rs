@@ -4,6 +4,7 @@ use super::Draft;
 use super::piece::{Mark, Piece, PieceKind};
 use crate::error::{Error, Result};
 use roxmltree::{Document, Node, ParsingOptions};
+use std::collections::HashMap;
 use std::io::{Cursor, Read};
 use zip::ZipArchive;
 
@@ -21,17 +22,23 @@ pub(super) fn read(bytes: &[u8]) -> Result<Draft> {
             "Word files end in .docx and are zip archives; save other drafts as Markdown",
         )
     })?;
-    let body = part(&mut archive, "word/document.xml")?;
-    let mut draft = Draft {
-        text: String::new(),
-        pieces: Vec::new(),
+    let mut reader = Reader {
+        draft: Draft {
+            text: String::new(),
+            pieces: Vec::new(),
+        },
+        at: 0,
+        notes: HashMap::new(),
+        lists: HashMap::new(),
     };
-    paragraphs(&body, &mut draft, &|_| None)?;
-    if archive.index_for_name("word/footnotes.xml").is_some() {
-        let notes = part(&mut archive, "word/footnotes.xml")?;
-        paragraphs(&notes, &mut draft, &note_of)?;
+    reader.paragraphs(&part(&mut archive, "word/document.xml")?)?;
+    for name in ["word/footnotes.xml", "word/endnotes.xml"] {
+        if archive.index_for_name(name).is_some() {
+            let notes = part(&mut archive, name)?;
+            reader.paragraphs(&notes)?;
+        }
     }
-    Ok(draft)
+    Ok(reader.draft)
 }
 
 fn part(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<String> {
@@ -53,89 +60,150 @@ fn part(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<String> {
     Ok(text)
 }
 
-/// The label of the footnote around a paragraph.
-fn note_of(paragraph: Node<'_, '_>) -> Option<String> {
-    let mut around = paragraph.ancestors().take(DEEPEST_IN_NOTE);
-    let note = around.find(|n| n.has_tag_name_local("footnote"))?;
-    note.attribute_local("id").map(str::to_owned)
+struct Reader {
+    draft: Draft,
+    /// Code points of the draft so far.
+    at: usize,
+    /// The labels of notes, by kind and id: their numbers as a reader sees them. They say which kind
+    /// it is, so that footnote 2 is not entry 2 of the list.
+    notes: HashMap<&'static str, HashMap<String, String>>,
+    /// The last number of each list.
+    lists: HashMap<String, u64>,
 }
 
-fn paragraphs(
-    xml: &str,
-    draft: &mut Draft,
-    note: &dyn Fn(Node<'_, '_>) -> Option<String>,
-) -> Result<()> {
-    let options = ParsingOptions {
-        nodes_limit: MAX_NODES,
-        ..ParsingOptions::default()
-    };
-    let document = Document::parse_with_options(xml, options)
-        .map_err(|e| Error::invalid(format!("the Word file's text is no XML: {e}")))?;
-    let mut at = draft.text.chars().count();
-    // A paragraph in a text box is read with the one that the box stands in.
-    let mut read_to = 0;
-    for paragraph in document.descendants().filter(|n| n.has_tag_name_local("p")) {
-        if paragraph.id().get() <= read_to {
-            continue;
+impl Reader {
+    fn paragraphs(&mut self, xml: &str) -> Result<()> {
+        let options = ParsingOptions {
+            nodes_limit: MAX_NODES,
+            ..ParsingOptions::default()
+        };
+        let document = Document::parse_with_options(xml, options)
+            .map_err(|e| Error::invalid(format!("the Word file's text is no XML: {e}")))?;
+        // A paragraph in a text box is read with the one that the box stands in.
+        let mut read_to = 0;
+        for paragraph in document.descendants().filter(|n| n.has_tag_name_local("p")) {
+            if paragraph.id().get() <= read_to {
+                continue;
+            }
+            read_to = paragraph
+                .descendants()
+                .next_back()
+                .map_or(0, |node| node.id().get());
+            self.paragraph(paragraph);
         }
-        read_to = paragraph
-            .descendants()
-            .next_back()
-            .map_or(0, |node| node.id().get());
-        let kind = match note(paragraph) {
+        Ok(())
+    }
+
+    fn paragraph(&mut self, paragraph: Node<'_, '_>) {
+        let kind = match self.note_around(paragraph) {
             Some(label) => PieceKind::Note(label),
-            None => kind_of(paragraph),
+            None => self.kind_of(paragraph),
         };
         let mut piece = Piece::new(kind);
         for node in paragraph.descendants() {
             match node.tag_name().name() {
                 "t" => {
                     let text = node.text().unwrap_or_default();
-                    piece.push_text(text, at, true);
-                    draft.text.push_str(text);
-                    at += text.chars().count();
+                    match is_raised(node) {
+                        true => piece.push_raised(text, self.at, true),
+                        false => piece.push_text(text, self.at, true),
+                    }
+                    self.draft.text.push_str(text);
+                    self.at += text.chars().count();
                 }
                 "tab" | "br" => {
-                    piece.push(' ', at);
-                    draft.text.push(' ');
-                    at += 1;
+                    match node.tag_name().name() {
+                        "br" => piece.end_line(self.at),
+                        _ => piece.push(' ', self.at),
+                    }
+                    self.draft.text.push(' ');
+                    self.at += 1;
                 }
-                "footnoteReference" => piece.marks.push(Mark {
-                    at: piece.len(),
-                    keys: node
-                        .attribute_local("id")
-                        .map(str::to_owned)
-                        .into_iter()
-                        .collect(),
-                    span: at..at,
-                }),
+                "footnoteReference" => self.cite_note("footnote", node, &mut piece),
+                "endnoteReference" => self.cite_note("endnote", node, &mut piece),
                 _ => {}
             }
         }
-        draft.text.push('\n');
-        at += 1;
+        self.draft.text.push('\n');
+        self.at += 1;
         if !piece.text.is_empty() {
-            draft.pieces.push(piece);
+            self.draft.pieces.push(piece);
         }
     }
-    Ok(())
+
+    fn cite_note(&mut self, kind: &'static str, mark: Node<'_, '_>, piece: &mut Piece) {
+        let Some(id) = mark.attribute_local("id") else {
+            return;
+        };
+        let notes = self.notes.entry(kind).or_default();
+        let number = notes.len() + 1;
+        let label = notes.entry(id.to_owned());
+        let label = label.or_insert_with(|| format!("{kind} {number}"));
+        piece.marks.push(Mark {
+            at: piece.len(),
+            words: 0,
+            keys: vec![label.clone()],
+            span: self.at..self.at,
+        });
+    }
+
+    /// The label of the note around a paragraph.
+    fn note_around(&self, paragraph: Node<'_, '_>) -> Option<String> {
+        let mut around = paragraph.ancestors().take(DEEPEST_IN_NOTE);
+        let (kind, note) = around.find_map(|node| {
+            let mut kinds = ["footnote", "endnote"].into_iter();
+            let kind = kinds.find(|kind| node.has_tag_name_local(kind))?;
+            Some((kind, node))
+        })?;
+        let id = note.attribute_local("id")?;
+        let label = self
+            .notes
+            .get(kind)
+            .and_then(|notes| notes.get(id))
+            .cloned();
+        Some(label.unwrap_or_else(|| format!("{kind} id {id}")))
+    }
+
+    fn kind_of(&mut self, paragraph: Node<'_, '_>) -> PieceKind {
+        let style = paragraph
+            .descendants()
+            .find(|n| n.has_tag_name_local("pStyle"));
+        let style = style
+            .and_then(|style| style.attribute_local("val"))
+            .unwrap_or_default();
+        let level = style
+            .strip_prefix("Heading")
+            .and_then(|level| level.parse().ok());
+        match (style, level) {
+            (_, Some(level)) => PieceKind::Heading(level),
+            ("Title", None) => PieceKind::Heading(1),
+            _ => self.item(paragraph).unwrap_or(PieceKind::Paragraph),
+        }
+    }
+
+    /// An item of a list, with its number where it is not part of another one.
+    fn item(&mut self, paragraph: Node<'_, '_>) -> Option<PieceKind> {
+        let list = child(child(paragraph, "pPr")?, "numPr")?;
+        let value = |name: &str| child(list, name)?.attribute_local("val");
+        let id = value("numId").filter(|id| *id != "0")?;
+        if value("ilvl").is_some_and(|level| level != "0") {
+            return Some(PieceKind::Item(None));
+        }
+        let number = self.lists.entry(id.to_owned()).or_default();
+        *number += 1;
+        Some(PieceKind::Item(Some(*number)))
+    }
 }
 
-fn kind_of(paragraph: Node<'_, '_>) -> PieceKind {
-    let style = paragraph
-        .descendants()
-        .find(|n| n.has_tag_name_local("pStyle"));
-    let style = style
-        .and_then(|style| style.attribute_local("val"))
-        .unwrap_or_default();
-    let level = style
-        .strip_prefix("Heading")
-        .and_then(|level| level.parse().ok());
-    match (style, level) {
-        (_, Some(level)) => PieceKind::Heading(level),
-        ("Title", None) => PieceKind::Heading(1),
-        _ => PieceKind::Paragraph,
-    }
+fn child<'a, 'x>(node: Node<'a, 'x>, name: &str) -> Option<Node<'a, 'x>> {
+    node.children().find(|n| n.has_tag_name_local(name))
+}
+
+/// Whether the run around a text stands above the line.
+fn is_raised(text: Node<'_, '_>) -> bool {
+    let properties = text.parent().and_then(|run| child(run, "rPr"));
+    let place = properties.and_then(|all| child(all, "vertAlign"));
+    place.and_then(|place| place.attribute_local("val")) == Some("superscript")
 }
 
 /// Names without their namespaces: two of them are in use for the same elements.

@@ -50,6 +50,8 @@ pub(super) fn read(text: &str) -> Vec<Piece> {
         link: None,
         lists: Vec::new(),
         silent: Vec::new(),
+        raised: 0,
+        code: Vec::new(),
     };
     let emitter = DefaultEmitter::<usize>::new_with_span();
     for Ok(token) in Tokenizer::new_with_emitter(text, emitter) {
@@ -77,6 +79,10 @@ struct Reader<'t> {
     lists: Vec<Option<u64>>,
     /// The elements around whose text is not prose.
     silent: Vec<String>,
+    /// How many elements around raise their text.
+    raised: usize,
+    /// Where the code around begins.
+    code: Vec<usize>,
 }
 
 impl Reader<'_> {
@@ -104,7 +110,17 @@ impl Reader<'_> {
                 }
                 self.begin(PieceKind::Item(number));
             }
-            "br" => self.words(" ", 0, 0),
+            "br" => {
+                if let Some(piece) = self.open.as_mut().filter(|_| self.silent.is_empty()) {
+                    let place = piece.places.last().copied().unwrap_or_default();
+                    piece.end_line(place);
+                }
+            }
+            "sup" => self.raised += 1,
+            "code" | "kbd" | "samp" => {
+                let at = self.open.as_ref().map_or(0, Piece::len);
+                self.code.push(at);
+            }
             "a" => {
                 let href = tag.attributes.get(b"href".as_slice());
                 let url = href.map(|url| String::from_utf8_lossy(&url.value).into_owned());
@@ -142,6 +158,13 @@ impl Reader<'_> {
                     piece.links.push(Link { span, url });
                 }
             }
+            "sup" => self.raised = self.raised.saturating_sub(1),
+            "code" | "kbd" | "samp" => {
+                let start = self.code.pop().filter(|_| self.code.is_empty());
+                if let (Some(start), Some(piece)) = (start, &mut self.open) {
+                    piece.code.push(start.min(piece.len())..piece.len());
+                }
+            }
             "ol" | "ul" => {
                 self.lists.pop();
                 self.close();
@@ -161,8 +184,12 @@ impl Reader<'_> {
             .open
             .get_or_insert_with(|| Piece::new(PieceKind::Paragraph));
         let raw = self.text.get(start..end).unwrap_or_default();
-        if raw == decoded || raw.is_empty() {
-            return piece.push_text(decoded, self.offsets.at(start), !raw.is_empty());
+        if raw == decoded {
+            let place = self.offsets.at(start);
+            return match self.raised {
+                0 => piece.push_text(decoded, place, true),
+                _ => piece.push_raised(decoded, place, true),
+            };
         }
         let mut at = start;
         for c in decoded.chars() {
@@ -196,6 +223,8 @@ impl Reader<'_> {
 
     fn close(&mut self) {
         self.link = None;
+        self.raised = 0;
+        self.code.clear();
         self.pieces
             .extend(self.open.take().filter(|piece| !piece.text.is_empty()));
     }

@@ -3,7 +3,14 @@
 use super::Offsets;
 use super::piece::{Link, Mark, Piece, PieceKind};
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use regex::Regex;
 use std::ops::Range;
+use std::sync::LazyLock;
+
+/// Pandoc's way to raise numbers.
+static RAISED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\^([0-9]{1,3}(?:[,–-][0-9]{1,3})*)\^").expect("the pattern is sound")
+});
 
 /// Reads the prose of a Markdown text.
 pub(super) fn read(text: &str) -> Vec<Piece> {
@@ -22,6 +29,7 @@ pub(super) fn read(text: &str) -> Vec<Piece> {
         lists: Vec::new(),
         note: None,
         silent: 0,
+        is_raised: false,
     };
     for (event, span) in Parser::new_ext(text, options).into_offset_iter() {
         reader.take(event, span);
@@ -43,6 +51,8 @@ struct Reader<'t> {
     note: Option<String>,
     /// How many elements around hold no prose.
     silent: usize,
+    /// Whether it is between `<sup>` and `</sup>`.
+    is_raised: bool,
 }
 
 impl Reader<'_> {
@@ -54,14 +64,25 @@ impl Reader<'_> {
             Event::Code(code) => {
                 // The span holds the backticks, too.
                 let inside = self.text[span.clone()].find(&*code).unwrap_or(0);
-                self.words(&code, &(span.start + inside..span.end));
+                self.code(&code, &(span.start + inside..span.end));
             }
-            Event::SoftBreak | Event::HardBreak => self.words(" ", &span),
+            Event::SoftBreak | Event::HardBreak => {
+                let place = self.offsets.at(span.start);
+                if let Some(piece) = self.open.as_mut().filter(|_| self.silent == 0) {
+                    piece.end_line(place);
+                }
+            }
+            Event::InlineHtml(tag) => match tag.to_ascii_lowercase().as_str() {
+                "<sup>" => self.is_raised = true,
+                "</sup>" => self.is_raised = false,
+                _ => {}
+            },
             Event::FootnoteReference(label) => {
                 let place = self.offsets.span(&span);
                 if let Some(piece) = self.open.as_mut().filter(|_| self.silent == 0) {
                     piece.marks.push(Mark {
                         at: piece.len(),
+                        words: 0,
                         keys: vec![label.to_string()],
                         span: place,
                     });
@@ -145,7 +166,34 @@ impl Reader<'_> {
             .get_or_insert_with(|| Piece::new(PieceKind::Paragraph));
         // An entity is one character that stands for several.
         let exact = self.text.get(span.start..span.start + text.len()) == Some(text);
-        piece.push_text(text, self.offsets.at(span.start), exact);
+        let place = self.offsets.at(span.start);
+        if self.is_raised {
+            return piece.push_raised(text, place, exact);
+        }
+        let mut read_to = 0;
+        for hit in RAISED.captures_iter(text).filter(|_| exact) {
+            let (all, number) = (hit.get(0), hit.get(1));
+            let (Some(all), Some(number)) = (all, number) else {
+                continue;
+            };
+            let at = |byte: usize| self.offsets.at(span.start + byte);
+            piece.push_text(&text[read_to..all.start()], at(read_to), true);
+            piece.push_raised(number.as_str(), at(number.start()), true);
+            read_to = all.end();
+        }
+        let place = match read_to {
+            0 => place,
+            _ => self.offsets.at(span.start + read_to),
+        };
+        piece.push_text(&text[read_to..], place, exact);
+    }
+
+    fn code(&mut self, text: &str, span: &Range<usize>) {
+        let start = self.open.as_ref().map_or(0, Piece::len);
+        self.words(text, span);
+        if let Some(piece) = &mut self.open {
+            piece.code.push(start..piece.len());
+        }
     }
 
     fn between_cells(&mut self) {
@@ -157,6 +205,7 @@ impl Reader<'_> {
 
     fn begin(&mut self, kind: PieceKind) {
         self.close();
+        self.is_raised = false;
         self.open = Some(Piece::new(kind));
     }
 

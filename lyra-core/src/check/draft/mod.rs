@@ -6,7 +6,7 @@ mod latex;
 mod markdown;
 mod piece;
 
-pub(super) use piece::{Piece, PieceKind};
+pub(super) use piece::{Piece, PieceKind, RAISED};
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -75,12 +75,16 @@ impl Draft {
             Error::invalid(format!("the draft is not UTF-8 text: {e}"))
                 .with_hint("save it as UTF-8; Word files are told by their extension .docx")
         })?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let pieces = match format {
-            DraftFormat::Html => html::read(text),
-            DraftFormat::Latex => latex::read(text),
-            DraftFormat::Markdown | DraftFormat::Docx => markdown::read(text),
+        let read = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut pieces = match format {
+            DraftFormat::Html => html::read(read),
+            DraftFormat::Latex => latex::read(read),
+            DraftFormat::Markdown | DraftFormat::Docx => markdown::read(read),
         };
+        if read.len() < text.len() {
+            // The mark at the start is no prose, but it is a code point of the draft.
+            pieces.iter_mut().for_each(|piece| piece.move_by(1));
+        }
         Ok(Self {
             text: text.to_owned(),
             pieces,
@@ -137,3 +141,6 @@ impl Offsets {
         self.at(bytes.start)..self.at(bytes.end)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,9 @@
-//! How directly a text speaks to a statement.
+//! How sure a reader may be of a judge's verdict on a pair.
 //!
-//! A small network sees that a passage tells of the same outcome, and often misses that it tells of
-//! another cause. Of its verdicts those count less where the passage, the headings above it and the
-//! title leave out most of what the statement is about. Larger judges need no such help.
+//! A small network takes sides on sentences that stand in the same document and tell of another cause or
+//! outcome. Whether its side is right depends on how likely the side is, on how likely the sentence asserts
+//! something on the statement at all, and on how many of the statement's words the sentence, the headings
+//! above it and the title name. Judges that do not tell the second are taken at their word.
 
 use crate::model::Relation;
 use crate::ports::{StancePair, Verdict};
@@ -10,13 +11,65 @@ use crate::text::segment::slice_chars;
 use crate::text::{is_cjk, ranking_terms};
 use std::collections::HashSet;
 
-/// What a verdict counts where nothing of the statement is named.
-const LEAST: f64 = 0.3;
-/// The share of the statement's words from which on it counts in full.
-const IN_FULL: f64 = 0.5;
+/// A logistic regression of whether a side is right, fitted on sets of documents that the network was not
+/// trained on (`scripts/judge/weigh.py`). Side and relevance are log odds.
+const BASE: f64 = -2.58;
+const SIDE: f64 = 0.69;
+const RELEVANCE: f64 = 0.46;
+const WORDS: f64 = 1.58;
+/// The share of the statement's words from which on more make no difference.
+const WORDS_IN_FULL: f64 = 0.5;
+/// A side is taken from here on.
+const TAKEN_FROM: f64 = 0.3;
+/// The same of a judge that does not tell how relevant a premise is.
+const TAKEN_AT_ITS_WORD_FROM: f64 = 0.5;
 
-/// How much a verdict counts that rests on `told`: from [`LEAST`] to 1.
-fn directness(statement: &str, told: &str) -> f64 {
+/// The side that a judge leans to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Side {
+    /// Supports or refutes.
+    pub(crate) relation: Relation,
+    /// How sure a reader may be of it.
+    pub(crate) sure: f64,
+    /// Whether that is enough to take it.
+    pub(crate) is_taken: bool,
+}
+
+impl Side {
+    /// Of a judge's probabilities of supports, refutes and neutral, and of how likely the premise speaks to
+    /// the statement at all. `told` is the premise with its context.
+    pub(crate) fn of(
+        chances: [f64; 3],
+        relevance: Option<f64>,
+        statement: &str,
+        told: &str,
+    ) -> Self {
+        let (relation, side) = match chances[0] >= chances[1] {
+            true => (Relation::Supports, chances[0]),
+            false => (Relation::Refutes, chances[1]),
+        };
+        let Some(relevance) = relevance else {
+            return Self {
+                relation,
+                sure: side,
+                is_taken: side >= TAKEN_AT_ITS_WORD_FROM,
+            };
+        };
+        let sum = BASE
+            + SIDE * log_odds(side)
+            + RELEVANCE * log_odds(relevance)
+            + WORDS * words_named(statement, told);
+        let sure = 1.0 / (1.0 + (-sum).exp());
+        Self {
+            relation,
+            sure,
+            is_taken: sure >= TAKEN_FROM,
+        }
+    }
+}
+
+/// The share of the statement's words that are named, 1 from [`WORDS_IN_FULL`] on.
+fn words_named(statement: &str, told: &str) -> f64 {
     // A word in another script may be written in many ways.
     if statement.chars().any(is_cjk) {
         return 1.0;
@@ -32,35 +85,32 @@ fn directness(statement: &str, told: &str) -> f64 {
         return 1.0;
     }
     let shared = sought.intersection(&terms(told)).count();
-    let share = shared as f64 / sought.len() as f64;
-    (LEAST + (1.0 - LEAST) * share / IN_FULL).min(1.0)
+    (shared as f64 / sought.len() as f64 / WORDS_IN_FULL).min(1.0)
 }
 
-/// The verdict with its confidence weighed by how directly the part of the premise that decided
-/// speaks to the statement.
-pub(super) fn weighed(verdict: &Verdict, pair: &StancePair) -> Verdict {
-    if !matches!(verdict.relation, Relation::Supports | Relation::Refutes) {
-        return verdict.clone();
-    }
+fn log_odds(chance: f64) -> f64 {
+    let chance = chance.clamp(1e-4, 1.0 - 1e-4);
+    (chance / (1.0 - chance)).ln()
+}
+
+/// The verdict with the confidence that a reader may have in it, and neutral where that is too little.
+pub(super) fn weighed(verdict: Verdict, pair: &StancePair) -> Verdict {
+    let (Some(_), Some(chances)) = (verdict.relevance, verdict.probabilities) else {
+        return verdict;
+    };
     let part = verdict.quote.as_ref();
     let part = part.and_then(|span| slice_chars(&pair.premise, span.start, span.end));
     let part = part.unwrap_or(&pair.premise);
     let context = pair.context.as_deref().unwrap_or_default();
     let told = format!("{context} {part}");
+    let side = Side::of(chances, verdict.relevance, &pair.hypothesis, &told);
+    let (relation, confidence) = match side.is_taken {
+        true => (side.relation, side.sure),
+        false => (Relation::Neutral, 1.0 - side.sure),
+    };
     Verdict {
-        confidence: verdict.confidence * directness(&pair.hypothesis, &told),
-        ..verdict.clone()
-    }
-}
-
-/// The verdict, or neutral where it is less sure than `least`.
-pub(super) fn at_least(verdict: Verdict, least: f64) -> Verdict {
-    if verdict.relation == Relation::Neutral || verdict.confidence >= least {
-        return verdict;
-    }
-    Verdict {
-        relation: Relation::Neutral,
-        confidence: 1.0 - verdict.confidence,
+        relation,
+        confidence,
         ..verdict
     }
 }
@@ -69,7 +119,8 @@ pub(super) fn at_least(verdict: Verdict, least: f64) -> Verdict {
 mod tests {
     use super::*;
 
-    fn of(premise: &str, context: Option<&str>) -> f64 {
+    /// What a verdict of these probabilities counts on a premise under a heading.
+    fn of(premise: &str, context: Option<&str>, side: f64, relevance: f64) -> Verdict {
         let pair = StancePair {
             context: context.map(str::to_owned),
             ..StancePair::new(
@@ -77,27 +128,35 @@ mod tests {
                 "Removing the global interpreter lock makes single-threaded Python programs slower",
             )
         };
-        weighed(&Verdict::new(Relation::Supports, 1.0), &pair).confidence
+        let verdict = Verdict {
+            probabilities: Some([side, 0.0, 1.0 - side]),
+            relevance: Some(relevance),
+            ..Verdict::new(Relation::Supports, side)
+        };
+        weighed(verdict, &pair)
     }
 
+    const SAME: &str = "Without the global interpreter lock, Python programs are slower.";
+
     #[test]
-    fn another_cause_counts_less_than_the_same() {
-        let other = of(
-            "Replacing macros with functions makes Python 1.04 times slower.",
-            None,
-        );
-        let same = of(
-            "Without the global interpreter lock, Python programs are slower.",
-            None,
-        );
-        assert!(other < 0.8 && same > 0.99, "{other} {same}");
+    fn words_relevance_and_the_side_s_chance_all_count() {
+        let whole = of(SAME, None, 0.95, 0.95).confidence;
+        let other = "Replacing macros makes it 1.04 times slower.";
+        for less in [
+            of(other, None, 0.95, 0.95),
+            of(SAME, None, 0.95, 0.5),
+            of(SAME, None, 0.6, 0.95),
+        ] {
+            assert!(less.confidence < whole, "{less:?} {whole}");
+        }
     }
 
     #[test]
     fn a_heading_names_what_a_sentence_leaves_out() {
         let sentence = "It will have slower single-threaded performance.";
         let heading = "Making the Global Interpreter Lock Optional. ";
-        assert!(of(sentence, Some(heading)) > of(sentence, None));
+        let under = of(sentence, Some(heading), 0.9, 0.9).confidence;
+        assert!(under > of(sentence, None, 0.9, 0.9).confidence);
     }
 
     #[test]
@@ -105,25 +164,29 @@ mod tests {
         let pair = StancePair::new("Sleep matters. Tea helps.", "Tea helps sleep");
         let verdict = Verdict {
             quote: Some(15..25),
+            probabilities: Some([0.05, 0.9, 0.05]),
+            relevance: Some(0.9),
             ..Verdict::new(Relation::Refutes, 0.9)
         };
-        let long = StancePair::new("Nothing. Lamps are red.", "Tea helps sleep well at night");
-        assert!(weighed(&verdict, &pair).confidence > 0.8);
-        let whole = Verdict {
-            quote: None,
-            ..verdict
+        let other = Verdict {
+            quote: Some(0..14),
+            ..verdict.clone()
         };
-        assert!(weighed(&whole, &long).confidence < 0.3);
+        assert!(weighed(verdict, &pair).confidence > weighed(other, &pair).confidence);
     }
 
     #[test]
     fn what_is_not_sure_enough_takes_no_side() {
-        let unsure = at_least(Verdict::new(Relation::Refutes, 0.3), 0.45);
-        assert_eq!(
-            (unsure.relation, unsure.confidence),
-            (Relation::Neutral, 0.7)
-        );
-        let sure = at_least(Verdict::new(Relation::Refutes, 0.5), 0.45);
-        assert_eq!(sure.relation, Relation::Refutes);
+        let unsure = of(SAME, None, 0.3, 0.05);
+        assert_eq!(unsure.relation, Relation::Neutral);
+        assert!(unsure.confidence > 1.0 - TAKEN_FROM);
+        assert_eq!(of(SAME, None, 0.9, 0.9).relation, Relation::Supports);
+    }
+
+    #[test]
+    fn a_judge_that_tells_no_relevance_is_taken_at_its_word() {
+        let pair = StancePair::new("Lamps are red.", "Tea helps sleep");
+        let verdict = Verdict::new(Relation::Refutes, 0.9);
+        assert_eq!(weighed(verdict.clone(), &pair), verdict);
     }
 }

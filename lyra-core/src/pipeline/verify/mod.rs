@@ -11,7 +11,8 @@ use crate::graph::{DomainRules, Pair, Reader, StoredVerdict, Writer};
 use crate::model::{EdgeRecord, NodeKind, Relation};
 use crate::ports::{StancePair, Verdict};
 use crate::text::only_asks;
-use direct::{at_least, weighed};
+pub(crate) use direct::Side;
+use direct::weighed;
 pub(crate) use memory::LastLooks;
 use memory::Look;
 use questions::{Question, silence};
@@ -24,9 +25,6 @@ use sources::{Subject, candidate, claims_without_stance, sides, subjects};
 const BATCH: usize = 8;
 /// Claims whose stance to the hypothesis is.
 const STANCE_BATCH: usize = 64;
-
-/// A claim takes no side on the hypothesis where the judge is less sure of it than this.
-const LEAST_STANCE: f64 = 0.45;
 
 /// What a verification run did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -106,7 +104,7 @@ impl Pipeline {
         })
     }
 
-    /// The judge's verdicts; those of the built-in judge weighed by directness. Of a premise that only
+    /// The judge's verdicts, with the confidence that a reader may have in them. Of a premise that only
     /// asks no judge is asked.
     pub(crate) async fn judged(&self, pairs: &[StancePair]) -> Result<Vec<Verdict>> {
         let says: Vec<usize> = (0..pairs.len())
@@ -118,10 +116,7 @@ impl Pipeline {
         }
         let asked: Vec<StancePair> = says.iter().map(|at| pairs[*at].clone()).collect();
         for (at, verdict) in says.into_iter().zip(self.judge.judge(&asked).await?) {
-            verdicts[at] = match self.judge.is_builtin() {
-                true => weighed(&verdict, &pairs[at]),
-                false => verdict,
-            };
+            verdicts[at] = weighed(verdict, &pairs[at]);
         }
         Ok(verdicts)
     }
@@ -141,10 +136,6 @@ impl Pipeline {
             let verdicts = self.judged(&pairs).await?;
             self.graph.write(|w| {
                 for (claim, verdict) in batch.iter().zip(verdicts) {
-                    let verdict = match self.judge.is_builtin() {
-                        true => at_least(verdict, LEAST_STANCE),
-                        false => verdict,
-                    };
                     let verdict = StoredVerdict {
                         judge_id,
                         relation: verdict.relation,

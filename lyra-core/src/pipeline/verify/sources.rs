@@ -159,6 +159,7 @@ pub(super) fn claims_without_stance(
                json_extract(c.details_json, '$.preceded_by')
              FROM claims c
                LEFT JOIN hypothesis_stances s ON s.claim_id = c.id AND s.judge_id NOT LIKE ?3
+                 AND s.judge_id NOT LIKE ?4
                  AND (s.judge_id = ifnull(?2, s.judge_id) OR s.judge_id = 'human' OR s.judge_id GLOB 'agent:*')
                LEFT JOIN edges o ON o.id = (SELECT min(e.id) FROM edges e WHERE e.target_id = c.id AND e.relation = 'origin')
                LEFT JOIN fragments f ON f.id = o.source_id
@@ -168,8 +169,9 @@ pub(super) fn claims_without_stance(
              ORDER BY c.seq",
         )
         .db()?;
+    let [rules, first] = RETIRED_JUDGES;
     let rows = statement
-        .query_map(params![task_id, judge, RETIRED_JUDGES], |r| {
+        .query_map(params![task_id, judge, rules, first], |r| {
             let (title, heading): (Option<String>, Option<String>) = (r.get(2)?, r.get(3)?);
             let before: Option<String> = r.get(4)?;
             Ok(Unjudged {

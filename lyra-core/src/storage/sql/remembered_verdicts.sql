@@ -5,6 +5,7 @@ CREATE TABLE remembered_verdicts (
   supports REAL NOT NULL,
   refutes  REAL NOT NULL,
   neutral  REAL NOT NULL,
+  relevance REAL,                                         -- how likely the premise speaks to the claim
   added_at TEXT NOT NULL
 ) STRICT;
 CREATE INDEX remembered_verdicts_by_age ON remembered_verdicts (added_at);

@@ -82,6 +82,38 @@ fn english() {
 }
 
 #[test]
+fn units_and_letters_end_sentences_and_initials_do_not() {
+    for expected in [
+        &["It was kept at 25 °C.", "The rest was not."][..],
+        &["It was kept at 25° C.", "Samples were not."],
+        &["It took 40 ms.", "It was fast."],
+        &["It took 40ms.", "Tea helps."],
+        &[
+            "It weighs 3 kg.",
+            "Nurses lift it in 2 s.",
+            "Then they rest.",
+        ],
+        &[
+            "It was cooled to 300 K.",
+            "However, it broke at 5 V.",
+            "The rest held.",
+        ],
+        &[
+            "They took vitamin C.",
+            "The others took vitamin D.",
+            "Among them it fell.",
+        ],
+        &[
+            "In 2019 Ms. Roe wrote it.",
+            "In 2020 J. Smith and A. B. Jones did.",
+        ],
+        &["Work by J. Smith was read.", "A. The was his name."],
+    ] {
+        check(expected);
+    }
+}
+
+#[test]
 fn japanese_and_mixed() {
     for (text, expected) in [
         (

@@ -13,6 +13,7 @@ pub(super) use targets::of_hypothesis;
 use super::INTERRUPTED;
 use super::config::Settings;
 use super::output::Output;
+use crate::wording;
 use clap::Args;
 use findings::Findings;
 use lyra_core::ports::{Clock, SystemClock};
@@ -70,7 +71,7 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
             .with_hint("say what the research should find evidence for or against"));
     }
     if let Some(hypothesis) = options.hypothesis.as_deref().filter(|_| !options.force) {
-        refuse_question(hypothesis)?;
+        refuse_what_says_nothing(hypothesis)?;
     }
     let engine = match options.task {
         // An empty database knows no task: it must not be made for one.
@@ -117,17 +118,12 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
     session.research(&asked)
 }
 
-/// No claim supports or refutes a question.
-fn refuse_question(hypothesis: &str) -> Result<()> {
-    let text = hypothesis.trim();
-    if !text.ends_with(['?', '？']) {
+fn refuse_what_says_nothing(hypothesis: &str) -> Result<()> {
+    let Some(problem) = wording::problem(hypothesis) else {
         return Ok(());
-    }
-    let message = "the hypothesis is a question; expected a statement that can be right or wrong";
-    Err(Error::invalid(message).with_hint(
-        "write the answer that you expect: \"Night work shortens sleep\" in place of \"Does night \
-         work shorten sleep?\"; --force researches the question as it stands",
-    ))
+    };
+    let hint = format!("{}; --force researches it as it stands", wording::HINT);
+    Err(Error::invalid(problem).with_hint(hint))
 }
 
 /// A slip in the name of a folder makes no empty database.

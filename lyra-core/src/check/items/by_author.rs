@@ -1,0 +1,192 @@
+//! The entry of the list that a citation by author and year means.
+
+use super::super::citations::Further;
+use super::Listed;
+
+/// The part of an entry in which its authors are looked for, in code points.
+const LONGEST_HEAD: usize = 160;
+/// Words of a first author.
+const WORDS_OF_FIRST: usize = 4;
+
+/// The start of an entry, where its authors stand.
+#[derive(Debug)]
+pub(super) struct Head {
+    /// Lower case, without the marks around them.
+    words: Vec<String>,
+    /// How many of them are the first author.
+    of_first: usize,
+    /// Whether the authors before a year in brackets are more than one; none where that is not told.
+    has_others: Option<bool>,
+}
+
+impl Head {
+    pub(super) fn of(text: &str) -> Self {
+        let start: String = text.chars().take(LONGEST_HEAD).collect();
+        let written: Vec<&str> = start.split_whitespace().collect();
+        let ends = |at: &usize| {
+            let word = written[*at];
+            // The dot of an initial ends nothing.
+            let is_last = word.ends_with('.') && bare(word).chars().count() > 2;
+            let next = written.get(at + 1).copied().unwrap_or_default();
+            is_last || word.ends_with([',', ';', ':', ')']) || matches!(next, "and" | "&" | "und")
+        };
+        let end = (0..written.len()).find(ends).map_or(0, |at| at + 1);
+        Self {
+            of_first: end.clamp(1, WORDS_OF_FIRST),
+            words: written.iter().map(|word| bare(word)).collect(),
+            has_others: has_others(&start),
+        }
+    }
+
+    /// How well it fits a first author: 3 where it begins with all of the name.
+    fn fit(&self, who: &str) -> u8 {
+        let capital = who
+            .split_whitespace()
+            .filter(|w| w.starts_with(char::is_uppercase));
+        let capital: Vec<String> = capital.map(bare).collect();
+        let Some(family) = capital.last() else {
+            return 0;
+        };
+        let first = &self.words[..self.words.len().min(self.of_first.max(capital.len()))];
+        if capital.iter().all(|word| first.contains(word)) {
+            3
+        } else if first.contains(family) {
+            2
+        } else {
+            u8::from(self.names(family))
+        }
+    }
+
+    fn names(&self, family: &str) -> bool {
+        self.words.iter().any(|word| word == family)
+    }
+}
+
+/// A word as names are compared.
+fn bare(word: &str) -> String {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+    word.replace('’', "'").to_lowercase()
+}
+
+/// Whether several authors stand before the year in brackets that begins an entry.
+fn has_others(start: &str) -> Option<bool> {
+    let authors = &start[..start.find("(19").or(start.find("(20"))?];
+    if [" and ", " & ", ";", " et al"]
+        .iter()
+        .any(|mark| authors.contains(mark))
+    {
+        return Some(true);
+    }
+    let Some((_, given)) = authors.split_once(',') else {
+        return Some(false);
+    };
+    let is_initial = |word: &str| {
+        word.chars()
+            .all(|c| c.is_uppercase() || c == '.' || c == '-')
+    };
+    let is_alone = !given.contains(',') && given.split_whitespace().all(is_initial);
+    is_alone.then_some(false)
+}
+
+/// The entries that fit an author and a year best: by who is first, then by the other authors, then by
+/// the letter of the year.
+pub(super) fn by_author(listed: &[Listed], who: &str, year: i64, further: &Further) -> Vec<usize> {
+    let of_year = listed.iter().enumerate();
+    let of_year = of_year.filter(|(_, one)| one.entry.years.contains(&year));
+    let fits: Vec<(usize, u8)> = of_year.map(|(at, one)| (at, one.head.fit(who))).collect();
+    let best = fits.iter().map(|(_, fit)| *fit).max().unwrap_or_default();
+    if best == 0 {
+        return Vec::new();
+    }
+    let best = fits.into_iter().filter(|(_, fit)| *fit == best);
+    let mut fitting: Vec<usize> = best.map(|(at, _)| at).collect();
+    let last = |name: &String| name.split_whitespace().next_back().map(bare);
+    let names: Vec<String> = further.names.iter().filter_map(last).collect();
+    prefer(&mut fitting, |at| {
+        names.iter().all(|name| listed[at].head.names(name))
+    });
+    let has_others = further.has_others || !names.is_empty();
+    if fitting
+        .iter()
+        .all(|at| listed[*at].head.has_others.is_some())
+    {
+        prefer(&mut fitting, |at| {
+            listed[at].head.has_others == Some(has_others)
+        });
+    }
+    if let Some(letter) = further.letter {
+        let written = format!("{year}{letter}");
+        prefer(&mut fitting, |at| listed[at].entry.text.contains(&written));
+    }
+    fitting
+}
+
+/// Keeps those that fit, unless none does.
+fn prefer(entries: &mut Vec<usize>, fits: impl Fn(usize) -> bool) {
+    if entries.iter().any(|at| fits(*at)) {
+        entries.retain(|at| fits(*at));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::references::Entry;
+    use super::super::super::resolve::Resolved;
+    use super::*;
+
+    fn found(entries: &[&str], who: &str, names: &[&str], letter: Option<char>) -> Vec<usize> {
+        let listed: Vec<Listed> = entries
+            .iter()
+            .map(|text| Listed {
+                head: Head::of(text),
+                entry: Entry::new(None, (*text).to_owned(), Some(0..1)),
+                resolved: Resolved::default(),
+                faults: Vec::new(),
+                cited: 0,
+                findings: Vec::new(),
+            })
+            .collect();
+        let further = Further {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            has_others: false,
+            letter,
+        };
+        by_author(&listed, who, 2017, &further)
+    }
+
+    #[test]
+    fn the_first_author_goes_before_others_and_words_of_titles() {
+        for entries in [
+            [
+                "Roe B, Tanaka K. Naps in men. Sleep 2017.",
+                "Tanaka K, Roe B. Night work. Sleep 2017.",
+            ],
+            [
+                "B. Roe and K. Tanaka, “Naps in men,” 2017.",
+                "K. Tanaka and B. Roe, “Night work,” 2017.",
+            ],
+            [
+                "Doe, J. (2017). What Tanaka said of sleep.",
+                "Tanaka, K., & Roe, B. (2017). Night work.",
+            ],
+        ] {
+            assert_eq!(found(&entries, "Tanaka", &[], None), [1], "{entries:?}");
+        }
+    }
+
+    #[test]
+    fn the_second_author_and_the_letter_tell_works_apart() {
+        let entries = [
+            "Tanaka, K., & Doe, J. (2017a). Naps in men.",
+            "Tanaka, K., & van der Roe, B. (2017b). Night work.",
+            "Tanaka, K. (2017c). Noise.",
+        ];
+        assert_eq!(found(&entries, "Tanaka", &["van der Roe"], None), [1]);
+        assert_eq!(found(&entries, "Tanaka", &["Doe"], None), [0]);
+        assert_eq!(found(&entries, "Tanaka", &[], None), [2]);
+        let entries = [entries[0], "Tanaka, K., & Doe, J. (2017b). Noise."];
+        assert_eq!(found(&entries, "Tanaka", &["Doe"], Some('b')), [1]);
+        assert_eq!(found(&entries, "Tanaka", &["Doe"], None), [0, 1]);
+        assert!(found(&entries, "Smith", &[], None).is_empty());
+    }
+}
