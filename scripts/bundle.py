@@ -99,9 +99,9 @@ def manifest(about: dict[str, Any], target: str, repository: str | None) -> dict
             "entry_point": program,
             "mcp_config": {
                 "command": "${__dirname}/" + program,
-                "args": ["--db", "${user_config.database}"],
+                "args": [],
                 # An empty variable counts as none, where an empty argument would be an error.
-                "env": {"LYRA_CORPUS": "${user_config.corpus}"},
+                "env": {"LYRA_DB": "${user_config.database}", "LYRA_CORPUS": "${user_config.corpus}"},
             },
         },
         # The title says what a tool does; its description advises the agent that calls it.
@@ -114,9 +114,10 @@ def manifest(about: dict[str, Any], target: str, repository: str | None) -> dict
                 "type": "string",
                 "title": "Database file",
                 "description": "The file that holds the evidence graph. It is created if it does not exist; "
-                               "its folder must exist.",
-                "default": "${HOME}/lyra-evidence.db",
-                "required": True,
+                               "its folder must exist. Leave it empty for lyra/lyra.db in your data folder.",
+                # Not every client replaces ${HOME} in a default.
+                "default": "",
+                "required": False,
             },
             "corpus": {
                 "type": "directory",

@@ -116,17 +116,17 @@ def test_the_server_starts_from_the_unpacked_bundle(bundle, manifest, tmp_path):
         (place / name).chmod(stat.S_IMODE(mode))
     assert stat.S_IMODE(modes[manifest["server"]["entry_point"]]) == 0o755
 
-    database = tmp_path / "graph.db"
     configured = manifest["server"]["mcp_config"]
-    # The folder of documents may be left empty.
-    for corpus in ["", str(CORPUS)]:
-        values = {"__dirname": place, "user_config.database": database, "user_config.corpus": corpus}
+    database, home = tmp_path / "graph.db", tmp_path / "data"
+    # Both settings may be left empty.
+    for answers in [{"database": "", "corpus": ""}, {"database": database, "corpus": CORPUS}]:
+        values = {"__dirname": place} | {f"user_config.{name}": value for name, value in answers.items()}
         command = [filled(word, values) for word in [configured["command"], *configured["args"]]]
         environment = {name: filled(value, values) for name, value in configured["env"].items()}
-        tools = talk(command, environment, tmp_path)["tools"]
+        tools = talk(command, environment | {"XDG_DATA_HOME": str(home)}, tmp_path)["tools"]
         assert [tool["name"] for tool in tools] == [tool["name"] for tool in manifest["tools"]]
         assert len(tools) == 18
-    assert database.is_file()
+    assert (home / "lyra" / "lyra.db").is_file() and database.is_file()
 
 
 def test_the_manifest_has_what_a_client_needs(manifest):
@@ -137,6 +137,8 @@ def test_the_manifest_has_what_a_client_needs(manifest):
     # Every setting that the command names has a field for the user, and each field is used.
     named = set(re.findall(r"\$\{user_config\.(\w+)\}", json.dumps(manifest["server"])))
     assert named == manifest["user_config"].keys() == {"database", "corpus"}
+    # A client that finds no value and no default would pass the placeholder on.
+    assert all(field["default"] == "" and not field["required"] for field in manifest["user_config"].values())
     assert all("description" in tool for tool in manifest["tools"])
 
 
@@ -264,3 +266,17 @@ def test_the_workflow_builds_every_target_twice_and_pins_its_actions():
 def test_the_package_has_a_command_of_its_own_name():
     project = tomllib.loads((ROOT / "lyra-py" / "pyproject.toml").read_text("utf-8"))["project"]
     assert project["scripts"][project["name"]] == project["scripts"]["lyra-mcp"] == "lyra.__main__:main"
+
+
+def test_every_client_of_the_installation_page_is_told_the_same_command():
+    page = (ROOT / "docs" / "install.md").read_text("utf-8")
+    blocks = re.findall(r"```(json|toml)\n(.*?)```", page, re.DOTALL)
+    servers = []
+    for language, text in blocks:
+        ((_, named),) = (json.loads if language == "json" else tomllib.loads)(text).items()
+        servers.append(named["lyra"])
+    words = {"command": "uvx", "args": ["lyra-evidence"], "env": {"LYRA_CORPUS": "/path/to/papers"}}
+    assert len(servers) == 4
+    assert all(words.items() <= server.items() for server in servers)
+    command = f"claude mcp add lyra --env LYRA_CORPUS=/path/to/papers -- {words['command']} {words['args'][0]}"
+    assert command in page
