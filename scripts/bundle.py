@@ -143,7 +143,7 @@ def write_bundle(binary: Path, described_by: Path, target: str, out: Path, repos
     held.append((made["server"]["entry_point"], binary.read_bytes(), 0o755))
     held += [(name, (ROOT / name).read_bytes(), 0o644) for name in LICENCES]
     held += [(name, (ROOT / source).read_bytes(), 0o644) for name, source in NOTICES.items()]
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as bundle:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as bundle:
         for name, content, mode in held:
             entry = zipfile.ZipInfo(name, TIME)
             entry.compress_type = zipfile.ZIP_DEFLATED

@@ -86,11 +86,11 @@ def archive(binary: Path, target: str, out: Path) -> Path:
     held += [(f"{folder}/{name}", (ROOT / source).read_bytes(), 0o644) for name, source in BESIDE.items()]
     out.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as packed:
             for name, content, _ in held:
                 packed.writestr(name, content)
     else:
-        with tarfile.open(path, "w:gz") as tar:
+        with tarfile.open(path, "w:gz", compresslevel=6) as tar:
             for name, content, mode in held:
                 entry = tarfile.TarInfo(name)
                 entry.size, entry.mode = len(content), mode
