@@ -130,7 +130,6 @@ def test_the_calls_of_the_skill_are_answered(server):
 def test_a_linter_of_plugins_and_skills_finds_nothing():
     if importlib.util.find_spec("skillsaw") is None:
         pytest.skip("skillsaw lints plugins and skills")
-    ended = subprocess.run(
-        [sys.executable, "-m", "skillsaw", "lint", "--strict", str(PLUGIN)], capture_output=True, text=True, check=False,
-    )
+    command = [sys.executable, "-m", "skillsaw", "lint", "--strict", str(PLUGIN)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
