@@ -67,6 +67,7 @@ python3 -m venv "$work/clean"
 "$work/clean/bin/pip" install --quiet --disable-pip-version-check "$target"/wheels/*.whl
 run_example "$work/clean/bin/python" "$work/here"
 "$work/clean/bin/lyra-mcp" --version
+"$work/clean/bin/lyra-evidence" --version
 "$work/clean/bin/pip" list --format=freeze --disable-pip-version-check | tr '\n' ' '
 echo
 "$work/clean/bin/pip" install --quiet --disable-pip-version-check mypy

@@ -24,17 +24,26 @@ wheels=$target/test-wheels
 rm -rf "$wheels"
 "$venv/bin/maturin" build --quiet --profile dev --strip --manifest-path lyra-py/Cargo.toml --out "$wheels"
 "$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$wheels"/*.whl
+
+# The official TypeScript clients, and what validates bundles. A system that the packaged Node does not run on
+# may bring its own.
+PATH=$venv/bin:$PATH
+node=
+if node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 19) ? 0 : 1)'; then
+  node=1
+  (
+    cd tests/clients
+    if ! [ node_modules/.package-lock.json -nt package-lock.json ]; then
+      npm_config_cache=$target/npm-cache npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+    fi
+  )
+fi
 LYRA_MCP_BIN=$target/debug/lyra-mcp "$venv/bin/python" -m pytest -q -p no:cacheprovider tests/python
 
-# The official TypeScript clients. A system that the packaged Node does not run on may bring its own.
-PATH=$venv/bin:$PATH
-if ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 19) ? 0 : 1)'; then
+if [ -z "$node" ]; then
   echo "scripts/test.sh: SKIPPED tests/clients: there is no Node 22.19 or newer" >&2
   [ "${LYRA_TEST_CLIENTS:-}" != required ]
   exit
 fi
 cd tests/clients
-if ! [ node_modules/.package-lock.json -nt package-lock.json ]; then
-  npm_config_cache=$target/npm-cache npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-fi
 LYRA_MCP_BIN=$target/debug/lyra-mcp node --test
