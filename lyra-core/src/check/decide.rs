@@ -6,6 +6,7 @@ use super::report::Evidence;
 use super::source_text::SourceText;
 use super::stance::Judged;
 use crate::model::Relation;
+use crate::pipeline::ON_A_HYPOTHESIS;
 use std::sync::Arc;
 
 /// What a source shows of a claim. The judge's probabilities are those of the sentence that supports, or
@@ -52,8 +53,6 @@ const OPPOSITE: Weights = Weights {
 
 /// A flagged sentence that the judge is this sure of says the opposite, whatever it leaves out.
 const CLEARLY_OPPOSITE_FROM: f64 = 0.7;
-/// A source takes a side on a statement from here on.
-const TAKEN_FROM: f64 = 0.3;
 
 impl Weights {
     /// The log odds.
@@ -198,7 +197,7 @@ pub(super) fn side(heard: &Heard) -> Decided {
     };
     let side = surest.1.side;
     match side.relation {
-        _ if !side.is_taken(TAKEN_FROM) => {
+        _ if !side.is_taken(ON_A_HYPOTHESIS) => {
             let near = greatest(heard, |judged| judged.closeness);
             Decided::Silent(near.map(evidence), 1.0 - side.sure)
         }

@@ -19,9 +19,8 @@ const RELEVANCE: f64 = 0.46;
 const WORDS: f64 = 1.58;
 /// The share of the statement's words from which on more make no difference.
 const WORDS_IN_FULL: f64 = 0.5;
-/// A side on a hypothesis is taken from here on. A reader sees the surest first, and those below 0.6 as
-/// possible, so that a weak lead is better than none.
-pub(crate) const ON_A_HYPOTHESIS: f64 = 0.2;
+/// A side on a hypothesis, or on a sentence of a draft, is taken from here on.
+pub(crate) const ON_A_HYPOTHESIS: f64 = 0.3;
 /// A passage takes a side on a claim from here on. It counts in the claim's confidence, and may make it a
 /// contradiction.
 pub(super) const ON_A_CLAIM: f64 = 0.4;
