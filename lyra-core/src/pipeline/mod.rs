@@ -50,7 +50,7 @@ pub use page::PageReport;
 pub use retractions::Retractions;
 pub use search::SearchOptions;
 pub use verify::VerifyReport;
-pub(crate) use verify::{LastLooks, ON_A_HYPOTHESIS, Side, task_fragments};
+pub(crate) use verify::{Asked, LastLooks, ON_A_HYPOTHESIS, Side, task_fragments};
 
 use crate::graph::EvidenceGraph;
 use crate::ingest::Reading;
