@@ -10,6 +10,7 @@ mod chaos;
 mod cli;
 mod client;
 mod concurrency;
+mod connector;
 mod docs;
 mod embedders;
 mod feedback;

@@ -2,10 +2,12 @@
 
 Environment: LYRA_MCP_BIN names the binary; without it target/release and target/debug are tried.
 The client checks every structured reply of a call that succeeds against the tool's outputSchema
-and raises where it does not fit; replies of calls that fail are checked here.
+and raises where it does not fit; replies of calls that fail are checked here, and all of them
+against the whole schema of the file, of which the server lists the top level.
 """
 
 import asyncio
+import json
 import re
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -44,6 +46,12 @@ async def session(folder: Path, mode: str = "legacy", arguments: tuple[str, ...]
         yield client
 
 
+def whole_schema(tool: str) -> dict:
+    """The output schema that the server checks its replies against."""
+    path = ROOT / "lyra-mcp" / "src" / "schemas" / f"{tool}.output.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
 async def ok(client: Client, tool: str, arguments: dict) -> dict:
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, (tool, result.structured_content)
@@ -70,11 +78,15 @@ class Scenarios:
         async def connect(server):
             async with connected(server, mode) as client:
                 tools = (await client.list_tools()).tools
-                checks = {t.name: Draft202012Validator(t.output_schema) for t in tools}
+                checks = {
+                    t.name: [Draft202012Validator(s) for s in (t.output_schema, whole_schema(t.name))]
+                    for t in tools
+                }
 
                 async def call(tool, arguments):
                     result = await client.call_tool(tool, arguments)
-                    checks[tool].validate(result.structured_content)
+                    for check in checks[tool]:
+                        check.validate(result.structured_content)
                     return result.is_error, result.structured_content
 
                 yield call
@@ -187,7 +199,8 @@ def test_every_tool_is_listed_in_full(tmp_path):
             for tool in tools:
                 assert tool.title and tool.description and tool.annotations
                 assert tool.input_schema["type"] == tool.output_schema["type"] == "object"
-                assert {"error_code", "error", "hint"} <= set(tool.output_schema["properties"])
+                assert "ok" in tool.output_schema["required"]
+                assert {"error_code", "error", "hint"} <= set(whole_schema(tool.name)["properties"])
 
     asyncio.run(run())
 
@@ -252,7 +265,7 @@ def test_resources_and_prompts(mode, tmp_path):
                 assert contents[0].text.startswith("{"), uri
             templates = (await client.list_resource_templates()).resource_templates
             assert [template.uri_template for template in templates] == [
-                "lyra://task/{id}", "lyra://views/{name}",
+                "lyra://task/{id}", "lyra://views/{name}", "lyra://tools/{name}",
             ]
             with pytest.raises(MCPError):
                 await client.read_resource("lyra://views/v_none")

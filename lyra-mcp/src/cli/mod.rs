@@ -72,6 +72,9 @@ struct Global {
     /// Record every call of a tool that the server is asked for; `audit` prints them [env: LYRA_AUDIT]
     #[arg(long, global = true)]
     audit: bool,
+    /// Which tools the server lists [env: LYRA_TOOLS] [default: standard]
+    #[arg(long, global = true, value_enum, value_name = "SET")]
+    tools: Option<crate::tools::Set>,
     /// A folder of documents to search and read; may be given several times [env: LYRA_CORPUS]
     #[arg(long, global = true, value_name = "DIR")]
     corpus: Vec<PathBuf>,
@@ -391,7 +394,7 @@ fn serve(settings: &Settings) -> Result<()> {
     }
     // A worker may hold up its thread: SQLite waits, and built-in models think.
     let runtime = runtime_of(2 + settings.workers)?;
-    let tools = crate::tools::all();
+    let tools = crate::tools::of(settings.tools);
     let service = crate::server::Service {
         engine,
         clock: Arc::new(SystemClock),
