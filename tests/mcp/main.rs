@@ -19,6 +19,7 @@ mod hostile;
 mod hostile_documents;
 #[cfg(feature = "http")]
 mod human;
+mod init;
 mod injection;
 mod judgements;
 mod judges;
@@ -30,5 +31,6 @@ mod read_only;
 mod records;
 mod research;
 mod search_while_written;
+mod shell;
 mod sql_and_views;
 mod tools;

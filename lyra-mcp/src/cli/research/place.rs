@@ -84,7 +84,7 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 /// What starts this program: whoever runs the command line in a process of its own says so.
-fn started_by() -> Vec<String> {
+pub(in crate::cli) fn started_by() -> Vec<String> {
     let own = || std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lyra-mcp"));
     let launcher = crate::cli::LAUNCHER.get().cloned();
     launcher.unwrap_or_else(|| vec![own().display().to_string()])
