@@ -146,6 +146,8 @@ fn the_schemas_are_those_of_the_contract() {
     let instructions = Client::start(&folder.path().join("b.db"), &["--tools", "connector"])
         .handshake("2025-11-25")["result"]["instructions"]
         .clone();
+    let prompts = client.request("prompts/list", json!({}));
+    assert_eq!(prompts["result"]["prompts"], json!([]));
     assert!(
         !instructions.as_str().unwrap().contains("create_task"),
         "{instructions}"

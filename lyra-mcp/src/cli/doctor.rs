@@ -3,6 +3,7 @@
 use super::config::Settings;
 use super::init::{self, Places, State, System};
 use super::output::Output;
+use super::research::quoted;
 use lyra_core::Engine;
 use lyra_core::{Error, Result};
 use std::process::ExitCode;
@@ -107,9 +108,10 @@ fn next(settings: &Settings, failed: &[String], is_empty: bool) -> String {
     let (configured, found) = (named(State::Configured), named(State::Found));
     let db = match settings.db_is_default {
         true => String::new(),
-        false => format!(" --db {}", settings.db.display()),
+        false => format!(" --db {}", quoted(&settings.db.display().to_string())),
     };
-    let folders = settings.corpus.iter().map(|folder| folder.display());
+    let folders = settings.corpus.iter();
+    let folders = folders.map(|folder| quoted(&folder.display().to_string()));
     let corpus: String = folders
         .map(|folder| format!(" --corpus {folder}"))
         .collect();

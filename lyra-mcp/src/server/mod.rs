@@ -99,9 +99,13 @@ impl Server {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
+    /// Whether search and fetch are all that is offered.
+    fn is_connector(&self) -> bool {
+        self.tools.iter().all(|tool| tool.bare)
+    }
+
     fn instructions(&self) -> String {
-        let is_connector = self.tools.iter().all(|tool| tool.bare);
-        match (is_connector, self.engine.is_read_only()) {
+        match (self.is_connector(), self.engine.is_read_only()) {
             (true, _) => CONNECTOR.to_owned(),
             (false, true) => format!("{INSTRUCTIONS}{READ_ONLY}"),
             (false, false) => INSTRUCTIONS.to_owned(),
@@ -212,7 +216,13 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         only_page(page)?;
-        Ok(ListPromptsResult::with_all_items(prompts::list()))
+        // They tell of tools that a connector does not have.
+        Ok(ListPromptsResult::with_all_items(
+            match self.is_connector() {
+                true => Vec::new(),
+                false => prompts::list(),
+            },
+        ))
     }
 
     async fn get_prompt(

@@ -91,7 +91,7 @@ pub(in crate::cli) fn started_by() -> Vec<String> {
 }
 
 /// A word for a POSIX shell.
-fn quoted(word: &str) -> String {
+pub(in crate::cli) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%=,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
