@@ -10,6 +10,7 @@ import asyncio
 import json
 import re
 import socket
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -323,6 +324,48 @@ async def poll(client: Client, page: str):
     # The server heard of it, and goes on.
     stopped = await ok(client, "stop_task", {"task_id": task, "mode": "immediate"})
     assert stopped["final_status"] == "paused"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_connector_searches_and_fetches(mode, tmp_path):
+    text = "Tea lowered blood pressure in 90 adults. " * 1500
+    fragment = {"type": "fragment", "id": "frag_tea", "page_id": "page_tea", "page_version": 1,
+                "text_content": text[:40], "char_start": 0, "char_end": 40}
+    lines = [
+        {"type": "page", "id": "page_tea", "url": "https://tea.example/", "title": "A trial of tea"},
+        {"type": "page_text", "page_id": "page_tea", "version": 1, "text": text},
+        fragment,
+    ]
+    file = tmp_path / "graph.jsonl"
+    file.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    command = [binary(), "import", str(file), "--db", str(tmp_path / "graph.db")]
+    subprocess.run(command, check=True, env=clean_environment(tmp_path), cwd=tmp_path)
+
+    async def run():
+        async with session(tmp_path, mode, ("--tools", "connector")) as client:
+            assert [t.name for t in (await client.list_tools()).tools] == ["search", "fetch"]
+
+            async def call(tool, arguments):
+                result = await client.call_tool(tool, arguments)
+                [content] = result.content
+                body = json.loads(content.text)
+                if not result.is_error:
+                    assert body == result.structured_content
+                return body
+
+            results = (await call("search", {"query": "tea blood pressure"}))["results"]
+            assert results == [
+                {"id": "page_tea", "title": "A trial of tea", "url": "https://tea.example/"}
+            ]
+            read, place = "", "page_tea"
+            while place:
+                page = await call("fetch", {"id": place})
+                place = page["metadata"].get("next_id")
+                read += page["text"].rpartition("\n\n[The text")[0] if place else page["text"]
+            assert read == text
+            assert (await call("fetch", {"id": "none"}))["error_code"] == "RESOURCE_NOT_FOUND"
+
+    asyncio.run(run())
 
 
 # Last, so that the other tests fill the time that these wait.
