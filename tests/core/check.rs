@@ -49,6 +49,47 @@ fn codes(report: &CheckReport) -> Vec<Vec<CheckCode>> {
     report.sentences.iter().map(of).collect()
 }
 
+#[tokio::test]
+async fn a_link_to_a_file_of_records_cites_all_of_them_or_the_one_it_names() {
+    let graph = Graph::new().await;
+    let record = |id: &str, title: &str, said: &str| {
+        serde_json::json!({"id": id, "title": title, "abstract": [said]}).to_string()
+    };
+    let tea = record(
+        "tea",
+        "Tea and the sleep of nurses",
+        "Tea delayed sleep by 12 minutes.",
+    );
+    let naps = record(
+        "naps",
+        "Naps and errors at night",
+        "Naps halved the errors of nurses.",
+    );
+    let papers = graph._folder.path().join("papers");
+    std::fs::write(papers.join("trials.jsonl"), format!("{tea}\n{naps}\n")).unwrap();
+    graph.engine.sync_corpus(&|_| {}).await.unwrap();
+    for (link, sources) in [
+        ("trials.jsonl", 2),
+        ("trials.jsonl#naps", 1),
+        ("other.jsonl", 0),
+    ] {
+        let draft = format!("Naps halved the errors of nurses ([trials]({link})).");
+        let report = graph.check(&draft, DraftFormat::Markdown).await;
+        let sentence = &report.sentences[0];
+        assert_eq!(sentence.citations[0].page_ids.len(), sources, "{link}");
+        let codes = &codes(&report)[0];
+        assert!(
+            !codes.contains(&CheckCode::ReferenceAmbiguous),
+            "{link}: {codes:?}"
+        );
+        assert_eq!(
+            codes.contains(&CheckCode::ReferenceNotFound),
+            sources == 0,
+            "{link}"
+        );
+    }
+}
+
 /// A list of retractions may be newer than the graph, and a title may tell of one.
 #[tokio::test]
 async fn a_list_of_retractions_holds_for_a_graph_that_is_older() {

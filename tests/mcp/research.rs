@@ -300,24 +300,28 @@ fn what_cannot_be_researched_is_refused_with_a_hint() {
     for (arguments, code, words) in [
         (vec!["research"], 2, "HYPOTHESIS"),
         (
-            vec!["research", "h", "--task", "task_1"],
+            vec!["research", "Tea helps sleep", "--task", "task_1"],
             2,
             "cannot be used with",
         ),
-        (vec!["research", "h", "--max-pages", "0"], 2, "--max-pages"),
-        (vec!["research", "h"], 1, "--corpus DIR"),
         (
-            vec!["research", "h", "--corpus", "nowhere"],
+            vec!["research", "Tea helps sleep", "--max-pages", "0"],
+            2,
+            "--max-pages",
+        ),
+        (vec!["research", "Tea helps sleep"], 1, "--corpus DIR"),
+        (
+            vec!["research", "Tea helps sleep", "--corpus", "nowhere"],
             1,
             "there is no folder nowhere",
         ),
         (
-            vec!["research", "h", "--corpus", "papers/a.md"],
+            vec!["research", "Tea helps sleep", "--corpus", "papers/a.md"],
             1,
             "papers/a.md is a file; a folder of documents is expected",
         ),
         (
-            vec!["research", "h", "--target", "papers/a.md"],
+            vec!["research", "Tea helps sleep", "--target", "papers/a.md"],
             1,
             "--corpus",
         ),
@@ -329,7 +333,7 @@ fn what_cannot_be_researched_is_refused_with_a_hint() {
         (
             vec![
                 "research",
-                "h",
+                "Tea helps sleep",
                 "--corpus",
                 "papers",
                 "--page",
@@ -339,7 +343,7 @@ fn what_cannot_be_researched_is_refused_with_a_hint() {
             "papers/a.md is there already and is no evidence page",
         ),
         (
-            vec!["research", "h", "--target", "ftp://a"],
+            vec!["research", "Tea helps sleep", "--target", "ftp://a"],
             1,
             "use an http, https or file URL",
         ),

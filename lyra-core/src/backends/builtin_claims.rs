@@ -42,10 +42,10 @@ const CJK_LENGTHS: Range<usize> = 15..401;
 
 /// Sentences of a document that the network reads; those that share most words with the question
 /// come first.
-const MOST_READ: usize = 40;
+const MOST_READ: usize = 60;
 
 /// Least probability that a sentence asserts something on the question.
-const ON_FROM: f64 = 0.2;
+const ON_FROM: f64 = 0.3;
 /// Least share of the question's words, where the network does not read.
 const CLOSE_FROM: f64 = 0.34;
 
@@ -176,7 +176,10 @@ fn read_passage(index: usize, passage: &Passage, topic: &Topic) -> Vec<Candidate
         .filter_map(|(quote, raw)| {
             let text = raw.split_whitespace().collect::<Vec<_>>().join(" ");
             let before = std::mem::replace(&mut last, text.clone());
-            if !has_length_of_a_claim(&text) || !has_form_of_a_statement(&text) {
+            if !has_length_of_a_claim(&text)
+                || !has_form_of_a_statement(&text)
+                || tells_an_aim(&text)
+            {
                 return None;
             }
             let terms: HashSet<String> = ranking_terms(&text).into_iter().collect();
@@ -339,11 +342,25 @@ fn has_japanese_predicate(text: &str) -> bool {
     text.ends_with('。') || ENDINGS.iter().any(|ending| trimmed.ends_with(ending))
 }
 
-/// Whether a sentence announces an aim, a method or a wish, where no network tells.
-fn announces(text: &str) -> bool {
-    const ANNOUNCED: &[&str] = &[
+/// Whether a sentence tells what a study sets out to find, which the network takes for a finding now and then.
+fn tells_an_aim(text: &str) -> bool {
+    const AIMS: &[&str] = &[
         "aimed to",
         "aim of",
+        "aims of",
+        "hypothesis of this",
+        "hypothesis of the present",
+        "hypothesized that",
+        "hypothesised that",
+        "purpose of this",
+        "objective of this",
+    ];
+    AIMS.iter().any(|phrase| text.contains(phrase))
+}
+
+/// Whether a sentence announces a method or a wish, where no network tells.
+fn announces(text: &str) -> bool {
+    const ANNOUNCED: &[&str] = &[
         "to determine whether",
         "to investigate",
         "to evaluate",

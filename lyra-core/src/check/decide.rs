@@ -39,7 +39,7 @@ const UNSOUND: Weights = Weights {
     overstates: 1.18,
 };
 /// From these log odds on a sentence is flagged: there one sound sentence in twenty is, too.
-const FLAGGED_FROM: f64 = 1.0;
+const FLAGGED_FROM: f64 = 1.3;
 /// Whether a flagged sentence says the opposite of its source, fitted on the unsound sentences of half "a".
 const OPPOSITE: Weights = Weights {
     base: -2.34,
@@ -49,6 +49,11 @@ const OPPOSITE: Weights = Weights {
     has_numbers: -2.14,
     overstates: -2.34,
 };
+
+/// A flagged sentence that the judge is this sure of says the opposite, whatever it leaves out.
+const CLEARLY_OPPOSITE_FROM: f64 = 0.7;
+/// A source takes a side on a statement from here on.
+const TAKEN_FROM: f64 = 0.3;
 
 impl Weights {
     /// The log odds.
@@ -160,7 +165,8 @@ pub(super) fn decide(claim: &str, heard: &[Heard], is_builtin: bool) -> Decided 
     if doubt < FLAGGED_FROM {
         return Decided::Supports(evidence(pro), 1.0 - unsound);
     }
-    if OPPOSITE.of(&shown) >= 0.0 {
+    let is_clear = shown.refutes >= CLEARLY_OPPOSITE_FROM && shown.refutes > shown.supports;
+    if is_clear || OPPOSITE.of(&shown) >= 0.0 {
         return Decided::Refutes(evidence(contra), unsound);
     }
     match lost {
@@ -192,7 +198,7 @@ pub(super) fn side(heard: &Heard) -> Decided {
     };
     let side = surest.1.side;
     match side.relation {
-        _ if !side.is_taken => {
+        _ if !side.is_taken(TAKEN_FROM) => {
             let near = greatest(heard, |judged| judged.closeness);
             Decided::Silent(near.map(evidence), 1.0 - side.sure)
         }

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::graph::RememberedVerdict;
 use crate::model::Relation;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{ON_A_HYPOTHESIS, Pipeline};
 use crate::ports::{StancePair, Verdict};
 use sha2::{Digest, Sha256};
 
@@ -30,7 +30,7 @@ pub(super) async fn said(
         return Ok(said);
     }
     let asked: Vec<StancePair> = open.iter().map(|at| pairs[*at].clone()).collect();
-    let verdicts = pipeline.judged(&asked).await?;
+    let verdicts = pipeline.judged(&asked, ON_A_HYPOTHESIS).await?;
     for (at, verdict) in open.iter().zip(&verdicts) {
         said[*at] = of(verdict);
     }

@@ -79,7 +79,11 @@ impl Sources {
         let mut all = reader.citable_sources()?;
         // A graph may be older than the list.
         for source in all.iter_mut().filter(|source| !source.is_retracted) {
-            source.is_retracted = retractions.is_some_and(|list| is_on(list, source));
+            let is_marked = source
+                .title
+                .as_deref()
+                .is_some_and(|t| RETRACTED.is_match(t));
+            source.is_retracted = is_marked || retractions.is_some_and(|list| is_on(list, source));
         }
         let Some(task_id) = task_id else {
             return Ok(Self::of(all));
@@ -143,11 +147,9 @@ impl Sources {
             self.by_id.entry(id).or_default().push(at);
         }
         let url = normalize_url(&source.url).unwrap_or_else(|_| source.url.clone());
-        if let Some((_, file)) = source
-            .url
-            .rsplit_once('/')
-            .filter(|(_, file)| !file.is_empty())
-        {
+        // A link to a file of records cites all of them.
+        let whole = source.url.split('#').next().unwrap_or_default();
+        if let Some((_, file)) = whole.rsplit_once('/').filter(|(_, file)| !file.is_empty()) {
             self.by_file
                 .entry(file.to_lowercase())
                 .or_default()
@@ -204,8 +206,30 @@ impl Sources {
             .next()
             .unwrap_or(plain)
             .to_lowercase();
-        let found = self.by_file.get(&file);
-        self.resolved(found.cloned().unwrap_or_default())
+        let found = self.by_file.get(&file).cloned().unwrap_or_default();
+        self.of_file(found, address.split_once('#').map(|(_, record)| record))
+    }
+
+    /// One record of a file, or all of them.
+    fn of_file(&self, found: Vec<usize>, record: Option<&str>) -> Resolved {
+        let parts = |at: &usize| self.all[*at].url.split_once('#');
+        let named = found.iter().find(|at| {
+            let own = parts(at).map(|(_, own)| own);
+            own.is_some() && own == record
+        });
+        if let Some(at) = named {
+            return self.resolved(vec![*at]);
+        }
+        let files: HashSet<Option<&str>> = found
+            .iter()
+            .map(|at| parts(at).map(|(file, _)| file))
+            .collect();
+        let is_one_file = files.len() == 1 && !files.contains(&None);
+        let resolved = self.resolved(found);
+        Resolved {
+            is_ambiguous: resolved.is_ambiguous && !is_one_file,
+            ..resolved
+        }
     }
 
     fn identifiers(&self, ids: &Identifiers) -> Resolved {

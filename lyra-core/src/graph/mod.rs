@@ -34,7 +34,6 @@ mod verify;
 
 pub use calibration::{CalibrationEvaluation, CalibrationFit, CalibrationStats, RollbackReport};
 pub(crate) use citable::CitableSource;
-pub(crate) use remembered_verdicts::RememberedVerdict;
 pub use documents::StoredFragment;
 pub use domain_rules::{DomainPattern, DomainRules};
 pub use embeddings::{MissingVector, decode_vector, encode_vector};
@@ -47,6 +46,7 @@ pub use judgements::{
     Judgement, JudgementFocus, JudgementReport, JudgementRequest, LEASE_SECONDS, LentPair,
     MOST_LENT, MovedClaim, PairKind, RefusedJudgement, agent_judge_id,
 };
+pub(crate) use remembered_verdicts::RememberedVerdict;
 pub use verdicts::{AGENT_PREFIX, HUMAN_JUDGE};
 pub(crate) use verdicts::{Pair, RETIRED_JUDGES, StoredVerdict};
 pub(crate) use verify::verify;

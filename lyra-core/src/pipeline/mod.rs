@@ -23,6 +23,7 @@
 mod budget;
 mod citations;
 mod claims;
+mod copies;
 mod earlier;
 mod embed;
 mod identify;
@@ -49,7 +50,7 @@ pub use page::PageReport;
 pub use retractions::Retractions;
 pub use search::SearchOptions;
 pub use verify::VerifyReport;
-pub(crate) use verify::{LastLooks, Side, task_fragments};
+pub(crate) use verify::{LastLooks, ON_A_HYPOTHESIS, Side, task_fragments};
 
 use crate::graph::EvidenceGraph;
 use crate::ingest::Reading;

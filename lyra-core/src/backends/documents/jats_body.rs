@@ -60,9 +60,19 @@ impl Inline {
     fn citation(&mut self, xref: Node<'_, '_>) {
         self.cite(xref);
         let raised = xref.children().all(|n| named(n, "sup"));
-        if !raised {
+        if !raised && !self.is_raised_in_print(xref) {
             self.node(xref);
         }
+    }
+
+    /// Some publishers leave it to the style sheet to raise a number that touches the word before it.
+    fn is_raised_in_print(&self, xref: Node<'_, '_>) -> bool {
+        // Four digits are a year.
+        let is_number = |text: &str| text.len() < 4 && text.chars().all(|c| c.is_ascii_digit());
+        let texts = xref.descendants().filter(Node::is_text);
+        let mut texts = texts.filter_map(|text| text.text());
+        let touches = |c: char| c.is_alphabetic() || matches!(c, '.' | ')' | '”' | '’' | '%');
+        texts.all(is_number) && !self.running.is_apart() && self.running.text.ends_with(touches)
     }
 
     fn cite(&mut self, xref: Node<'_, '_>) {

@@ -69,6 +69,11 @@ impl Running {
         }
     }
 
+    /// Whether a space will stand before the next visible character.
+    pub(super) fn is_apart(&self) -> bool {
+        self.gap
+    }
+
     /// Where the next visible character will stand at the earliest, in bytes.
     pub(super) fn end(&self) -> usize {
         self.text.len()

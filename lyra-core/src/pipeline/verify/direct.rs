@@ -19,8 +19,12 @@ const RELEVANCE: f64 = 0.46;
 const WORDS: f64 = 1.58;
 /// The share of the statement's words from which on more make no difference.
 const WORDS_IN_FULL: f64 = 0.5;
-/// A side is taken from here on.
-const TAKEN_FROM: f64 = 0.3;
+/// A side on a hypothesis is taken from here on. A reader sees the surest first, and those below 0.6 as
+/// possible, so that a weak lead is better than none.
+pub(crate) const ON_A_HYPOTHESIS: f64 = 0.2;
+/// A passage takes a side on a claim from here on. It counts in the claim's confidence, and may make it a
+/// contradiction.
+pub(super) const ON_A_CLAIM: f64 = 0.4;
 /// The same of a judge that does not tell how relevant a premise is.
 const TAKEN_AT_ITS_WORD_FROM: f64 = 0.5;
 
@@ -31,8 +35,8 @@ pub(crate) struct Side {
     pub(crate) relation: Relation,
     /// How sure a reader may be of it.
     pub(crate) sure: f64,
-    /// Whether that is enough to take it.
-    pub(crate) is_taken: bool,
+    /// Whether the judge told how relevant the premise is.
+    is_weighed: bool,
 }
 
 impl Side {
@@ -52,7 +56,7 @@ impl Side {
             return Self {
                 relation,
                 sure: side,
-                is_taken: side >= TAKEN_AT_ITS_WORD_FROM,
+                is_weighed: false,
             };
         };
         let sum = BASE
@@ -63,8 +67,17 @@ impl Side {
         Self {
             relation,
             sure,
-            is_taken: sure >= TAKEN_FROM,
+            is_weighed: true,
         }
+    }
+
+    /// Whether a reader may be sure enough to take it.
+    pub(crate) fn is_taken(&self, from: f64) -> bool {
+        let from = match self.is_weighed {
+            true => from,
+            false => TAKEN_AT_ITS_WORD_FROM,
+        };
+        self.sure >= from
     }
 }
 
@@ -94,7 +107,7 @@ fn log_odds(chance: f64) -> f64 {
 }
 
 /// The verdict with the confidence that a reader may have in it, and neutral where that is too little.
-pub(super) fn weighed(verdict: Verdict, pair: &StancePair) -> Verdict {
+pub(super) fn weighed(verdict: Verdict, pair: &StancePair, from: f64) -> Verdict {
     let (Some(_), Some(chances)) = (verdict.relevance, verdict.probabilities) else {
         return verdict;
     };
@@ -104,7 +117,7 @@ pub(super) fn weighed(verdict: Verdict, pair: &StancePair) -> Verdict {
     let context = pair.context.as_deref().unwrap_or_default();
     let told = format!("{context} {part}");
     let side = Side::of(chances, verdict.relevance, &pair.hypothesis, &told);
-    let (relation, confidence) = match side.is_taken {
+    let (relation, confidence) = match side.is_taken(from) {
         true => (side.relation, side.sure),
         false => (Relation::Neutral, 1.0 - side.sure),
     };
@@ -133,7 +146,7 @@ mod tests {
             relevance: Some(relevance),
             ..Verdict::new(Relation::Supports, side)
         };
-        weighed(verdict, &pair)
+        weighed(verdict, &pair, ON_A_CLAIM)
     }
 
     const SAME: &str = "Without the global interpreter lock, Python programs are slower.";
@@ -172,14 +185,14 @@ mod tests {
             quote: Some(0..14),
             ..verdict.clone()
         };
-        assert!(weighed(verdict, &pair).confidence > weighed(other, &pair).confidence);
+        assert!(weighed(verdict, &pair, 0.0).confidence > weighed(other, &pair, 0.0).confidence);
     }
 
     #[test]
     fn what_is_not_sure_enough_takes_no_side() {
         let unsure = of(SAME, None, 0.3, 0.05);
         assert_eq!(unsure.relation, Relation::Neutral);
-        assert!(unsure.confidence > 1.0 - TAKEN_FROM);
+        assert!(unsure.confidence > 1.0 - ON_A_CLAIM);
         assert_eq!(of(SAME, None, 0.9, 0.9).relation, Relation::Supports);
     }
 
@@ -187,6 +200,6 @@ mod tests {
     fn a_judge_that_tells_no_relevance_is_taken_at_its_word() {
         let pair = StancePair::new("Lamps are red.", "Tea helps sleep");
         let verdict = Verdict::new(Relation::Refutes, 0.9);
-        assert_eq!(weighed(verdict.clone(), &pair), verdict);
+        assert_eq!(weighed(verdict.clone(), &pair, ON_A_CLAIM), verdict);
     }
 }

@@ -11,8 +11,8 @@ use crate::graph::{DomainRules, Pair, Reader, StoredVerdict, Writer};
 use crate::model::{EdgeRecord, NodeKind, Relation};
 use crate::ports::{StancePair, Verdict};
 use crate::text::only_asks;
-pub(crate) use direct::Side;
-use direct::weighed;
+use direct::{ON_A_CLAIM, weighed};
+pub(crate) use direct::{ON_A_HYPOTHESIS, Side};
 pub(crate) use memory::LastLooks;
 use memory::Look;
 use questions::{Question, silence};
@@ -73,7 +73,8 @@ impl Pipeline {
         for batch in worth.chunks(BATCH) {
             let questions = self.graph.read(|r| self.questions(r, batch, &members))?;
             let pairs: Vec<StancePair> = questions.iter().map(|q| q.pair.clone()).collect();
-            let verdicts = self.judged(&pairs).await?.into_iter().zip(&questions);
+            let verdicts = self.judged(&pairs, ON_A_CLAIM).await?;
+            let verdicts = verdicts.into_iter().zip(&questions);
             let verdicts: Vec<Verdict> = verdicts.map(|(v, question)| question.held(v)).collect();
             report.pairs_judged += pairs.len();
             self.graph.write(|w| {
@@ -104,9 +105,9 @@ impl Pipeline {
         })
     }
 
-    /// The judge's verdicts, with the confidence that a reader may have in them. Of a premise that only
-    /// asks no judge is asked.
-    pub(crate) async fn judged(&self, pairs: &[StancePair]) -> Result<Vec<Verdict>> {
+    /// The judge's verdicts, with the confidence that a reader may have in them, and neutral below `from`.
+    /// Of a premise that only asks no judge is asked.
+    pub(crate) async fn judged(&self, pairs: &[StancePair], from: f64) -> Result<Vec<Verdict>> {
         let says: Vec<usize> = (0..pairs.len())
             .filter(|at| !only_asks(&pairs[*at].premise))
             .collect();
@@ -116,7 +117,7 @@ impl Pipeline {
         }
         let asked: Vec<StancePair> = says.iter().map(|at| pairs[*at].clone()).collect();
         for (at, verdict) in says.into_iter().zip(self.judge.judge(&asked).await?) {
-            verdicts[at] = weighed(verdict, &pairs[at]);
+            verdicts[at] = weighed(verdict, &pairs[at], from);
         }
         Ok(verdicts)
     }
@@ -133,7 +134,7 @@ impl Pipeline {
         for batch in claims.chunks(STANCE_BATCH) {
             let pairs: Vec<StancePair> =
                 batch.iter().map(|claim| claim.pair(&hypothesis)).collect();
-            let verdicts = self.judged(&pairs).await?;
+            let verdicts = self.judged(&pairs, ON_A_HYPOTHESIS).await?;
             self.graph.write(|w| {
                 for (claim, verdict) in batch.iter().zip(verdicts) {
                     let verdict = StoredVerdict {

@@ -94,6 +94,26 @@ n = 20",
 }
 
 #[test]
+fn numbers_of_references_that_print_raises_stay_out_of_the_words() {
+    let link = |n: &str| format!("<xref ref-type=\"bibr\" rid=\"b{n}\">{n}</xref>");
+    let body = format!(
+        "Tea helps men{}{}. Others{} doubt it {}, as Roe et al. ({}) do.",
+        link("22"),
+        link("23"),
+        link("4"),
+        link("5"),
+        link("2009")
+    );
+    let article = format!(
+        "<article><front><article-meta><title-group><article-title>Tea</article-title></title-group>\
+         </article-meta></front><body><p>{body}</p></body></article>"
+    );
+    let got = outline(&parse(&article).unwrap().blocks);
+    let told = "paragraph Tea helps men. Others doubt it 5, as Roe et al. (2009) do.";
+    assert!(got.contains(told), "{got:?}");
+}
+
+#[test]
 fn hostile_and_foreign_xml_is_refused_or_harmless() {
     let bomb = "<!DOCTYPE article [<!-- don't --><!ENTITY a \"xxxxxxxxxx\"><!ENTITY b \"&a;&a;&a;&a;\">\n\
             <!ENTITY f SYSTEM 'file:///etc/passwd'>]><article><body><p>&b;&f; stays</p></body></article>";
