@@ -93,11 +93,22 @@ export const CLIENTS = [
   },
 ];
 
+/** The output schema that the server checks its replies against; the listing has its top level. */
+function wholeSchema(tool) {
+  const path = join(ROOT, "lyra-mcp", "src", "schemas", `${tool}.output.json`);
+  return JSON.parse(readFileSync(path, "utf8"));
+}
+
 async function open(client, transport) {
   await client.connect(transport);
   const { tools } = await client.listTools();
   const ajv = new Ajv2020({ strict: false });
-  const checks = Object.fromEntries(tools.map((t) => [t.name, ajv.compile(t.outputSchema)]));
+  const checks = Object.fromEntries(
+    tools.map((t) => {
+      const both = [t.outputSchema, wholeSchema(t.name)].map((schema) => ajv.compile(schema));
+      return [t.name, (reply) => both.flatMap((check) => (check(reply) ? [] : check.errors))];
+    }),
+  );
   return { client, transport, tools, checks };
 }
 

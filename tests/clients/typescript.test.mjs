@@ -93,7 +93,7 @@ async function resourcesAndPrompts(kind, client) {
   const { resourceTemplates } = await client.listResourceTemplates();
   assert.deepEqual(
     resourceTemplates.map((template) => template.uriTemplate),
-    ["lyra://task/{id}", "lyra://views/{name}"],
+    ["lyra://task/{id}", "lyra://views/{name}", "lyra://tools/{name}"],
   );
   const missing = client.readResource({ uri: "lyra://views/v_none" });
   await assert.rejects(missing, { code: kind.unknownResource });

@@ -27,6 +27,7 @@ pub(crate) fn binary(db: &Path) -> Command {
         "LYRA_DB",
         "LYRA_READ_ONLY",
         "LYRA_AUDIT",
+        "LYRA_TOOLS",
         "LYRA_LOG",
         "LYRA_LOG_FORMAT",
         "RUST_LOG",

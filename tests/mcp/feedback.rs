@@ -13,7 +13,7 @@ const JUDGE: &str = "judge-1";
 struct Session {
     _folder: TempDir,
     client: Client,
-    schemas: BTreeMap<String, jsonschema::Validator>,
+    schemas: BTreeMap<String, crate::tools::Checks>,
 }
 
 impl Session {

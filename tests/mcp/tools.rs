@@ -3,31 +3,61 @@
 use crate::client::Client;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/corpus");
 pub(crate) const NO_TASK: &str = "task_00000000";
 
-/// The output schemas, by tool, as the server lists them.
-pub(crate) fn schemas(client: &mut Client) -> BTreeMap<String, jsonschema::Validator> {
+/// Bytes that the listing may take: a client puts it before its model in every session.
+const LISTING_BYTES: usize = 24_000;
+
+/// The schemas that a reply is checked against: the whole one of the file, and the listed one.
+pub(crate) struct Checks {
+    full: jsonschema::Validator,
+    listed: jsonschema::Validator,
+}
+
+/// The output schemas, by tool.
+pub(crate) fn schemas(client: &mut Client) -> BTreeMap<String, Checks> {
     let tools = client.request("tools/list", json!({}));
     let tools = tools["result"]["tools"].as_array().unwrap();
     let compiled = tools.iter().map(|tool| {
-        let check = jsonschema::draft202012::new(&tool["outputSchema"]).unwrap();
-        (tool["name"].as_str().unwrap().to_owned(), check)
+        let name = tool["name"].as_str().unwrap();
+        let checks = Checks {
+            full: jsonschema::draft202012::new(&full(name)["output"]).unwrap(),
+            listed: jsonschema::draft202012::new(&tool["outputSchema"]).unwrap(),
+        };
+        (name.to_owned(), checks)
     });
     compiled.collect()
 }
 
+/// The schemas of a tool as the files hold them: `input` and `output`.
+pub(crate) fn full(tool: &str) -> Value {
+    let read = |side: &str| {
+        let file = format!("src/schemas/{tool}.{side}.json");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        serde_json::from_str::<Value>(&std::fs::read_to_string(path).unwrap()).unwrap()
+    };
+    json!({"input": read("input"), "output": read("output")})
+}
+
+/// The schemas of a tool as the server lists them: `input` and `output`.
+pub(crate) fn listed(client: &mut Client, tool: &str) -> Value {
+    let reply = client.request("tools/list", json!({}));
+    let tools = reply["result"]["tools"].as_array().unwrap();
+    let tool = tools.iter().find(|t| t["name"] == tool).unwrap();
+    json!({"input": tool["inputSchema"], "output": tool["outputSchema"]})
+}
+
 /// Checks what every reply must keep to, good or bad.
-pub(crate) fn check_reply(
-    tool: &str,
-    result: &Value,
-    schemas: &BTreeMap<String, jsonschema::Validator>,
-) {
+pub(crate) fn check_reply(tool: &str, result: &Value, schemas: &BTreeMap<String, Checks>) {
     let body = &result["structuredContent"];
-    if let Some(breach) = schemas[tool].iter_errors(body).next() {
-        panic!("{tool}: {breach} in {body}");
+    for check in [&schemas[tool].full, &schemas[tool].listed] {
+        if let Some(breach) = check.iter_errors(body).next() {
+            panic!("{tool}: {breach} in {body}");
+        }
     }
     let text = result["content"][0]["text"].as_str().unwrap();
     assert_eq!(
@@ -70,6 +100,85 @@ fn the_listing_is_complete() {
             "openWorldHint",
         ] {
             assert!(tool["annotations"][hint].is_boolean(), "{name}: {hint}");
+        }
+    }
+}
+
+/// A client pays for the listing in every session. What it leaves out is in the resource.
+#[test]
+fn the_listing_is_short_and_the_whole_schemas_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(&folder.path().join("a.db"), &["--tools", "all"]);
+    let all = client.request("tools/list", json!({}))["result"].clone();
+    let mut standard = Client::connect(&folder.path().join("a.db"), &[]);
+    let result = standard.request("tools/list", json!({}))["result"].clone();
+    let bytes = result.to_string().len();
+    assert!(bytes <= LISTING_BYTES, "{bytes} bytes");
+    for tool in all["tools"].as_array().unwrap() {
+        let name = tool["name"].as_str().unwrap();
+        let full = full(name);
+        let whole = client.request(
+            "resources/read",
+            json!({"uri": format!("lyra://tools/{name}")}),
+        );
+        let text = whole["result"]["contents"][0]["text"].as_str().unwrap();
+        let whole: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(whole["input_schema"], full["input"], "{name}");
+        assert_eq!(whole["output_schema"], full["output"], "{name}");
+        for (listed, whole) in [
+            ("inputSchema", &full["input"]),
+            ("outputSchema", &full["output"]),
+        ] {
+            let names = |schema: &Value| -> Vec<String> {
+                schema["properties"]
+                    .as_object()
+                    .unwrap()
+                    .keys()
+                    .cloned()
+                    .collect()
+            };
+            let mut expected = names(whole);
+            if listed == "outputSchema" {
+                let told_once = ["error_code", "error", "hint", "details", "_lyra_meta"];
+                expected.retain(|name| !told_once.contains(&name.as_str()));
+            }
+            assert_eq!(names(&tool[listed]), expected, "{name}");
+            for field in expected {
+                assert_eq!(
+                    tool[listed]["properties"][&field]["type"], whole["properties"][&field]["type"],
+                    "{name}.{field}"
+                );
+            }
+            assert_eq!(tool[listed]["required"], whole["required"], "{name}");
+        }
+    }
+    let none = client.request("resources/read", json!({"uri": "lyra://tools/nothing"}));
+    assert_eq!(none["error"]["code"], -32002, "{none}");
+}
+
+/// The listed schemas are weaker than the whole ones, not empty: a wrong type breaks them.
+#[test]
+fn a_listed_schema_refuses_wrong_types() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::connect(&folder.path().join("a.db"), &[]);
+    for (tool, checks) in schemas(&mut client) {
+        assert!(
+            !checks.listed.is_valid(&json!({})),
+            "{tool}: ok is required"
+        );
+        assert!(!checks.listed.is_valid(&json!({"ok": "yes"})), "{tool}");
+        let fields = full(&tool)["output"]["properties"].clone();
+        let wrong = fields.as_object().unwrap().iter().filter(|(name, field)| {
+            *name != "ok"
+                && field["type"].as_str().is_some_and(|kind| kind != "object")
+                && !["error_code", "error", "hint", "details", "_lyra_meta"]
+                    .contains(&name.as_str())
+        });
+        for (name, _) in wrong {
+            assert!(
+                !checks.listed.is_valid(&json!({"ok": true, name: {}})),
+                "{tool}.{name}"
+            );
         }
     }
 }

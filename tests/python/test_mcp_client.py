@@ -2,12 +2,15 @@
 
 Environment: LYRA_MCP_BIN names the binary; without it target/release and target/debug are tried.
 The client checks every structured reply of a call that succeeds against the tool's outputSchema
-and raises where it does not fit; replies of calls that fail are checked here.
+and raises where it does not fit; replies of calls that fail are checked here, and all of them
+against the whole schema of the file, of which the server lists the top level.
 """
 
 import asyncio
+import json
 import re
 import socket
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -44,6 +47,12 @@ async def session(folder: Path, mode: str = "legacy", arguments: tuple[str, ...]
         yield client
 
 
+def whole_schema(tool: str) -> dict:
+    """The output schema that the server checks its replies against."""
+    path = ROOT / "lyra-mcp" / "src" / "schemas" / f"{tool}.output.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
 async def ok(client: Client, tool: str, arguments: dict) -> dict:
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, (tool, result.structured_content)
@@ -70,11 +79,15 @@ class Scenarios:
         async def connect(server):
             async with connected(server, mode) as client:
                 tools = (await client.list_tools()).tools
-                checks = {t.name: Draft202012Validator(t.output_schema) for t in tools}
+                checks = {
+                    t.name: [Draft202012Validator(s) for s in (t.output_schema, whole_schema(t.name))]
+                    for t in tools
+                }
 
                 async def call(tool, arguments):
                     result = await client.call_tool(tool, arguments)
-                    checks[tool].validate(result.structured_content)
+                    for check in checks[tool]:
+                        check.validate(result.structured_content)
                     return result.is_error, result.structured_content
 
                 yield call
@@ -187,7 +200,8 @@ def test_every_tool_is_listed_in_full(tmp_path):
             for tool in tools:
                 assert tool.title and tool.description and tool.annotations
                 assert tool.input_schema["type"] == tool.output_schema["type"] == "object"
-                assert {"error_code", "error", "hint"} <= set(tool.output_schema["properties"])
+                assert "ok" in tool.output_schema["required"]
+                assert {"error_code", "error", "hint"} <= set(whole_schema(tool.name)["properties"])
 
     asyncio.run(run())
 
@@ -252,7 +266,7 @@ def test_resources_and_prompts(mode, tmp_path):
                 assert contents[0].text.startswith("{"), uri
             templates = (await client.list_resource_templates()).resource_templates
             assert [template.uri_template for template in templates] == [
-                "lyra://task/{id}", "lyra://views/{name}",
+                "lyra://task/{id}", "lyra://views/{name}", "lyra://tools/{name}",
             ]
             with pytest.raises(MCPError):
                 await client.read_resource("lyra://views/v_none")
@@ -310,6 +324,48 @@ async def poll(client: Client, page: str):
     # The server heard of it, and goes on.
     stopped = await ok(client, "stop_task", {"task_id": task, "mode": "immediate"})
     assert stopped["final_status"] == "paused"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_connector_searches_and_fetches(mode, tmp_path):
+    text = "Tea lowered blood pressure in 90 adults. " * 1500
+    fragment = {"type": "fragment", "id": "frag_tea", "page_id": "page_tea", "page_version": 1,
+                "text_content": text[:40], "char_start": 0, "char_end": 40}
+    lines = [
+        {"type": "page", "id": "page_tea", "url": "https://tea.example/", "title": "A trial of tea"},
+        {"type": "page_text", "page_id": "page_tea", "version": 1, "text": text},
+        fragment,
+    ]
+    file = tmp_path / "graph.jsonl"
+    file.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    command = [binary(), "import", str(file), "--db", str(tmp_path / "graph.db")]
+    subprocess.run(command, check=True, env=clean_environment(tmp_path), cwd=tmp_path)
+
+    async def run():
+        async with session(tmp_path, mode, ("--tools", "connector")) as client:
+            assert [t.name for t in (await client.list_tools()).tools] == ["search", "fetch"]
+
+            async def call(tool, arguments):
+                result = await client.call_tool(tool, arguments)
+                [content] = result.content
+                body = json.loads(content.text)
+                if not result.is_error:
+                    assert body == result.structured_content
+                return body
+
+            results = (await call("search", {"query": "tea blood pressure"}))["results"]
+            assert results == [
+                {"id": "page_tea", "title": "A trial of tea", "url": "https://tea.example/"}
+            ]
+            read, place = "", "page_tea"
+            while place:
+                page = await call("fetch", {"id": place})
+                place = page["metadata"].get("next_id")
+                read += page["text"].rpartition("\n\n[The text")[0] if place else page["text"]
+            assert read == text
+            assert (await call("fetch", {"id": "none"}))["error_code"] == "RESOURCE_NOT_FOUND"
+
+    asyncio.run(run())
 
 
 # Last, so that the other tests fill the time that these wait.

@@ -8,17 +8,20 @@ use super::llm::{Llm, LlmLayer};
 use super::models as added;
 use super::parser::{ParserLayer, ParserSettings};
 use super::providers;
+use crate::tools::Set;
+use clap::ValueEnum;
 use lyra_core::backends::{EmbedderChoice, EmbedderSettings, JudgeChoice, JudgeSettings};
 use lyra_core::text::names::nearest;
 use lyra_core::{Error, Limits, Result};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// Keys of `lyra.toml`.
-const KEYS: [&str; 32] = [
+const KEYS: [&str; 33] = [
     "db",
     "read_only",
     "audit",
+    "tools",
     "corpus",
     "allow_private_hosts",
     "workers",
@@ -63,6 +66,8 @@ pub(super) struct Settings {
     pub(super) read_only: bool,
     /// Whether the server records what it is asked.
     pub(super) audit: bool,
+    /// Which tools the server lists.
+    pub(super) tools: Set,
     pub(super) corpus: Vec<PathBuf>,
     pub(super) allow_private_hosts: bool,
     pub(super) workers: usize,
@@ -114,6 +119,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         db: flags.db.clone(),
         read_only: flags.read_only.then_some(true),
         audit: flags.audit.then_some(true),
+        tools: flags.tools,
         corpus: (!flags.corpus.is_empty()).then(|| flags.corpus.clone()),
         allow_private_hosts: flags.allow_private_hosts.then_some(true),
         workers: None,
@@ -142,6 +148,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
             .unwrap_or_else(|| data_folder(env).join("lyra").join("lyra.db")),
         read_only: layer.read_only.unwrap_or(false),
         audit: layer.audit.unwrap_or(false),
+        tools: layer.tools.unwrap_or_default(),
         corpus: layer.corpus.unwrap_or_default(),
         allow_private_hosts: layer.allow_private_hosts.unwrap_or(false),
         workers: layer.workers.unwrap_or(WORKERS),
@@ -166,6 +173,7 @@ struct Layer {
     db: Option<PathBuf>,
     read_only: Option<bool>,
     audit: Option<bool>,
+    tools: Option<Set>,
     corpus: Option<Vec<PathBuf>>,
     allow_private_hosts: Option<bool>,
     workers: Option<usize>,
@@ -183,6 +191,7 @@ impl Layer {
         self.db = above.db.or(self.db.take());
         self.read_only = above.read_only.or(self.read_only);
         self.audit = above.audit.or(self.audit);
+        self.tools = above.tools.or(self.tools);
         self.corpus = above.corpus.or(self.corpus.take());
         self.allow_private_hosts = above.allow_private_hosts.or(self.allow_private_hosts);
         self.workers = above.workers.or(self.workers);
@@ -274,6 +283,7 @@ fn from_toml(text: &str, folder: &Path, env: &dyn Fn(&str) -> Option<OsString>) 
         db: path("db")?,
         read_only: truth("read_only")?,
         audit: truth("audit")?,
+        tools: tool_set("tools", table.get("tools").map(toml::Value::as_str))?,
         corpus,
         allow_private_hosts: truth("allow_private_hosts")?,
         workers,
@@ -285,6 +295,17 @@ fn from_toml(text: &str, folder: &Path, env: &dyn Fn(&str) -> Option<OsString>) 
         llm: LlmLayer::from_toml(&table, folder, env)?,
         providers: providers::Layer::of_toml(&table, folder)?,
     })
+}
+
+/// The set of tools that a source names; the inner `None` is what is not a text.
+#[allow(
+    clippy::option_option,
+    reason = "what is not there and what is no text differ"
+)]
+fn tool_set(key: &str, name: Option<Option<&str>>) -> Result<Option<Set>> {
+    let set = name.map(|name| Set::from_str(name.unwrap_or_default(), true));
+    set.transpose()
+        .map_err(|_| Error::invalid(format!("{key}: expected standard, connector or all")))
 }
 
 pub(super) fn wrong(key: &str, expected: &str) -> Error {
@@ -316,6 +337,10 @@ fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
         db: env("LYRA_DB").map(PathBuf::from),
         read_only: truth("LYRA_READ_ONLY")?,
         audit: truth("LYRA_AUDIT")?,
+        tools: tool_set(
+            "LYRA_TOOLS",
+            env("LYRA_TOOLS").as_deref().map(OsStr::to_str),
+        )?,
         corpus: env("LYRA_CORPUS").map(|list| std::env::split_paths(&list).collect()),
         allow_private_hosts: truth("LYRA_ALLOW_PRIVATE_HOSTS")?,
         workers,

@@ -1,13 +1,34 @@
 //! `doctor`, `views`: what there is.
 
 use super::config::Settings;
+use super::init::{self, Places, State, System};
 use super::output::Output;
+use super::research::quoted;
 use lyra_core::Engine;
 use lyra_core::{Error, Result};
 use std::process::ExitCode;
 
 pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
     let mut out = Output::new();
+    heading(&mut out, settings)?;
+    // The database is made by opening it.
+    let had_database = settings.db.exists();
+    let (failed, engine) = look(&mut out, settings)?;
+    let is_empty = match &engine {
+        Some(engine) => !had_database || engine.tasks()?.is_empty(),
+        None => true,
+    };
+    out.line("")?;
+    out.line(&format!("Next: {}", next(settings, &failed, is_empty)))?;
+    out.finish()?;
+    Ok(match failed.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// What is configured.
+fn heading(out: &mut Output, settings: &Settings) -> Result<()> {
     let file = settings
         .file
         .as_ref()
@@ -24,8 +45,12 @@ pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
     if let Some(llm) = &settings.llm {
         out.line(&format!("language model {}", llm.describe()))?;
     }
-    out.line("")?;
-    let mut code = ExitCode::SUCCESS;
+    out.line("")
+}
+
+/// Says what works; answers what does not, and the graph if it could be opened.
+fn look(out: &mut Output, settings: &Settings) -> Result<(Vec<String>, Option<Engine>)> {
+    let mut failures = Vec::new();
     // Where a model cannot be opened, the rest is looked at with the built-in one.
     let mut config = super::plain_config(settings);
     for (what, opened) in [
@@ -37,17 +62,17 @@ pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
         ("stance judge", super::open_judge(settings, &mut config)),
     ] {
         if let Err(error) = opened {
-            failed(&mut out, what, &error)?;
-            code = ExitCode::FAILURE;
+            failed(out, what, &error)?;
+            failures.push(what.to_owned());
         }
     }
     let opened = super::make_folder(settings).and_then(|()| Engine::open(config));
     let engine = match opened {
         Ok(engine) => engine,
         Err(error) => {
-            failed(&mut out, "database", &error)?;
-            out.finish()?;
-            return Ok(ExitCode::FAILURE);
+            failed(out, "database", &error)?;
+            failures.push("database".to_owned());
+            return Ok((failures, None));
         }
     };
     for check in engine.doctor() {
@@ -57,11 +82,65 @@ pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
             out.line(&format!("      {advice}"))?;
         }
         if !check.ok {
-            code = ExitCode::FAILURE;
+            failures.push(check.name);
         }
     }
-    out.finish()?;
-    Ok(code)
+    Ok((failures, Some(engine)))
+}
+
+/// The next step on this machine.
+fn next(settings: &Settings, failed: &[String], is_empty: bool) -> String {
+    // Without documents there is nothing to mend: the step below names some.
+    if failed.iter().any(|name| name != "search") {
+        return "mend what is marked FAIL, then run `lyra-mcp doctor` again".to_owned();
+    }
+    let env = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let places = Places {
+        system: System::here(),
+        env: &env,
+    };
+    let clients = init::clients(&places);
+    let named = |wanted| {
+        let fitting = clients.iter().filter(|(_, state)| *state == wanted);
+        let names: Vec<&str> = fitting.map(|(client, _)| client.name()).collect();
+        names
+    };
+    let (configured, found) = (named(State::Configured), named(State::Found));
+    let db = match settings.db_is_default {
+        true => String::new(),
+        false => format!(" --db {}", quoted(&settings.db.display().to_string())),
+    };
+    let folders = settings.corpus.iter();
+    let folders = folders.map(|folder| quoted(&folder.display().to_string()));
+    let corpus: String = folders
+        .map(|folder| format!(" --corpus {folder}"))
+        .collect();
+    match (is_empty, configured.as_slice(), found.as_slice()) {
+        (true, [], _) => {
+            let corpus = match corpus.as_str() {
+                "" => " --corpus DIR",
+                given => given,
+            };
+            format!(
+                "`lyra-mcp demo` shows an example; \
+                 `lyra-mcp research \"HYPOTHESIS\"{corpus}{db}` reads your own documents"
+            )
+        }
+        (_, [_, ..], _) => format!(
+            "ask {} to research a hypothesis with lyra",
+            configured.join(" or ")
+        ),
+        (false, [], []) => "`lyra-mcp init` lists the clients that can be configured".to_owned(),
+        (false, [], [first, rest @ ..]) => {
+            let others = match rest {
+                [] => String::new(),
+                rest => format!(" (also found: {})", rest.join(", ")),
+            };
+            format!(
+                "`lyra-mcp init {first} --write{db}{corpus}` lets {first} use this graph{others}"
+            )
+        }
+    }
 }
 
 fn failed(out: &mut Output, what: &str, error: &Error) -> Result<()> {

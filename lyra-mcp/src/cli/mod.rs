@@ -13,6 +13,7 @@ mod export;
 mod feedback;
 mod forget;
 mod import;
+mod init;
 mod judge;
 mod judging;
 mod keys;
@@ -24,6 +25,7 @@ mod output;
 mod parser;
 mod providers;
 mod research;
+mod shell;
 mod tasks;
 mod verify;
 mod view;
@@ -72,6 +74,9 @@ struct Global {
     /// Record every call of a tool that the server is asked for; `audit` prints them [env: LYRA_AUDIT]
     #[arg(long, global = true)]
     audit: bool,
+    /// Which tools the server lists [env: LYRA_TOOLS] [default: standard]
+    #[arg(long, global = true, value_enum, value_name = "SET")]
+    tools: Option<crate::tools::Set>,
     /// A folder of documents to search and read; may be given several times [env: LYRA_CORPUS]
     #[arg(long, global = true, value_name = "DIR")]
     corpus: Vec<PathBuf>,
@@ -195,6 +200,15 @@ enum Command {
     Models(Models),
     /// What is configured, what works, and what to do
     Doctor,
+    /// Put the server into the configuration of a client, or show what that would change
+    ///
+    /// The entry starts the server with the --db, --corpus, --config, --tools and --read-only that
+    /// stand here.
+    Init(init::Options),
+    /// Print what makes a shell complete the command line
+    Completions(shell::Completions),
+    /// Print the manual page, or write a page for each command
+    Man(shell::Man),
     /// The ready-made views
     Views,
     /// The rows of a ready-made view
@@ -230,6 +244,9 @@ impl Command {
             | Self::Verify
             | Self::Models(_)
             | Self::Doctor
+            | Self::Init(_)
+            | Self::Completions(_)
+            | Self::Man(_)
             | Self::Views
             | Self::View(_)
             | Self::ParseDocuments { .. } => false,
@@ -285,6 +302,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         complain(&error);
         return 2;
     }
+    if let Some(done) = without_settings(&cli) {
+        return done.map_or_else(
+            |error| {
+                complain(&error);
+                1
+            },
+            |()| 0,
+        );
+    }
     let settings = match config::settle(&cli.global) {
         Ok(settings) => settings,
         Err(error) => {
@@ -301,6 +327,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             complain(&error);
             1
         }
+    }
+}
+
+/// Runs what needs no settings, and works where those are wrong.
+fn without_settings(cli: &Cli) -> Option<Result<()>> {
+    match &cli.command {
+        Some(Command::Init(options)) => Some(init::run(options, &cli.global)),
+        Some(Command::Completions(options)) => Some(shell::completions(options)),
+        Some(Command::Man(options)) => Some(shell::man(options)),
+        _ => None,
     }
 }
 
@@ -358,8 +394,11 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
         Command::Forget { task, orphans } => forget::run(&open(settings)?, &task, orphans)?,
         Command::Models(Models::List) => models::list(&open_or_make(settings)?, settings)?,
         Command::Models(Models::Add(add)) => return models::add(settings, &add),
-        // It needs no settings, and was run already.
-        Command::ParseDocuments { .. } => {}
+        // They need no settings, and were run already.
+        Command::ParseDocuments { .. }
+        | Command::Init(_)
+        | Command::Completions(_)
+        | Command::Man(_) => {}
         Command::Doctor => return doctor::run(settings).map(failed),
         Command::Views => {
             make_folder(settings)?;
@@ -391,7 +430,7 @@ fn serve(settings: &Settings) -> Result<()> {
     }
     // A worker may hold up its thread: SQLite waits, and built-in models think.
     let runtime = runtime_of(2 + settings.workers)?;
-    let tools = crate::tools::all();
+    let tools = crate::tools::of(settings.tools);
     let service = crate::server::Service {
         engine,
         clock: Arc::new(SystemClock),

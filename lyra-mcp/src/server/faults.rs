@@ -64,6 +64,7 @@ macro_rules! faulty {
             takes_turn: true,
             limit: $limit,
             stored_text: false,
+            bare: false,
             lists: &[],
             schema: ToolSchema::parse(SCHEMA, SCHEMA).unwrap(),
             run: |call| Box::pin($run(call)),

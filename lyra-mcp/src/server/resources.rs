@@ -1,6 +1,7 @@
 //! Resources: what a client may put before its model without calling a tool.
 
 use crate::error::{Code, ToolError};
+use crate::tools::Tool;
 use crate::wire;
 use lyra_core::{Engine, StatusDetail};
 use rmcp::model::{ErrorData, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
@@ -63,10 +64,18 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
             .with_title("A view")
             .with_description("What a view shows, its parameters and columns")
             .with_mime_type(JSON),
+        ResourceTemplate::new("lyra://tools/{name}", "tool")
+            .with_title("A tool")
+            .with_description("The whole schemas of a tool: what every argument and field means")
+            .with_mime_type(JSON),
     ]
 }
 
-pub(super) fn read(engine: &Engine, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(super) fn read(
+    engine: &Engine,
+    tools: &[Tool],
+    uri: &str,
+) -> Result<ReadResourceResult, ErrorData> {
     let body = if uri == "lyra://tasks" {
         tasks(engine)?
     } else if uri == "lyra://schema" {
@@ -81,6 +90,12 @@ pub(super) fn read(engine: &Engine, uri: &str) -> Result<ReadResourceResult, Err
         let views = engine.list_views();
         let view = views.iter().find(|view| view.name == name);
         object(view.ok_or_else(|| unknown(uri))?)?
+    } else if let Some(name) = uri.strip_prefix("lyra://tools/") {
+        let tool = tools.iter().find(|tool| tool.name == name);
+        let tool = tool.ok_or_else(|| unknown(uri))?;
+        object(&json!({"name": name, "description": tool.description,
+            "input_schema": tool.schema.input().as_ref(),
+            "output_schema": tool.schema.output().as_ref()}))?
     } else {
         return Err(unknown(uri));
     };

@@ -104,7 +104,9 @@ pub(crate) fn success(
     } = reply;
     let schema = Value::Object((**tool.schema.output()).clone());
     let mut body = Map::new();
-    body.insert("ok".into(), json!(true));
+    if !tool.bare {
+        body.insert("ok".into(), json!(true));
+    }
     body.extend(fields);
     keep_known_properties(&mut body, &schema);
     budget::fit(

@@ -4,6 +4,7 @@ mod arguments;
 mod budget;
 mod envelope;
 mod known;
+mod listing;
 mod schema;
 mod warnings;
 

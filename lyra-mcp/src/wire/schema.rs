@@ -1,5 +1,6 @@
 //! A tool's two schemas, parsed at start and compiled when first used.
 
+use super::listing;
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 use std::sync::{Arc, OnceLock};
@@ -10,6 +11,8 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct ToolSchema {
     input: Arc<Map<String, Value>>,
     output: Arc<Map<String, Value>>,
+    listed_input: Arc<Map<String, Value>>,
+    listed_output: Arc<Map<String, Value>>,
     input_check: OnceLock<Option<Validator>>,
     output_check: OnceLock<Option<Validator>>,
 }
@@ -17,9 +20,12 @@ pub(crate) struct ToolSchema {
 impl ToolSchema {
     /// Parses the two schema files.
     pub(crate) fn parse(input: &str, output: &str) -> serde_json::Result<Self> {
+        let (input, output) = (serde_json::from_str(input)?, serde_json::from_str(output)?);
         Ok(Self {
-            input: Arc::new(serde_json::from_str(input)?),
-            output: Arc::new(serde_json::from_str(output)?),
+            listed_input: Arc::new(listing::input(&input)),
+            listed_output: Arc::new(listing::output(&output)),
+            input: Arc::new(input),
+            output: Arc::new(output),
             input_check: OnceLock::new(),
             output_check: OnceLock::new(),
         })
@@ -31,6 +37,16 @@ impl ToolSchema {
 
     pub(crate) fn output(&self) -> &Arc<Map<String, Value>> {
         &self.output
+    }
+
+    /// The input schema as `tools/list` shows it.
+    pub(crate) fn listed_input(&self) -> &Arc<Map<String, Value>> {
+        &self.listed_input
+    }
+
+    /// The output schema as `tools/list` shows it.
+    pub(crate) fn listed_output(&self) -> &Arc<Map<String, Value>> {
+        &self.listed_output
     }
 
     /// What checks arguments; none where the schema itself is broken.

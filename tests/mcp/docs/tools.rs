@@ -48,13 +48,10 @@ fn the_page_of_the_tools_is_the_server_s() {
     let tools = session.client.request("tools/list", json!({}))["result"]["tools"].clone();
     let tools = tools.as_array().unwrap();
     let mut page = HEAD.to_owned();
-    let query_sql = tools
-        .iter()
-        .find(|tool| tool["name"] == "query_sql")
-        .unwrap();
+    let query_sql = crate::tools::full("query_sql");
     for name in COMMON {
         let mut rows = Rows::default();
-        let field = &query_sql["outputSchema"]["properties"][name];
+        let field = &query_sql["output"]["properties"][name];
         rows.field(name, field, None);
         page.push_str(&rows.table);
     }
@@ -73,8 +70,9 @@ fn section(tool: &Value, session: &mut Session) -> String {
         tool["description"].as_str().unwrap(),
         character(&tool["annotations"])
     );
+    let schemas = crate::tools::full(name);
     let mut arguments = Rows::default();
-    arguments.object("", &tool["inputSchema"], true);
+    arguments.object("", &schemas["input"], true);
     match arguments.table.is_empty() {
         true => text.push_str("\nIt takes no arguments.\n"),
         false => write!(
@@ -85,7 +83,7 @@ fn section(tool: &Value, session: &mut Session) -> String {
         .unwrap(),
     }
     let mut reply = Rows::default();
-    reply.object("", &tool["outputSchema"], false);
+    reply.object("", &schemas["output"], false);
     write!(
         text,
         "\n| reply | type | holds |\n|---|---|---|\n{}",
@@ -494,13 +492,15 @@ fn every_field_of_every_schema_is_described() {
         }
     }
     let folder = tempfile::tempdir().unwrap();
-    let mut client = Client::connect(&folder.path().join("a.db"), &[]);
+    let mut client = Client::connect(&folder.path().join("a.db"), &["--tools", "all"]);
     let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
     for tool in tools.as_array().unwrap() {
-        for side in ["inputSchema", "outputSchema"] {
+        let name = tool["name"].as_str().unwrap();
+        let schemas = crate::tools::full(name);
+        for side in ["input", "output"] {
             walk(
-                &format!("{} {side}", tool["name"]),
-                tool[side].as_object().unwrap(),
+                &format!("{name} {side}"),
+                schemas[side].as_object().unwrap(),
             );
         }
     }

@@ -6,8 +6,8 @@ mod sql;
 mod views;
 
 use crate::client::{Client, binary};
+use crate::tools::Checks;
 use crate::tools::{check_reply, schemas};
-use jsonschema::Validator;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tempfile::TempDir;
@@ -21,7 +21,7 @@ type Refusal<'a> = (Value, &'a str, &'a str, &'a str);
 struct Server {
     folder: TempDir,
     client: Client,
-    schemas: BTreeMap<String, Validator>,
+    schemas: BTreeMap<String, Checks>,
 }
 
 impl Server {

@@ -8,6 +8,7 @@ mod run;
 mod targets;
 
 pub(super) use page::PageOptions;
+pub(super) use place::{quoted, started_by};
 pub(super) use targets::of_hypothesis;
 
 use super::INTERRUPTED;

@@ -84,14 +84,14 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 /// What starts this program: whoever runs the command line in a process of its own says so.
-fn started_by() -> Vec<String> {
+pub(in crate::cli) fn started_by() -> Vec<String> {
     let own = || std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lyra-mcp"));
     let launcher = crate::cli::LAUNCHER.get().cloned();
     launcher.unwrap_or_else(|| vec![own().display().to_string()])
 }
 
 /// A word for a POSIX shell.
-fn quoted(word: &str) -> String {
+pub(in crate::cli) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%=,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
