@@ -118,7 +118,10 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Token>> {
             continue;
         }
         let place = || format!("{}, line {}", path.display(), nth + 1);
-        let token = parse_line(line).map_err(|error| error.context(place()))?;
+        let token = parse_line(line).map_err(|error| {
+            let hint = "`lyra-mcp token add` writes lines of the form NAME SCOPE TASKS SHA-256";
+            error.context(place()).with_hint(hint)
+        })?;
         let name = token.access.name();
         if tokens.iter().any(|other| other.access.name() == name) {
             return Err(Error::invalid(format!(

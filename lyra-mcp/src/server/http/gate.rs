@@ -192,7 +192,7 @@ impl Gate {
         if let Some(id) = response.headers().get(SESSION)
             && let Ok(id) = id.to_str()
         {
-            self.sessions.belongs_to(id, token).await;
+            self.sessions.belongs_to(id, token);
         }
         Ok(response)
     }

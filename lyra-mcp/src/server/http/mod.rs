@@ -170,6 +170,8 @@ fn mcp(
         .disable_allowed_origins()
         .with_max_request_body_bytes(max_body)
         .with_json_response(true)
+        // Streams of requests begin so, where the client's revision knows it.
+        .with_sse_retry(None)
         .with_cancellation_token(end.clone());
     let shared = Shared::new(Some(metrics));
     let server = move || {

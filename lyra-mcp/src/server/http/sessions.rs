@@ -1,8 +1,8 @@
 //! Sessions of the revisions before 2026-07-28: the SDK keeps them, and here is written down which
-//! token each belongs to and which of its requests have no answer yet.
+//! token each belongs to, which of its requests have no answer yet, and what its client can read.
 
 use futures_core::Stream;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage, ServerResult};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError, SessionConfig,
 };
@@ -11,7 +11,9 @@ use rmcp::transport::streamable_http_server::session::{
 };
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// How long a session without a request is kept. Many clients do not begin again by themselves.
@@ -20,9 +22,11 @@ const UNUSED: Duration = Duration::from_secs(3_600);
 /// Sessions of one token at most.
 const MOST_OF_A_TOKEN: usize = 256;
 
-#[derive(Default)]
 struct Session {
-    owner: String,
+    /// The name of its token; none while it begins.
+    owner: Option<String>,
+    /// Whether its client knows events without data, which let it resume a stream.
+    primes: bool,
     /// Ids of requests without an answer, as JSON.
     open: HashSet<String>,
 }
@@ -71,27 +75,24 @@ impl Sessions {
     /// Whether this token may open one more.
     pub(super) fn has_room_for(&self, owner: &str) -> bool {
         let known = self.known();
-        let of_owner = known.values().filter(|session| session.owner == owner);
+        let of_owner = known
+            .values()
+            .filter(|session| session.owner.as_deref() == Some(owner));
         of_owner.count() < MOST_OF_A_TOKEN
     }
 
-    /// Writes down whose session this is.
-    pub(super) async fn belongs_to(&self, id: &str, owner: &str) {
-        let session = Session {
-            owner: owner.to_owned(),
-            ..Session::default()
-        };
-        self.known().insert(id.to_owned(), session);
-        // It may have ended in between, and would stay here for ever.
-        let id: SessionId = id.into();
-        if !self.inner.has_session(&id).await.unwrap_or(false) {
-            self.known().remove(&*id);
+    /// Writes down whose session this is, unless it has ended already.
+    pub(super) fn belongs_to(&self, id: &str, owner: &str) {
+        if let Some(session) = self.known().get_mut(id) {
+            session.owner = Some(owner.to_owned());
         }
     }
 
     /// Whether the session is this token's.
     pub(super) fn is_of(&self, id: &str, owner: &str) -> bool {
-        self.known().get(id).is_some_and(|s| s.owner == owner)
+        self.known()
+            .get(id)
+            .is_some_and(|s| s.owner.as_deref() == Some(owner))
     }
 
     /// A request of the session begins. None where another one with the same id has no answer yet:
@@ -124,7 +125,14 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        self.inner.initialize_session(id, message).await
+        let answer = self.inner.initialize_session(id, message).await?;
+        let session = Session {
+            owner: None,
+            primes: knows_events_without_data(&answer),
+            open: HashSet::new(),
+        };
+        self.known().insert(id.to_string(), session);
+        Ok(answer)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
@@ -142,7 +150,12 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.inner.create_stream(id, message).await
+        let stream = self.inner.create_stream(id, message).await?;
+        let primes = self.known().get(&**id).is_some_and(|s| s.primes);
+        Ok(Readable {
+            inner: Box::pin(stream),
+            primes,
+        })
     }
 
     async fn accept_message(
@@ -166,5 +179,40 @@ impl SessionManager for Sessions {
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         self.inner.resume(id, last_event_id).await
+    }
+}
+
+/// Events without data came with revision 2025-11-25; clients before take them for broken messages.
+fn knows_events_without_data(answer: &ServerJsonRpcMessage) -> bool {
+    match answer {
+        ServerJsonRpcMessage::Response(response) => match &response.result {
+            ServerResult::InitializeResult(result) => {
+                result.protocol_version >= ProtocolVersion::V_2025_11_25
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// The events that the client of a session can read.
+struct Readable {
+    inner: Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>,
+    primes: bool,
+}
+
+impl Stream for Readable {
+    type Item = ServerSseMessage;
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<ServerSseMessage>> {
+        loop {
+            match self.inner.as_mut().poll_next(context) {
+                Poll::Ready(Some(event)) if !self.primes && event.message.is_none() => {}
+                polled => return polled,
+            }
+        }
     }
 }
