@@ -92,6 +92,7 @@ fn terminate(server: &Server) {
     assert!(killed.success());
 }
 
+#[cfg(unix)]
 fn exit_code(server: &mut Server) -> Option<i32> {
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
@@ -103,6 +104,7 @@ fn exit_code(server: &mut Server) -> Option<i32> {
     None
 }
 
+#[cfg(unix)]
 /// Sends a request, and reads so much of its answer that it must have begun.
 fn begin(server: &Server, headers: &[(&str, &str)], method: &str, body: &str) -> TcpStream {
     let mut stream = server.connect();

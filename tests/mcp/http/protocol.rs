@@ -87,6 +87,11 @@ fn broken_messages_are_answered_as_on_standard_input() {
         ("hello".to_owned(), -32700),
         ("[]".to_owned(), -32600),
         ("{\"id\": 5}".to_owned(), -32600),
+        (
+            "{\"jsonrpc\": \"2.0\", \"method\": \"notifications/cancelled\", \"params\": 5}"
+                .to_owned(),
+            -32600,
+        ),
     ] {
         let answer = server.send("POST", "/mcp", &[], &body);
         assert_eq!(answer.status, 400, "{body}: {answer:?}");

@@ -93,6 +93,9 @@ impl Refusal {
     }
 }
 
+/// The name of the access log in filters.
+const LOG: &str = "lyra_mcp::requests";
+
 /// The status of a request whose client went away before there was an answer, as proxies write it.
 const GONE: u16 = 499;
 
@@ -152,9 +155,9 @@ impl Drop for Record {
         let (client, rpc, bytes, whole) = (self.client, self.rpc, self.bytes, self.whole);
         // Who watches the server asks every few seconds.
         if path == "/healthz" || path == "/metrics" {
-            tracing::debug!(%client, token, method, path, status, ms, bytes, whole, "request");
+            tracing::debug!(target: LOG, %client, token, method, path, status, ms, bytes, whole, "request");
         } else {
-            tracing::info!(%client, token, method, path, rpc, tool, outcome, status, ms, bytes, whole, "request");
+            tracing::info!(target: LOG, %client, token, method, path, rpc, tool, outcome, status, ms, bytes, whole, "request");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::caller::Caller;
 use super::super::metrics::Metrics;
-use super::super::transport::{INVALID_REQUEST, fault};
+use super::super::transport::{Fault, INVALID_REQUEST, fault};
 use super::super::{METHODS, Server};
 use super::answer::{Plain, Record, Refusal, Watched, plain};
 use super::hosts::{Hosts, Origin};
@@ -16,10 +16,12 @@ use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use lyra_core::Engine;
 use rmcp::RoleServer;
+use rmcp::model::ClientRequest;
 use rmcp::service::RxJsonRpcMessage;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,13 +53,6 @@ pub(super) struct Gate {
     /// A permit for each answer that the end of the server waits for.
     pub(super) drain: Arc<Semaphore>,
     pub(super) ending: AtomicBool,
-}
-
-/// What is known of a message before the SDK reads it.
-#[derive(Default, Deserialize)]
-struct Head {
-    method: Option<String>,
-    id: Option<Value>,
 }
 
 impl Gate {
@@ -234,26 +229,38 @@ impl Gate {
         token: &str,
         record: &mut Record,
     ) -> Result<(), Refusal> {
-        if serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(body).is_err()
-            && let Some(fault) = fault(body)
-        {
-            return Err(Refusal::message(fault.code, fault.message, fault.id));
-        }
-        let head: Head = serde_json::from_slice(body).unwrap_or_default();
-        record.rpc = known_rpc(head.method.as_deref());
-        if record.rpc == "initialize" && !self.sessions.has_room_for(token) {
+        let request = match serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(body) {
+            Ok(RxJsonRpcMessage::<RoleServer>::Request(request)) => Some(request),
+            Ok(_) => None,
+            Err(_) => {
+                let fault = fault(body).unwrap_or_else(|| Fault {
+                    code: INVALID_REQUEST,
+                    message: "the notification has parameters of the wrong types".to_owned(),
+                    id: Value::Null,
+                });
+                return Err(Refusal::message(fault.code, fault.message, fault.id));
+            }
+        };
+        record.rpc = known_rpc(body);
+        let Some(request) = request else {
+            return Ok(());
+        };
+        let begins = matches!(request.request, ClientRequest::InitializeRequest(_));
+        if begins && !self.sessions.has_room_for(token) {
             let message = "the token has too many open sessions";
             let hint = "end sessions that are not used with DELETE";
             let refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, message, hint);
             return Err(refusal.retry_after(BODY_TIME));
         }
-        if let (Some(session), Some(_), Some(id)) = (session, head.method, head.id) {
-            record.open = self.sessions.open(session, &id);
-            if record.open.is_none() {
-                let message = "the id is that of a request that has no answer yet; each request \
-                    needs an id of its own";
-                return Err(Refusal::message(INVALID_REQUEST, message.to_owned(), id));
-            }
+        let Some(session) = session else {
+            return Ok(());
+        };
+        let id = serde_json::to_value(&request.id).unwrap_or_default();
+        record.open = self.sessions.open(session, &id);
+        if record.open.is_none() {
+            let message = "the id is that of a request that has no answer yet; each request needs an \
+                id of its own";
+            return Err(Refusal::message(INVALID_REQUEST, message.to_owned(), id));
         }
         Ok(())
     }
@@ -342,9 +349,15 @@ fn known_method(method: &Method) -> &'static str {
     known.into_iter().find(|k| *k == name).unwrap_or("other")
 }
 
-fn known_rpc(method: Option<&str>) -> &'static str {
+fn known_rpc(body: &[u8]) -> &'static str {
+    #[derive(Deserialize)]
+    struct Head<'a> {
+        #[serde(borrow)]
+        method: Option<Cow<'a, str>>,
+    }
     let notes = ["notifications/initialized", "notifications/cancelled"];
-    match method {
+    let head = serde_json::from_slice::<Head<'_>>(body).ok();
+    match head.and_then(|head| head.method) {
         None => "-",
         Some(method) => {
             let mut known = METHODS.into_iter().chain(notes);
