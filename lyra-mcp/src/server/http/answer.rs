@@ -2,6 +2,7 @@
 
 use super::super::caller::Caller;
 use super::super::metrics::{Going, Metrics};
+use super::super::transport::Fault;
 use super::sessions::OpenRequest;
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
@@ -35,34 +36,30 @@ pub(super) fn plain(status: StatusCode, kind: &'static str, text: impl Into<Byte
 /// Why a request gets no further, as a JSON-RPC error with a status of HTTP.
 #[derive(Debug)]
 pub(super) struct Refusal {
-    pub(super) status: StatusCode,
-    code: i32,
-    id: Value,
-    message: String,
-    hint: &'static str,
+    status: StatusCode,
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// Boxed, because every result would else carry its size.
+    body: Box<Value>,
 }
 
 impl Refusal {
     pub(super) fn new(status: StatusCode, message: impl Into<String>, hint: &'static str) -> Self {
+        let message: String = message.into();
+        let error = json!({"code": REFUSED, "message": message, "data": {"hint": hint}});
         Self {
             status,
-            code: REFUSED,
-            id: Value::Null,
-            message: message.into(),
-            hint,
             headers: Vec::new(),
+            body: Box::new(json!({"jsonrpc": "2.0", "id": null, "error": error})),
         }
     }
 
     /// A message that is not one of the protocol.
-    pub(super) fn message(code: i32, message: String, id: Value) -> Self {
+    pub(super) fn message(fault: Fault) -> Self {
         let hint = "send one JSON-RPC 2.0 message as the body of a POST";
-        Self {
-            code,
-            id,
-            ..Self::new(StatusCode::BAD_REQUEST, message, hint)
-        }
+        let mut refusal = Self::new(StatusCode::BAD_REQUEST, fault.message, hint);
+        refusal.body["error"]["code"] = fault.code.into();
+        refusal.body["id"] = fault.id;
+        refusal
     }
 
     pub(super) fn with_header(mut self, name: HeaderName, value: &'static str) -> Self {
@@ -78,17 +75,10 @@ impl Refusal {
     }
 
     pub(super) fn into_response(self) -> Plain {
-        let body = json!({
-            "jsonrpc": "2.0",
-            "id": self.id,
-            "error": {"code": self.code, "message": self.message, "data": {"hint": self.hint}},
-        });
-        let mut response = plain(self.status, "application/json", body.to_string());
-        response.headers_mut().extend(
-            self.headers
-                .into_iter()
-                .map(|(name, value)| (Some(name), value)),
-        );
+        let mut response = plain(self.status, "application/json", self.body.to_string());
+        for (name, value) in self.headers {
+            response.headers_mut().insert(name, value);
+        }
         response
     }
 }

@@ -238,7 +238,7 @@ impl Gate {
                     message: "the notification has parameters of the wrong types".to_owned(),
                     id: Value::Null,
                 });
-                return Err(Refusal::message(fault.code, fault.message, fault.id));
+                return Err(Refusal::message(fault));
             }
         };
         record.rpc = known_rpc(body);
@@ -260,7 +260,11 @@ impl Gate {
         if record.open.is_none() {
             let message = "the id is that of a request that has no answer yet; each request needs an \
                 id of its own";
-            return Err(Refusal::message(INVALID_REQUEST, message.to_owned(), id));
+            return Err(Refusal::message(Fault {
+                code: INVALID_REQUEST,
+                message: message.to_owned(),
+                id,
+            }));
         }
         Ok(())
     }
