@@ -11,6 +11,8 @@ pub(crate) enum Code {
     ResourceNotFound,
     BudgetExhausted,
     AuthRequired,
+    /// What the caller's token does not allow; only the server knows tokens.
+    AccessDenied,
     QueryRejected,
     QueryInterrupted,
     PipelineError,
@@ -20,12 +22,13 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::InvalidParams,
         Self::TaskNotFound,
         Self::ResourceNotFound,
         Self::BudgetExhausted,
         Self::AuthRequired,
+        Self::AccessDenied,
         Self::QueryRejected,
         Self::QueryInterrupted,
         Self::PipelineError,
@@ -42,6 +45,7 @@ impl Code {
             Self::ResourceNotFound => "RESOURCE_NOT_FOUND",
             Self::BudgetExhausted => "BUDGET_EXHAUSTED",
             Self::AuthRequired => "AUTH_REQUIRED",
+            Self::AccessDenied => "ACCESS_DENIED",
             Self::QueryRejected => "QUERY_REJECTED",
             Self::QueryInterrupted => "QUERY_INTERRUPTED",
             Self::PipelineError => "PIPELINE_ERROR",

@@ -5,6 +5,7 @@
     allow(clippy::too_many_lines, reason = "cases of a test are a table")
 )]
 
+mod access;
 mod cli;
 mod error;
 mod log;

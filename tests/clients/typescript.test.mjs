@@ -1,10 +1,10 @@
-// The server, driven by the official TypeScript clients over standard input and output.
+// The server, driven by the official TypeScript clients over standard input and output, and over HTTP.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { suite, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CASES, CLIENTS, PATIENCE, connected, plainServer, temporary } from "./server.mjs";
+import { CASES, CLIENTS, HTTP_CLIENTS, PATIENCE, connected, plainServer, temporary } from "./server.mjs";
 import { needsSilence, runScenario } from "./scenarios.mjs";
 
 test("the scenarios show every tool on success and on each of its errors", () => {
@@ -16,11 +16,21 @@ test("the scenarios show every tool on success and on each of its errors", () =>
   assert.deepEqual([...shown].sort(), wanted.sort());
 });
 
-suite("the official clients", { concurrency: true }, () => CLIENTS.forEach(withClient));
+suite("the official clients", { concurrency: true }, () => {
+  CLIENTS.forEach((kind) => withClient(kind, CASES.scenarios));
+});
 
-function withClient(kind) {
+/** What takes minutes says little about the transport: one client over HTTP shows it. */
+const LONG = ["a research session over real documents"];
+
+suite("the official clients over HTTP", { concurrency: true }, () => {
+  const short = CASES.scenarios.filter((s) => !needsSilence(s) && !LONG.includes(s.name));
+  HTTP_CLIENTS.forEach((kind, nth) => withClient(kind, nth === 0 ? CASES.scenarios : short));
+});
+
+function withClient(kind, some) {
   suite(kind.name, { concurrency: 4 }, () => {
-    const scenarios = [...CASES.scenarios];
+    const scenarios = [...some];
     // The one that waits longest goes first.
     scenarios.sort((a, b) => needsSilence(b) - needsSilence(a));
     for (const scenario of scenarios) {

@@ -62,6 +62,13 @@ pub(crate) fn binary(db: &Path) -> Command {
         "LYRA_PROVIDERS",
         "LYRA_MAILTO",
         "LYRA_RETRACTIONS_CSV",
+        "LYRA_HTTP_TOKENS",
+        "LYRA_HTTP_ALLOW_ORIGINS",
+        "LYRA_HTTP_ALLOW_HOSTS",
+        "LYRA_HTTP_RATE",
+        "LYRA_HTTP_BURST",
+        "LYRA_HTTP_MAX_BODY",
+        "LYRA_HTTP_DRAIN_SECONDS",
         "HF_ENDPOINT",
         "HF_TOKEN",
     ] {

@@ -213,7 +213,7 @@ fn a_thousand_calls_written_before_one_answer_is_read() {
         }
     }
     assert_eq!((expected.len(), broken), (0, 20));
-    assert!(log.contains("the line is not JSON"), "{log}");
+    assert!(log.contains("the message is not JSON"), "{log}");
     assert_eq!(count(&db, "SELECT count(*) AS n FROM tasks"), CALLS / 10);
     verify(&db);
 }

@@ -17,6 +17,7 @@ mod feedback;
 mod hostile;
 #[cfg(target_os = "linux")]
 mod hostile_documents;
+mod http;
 #[cfg(feature = "http")]
 mod human;
 mod init;

@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 impl Engine {
     /// A new task around a hypothesis.
     pub fn create_task(&self, hypothesis: &str, config: TaskConfig) -> Result<TaskRecord> {
-        let task = task::create_task(&self.inner.graph, hypothesis, &config)?;
+        let task = task::create_task(&self.actors_graph(), hypothesis, &config)?;
         let made = |r: &Reader<'_>| wait::fingerprint(r.db, &task.id);
         // The task is stored: that its state cannot be looked at costs no more than a wait.
         if let Ok(Some(now)) = self.inner.graph.read(made) {
@@ -44,7 +44,7 @@ impl Engine {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_budget(&self, task_id: &str, budget: TaskBudget) -> Result<()> {
-        task::set_budget(&self.inner.graph, task_id, budget)
+        task::set_budget(&self.actors_graph(), task_id, budget)
     }
 
     /// Queues queries, addresses and DOIs; each is a JSON object with a `kind`, or a bare string.
@@ -55,7 +55,7 @@ impl Engine {
         options: &QueueOptions,
     ) -> Result<QueueReport> {
         self.inner.pipeline.check_providers(&options.providers)?;
-        let report = task::queue_targets(&self.inner.graph, task_id, targets, options)?;
+        let report = task::queue_targets(&self.actors_graph(), task_id, targets, options)?;
         self.inner.signal.raise();
         Ok(report)
     }
@@ -66,14 +66,14 @@ impl Engine {
         task_id: &str,
         request: &CandidateRequest,
     ) -> Result<CandidateReport> {
-        let report = task::queue_candidates(&self.inner.graph, task_id, request)?;
+        let report = task::queue_candidates(&self.actors_graph(), task_id, request)?;
         self.inner.signal.raise();
         Ok(report)
     }
 
     /// Does what a human's answer asks for: the jobs that waited run again, or are given up.
     pub fn resolve_auth(&self, target: &AuthTarget, action: &AuthAction) -> Result<AuthResolution> {
-        let resolution = task::resolve_auth(&self.inner.graph, target, action)?;
+        let resolution = task::resolve_auth(&self.actors_graph(), target, action)?;
         self.inner.signal.raise();
         Ok(resolution)
     }
@@ -112,7 +112,7 @@ impl Engine {
     pub async fn stop_task(&self, task_id: &str, request: &StopRequest) -> Result<StopReport> {
         let patience = self.inner.config.stop_patience;
         task::stop_task(
-            &self.inner.graph,
+            &self.actors_graph(),
             &self.inner.signal,
             task_id,
             request,

@@ -55,6 +55,8 @@ use views::Views;
 #[derive(Debug, Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
+    /// Whose calls these are, where that is known.
+    actor: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -120,6 +122,7 @@ impl Engine {
         };
         let signal = Signal::default();
         Ok(Self {
+            actor: None,
             inner: Arc::new(Inner {
                 graph,
                 views,
@@ -137,6 +140,30 @@ impl Engine {
     /// The graph itself, for typed reads and writes.
     pub fn graph(&self) -> &EvidenceGraph {
         &self.inner.graph
+    }
+
+    /// The same engine for a named actor. What it asks for (tasks, targets, stops, recorded calls) is
+    /// logged under that name, where it is logged as `user` or `agent` otherwise.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// use lyra_core::{Engine, EngineConfig};
+    /// let engine = Engine::open(EngineConfig::new(folder.path().join("evidence.db")))?;
+    /// engine.acting_as("alice").record_call("query_sql", &serde_json::json!({"rows": 3}))?;
+    /// assert_eq!(engine.recorded_calls(0, 100)?[0].actor, "alice");
+    /// # Ok::<(), lyra_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn acting_as(&self, actor: &str) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            actor: Some(actor.into()),
+        }
+    }
+
+    /// The graph, as the actor writes to it.
+    fn actors_graph(&self) -> EvidenceGraph {
+        self.inner.graph.acting_as(self.actor.clone())
     }
 
     /// Whether the graph can be looked at and not changed.

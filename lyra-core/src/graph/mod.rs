@@ -69,6 +69,8 @@ pub struct EvidenceGraph {
     db: Database,
     clock: Arc<dyn Clock>,
     jumps: Arc<JumpWatch>,
+    /// Whose writes these are, where that is known.
+    actor: Option<Arc<str>>,
 }
 
 /// Reads inside one snapshot.
@@ -82,6 +84,7 @@ pub struct Reader<'c> {
 pub struct Writer<'t> {
     pub(crate) db: &'t Transaction<'t>,
     pub(crate) now: String,
+    pub(crate) actor: Option<&'t str>,
 }
 
 impl EvidenceGraph {
@@ -101,6 +104,7 @@ impl EvidenceGraph {
             db: Database::open(path)?,
             clock,
             jumps: Arc::default(),
+            actor: None,
         };
         graph.catch_up()?;
         Ok(graph)
@@ -117,12 +121,21 @@ impl EvidenceGraph {
             db: Database::open_read_only(path)?,
             clock,
             jumps: Arc::default(),
+            actor: None,
         })
     }
 
     /// Whether the graph can be looked at and not changed.
     pub fn is_read_only(&self) -> bool {
         self.db.source().is_read_only()
+    }
+
+    /// The same graph for a named actor: what it does is logged under that name.
+    pub(crate) fn acting_as(&self, actor: Option<Arc<str>>) -> Self {
+        Self {
+            actor,
+            ..self.clone()
+        }
     }
 
     /// Refuses a graph that is open read-only, before anything is done that leads to a write.
@@ -189,6 +202,7 @@ impl EvidenceGraph {
                 db: transaction,
                 // Here and not before: it may have waited for its turn.
                 now: self.clock.now(),
+                actor: self.actor.as_deref(),
             })
         })
     }
@@ -217,6 +231,12 @@ impl Writer<'_> {
     /// The time that this transaction stamps on its rows.
     pub fn now(&self) -> &str {
         &self.now
+    }
+
+    /// Who is written into the log for what a caller asked for: the name of the actor, or `unnamed`
+    /// where the graph was opened for nobody in particular.
+    pub(crate) fn actor_or(&self, unnamed: &'static str) -> &str {
+        self.actor.unwrap_or(unnamed)
     }
 
     /// Adds a line to the append-only audit log. `details` never holds secrets.

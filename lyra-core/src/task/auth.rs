@@ -201,7 +201,14 @@ pub(crate) fn resolve_auth(
             resolution.queue_ids.push(item.id.clone());
             let details = json!({ "domain": item.domain, "auth_type": item.auth_type,
                 "requeued": outcome.requeued, "failed": outcome.failed, "blocked": outcome.blocked });
-            w.log_event("user", event, Some(&item.task_id), Some(&item.id), &details)?;
+            let actor = w.actor_or("user");
+            w.log_event(
+                actor,
+                event,
+                Some(&item.task_id),
+                Some(&item.id),
+                &details,
+            )?;
             if let Some(reason) = outcome.blocked {
                 resolution.hint = Some(format!("{} is not read: {reason}", item.url));
             }

@@ -117,7 +117,8 @@ pub(crate) fn queue_candidates(
             w.set_task_status(task_id, TaskStatus::Exploring)?;
         }
         let details = json!({ "queued": report.queued_count, "skipped": report.skipped_count });
-        w.log_event("user", "references_queued", Some(task_id), None, &details)?;
+        let actor = w.actor_or("user");
+        w.log_event(actor, "references_queued", Some(task_id), None, &details)?;
         Ok(report)
     })
 }

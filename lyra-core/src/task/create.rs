@@ -16,7 +16,8 @@ pub(crate) fn set_budget(graph: &EvidenceGraph, task_id: &str, budget: TaskBudge
         config.budget = budget;
         w.set_task_config(task_id, &config)?;
         let details = serde_json::json!({ "budget": config.budget });
-        w.log_event("user", "budget_set", Some(task_id), None, &details)
+        let actor = w.actor_or("user");
+        w.log_event(actor, "budget_set", Some(task_id), None, &details)
     })
 }
 
@@ -71,7 +72,7 @@ pub(crate) fn create_task(
     graph.write(|w| {
         w.add_task(&task)?;
         w.log_event(
-            "user",
+            w.actor_or("user"),
             "task_created",
             Some(&task.id),
             None,

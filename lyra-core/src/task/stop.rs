@@ -139,7 +139,7 @@ pub(super) fn begin_stop(
     graph.write(|w| {
         w.set_task_status(task_id, TaskStatus::Paused)?;
         w.log_event(
-            "user",
+            w.actor_or("user"),
             "task_stopped",
             Some(task_id),
             None,

@@ -116,7 +116,7 @@ pub(crate) fn queue_targets(
             w.set_task_status(task_id, TaskStatus::Exploring)?;
         }
         w.log_event(
-            "user",
+            w.actor_or("user"),
             "targets_queued",
             Some(task_id),
             None,

@@ -17,7 +17,7 @@ pub(super) struct Options {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Format {
-    /// A line a call: time, tool, rows, milliseconds, error, arguments, with tabs between
+    /// A line a call: time, tool, rows, milliseconds, error, arguments, caller, with tabs between
     Text,
     /// A JSON object a line
     Json,
@@ -49,5 +49,6 @@ fn text(call: &RecordedCall) -> String {
         other => plain(&other.to_string()),
     };
     let fields = ["rows", "elapsed_ms", "error_code", "arguments"].map(field);
-    format!("{}\t{}\t{}", call.at, plain(&call.tool), fields.join("\t"))
+    let (tool, actor) = (plain(&call.tool), plain(&call.actor));
+    format!("{}\t{tool}\t{}\t{actor}", call.at, fields.join("\t"))
 }

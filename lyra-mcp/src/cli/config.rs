@@ -2,6 +2,7 @@
 
 use super::Global;
 use super::embedder::EmbedderLayer;
+use super::http::{HttpLayer, HttpSettings};
 use super::judge::JudgeLayer;
 use super::limits::LimitsLayer;
 use super::llm::{Llm, LlmLayer};
@@ -17,7 +18,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// Keys of `lyra.toml`.
-const KEYS: [&str; 33] = [
+const KEYS: [&str; 40] = [
     "db",
     "read_only",
     "audit",
@@ -51,6 +52,13 @@ const KEYS: [&str; 33] = [
     "provider",
     "mailto",
     "retractions_csv",
+    "http_tokens",
+    "http_allow_origins",
+    "http_allow_hosts",
+    "http_rate",
+    "http_burst",
+    "http_max_body",
+    "http_drain_seconds",
 ];
 
 /// Research jobs that run at the same time where nothing else is said.
@@ -81,6 +89,8 @@ pub(super) struct Settings {
     pub(super) llm: Option<Llm>,
     /// The services that are asked.
     pub(super) providers: providers::Resolved,
+    /// The HTTP server, where there is one.
+    pub(super) http: HttpSettings,
     /// Where models are put that are added.
     pub(super) models: PathBuf,
     /// The hub that models are fetched from, where it is not the usual one.
@@ -130,6 +140,8 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         judge: JudgeLayer::from_flags(flags)?,
         llm: LlmLayer::from_flags(flags)?,
         providers: providers::Layer::of_flags(flags),
+        // Its flags are those of one command.
+        http: HttpLayer::default(),
     });
     let models = data_folder(env).join("lyra").join("models");
     let beside = file.as_deref().and_then(Path::parent);
@@ -163,6 +175,7 @@ fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
         model_hub_key: env("HF_TOKEN"),
         llm: layer.llm.settle()?,
         providers: layer.providers.resolve(env)?,
+        http: layer.http.settle(),
         file,
     })
 }
@@ -184,6 +197,7 @@ struct Layer {
     judge: JudgeLayer,
     llm: LlmLayer,
     providers: providers::Layer,
+    http: HttpLayer,
 }
 
 impl Layer {
@@ -202,6 +216,7 @@ impl Layer {
         self.judge.overlay(above.judge);
         self.llm.overlay(above.llm);
         self.providers.overlay(above.providers);
+        self.http.overlay(above.http);
     }
 }
 
@@ -294,6 +309,7 @@ fn from_toml(text: &str, folder: &Path, env: &dyn Fn(&str) -> Option<OsString>) 
         judge: JudgeLayer::from_toml(&table, folder)?,
         llm: LlmLayer::from_toml(&table, folder, env)?,
         providers: providers::Layer::of_toml(&table, folder)?,
+        http: HttpLayer::from_toml(&table, folder)?,
     })
 }
 
@@ -351,6 +367,7 @@ fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
         judge: JudgeLayer::from_env(env)?,
         llm: LlmLayer::from_env(env)?,
         providers: providers::Layer::of_env(env)?,
+        http: HttpLayer::from_env(env)?,
     })
 }
 

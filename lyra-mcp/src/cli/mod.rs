@@ -12,6 +12,7 @@ mod embedder;
 mod export;
 mod feedback;
 mod forget;
+mod http;
 mod import;
 mod init;
 mod judge;
@@ -25,32 +26,29 @@ mod output;
 mod parser;
 mod providers;
 mod research;
+mod serve;
 mod shell;
 mod tasks;
+mod token;
 mod verify;
 mod view;
 
 use crate::log::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use config::Settings;
-use lyra_core::ports::{DocumentParser, SystemClock};
+use lyra_core::ports::DocumentParser;
 use lyra_core::{Engine, EngineConfig};
 use lyra_core::{Error, ErrorKind, Result};
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
-
-/// How long blocking work may go on after the server has ended.
-const LAST_WORK: Duration = Duration::from_secs(1);
 
 #[derive(Parser)]
 #[command(
     name = "lyra-mcp",
     version,
-    about = "Lyra evidence graph: MCP server over stdio, and command line",
+    about = "Lyra evidence graph: MCP server over stdio or HTTP, and command line",
     disable_help_subcommand = true
 )]
 struct Cli {
@@ -147,8 +145,11 @@ struct Global {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve MCP on standard input and output (the default)
-    Serve,
+    /// Serve MCP on standard input and output (the default), or over HTTP
+    Serve(serve::Options),
+    /// The tokens of the callers of the HTTP server
+    #[command(subcommand)]
+    Token(token::Command),
     /// Research an example hypothesis over the example documents and report what was found
     ///
     /// Without --db the graph is a new file in the folder for temporary files, which the system
@@ -233,7 +234,8 @@ impl Command {
             | Self::Feedback(_)
             | Self::Judge(_)
             | Self::Forget { .. } => true,
-            Self::Serve
+            Self::Serve(_)
+            | Self::Token(_)
             | Self::Tasks(_)
             | Self::Audit(_)
             | Self::Backup { .. }
@@ -348,7 +350,7 @@ fn start_log(cli: &Cli) -> Result<()> {
         .or_else(|| config::variable("RUST_LOG"));
     // A command tells of failed jobs itself, when it has ended.
     let (usual, usual_filter) = match cli.command {
-        None | Some(Command::Serve) => (Format::Text, "warn,lyra_mcp=info"),
+        None | Some(Command::Serve(_)) => (Format::Text, "warn,lyra_mcp=info"),
         Some(_) => (Format::Plain, "lyra_mcp=info"),
     };
     let format = match (cli.global.log_format, config::variable("LYRA_LOG_FORMAT")) {
@@ -364,12 +366,15 @@ fn start_log(cli: &Cli) -> Result<()> {
 
 fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
     let failed = |code| u8::from(code != ExitCode::SUCCESS);
-    let command = cli.command.unwrap_or(Command::Serve);
+    let command = cli
+        .command
+        .unwrap_or(Command::Serve(serve::Options::default()));
     if settings.read_only && command.writes() {
         return Err(Error::read_only());
     }
     match command {
-        Command::Serve => serve(settings)?,
+        Command::Serve(options) => serve::run(settings, options)?,
+        Command::Token(command) => token::run(settings, command)?,
         Command::Demo(options) => return demo::run(settings, &cli.global, &options),
         Command::Research(options) => return research::run(settings, &options),
         Command::Tasks(options) => tasks::run(&open(settings)?, &options)?,
@@ -408,39 +413,6 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
         }
     }
     Ok(0)
-}
-
-fn serve(settings: &Settings) -> Result<()> {
-    if settings.audit && settings.read_only {
-        return Err(
-            Error::invalid("audit is on, and the graph is open read-only")
-                .with_hint("the calls are recorded in the graph: leave one of the two out"),
-        );
-    }
-    let engine = open_or_make(settings)?;
-    complain_of_views(&engine);
-    complain_of_exposure(&engine);
-    if engine.is_read_only() {
-        crate::log::line("the graph is open read-only");
-    }
-    if std::io::stdin().is_terminal() {
-        crate::log::line(
-            "serving MCP on standard input; `lyra-mcp --help` lists what else there is",
-        );
-    }
-    // A worker may hold up its thread: SQLite waits, and built-in models think.
-    let runtime = runtime_of(2 + settings.workers)?;
-    let tools = crate::tools::of(settings.tools);
-    let service = crate::server::Service {
-        engine,
-        clock: Arc::new(SystemClock),
-        tools,
-        audit: settings.audit,
-    };
-    let result = runtime.block_on(crate::server::serve(service));
-    // A call that blocks for ever must not keep the process: its client is gone.
-    runtime.shutdown_timeout(LAST_WORK);
-    result
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime> {

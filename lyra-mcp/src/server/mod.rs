@@ -1,9 +1,12 @@
 //! The MCP server: the SDK's handler on one side, the tools on the other.
 
+mod caller;
 #[cfg(test)]
 mod faults;
 mod flow;
+mod http;
 mod long_line;
+mod metrics;
 mod prompts;
 mod resources;
 mod run;
@@ -13,7 +16,10 @@ mod transport;
 use crate::error::ToolError;
 use crate::tools::Tool;
 use crate::wire;
+use caller::Caller;
+pub(crate) use http::{Listen, serve_http};
 use lyra_core::Engine;
+use lyra_core::ports::Clock;
 use lyra_core::text::names;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
@@ -25,9 +31,9 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
-use run::Runner;
+use run::{Runner, Shared};
 use serde_json::Value;
-pub(crate) use serve::{Service, Signals, serve};
+pub(crate) use serve::{Signals, serve};
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -79,7 +85,17 @@ pub fn answers_to(input: &[u8]) -> Vec<Value> {
         .1
 }
 
-/// The server's state; one for a connection.
+/// What is served.
+#[derive(Clone)]
+pub(crate) struct Service {
+    pub(crate) engine: Engine,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) tools: &'static [Tool],
+    /// Whether calls are recorded in the graph.
+    pub(crate) audit: bool,
+}
+
+/// The server's state; one for a connection, or for a session of HTTP.
 pub(crate) struct Server {
     engine: Engine,
     tools: &'static [Tool],
@@ -87,11 +103,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    fn new(service: Service, stopping: watch::Receiver<bool>) -> Self {
+    fn new(service: Service, shared: Arc<Shared>, stopping: watch::Receiver<bool>) -> Self {
         Self {
             engine: service.engine.clone(),
             tools: service.tools,
-            runner: Runner::new(service, stopping),
+            runner: Runner::new(service, shared, stopping),
         }
     }
 
@@ -145,11 +161,14 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         page: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         only_page(page)?;
+        let access = Caller::of(&context.extensions).access;
+        let is_listed = |tool: &&Tool| access.as_ref().is_none_or(|access| access.lists(tool));
+        let tools = self.tools.iter().filter(is_listed);
         Ok(ListToolsResult::with_all_items(
-            self.tools.iter().map(described).collect(),
+            tools.map(described).collect(),
         ))
     }
 
@@ -177,10 +196,12 @@ impl ServerHandler for Server {
     async fn list_resources(
         &self,
         page: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         only_page(page)?;
-        self.look("resources/list", resources::list)
+        let access = Caller::of(&context.extensions).access;
+        let list = move |engine: &Engine| resources::list(engine, access.as_deref());
+        self.look("resources/list", list)
             .await
             .map(ListResourcesResult::with_all_items)
     }
@@ -199,12 +220,13 @@ impl ServerHandler for Server {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
         let tools = self.tools;
+        let access = Caller::of(&context.extensions).access;
         self.look("resources/read", move |engine| {
-            resources::read(engine, tools, &uri)
+            resources::read(engine, tools, &uri, access.as_deref())
         })
         .await
         .map(Into::into)

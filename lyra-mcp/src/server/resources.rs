@@ -1,5 +1,6 @@
 //! Resources: what a client may put before its model without calling a tool.
 
+use crate::access::Access;
 use crate::error::{Code, ToolError};
 use crate::tools::Tool;
 use crate::wire;
@@ -16,7 +17,8 @@ const TITLE_CHARS: usize = 120;
 
 const JSON: &str = "application/json";
 
-pub(super) fn list(engine: &Engine) -> Result<Vec<Resource>, ErrorData> {
+/// `access` leaves out the tasks that a token is not for.
+pub(super) fn list(engine: &Engine, access: Option<&Access>) -> Result<Vec<Resource>, ErrorData> {
     let mut resources = vec![
         Resource::new("lyra://tasks", "tasks")
             .with_title("Research tasks")
@@ -27,7 +29,7 @@ pub(super) fn list(engine: &Engine) -> Result<Vec<Resource>, ErrorData> {
             .with_description("What query_sql can read: tables, columns and how they join")
             .with_mime_type(JSON),
     ];
-    for task in newest_tasks(engine)?.into_iter().take(MAX_TASKS) {
+    for task in newest_tasks(engine, access)?.into_iter().take(MAX_TASKS) {
         resources.push(
             Resource::new(format!("lyra://task/{}", task.id), task.id.clone())
                 .with_title(title(&task.hypothesis))
@@ -75,12 +77,16 @@ pub(super) fn read(
     engine: &Engine,
     tools: &[Tool],
     uri: &str,
+    access: Option<&Access>,
 ) -> Result<ReadResourceResult, ErrorData> {
     let body = if uri == "lyra://tasks" {
-        tasks(engine)?
+        tasks(engine, access)?
     } else if uri == "lyra://schema" {
         object(&engine.schema())?
     } else if let Some(id) = uri.strip_prefix("lyra://task/") {
+        if access.is_some_and(|access| !access.sees(id)) {
+            return Err(unknown(uri));
+        }
         object(
             &engine
                 .status(id, StatusDetail::Summary)
@@ -104,8 +110,8 @@ pub(super) fn read(
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-fn tasks(engine: &Engine) -> Result<Map<String, Value>, ErrorData> {
-    let tasks: Vec<Value> = newest_tasks(engine)?
+fn tasks(engine: &Engine, access: Option<&Access>) -> Result<Map<String, Value>, ErrorData> {
+    let tasks: Vec<Value> = newest_tasks(engine, access)?
         .into_iter()
         .map(|task| {
             json!({"task_id": task.id, "hypothesis": task.hypothesis, "status": task.status,
@@ -115,8 +121,12 @@ fn tasks(engine: &Engine) -> Result<Map<String, Value>, ErrorData> {
     object(&json!({ "count": tasks.len(), "tasks": tasks }))
 }
 
-fn newest_tasks(engine: &Engine) -> Result<Vec<lyra_core::model::TaskRecord>, ErrorData> {
+fn newest_tasks(
+    engine: &Engine,
+    access: Option<&Access>,
+) -> Result<Vec<lyra_core::model::TaskRecord>, ErrorData> {
     let mut tasks = engine.tasks().map_err(|error| protocol(error.into()))?;
+    tasks.retain(|task| access.is_none_or(|access| access.sees(&task.id)));
     tasks.sort_by(|a, b| (&b.created_at, &b.id).cmp(&(&a.created_at, &a.id)));
     Ok(tasks)
 }

@@ -2,6 +2,8 @@
 //! reply that breaks its schema, a call without end.
 
 use super::Service;
+use super::caller::Caller;
+use super::metrics::Metrics;
 use crate::error::{Code, ToolError};
 use crate::tools::{Call, Progress, Tool};
 use crate::wire::{self, Models};
@@ -19,14 +21,32 @@ pub(super) struct Runner {
     engine: Engine,
     clock: Arc<dyn Clock>,
     stopping: watch::Receiver<bool>,
+    shared: Arc<Shared>,
+    /// The models that the client has been told of.
+    told: Arc<Mutex<Option<Models>>>,
+    audit: bool,
+}
+
+/// What the connections of one server share.
+pub(super) struct Shared {
     /// Calls that work at a time. A thousand that came at once would else take each other's time,
     /// and queries have deadlines.
     turns: Arc<Semaphore>,
     /// Threads that run queries or wait for the guard to do so.
     queries: Arc<Semaphore>,
-    /// The models that the client has been told of.
-    told: Arc<Mutex<Option<Models>>>,
-    audit: bool,
+    /// Where calls are counted, if anybody can ask for the numbers.
+    metrics: Option<Arc<Metrics>>,
+}
+
+impl Shared {
+    pub(super) fn new(metrics: Option<Arc<Metrics>>) -> Arc<Self> {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        Arc::new(Self {
+            turns: Arc::new(Semaphore::new((2 * cores).clamp(4, 16))),
+            queries: Arc::new(Semaphore::new(QUERY_THREADS)),
+            metrics,
+        })
+    }
 }
 
 /// How many threads these are. The guard lets the queries in by their deadlines, so that all that
@@ -34,41 +54,67 @@ pub(super) struct Runner {
 const QUERY_THREADS: usize = 128;
 
 impl Runner {
-    pub(super) fn new(service: Service, stopping: watch::Receiver<bool>) -> Self {
-        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    pub(super) fn new(
+        service: Service,
+        shared: Arc<Shared>,
+        stopping: watch::Receiver<bool>,
+    ) -> Self {
         Self {
             engine: service.engine,
             clock: service.clock,
             audit: service.audit,
             stopping,
-            turns: Arc::new(Semaphore::new((2 * cores).clamp(4, 16))),
-            queries: Arc::new(Semaphore::new(QUERY_THREADS)),
+            shared,
             told: Arc::default(),
         }
     }
 
-    /// Runs a tool to its reply, and records the call where that is wanted.
+    /// Runs a tool to its reply, counts the call, and records it where that is wanted.
     pub(super) async fn run(
         &self,
         tool: &'static Tool,
         arguments: Map<String, Value>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Value, ToolError> {
-        if !self.audit {
-            return self.answer(tool, arguments, context).await;
+        let caller = Caller::of(&context.extensions);
+        let metrics = self.shared.metrics.as_deref();
+        let asked_at = Instant::now();
+        let running = metrics.map(Metrics::call_begins);
+        let answer = match self.audit {
+            true => self.record(tool, arguments, context, &caller).await,
+            false => self.answer(tool, arguments, context, &caller).await,
+        };
+        drop(running);
+        let outcome = match &answer {
+            Ok(_) => "ok",
+            Err(error) => error.code.as_str(),
+        };
+        caller.note(tool.name, outcome);
+        if let Some(metrics) = metrics {
+            metrics.call_ended(tool.name, outcome, asked_at.elapsed());
         }
+        answer
+    }
+
+    async fn record(
+        &self,
+        tool: &'static Tool,
+        arguments: Map<String, Value>,
+        context: &RequestContext<RoleServer>,
+        caller: &Caller,
+    ) -> Result<Value, ToolError> {
         let asked_at = Instant::now();
         let mut asked = arguments.clone();
         // Cookies of a human.
         asked.remove("session_data");
-        let answer = self.answer(tool, arguments, context).await;
+        let answer = self.answer(tool, arguments, context, caller).await;
         let details = json!({
             "arguments": asked,
             "rows": answer.as_ref().ok().map(|body| rows_of(tool, body)),
             "error_code": answer.as_ref().err().map(|error| error.code.as_str()),
             "elapsed_ms": u64::try_from(asked_at.elapsed().as_millis()).unwrap_or(u64::MAX),
         });
-        let engine = self.engine.clone();
+        let engine = caller.engine(&self.engine);
         let written =
             tokio::task::spawn_blocking(move || engine.record_call(tool.name, &details)).await;
         if let Ok(Err(error)) = written {
@@ -85,28 +131,29 @@ impl Runner {
         tool: &'static Tool,
         arguments: Map<String, Value>,
         context: &RequestContext<RoleServer>,
+        caller: &Caller,
     ) -> Result<Value, ToolError> {
         let given = arguments.iter().filter(|(_, value)| !value.is_null());
         let given = given.map(|(name, _)| name.clone()).collect();
         let arguments = wire::accept(&tool.schema, arguments)?;
+        if let Some(access) = &caller.access {
+            access.check(tool, &arguments, &self.engine)?;
+        }
         let token = context.meta.get_progress_token();
         let call = Call {
-            engine: self.engine.clone(),
+            engine: caller.engine(&self.engine),
             arguments,
             given,
-            client: context
-                .client_info()
-                .map(|client| client.name)
-                .filter(|name| !name.trim().is_empty())
-                .unwrap_or_else(|| "unknown".to_owned()),
+            client: client(context, caller),
+            token: caller.name().map(str::to_owned),
             progress: token.map(|token| Progress::new(context.peer.clone(), token)),
             stopping: self.stopping.clone(),
             asked_at: Instant::now(),
-            queries: Arc::clone(&self.queries),
+            queries: Arc::clone(&self.shared.queries),
         };
         let (models, clock) = (self.models(), Arc::clone(&self.clock));
         let told = Arc::clone(&self.told);
-        let turns = tool.takes_turn.then(|| Arc::clone(&self.turns));
+        let turns = tool.takes_turn.then(|| Arc::clone(&self.shared.turns));
         // A task of its own: a panic in it is a value here, where it would else be silence.
         let mut task = tokio::spawn(async move {
             let _turn = match &turns {
@@ -150,6 +197,14 @@ impl Runner {
             stance_judge: report.stance_judge,
         }
     }
+}
+
+/// The client's name: that of its token, else the one that it gives itself.
+fn client(context: &RequestContext<RoleServer>, caller: &Caller) -> String {
+    let own = || context.client_info().map(|client| client.name);
+    let name = caller.name().map(str::to_owned).or_else(own);
+    name.filter(|name| !name.trim().is_empty())
+        .unwrap_or_else(|| "unknown".to_owned())
 }
 
 /// How many entries the lists of a reply have.

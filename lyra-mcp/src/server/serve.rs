@@ -1,55 +1,32 @@
 //! The server's life: from the first line on standard input to a clean end.
 
-use super::Server;
+use super::run::Shared;
 use super::transport::LineTransport;
+use super::{Server, Service};
 use crate::error::Code;
-use crate::tools::Tool;
 use lyra_core::Engine;
-use lyra_core::ports::Clock;
-use lyra_core::{Error, ErrorKind, Result};
+use lyra_core::{Error, ErrorKind, Result, Workers};
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 /// How long running jobs may take to finish when the server ends; a client that starts us again
 /// finds what was cut off back in the queue. With what blocks (a document that is parsed) the end
 /// comes within five seconds.
 const PATIENCE: Duration = Duration::from_millis(2_500);
 
-/// What is served.
-pub(crate) struct Service {
-    pub(crate) engine: Engine,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) tools: &'static [Tool],
-    /// Whether calls are recorded in the graph.
-    pub(crate) audit: bool,
-}
-
 /// Serves one client on standard input and output until it goes away or the process is told to
 /// end. What is being written is finished first.
 pub(crate) async fn serve(service: Service) -> Result<()> {
-    let engine = service.engine.clone();
     let (stop, stopping) = watch::channel(false);
     let mut signals = Signals::listen()?;
-    let repeats = Mutex::new(Repeats::default());
-    let workers = engine.start_workers(Arc::new(move |error: &Error| {
-        let mut repeats = repeats.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(line) = repeats.line(format!("worker: {error:?}"), Instant::now()) {
-            crate::log::warn(&line);
-        }
-    }));
-    let warm = engine.clone();
-    tokio::task::spawn_blocking(move || {
-        if let Err(error) = warm_up(&warm) {
-            crate::log::warn(&format!("vectors are not loaded yet: {error:?}"));
-        }
-    });
-    let idle = tokio::spawn(release_when_unused(engine));
+    let background = Background::start(&service.engine);
     let (reader, writer) = rmcp::transport::stdio_pipes();
     let transport = LineTransport::new(reader, writer, stop.clone());
-    let server = Server::new(service, stopping);
+    let server = Server::new(service, Shared::new(None), stopping);
     let result = tokio::select! {
         result = session(server, transport) => result,
         signal = signals.wait() => {
@@ -57,10 +34,41 @@ pub(crate) async fn serve(service: Service) -> Result<()> {
             Ok(())
         }
     };
-    idle.abort();
     let _ = stop.send(true);
-    workers.shutdown(PATIENCE).await;
+    background.end().await;
     result
+}
+
+/// What goes on beside the calls: the workers, and the care for the vectors.
+pub(super) struct Background {
+    workers: Workers,
+    idle: JoinHandle<()>,
+}
+
+impl Background {
+    pub(super) fn start(engine: &Engine) -> Self {
+        let repeats = Mutex::new(Repeats::default());
+        let workers = engine.start_workers(Arc::new(move |error: &Error| {
+            let mut repeats = repeats.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(line) = repeats.line(format!("worker: {error:?}"), Instant::now()) {
+                crate::log::warn(&line);
+            }
+        }));
+        let warm = engine.clone();
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = warm_up(&warm) {
+                crate::log::warn(&format!("vectors are not loaded yet: {error:?}"));
+            }
+        });
+        let idle = tokio::spawn(release_when_unused(engine.clone()));
+        Self { workers, idle }
+    }
+
+    /// Ends it; what is being written is finished first.
+    pub(super) async fn end(self) {
+        self.idle.abort();
+        self.workers.shutdown(PATIENCE).await;
+    }
 }
 
 /// Bytes of vectors that are read at the start, before anybody searches. Clients start servers that

@@ -30,7 +30,7 @@ const LAST_WRITES: Duration = Duration::from_secs(5);
 const LOGGED_COMPLAINTS: u32 = 20;
 
 const PARSE_ERROR: i32 = -32700;
-const INVALID_REQUEST: i32 = -32600;
+pub(super) const INVALID_REQUEST: i32 = -32600;
 
 struct Outgoing {
     line: Vec<u8>,
@@ -184,28 +184,48 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
     }
 
     fn reject(&mut self, text: &[u8]) {
-        let value = match serde_json::from_slice::<Value>(text) {
-            Ok(value) => value,
-            Err(error) => {
-                let message = format!("the line is not JSON: {error}");
-                return self.complain(PARSE_ERROR, &message, &Value::Null);
-            }
-        };
-        let id = match value.get("id") {
-            Some(id @ (Value::String(_) | Value::Number(_))) => id.clone(),
-            Some(_) => Value::Null,
-            // Nobody waits for an answer to a notification, however odd it is.
-            None if value.get("method").is_some_and(Value::is_string) => return,
-            None => Value::Null,
-        };
-        let message = match value {
-            Value::Array(_) => "batches are not supported; send one message a line",
-            _ => {
-                "the message is no JSON-RPC 2.0 request, notification or response of this protocol"
-            }
-        };
-        self.complain(INVALID_REQUEST, message, &id);
+        if let Some(fault) = fault(text) {
+            self.complain(fault.code, &fault.message, &fault.id);
+        }
     }
+}
+
+/// Why a text is no message of the protocol.
+pub(super) struct Fault {
+    pub(super) code: i32,
+    pub(super) message: String,
+    /// The id of the request that it may have been.
+    pub(super) id: Value,
+}
+
+/// What is wrong with a text that the SDK does not read as a message. None for a notification:
+/// nobody waits for an answer to one, however odd it is.
+pub(super) fn fault(text: &[u8]) -> Option<Fault> {
+    let value = match serde_json::from_slice::<Value>(text) {
+        Ok(value) => value,
+        Err(error) => {
+            return Some(Fault {
+                code: PARSE_ERROR,
+                message: format!("the message is not JSON: {error}"),
+                id: Value::Null,
+            });
+        }
+    };
+    let id = match value.get("id") {
+        Some(id @ (Value::String(_) | Value::Number(_))) => id.clone(),
+        Some(_) => Value::Null,
+        None if value.get("method").is_some_and(Value::is_string) => return None,
+        None => Value::Null,
+    };
+    let message = match value {
+        Value::Array(_) => "batches are not supported; send one message at a time",
+        _ => "the message is no JSON-RPC 2.0 request, notification or response of this protocol",
+    };
+    Some(Fault {
+        code: INVALID_REQUEST,
+        message: message.to_owned(),
+        id,
+    })
 }
 
 impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for LineTransport<R> {

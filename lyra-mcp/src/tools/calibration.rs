@@ -5,9 +5,6 @@ use crate::wire::Reply;
 use serde::Deserialize;
 use serde_json::json;
 
-/// Who rolls back, in the log: a server has one user.
-const ACTOR: &str = "user";
-
 #[derive(Deserialize)]
 struct Metrics {
     action: Action,
@@ -67,8 +64,9 @@ pub(super) async fn rollback(mut call: Call) -> Outcome {
         version,
         reason,
     } = call.parse()?;
+    let actor = call.user().to_owned();
     let report = call
-        .blocking(move |engine| engine.rollback_calibration(&source, version, &reason, ACTOR))
+        .blocking(move |engine| engine.rollback_calibration(&source, version, &reason, &actor))
         .await?;
     Reply::of(&report)
 }

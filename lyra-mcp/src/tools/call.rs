@@ -16,8 +16,10 @@ pub(crate) struct Call {
     pub(crate) arguments: Map<String, Value>,
     /// The names of those that the client gave.
     pub(crate) given: Vec<String>,
-    /// The client, as it named itself.
+    /// The client: the name of its token, else as it named itself.
     pub(crate) client: String,
+    /// The name of the token, where the caller has one.
+    pub(crate) token: Option<String>,
     /// Where progress goes, if the client asked for it.
     pub(crate) progress: Option<Progress>,
     /// Turns true when the server is about to end.
@@ -32,6 +34,11 @@ impl Call {
     /// Whether the client gave this argument; otherwise it has its default.
     pub(crate) fn is_given(&self, name: &str) -> bool {
         self.given.iter().any(|given| given == name)
+    }
+
+    /// The user, in the log. A server without tokens has one user.
+    pub(crate) fn user(&self) -> &str {
+        self.token.as_deref().unwrap_or("user")
     }
 
     /// The arguments as the type that the tool works with.

@@ -35,11 +35,11 @@ enum By {
 }
 
 impl By {
-    /// The name in the log. A server has one user; an agent is told by its client.
-    fn actor(self, client: &str) -> String {
+    /// The name in the log. An agent is told by its client.
+    fn actor(self, call: &Call) -> String {
         match self {
-            Self::User => "user".to_owned(),
-            Self::Agent => format!("{AGENT_PREFIX}{}", sanitize(client, 80).text),
+            Self::User => call.user().to_owned(),
+            Self::Agent => format!("{AGENT_PREFIX}{}", sanitize(&call.client, 80).text),
         }
     }
 }
@@ -142,7 +142,7 @@ fn wrong(field: &str, message: &str) -> ToolError {
 
 pub(super) async fn apply(mut call: Call) -> Outcome {
     let arguments = call.parse::<Arguments>()?;
-    let actor = arguments.by.actor(&call.client);
+    let actor = arguments.by.actor(&call);
     let feedback = arguments.feedback()?;
     let report = call
         .blocking(move |engine| engine.feedback(&feedback, &actor))
