@@ -35,11 +35,15 @@ impl Server {
                 rendered(&whole, "  ")
             }
             // A string of JSON is a basic string of TOML.
-            Format::Toml => format!(
-                "[mcp_servers.{NAME}]\ncommand = {}\nargs = {}\n",
-                json!(self.command),
-                json!(self.arguments)
-            ),
+            Format::Toml => {
+                let arguments = self.arguments.iter().map(|one| json!(one).to_string());
+                let arguments: Vec<String> = arguments.collect();
+                format!(
+                    "[mcp_servers.{NAME}]\ncommand = {}\nargs = [{}]\n",
+                    json!(self.command),
+                    arguments.join(", ")
+                )
+            }
         }
     }
 }
