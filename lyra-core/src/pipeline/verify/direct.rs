@@ -105,7 +105,8 @@ fn names_subject(hypothesis: &str, told: &str) -> bool {
         if subject.len() >= 2 && may_be_verb(word) || subject.len() >= LONGEST_SUBJECT {
             break;
         }
-        subject.extend(ranking_terms(word));
+        let terms = ranking_terms(word).into_iter();
+        subject.extend(terms.filter(|term| term.chars().any(char::is_alphabetic)));
     }
     let told: HashSet<String> = ranking_terms(told).into_iter().collect();
     subject.is_empty() || subject.iter().any(|term| told.contains(term))
