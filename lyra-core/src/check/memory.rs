@@ -30,7 +30,7 @@ pub(super) async fn said(
         return Ok(said);
     }
     let asked: Vec<StancePair> = open.iter().map(|at| pairs[*at].clone()).collect();
-    let verdicts = pipeline.judged(&asked, Asked::Claim).await?;
+    let verdicts = pipeline.judged(&asked, |_| Asked::Claim).await?;
     for (at, verdict) in open.iter().zip(&verdicts) {
         said[*at] = of(verdict);
     }

@@ -110,6 +110,22 @@ impl Pipeline {
             .await
     }
 
+    /// The hits with those of the task's preferred domains before the rest.
+    fn preferred_first(&self, task_id: &str, found: Vec<Identified>) -> Result<Vec<Identified>> {
+        let preferred = self.graph.read(|r| r.task_config(task_id))?;
+        let preferred = preferred.priority_domains;
+        let is_first = self.graph.read(|r| {
+            let first = found
+                .iter()
+                .map(|hit| is_preferred(r, &hit.hit.url, &preferred));
+            first.collect::<Result<Vec<bool>>>()
+        })?;
+        // Stable: among the preferred ones, and among the rest, the best stays first.
+        let marked = found.into_iter().zip(is_first);
+        let (first, rest): (Vec<_>, Vec<_>) = marked.partition(|(_, is_first)| *is_first);
+        Ok(first.into_iter().chain(rest).map(|(hit, _)| hit).collect())
+    }
+
     async fn search_with(
         &self,
         task_id: &str,
@@ -130,22 +146,7 @@ impl Pipeline {
             self.close_query(&search_id, &Harvest::default(), QueryStatus::Failed)?;
         }
         let found = found?;
-        let preferred = self
-            .graph
-            .read(|r| r.task_config(task_id))?
-            .priority_domains;
-        // Stable: among the preferred ones, and among the rest, the best stays first.
-        let is_first = self.graph.read(|r| {
-            let first = found
-                .iter()
-                .map(|hit| is_preferred(r, &hit.hit.url, &preferred));
-            first.collect::<Result<Vec<bool>>>()
-        })?;
-        let (first, rest): (Vec<_>, Vec<_>) = found
-            .into_iter()
-            .zip(is_first)
-            .partition(|(_, is_first)| *is_first);
-        let found: Vec<Identified> = first.into_iter().chain(rest).map(|(hit, _)| hit).collect();
+        let found = self.preferred_first(task_id, found)?;
         self.log_hits(&search_id, &found)?;
         let mut reading = Progress {
             errors,

@@ -73,7 +73,7 @@ impl Pipeline {
         for batch in worth.chunks(BATCH) {
             let questions = self.graph.read(|r| self.questions(r, batch, &members))?;
             let pairs: Vec<StancePair> = questions.iter().map(|q| q.pair.clone()).collect();
-            let verdicts = self.judged(&pairs, Asked::Claim).await?;
+            let verdicts = self.judged(&pairs, |_| Asked::Claim).await?;
             let verdicts = verdicts.into_iter().zip(&questions);
             let verdicts: Vec<Verdict> = verdicts.map(|(v, question)| question.held(v)).collect();
             report.pairs_judged += pairs.len();
@@ -107,7 +107,11 @@ impl Pipeline {
 
     /// The judge's verdicts, with the confidence that a reader may have in them, and neutral where that is
     /// too little. Of a premise that only asks no judge is asked.
-    pub(crate) async fn judged(&self, pairs: &[StancePair], asked: Asked) -> Result<Vec<Verdict>> {
+    pub(crate) async fn judged(
+        &self,
+        pairs: &[StancePair],
+        asked: impl Fn(usize) -> Asked,
+    ) -> Result<Vec<Verdict>> {
         let says: Vec<usize> = (0..pairs.len())
             .filter(|at| !only_asks(&pairs[*at].premise))
             .collect();
@@ -117,7 +121,7 @@ impl Pipeline {
         }
         let said: Vec<StancePair> = says.iter().map(|at| pairs[*at].clone()).collect();
         for (at, verdict) in says.into_iter().zip(self.judge.judge(&said).await?) {
-            verdicts[at] = weighed(verdict, &pairs[at], asked);
+            verdicts[at] = weighed(verdict, &pairs[at], asked(at));
         }
         Ok(verdicts)
     }
@@ -134,7 +138,10 @@ impl Pipeline {
         for batch in claims.chunks(STANCE_BATCH) {
             let pairs: Vec<StancePair> =
                 batch.iter().map(|claim| claim.pair(&hypothesis)).collect();
-            let verdicts = self.judged(&pairs, Asked::Hypothesis).await?;
+            let asked = |at: usize| Asked::Hypothesis {
+                names_subject: batch[at].names_subject(&hypothesis),
+            };
+            let verdicts = self.judged(&pairs, asked).await?;
             self.graph.write(|w| {
                 for (claim, verdict) in batch.iter().zip(verdicts) {
                     let verdict = StoredVerdict {

@@ -1,5 +1,6 @@
 //! What verification reads: claims with where they come from, fragments with whom they speak for.
 
+use super::direct::names_subject;
 use crate::error::{Result, SqliteResultExt};
 use crate::graph::{DomainRules, RETIRED_JUDGES, Reader};
 use crate::ports::StancePair;
@@ -133,9 +134,16 @@ pub(super) struct Unjudged {
     /// The sentence before, where the claim points back to it; the title of the document and the heading
     /// above the claim, where they are known.
     headings: Vec<String>,
+    /// The passage that it stands in.
+    passage: String,
 }
 
 impl Unjudged {
+    pub(super) fn names_subject(&self, hypothesis: &str) -> bool {
+        let told = format!("{} {} {}", self.headings.join(" "), self.text, self.passage);
+        names_subject(hypothesis, &told)
+    }
+
     pub(super) fn pair(&self, hypothesis: &str) -> StancePair {
         let headings: Vec<&str> = self.headings.iter().map(String::as_str).collect();
         let context = missing_headings(&self.text, &headings, hypothesis);
@@ -156,7 +164,7 @@ pub(super) fn claims_without_stance(
         .db
         .prepare_cached(
             "SELECT c.id, c.claim_text, coalesce(p.title, w.title), f.heading_context,
-               json_extract(c.details_json, '$.preceded_by')
+               json_extract(c.details_json, '$.preceded_by'), f.text_content
              FROM claims c
                LEFT JOIN hypothesis_stances s ON s.claim_id = c.id AND s.judge_id NOT LIKE ?3
                  AND s.judge_id NOT LIKE ?4
@@ -177,6 +185,7 @@ pub(super) fn claims_without_stance(
             Ok(Unjudged {
                 id: r.get(0)?,
                 text: r.get(1)?,
+                passage: r.get::<_, Option<String>>(5)?.unwrap_or_default(),
                 headings: before.into_iter().chain(title).chain(heading).collect(),
             })
         })
