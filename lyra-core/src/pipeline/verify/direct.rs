@@ -239,7 +239,7 @@ mod tests {
         };
         let other = Verdict {
             quote: Some(0..14),
-            ..verdict.clone()
+            ..verdict
         };
         let decided = |verdict| weighed(verdict, &pair, Asked::Claim).confidence;
         assert!(decided(verdict) > decided(other));
