@@ -6,6 +6,14 @@
     allow(clippy::too_many_lines, reason = "cases of a test are a table")
 )]
 
+/// A regular expression that is compiled when it is first used.
+macro_rules! pattern {
+    ($name:ident, $pattern:expr) => {
+        static $name: std::sync::LazyLock<regex::Regex> =
+            std::sync::LazyLock::new(|| regex::Regex::new($pattern).expect("the pattern is sound"));
+    };
+}
+
 pub mod backends;
 pub mod check;
 mod clock;

@@ -4,20 +4,11 @@ use super::citations::Sentence;
 use super::draft::PieceKind;
 use super::report::SentenceKind;
 use crate::text::{is_cjk, is_question};
-use regex::Regex;
-use std::sync::LazyLock;
 
 /// Shorter ones say too little, in words.
 const FEWEST_WORDS: usize = 4;
 /// "Costs fell [3]." is a whole statement.
 const FEWEST_CITED: usize = 2;
-
-macro_rules! pattern {
-    ($name:ident, $pattern:expr) => {
-        static $name: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new($pattern).expect("the pattern is sound"));
-    };
-}
 
 pattern!(
     OF_THE_DRAFT,

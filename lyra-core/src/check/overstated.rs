@@ -6,14 +6,6 @@
 use crate::text::ranking_terms;
 use regex::Regex;
 use std::collections::HashSet;
-use std::sync::LazyLock;
-
-macro_rules! pattern {
-    ($name:ident, $pattern:expr) => {
-        static $name: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new($pattern).expect("the pattern is sound"));
-    };
-}
 
 pattern!(
     DOUBT,

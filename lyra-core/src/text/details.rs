@@ -2,7 +2,6 @@
 
 use regex::Regex;
 use serde_json::{Map, Value, json};
-use std::sync::LazyLock;
 
 /// Words that point back to the sentence before, where a sentence begins with them.
 const POINTING: &[&str] = &[
@@ -12,13 +11,6 @@ const POINTING: &[&str] = &[
 const LEADING: &[&str] = &[
     "however", "but", "and", "also", "thus", "moreover", "in", "for", "of",
 ];
-
-macro_rules! pattern {
-    ($name:ident, $pattern:expr) => {
-        static $name: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new($pattern).expect("the pattern is sound"));
-    };
-}
 
 pattern!(
     INTERVAL,

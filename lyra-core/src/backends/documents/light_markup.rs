@@ -3,15 +3,7 @@
 
 use super::ParsedDocument;
 use super::markdown;
-use regex::{Captures, Regex};
-use std::sync::LazyLock;
-
-macro_rules! pattern {
-    ($name:ident, $pattern:expr) => {
-        static $name: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new($pattern).expect("the pattern is sound"));
-    };
-}
+use regex::Captures;
 
 pattern!(
     DIRECTIVE,

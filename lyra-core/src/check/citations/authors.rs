@@ -1,15 +1,6 @@
 //! Citations by author and year, in brackets and as words of a sentence.
 
 use super::{Found, Target};
-use regex::Regex;
-use std::sync::LazyLock;
-
-macro_rules! pattern {
-    ($name:ident, $pattern:expr) => {
-        static $name: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new($pattern).expect("the pattern is sound"));
-    };
-}
 
 /// A family name in a sentence.
 const NAME: &str = r"(?:(?:van|von|de|der|den|di|la|le|du)\s+)*\p{Lu}[\p{L}'’-]+";

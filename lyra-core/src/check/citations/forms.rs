@@ -4,17 +4,8 @@ use super::super::draft::RAISED;
 use super::{Found, Target};
 use crate::text::identifiers::find_identifiers;
 use crate::text::is_cjk;
-use regex::Regex;
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::LazyLock;
-
-macro_rules! pattern {
-    ($name:ident, $pattern:expr) => {
-        static $name: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new($pattern).expect("the pattern is sound"));
-    };
-}
 
 /// `[2]`, `[see 2, p. 5; 7–9]`.
 const GROUP: &str = r"\[(?:(?:see also|see|cf\.|e\.g\.,?|refs?\.?)\s+)?\^?[0-9]{1,3}(?:\s?[-–—]\s?[0-9]{1,3})?(?:\s?[,;]\s?(?:[0-9]{1,3}(?:\s?[-–—]\s?[0-9]{1,3})?|(?:pp?\.|[Cc]h(?:ap)?\.|[Ss]ec\.|§|[Tt]able|[Ff]ig\.|[Cc]hapter|[Ss]ection|pages?|S\.)\s?[\w.–-]{1,20}))*\]";

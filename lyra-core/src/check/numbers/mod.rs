@@ -10,20 +10,11 @@ mod written;
 use crate::text::is_stop_word;
 use meets::{Amount, is_moment, meets};
 use names::{Label, Month};
-use regex::Regex;
 use std::ops::Range;
-use std::sync::LazyLock;
 use units::{Meaning, Unit};
 use windows::{behind, in_front};
 use words::Spoken;
 use written::Written;
-
-macro_rules! pattern {
-    ($name:ident, $pattern:expr) => {
-        static $name: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new($pattern).expect("the pattern is sound"));
-    };
-}
 
 pattern!(
     ABOUT,

@@ -3,16 +3,7 @@
 use super::units::{Meaning, Unit};
 use super::windows::{behind, in_front};
 use crate::text::is_stop_word;
-use regex::Regex;
 use std::ops::Range;
-use std::sync::LazyLock;
-
-macro_rules! pattern {
-    ($name:ident, $pattern:expr) => {
-        static $name: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new($pattern).expect("the pattern is sound"));
-    };
-}
 
 pattern!(
     ADDRESS,

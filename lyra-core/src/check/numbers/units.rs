@@ -1,15 +1,6 @@
 //! Units behind a number and currencies around it, as what they measure and how much of it.
 
 use super::windows::{behind, in_front};
-use regex::Regex;
-use std::sync::LazyLock;
-
-macro_rules! pattern {
-    ($name:ident, $pattern:expr) => {
-        static $name: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new($pattern).expect("the pattern is sound"));
-    };
-}
 
 pattern!(
     WORD,

@@ -3,16 +3,7 @@
 use super::units::{Meaning, Unit, meanings};
 use super::windows::{behind, in_front};
 use crate::text::number_of_one;
-use regex::Regex;
 use std::ops::Range;
-use std::sync::LazyLock;
-
-macro_rules! pattern {
-    ($name:ident, $pattern:expr) => {
-        static $name: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new($pattern).expect("the pattern is sound"));
-    };
-}
 
 pattern!(WORD, r"[A-Za-z]+");
 pattern!(

@@ -19,9 +19,9 @@ const RELEVANCE: f64 = 0.46;
 const WORDS: f64 = 1.58;
 /// The share of the statement's words from which on more make no difference.
 const WORDS_IN_FULL: f64 = 0.5;
-/// What a side on a hypothesis loses, in log odds, where the passage does not name the hypothesis's subject. Within a
-/// set of documents on one subject it makes little difference; a folder that was gathered for something
-/// wider tells of the same outcome with many other causes.
+/// What a side on a hypothesis loses, in log odds, where the passage does not name the hypothesis's
+/// subject. Within a set of documents on one subject it makes little difference; a folder that was
+/// gathered for something wider tells of the same outcome with many other causes.
 const OTHER_SUBJECT: f64 = 0.9;
 /// Terms of a hypothesis that may be its subject.
 const LONGEST_SUBJECT: usize = 4;
