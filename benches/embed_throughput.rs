@@ -20,7 +20,7 @@
     reason = "a benchmark prints and may stop where it stands"
 )]
 
-use lyra_core::backends::{OnnxEmbedder, OnnxOptions, StaticEmbedder};
+use lyra_core::models::{OnnxEmbedder, OnnxOptions, StaticEmbedder};
 use lyra_core::ports::{Embedder, TextRole};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -10,9 +10,9 @@
 #![allow(clippy::print_stdout, reason = "the figures are what this is for")]
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop where it stands")]
 
-use lyra_core::graph::EvidenceGraph;
-use lyra_core::guard::{QueryGuard, SqlOptions, SqlRequest, TempView};
 use lyra_core::ports::SystemClock;
+use lyra_core::store::graph::EvidenceGraph;
+use lyra_core::store::guard::{QueryGuard, SqlOptions, SqlRequest, TempView};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Map, Number, Value};

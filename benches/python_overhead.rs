@@ -2,8 +2,8 @@
 //!
 //! `python_overhead DATABASE`
 
-use lyra_core::guard::SqlRequest;
 use lyra_core::ports::TextRole;
+use lyra_core::store::guard::SqlRequest;
 use lyra_core::{Engine, EngineConfig, Result, VectorRequest, ViewRequest};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

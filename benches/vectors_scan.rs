@@ -9,7 +9,7 @@
 #![allow(clippy::print_stdout, reason = "the figures are what this is for")]
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop where it stands")]
 
-use lyra_core::vectors::{ExactIndex, Neighbour};
+use lyra_core::store::vectors::{ExactIndex, Neighbour};
 use std::hint::black_box;
 use std::time::Instant;
 

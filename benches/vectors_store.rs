@@ -9,10 +9,10 @@
 #![allow(clippy::print_stdout, reason = "the figures are what this is for")]
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop where it stands")]
 
-use lyra_core::graph::{EvidenceGraph, encode_vector};
-use lyra_core::model::EmbeddingTarget;
 use lyra_core::ports::{EmbedderInfo, SystemClock};
-use lyra_core::vectors::{SearchMode, VectorRequest, VectorStore};
+use lyra_core::store::graph::{EvidenceGraph, encode_vector};
+use lyra_core::store::model::EmbeddingTarget;
+use lyra_core::store::vectors::{SearchMode, VectorRequest, VectorStore};
 use rusqlite::{Connection, params};
 use std::hint::black_box;
 use std::path::Path;

@@ -5,7 +5,7 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it found")]
 
-use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
+use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::{
     CandidateRequest, Engine, EngineConfig, Result, StatusReport, StopRequest, TaskConfig,
 };

@@ -7,9 +7,9 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it found")]
 
-use lyra_core::backends::{BuiltinStanceJudge, JudgeSettings};
-use lyra_core::model::Relation;
+use lyra_core::models::{BuiltinStanceJudge, JudgeSettings};
 use lyra_core::ports::{StanceJudge, StancePair, Verdict};
+use lyra_core::store::model::Relation;
 use lyra_core::{Error, Result};
 use serde_json::Value;
 use std::sync::Arc;

@@ -18,12 +18,12 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it found")]
 
-use lyra_core::backends::{EmbedderSettings, StaticEmbedder};
-use lyra_core::ingest::{DocumentSource, PreparedDocument, prepare, store};
-use lyra_core::model::FragmentType;
+use lyra_core::models::{EmbedderSettings, StaticEmbedder};
 use lyra_core::ports::{Embedder, EmbedderInfo, ParsedDocument, SystemClock, TextRole};
-use lyra_core::text::segment::Block;
-use lyra_core::vectors::{Ranking, VectorStore};
+use lyra_core::research::ingest::{DocumentSource, PreparedDocument, prepare, store};
+use lyra_core::store::model::FragmentType;
+use lyra_core::store::text::segment::Block;
+use lyra_core::store::vectors::{Ranking, VectorStore};
 use lyra_core::{Error, EvidenceGraph, Result, SearchMode};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};

@@ -15,12 +15,12 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it found")]
 
-use lyra_core::backends::{BuiltinStanceJudge, JudgeSettings, choose_premise};
-use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
-use lyra_core::model::{
+use lyra_core::models::{BuiltinStanceJudge, JudgeSettings, choose_premise};
+use lyra_core::ports::{StanceJudge, StancePair};
+use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
+use lyra_core::store::model::{
     AdoptionStatus, ClaimRecord, ClaimType, Relation, TaskPageReason, TaskPageRecord,
 };
-use lyra_core::ports::{StanceJudge, StancePair};
 use lyra_core::{Engine, EngineConfig, Error, Result, TaskConfig};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};

@@ -13,7 +13,7 @@
     reason = "the database is the caller's own"
 )]
 
-use lyra_core::guard::{GuardPolicy, QueryGuard, SqlRequest};
+use lyra_core::store::guard::{GuardPolicy, QueryGuard, SqlRequest};
 use serde_json::json;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -17,8 +17,8 @@
     reason = "a measurement reads the clock of the machine"
 )]
 
-use lyra_core::model::Target;
-use lyra_core::pipeline::SearchOptions;
+use lyra_core::research::pipeline::SearchOptions;
+use lyra_core::store::model::Target;
 use lyra_core::{Engine, EngineConfig, Error, Result, TaskConfig};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -125,7 +125,7 @@ async fn read_pages(
 }
 
 fn count(engine: &Engine, sql: &str) -> Result<usize> {
-    let reply = engine.query_sql(&lyra_core::guard::SqlRequest::new(sql))?;
+    let reply = engine.query_sql(&lyra_core::store::guard::SqlRequest::new(sql))?;
     let value = reply
         .rows
         .first()

@@ -10,7 +10,7 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it found")]
 
-use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
+use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::{Engine, EngineConfig, Error, Result, TaskConfig};
 use serde_json::Value;
 use std::collections::BTreeMap;

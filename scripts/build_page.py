@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Joins the evidence page's sources into the one file that the exporter embeds.
 
-`build_page.py` writes lyra-core/src/exports/page/page.html; `build_page.py --check` only says
+`build_page.py` writes lyra-core/src/export/page/page.html; `build_page.py --check` only says
 whether it is up to date (exit code 1 where it is not).
 
 The page's policy (Content-Security-Policy) names each script by its hash, so that a script which
@@ -13,7 +13,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parent.parent / "lyra-core/src/exports/page"
+PAGE = Path(__file__).resolve().parent.parent / "lyra-core/src/export/page"
 # The libraries in the order in which they need one another. The layout runs in a worker, which is
 # made from the first script's own text.
 LAYOUT_LIBRARIES = ["dispatch", "quadtree", "timer", "force"]

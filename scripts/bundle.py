@@ -41,7 +41,7 @@ KEYWORDS = ["evidence", "research", "citations", "fact-checking", "sqlite"]
 LICENCES = ["LICENSE", "LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-LICENSES"]
 NOTICES = {
     "NOTICE-embedder.md": "lyra-core/models/NOTICE.md",
-    "NOTICE-page.md": "lyra-core/src/exports/page/THIRD_PARTY.md",
+    "NOTICE-page.md": "lyra-core/src/export/page/THIRD_PARTY.md",
 }
 # Targets, by the platform names of the manifest.
 PLATFORMS = {"linux": "linux", "darwin": "darwin", "windows": "win32"}

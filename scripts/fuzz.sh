@@ -25,7 +25,7 @@ host=$(rustc +nightly -vV | sed -n 's/^host: //p')
 cargo +nightly build --manifest-path fuzz/Cargo.toml --release --bins --target "$host" ||
   skip "the fuzz targets cannot be built here"
 
-python3 fuzz/seed.py lyra-core/src/guard/testdata/*.jsonl fuzz/corpus/query_guard
+python3 fuzz/seed.py lyra-core/src/store/guard/testdata/*.jsonl fuzz/corpus/query_guard
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] ||
   mapfile -t targets < <(basename -s .rs fuzz/fuzz_targets/*.rs)

@@ -30,7 +30,7 @@ BESIDE = {
     "LICENSE-MIT": "LICENSE-MIT",
     "THIRD-PARTY-LICENSES": "THIRD-PARTY-LICENSES",
     "NOTICE-embedder.md": "lyra-core/models/NOTICE.md",
-    "NOTICE-page.md": "lyra-core/src/exports/page/THIRD_PARTY.md",
+    "NOTICE-page.md": "lyra-core/src/export/page/THIRD_PARTY.md",
 }
 
 

@@ -9,7 +9,7 @@
     reason = "standard output is what a program is for"
 )]
 
-use lyra_core::backends::{Documents, ParserProcess, serve_parser};
+use lyra_core::documents::{Documents, ParserProcess, serve_parser};
 use lyra_core::ports::DocumentParser;
 use serde_json::json;
 use std::io::BufRead;

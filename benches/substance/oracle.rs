@@ -3,10 +3,10 @@
 
 use super::hypotheses::{Claim, kept_apart, verdicts};
 use super::research::{engine, outcome, task};
-use lyra_core::graph::{
+use lyra_core::store::graph::{
     Judgement, JudgementFocus, JudgementRequest, LentPair, MOST_LENT, agent_judge_id,
 };
-use lyra_core::model::Relation;
+use lyra_core::store::model::Relation;
 use lyra_core::{Engine, Error, Result};
 use std::collections::{BTreeMap, HashMap};
 

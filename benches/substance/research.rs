@@ -1,6 +1,6 @@
 //! One task from hypothesis to the sides of its sources.
 
-use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
+use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::{Engine, EngineConfig, Error, Limits, Result, TaskConfig};
 use serde_json::{Map, Value};
 use std::collections::HashMap;

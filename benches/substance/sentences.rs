@@ -1,9 +1,9 @@
 //! Labelled sentences of documents: which of them become claims, and is the side of these right?
 
 use super::{read, share};
-use lyra_core::backends::{BuiltinClaimExtractor, BuiltinStanceJudge};
+use lyra_core::models::{BuiltinClaimExtractor, BuiltinStanceJudge};
 use lyra_core::ports::{ClaimExtractor, ExtractionRequest, Passage, StanceJudge, StancePair};
-use lyra_core::text::{missing_headings, points_back};
+use lyra_core::store::text::{missing_headings, points_back};
 use lyra_core::{Error, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -14,7 +14,7 @@
 #![allow(clippy::print_stdout, reason = "another program reads it")]
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop where it stands")]
 
-use lyra_core::vectors::{ExactIndex, Found, RowSet};
+use lyra_core::store::vectors::{ExactIndex, Found, RowSet};
 use std::hint::black_box;
 use std::io::BufRead;
 use std::time::Instant;

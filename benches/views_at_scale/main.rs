@@ -33,7 +33,7 @@ mod measure;
 
 use generate::{Shape, Written};
 use lyra_core::ports::{Clock, Embedder, EmbedderInfo, SystemClock, TextRole};
-use lyra_core::views::{ViewCatalog, ViewInfo, ViewParams};
+use lyra_core::store::views::{ViewCatalog, ViewInfo, ViewParams};
 use lyra_core::{Engine, EngineConfig, Error, Result, ViewRequest};
 use measure::{Measured, Stepped, Timed, broken};
 use rusqlite::OpenFlags;

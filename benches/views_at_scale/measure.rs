@@ -1,7 +1,7 @@
 //! One view asked in three ways: through the engine, as rendered SQL on a bare connection, and as
 //! plain SQL over the stored rows on a bare connection.
 
-use lyra_core::views::{RenderedView, ViewCatalog, ViewParams};
+use lyra_core::store::views::{RenderedView, ViewCatalog, ViewParams};
 use lyra_core::{Engine, Error, Result, ViewReply, ViewRequest};
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::{Value as Sql, ValueRef};

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use lyra_core::guard::{SqlOptions, SqlParams, SqlReply, SqlRequest};
+use lyra_core::store::guard::{SqlOptions, SqlParams, SqlReply, SqlRequest};
 use lyra_core::{ErrorKind, Result};
 use lyra_fuzz::{CANARY, World};
 use serde_json::Value;

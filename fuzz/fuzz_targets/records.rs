@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lyra_core::backends::documents::parse_records;
+use lyra_core::documents::parse_records;
 use lyra_fuzz::checks::check_parts;
 use lyra_fuzz::shapes::{document, records};
 

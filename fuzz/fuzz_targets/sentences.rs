@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lyra_core::text::segment::slice_chars;
-use lyra_core::text::sentence::sentences;
+use lyra_core::store::text::segment::slice_chars;
+use lyra_core::store::text::sentence::sentences;
 use lyra_fuzz::shapes::{document, text};
 
 fuzz_target!(|data: &[u8]| {

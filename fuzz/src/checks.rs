@@ -1,9 +1,9 @@
 //! What must hold of whatever comes out.
 
 use lyra_core::ErrorKind;
-use lyra_core::backends::documents::parse;
+use lyra_core::documents::parse;
 use lyra_core::ports::ParsedDocument;
-use lyra_core::text::segment::{assemble, slice_chars};
+use lyra_core::store::text::segment::{assemble, slice_chars};
 
 /// Makes a panic of our code end the process, as libFuzzer wants it, and lets one of a dependency
 /// unwind: the parsers of other people's formats may panic, and the caller answers with an error.

@@ -5,10 +5,10 @@ pub mod checks;
 pub mod shapes;
 pub mod shapes_pdf;
 
-use lyra_core::graph::EvidenceGraph;
-use lyra_core::guard::{QueryGuard, TempView};
+use lyra_core::store::graph::EvidenceGraph;
+use lyra_core::store::guard::{QueryGuard, TempView};
 use lyra_core::ports::SystemClock;
-use lyra_core::views::ViewCatalog;
+use lyra_core::store::views::ViewCatalog;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

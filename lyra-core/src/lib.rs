@@ -14,49 +14,40 @@ macro_rules! pattern {
     };
 }
 
-pub mod backends;
 pub mod check;
 mod clock;
-pub mod confidence;
+pub mod documents;
 mod engine;
 mod error;
-mod exports;
-pub mod graph;
-pub mod guard;
-pub mod ingest;
-mod jobs;
-pub mod model;
-pub mod pipeline;
+mod export;
+pub mod models;
 pub mod ports;
-pub mod ranking;
+pub mod research;
 pub mod security;
-mod storage;
-mod task;
-pub mod text;
-pub mod vectors;
-pub mod views;
+pub mod store;
+pub mod web;
 
 pub use engine::{
     DoctorCheck, Engine, EngineConfig, ModelReport, RecordedCall, ViewColumns, ViewReply,
     ViewRequest,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use exports::{
+pub use export::{
     ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, ExportFormat, GraphDiff,
     NewSource, RetractedWork, StanceChange, TextChange, WholeFile,
 };
-pub use graph::EvidenceGraph;
-pub use jobs::{MAX_ATTEMPTS, Workers};
-pub use model::{TaskBudget, TaskConfig, TaskRecord};
-pub use pipeline::Limits;
-pub use task::{
+pub use research::jobs::{MAX_ATTEMPTS, Workers};
+pub use research::pipeline::Limits;
+pub use research::task::{
     AuthAction, AuthItem, AuthResolution, AuthTarget, BudgetStatus, Candidate, CandidateChoice,
     CandidateReport, CandidateRequest, Cookies, EvidenceSummary, JobCounts, JobsByPhase, Metrics,
     Milestones, Progress, QueueCounts, QueueItem, QueueOptions, QueueReport, RecentError,
     SearchCounts, SearchDetail, SkippedTarget, StatusDetail, StatusReport, StatusWarning,
     StopCounts, StopMode, StopReason, StopReport, StopRequest, StopScope, WaitingFor, WarningKind,
 };
-pub use vectors::{Cutoff, SearchMode, VectorHit, VectorReply, VectorRequest};
+pub use store::graph::EvidenceGraph;
+pub use store::model::{TaskBudget, TaskConfig, TaskRecord};
+pub use store::vectors::{Cutoff, SearchMode, VectorHit, VectorReply, VectorRequest};
 
 /// Compiles the examples of the project's README.
 #[cfg(doctest)]

@@ -120,7 +120,7 @@ impl ToolError {
     }
 
     fn logged(label: &str, code: Code, message: &str, what_happened: &str) -> Self {
-        let error_id = lyra_core::model::random_id("err_", 8);
+        let error_id = lyra_core::store::model::random_id("err_", 8);
         crate::log::error(&format!("{label} {error_id}: {what_happened}"));
         Self::new(code, message).with_details(json!({ "error_id": error_id }))
     }

@@ -5,11 +5,12 @@ use crate::convert;
 use crate::error::invalid;
 use crate::parser_process;
 use crate::waiting::{by_size, patient, quick};
-use lyra_core::backends::{self, documents};
-use lyra_core::model::{DocumentMeta, Relation};
-use lyra_core::text::identifiers::{self, Identifiers};
-use lyra_core::text::segment::assemble_under;
-use lyra_core::{Error, Result, confidence, ranking, security, text};
+use lyra_core::documents;
+use lyra_core::store::model::{DocumentMeta, Relation};
+use lyra_core::store::text::identifiers::{self, Identifiers};
+use lyra_core::store::text::segment::assemble_under;
+use lyra_core::store::{confidence, ranking, text};
+use lyra_core::{Error, Result, security};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyByteArray, PyBytes, PyMapping, PyString};
@@ -215,7 +216,7 @@ fn detect_challenge(
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        Ok(backends::detect_challenge(&body, status, &headers))
+        Ok(lyra_core::web::detect_challenge(&body, status, &headers))
     })
 }
 

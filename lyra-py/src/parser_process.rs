@@ -2,7 +2,7 @@
 
 use crate::error::{invalid, raise};
 use lyra_core::Error;
-use lyra_core::backends::{ParserLimits, ParserProcess};
+use lyra_core::documents::{ParserLimits, ParserProcess};
 use lyra_core::ports::DocumentParser;
 use pyo3::prelude::*;
 use std::ffi::OsString;

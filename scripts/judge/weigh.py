@@ -6,7 +6,7 @@
 A sentence takes the side that the network's first head holds for likelier. Whether that is right depends on how
 likely the side is, on how likely the sentence asserts something on the statement (the second head), and on how many
 of the statement's words the sentence and its context name. The weights of a logistic regression on the three are
-what lyra-core/src/pipeline/verify/direct.rs holds.
+what lyra-core/src/research/pipeline/verify/direct.rs holds.
 """
 
 import argparse

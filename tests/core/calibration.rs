@@ -2,9 +2,9 @@
 
 use crate::feedback::World;
 use lyra_core::ErrorKind;
-use lyra_core::confidence::{Calibration, Outcome, fit_platt, fit_temperature};
-use lyra_core::graph::Feedback;
-use lyra_core::model::Relation;
+use lyra_core::store::confidence::{Calibration, Outcome, fit_platt, fit_temperature};
+use lyra_core::store::graph::Feedback;
+use lyra_core::store::model::Relation;
 use serde_json::{Value, json};
 
 const JUDGE: &str = "fake-stance-v1";

@@ -184,7 +184,7 @@ async fn every_place_is_exact_in_the_draft_and_in_the_source() {
     assert_eq!(sentence.citations[0].text, "(Roe & Doe, 2019)");
     let evidence = sentence.findings[0].evidence.as_ref().unwrap();
     let (start, end) = (evidence.char_start.unwrap(), evidence.char_end.unwrap());
-    let sql = lyra_core::guard::SqlRequest {
+    let sql = lyra_core::store::guard::SqlRequest {
         sql: format!(
             "SELECT substr(text, {} + 1, {}) AS words FROM page_texts WHERE page_id = '{}'",
             start,

@@ -1,8 +1,8 @@
 //! Drafts whose sources are read first, and drafts that are checked a second time.
 
 use async_trait::async_trait;
-use lyra_core::backends::BuiltinStanceJudge;
 use lyra_core::check::{CheckCode, CheckReport, CheckRequest, DraftFormat};
+use lyra_core::models::BuiltinStanceJudge;
 use lyra_core::ports::{StanceJudge, StancePair, Verdict};
 use lyra_core::{Engine, EngineConfig, Result};
 use std::io::{BufRead, BufReader, Write};

@@ -1,19 +1,17 @@
 //! Every implementation that ships with the library keeps the promises of its port, and the suite
 //! that says so notices those that do not.
 
-use lyra_core::backends::{
-    BuiltinClaimExtractor, BuiltinStanceJudge, CorpusProvider, Documents, FileFetcher,
-    StaticEmbedder,
-};
-use lyra_core::ingest::{Reading, TEXT_TIME};
-use lyra_core::model::{ClaimType, Relation};
+use lyra_core::documents::{CorpusProvider, Documents, FileFetcher};
+use lyra_core::models::{BuiltinClaimExtractor, BuiltinStanceJudge, StaticEmbedder};
 use lyra_core::ports::testing::*;
 use lyra_core::ports::{
     ClaimExtractor, DocumentParser, Embedder, EmbedderInfo, ExtractedClaim, ExtractionRequest,
     FetchRequest, FetchedDocument, Fetcher, ManualClock, ParsedDocument, SearchHit, SearchProvider,
     SearchQuery, StanceJudge, StancePair, TextRole, Validators, Verdict,
 };
-use lyra_core::vectors::VectorStore;
+use lyra_core::research::ingest::{Reading, TEXT_TIME};
+use lyra_core::store::model::{ClaimType, Relation};
+use lyra_core::store::vectors::VectorStore;
 use lyra_core::{Error, ErrorKind, EvidenceGraph, Result};
 use std::ops::Range;
 use std::path::Path;

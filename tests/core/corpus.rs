@@ -1,6 +1,6 @@
 //! Local documents that change, collide with imports, or are not what they should be.
 
-use lyra_core::guard::SqlRequest;
+use lyra_core::store::guard::SqlRequest;
 use lyra_core::{Engine, EngineConfig, TaskConfig, VectorRequest};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! The whole way, over the documents that ship with the project.
 
-use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
+use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::{Engine, EngineConfig, StatusDetail, TaskConfig, VectorRequest, ViewRequest};
 use serde_json::json;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Jobs that are given back: by a run that its caller gives up, and where others hold the database.
 
-use lyra_core::model::TaskRecord;
 use lyra_core::ports::{ClaimExtractor, ExtractedClaim, ExtractionRequest};
+use lyra_core::store::model::TaskRecord;
 use lyra_core::{Engine, EngineConfig, Error, ErrorKind, Result, StatusDetail, TaskConfig};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

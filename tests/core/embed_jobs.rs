@@ -1,8 +1,8 @@
 //! A graph that is opened with another embedder: what has no vector of it gets one, bit by bit,
 //! and vectors of two models are never compared.
 
-use lyra_core::model::TaskConfig;
 use lyra_core::ports::{Embedder, EmbedderInfo, ManualClock, TextRole};
+use lyra_core::store::model::TaskConfig;
 use lyra_core::{
     Engine, EngineConfig, ErrorKind, Result, StatusDetail, StatusReport, VectorRequest,
 };
@@ -134,7 +134,8 @@ async fn research(folder: &Path, clock: &Arc<ManualClock>) -> [String; 2] {
 
 /// Fragments and claims that are there.
 fn texts(engine: &Engine) -> usize {
-    let none = |r: &lyra_core::graph::Reader<'_>| r.count_missing_embeddings("no such model", None);
+    let none =
+        |r: &lyra_core::store::graph::Reader<'_>| r.count_missing_embeddings("no such model", None);
     engine.graph().read(none).unwrap()
 }
 
@@ -238,7 +239,7 @@ async fn rows_of_another_model_are_counted_and_not_compared() {
         .graph()
         .read(|r| {
             r.missing_embeddings(
-                lyra_core::model::EmbeddingTarget::Claim,
+                lyra_core::store::model::EmbeddingTarget::Claim,
                 "letters-32",
                 Some(&coffee),
                 -1,
@@ -257,7 +258,7 @@ async fn rows_of_another_model_are_counted_and_not_compared() {
     engine
         .graph()
         .write(|w| {
-            let target = lyra_core::model::EmbeddingTarget::Claim;
+            let target = lyra_core::store::model::EmbeddingTarget::Claim;
             w.put_embedding(target, &claims[0].id, "letters-32", &vector[0])?;
             w.put_embedding(target, &claims[1].id, "letters-32", &[1.0, 0.0])
         })
@@ -348,10 +349,10 @@ fn a_killed_job_goes_on_where_it_stood() {
         "what was stored is not embedded again"
     );
     let jobs: Vec<(String, i64)> = engine
-        .query_sql(&lyra_core::guard::SqlRequest {
+        .query_sql(&lyra_core::store::guard::SqlRequest {
             sql: "SELECT state, attempts FROM jobs WHERE kind = 'embed'".to_owned(),
-            params: lyra_core::guard::SqlParams::None,
-            options: lyra_core::guard::SqlOptions::default(),
+            params: lyra_core::store::guard::SqlParams::None,
+            options: lyra_core::store::guard::SqlOptions::default(),
         })
         .unwrap()
         .rows
@@ -399,7 +400,7 @@ async fn words_are_found_while_the_embedder_is_away() {
     let engine = open(folder.path(), &clock, Some(Arc::new(silent)));
     let search = VectorRequest {
         task_id: Some(coffee),
-        mode: lyra_core::vectors::SearchMode::Lexical,
+        mode: lyra_core::store::vectors::SearchMode::Lexical,
         ..VectorRequest::new("coffee blood pressure")
     };
     let found = engine.vector_search(&search).await.unwrap();

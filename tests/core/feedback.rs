@@ -1,10 +1,10 @@
 //! Corrections by a human bite: in views, search, status, queueing, reading and verification.
 
-use lyra_core::graph::{Feedback, FeedbackReport};
-use lyra_core::guard::SqlRequest;
-use lyra_core::model::{EmbeddingTarget, Relation};
 use lyra_core::ports::testing::{FakeClaimExtractor, FakeEmbedder, FakeFetcher, FakeStanceJudge};
 use lyra_core::ports::{Clock, FetchedDocument, SystemClock, Validators, Verdict};
+use lyra_core::store::graph::{Feedback, FeedbackReport};
+use lyra_core::store::guard::SqlRequest;
+use lyra_core::store::model::{EmbeddingTarget, Relation};
 use lyra_core::{
     Engine, EngineConfig, ErrorKind, SearchMode, StatusDetail, TaskConfig, VectorRequest,
     ViewRequest,
@@ -410,7 +410,7 @@ async fn the_evidence_of_a_blocked_domain_is_not_used() {
     // Read before it was blocked, verified after.
     let pipeline = world.engine.pipeline();
     for (url, _) in &PAGES[..2] {
-        let target = lyra_core::model::Target::Url {
+        let target = lyra_core::store::model::Target::Url {
             url: (*url).to_owned(),
             depth: 0,
             reason: None,

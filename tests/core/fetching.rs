@@ -4,10 +4,10 @@
 mod budgets;
 mod stored;
 
-use lyra_core::backends::{HttpFetcher, HttpOptions};
-use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::ports::{FetchRequest, FetchedDocument, Fetcher, ManualClock};
 use lyra_core::security::url_policy::Refusal;
+use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
+use lyra_core::web::{HttpFetcher, HttpOptions};
 use lyra_core::{Engine, EngineConfig, Error, ErrorKind, StatusDetail, StatusReport, TaskConfig};
 use serde_json::{Value, json};
 use std::net::SocketAddr;

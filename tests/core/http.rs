@@ -2,10 +2,10 @@
 
 mod trouble;
 
-use lyra_core::backends::{HttpFetcher, HttpOptions};
-use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::ports::testing::check_fetcher;
 use lyra_core::ports::{FetchRequest, Fetcher};
+use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
+use lyra_core::web::{HttpFetcher, HttpOptions};
 use lyra_core::{Engine, EngineConfig, ErrorKind, StatusDetail, StatusReport, TaskConfig};
 use serde_json::{Value, json};
 use std::net::SocketAddr;

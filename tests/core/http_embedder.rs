@@ -1,9 +1,10 @@
 //! Embedding servers, with a real client and a server on this machine's loopback address that
 //! answers as OpenAI, Ollama and their imitators do, on good days and on bad ones.
 
-use lyra_core::backends::{ApiKey, EmbeddingApi, HttpEmbedder, HttpEmbedderOptions};
+use lyra_core::models::{EmbeddingApi, HttpEmbedder, HttpEmbedderOptions};
 use lyra_core::ports::testing::check_embedder;
 use lyra_core::ports::{Embedder, TextRole};
+use lyra_core::web::ApiKey;
 use lyra_core::{Error, ErrorKind};
 use serde_json::{Value, json};
 use std::net::SocketAddr;

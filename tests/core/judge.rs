@@ -1,9 +1,9 @@
 //! The built-in judge on pairs that it was not trained on, and on changes that must not fool it.
 //! The bars are a little below what was measured (lyra-core/judge/MODEL.md): a worse network fails.
 
-use lyra_core::backends::BuiltinStanceJudge;
-use lyra_core::model::Relation;
+use lyra_core::models::BuiltinStanceJudge;
 use lyra_core::ports::{StanceJudge, StancePair, Verdict};
+use lyra_core::store::model::Relation;
 use serde::Deserialize;
 
 #[derive(Deserialize)]

@@ -1,12 +1,12 @@
 //! Pairs on loan: who may answer, what an answer needs, and whose verdict is the edge.
 
 use crate::feedback::World;
-use lyra_core::graph::{
+use lyra_core::ports::ManualClock;
+use lyra_core::store::graph::{
     Feedback, HUMAN_JUDGE, Judgement, JudgementFocus, JudgementReport, JudgementRequest, LentPair,
     PairKind, agent_judge_id,
 };
-use lyra_core::model::Relation;
-use lyra_core::ports::ManualClock;
+use lyra_core::store::model::Relation;
 use lyra_core::{Engine, EngineConfig, ErrorKind};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -1,10 +1,11 @@
 //! Texts that take long to read: nobody else waits for them, and they fail alone.
 
-use lyra_core::backends::{BuiltinClaimExtractor, Documents};
-use lyra_core::pipeline::SearchOptions;
+use lyra_core::documents::Documents;
+use lyra_core::models::BuiltinClaimExtractor;
 use lyra_core::ports::{
     ClaimExtractor, DocumentParser, ExtractedClaim, ExtractionRequest, ParsedDocument,
 };
+use lyra_core::research::pipeline::SearchOptions;
 use lyra_core::{Engine, EngineConfig, Result, StatusDetail, TaskConfig};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
@@ -175,7 +176,7 @@ async fn a_document_that_takes_too_long_fails_alone() {
     let mut outcomes = Vec::new();
     for (name, _) in files {
         let url = format!("file://{}/{name}", papers.canonicalize().unwrap().display());
-        let target = lyra_core::model::Target::Url {
+        let target = lyra_core::store::model::Target::Url {
             url,
             depth: 0,
             reason: None,

@@ -4,14 +4,15 @@
 mod research;
 
 use crate::http_embedder::{Reply, Request, Script, Server};
-use lyra_core::backends::{
-    ApiKey, BuiltinClaimExtractor, ChatApi, LlmClaimExtractor, LlmOptions, LlmStanceJudge,
+use lyra_core::models::{
+    BuiltinClaimExtractor, ChatApi, LlmClaimExtractor, LlmOptions, LlmStanceJudge,
 };
-use lyra_core::model::Relation;
 use lyra_core::ports::testing::{check_claim_extractor, check_stance_judge};
 use lyra_core::ports::{
     ClaimExtractor, Extraction, ExtractionRequest, Passage, StanceJudge, StancePair,
 };
+use lyra_core::store::model::Relation;
+use lyra_core::web::ApiKey;
 use lyra_core::{Engine, EngineConfig, Error, ErrorKind, TaskConfig};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! same files. The models are tiny, with random weights, and are written by
 //! scripts/tiny_onnx_model.py; without Python and its packages these tests are skipped.
 
-use lyra_core::backends::{OnnxEmbedder, OnnxOptions};
+use lyra_core::models::{OnnxEmbedder, OnnxOptions};
 use lyra_core::ports::testing::check_embedder;
 use lyra_core::ports::{Embedder, TextRole};
 use lyra_core::{Error, ErrorKind};

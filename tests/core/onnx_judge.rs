@@ -3,11 +3,11 @@
 //! without Python and its packages these tests are skipped.
 
 use crate::onnx::{PYTHON, Python, edit, options};
-use lyra_core::backends::{BuiltinStanceJudge, OnnxOptions, OnnxStanceJudge};
-use lyra_core::guard::SqlRequest;
-use lyra_core::model::Relation;
+use lyra_core::models::{BuiltinStanceJudge, OnnxOptions, OnnxStanceJudge};
 use lyra_core::ports::testing::check_stance_judge;
 use lyra_core::ports::{StanceJudge, StancePair, Verdict};
+use lyra_core::store::guard::SqlRequest;
+use lyra_core::store::model::Relation;
 use lyra_core::{Engine, EngineConfig, Error, ErrorKind, TaskConfig};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,9 +1,9 @@
 //! A graph that is open read-only: everything that asks answers, everything that would change it is
 //! refused with one error, and neither the file nor its folder changes.
 
-use lyra_core::graph::Feedback;
-use lyra_core::guard::SqlRequest;
-use lyra_core::model::TaskBudget;
+use lyra_core::store::graph::Feedback;
+use lyra_core::store::guard::SqlRequest;
+use lyra_core::store::model::TaskBudget;
 use lyra_core::{
     AuthAction, AuthTarget, CandidateRequest, Engine, EngineConfig, Error, ErrorKind, ExportFormat,
     SearchMode, StatusDetail, StopRequest, TaskConfig, VectorRequest, ViewRequest,

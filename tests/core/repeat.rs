@@ -1,6 +1,6 @@
 //! A query that is asked again: what is new is found, and what is known costs nothing twice.
 
-use lyra_core::backends::BuiltinClaimExtractor;
+use lyra_core::models::BuiltinClaimExtractor;
 use lyra_core::ports::{ClaimExtractor, ExtractedClaim, ExtractionRequest};
 use lyra_core::{Engine, EngineConfig, QueueOptions, Result, TaskConfig};
 use std::sync::Arc;
@@ -83,7 +83,7 @@ async fn only_what_is_new_is_read_for_claims() {
     assert_eq!(ask(true).await, (1, 0, 3));
 
     // The jobs that found something are still there to say so.
-    let jobs = lyra_core::guard::SqlRequest::new(
+    let jobs = lyra_core::store::guard::SqlRequest::new(
         "SELECT count(DISTINCT c.cause_id) AS causes, count(DISTINCT j.id) AS jobs
          FROM claims c LEFT JOIN jobs j ON j.id = c.cause_id",
     );

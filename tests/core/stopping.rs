@@ -100,7 +100,7 @@ impl Stage {
             .create_task("Coffee increases blood pressure", TaskConfig::default())
             .unwrap();
         let urgent = QueueOptions {
-            priority: lyra_core::model::Priority::High,
+            priority: lyra_core::store::model::Priority::High,
             ..QueueOptions::default()
         };
         let pages = ["/quick", "/slow/1", "/slow/2"].map(|path| site.url(path));

@@ -1,10 +1,10 @@
 //! Whose verdict counts: other sources only, a model's before a stand-in's, a human's before both.
 
 use crate::feedback::World;
-use lyra_core::graph::Feedback;
-use lyra_core::model::{EdgeRecord, NodeKind, Relation, WorkRecord};
 use lyra_core::ports::testing::FakeStanceJudge;
 use lyra_core::ports::{Embedder, EmbedderInfo, StanceJudge, StancePair, TextRole, Verdict};
+use lyra_core::store::graph::Feedback;
+use lyra_core::store::model::{EdgeRecord, NodeKind, Relation, WorkRecord};
 use lyra_core::{Engine, EngineConfig, Result};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -78,7 +78,7 @@ impl Files {
 }
 
 fn rows(engine: &Engine, sql: &str) -> Vec<Value> {
-    let request = lyra_core::guard::SqlRequest::new(sql);
+    let request = lyra_core::store::guard::SqlRequest::new(sql);
     let rows = engine.query_sql(&request).unwrap().rows;
     rows.into_iter().map(Value::Object).collect()
 }

@@ -5,7 +5,7 @@ mod bytes;
 
 use crate::client::{Client, binary};
 use bytes::{book, hostile, packed, pdf};
-use lyra_core::backends::{Documents, ParserLimits, ParserProcess};
+use lyra_core::documents::{Documents, ParserLimits, ParserProcess};
 use lyra_core::ports::testing::check_document_parser;
 use lyra_core::ports::{Clock, DocumentParser, ManualClock};
 use lyra_core::{Engine, EngineConfig, ErrorKind};
@@ -215,7 +215,7 @@ fn an_answer_that_is_none_is_not_believed() {
         ParserProcess::new("/bin/sh", ["-c".to_owned(), script])
     };
     let document = |page_type: &str, block: &str| {
-        let meta = serde_json::to_value(lyra_core::model::DocumentMeta::default()).unwrap();
+        let meta = serde_json::to_value(lyra_core::store::model::DocumentMeta::default()).unwrap();
         format!(
             "{{\"Parsed\":{{\"meta\":{meta},\"blocks\":[{block}],\"page_type\":\"{page_type}\",\"warnings\":[]}}}}"
         )

@@ -115,7 +115,7 @@ fn assert_harmless(hostile: &[String]) {
         } else {
             file
         };
-        let page = include_str!("../../lyra-core/src/exports/page/page.html");
+        let page = include_str!("../../lyra-core/src/export/page/page.html");
         let own: Vec<char> = page.chars().filter(|c| is_harmful(*c)).collect();
         let found = file
             .chars()

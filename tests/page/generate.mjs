@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-export const TEMPLATE = fileURLToPath(new URL("../../lyra-core/src/exports/page/page.html", import.meta.url));
+export const TEMPLATE = fileURLToPath(new URL("../../lyra-core/src/export/page/page.html", import.meta.url));
 
 /** Numbers from 0 to 1, the same for the same seed (mulberry32). */
 function randomNumbers(seed) {

@@ -6,9 +6,9 @@ mod forms;
 pub(super) use authors::Further;
 
 use super::draft::{Piece, PieceKind};
-use crate::text::identifiers::find_identifiers;
-use crate::text::is_cjk;
-use crate::text::sentence::sentences;
+use crate::store::text::identifiers::find_identifiers;
+use crate::store::text::is_cjk;
+use crate::store::text::sentence::sentences;
 use regex::Regex;
 use std::collections::HashSet;
 use std::ops::Range;

@@ -10,7 +10,7 @@ use super::report::{CheckCode, Evidence, Finding};
 use super::source_text::SourceText;
 use super::stance::{Judged, candidates};
 use crate::error::Result;
-use crate::pipeline::Pipeline;
+use crate::research::pipeline::Pipeline;
 use std::sync::Arc;
 
 /// Numbers are looked for in sentences that come at least so near to the nearest one.
@@ -336,8 +336,8 @@ pub(super) fn shorten(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{CitableSource, StoredFragment};
-    use crate::model::FragmentType;
+    use crate::store::graph::{CitableSource, StoredFragment};
+    use crate::store::model::FragmentType;
 
     fn source(text: &str) -> SourceText {
         let fragment = StoredFragment {

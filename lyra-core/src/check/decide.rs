@@ -5,8 +5,8 @@ use super::overstated;
 use super::report::Evidence;
 use super::source_text::SourceText;
 use super::stance::Judged;
-use crate::model::Relation;
-use crate::pipeline::ON_A_HYPOTHESIS;
+use crate::research::pipeline::ON_A_HYPOTHESIS;
+use crate::store::model::Relation;
 use std::sync::Arc;
 
 /// What a source shows of a claim. The judge's probabilities are those of the sentence that supports, or

@@ -15,8 +15,8 @@ use super::report::{
 };
 use super::resolve::{EntryFault, Resolved, Sources};
 use crate::error::{Error, Result};
-use crate::text::identifiers::find_identifiers;
-use crate::text::points_back;
+use crate::store::text::identifiers::find_identifiers;
+use crate::store::text::points_back;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 

@@ -3,7 +3,7 @@
 use super::citations::Sentence;
 use super::draft::PieceKind;
 use super::report::SentenceKind;
-use crate::text::{is_cjk, is_question};
+use crate::store::text::{is_cjk, is_question};
 
 /// Shorter ones say too little, in words.
 const FEWEST_WORDS: usize = 4;

@@ -1,10 +1,10 @@
 //! What the judge says of sentences and passages, asked once.
 
 use crate::error::Result;
-use crate::graph::RememberedVerdict;
-use crate::model::Relation;
-use crate::pipeline::{Asked, Pipeline};
 use crate::ports::{StancePair, Verdict};
+use crate::research::pipeline::{Asked, Pipeline};
+use crate::store::graph::RememberedVerdict;
+use crate::store::model::Relation;
 use sha2::{Digest, Sha256};
 
 /// Part of each key; another number where verdicts are weighed otherwise than before.

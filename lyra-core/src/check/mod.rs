@@ -57,8 +57,8 @@ pub(crate) use standing::standing;
 pub use standing::{SourceStanding, Standing, StandingRequest, Unreached};
 
 use crate::error::Result;
-use crate::pipeline::Pipeline;
-use crate::text::hash::sha256_hex;
+use crate::research::pipeline::Pipeline;
+use crate::store::text::hash::sha256_hex;
 use draft::Draft;
 use items::{Item, Listed};
 use resolve::Sources;

@@ -10,10 +10,10 @@ use super::resolve::Sources;
 use super::source_text::SourceText;
 use super::stance::candidates;
 use crate::error::Result;
-use crate::graph::{Reader, StoredFragment};
-use crate::model::Relation;
-use crate::pipeline::Pipeline;
-use crate::vectors::{Ranking, SearchMode};
+use crate::research::pipeline::Pipeline;
+use crate::store::graph::{Reader, StoredFragment};
+use crate::store::model::Relation;
+use crate::store::vectors::{Ranking, SearchMode};
 use std::collections::HashSet;
 use std::sync::Arc;
 

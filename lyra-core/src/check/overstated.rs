@@ -3,7 +3,7 @@
 //! A stance judge sees agreement where a source says "may" and a draft does not. The words that limit
 //! a statement are few, so they are compared as words.
 
-use crate::text::ranking_terms;
+use crate::store::text::ranking_terms;
 use regex::Regex;
 use std::collections::HashSet;
 

@@ -2,10 +2,10 @@
 
 use super::report::Evidence;
 use super::source_text::SourceText;
-use crate::text::quotes::locate;
-use crate::text::segment::slice_chars;
-use crate::text::tokenize;
-use crate::text::{TokenMode, is_cjk};
+use crate::store::text::quotes::locate;
+use crate::store::text::segment::slice_chars;
+use crate::store::text::tokenize;
+use crate::store::text::{TokenMode, is_cjk};
 use regex::{Captures, Regex};
 use similar::{ChangeTag, TextDiff};
 use std::collections::HashSet;
@@ -97,7 +97,7 @@ pub(super) fn find(source: &SourceText, quotation: &Quotation) -> Option<Evidenc
         first.get_or_insert(place);
     }
     let place = first?;
-    let inside = |fragment: &crate::graph::StoredFragment| {
+    let inside = |fragment: &crate::store::graph::StoredFragment| {
         let start = usize::try_from(fragment.char_start?).ok()?;
         let end = start + fragment.text.chars().count();
         (start <= place.start && place.start < end).then_some(start)

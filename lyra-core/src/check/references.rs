@@ -2,7 +2,7 @@
 
 use super::draft::{Piece, PieceKind};
 use super::items::MOST_REFERENCES;
-use crate::text::identifiers::{Identifiers, find_identifiers};
+use crate::store::text::identifiers::{Identifiers, find_identifiers};
 use regex::Regex;
 use std::borrow::Cow;
 use std::ops::Range;

@@ -3,12 +3,12 @@
 use super::citations::Target;
 use super::references::Entry;
 use crate::error::Result;
-use crate::graph::{CitableSource, Reader};
-use crate::pipeline::{Retractions, task_fragments};
-use crate::text::identifiers::{
+use crate::research::pipeline::{Retractions, task_fragments};
+use crate::store::graph::{CitableSource, Reader};
+use crate::store::text::identifiers::{
     Identifiers, author_surname, find_identifiers, normalize_doi, title_normalize,
 };
-use crate::text::url::normalize_url;
+use crate::store::text::url::normalize_url;
 use regex::Regex;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;

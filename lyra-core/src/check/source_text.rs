@@ -3,10 +3,10 @@
 use super::numbers::{Quantity, quantities};
 use super::report::Evidence;
 use crate::error::Result;
-use crate::graph::{CitableSource, Reader, StoredFragment};
-use crate::model::FragmentType;
-use crate::text::sentence::sentence_texts;
-use crate::text::{is_question, ranking_terms};
+use crate::store::graph::{CitableSource, Reader, StoredFragment};
+use crate::store::model::FragmentType;
+use crate::store::text::sentence::sentence_texts;
+use crate::store::text::{is_question, ranking_terms};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 

@@ -3,11 +3,11 @@
 use super::questions::Claim;
 use super::source_text::SourceText;
 use crate::error::Result;
-use crate::graph::{Reader, RememberedVerdict};
-use crate::pipeline::{Pipeline, Side};
 use crate::ports::StancePair;
-use crate::text::points_back;
-use crate::vectors::{Ranking, SearchMode};
+use crate::research::pipeline::{Pipeline, Side};
+use crate::store::graph::{Reader, RememberedVerdict};
+use crate::store::text::points_back;
+use crate::store::vectors::{Ranking, SearchMode};
 use std::collections::{BTreeSet, HashSet};
 
 /// Sentences of a source that are judged because of their words.

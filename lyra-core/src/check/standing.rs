@@ -8,9 +8,9 @@ use super::report::Evidence;
 use super::resolve::Sources;
 use super::stance::{candidates, judged};
 use crate::error::{Error, Result};
-use crate::model::Relation;
-use crate::pipeline::Pipeline;
 use crate::ports::TextRole;
+use crate::research::pipeline::Pipeline;
+use crate::store::model::Relation;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! What an engine is made of.
 
 use crate::clock::{Clock, SystemClock};
-use crate::pipeline::Limits;
 use crate::ports::{
     ClaimExtractor, DocumentParser, Embedder, Fetcher, SearchProvider, StanceJudge,
 };
+use crate::research::pipeline::Limits;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,11 +43,11 @@ pub struct EngineConfig {
     pub providers: Vec<Arc<dyn SearchProvider>>,
     /// Services on the network that queries and DOIs are looked up with; none by default.
     #[cfg(feature = "http")]
-    pub search: crate::backends::ProvidersConfig,
+    pub search: crate::web::ProvidersConfig,
     /// A CSV file of Retraction Watch: works on it are flagged as retracted.
     pub retractions_csv: Option<PathBuf>,
     /// What takes documents apart; in this process where none is given. A
-    /// [`ParserProcess`](crate::backends::ParserProcess) does it where a hostile document costs
+    /// [`ParserProcess`](crate::documents::ParserProcess) does it where a hostile document costs
     /// nothing but itself.
     pub parser: Option<Arc<dyn DocumentParser>>,
     /// Before the built-in fetchers.
@@ -72,7 +72,7 @@ impl EngineConfig {
             stance_judge: None,
             providers: Vec::new(),
             #[cfg(feature = "http")]
-            search: crate::backends::ProvidersConfig::default(),
+            search: crate::web::ProvidersConfig::default(),
             retractions_csv: None,
             parser: None,
             fetchers: Vec::new(),

@@ -3,8 +3,8 @@
 use super::Engine;
 use crate::error::SqliteResultExt;
 use crate::security::quoting::quoted;
-use crate::storage::mode_for_others;
-use crate::views::BrokenView;
+use crate::store::database::mode_for_others;
+use crate::store::views::BrokenView;
 use serde::Serialize;
 
 /// One thing that was looked at.

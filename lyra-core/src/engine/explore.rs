@@ -2,12 +2,12 @@
 
 use super::{Engine, ModelReport};
 use crate::error::{Error, ErrorKind, Result};
-use crate::guard::{SchemaSnapshot, SqlOptions, SqlParams, SqlReply, SqlRequest, spent};
-use crate::model::{EmbeddingTarget, TaskRecord};
 use crate::ports::{StancePair, TextRole, Verdict};
-use crate::task::{AuthItem, auth_items};
-use crate::vectors::{SearchMode, VectorReply, VectorRequest};
-use crate::views::{BrokenView, RenderedView, ViewInfo, ViewParams};
+use crate::research::task::{AuthItem, auth_items};
+use crate::store::guard::{SchemaSnapshot, SqlOptions, SqlParams, SqlReply, SqlRequest, spent};
+use crate::store::model::{EmbeddingTarget, TaskRecord};
+use crate::store::vectors::{SearchMode, VectorReply, VectorRequest};
+use crate::store::views::{BrokenView, RenderedView, ViewInfo, ViewParams};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::error::Result;
-use crate::graph::{
+use crate::store::graph::{
     CalibrationEvaluation, CalibrationStats, Feedback, FeedbackReport, RollbackReport,
 };
 

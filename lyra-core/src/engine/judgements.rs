@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::error::Result;
-use crate::graph::{Judgement, JudgementReport, JudgementRequest, LentPair};
+use crate::store::graph::{Judgement, JudgementReport, JudgementRequest, LentPair};
 
 impl Engine {
     /// Lends the pairs whose verdicts matter most to whoever judges better than the machine. Answer with
@@ -10,7 +10,7 @@ impl Engine {
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
-    /// use lyra_core::graph::JudgementRequest;
+    /// use lyra_core::store::graph::JudgementRequest;
     /// use lyra_core::{Engine, EngineConfig, TaskConfig};
     /// let engine = Engine::open(EngineConfig::new(folder.path().join("evidence.db")))?;
     /// let task = engine.create_task("Night work shortens sleep", TaskConfig::default())?;
@@ -26,7 +26,7 @@ impl Engine {
     }
 
     /// Stores verdicts on lent pairs under the id of their judge:
-    /// [`agent_judge_id`](crate::graph::agent_judge_id) or [`HUMAN_JUDGE`](crate::graph::HUMAN_JUDGE).
+    /// [`agent_judge_id`](crate::store::graph::agent_judge_id) or [`HUMAN_JUDGE`](crate::store::graph::HUMAN_JUDGE).
     /// Each judgement is stored or refused for itself; the report says which and why.
     ///
     /// # Errors

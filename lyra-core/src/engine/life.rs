@@ -1,19 +1,19 @@
 //! The life of a task, and what concerns the file as a whole.
 
 use super::{Engine, wait};
-use crate::backends::{CorpusReport, SyncReport};
+use crate::documents::{CorpusReport, SyncReport};
 use crate::error::{Error, Result};
-use crate::exports::{ExportFormat, GraphDiff, diff_from, diff_since, export};
-use crate::graph::{
-    ExportReport, ForgetReport, ImportReport, Reader, VerifyReport, export_jsonl, forget_task,
-    import_jsonl, verify,
-};
-use crate::jobs::{WorkerOptions, Workers, queue_embedding, run_until_idle};
-use crate::model::{TaskBudget, TaskConfig, TaskRecord};
-use crate::task::{
+use crate::export::{ExportFormat, GraphDiff, diff_from, diff_since, export};
+use crate::research::jobs::{WorkerOptions, Workers, queue_embedding, run_until_idle};
+use crate::research::task::{
     self, AuthAction, AuthResolution, AuthTarget, CandidateReport, CandidateRequest, QueueOptions,
     QueueReport, StatusDetail, StatusReport, StatusWarning, StopReport, StopRequest, WarningKind,
 };
+use crate::store::graph::{
+    ExportReport, ForgetReport, ImportReport, Reader, VerifyReport, export_jsonl, forget_task,
+    import_jsonl, verify,
+};
+use crate::store::model::{TaskBudget, TaskConfig, TaskRecord};
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -228,7 +228,7 @@ impl Engine {
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-    /// use lyra_core::model::EmbeddingTarget;
+    /// use lyra_core::store::model::EmbeddingTarget;
     /// use lyra_core::{Engine, EngineConfig, VectorRequest};
     /// let engine = Engine::open(EngineConfig::new(folder.path().join("evidence.db")))?;
     /// let lines = concat!(

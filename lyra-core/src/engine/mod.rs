@@ -16,18 +16,16 @@ pub use config::{EngineConfig, ModelReport};
 pub use doctor::DoctorCheck;
 pub use explore::{ViewColumns, ViewReply, ViewRequest};
 
-use crate::backends::{
-    BuiltinClaimExtractor, BuiltinStanceJudge, CorpusProvider, Documents, FileFetcher,
-    HostileDocuments, StaticEmbedder, choose_premise,
-};
+use crate::documents::{CorpusProvider, Documents, FileFetcher, HostileDocuments};
 use crate::error::Result;
-use crate::graph::EvidenceGraph;
-use crate::guard::QueryGuard;
-use crate::ingest::{Reading, TEXT_TIME};
-use crate::jobs::Signal;
-use crate::pipeline::{LastLooks, Pipeline, Retractions};
+use crate::models::{BuiltinClaimExtractor, BuiltinStanceJudge, StaticEmbedder, choose_premise};
 use crate::ports::{Fetcher, SearchProvider};
-use crate::vectors::VectorStore;
+use crate::research::ingest::{Reading, TEXT_TIME};
+use crate::research::jobs::Signal;
+use crate::research::pipeline::{LastLooks, Pipeline, Retractions};
+use crate::store::graph::EvidenceGraph;
+use crate::store::guard::QueryGuard;
+use crate::store::vectors::VectorStore;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use views::Views;
@@ -184,11 +182,11 @@ fn reading_of(config: &EngineConfig) -> Result<Reading> {
     }
     #[cfg(feature = "http")]
     {
-        let options = crate::backends::HttpOptions {
+        let options = crate::web::HttpOptions {
             allow_private_hosts: config.allow_private_hosts,
-            ..crate::backends::HttpOptions::default()
+            ..crate::web::HttpOptions::default()
         };
-        fetchers.push(Arc::new(crate::backends::HttpFetcher::new(options)?));
+        fetchers.push(Arc::new(crate::web::HttpFetcher::new(options)?));
     }
     let embedder = match &config.embedder {
         Some(embedder) => Arc::clone(embedder),

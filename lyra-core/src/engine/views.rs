@@ -2,9 +2,9 @@
 
 use super::EngineConfig;
 use crate::error::{ErrorKind, Result};
-use crate::guard::{QueryGuard, TempView};
-use crate::storage::Source;
-use crate::views::{BrokenView, ViewCatalog, view_name};
+use crate::store::database::Source;
+use crate::store::guard::{QueryGuard, TempView};
+use crate::store::views::{BrokenView, ViewCatalog, view_name};
 use std::path::{Path, PathBuf};
 
 /// The views, and the guard on whose connections they live.

@@ -8,9 +8,9 @@
 
 use super::Engine;
 use crate::error::{Error, Result, SqliteResultExt};
-use crate::graph::{EvidenceGraph, Reader};
-use crate::jobs::Signal;
-use crate::task::{self, StatusDetail, StatusReport};
+use crate::research::jobs::Signal;
+use crate::research::task::{self, StatusDetail, StatusReport};
+use crate::store::graph::{EvidenceGraph, Reader};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,7 +1,7 @@
 //! Passages to claims.
 
 use crate::error::Result;
-use crate::model::ClaimType;
+use crate::store::model::ClaimType;
 use std::fmt::Debug;
 use std::ops::Range;
 

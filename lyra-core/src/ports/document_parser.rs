@@ -1,8 +1,8 @@
 //! Bytes to documents.
 
 use crate::error::Result;
-use crate::model::DocumentMeta;
-use crate::text::segment::Block;
+use crate::store::model::DocumentMeta;
+use crate::store::text::segment::Block;
 use std::fmt::Debug;
 
 /// A document taken apart: what it says about itself, and its parts in reading order.

@@ -1,7 +1,7 @@
 //! Text to vectors.
 
 use crate::error::Result;
-use crate::text::is_cjk;
+use crate::store::text::is_cjk;
 use std::fmt::Debug;
 
 /// What is known of an embedding model.

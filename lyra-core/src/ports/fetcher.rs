@@ -1,7 +1,7 @@
 //! Addresses to bytes.
 
 use crate::error::Result;
-use crate::model::DocumentMeta;
+use crate::store::model::DocumentMeta;
 use std::fmt::{self, Debug};
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Queries to documents, identifiers to works, works to what they cite.
 
 use crate::error::{Error, Result};
-use crate::model::DocumentMeta;
-use crate::text::identifiers::{Identifiers, find_identifiers, normalize_doi};
+use crate::store::model::DocumentMeta;
+use crate::store::text::identifiers::{Identifiers, find_identifiers, normalize_doi};
 use std::fmt::{self, Debug};
 
 /// What a provider is asked.

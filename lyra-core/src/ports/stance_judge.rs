@@ -1,7 +1,7 @@
 //! Pairs of texts to verdicts.
 
 use crate::error::Result;
-use crate::model::Relation;
+use crate::store::model::Relation;
 use std::fmt::Debug;
 use std::ops::Range;
 

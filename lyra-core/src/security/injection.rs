@@ -108,7 +108,7 @@ fn fold(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::testing::shared_lines;
+    use crate::store::text::testing::shared_lines;
     use serde_json::Value;
 
     #[test]

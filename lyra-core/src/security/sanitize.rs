@@ -122,7 +122,7 @@ fn unescape(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
     use crate::security::injection::scan;
-    use crate::text::testing::reference_cases;
+    use crate::store::text::testing::reference_cases;
     use proptest::prelude::*;
 
     /// `x*4001` in the table stands for so many letters.

@@ -7,7 +7,7 @@
 //! ```
 
 use super::{Access, Scope};
-use lyra_core::text::names::nearest;
+use lyra_core::store::text::names::nearest;
 use lyra_core::{Error, ErrorKind, Result};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;

@@ -255,7 +255,7 @@ fn with_engine<T>(
     let runtime = runtime()?;
     let done = runtime.block_on(async {
         if !settings.corpus.is_empty() && !engine.is_read_only() {
-            let show = |report: &lyra_core::backends::SyncReport| {
+            let show = |report: &lyra_core::documents::SyncReport| {
                 line.show(
                     0.0,
                     &format!("reading the folders: {} new or changed", report.read),

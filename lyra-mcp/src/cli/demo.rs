@@ -5,7 +5,7 @@ use super::config::Settings;
 use super::research::{PageOptions, Session, of_hypothesis};
 use super::{Global, engine_config};
 use clap::Args;
-use lyra_core::model::random_id;
+use lyra_core::store::model::random_id;
 use lyra_core::{Engine, Error, Result, TaskConfig};
 use serde_json::{Value, json};
 use std::path::PathBuf;

@@ -190,11 +190,12 @@ fn confidence(change: &ConfidenceChange) -> Entry {
 
 /// One verdict in one line.
 fn edge(change: &EdgeChange) -> String {
-    let side =
-        |relation: Option<lyra_core::model::Relation>, confidence: Option<f64>| match relation {
+    let side = |relation: Option<lyra_core::store::model::Relation>, confidence: Option<f64>| {
+        match relation {
             Some(relation) => format!("{relation} {:.2}", confidence.unwrap_or(0.0)),
             None => String::new(),
-        };
+        }
+    };
     let before = side(change.relation_before, change.confidence_before);
     let after = side(change.relation_after, change.confidence_after);
     let what = match change.event {

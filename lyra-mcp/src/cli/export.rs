@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use lyra_core::graph::ExportReport;
+use lyra_core::store::graph::ExportReport;
 use lyra_core::{Engine, Error, ErrorKind, ExportFormat, Result, WholeFile};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};

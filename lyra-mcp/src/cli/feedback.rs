@@ -3,8 +3,8 @@
 use super::output::Output;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use lyra_core::graph::Feedback;
-use lyra_core::model::Relation;
+use lyra_core::store::graph::Feedback;
+use lyra_core::store::model::Relation;
 use lyra_core::{Engine, Result};
 
 #[derive(Args)]

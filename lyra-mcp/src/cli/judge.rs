@@ -3,7 +3,8 @@
 use super::Global;
 use super::config::wrong;
 use super::keys::read_key;
-use lyra_core::backends::{ApiKey, JudgeChoice, JudgeSettings};
+use lyra_core::models::{JudgeChoice, JudgeSettings};
+use lyra_core::web::ApiKey;
 use lyra_core::{Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -104,7 +105,7 @@ fn choice(text: Option<&str>, place: &str) -> Result<Option<JudgeChoice>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lyra_core::backends::LlmChoice;
+    use lyra_core::models::LlmChoice;
 
     fn layer(
         file: &str,

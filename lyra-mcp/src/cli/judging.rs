@@ -2,10 +2,10 @@
 
 use super::layout::{plain, wrap};
 use clap::{Args, ValueEnum};
-use lyra_core::graph::{
+use lyra_core::store::graph::{
     HUMAN_JUDGE, Judgement, JudgementFocus, JudgementRequest, LentPair, PairKind,
 };
-use lyra_core::model::Relation;
+use lyra_core::store::model::Relation;
 use lyra_core::{Engine, Error, ErrorKind, Result};
 use std::io::{BufRead, Write};
 
@@ -181,7 +181,7 @@ fn broken(error: std::io::Error) -> Error {
 mod tests {
     use super::*;
     use lyra_core::EngineConfig;
-    use lyra_core::guard::SqlRequest;
+    use lyra_core::store::guard::SqlRequest;
     use serde_json::{Value, json};
 
     const LINES: [&str; 8] = [

@@ -1,6 +1,6 @@
 //! Files that hold keys.
 
-use lyra_core::backends::ApiKey;
+use lyra_core::web::ApiKey;
 use lyra_core::{Error, Result};
 use std::path::Path;
 

@@ -4,7 +4,8 @@
 use super::Global;
 use super::config::wrong;
 use super::keys::read_key;
-use lyra_core::backends::{ApiKey, LlmChoice, LlmSettings};
+use lyra_core::models::{LlmChoice, LlmSettings};
+use lyra_core::web::ApiKey;
 use lyra_core::{EngineConfig, Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

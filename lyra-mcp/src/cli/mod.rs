@@ -272,7 +272,7 @@ const INTERRUPTED: u8 = 130;
 
 /// The same as [`run`] for a program that links the command line in: `launcher` are the words that
 /// start it, such as `python -m lyra`, for the commands that are shown to be typed; `parser` are those
-/// that start a process that calls [`lyra_core::backends::serve_parser`].
+/// that start a process that calls [`lyra_core::documents::serve_parser`].
 pub fn run_as(
     launcher: Vec<String>,
     parser: Vec<OsString>,
@@ -296,7 +296,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     if let Some(Command::ParseDocuments { memory, seconds }) = cli.command {
-        return lyra_core::backends::serve_parser(memory, seconds);
+        return lyra_core::documents::serve_parser(memory, seconds);
     }
     if let Err(error) = start_log(&cli) {
         // What is wrong with the log is said in the usual one.

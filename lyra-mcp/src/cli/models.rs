@@ -9,7 +9,7 @@ use super::output::ProgressLine;
 #[cfg(feature = "http")]
 use crate::server::Signals;
 use clap::Args;
-use lyra_core::backends::{EmbedderChoice, EmbedderSettings, JudgeChoice, JudgeSettings};
+use lyra_core::models::{EmbedderChoice, EmbedderSettings, JudgeChoice, JudgeSettings};
 use lyra_core::{Engine, Error, ErrorKind, Result};
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -267,7 +267,7 @@ fn belongs(name: &str, graph: Option<&str>) -> bool {
 fn try_out(kind: Kind, folder: &Path, settings: &Settings) -> Result<Option<Error>> {
     check_files(folder)?;
     let runtime = settings.embedder.onnx_runtime.clone();
-    if let Err(error) = lyra_core::backends::onnx_can_run(runtime.as_deref()) {
+    if let Err(error) = lyra_core::models::onnx_can_run(runtime.as_deref()) {
         return Ok(Some(error));
     }
     match kind {
@@ -337,7 +337,8 @@ fn try_judge(folder: &Path, onnx_runtime: Option<PathBuf>) -> Result<()> {
 /// Fetches the model from the hub; None where Ctrl-C or SIGTERM came before.
 #[cfg(feature = "http")]
 fn fetch(settings: &Settings, options: &Add, folder: &Path) -> Result<Option<()>> {
-    use lyra_core::backends::{ApiKey, ModelHub, USUAL_HUB};
+    use lyra_core::models::{ModelHub, USUAL_HUB};
+    use lyra_core::web::ApiKey;
     let source = &options.source;
     let base = settings.model_hub.as_deref().unwrap_or(USUAL_HUB);
     let repository = source.strip_prefix("hf:").unwrap_or(source);

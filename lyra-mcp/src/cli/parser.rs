@@ -2,7 +2,7 @@
 
 use super::Global;
 use super::config::wrong;
-use lyra_core::backends::{ParserLimits, ParserProcess};
+use lyra_core::documents::{ParserLimits, ParserProcess};
 use lyra_core::{Error, Result};
 use std::ffi::OsString;
 use std::path::PathBuf;

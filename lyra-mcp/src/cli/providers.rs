@@ -3,7 +3,7 @@
 //! Keys stand in variables or files, never in `lyra.toml` itself and never on a command line.
 
 use super::Global;
-use lyra_core::text::names::nearest;
+use lyra_core::store::text::names::nearest;
 use lyra_core::{Error, Result};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ const SERVICE_KEYS: [&str; 4] = ["base_url", "key_env", "key_file", "requests_pe
 
 /// What the network feature makes of the settings.
 #[cfg(feature = "http")]
-pub(super) type Search = lyra_core::backends::ProvidersConfig;
+pub(super) type Search = lyra_core::web::ProvidersConfig;
 #[cfg(not(feature = "http"))]
 pub(super) type Search = ();
 
@@ -149,7 +149,7 @@ impl Layer {
         env: &dyn Fn(&str) -> Option<OsString>,
         warnings: &mut Vec<String>,
     ) -> Result<Search> {
-        use lyra_core::backends::{ProviderKind, ServiceConfig};
+        use lyra_core::web::{ProviderKind, ServiceConfig};
         let names = self.providers.as_deref().unwrap_or_default();
         let mut search = Search {
             enabled: names.iter().map(|name| kind(name)).collect::<Result<_>>()?,
@@ -196,7 +196,7 @@ impl Layer {
 }
 
 #[cfg(feature = "http")]
-fn kind(name: &str) -> Result<lyra_core::backends::ProviderKind> {
+fn kind(name: &str) -> Result<lyra_core::web::ProviderKind> {
     name.parse().map_err(|error: Error| {
         let known = known_names();
         match nearest(name, known).first() {
@@ -208,7 +208,7 @@ fn kind(name: &str) -> Result<lyra_core::backends::ProviderKind> {
 
 fn known_names() -> Vec<&'static str> {
     #[cfg(feature = "http")]
-    let names = lyra_core::backends::ProviderKind::ALL
+    let names = lyra_core::web::ProviderKind::ALL
         .map(|kind| kind.name())
         .to_vec();
     #[cfg(not(feature = "http"))]
@@ -224,8 +224,8 @@ fn key_of(
     service: &Service,
     env: &dyn Fn(&str) -> Option<OsString>,
     warnings: &mut Vec<String>,
-) -> Result<Option<lyra_core::backends::ApiKey>> {
-    use lyra_core::backends::ApiKey;
+) -> Result<Option<lyra_core::web::ApiKey>> {
+    use lyra_core::web::ApiKey;
     if let Some(path) = &service.key_file {
         let place = path.display().to_string();
         let key = std::fs::read_to_string(path)
@@ -323,7 +323,7 @@ fn wrong(key: &str, expected: &str) -> Error {
 #[cfg(all(test, feature = "http"))]
 mod tests {
     use super::*;
-    use lyra_core::backends::ProviderKind;
+    use lyra_core::web::ProviderKind;
 
     fn resolve(
         file: &str,

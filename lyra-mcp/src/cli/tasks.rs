@@ -3,7 +3,7 @@
 use super::layout::plain;
 use super::output::{Output, json};
 use clap::{Args, ValueEnum};
-use lyra_core::model::TaskStatus;
+use lyra_core::store::model::TaskStatus;
 use lyra_core::{Engine, Result, StatusDetail};
 use serde::Serialize;
 

@@ -20,7 +20,7 @@ use caller::Caller;
 pub(crate) use http::{Listen, serve_http};
 use lyra_core::Engine;
 use lyra_core::ports::Clock;
-use lyra_core::text::names;
+use lyra_core::store::text::names;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
     CompleteRequestParams, CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,

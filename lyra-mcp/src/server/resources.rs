@@ -124,7 +124,7 @@ fn tasks(engine: &Engine, access: Option<&Access>) -> Result<Map<String, Value>,
 fn newest_tasks(
     engine: &Engine,
     access: Option<&Access>,
-) -> Result<Vec<lyra_core::model::TaskRecord>, ErrorData> {
+) -> Result<Vec<lyra_core::store::model::TaskRecord>, ErrorData> {
     let mut tasks = engine.tasks().map_err(|error| protocol(error.into()))?;
     tasks.retain(|task| access.is_none_or(|access| access.sees(&task.id)));
     tasks.sort_by(|a, b| (&b.created_at, &b.id).cmp(&(&a.created_at, &a.id)));

@@ -5,8 +5,8 @@
 use super::{Call, Outcome};
 use crate::error::{Code, ToolError};
 use crate::wire::{self, Reply};
-use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
-use lyra_core::model::EmbeddingTarget;
+use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
+use lyra_core::store::model::EmbeddingTarget;
 use lyra_core::{Engine, VectorRequest};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

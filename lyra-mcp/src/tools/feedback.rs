@@ -3,9 +3,9 @@
 use super::{Call, Outcome};
 use crate::error::ToolError;
 use crate::wire::Reply;
-use lyra_core::graph::{AGENT_PREFIX, Feedback};
-use lyra_core::model::Relation;
 use lyra_core::security::sanitize::sanitize;
+use lyra_core::store::graph::{AGENT_PREFIX, Feedback};
+use lyra_core::store::model::Relation;
 use serde::Deserialize;
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use super::{Call, Outcome};
 use crate::wire::Reply;
-use lyra_core::graph::{Judgement, JudgementFocus, JudgementRequest, agent_judge_id};
+use lyra_core::store::graph::{Judgement, JudgementFocus, JudgementRequest, agent_judge_id};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use super::{Call, Outcome};
 use crate::error::ToolError;
 use crate::wire::Reply;
-use lyra_core::model::Priority;
+use lyra_core::store::model::Priority;
 use lyra_core::{CandidateChoice, CandidateRequest};
 use serde::Deserialize;
 

@@ -2,7 +2,7 @@
 
 use super::{Call, Outcome};
 use crate::wire::Reply;
-use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
+use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;

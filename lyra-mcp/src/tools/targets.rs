@@ -3,7 +3,7 @@
 use super::{Call, Outcome};
 use crate::wire::Reply;
 use lyra_core::QueueOptions;
-use lyra_core::model::Priority;
+use lyra_core::store::model::Priority;
 use serde::Deserialize;
 use serde_json::Value;
 

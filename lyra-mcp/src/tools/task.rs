@@ -4,7 +4,7 @@ use super::{Call, Outcome};
 use crate::error::ToolError;
 use crate::wire::{Quality, Reply};
 use crate::wording;
-use lyra_core::model::TaskConfig;
+use lyra_core::store::model::TaskConfig;
 use lyra_core::{Engine, StatusDetail, StatusReport, StopRequest};
 use serde::Deserialize;
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use super::{Call, Outcome};
 use crate::wire::{Quality, Reply};
-use lyra_core::model::EmbeddingTarget;
+use lyra_core::store::model::EmbeddingTarget;
 use lyra_core::{Cutoff, SearchMode, VectorRequest};
 use serde::Deserialize;
 

@@ -2,7 +2,7 @@
 
 use super::{Call, Outcome};
 use crate::wire::Reply;
-use lyra_core::guard::SqlOptions;
+use lyra_core::store::guard::SqlOptions;
 use lyra_core::{ViewColumns, ViewRequest};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

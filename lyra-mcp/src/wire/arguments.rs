@@ -5,7 +5,7 @@ use super::ToolSchema;
 use crate::error::ToolError;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
-use lyra_core::text::names::nearest;
+use lyra_core::store::text::names::nearest;
 use serde_json::{Map, Value, json};
 
 /// Longest piece of a caller's value that an error message repeats.

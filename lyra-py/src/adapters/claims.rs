@@ -3,9 +3,9 @@
 use super::{Callable, Choice, id_of, listed, not_callable, refuse_async};
 use crate::convert;
 use crate::error::{invalid, raise};
-use lyra_core::backends::{LlmChoice, LlmSettings};
-use lyra_core::model::ClaimType;
+use lyra_core::models::{LlmChoice, LlmSettings};
 use lyra_core::ports::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Passage};
+use lyra_core::store::model::ClaimType;
 use lyra_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};

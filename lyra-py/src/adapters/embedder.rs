@@ -3,7 +3,7 @@
 use super::{Callable, Choice, Fault, id_of, not_callable, onnx_runtime, own_name, refuse_async};
 use crate::error::{invalid, raise};
 use crate::waiting::quick_async;
-use lyra_core::backends::{EmbedderChoice, EmbedderSettings, normalise};
+use lyra_core::models::{EmbedderChoice, EmbedderSettings, normalise};
 use lyra_core::ports::{Embedder, EmbedderInfo, TextRole};
 use lyra_core::{Error, ErrorKind, Result};
 use numpy::{

@@ -15,7 +15,7 @@ pub(crate) use stance::open as judge;
 
 use crate::argument::is_async;
 use crate::error::{invalid, of_answer, of_callable, raise, shown};
-use lyra_core::backends::ApiKey;
+use lyra_core::web::ApiKey;
 use lyra_core::{Error, ErrorKind, Result};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;

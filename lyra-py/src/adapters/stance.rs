@@ -4,9 +4,9 @@ use super::{Callable, Choice, id_of, listed, not_callable, onnx_runtime, refuse_
 use crate::argument::pair;
 use crate::error::{invalid, raise};
 use crate::waiting::quick;
-use lyra_core::backends::{JudgeChoice, JudgeSettings};
-use lyra_core::model::Relation;
+use lyra_core::models::{JudgeChoice, JudgeSettings};
 use lyra_core::ports::{StanceJudge, StancePair, Verdict};
+use lyra_core::store::model::Relation;
 use lyra_core::{Error, ErrorKind, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyString;

@@ -6,7 +6,9 @@ use crate::argument;
 use crate::convert;
 use crate::error::{invalid, raise};
 use crate::waiting::{patient, quick};
-use lyra_core::graph::{Feedback, Judgement, JudgementFocus, JudgementRequest, agent_judge_id};
+use lyra_core::store::graph::{
+    Feedback, Judgement, JudgementFocus, JudgementRequest, agent_judge_id,
+};
 use lyra_core::{AuthAction, AuthTarget, Cookies};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -8,7 +8,7 @@ use crate::awaitable::coroutine;
 use crate::convert;
 use crate::error::{invalid, raise};
 use crate::waiting::{Line, long, patient, quick, quick_async};
-use lyra_core::model::Priority;
+use lyra_core::store::model::Priority;
 use lyra_core::{
     CandidateChoice, CandidateRequest, Engine, Error, QueueOptions, Result, StatusDetail,
     StatusReport, StopRequest, TaskConfig, WarningKind,

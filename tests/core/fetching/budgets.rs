@@ -1,7 +1,7 @@
 //! What is charged to a task's time, and what happens when it ends.
 
 use super::*;
-use lyra_core::model::{Priority, TaskBudget};
+use lyra_core::store::model::{Priority, TaskBudget};
 use lyra_core::{AuthAction, AuthTarget, QueueOptions};
 
 const HOUR: i64 = 3_600_000;

@@ -38,7 +38,7 @@ async fn research(engine: &Engine) -> (Vec<String>, Vec<String>, Value) {
         .unwrap();
     engine.run(&task.id, None).await.unwrap();
     let column = |sql: &str| -> Vec<String> {
-        let request = lyra_core::guard::SqlRequest::new(sql);
+        let request = lyra_core::store::guard::SqlRequest::new(sql);
         let reply = engine.query_sql(&request).unwrap();
         let text = |row: &serde_json::Map<String, Value>| row["v"].as_str().unwrap().to_owned();
         reply.rows.iter().map(text).collect()

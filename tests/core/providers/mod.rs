@@ -5,16 +5,16 @@ mod trouble;
 mod works;
 mod world;
 
-use lyra_core::backends::{
-    ApiKey, ApiOptions, Backoff, HttpFetcher, HttpOptions, ProviderKind, ProvidersConfig,
-    ServiceConfig,
-};
-use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
-use lyra_core::pipeline::{SearchOptions, SearchReport};
 use lyra_core::ports::testing::{check_search_provider, provider_fails_in_an_outage};
 use lyra_core::ports::{
     FetchRequest, FetchedDocument, Fetcher, ProviderFailure, SearchProvider, SearchQuery,
     SystemClock, WorkId,
+};
+use lyra_core::research::pipeline::{SearchOptions, SearchReport};
+use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
+use lyra_core::web::{
+    ApiKey, ApiOptions, Backoff, HttpFetcher, HttpOptions, ProviderKind, ProvidersConfig,
+    ServiceConfig,
 };
 use lyra_core::{
     Engine, EngineConfig, Error, ErrorKind, QueueOptions, Result, StatusDetail, StatusReport,

@@ -217,7 +217,7 @@ async fn a_failing_reference_service_is_named_and_the_next_is_asked() {
     let (engine, _folder) = engine(&world, |_| ());
     let options = SearchOptions::default();
     let task = task(&engine);
-    let target = lyra_core::model::Target::Doi {
+    let target = lyra_core::store::model::Target::Doi {
         doi: PAPERS[0].doi(),
         depth: 0,
         reason: None,

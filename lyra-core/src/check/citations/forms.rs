@@ -2,8 +2,8 @@
 
 use super::super::draft::RAISED;
 use super::{Found, Target};
-use crate::text::identifiers::find_identifiers;
-use crate::text::is_cjk;
+use crate::store::text::identifiers::find_identifiers;
+use crate::store::text::is_cjk;
 use std::collections::HashSet;
 use std::ops::Range;
 

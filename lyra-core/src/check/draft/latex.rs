@@ -4,7 +4,7 @@ mod signs;
 
 use super::Offsets;
 use super::piece::{Link, Mark, Piece, PieceKind};
-use crate::text::identifiers::find_identifiers;
+use crate::store::text::identifiers::find_identifiers;
 use std::ops::Range;
 
 /// Environments whose text is not prose.

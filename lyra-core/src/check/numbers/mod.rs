@@ -7,7 +7,7 @@ mod windows;
 mod words;
 mod written;
 
-use crate::text::is_stop_word;
+use crate::store::text::is_stop_word;
 use meets::{Amount, is_moment, meets};
 use names::{Label, Month};
 use std::ops::Range;

@@ -2,7 +2,7 @@
 
 use super::units::{Meaning, Unit};
 use super::windows::{behind, in_front};
-use crate::text::is_stop_word;
+use crate::store::text::is_stop_word;
 use std::ops::Range;
 
 pattern!(

@@ -2,7 +2,7 @@
 
 use super::units::{Meaning, Unit, meanings};
 use super::windows::{behind, in_front};
-use crate::text::number_of_one;
+use crate::store::text::number_of_one;
 use std::ops::Range;
 
 pattern!(WORD, r"[A-Za-z]+");

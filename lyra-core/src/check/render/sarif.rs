@@ -3,7 +3,7 @@
 use super::super::{CheckCode, CheckReport, Finding};
 use super::Lines;
 use crate::error::{Error, Result};
-use crate::text::hash::sha256_hex;
+use crate::store::text::hash::sha256_hex;
 use serde_json::{Value, json};
 
 const SCHEMA: &str =

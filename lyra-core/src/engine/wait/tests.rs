@@ -1,10 +1,10 @@
 use super::*;
 use crate::engine::EngineConfig;
 use crate::error::ErrorKind;
-use crate::graph::Feedback;
-use crate::jobs::{NewJob, enqueue};
-use crate::model::{JobKind, TaskConfig};
-use crate::task::{AuthAction, AuthTarget, StopRequest};
+use crate::research::jobs::{NewJob, enqueue};
+use crate::research::task::{AuthAction, AuthTarget, StopRequest};
+use crate::store::graph::Feedback;
+use crate::store::model::{JobKind, TaskConfig};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -24,7 +24,7 @@ fn begun(engine: &Engine) -> String {
         dedup_key: None,
         cause_id: None,
     };
-    let queue = |w: &crate::graph::Writer<'_>| {
+    let queue = |w: &crate::store::graph::Writer<'_>| {
         for kind in JobKind::ALL {
             enqueue(w, &job(*kind))?;
         }
@@ -45,7 +45,7 @@ fn begun(engine: &Engine) -> String {
 }
 
 fn sql(engine: &Engine, sql: &str) {
-    let run = |w: &crate::graph::Writer<'_>| w.db.execute_batch(sql).db();
+    let run = |w: &crate::store::graph::Writer<'_>| w.db.execute_batch(sql).db();
     engine.graph().write(run).unwrap();
 }
 

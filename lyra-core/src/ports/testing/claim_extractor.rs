@@ -2,7 +2,7 @@
 
 use super::{answered, is_a_name};
 use crate::ports::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Passage};
-use crate::text::segment::slice_chars;
+use crate::store::text::segment::slice_chars;
 
 /// Runs every check of a claim extractor.
 pub async fn check_claim_extractor(extractor: &dyn ClaimExtractor) {

@@ -1,16 +1,16 @@
 //! Stand-ins for every port: deterministic, offline, scripted by the test that makes them.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{ClaimType, DocumentMeta, Relation};
 use crate::ports::{
     ClaimExtractor, Embedder, EmbedderInfo, ExtractedClaim, ExtractionRequest, FetchRequest,
     FetchedDocument, Fetcher, SearchHit, SearchProvider, SearchQuery, StanceJudge, StancePair,
     TextRole, Validators, Verdict,
 };
-use crate::text::identifiers::normalize_doi;
-use crate::text::ranking_terms;
-use crate::text::segment::slice_chars;
-use crate::text::sentence::sentences;
+use crate::store::model::{ClaimType, DocumentMeta, Relation};
+use crate::store::text::identifiers::normalize_doi;
+use crate::store::text::ranking_terms;
+use crate::store::text::segment::slice_chars;
+use crate::store::text::sentence::sentences;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;

@@ -6,7 +6,7 @@
 //! what it was given and what it answered. Nothing here is used when the library runs.
 //!
 //! ```
-//! use lyra_core::backends::StaticEmbedder;
+//! use lyra_core::models::StaticEmbedder;
 //! use lyra_core::ports::testing::check_embedder;
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
 //! check_embedder(&StaticEmbedder::new()?).await;

@@ -1,8 +1,8 @@
 //! What a stance judge promises.
 
 use super::{SAME, answered, is_a_name};
-use crate::model::Relation;
 use crate::ports::{StanceJudge, StancePair, Verdict};
+use crate::store::model::Relation;
 
 /// Runs every check of a stance judge.
 pub async fn check_stance_judge(judge: &dyn StanceJudge) {

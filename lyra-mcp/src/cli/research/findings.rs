@@ -3,7 +3,7 @@
 
 use super::super::layout::plain;
 use lyra_core::Engine;
-use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
+use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::{Error, Result};
 use serde_json::{Map, Value, json};
 

@@ -5,8 +5,8 @@ use super::super::output::Style;
 use super::findings::{Chain, Contradiction, Counts, Doubtful, Findings, Source, Stated};
 use super::place::Place;
 use lyra_core::Result;
-use lyra_core::confidence::POSSIBLE_BELOW;
 use lyra_core::security::injection;
+use lyra_core::store::confidence::POSSIBLE_BELOW;
 
 /// Columns of the report.
 const WIDTH: usize = 80;

@@ -2,7 +2,7 @@
 
 use super::super::output::ProgressLine;
 use crate::server::Signals;
-use lyra_core::backends::SyncReport;
+use lyra_core::documents::SyncReport;
 use lyra_core::{
     Engine, Result, StatusDetail, StatusReport, StatusWarning, StopMode, StopReason, StopRequest,
     StopScope, WarningKind,

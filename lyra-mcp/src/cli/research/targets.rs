@@ -1,9 +1,9 @@
 //! What is asked: named by the user, made of the hypothesis, or what a task has asked before.
 
-use lyra_core::guard::{SqlOptions, SqlParams, SqlRequest};
-use lyra_core::model::Target;
-use lyra_core::text::is_cjk;
-use lyra_core::text::targets::parse_target_text;
+use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
+use lyra_core::store::model::Target;
+use lyra_core::store::text::is_cjk;
+use lyra_core::store::text::targets::parse_target_text;
 use lyra_core::{Engine, Error, Result};
 use serde_json::{Map, Value, json};
 use std::path::Path;

@@ -1,0 +1,509 @@
+//! The user's own documents as a search provider.
+//!
+//! The folders are read into the graph once (one transaction a document, so a killed run goes on
+//! where it was) and again when a file changes; searching is then the graph's own hybrid search.
+//! Pages and fragments are global: being in the corpus does not make a page part of a task.
+
+mod inspect;
+mod report;
+mod walk;
+
+pub use report::{CorpusReport, FileNote, FolderReport};
+
+use super::file_fetch::FileFetcher;
+use crate::documents;
+use crate::error::{Error, Result, SqliteResultExt};
+use crate::ports::{
+    FetchRequest, ParsedDocument, SearchHit, SearchProvider, SearchQuery, TextRole, Validators,
+};
+use crate::research::ingest::{DocumentSource, PreparedDocument, Read, Reading, blocking, store};
+use crate::store::graph::{EvidenceGraph, Reader};
+use crate::store::model::DocumentMeta;
+use crate::store::text::hash::sha256_hex;
+use crate::store::vectors::{Ranking, Scored, SearchMode, VectorStore};
+use inspect::SideFile;
+use rusqlite::{params, params_from_iter};
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex as Lock, PoisonError};
+use tokio::sync::Mutex;
+use url::Url;
+use walk::Walk;
+pub(super) use walk::is_record_file;
+
+/// Fragments that a search looks at for each document that it may answer with.
+const FRAGMENTS_PER_HIT: usize = 12;
+/// So many times more are looked at where these were of too few documents.
+const WIDER: usize = 8;
+
+/// What one pass over the folders did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct SyncReport {
+    /// Documents that were read because they are new or changed.
+    pub read: usize,
+    /// Documents that were current.
+    pub unchanged: usize,
+    /// Documents that could not be read, with the reason.
+    pub failed: Vec<(String, String)>,
+}
+
+impl SyncReport {
+    /// Notes a document that could not be read. A full disk or a locked database is nobody's bad
+    /// document: it ends the pass.
+    fn note(&mut self, place: String, error: Error) -> Result<()> {
+        if error.kind().is_of_database() {
+            return Err(error);
+        }
+        self.failed.push((place, error.to_string()));
+        Ok(())
+    }
+}
+
+/// Searches the documents under some folders.
+#[derive(Debug)]
+pub struct CorpusProvider {
+    graph: EvidenceGraph,
+    vectors: Arc<VectorStore>,
+    reading: Reading,
+    files: FileFetcher,
+    sync: Mutex<()>,
+    latest: Lock<Latest>,
+}
+
+/// What the last pass found.
+#[derive(Debug, Default)]
+struct Latest {
+    report: Option<CorpusReport>,
+    /// What was left out of documents when they were read, by address: nothing stores it.
+    notes: HashMap<String, Vec<String>>,
+    /// The side files of documents that were looked at, by document.
+    side_files: HashMap<PathBuf, SideFile>,
+    /// The report in words.
+    warnings: Vec<String>,
+}
+
+impl CorpusProvider {
+    /// A provider over the folders of `files`.
+    pub fn new(
+        graph: EvidenceGraph,
+        vectors: Arc<VectorStore>,
+        reading: Reading,
+        files: FileFetcher,
+    ) -> Self {
+        Self {
+            graph,
+            vectors,
+            reading,
+            files,
+            sync: Mutex::new(()),
+            latest: Lock::default(),
+        }
+    }
+
+    fn latest(&self) -> std::sync::MutexGuard<'_, Latest> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the last pass over the folders found, file by file; none before the first.
+    pub fn report(&self) -> Option<CorpusReport> {
+        self.latest().report.clone()
+    }
+
+    /// What of that a user should know, a line each (see [`CorpusReport::warnings`]).
+    pub fn warnings(&self) -> Vec<String> {
+        self.latest().warnings.clone()
+    }
+
+    /// Reads what is new or changed; one pass at a time. `progress` hears the counts so far.
+    pub async fn sync(&self, progress: &(dyn Fn(&SyncReport) + Send + Sync)) -> Result<SyncReport> {
+        let _one_at_a_time = self.sync.lock().await;
+        let mut report = SyncReport::default();
+        let mut folders = Vec::new();
+        for root in self.files.roots() {
+            let walk = Walk::below(root);
+            let mut folder = FolderReport::begin(root, &walk);
+            for (path, reason) in &walk.unreachable {
+                let failed = (path.display().to_string(), reason.clone());
+                report.failed.push(failed);
+            }
+            for path in &walk.documents {
+                let (before, failed) = (report.read + report.unchanged, report.failed.len());
+                let mut notes = if is_record_file(path) {
+                    let outcome = self.sync_records(path, &mut report, progress).await;
+                    match outcome {
+                        Ok(notes) => notes,
+                        Err(e) => {
+                            report.note(path.display().to_string(), e)?;
+                            Vec::new()
+                        }
+                    }
+                } else {
+                    self.sync_file(path, &mut report).await?
+                };
+                let documents = report.read + report.unchanged - before;
+                let problems = report.failed[failed..].iter();
+                notes.extend(problems.map(|(_, reason)| reason_of(path, reason)));
+                match (documents, notes.first()) {
+                    (0, Some(first)) => folder.skip(root, path, first.clone()),
+                    (0, None) => folder.skip(root, path, reason_of(path, "no record in the file")),
+                    _ => folder.note(root, path, documents, notes),
+                }
+                progress(&report);
+            }
+            folders.push(folder);
+        }
+        let found = CorpusReport { folders };
+        let mut latest = self.latest();
+        latest.warnings = found.warnings();
+        latest.report = Some(found);
+        drop(latest);
+        Ok(report)
+    }
+
+    /// Answers with what was left out of the document.
+    async fn sync_file(&self, path: &Path, report: &mut SyncReport) -> Result<Vec<String>> {
+        let url = file_url(path)?;
+        let known = self.graph.read(|r| r.page_by_url(&url))?;
+        let validators = Validators {
+            etag: None,
+            last_modified: known.and_then(|page| page.last_modified),
+        };
+        let outcome = self
+            .reading
+            .read(&FetchRequest {
+                url: url.clone(),
+                validators,
+                ..FetchRequest::default()
+            })
+            .await;
+        match outcome {
+            Ok(Read::Fresh(mut document)) => {
+                let mut notes = std::mem::take(&mut document.warnings);
+                match self.store(*document).await {
+                    Ok(()) => {
+                        report.read += 1;
+                        notes.retain(|warning| about_meta(warning));
+                        self.latest().notes.insert(url.clone(), notes);
+                    }
+                    Err(e) => {
+                        report.note(url, e)?;
+                        return Ok(Vec::new());
+                    }
+                }
+            }
+            Ok(_) => report.unchanged += 1,
+            Err(e) => {
+                report.note(url, e)?;
+                return Ok(Vec::new());
+            }
+        }
+        let mut notes = self.latest().notes.get(&url).cloned().unwrap_or_default();
+        notes.extend(self.side_file_notes(path));
+        Ok(notes)
+    }
+
+    /// A file of records is one document a line. Answers with what was left out of good lines.
+    async fn sync_records(
+        &self,
+        path: &Path,
+        report: &mut SyncReport,
+        progress: &(dyn Fn(&SyncReport) + Send + Sync),
+    ) -> Result<Vec<String>> {
+        let base = file_url(path)?;
+        let (files, place) = (self.files.clone(), path.to_owned());
+        let parsing = blocking(move || {
+            let (stamp, body) = (files.stamp(&place)?, files.read(&place)?);
+            Ok((documents::parse_records(&body)?, body, stamp))
+        });
+        let (records, body, stamp) = parsing.await?;
+        let hashes = self.graph.read(|r| record_hashes(r, &base))?;
+        let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').collect();
+        let mut seen = HashSet::new();
+        let mut notes = Vec::new();
+        for record in records {
+            let record = match record {
+                Ok(record) => record,
+                Err(e) => {
+                    report.failed.push((base.clone(), e.to_string()));
+                    continue;
+                }
+            };
+            let warning = record.document.warnings.first();
+            notes.extend(warning.map(|warning| format!("line {}: {warning}", record.line)));
+            let url = record_url(&base, &record.id)?;
+            if !seen.insert(record.id.clone()) {
+                let reason = format!(
+                    "line {}: the id {:?} stands on an earlier line",
+                    record.line, record.id
+                );
+                report.failed.push((url, reason));
+                continue;
+            }
+            let line = lines.get(record.line - 1).copied().unwrap_or_default();
+            let hash = sha256_hex(line);
+            if hashes.get(&url) == Some(&hash) {
+                report.unchanged += 1;
+                continue;
+            }
+            let source = record_source(&url, hash, line.len(), &stamp);
+            match self.store_record(source, record.document).await {
+                Ok(()) => report.read += 1,
+                Err(e) => report.note(url, e)?,
+            }
+            if report.read.is_multiple_of(256) {
+                progress(report);
+            }
+        }
+        Ok(notes)
+    }
+
+    async fn store_record(&self, source: DocumentSource, parsed: ParsedDocument) -> Result<()> {
+        let document = self.reading.prepare(source, parsed).await?;
+        self.store(document).await
+    }
+
+    /// Cutting texts into words and comparing them with others takes its time.
+    async fn store(&self, mut document: PreparedDocument) -> Result<()> {
+        let graph = self.graph.clone();
+        blocking(move || graph.write(|w| store(w, &mut document))).await
+    }
+
+    fn hits_of(&self, query: &SearchQuery, vector: &[f32]) -> Result<Vec<SearchHit>> {
+        self.graph.read(|r| {
+            // Among its own documents: in a graph that many tasks share, what they read would leave
+            // no room for these.
+            let own = own_fragments(r, &self.addresses()?)?;
+            let mut ranking = Ranking {
+                query: &query.text,
+                vector,
+                members: own.as_ref(),
+                mode: SearchMode::Hybrid,
+                limit: query.limit * FRAGMENTS_PER_HIT,
+            };
+            let model = self.reading.embedder.info();
+            loop {
+                let ranked = self.vectors.rank_fragments(r, model, &ranking)?;
+                let hits = self.documents_of(r, &ranked, query.limit)?;
+                // One long document may have all the best fragments; others are documents, too.
+                if hits.len() == query.limit || ranked.len() < ranking.limit {
+                    return Ok(hits);
+                }
+                ranking.limit *= WIDER;
+            }
+        })
+    }
+
+    /// The documents that fragments are of, in the order of their best ones.
+    fn documents_of(
+        &self,
+        reader: &Reader<'_>,
+        ranked: &[Scored],
+        limit: usize,
+    ) -> Result<Vec<SearchHit>> {
+        let mut hits: Vec<SearchHit> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
+        let mut statement = reader.db.prepare_cached(HIT_SQL).db()?;
+        for scored in ranked {
+            let mut rows = statement.query(params![scored.id]).db()?;
+            let Some(row) = rows.next().db()? else {
+                continue;
+            };
+            let url: String = row.get(0).db()?;
+            if !self.is_ours(&url) || !seen.insert(url.clone()) {
+                continue;
+            }
+            hits.push(SearchHit {
+                url,
+                rank: hits.len() + 1,
+                title: row.get(1).db()?,
+                snippet: row.get(2).db()?,
+                meta: DocumentMeta {
+                    title: row.get(1).db()?,
+                    year: row.get(3).db()?,
+                    venue: row.get(4).db()?,
+                    doi: row.get(5).db()?,
+                    ..DocumentMeta::default()
+                },
+                ..SearchHit::default()
+            });
+            if hits.len() == limit {
+                break;
+            }
+        }
+        Ok(hits)
+    }
+
+    /// The addresses of the documents, as ranges from the first to before the last.
+    fn addresses(&self) -> Result<Vec<(String, String)>> {
+        let ranges = self.files.roots().iter().map(|root| {
+            let base = file_url(root)?;
+            let base = base.trim_end_matches('/');
+            // '0' follows '/', and '$' follows '#': records of a file, or files of a folder.
+            Ok(match root.is_file() {
+                true => (base.to_owned(), format!("{base}$")),
+                false => (format!("{base}/"), format!("{base}0")),
+            })
+        });
+        ranges.collect()
+    }
+
+    fn is_ours(&self, url: &str) -> bool {
+        let path = Url::parse(url).ok().filter(|u| u.scheme() == "file");
+        path.and_then(|u| u.to_file_path().ok())
+            .is_some_and(|path| self.files.roots().iter().any(|root| path.starts_with(root)))
+    }
+}
+
+const HIT_SQL: &str =
+    "SELECT p.url, p.title, substr(f.text_content, 1, 200), w.year, w.venue, w.doi
+    FROM fragments f JOIN pages p ON p.id = f.page_id
+      LEFT JOIN works w ON w.canonical_id = p.canonical_id
+    WHERE f.id = ?1
+      AND f.page_version IS (SELECT max(version) FROM page_texts t WHERE t.page_id = p.id)";
+
+#[async_trait::async_trait]
+impl SearchProvider for CorpusProvider {
+    fn name(&self) -> &'static str {
+        "corpus"
+    }
+
+    async fn search(&self, query: &SearchQuery) -> Result<Vec<SearchHit>> {
+        self.sync(&|_| ()).await?;
+        let embedder = &self.reading.embedder;
+        let vector = embedder.embed(&[&query.text], TextRole::Query).await?;
+        let vector = vector.into_iter().next().unwrap_or_default();
+        self.hits_of(query, &vector)
+    }
+
+    async fn lookup_doi(&self, doi: &str) -> Result<Option<SearchHit>> {
+        self.sync(&|_| ()).await?;
+        self.graph.read(|r| {
+            let Some(page_id) = r.page_by_identifier("doi", doi)? else {
+                return Ok(None);
+            };
+            let page = r.page(&page_id)?;
+            Ok(self.is_ours(&page.url).then(|| SearchHit {
+                url: page.url,
+                rank: 1,
+                title: page.title,
+                snippet: None,
+                meta: DocumentMeta {
+                    doi: Some(doi.to_owned()),
+                    ..DocumentMeta::default()
+                },
+                ..SearchHit::default()
+            }))
+        })
+    }
+}
+
+/// The fragments of the newest texts at these addresses; none where there are no others.
+fn own_fragments(
+    reader: &Reader<'_>,
+    addresses: &[(String, String)],
+) -> Result<Option<HashSet<String>>> {
+    let is_own = vec!["p.url >= ? AND p.url < ?"; addresses.len()].join(" OR ");
+    let bounds = || params_from_iter(addresses.iter().flat_map(|(from, to)| [from, to]));
+    let others = format!(
+        "SELECT 1 FROM pages p WHERE NOT ({is_own})
+           AND EXISTS (SELECT 1 FROM fragments f WHERE f.page_id = p.id)"
+    );
+    if !reader
+        .db
+        .prepare_cached(&others)
+        .db()?
+        .exists(bounds())
+        .db()?
+    {
+        return Ok(None);
+    }
+    let own = format!(
+        "SELECT f.id FROM pages p CROSS JOIN fragments f ON f.page_id = p.id WHERE ({is_own})
+           AND f.page_version IS (SELECT max(version) FROM page_texts t WHERE t.page_id = p.id)"
+    );
+    let mut statement = reader.db.prepare_cached(&own).db()?;
+    let rows = statement.query_map(bounds(), |r| r.get(0)).db()?;
+    rows.collect::<rusqlite::Result<HashSet<String>>>()
+        .db()
+        .map(Some)
+}
+
+/// Address and content hash of every stored record of a file.
+fn record_hashes(reader: &Reader<'_>, base: &str) -> Result<HashMap<String, String>> {
+    let mut statement = reader
+        .db
+        .prepare_cached(
+            "SELECT url, content_hash FROM pages WHERE url >= ?1 AND url < ?2 AND content_hash IS NOT NULL",
+        )
+        .db()?;
+    // '$' follows '#' in ASCII: the range holds exactly the addresses that begin with "base#".
+    let bounds = params![format!("{base}#"), format!("{base}$")];
+    let rows = statement
+        .query_map(bounds, |r| Ok((r.get(0)?, r.get(1)?)))
+        .db()?;
+    rows.collect::<rusqlite::Result<_>>().db()
+}
+
+/// Whether a warning of the parser concerns what a document says about itself.
+fn about_meta(warning: &str) -> bool {
+    warning.starts_with(documents::FRONT_MATTER)
+}
+
+/// What could not be taken of a file of records: lines, and values of good lines.
+fn record_notes(records: &[Result<documents::RecordDocument>]) -> Vec<String> {
+    let of_one = |record: &Result<documents::RecordDocument>| match record {
+        Ok(record) => {
+            let warning = record.document.warnings.first()?;
+            Some(format!("line {}: {warning}", record.line))
+        }
+        Err(e) => Some(e.to_string()),
+    };
+    records.iter().filter_map(of_one).collect()
+}
+
+/// Why a file was not read, without its own name, which stands beside it.
+fn reason_of(path: &Path, message: &str) -> String {
+    if path.metadata().is_ok_and(|meta| meta.len() == 0) {
+        return "the file is empty".to_owned();
+    }
+    let names = [
+        file_url(path).unwrap_or_default(),
+        path.display().to_string(),
+    ];
+    let mut reason = message;
+    while let Some(rest) = names
+        .iter()
+        .find_map(|name| reason.strip_prefix(name.as_str())?.strip_prefix(": "))
+    {
+        reason = rest;
+    }
+    reason.to_owned()
+}
+
+fn file_url(path: &Path) -> Result<String> {
+    Url::from_file_path(path)
+        .map(String::from)
+        .map_err(|()| Error::invalid(format!("{} is not an absolute path", path.display())))
+}
+
+fn record_source(url: &str, hash: String, length: usize, stamp: &str) -> DocumentSource {
+    DocumentSource {
+        url: url.to_owned(),
+        fetch_method: "file".to_owned(),
+        content_type: Some("application/x-ndjson".to_owned()),
+        content_hash: hash,
+        content_length: length,
+        validators: Validators {
+            etag: None,
+            last_modified: Some(stamp.to_owned()),
+        },
+        ..DocumentSource::default()
+    }
+}
+
+fn record_url(base: &str, id: &str) -> Result<String> {
+    let mut url = Url::parse(base).map_err(|e| Error::internal(e.to_string()))?;
+    // The one character that set_fragment leaves alone and that decoding would take for its own.
+    url.set_fragment(Some(&id.replace('%', "%25")));
+    Ok(url.into())
+}

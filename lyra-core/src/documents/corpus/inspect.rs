@@ -1,0 +1,156 @@
+//! A look at the corpus that changes nothing: which of its files can be read.
+
+use super::report::{CorpusReport, FileNote, FolderReport};
+use super::walk::{Walk, is_record_file};
+use super::{CorpusProvider, about_meta, file_url, reason_of, record_notes};
+use crate::documents;
+use crate::error::{Error, Result};
+use crate::store::text::segment::assemble;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+/// Files that are new to the graph are parsed for so long; the rest is counted.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl CorpusProvider {
+    /// What the folders hold now. Files that are in the graph as they are count as readable; the
+    /// others are parsed, but not stored, for at most ten seconds.
+    pub fn inspect(&self) -> CorpusReport {
+        let began = Instant::now();
+        let folders = self.files.roots().iter().map(|root| {
+            let walk = Walk::below(root);
+            let mut folder = FolderReport::begin(root, &walk);
+            for path in &walk.documents {
+                if began.elapsed() > PATIENCE {
+                    folder.not_looked_at += 1;
+                    continue;
+                }
+                match self.readable(path) {
+                    Ok((documents, notes)) => folder.note(root, path, documents, notes),
+                    Err(e) => folder.skip(root, path, reason_of(path, &e.to_string())),
+                }
+            }
+            folder
+        });
+        CorpusReport {
+            folders: folders.collect(),
+        }
+    }
+
+    /// How many documents a file holds, and what is left out of them.
+    fn readable(&self, path: &Path) -> Result<(usize, Vec<String>)> {
+        if is_record_file(path) {
+            let records = documents::parse_records(&self.files.read(path)?)?;
+            let count = records.iter().flatten().count();
+            let notes = record_notes(&records);
+            return match (count, notes.first()) {
+                (0, first) => Err(Error::invalid(
+                    first.map_or("the file holds no record", String::as_str),
+                )),
+                _ => Ok((count, notes)),
+            };
+        }
+        let url = file_url(path)?;
+        let is_markdown = path.extension().is_some_and(|e| e == "md");
+        let stamp = self.files.stamp(path)?;
+        let known = self.graph.read(|r| r.page_by_url(&url))?;
+        let is_current = known.is_some_and(|page| page.last_modified == Some(stamp));
+        let mut notes = Vec::new();
+        // Front matter is cheap to read, and what is wrong with it is stored nowhere.
+        if !is_current || is_markdown {
+            let body = self.files.read(path)?;
+            let parsing = std::thread::scope(|scope| {
+                let parse = || self.reading.parser.parse(&body, None, &url);
+                scope.spawn(parse).join()
+            });
+            let gave_up = |_| Error::invalid("the parser gave up");
+            let parsed = parsing.map_err(gave_up).flatten()?;
+            if assemble(&parsed.blocks).text.trim().is_empty() {
+                return Err(Error::invalid("no text in the document"));
+            }
+            notes.extend(parsed.warnings.into_iter().filter(|w| about_meta(w)));
+        }
+        notes.extend(self.side_file_notes(path));
+        Ok((1, notes))
+    }
+
+    /// What is wrong with the side file of a document. One that has not changed since it was looked
+    /// at is not read again.
+    pub(super) fn side_file_notes(&self, path: &Path) -> Vec<String> {
+        let read = || -> Vec<String> {
+            let problems = self.files.side_file(path).1.into_iter();
+            let told = problems.map(|problem| format!("its .meta.json: {problem}"));
+            told.collect()
+        };
+        let Ok(Some(now)) = self.files.open_side_file(path) else {
+            self.latest().side_files.remove(path);
+            return read();
+        };
+        let state = now.state();
+        if let Some(known) = self.latest().side_files.get(path)
+            && known.state == state
+        {
+            return known.notes.clone();
+        }
+        let notes = read();
+        let known = SideFile {
+            state,
+            notes: notes.clone(),
+        };
+        self.latest().side_files.insert(path.to_owned(), known);
+        notes
+    }
+}
+
+/// What a side file was like when it was read, and what was wrong with it.
+#[derive(Debug)]
+pub(super) struct SideFile {
+    /// Bytes and time of the last change.
+    state: (u64, Option<SystemTime>),
+    notes: Vec<String>,
+}
+
+impl FolderReport {
+    /// A report on a folder of which only the names are known.
+    pub(super) fn begin(root: &Path, walk: &Walk) -> Self {
+        let others: usize = walk.other_kinds.values().sum();
+        let mut report = Self {
+            folder: root.display().to_string(),
+            files: walk.documents.len() + walk.unreachable.len() + others,
+            other_kinds: walk.other_kinds.clone(),
+            ..Self::default()
+        };
+        for (path, reason) in &walk.unreachable {
+            report.skip(root, path, reason.clone());
+        }
+        report
+    }
+
+    pub(super) fn skip(&mut self, root: &Path, path: &Path, problem: String) {
+        let name = name_of(root, path);
+        self.skipped.push(FileNote { name, problem });
+    }
+
+    /// Notes a file that was read, with what was left out of it.
+    pub(super) fn note(&mut self, root: &Path, path: &Path, documents: usize, notes: Vec<String>) {
+        self.documents += documents;
+        let more = match notes.len() {
+            0 => return,
+            1 => String::new(),
+            n => format!(", and {} more", n - 1),
+        };
+        let name = name_of(root, path);
+        let problem = format!("{}{more}", notes[0]);
+        self.notes.push(FileNote { name, problem });
+    }
+}
+
+/// The path below the folder; of a corpus that is one file, the file's name.
+fn name_of(root: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    match below.as_os_str().is_empty() {
+        true => path.file_name().unwrap_or_default().to_string_lossy(),
+        false => below.to_string_lossy(),
+    }
+    .into_owned()
+}

@@ -1,0 +1,279 @@
+//! What goes over the pipes: frames with their length before them, capped on both sides.
+//!
+//! | frame | bytes |
+//! |---|---|
+//! | greeting, once | [`GREETING`] |
+//! | request | length of the head (u32), length of the body (u64), head as JSON, body |
+//! | reply | length (u32), JSON |
+//!
+//! Numbers are little-endian. Neither side believes the other: the parent checks what a child says
+//! of a document as it would check the document.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::ports::ParsedDocument;
+use crate::store::model::{DocumentMeta, FragmentType};
+use crate::store::text::segment::Block;
+use serde::{Deserialize, Serialize};
+use std::io::{Read, Write};
+
+/// What a child says first; it changes with the form of the frames.
+const GREETING: &[u8; 16] = b"lyra-parser-0001";
+
+/// Most bytes of a document.
+const MOST_BODY: usize = 64 * 1024 * 1024;
+
+/// Most bytes of a name and a content type.
+const MOST_HEAD: usize = 64 * 1024;
+
+/// Most bytes of a reply.
+const MOST_REPLY: usize = 32 * 1024 * 1024;
+
+/// Most characters of a message.
+const MOST_WORDS: usize = 1_000;
+
+/// Why no answer came.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The pipe broke.
+    Broken,
+    /// The time ran out.
+    Late,
+    /// What came is no answer.
+    Nonsense(String),
+}
+
+impl From<std::io::Error> for Fault {
+    fn from(_: std::io::Error) -> Self {
+        Self::Broken
+    }
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    content_type: Option<&'a str>,
+    name: &'a str,
+}
+
+/// A document on its way to a child.
+pub(super) struct Request<'a> {
+    head: Vec<u8>,
+    body: &'a [u8],
+}
+
+impl<'a> Request<'a> {
+    pub(super) fn new(body: &'a [u8], content_type: Option<&str>, name: &str) -> Result<Self> {
+        let head = serde_json::to_vec(&Head { content_type, name })
+            .map_err(|e| Error::internal(e.to_string()))?;
+        let parts = [
+            ("document", body.len(), MOST_BODY),
+            ("name of the document", head.len(), MOST_HEAD),
+        ];
+        for (what, length, most) in parts {
+            if length > most {
+                let message = format!("the {what} has {length} bytes; at most {most} are read");
+                return Err(Error::invalid(message));
+            }
+        }
+        Ok(Self { head, body })
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.head.len() + self.body.len()
+    }
+
+    pub(super) fn write_to(&self, output: &mut impl Write) -> Result<(), Fault> {
+        let mut start = Vec::with_capacity(12 + self.head.len());
+        start.extend(u32::try_from(self.head.len()).unwrap_or(0).to_le_bytes());
+        start.extend(u64::try_from(self.body.len()).unwrap_or(0).to_le_bytes());
+        start.extend(&self.head);
+        output.write_all(&start)?;
+        output.write_all(self.body)?;
+        Ok(output.flush()?)
+    }
+}
+
+/// A document as it reached a child.
+#[derive(Debug)]
+pub(super) struct Received {
+    pub(super) body: Vec<u8>,
+    pub(super) content_type: Option<String>,
+    pub(super) name: String,
+}
+
+#[derive(Deserialize)]
+struct ReceivedHead {
+    content_type: Option<String>,
+    name: String,
+}
+
+/// The next document; none at the end of the input.
+pub(super) fn read_request(input: &mut impl Read) -> Result<Option<Received>, Fault> {
+    let mut lengths = [0; 12];
+    match input.read(&mut lengths)? {
+        0 => return Ok(None),
+        some => input.read_exact(&mut lengths[some..])?,
+    }
+    let (head, body) = lengths.split_at(4);
+    let head = head
+        .try_into()
+        .map_or(usize::MAX, |b| u32::from_le_bytes(b) as usize);
+    let body = body.try_into().map_or(u64::MAX, u64::from_le_bytes);
+    if head > MOST_HEAD || body > MOST_BODY as u64 {
+        return Err(Fault::Nonsense("a request beyond the caps".to_owned()));
+    }
+    let head = read_some(input, head)?;
+    let head: ReceivedHead =
+        serde_json::from_slice(&head).map_err(|e| Fault::Nonsense(e.to_string()))?;
+    let body = read_some(input, usize::try_from(body).unwrap_or(MOST_BODY))?;
+    Ok(Some(Received {
+        body,
+        content_type: head.content_type,
+        name: head.name,
+    }))
+}
+
+/// As many bytes as were announced; memory is taken as they come.
+fn read_some(input: &mut impl Read, length: usize) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::with_capacity(length.min(1024 * 1024));
+    let read = input.by_ref().take(length as u64).read_to_end(&mut bytes)?;
+    match read == length {
+        true => Ok(bytes),
+        false => Err(Fault::Broken),
+    }
+}
+
+pub(super) fn write_greeting(output: &mut impl Write) -> Result<(), Fault> {
+    output.write_all(GREETING)?;
+    Ok(output.flush()?)
+}
+
+pub(super) fn read_greeting(input: &mut impl Read) -> Result<(), Fault> {
+    let mut greeting = [0; GREETING.len()];
+    input.read_exact(&mut greeting)?;
+    match &greeting == GREETING {
+        true => Ok(()),
+        false => Err(Fault::Nonsense("not a parser of this version".to_owned())),
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+enum Reply {
+    Parsed(Box<Parsed>),
+    Failed(Failed),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Parsed {
+    meta: DocumentMeta,
+    blocks: Vec<(FragmentType, u8, String)>,
+    page_type: String,
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Failed {
+    kind: String,
+    message: String,
+    hint: Option<String>,
+}
+
+/// The kinds of error that parsers answer with.
+const KINDS: [(&str, ErrorKind); 5] = [
+    ("invalid", ErrorKind::InvalidInput),
+    ("timeout", ErrorKind::Timeout),
+    ("unsupported", ErrorKind::Unsupported),
+    ("hostile", ErrorKind::HostileDocument),
+    ("internal", ErrorKind::Internal),
+];
+
+/// The page types that there are.
+const PAGE_TYPES: [&str; 6] = ["html", "pdf", "jats", "markdown", "text", "jsonl"];
+
+pub(super) fn write_reply(
+    output: &mut impl Write,
+    answer: Result<ParsedDocument>,
+) -> Result<(), Fault> {
+    let as_json = |reply: &Reply| {
+        serde_json::to_vec(reply).map_err(|e| Fault::Nonsense(format!("no reply: {e}")))
+    };
+    let mut frame = as_json(&answer.map_or_else(|e| failed(&e), parsed))?;
+    if frame.len() > MOST_REPLY {
+        let message = format!("the text of the document has more than {MOST_REPLY} bytes");
+        let error = Error::invalid(message).with_hint("split it");
+        frame = as_json(&failed(&error))?;
+    }
+    let length = u32::try_from(frame.len()).unwrap_or(0);
+    output.write_all(&length.to_le_bytes())?;
+    output.write_all(&frame)?;
+    Ok(output.flush()?)
+}
+
+fn parsed(document: ParsedDocument) -> Reply {
+    let blocks = document.blocks.into_iter();
+    Reply::Parsed(Box::new(Parsed {
+        meta: document.meta,
+        blocks: blocks.map(|b| (b.kind, b.level, b.text)).collect(),
+        page_type: document.page_type.to_owned(),
+        warnings: document.warnings,
+    }))
+}
+
+fn failed(error: &Error) -> Reply {
+    let kind = KINDS.iter().find(|(_, kind)| *kind == error.kind());
+    Reply::Failed(Failed {
+        kind: kind.map_or("internal", |(name, _)| name).to_owned(),
+        message: error.message().to_owned(),
+        hint: error.hint().map(str::to_owned),
+    })
+}
+
+pub(super) fn read_reply(input: &mut impl Read) -> Result<Result<ParsedDocument>, Fault> {
+    let mut length = [0; 4];
+    input.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > MOST_REPLY {
+        return Err(Fault::Nonsense(format!("a reply of {length} bytes")));
+    }
+    let frame = read_some(input, length)?;
+    let reply: Reply =
+        serde_json::from_slice(&frame).map_err(|e| Fault::Nonsense(e.to_string()))?;
+    match reply {
+        Reply::Parsed(parsed) => believed(*parsed).map(Ok),
+        Reply::Failed(failed) => {
+            let words = |text: String| text.chars().take(MOST_WORDS).collect::<String>();
+            let kind = KINDS.iter().find(|(name, _)| *name == failed.kind);
+            let kind = kind.map_or(ErrorKind::Pipeline, |(_, kind)| *kind);
+            let error = Error::new(kind, words(failed.message));
+            Ok(Err(match failed.hint {
+                Some(hint) => error.with_hint(words(hint)),
+                None => error,
+            }))
+        }
+    }
+}
+
+/// A document, if it is as a parser may make one.
+fn believed(parsed: Parsed) -> Result<ParsedDocument, Fault> {
+    let nonsense = |what: &str| Fault::Nonsense(what.to_owned());
+    let page_type = PAGE_TYPES.into_iter().find(|t| *t == parsed.page_type);
+    let page_type = page_type.ok_or_else(|| nonsense("an unknown page type"))?;
+    let is_sound = |(kind, level, text): &(FragmentType, u8, String)| {
+        let levels = match kind {
+            FragmentType::Heading => 1..=6,
+            _ => 0..=0,
+        };
+        levels.contains(level) && !text.trim().is_empty()
+    };
+    if !parsed.blocks.iter().all(is_sound) {
+        return Err(nonsense("a block without text or with a wrong level"));
+    }
+    let blocks = parsed.blocks.into_iter();
+    Ok(ParsedDocument {
+        meta: parsed.meta,
+        blocks: blocks
+            .map(|(kind, level, text)| Block { kind, level, text })
+            .collect(),
+        page_type,
+        warnings: parsed.warnings,
+    })
+}

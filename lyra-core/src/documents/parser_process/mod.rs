@@ -1,0 +1,357 @@
+//! Documents parsed in child processes.
+//!
+//! Whatever a document does to its parser (endless time, endless memory, an overflowed stack), it
+//! does to a process that holds nothing else. A child serves a batch of documents, one at a time,
+//! and is then replaced; one that goes past a limit is killed, and the document fails alone.
+
+mod child;
+mod confine;
+mod ended;
+mod frames;
+
+pub use child::serve_parser;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::ports::{DocumentParser, ParsedDocument};
+use ended::Ended;
+use frames::{Fault, Request};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Documents that one child serves: a child that a document has taken over cannot change more.
+const BATCH: usize = 64;
+
+/// Bytes of documents that one child serves.
+const BATCH_BYTES: usize = 64 * 1024 * 1024;
+
+/// How long a child may take from the end of its output to its own.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
+
+/// What a child may use for one document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParserLimits {
+    /// Bytes of memory beyond what a child needs that has read nothing: 256 MiB by default. It is
+    /// held where the system limits the data of a process (Linux), or its address space.
+    pub memory: u64,
+    /// Processor time: 6 seconds by default, in whole seconds. It is held on Unix.
+    pub processor: Duration,
+    /// Time by the clock: 9 seconds by default. It is held everywhere.
+    pub time: Duration,
+}
+
+impl ParserLimits {
+    /// So many seconds of processor time, and half as many more by the clock.
+    ///
+    /// ```
+    /// let limits = lyra_core::documents::ParserLimits::default();
+    /// assert_eq!(limits.with_seconds(6), limits);
+    /// ```
+    #[must_use]
+    pub fn with_seconds(mut self, seconds: u64) -> Self {
+        self.processor = Duration::from_secs(seconds);
+        self.time = self.processor * 3 / 2;
+        self
+    }
+}
+
+impl Default for ParserLimits {
+    fn default() -> Self {
+        Self {
+            memory: 256 * 1024 * 1024,
+            processor: Duration::from_secs(6),
+            time: Duration::from_secs(9),
+        }
+    }
+}
+
+/// A [`DocumentParser`] that hands every document to a child process.
+///
+/// The child is a program that calls [`serve_parser`]; the memory limit in bytes and the seconds of
+/// processor time follow its arguments. It gets an empty environment but for what
+/// [`with_variable`](Self::with_variable) names, and no open file but its three pipes.
+///
+/// ```no_run
+/// use lyra_core::documents::{ParserLimits, ParserProcess};
+/// use lyra_core::{Engine, EngineConfig};
+/// use std::sync::Arc;
+/// let mut config = EngineConfig::new("evidence.db");
+/// let parser = ParserProcess::new("/usr/bin/lyra-mcp", ["parse-documents"]);
+/// config.parser = Some(Arc::new(parser.with_limits(ParserLimits::default()).at_most(2)));
+/// let engine = Engine::open(config)?;
+/// # Ok::<(), lyra_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ParserProcess {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    variables: Vec<(OsString, OsString)>,
+    limits: ParserLimits,
+    most: usize,
+    pool: Mutex<Pool>,
+    freed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Pool {
+    idle: Vec<Process>,
+    busy: usize,
+}
+
+impl ParserProcess {
+    /// A parser that runs this program with these arguments, at most two of it at a time.
+    pub fn new(
+        program: impl Into<PathBuf>,
+        arguments: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Self {
+        Self {
+            program: program.into(),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+            variables: Vec::new(),
+            limits: ParserLimits::default(),
+            most: 2,
+            pool: Mutex::default(),
+            freed: Condvar::new(),
+        }
+    }
+
+    /// With a variable in the environment of the children.
+    #[must_use]
+    pub fn with_variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// With other limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: ParserLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// With so many children at a time, at least one; more documents than that wait.
+    #[must_use]
+    pub fn at_most(mut self, children: usize) -> Self {
+        self.most = children.max(1);
+        self
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A turn, with a child that waits for work if there is one.
+    fn turn(&self) -> (Turn<'_>, Option<Process>) {
+        let mut pool = self.pool();
+        while pool.busy >= self.most {
+            pool = self
+                .freed
+                .wait(pool)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        pool.busy += 1;
+        (Turn(self), pool.idle.pop())
+    }
+
+    fn start(&self) -> Result<Process> {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .arg(self.limits.memory.to_string())
+            .arg(self.limits.processor.as_secs().max(1).to_string())
+            .env_clear()
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        // Ctrl-C in a terminal goes to a whole group; how children end is the parent's affair.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command
+            .spawn()
+            .map_err(|e| self.not_started(&e.to_string()))?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(input), Some(output)) => Ok(Process {
+                child,
+                input,
+                output,
+                greeted: false,
+                documents: 0,
+                bytes: 0,
+            }),
+            _ => Err(Error::internal("a child without pipes")),
+        }
+    }
+
+    fn not_started(&self, why: &str) -> Error {
+        let program = self.program.display();
+        let message = format!("the parser process {program} does not start: {why}");
+        Error::new(ErrorKind::Backend, message).with_hint(
+            "check that the program is there and may be run; parser = \"in_process\" does without",
+        )
+    }
+
+    /// One document in a child that waited, or in a new one.
+    fn attempt(
+        &self,
+        waiting: Option<Process>,
+        request: &Request<'_>,
+    ) -> Result<Result<Answer, Ended>> {
+        let mut process = match waiting {
+            Some(process) => process,
+            None => self.start()?,
+        };
+        match process.exchange(request, self.limits.time) {
+            Ok((answer, late)) => {
+                let is_worn = process.documents >= BATCH || process.bytes >= BATCH_BYTES;
+                let kept = (!late && !is_worn).then_some(process);
+                Ok(Ok(Answer { answer, kept }))
+            }
+            Err(fault) => Ok(Err(process.end(&fault))),
+        }
+    }
+}
+
+/// What a child answered, and the child, if it serves on.
+struct Answer {
+    answer: Result<ParsedDocument>,
+    kept: Option<Process>,
+}
+
+impl DocumentParser for ParserProcess {
+    fn parse(&self, body: &[u8], content_type: Option<&str>, name: &str) -> Result<ParsedDocument> {
+        let request = Request::new(body, content_type, name)?;
+        let (_turn, mut waiting) = self.turn();
+        if waiting.as_mut().is_some_and(Process::is_gone) {
+            waiting = None;
+        }
+        let was_used = waiting.is_some();
+        let mut outcome = self.attempt(waiting, &request)?;
+        // What earlier documents left in a child is no fault of this one.
+        if was_used && matches!(&outcome, Err(ended) if ended.may_be_of_another()) {
+            outcome = self.attempt(None, &request)?;
+        }
+        match outcome {
+            Ok(Answer { answer, kept }) => {
+                self.pool().idle.extend(kept);
+                answer
+            }
+            Err(Ended::NotStarted(why)) => Err(self.not_started(&why)),
+            Err(ended) => Err(ended.error(&self.limits)),
+        }
+    }
+
+    fn setup(&self) -> String {
+        format!(
+            "in child processes of {} MiB, {} s of processor time and {} s (version {})",
+            self.limits.memory / (1024 * 1024),
+            self.limits.processor.as_secs().max(1),
+            self.limits.time.as_secs_f32(),
+            env!("CARGO_PKG_VERSION")
+        )
+    }
+}
+
+/// A place among those that work at a time.
+struct Turn<'a>(&'a ParserProcess);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.pool().busy -= 1;
+        self.0.freed.notify_one();
+    }
+}
+
+/// A running child. Dropping it ends it.
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    input: ChildStdin,
+    output: ChildStdout,
+    /// Whether it has said that it is a parser of this version.
+    greeted: bool,
+    documents: usize,
+    bytes: usize,
+}
+
+impl Process {
+    fn is_gone(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Hands over a document and takes the answer; with whether the time ran out just then.
+    fn exchange(
+        &mut self,
+        request: &Request<'_>,
+        limit: Duration,
+    ) -> Result<(Result<ParsedDocument>, bool), Fault> {
+        self.documents += 1;
+        self.bytes += request.size();
+        let Self {
+            child,
+            input,
+            output,
+            greeted,
+            ..
+        } = self;
+        let (done, waiting) = channel::<()>();
+        std::thread::scope(|scope| {
+            let watch = move || {
+                let is_late = waiting.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+                if is_late {
+                    // One that has ended by itself cannot be killed, which is as well.
+                    let _ = child.kill();
+                }
+                is_late
+            };
+            let watch = std::thread::Builder::new()
+                .name("lyra-parser-watch".to_owned())
+                .spawn_scoped(scope, watch)?;
+            let mut talk = || {
+                request.write_to(input)?;
+                if !*greeted {
+                    frames::read_greeting(output)?;
+                    *greeted = true;
+                }
+                frames::read_reply(output)
+            };
+            let answer = talk();
+            drop(done);
+            let is_late = watch.join().unwrap_or(true);
+            match answer {
+                Ok(answer) => Ok((answer, is_late)),
+                Err(_) if is_late => Err(Fault::Late),
+                Err(fault) => Err(fault),
+            }
+        })
+    }
+
+    /// Why it broke off; it is gone afterwards.
+    fn end(mut self, fault: &Fault) -> Ended {
+        // A pipe breaks a moment before the process is over; what is killed then tells nothing.
+        let end = Instant::now() + LAST_MOMENT;
+        while matches!(fault, Fault::Broken) && !self.is_gone() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.kill();
+        let status = self.child.wait();
+        let stderr = self.child.stderr.take();
+        let words = stderr.map(ended::last_words).unwrap_or_default();
+        Ended::of(fault, self.greeted, status.ok(), &words)
+    }
+
+    fn kill(&mut self) {
+        // One that has ended by itself cannot be killed, which is as well.
+        let _ = self.child.kill();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,295 @@
+//! The evidence page: one file that a browser shows without a network.
+//!
+//! The page is a template with a place for the data; the data are JSON in which no `<` is left, so
+//! that nothing in them can end the element that they stand in.
+
+use super::makers::makers;
+use super::part::Part;
+use super::sources::{Source, sources};
+use super::{report_of, unwritten};
+use crate::error::{Error, Result, SqliteResultExt};
+use crate::security::display::is_harmful;
+use crate::store::confidence::claim_confidence;
+use crate::store::graph::ExportReport;
+use crate::store::model::Relation;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::io::Write;
+
+const PAGE: &str = include_str!("page/page.html");
+/// Where the data go.
+const DATA: &str = "{{DATA}}";
+/// Characters of context on each side of a quote.
+const CONTEXT: usize = 400;
+
+#[derive(Serialize)]
+struct Data {
+    task_id: String,
+    hypothesis: String,
+    /// Who found the claims and who judged them, in sentences.
+    made_by: Vec<String>,
+    claims: Vec<ClaimData>,
+    sources: Vec<SourceData>,
+    evidence: Vec<EvidenceData>,
+    /// Citing and cited place in `sources`.
+    citations: Vec<(usize, usize)>,
+}
+
+#[derive(Serialize)]
+struct ClaimData {
+    id: String,
+    text: String,
+    /// supports, refutes or neutral to the hypothesis; null where nobody has judged that.
+    stance: Option<String>,
+    stance_confidence: Option<f64>,
+    supports: usize,
+    refutes: usize,
+    neutral: usize,
+    /// Mean and standard deviation of Beta(1 + support, 1 + refutation).
+    mean: f64,
+    sd: f64,
+}
+
+#[derive(Serialize)]
+struct SourceData {
+    title: String,
+    authors: Vec<String>,
+    year: Option<i64>,
+    venue: Option<String>,
+    doi: Option<String>,
+    /// A web address.
+    url: Option<String>,
+    /// The name of a file that has no other address.
+    file: Option<String>,
+    is_publication: bool,
+    is_retracted: bool,
+    /// What took its place, in words.
+    superseded_by: Option<String>,
+    accessed: Option<String>,
+}
+
+#[derive(Serialize)]
+struct EvidenceData {
+    /// Place in `claims`.
+    claim: usize,
+    /// Place in `sources`.
+    source: usize,
+    /// origin, supports, refutes or neutral.
+    relation: String,
+    confidence: Option<f64>,
+    by_human: bool,
+    /// Whether the source has a newer text than the one that this stands in.
+    is_outdated: bool,
+    heading: Option<String>,
+    before: String,
+    quote: String,
+    after: String,
+}
+
+pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportReport> {
+    let task_id = task_of(part)?;
+    let part = &Part::new(part.reader, Some(&task_id));
+    let sources = sources(part)?;
+    let places: HashMap<&str, usize> = sources
+        .iter()
+        .enumerate()
+        .map(|(at, s)| (s.id.as_str(), at))
+        .collect();
+    let successors = successors(part)?;
+    let mut claims = claims(part)?;
+    let evidence = evidence(part, &claims, &places)?;
+    weigh(&mut claims, &evidence);
+    let data = Data {
+        hypothesis: part.reader.task(&task_id)?.hypothesis,
+        task_id: task_id.clone(),
+        made_by: makers(part.reader, &task_id)?,
+        citations: citations(part, &places)?,
+        sources: sources
+            .iter()
+            .map(|one| source(one, successors.get(&one.id)))
+            .collect(),
+        claims,
+        evidence,
+    };
+    let json = serde_json::to_string(&data)
+        .map_err(|e| Error::internal("the page's data are not JSON").with_source(e))?;
+    let (before, after) = PAGE
+        .split_once(DATA)
+        .ok_or_else(|| Error::internal("the page has no place for its data"))?;
+    let json: String = json.chars().filter(|c| !is_harmful(*c)).collect();
+    for text in [before, &json.replace('<', "\\u003c"), after] {
+        writer.write_all(text.as_bytes()).map_err(unwritten)?;
+    }
+    Ok(report_of(&[
+        ("claim", data.claims.len()),
+        ("source", data.sources.len()),
+        ("evidence", data.evidence.len()),
+        ("citation", data.citations.len()),
+    ]))
+}
+
+/// The task of the page: the one asked for, or the only one.
+fn task_of(part: &Part<'_>) -> Result<String> {
+    if let Some(id) = part.task_id {
+        return Ok(id.to_owned());
+    }
+    match part.reader.tasks()?.as_slice() {
+        [only] => Ok(only.id.clone()),
+        tasks => Err(Error::invalid(format!(
+            "the page shows one task, and there are {}",
+            tasks.len()
+        ))
+        .with_hint("say which by the task's id, on the command line with --task; `lyra-mcp tasks` and the resource lyra://tasks list them")),
+    }
+}
+
+fn claims(part: &Part<'_>) -> Result<Vec<ClaimData>> {
+    part.list(
+        "SELECT c.id, c.claim_text, s.relation, s.confidence FROM claims c
+           LEFT JOIN hypothesis_stances s ON s.claim_id = c.id
+         WHERE c.id {claims} AND c.claim_adoption_status = 'adopted' ORDER BY c.id",
+        |row| {
+            Ok(ClaimData {
+                id: row.get(0)?,
+                text: row.get(1)?,
+                stance: row.get(2)?,
+                stance_confidence: row.get(3)?,
+                supports: 0,
+                refutes: 0,
+                neutral: 0,
+                mean: 0.5,
+                sd: 0.0,
+            })
+        },
+    )
+}
+
+fn evidence(
+    part: &Part<'_>,
+    claims: &[ClaimData],
+    sources: &HashMap<&str, usize>,
+) -> Result<Vec<EvidenceData>> {
+    let places: HashMap<&str, usize> = claims
+        .iter()
+        .enumerate()
+        .map(|(at, c)| (c.id.as_str(), at))
+        .collect();
+    let mut found = Vec::new();
+    part.each(
+        "SELECT e.target_id, coalesce(p.canonical_id, p.id), e.relation, e.nli_edge_confidence,
+           e.edge_human_corrected, f.heading_context, f.text_content,
+           e.quote_start - f.char_start, e.quote_end - f.char_start,
+           f.page_version < (SELECT max(t.version) FROM page_texts t WHERE t.page_id = f.page_id)
+         FROM edges e JOIN fragments f ON f.id = e.source_id JOIN pages p ON p.id = f.page_id
+         WHERE e.id {edges} AND e.relation <> 'cites' ORDER BY e.target_id, e.relation, e.id",
+        |row| {
+            let (claim, source): (String, String) = (row.get(0).db()?, row.get(1).db()?);
+            let (Some(claim), Some(source)) =
+                (places.get(claim.as_str()), sources.get(source.as_str()))
+            else {
+                return Ok(());
+            };
+            let text: String = row.get(6).db()?;
+            let span = (row.get(7).db()?, row.get(8).db()?);
+            let (before, quote, after) = in_context(&text, span);
+            found.push(EvidenceData {
+                claim: *claim,
+                source: *source,
+                relation: row.get(2).db()?,
+                confidence: row.get(3).db()?,
+                by_human: row.get(4).db()?,
+                is_outdated: row.get::<_, Option<bool>>(9).db()?.unwrap_or(false),
+                heading: row.get(5).db()?,
+                before,
+                quote,
+                after,
+            });
+            Ok(())
+        },
+    )?;
+    Ok(found)
+}
+
+/// The quote, and what stands around it; without a span the whole text is the quote.
+fn in_context(text: &str, span: (Option<i64>, Option<i64>)) -> (String, String, String) {
+    let at = |n: Option<i64>| n.and_then(|n| usize::try_from(n).ok());
+    let (Some(start), Some(end)) = (at(span.0), at(span.1)) else {
+        return (String::new(), text.to_owned(), String::new());
+    };
+    let characters: Vec<char> = text.chars().collect();
+    let end = end.min(characters.len());
+    let start = start.min(end);
+    let from = start.saturating_sub(CONTEXT);
+    let to = (end + CONTEXT).min(characters.len());
+    let part = |range: std::ops::Range<usize>| characters[range].iter().collect::<String>();
+    let mut before = part(from..start);
+    if from > 0 {
+        before.insert(0, '…');
+    }
+    let mut after = part(end..to);
+    if to < characters.len() {
+        after.push('…');
+    }
+    (before, part(start..end), after)
+}
+
+fn weigh(claims: &mut [ClaimData], evidence: &[EvidenceData]) {
+    let mut verdicts: Vec<Vec<(Relation, f64)>> = vec![Vec::new(); claims.len()];
+    for e in evidence {
+        if let Ok(relation) = e.relation.parse() {
+            verdicts[e.claim].push((relation, e.confidence.unwrap_or(0.0)));
+        }
+    }
+    for (claim, verdicts) in claims.iter_mut().zip(&verdicts) {
+        let balance = claim_confidence(verdicts);
+        claim.supports = balance.supporting_count;
+        claim.refutes = balance.refuting_count;
+        claim.neutral = balance.neutral_count;
+        (claim.mean, claim.sd) = (balance.mean, balance.sd);
+    }
+}
+
+fn citations(part: &Part<'_>, sources: &HashMap<&str, usize>) -> Result<Vec<(usize, usize)>> {
+    let pairs = part.list(
+        "SELECT DISTINCT coalesce(a.canonical_id, a.id), coalesce(b.canonical_id, b.id)
+         FROM edges e JOIN pages a ON a.id = e.source_id JOIN pages b ON b.id = e.target_id
+         WHERE e.id {citations} AND e.relation = 'cites' ORDER BY 1, 2",
+        |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)),
+    )?;
+    let place = |id: &str| sources.get(id).copied();
+    let pairs = pairs
+        .iter()
+        .filter_map(|(a, b)| Some((place(a)?, place(b)?)));
+    Ok(pairs.filter(|(a, b)| a != b).collect())
+}
+
+/// By source, the title or address of what it says took its place.
+fn successors(part: &Part<'_>) -> Result<HashMap<String, String>> {
+    let found = part.list(
+        "SELECT coalesce(p.canonical_id, p.id), coalesce(w.title, next.title, r.title, r.doi, r.url)
+         FROM page_references r JOIN pages p ON p.id = r.page_id
+           LEFT JOIN resource_index known ON known.identifier_type = 'url' AND known.identifier_value = r.url
+           LEFT JOIN pages next ON next.id = known.page_id
+           LEFT JOIN works w ON w.canonical_id = coalesce(next.canonical_id, 'doi:' || r.doi)
+         WHERE r.citation_source = 'superseded_by' AND p.id {pages} ORDER BY p.id, r.position",
+        |row| Ok((row.get(0)?, row.get::<_, Option<String>>(1)?)),
+    )?;
+    let named = found.into_iter().filter_map(|(id, name)| Some((id, name?)));
+    Ok(named.collect())
+}
+
+fn source(source: &Source, successor: Option<&String>) -> SourceData {
+    SourceData {
+        title: source.title.clone(),
+        authors: source.authors.iter().map(|name| name.inverted()).collect(),
+        year: source.year,
+        venue: source.venue.clone(),
+        doi: source.doi.clone(),
+        url: source.link().map(str::to_owned),
+        file: source.file_name(),
+        superseded_by: successor.cloned(),
+        is_publication: source.is_publication,
+        is_retracted: source.is_retracted,
+        accessed: source.accessed.clone(),
+    }
+}

@@ -1,0 +1,153 @@
+//! The graph in other people's formats.
+//!
+//! | format | what is in it | for |
+//! |---|---|---|
+//! | `jsonl` | every row, readable by `import` | moving and keeping graphs |
+//! | `bibtex`, `ris`, `csl-json` | the sources: publications, and pages that are none | reference managers |
+//! | `graphml` | claims, fragments and pages with their edges | graph tools |
+//! | `markdown` | a report: claims for and against, each verdict with its quote and a numbered source | reading |
+//! | `csv` | a table: a row a claim and piece of evidence | spreadsheets |
+//! | `html` | a page with all of a task's evidence, its quotes in context, and the graph | looking |
+//! | `prov` | where every claim comes from, in W3C PROV-O as JSON-LD | audits |
+//!
+//! Equal graphs give equal files. With a task, only the task's part of the graph is written.
+
+mod bibtex;
+mod csl;
+mod dates;
+mod diff;
+mod graphml;
+mod html;
+mod keys;
+mod makers;
+mod part;
+mod people;
+mod prov;
+mod report;
+mod ris;
+mod sources;
+mod spreadsheet;
+mod whole_file;
+
+pub use diff::{
+    ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, GraphDiff, NewSource,
+    RetractedWork, StanceChange, TextChange,
+};
+pub(crate) use diff::{diff_from, diff_since};
+pub use whole_file::WholeFile;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::graph::{EvidenceGraph, ExportReport, Reader, export_jsonl};
+use part::Part;
+use std::io::Write;
+use std::str::FromStr;
+
+/// A format to export to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// One row a line; `import` reads it.
+    Jsonl,
+    /// BibTeX.
+    Bibtex,
+    /// RIS, of reference managers.
+    Ris,
+    /// CSL-JSON 1.0, of citation processors.
+    CslJson,
+    /// GraphML.
+    Graphml,
+    /// A report in Markdown.
+    Markdown,
+    /// PROV-O in JSON-LD.
+    Prov,
+    /// A page for a browser, with one task's evidence.
+    Html,
+    /// A table for spreadsheets, a row a claim and piece of evidence.
+    Csv,
+}
+
+impl ExportFormat {
+    /// All of them, with their names.
+    pub const ALL: [(&'static str, Self); 9] = [
+        ("jsonl", Self::Jsonl),
+        ("bibtex", Self::Bibtex),
+        ("ris", Self::Ris),
+        ("csl-json", Self::CslJson),
+        ("graphml", Self::Graphml),
+        ("markdown", Self::Markdown),
+        ("prov", Self::Prov),
+        ("html", Self::Html),
+        ("csv", Self::Csv),
+    ];
+}
+
+impl FromStr for ExportFormat {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|(_, format)| *format).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
+            Error::invalid(format!("there is no export format {name:?}"))
+                .with_hint(format!("expected one of {}", names.join(", ")))
+        })
+    }
+}
+
+/// Writes the graph, or one task's part of it; says how much of what was written.
+pub(crate) fn export(
+    graph: &EvidenceGraph,
+    writer: &mut impl Write,
+    format: ExportFormat,
+    task_id: Option<&str>,
+) -> Result<ExportReport> {
+    if format == ExportFormat::Jsonl {
+        return export_jsonl(graph.database(), writer, task_id);
+    }
+    graph.read(|reader| {
+        if let Some(task_id) = task_id {
+            reader.task(task_id)?;
+        }
+        let mut report = write_as(reader, writer, format, task_id)?;
+        report.total_written = report.written.values().sum();
+        writer.flush().map_err(unwritten)?;
+        Ok(report)
+    })
+}
+
+fn write_as(
+    reader: &Reader<'_>,
+    writer: &mut impl Write,
+    format: ExportFormat,
+    task_id: Option<&str>,
+) -> Result<ExportReport> {
+    let part = Part::new(reader, task_id);
+    match format {
+        ExportFormat::Jsonl => Err(Error::internal("lines are written elsewhere")),
+        ExportFormat::Bibtex => bibtex::write(&part, writer),
+        ExportFormat::Ris => ris::write(&part, writer),
+        ExportFormat::CslJson => csl::write(&part, writer),
+        ExportFormat::Graphml => graphml::write(&part, writer),
+        ExportFormat::Markdown => report::write(&part, writer),
+        ExportFormat::Prov => prov::write(&part, writer),
+        ExportFormat::Html => html::write(&part, writer),
+        ExportFormat::Csv => spreadsheet::write(&part, writer),
+    }
+}
+
+fn unwritten(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Backend, format!("writing the export: {error}")).with_source(error)
+}
+
+/// What was written, from counts by kind.
+fn report_of(counts: &[(&str, usize)]) -> ExportReport {
+    ExportReport {
+        written: counts
+            .iter()
+            .map(|(kind, n)| ((*kind).to_owned(), *n))
+            .collect(),
+        total_written: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,466 @@
+//! The claim extractor that ships with the library: sentences that assert something on the question.
+//!
+//! Form rules out what is no statement: questions, headings, rows of tables, references, addresses.
+//! Of the rest, the network that also judges tells which sentences assert something on the task's
+//! hypothesis. It reads English; for other scripts, and in builds without it, shared words decide.
+//! Every claim is the sentence itself, with its span, so what an agent is told is what the source says.
+
+use super::network::{self, is_unread};
+use crate::error::Result;
+use crate::ports::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Passage};
+use crate::store::model::ClaimType;
+use crate::store::text::sentence::sentence_texts;
+use crate::store::text::{is_cjk, missing_headings, points_back, ranking_terms};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+/// The id that [`BuiltinClaimExtractor`] stores with its claims.
+pub(crate) const EXTRACTOR_ID: &str = "lyra-minilm-claims-v2";
+
+/// Finds the sentences of a document that speak to the hypothesis.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BuiltinClaimExtractor;
+
+#[async_trait::async_trait]
+impl ClaimExtractor for BuiltinClaimExtractor {
+    fn extractor_id(&self) -> &str {
+        EXTRACTOR_ID
+    }
+
+    fn is_builtin(&self) -> bool {
+        true
+    }
+
+    async fn extract(&self, request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>> {
+        extract(request)
+    }
+}
+
+/// Lengths of a claim in code points, for texts in a script with spaces and for Japanese.
+const LENGTHS: Range<usize> = 30..601;
+const CJK_LENGTHS: Range<usize> = 15..401;
+
+/// Sentences of a document that the network reads; those that share most words with the question
+/// come first.
+const MOST_READ: usize = 60;
+
+/// Least probability that a sentence asserts something on the question.
+const ON_FROM: f64 = 0.3;
+/// Least share of the question's words, where the network does not read.
+const CLOSE_FROM: f64 = 0.34;
+
+/// What a statement of another, cited work counts for beside one of the document's own.
+const CITED: f64 = 0.7;
+
+/// How much of their words two sentences share before they say the same.
+const SAME_FROM: f64 = 0.8;
+
+/// A sentence that may be a claim.
+struct Candidate {
+    passage: usize,
+    quote: Range<usize>,
+    text: String,
+    /// The sentence before, where this one points back to it.
+    before: Option<String>,
+    terms: HashSet<String>,
+    /// How much of the question's words it shares.
+    closeness: f64,
+}
+
+fn extract(request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>> {
+    let topic = Topic::new(request);
+    let mut candidates: Vec<Candidate> = request
+        .passages
+        .iter()
+        .enumerate()
+        .filter(|(_, passage)| !is_apparatus(passage.heading.as_deref()))
+        .flat_map(|(index, passage)| read_passage(index, passage, &topic))
+        .collect();
+    // Of sentences that are equally close, those of the passage that was chosen first.
+    candidates.sort_by(|a, b| b.closeness.total_cmp(&a.closeness));
+    candidates.truncate(MOST_READ);
+    let mut worth = Vec::new();
+    for candidate in candidates {
+        if let Some(confidence) = confidence(request, &candidate)? {
+            worth.push((confidence, candidate));
+        }
+    }
+    worth.sort_by(|(a, first), (b, second)| {
+        b.total_cmp(a)
+            .then(first.passage.cmp(&second.passage))
+            .then(first.quote.start.cmp(&second.quote.start))
+    });
+    Ok(distinct(worth, request.max_claims))
+}
+
+/// The best claims, none that says what a better one says.
+fn distinct(candidates: Vec<(f64, Candidate)>, most: usize) -> Vec<ExtractedClaim> {
+    let mut kept: Vec<(HashSet<String>, ExtractedClaim)> = Vec::new();
+    for (confidence, candidate) in candidates {
+        if kept.len() == most {
+            break;
+        }
+        let says_the_same = |other: &HashSet<String>| {
+            let shared = candidate.terms.intersection(other).count();
+            let all = candidate.terms.len() + other.len() - shared;
+            shared as f64 >= SAME_FROM * all as f64
+        };
+        if kept.iter().any(|(other, _)| says_the_same(other)) {
+            continue;
+        }
+        let claim = ExtractedClaim {
+            passage: candidate.passage,
+            claim_type: claim_type(&candidate.text),
+            confidence,
+            quote: candidate.quote,
+            text: candidate.text,
+        };
+        kept.push((candidate.terms, claim));
+    }
+    kept.into_iter().map(|(_, claim)| claim).collect()
+}
+
+/// How likely a sentence asserts something on the question; none if it is not worth keeping.
+fn confidence(request: &ExtractionRequest, candidate: &Candidate) -> Result<Option<f64>> {
+    let passage = &request.passages[candidate.passage];
+    let headings: Vec<&str> = candidate
+        .before
+        .iter()
+        .chain(&request.title)
+        .chain(&passage.heading)
+        .map(String::as_str)
+        .collect();
+    let context = missing_headings(&candidate.text, &headings, &request.hypothesis);
+    let is_read = !is_unread(&candidate.text) && !is_unread(&request.hypothesis);
+    let reading = match is_read {
+        true => network::read(&context, &candidate.text, &request.hypothesis)?,
+        false => None,
+    };
+    let voice = match cites(&candidate.text) {
+        true => CITED,
+        false => 1.0,
+    };
+    Ok(match reading {
+        Some(reading) => Some(reading.asserts[2])
+            .filter(|on| *on >= ON_FROM)
+            .map(|on| on * voice),
+        None => by_words(candidate),
+    })
+}
+
+/// The same where the network does not read: by the words of the question, and in Japanese by phrases
+/// that tell a finding, since the question may be in English.
+fn by_words(candidate: &Candidate) -> Option<f64> {
+    const FOUND: &[&str] = &[
+        "有意",
+        "認められ",
+        "みられ",
+        "増加",
+        "減少",
+        "上昇",
+        "低下",
+        "示した",
+        "示され",
+        "明らか",
+        "関連",
+    ];
+    let tells = FOUND.iter().any(|phrase| candidate.text.contains(phrase));
+    let close = candidate.closeness.min(0.9);
+    let confidence = if tells { close.max(CLOSE_FROM) } else { close };
+    (confidence >= CLOSE_FROM && !announces(&candidate.text)).then_some(confidence)
+}
+
+fn read_passage(index: usize, passage: &Passage, topic: &Topic) -> Vec<Candidate> {
+    let mut last = String::new();
+    sentence_texts(&passage.text)
+        .filter_map(|(quote, raw)| {
+            let text = raw.split_whitespace().collect::<Vec<_>>().join(" ");
+            let before = std::mem::replace(&mut last, text.clone());
+            if !has_length_of_a_claim(&text)
+                || !has_form_of_a_statement(&text)
+                || tells_an_aim(&text)
+            {
+                return None;
+            }
+            let terms: HashSet<String> = ranking_terms(&text).into_iter().collect();
+            Some(Candidate {
+                passage: index,
+                closeness: topic.closeness(&terms),
+                quote,
+                before: Some(before).filter(|_| points_back(&text)),
+                text,
+                terms,
+            })
+        })
+        .collect()
+}
+
+fn is_japanese(text: &str) -> bool {
+    text.chars().filter(|c| is_cjk(*c)).count() * 3 > text.chars().count()
+}
+
+fn has_length_of_a_claim(text: &str) -> bool {
+    let lengths = match is_japanese(text) {
+        true => CJK_LENGTHS,
+        false => LENGTHS,
+    };
+    lengths.contains(&text.chars().count())
+}
+
+/// Sections that hold no statements of the document.
+fn is_apparatus(heading: Option<&str>) -> bool {
+    const APPARATUS: &[&str] = &[
+        "references",
+        "bibliography",
+        "works cited",
+        "acknowledg",
+        "funding",
+        "conflict of interest",
+        "competing interest",
+        "author contribution",
+        "data availability",
+        "copyright",
+        "see also",
+        "further reading",
+        "external links",
+        "文献",
+        "謝辞",
+        "利益相反",
+    ];
+    heading.is_some_and(|heading| {
+        let heading = heading.to_lowercase();
+        APPARATUS.iter().any(|name| heading.contains(name))
+    })
+}
+
+/// Whether a sentence is written as a statement: an end of its own, words rather than numbers and marks,
+/// no address, no caption, no code.
+fn has_form_of_a_statement(text: &str) -> bool {
+    let last = text
+        .trim_end_matches(['"', '\'', ')', ']', '”', '’', '」', '*', '_'])
+        .chars()
+        .next_back();
+    if has_noise(text) || names_a_doi(text) {
+        return false;
+    }
+    if is_japanese(text) {
+        return !matches!(last, Some('?' | '？' | ':' | '：')) && has_japanese_predicate(text);
+    }
+    // Headings, labels and cells of tables end without a mark.
+    if !matches!(last, Some('.' | '!' | ';' | '…')) {
+        return false;
+    }
+    let words = text.split_whitespace();
+    let is_word =
+        |w: &&str| w.chars().filter(|c| c.is_alphabetic()).count() * 2 > w.chars().count();
+    let (all, worded) = (words.clone().count(), words.filter(is_word).count());
+    worded >= 4 && worded * 5 >= all * 2 && text.chars().any(char::is_lowercase)
+}
+
+/// Addresses, pipes and copyright lines mark navigation, tables and boilerplate; calls and arrows mark
+/// code; a label with a number marks a caption.
+fn has_noise(text: &str) -> bool {
+    const NOISE: &[&str] = &[
+        "http://",
+        "https://",
+        "www.",
+        " | ",
+        "©",
+        "All rights reserved",
+        "doi:",
+        "Copyright",
+        "JavaScript",
+        "Subscribe",
+        "Sign in",
+        "Click ",
+        "();",
+        ") {",
+        "=> ",
+        "::",
+        "```",
+        ">>> ",
+        "def ",
+        "fn ",
+        "[edit]",
+    ];
+    const LABELS: &[&str] = &["Figure ", "Fig. ", "Fig ", "Table ", "Box ", "Listing "];
+    let is_caption = LABELS.iter().any(|label| {
+        let rest = text.strip_prefix(label);
+        let rest = rest.map(|r| r.trim_start_matches(|c: char| c.is_alphanumeric()));
+        // `Table 2 shows that` is a statement, `Table 2. Characteristics` is none.
+        rest.is_some_and(|r| r.starts_with(['.', ':', '|', ')']))
+    });
+    is_caption || text.starts_with('#') || NOISE.iter().any(|noise| text.contains(noise))
+}
+
+/// Whether a sentence tells what another work says: it names authors, or a year or number in brackets.
+fn cites(text: &str) -> bool {
+    let is_year = |part: &str| {
+        let year = part.trim_end_matches(|c: char| c.is_ascii_lowercase());
+        year.parse().is_ok_and(|year| (1900..2100).contains(&year))
+    };
+    let is_number = |part: &str| part.parse::<u16>().is_ok();
+    let in_brackets = |open: char, close: char, sought: &dyn Fn(&str) -> bool| {
+        text.split(open).skip(1).any(|rest| {
+            let inside = rest.split(close).next().unwrap_or_default();
+            inside.split([',', ';', ' ', '–', '-']).any(sought)
+        })
+    };
+    text.contains("et al") || in_brackets('(', ')', &is_year) || in_brackets('[', ']', &is_number)
+}
+
+/// A DOI stands in a reference, not in a statement.
+fn names_a_doi(text: &str) -> bool {
+    text.match_indices("10.").any(|(at, _)| {
+        let rest = &text[at + 3..];
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        digits >= 4 && rest[digits..].starts_with('/')
+    })
+}
+
+/// A Japanese statement ends in a predicate: 。 or one of the endings that headings lack.
+fn has_japanese_predicate(text: &str) -> bool {
+    const ENDINGS: &[&str] = &[
+        "た",
+        "る",
+        "い",
+        "う",
+        "く",
+        "す",
+        "つ",
+        "ぬ",
+        "む",
+        "ん",
+        "だ",
+        "です",
+        "ます",
+        "である",
+        "ない",
+        "れる",
+    ];
+    let trimmed = text.trim_end_matches(['。', '．', '」', '）', ')', ' ']);
+    text.ends_with('。') || ENDINGS.iter().any(|ending| trimmed.ends_with(ending))
+}
+
+/// Whether a sentence tells what a study sets out to find, which the network takes for a finding now and then.
+fn tells_an_aim(text: &str) -> bool {
+    const AIMS: &[&str] = &[
+        "aimed to",
+        "aim of",
+        "aims of",
+        "hypothesis of this",
+        "hypothesis of the present",
+        "hypothesized that",
+        "hypothesised that",
+        "purpose of this",
+        "objective of this",
+    ];
+    AIMS.iter().any(|phrase| text.contains(phrase))
+}
+
+/// Whether a sentence announces a method or a wish, where no network tells.
+fn announces(text: &str) -> bool {
+    const ANNOUNCED: &[&str] = &[
+        "to determine whether",
+        "to investigate",
+        "to evaluate",
+        "to assess",
+        "is needed",
+        "are needed",
+        "randomly assigned",
+        "were randomized",
+        "were randomised",
+        "were enrolled",
+        "informed consent",
+        "目的",
+        "検討した",
+        "調査した",
+        "対象とし",
+        "無作為",
+        "割り付け",
+        "今後",
+        "さらなる",
+        "期待され",
+        "倫理委員会",
+        "同意を",
+        "不明で",
+        "解析した",
+        "登録され",
+    ];
+    ANNOUNCED.iter().any(|phrase| text.contains(phrase))
+}
+
+/// What the task asks about.
+struct Topic {
+    /// Words with their weights, sorted.
+    weights: Vec<(String, f64)>,
+}
+
+impl Topic {
+    /// The hypothesis counts more than the words that the document was found by.
+    fn new(request: &ExtractionRequest) -> Self {
+        let mut weights: HashMap<String, f64> = HashMap::new();
+        for (text, weight) in [(&request.hypothesis, 1.0), (&request.query, 0.3)] {
+            for term in ranking_terms(text) {
+                weights.entry(term).or_insert(weight);
+            }
+        }
+        let mut weights: Vec<(String, f64)> = weights.into_iter().collect();
+        weights.sort_by(|a, b| a.0.cmp(&b.0));
+        Self { weights }
+    }
+
+    /// 0 to 1: how much of the topic's words a sentence holds.
+    fn closeness(&self, terms: &HashSet<String>) -> f64 {
+        let total: f64 = self.weights.iter().map(|(_, w)| w).sum();
+        let shared = self.weights.iter().filter(|(term, _)| terms.contains(term));
+        shared.map(|(_, w)| w).sum::<f64>() / total.max(1e-9)
+    }
+}
+
+fn claim_type(text: &str) -> ClaimType {
+    const PREDICTIONS: &[&str] = &[
+        "will",
+        "forecast",
+        "forecasts",
+        "projected",
+        "projections",
+        "expected",
+        "predicted",
+    ];
+    const OPINIONS: &[&str] = &[
+        "should",
+        "believe",
+        "believes",
+        "opinion",
+        "recommend",
+        "recommends",
+        "recommended",
+        "ought",
+        "think",
+        "argue",
+        "argues",
+        "advise",
+        "prefer",
+        "preferable",
+        "worth",
+    ];
+    const JAPANESE_PREDICTIONS: &[&str] = &["予測され", "見込まれ", "だろう", "でしょう", "見通し"];
+    const JAPANESE_OPINIONS: &[&str] = &["推奨", "べき", "望ましい", "と考える", "と思"];
+    let lower = text.to_lowercase();
+    let has = |words: &[&str]| {
+        let mut parts = lower.split(|c: char| !c.is_alphanumeric());
+        parts.any(|word| words.contains(&word))
+    };
+    let contains = |parts: &[&str]| parts.iter().any(|p| text.contains(p));
+    if has(PREDICTIONS) || contains(JAPANESE_PREDICTIONS) {
+        ClaimType::Prediction
+    } else if has(OPINIONS) || contains(JAPANESE_OPINIONS) {
+        ClaimType::Opinion
+    } else {
+        ClaimType::Fact
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! `embed` jobs: vectors for what has none of the model in use, because the model changed or rows
+//! were imported. One job a task, so that each task's status tells how far it is; the newest task's
+//! job also does what belongs to no task.
+
+use super::queue::{Job, NewJob, enqueue};
+use crate::error::{Error, Result, SqliteResultExt};
+use crate::research::pipeline::{EmbedProgress, Pipeline, StageOutcome};
+use crate::store::graph::{EvidenceGraph, Reader, Writer};
+use crate::store::model::{JobKind, JobState};
+use rusqlite::{OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+
+/// `jobs.input_json` of an embed job.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct EmbedInput {
+    /// The model whose vectors were missing.
+    #[serde(default)]
+    model_id: String,
+    /// How many were.
+    #[serde(default)]
+    missing: usize,
+    /// Whether to go on with what belongs to no task.
+    #[serde(default)]
+    rest: bool,
+}
+
+/// `jobs.output_json` of an embed job, while it runs and afterwards.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct EmbedOutput {
+    /// The model that made the vectors.
+    pub(crate) model_id: String,
+    /// Texts that have their vector by now.
+    pub(crate) embedded: usize,
+    /// Of how many that had none when the job was queued.
+    pub(crate) total: usize,
+    /// Texts that the model makes nothing of.
+    pub(crate) without_vector: usize,
+}
+
+/// Queues an embed job for every task with fragments or claims that have no vector of this model.
+/// Jobs that wait for another model are taken back: nobody would ask for its vectors. Answers how
+/// many were queued.
+pub(crate) fn queue_embedding(graph: &EvidenceGraph, model_id: &str) -> Result<usize> {
+    let wanted = graph.read(|r| wanted(r, model_id))?;
+    let stale = graph.read(|r| has_stale(r, model_id))?;
+    if wanted.is_empty() && !stale {
+        return Ok(0);
+    }
+    graph.write(|w| {
+        w.db.prepare_cached(
+            "UPDATE jobs SET state = ?2, error_message = 'another embedder is in use now', finished_at = ?3
+             WHERE kind = 'embed' AND state = 'queued' AND input_json ->> '$.model_id' <> ?1",
+        )
+        .db()?
+        .execute(params![model_id, JobState::Cancelled, w.now])
+        .db()?;
+        let mut queued = 0;
+        for (task_id, input) in &wanted {
+            let job = NewJob {
+                task_id: task_id.clone(),
+                kind: JobKind::Embed,
+                priority: JobKind::Embed.default_priority(),
+                input: to_json(input)?,
+                dedup_key: None,
+                cause_id: None,
+            };
+            if !is_running(w, task_id, model_id)? && enqueue(w, &job)?.is_some() {
+                queued += 1;
+            }
+        }
+        Ok(queued)
+    })
+}
+
+/// The tasks that want a job, and what for.
+fn wanted(reader: &Reader<'_>, model_id: &str) -> Result<Vec<(String, EmbedInput)>> {
+    let all = reader.count_missing_embeddings(model_id, None)?;
+    if all == 0 {
+        return Ok(Vec::new());
+    }
+    let mut wanted = Vec::new();
+    for (place, task) in reader.tasks()?.into_iter().enumerate() {
+        let mut input = EmbedInput {
+            model_id: model_id.to_owned(),
+            missing: reader.count_missing_embeddings(model_id, Some(&task.id))?,
+            rest: false,
+        };
+        // The newest task comes first.
+        if place == 0 {
+            input.rest = true;
+            input.missing = all;
+        }
+        let before = last_output(reader, &task.id, model_id)?;
+        if input.missing > before.map_or(0, |output| output.without_vector) {
+            wanted.push((task.id, input));
+        }
+    }
+    Ok(wanted)
+}
+
+/// What the task's last finished job for this model left without a vector will have none again.
+fn last_output(reader: &Reader<'_>, task_id: &str, model_id: &str) -> Result<Option<EmbedOutput>> {
+    let text: Option<String> = reader
+        .db
+        .prepare_cached(
+            "SELECT output_json FROM jobs WHERE task_id = ?1 AND kind = 'embed' AND state = 'completed'
+               AND output_json ->> '$.model_id' = ?2 ORDER BY finished_at DESC, rowid DESC LIMIT 1",
+        )
+        .db()?
+        .query_row([task_id, model_id], |r| r.get(0))
+        .optional()
+        .db()?;
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
+fn has_stale(reader: &Reader<'_>, model_id: &str) -> Result<bool> {
+    reader
+        .db
+        .prepare_cached(
+            "SELECT 1 FROM jobs WHERE kind = 'embed' AND state = 'queued'
+               AND input_json ->> '$.model_id' <> ?1",
+        )
+        .db()?
+        .exists([model_id])
+        .db()
+}
+
+fn is_running(w: &Writer<'_>, task_id: &str, model_id: &str) -> Result<bool> {
+    w.db.prepare_cached(
+        "SELECT 1 FROM jobs WHERE task_id = ?1 AND kind = 'embed' AND state = 'running'
+           AND input_json ->> '$.model_id' = ?2",
+    )
+    .db()?
+    .exists([task_id, model_id])
+    .db()
+}
+
+/// Runs an embed job: the task's own texts first, then, if it is asked to, everybody's. How far it
+/// is stands in the job's output after every batch.
+pub(super) async fn run(pipeline: &Pipeline, job: &Job) -> Result<StageOutcome> {
+    let input: EmbedInput = serde_json::from_value(job.input.clone())
+        .map_err(|e| Error::internal(format!("input of job {}: {e}", job.id)))?;
+    let model_id = pipeline.reading.embedder.info().model_id.clone();
+    let mut scopes = vec![Some(job.task_id.as_str())];
+    if input.rest {
+        scopes.push(None);
+    }
+    let widest = scopes.last().copied().flatten();
+    let left = pipeline
+        .graph
+        .read(|r| r.count_missing_embeddings(&model_id, widest))?;
+    let start = EmbedOutput {
+        model_id,
+        // A job that was cut off goes on where it stood.
+        embedded: input.missing.saturating_sub(left),
+        total: input.missing.max(left),
+        without_vector: 0,
+    };
+    let reached = |made: usize, progress: EmbedProgress| EmbedOutput {
+        embedded: start.embedded + made + progress.embedded,
+        without_vector: progress.without_vector,
+        ..start.clone()
+    };
+    let mut made = 0;
+    let mut last = EmbedProgress::default();
+    for scope in scopes {
+        let note = |w: &Writer<'_>, progress: EmbedProgress| {
+            note_progress(w, &job.id, &reached(made, progress))
+        };
+        last = pipeline.fill_vectors(scope, &note).await?;
+        made += last.embedded;
+    }
+    last.embedded = 0;
+    Ok(StageOutcome {
+        output: to_json(&reached(made, last))?,
+        ..StageOutcome::default()
+    })
+}
+
+fn note_progress(w: &Writer<'_>, job_id: &str, output: &EmbedOutput) -> Result<()> {
+    w.db.prepare_cached("UPDATE jobs SET output_json = ?2 WHERE id = ?1 AND state = 'running'")
+        .db()?
+        .execute(params![job_id, to_json(output)?.to_string()])
+        .db()?;
+    Ok(())
+}
+
+fn to_json(value: &impl Serialize) -> Result<serde_json::Value> {
+    serde_json::to_value(value).map_err(|e| Error::internal(format!("an embed job as JSON: {e}")))
+}
+
+/// How far the task's embed job is, if one waits or runs.
+pub(crate) fn embed_progress(reader: &Reader<'_>, task_id: &str) -> Result<Option<EmbedOutput>> {
+    let found: Option<(String, Option<String>)> = reader
+        .db
+        .prepare_cached(
+            "SELECT input_json, output_json FROM jobs WHERE task_id = ?1 AND kind = 'embed'
+               AND state IN ('queued', 'running') ORDER BY state DESC, queued_at LIMIT 1",
+        )
+        .db()?
+        .query_row([task_id], |r| Ok((r.get(0)?, r.get(1)?)))
+        .optional()
+        .db()?;
+    let Some((input, output)) = found else {
+        return Ok(None);
+    };
+    let known = output.and_then(|text| serde_json::from_str(&text).ok());
+    Ok(Some(known.unwrap_or_else(|| {
+        let input: EmbedInput = serde_json::from_str(&input).unwrap_or_default();
+        EmbedOutput {
+            model_id: input.model_id,
+            total: input.missing,
+            ..EmbedOutput::default()
+        }
+    })))
+}

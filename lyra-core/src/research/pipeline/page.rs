@@ -1,0 +1,566 @@
+//! One document for one task: read, select, extract, persist.
+
+use super::claims::{DraftClaim, Drafts, draft_claims};
+use super::copies::{repeats_another, said_by_other_files};
+use super::identify::Identified;
+use super::metrics::is_primary_source;
+use super::outcome::FoundClaim;
+use super::select::{Passage, select};
+use super::source::source_of;
+use super::works::{abstract_document, known_meta, record_work};
+use super::{AuthNeed, Pipeline};
+use crate::clock::parse_ms;
+use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::ports::{FetchRequest, SiteSession, TextRole, Validators};
+use crate::research::ingest::{PreparedDocument, Read, fresh_until, page_key, store, within};
+use crate::security::url_policy::Refusal;
+use crate::store::graph::{Reader, StoredFragment, Writer};
+use crate::store::model::{
+    AdoptionStatus, ClaimRecord, EdgeRecord, EmbeddingTarget, NodeKind, PageRecord, Relation,
+    TaskPageReason, TaskPageRecord, content_id,
+};
+use rusqlite::{OptionalExtension, params};
+use std::time::Duration;
+
+/// The question that a document is read for.
+#[derive(Debug, Clone)]
+pub(super) struct Question {
+    pub(super) task_id: String,
+    pub(super) hypothesis: String,
+    pub(super) query: String,
+    /// Embedding of hypothesis and query together.
+    pub(super) vector: Vec<f32>,
+    /// The job.
+    pub(super) cause_id: Option<String>,
+    /// The task asks again, to hear of what has changed.
+    pub(super) repeat: bool,
+}
+
+/// How a page came to the task.
+#[derive(Debug, Clone)]
+pub(super) struct Arrival {
+    pub(super) reason: TaskPageReason,
+    pub(super) depth: u32,
+}
+
+/// What reading a page for a task gave.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PageReport {
+    /// The page.
+    pub page_id: String,
+    /// Its address.
+    pub url: String,
+    /// Characters of text.
+    pub chars: usize,
+    /// Whom the evidence counts for: publisher or venue, registrable domain, or the page itself; of
+    /// a page that tells the text of another, the other.
+    pub source: String,
+    /// Whether the domain is that of a primary source.
+    pub is_primary: bool,
+    /// For each fragment, whether the task had not seen it before.
+    pub fresh_fragments: Vec<bool>,
+    /// Claims as stored.
+    pub claims: Vec<FoundClaim>,
+    /// What went wrong without costing the page: a model that failed, claims that were refused.
+    pub problems: Vec<String>,
+}
+
+/// What became of a page.
+#[derive(Debug)]
+pub(super) enum PageOutcome {
+    Read(Box<PageReport>),
+    NeedsAuth(AuthNeed),
+}
+
+/// A document with all that the later steps need, stored already or not.
+struct Document {
+    page: PageRecord,
+    fragments: Vec<StoredFragment>,
+    vectors: Vec<Vec<f32>>,
+    /// Fragments whose vector was made just now and is not stored.
+    unstored: Vec<usize>,
+    fresh: Option<Box<PreparedDocument>>,
+    /// Whether the server has just said that the stored copy is current.
+    is_confirmed: bool,
+    /// How long the server lets the copy that it has just confirmed be used.
+    fresh_for: Option<Duration>,
+}
+
+impl Pipeline {
+    /// Reads one page for a task, all of it in one transaction; with what is known of the work
+    /// behind it, where that was found by a provider.
+    pub(super) async fn read_page(
+        &self,
+        url: &str,
+        known: Option<&Identified>,
+        question: &Question,
+        arrival: &Arrival,
+    ) -> Result<PageOutcome> {
+        self.refuse_blocked(url, None, None)?;
+        let mut document = match self.document(url, known, question).await? {
+            Ok(document) => document,
+            Err(need) => return Ok(PageOutcome::NeedsAuth(need)),
+        };
+        // Again, now that it is known where redirects led and who published a file.
+        let page = &document.page;
+        self.refuse_blocked(&page.url, page.final_url.as_deref(), page.domain.as_deref())?;
+        let drafts =
+            match question.repeat && document.fresh.is_none() && self.has_told(page, question)? {
+                true => Drafts::default(),
+                false => self.draft(&mut document, question).await?,
+            };
+        let texts: Vec<&str> = drafts.claims.iter().map(|d| d.text.as_str()).collect();
+        let vectors = self
+            .reading
+            .embedder
+            .embed(&texts, TextRole::Document)
+            .await?;
+        let report = self.graph.write(|w| {
+            self.persist(w, &mut document, known)?;
+            let mut report =
+                self.persist_for_task(w, &document, question, arrival, (&drafts.claims, &vectors))?;
+            report.problems.clone_from(&drafts.problems);
+            Ok(report)
+        })?;
+        Ok(PageOutcome::Read(Box::new(report)))
+    }
+
+    /// Whether the extractor has told the task already what it finds in the newest text of a page.
+    fn has_told(&self, page: &PageRecord, question: &Question) -> Result<bool> {
+        self.graph.read(|r| {
+            r.db.prepare_cached(
+                "SELECT 1 FROM fragments f JOIN edges e ON e.source_id = f.id AND e.relation = 'origin'
+                   JOIN claims c ON c.id = e.target_id
+                 WHERE f.page_id = ?1 AND f.page_version = ?2 AND c.task_id = ?3 AND c.extractor_id = ?4",
+            )
+            .db()?
+            .exists(params![
+                page.id,
+                r.latest_version(&page.id)?,
+                question.task_id,
+                self.extractor.extractor_id()
+            ])
+            .db()
+        })
+    }
+
+    /// The claims of the passages that matter to the question.
+    async fn draft(&self, document: &mut Document, question: &Question) -> Result<Drafts> {
+        let fragments = std::mem::take(&mut document.fragments);
+        let vectors = std::mem::take(&mut document.vectors);
+        let text = format!("{} {}", question.hypothesis, question.query);
+        let limits = self.limits;
+        let own_weight = self.reading.embedder.info().fusion_weight_for(&text);
+        let weight = limits.embedding_weight.unwrap_or(own_weight);
+        let vector = question.vector.clone();
+        let choosing = within(self.reading.text_time, "choosing passages", move || {
+            let rows = fragments.iter().zip(&vectors);
+            let passages: Vec<Passage<'_>> = rows
+                .map(|(f, vector)| Passage {
+                    kind: f.fragment_type,
+                    text: &f.text,
+                    vector,
+                })
+                .collect();
+            let chosen = select(&passages, (&text, &vector), weight, &limits);
+            Ok((chosen, fragments, vectors))
+        });
+        let chosen;
+        (chosen, document.fragments, document.vectors) = choosing.await?;
+        let chosen: Vec<&StoredFragment> = chosen.iter().map(|i| &document.fragments[*i]).collect();
+        draft_claims(self, question, document.page.title.as_deref(), &chosen).await
+    }
+
+    /// Fails for what a human does not want to be read.
+    fn refuse_blocked(
+        &self,
+        url: &str,
+        final_url: Option<&str>,
+        domain: Option<&str>,
+    ) -> Result<()> {
+        let rules = self.graph.read(|r| r.domain_rules())?;
+        let Some(pattern) = rules.blocking_page(url, final_url, domain) else {
+            return Ok(());
+        };
+        let address = url::Url::parse(final_url.unwrap_or(url))
+            .map_err(|e| Error::invalid(format!("{url} is not an address: {e}")))?;
+        let why = format!("the domain is blocked by the rule {}", pattern.as_str());
+        Err(Refusal::BlockedDomain.error(&address, &why))
+    }
+
+    /// The document behind an address: the stored copy where it is current, else a fresh one.
+    async fn document(
+        &self,
+        url: &str,
+        found: Option<&Identified>,
+        question: &Question,
+    ) -> Result<Result<Document, AuthNeed>> {
+        let key = page_key(url);
+        let (known, is_of_task, spelt) = self.graph.read(|r| {
+            let (known, is_of_task) = stored_page(r, &key, &question.task_id)?;
+            Ok((known, is_of_task, known_spelling(r, url, &key)?))
+        })?;
+        let url = spelt.as_deref().unwrap_or(url);
+        let Some(page) = known else {
+            return self.first_reading(url, found).await;
+        };
+        // A file is compared by its time, which costs nothing. What a task has read from the web
+        // it does not read twice, whenever it was stopped and resumed, unless it asks again.
+        let is_file = url.starts_with("file:");
+        let is_done = is_of_task && !question.repeat;
+        if !is_file && (is_done || self.may_reuse(&page)) {
+            return self.stored(page).await.map(Ok);
+        }
+        let request = FetchRequest {
+            url: url.to_owned(),
+            validators: Validators {
+                etag: page.etag.clone(),
+                last_modified: page.last_modified.clone(),
+            },
+            sessions: self.sessions(url)?,
+        };
+        let about = found.map(known_meta).unwrap_or_default();
+        match self.reading.read_known(&request, about).await {
+            Ok(Read::Fresh(document)) => Ok(Ok(Document::fresh(document))),
+            Ok(Read::NotModified) => {
+                let mut document = self.stored(page).await?;
+                document.is_confirmed = !is_file;
+                document.fresh_for = self.reading.lifetime(url);
+                Ok(Ok(document))
+            }
+            Err(e) if is_file => Err(e),
+            // What a page said when it was read stays evidence, although its server does not
+            // answer today, wants a human now, or has taken it down.
+            Ok(Read::NeedsAuth { .. }) | Err(_) => self.stored(page).await.map(Ok),
+        }
+    }
+
+    /// A document that is not stored: its abstract where a provider gave one, else what its
+    /// address answers.
+    async fn first_reading(
+        &self,
+        url: &str,
+        found: Option<&Identified>,
+    ) -> Result<Result<Document, AuthNeed>> {
+        if !url.starts_with("file:")
+            && let Some((source, parsed)) = found.and_then(abstract_document)
+        {
+            let document = self.reading.prepare(source, parsed).await?;
+            return Ok(Ok(Document::fresh(Box::new(document))));
+        }
+        let request = FetchRequest {
+            url: url.to_owned(),
+            validators: Validators::default(),
+            sessions: self.sessions(url)?,
+        };
+        let about = found.map(known_meta).unwrap_or_default();
+        match self.reading.read_known(&request, about).await? {
+            Read::Fresh(document) => Ok(Ok(Document::fresh(document))),
+            Read::NeedsAuth { auth_type, domain } => Ok(Err(AuthNeed {
+                url: url.to_owned(),
+                domain,
+                auth_type,
+            })),
+            Read::NotModified => Err(Error::new(
+                ErrorKind::Pipeline,
+                format!("{url}: not modified, yet not stored"),
+            )),
+        }
+    }
+
+    /// What humans have opened; redirects may lead to any of it.
+    fn sessions(&self, url: &str) -> Result<Vec<SiteSession>> {
+        if url.starts_with("file:") {
+            return Ok(Vec::new());
+        }
+        self.graph.read(|r| r.site_sessions())
+    }
+
+    fn may_reuse(&self, page: &PageRecord) -> bool {
+        // What the server said, in this process or an earlier one, wins over what is usual.
+        if let Some(until) = page.fresh_until.as_deref().and_then(parse_ms) {
+            return self.graph.clock().now_ms() < until;
+        }
+        let fetched = page.fetched_at.as_deref().and_then(parse_ms);
+        let age = fetched.and_then(|then| u64::try_from(self.graph.clock().now_ms() - then).ok());
+        let method = page.fetch_method.as_deref();
+        self.reading
+            .may_reuse(&page.url, method, age.map(Duration::from_millis))
+    }
+
+    async fn stored(&self, page: PageRecord) -> Result<Document> {
+        let model = self.reading.embedder.info().model_id.clone();
+        let (fragments, vectors) = self.graph.read(|r| {
+            let fragments = r.page_fragments(&page.id)?;
+            let ids: Vec<&str> = fragments.iter().map(|f| f.id.as_str()).collect();
+            let vectors = r.vectors_of(EmbeddingTarget::Fragment, &ids, &model)?;
+            Ok((fragments, vectors))
+        })?;
+        let missing: Vec<usize> = (0..vectors.len())
+            .filter(|i| vectors[*i].is_none())
+            .collect();
+        let texts: Vec<&str> = missing
+            .iter()
+            .map(|i| fragments[*i].text.as_str())
+            .collect();
+        let made = self
+            .reading
+            .embedder
+            .embed(&texts, TextRole::Document)
+            .await?;
+        let mut vectors: Vec<Vec<f32>> =
+            vectors.into_iter().map(Option::unwrap_or_default).collect();
+        for (place, vector) in missing.iter().zip(made) {
+            vectors[*place] = vector;
+        }
+        Ok(Document {
+            page,
+            fragments,
+            vectors,
+            unstored: missing,
+            fresh: None,
+            is_confirmed: false,
+            fresh_for: None,
+        })
+    }
+
+    /// Stores what is not stored yet.
+    fn persist(
+        &self,
+        w: &Writer<'_>,
+        document: &mut Document,
+        found: Option<&Identified>,
+    ) -> Result<()> {
+        let own_id = document.page.canonical_id.clone();
+        let canonical_id = own_id.or_else(|| found.and_then(Identified::canonical_id));
+        if let (Some(id), Some(found)) = (&canonical_id, found) {
+            record_work(w, id, found, self.retractions.as_deref())?;
+            document.page.canonical_id = Some(id.clone());
+        }
+        self.persist_text(w, document)?;
+        if let Some(id) = canonical_id {
+            w.db.prepare_cached(
+                "UPDATE pages SET canonical_id = ?2 WHERE id = ?1 AND canonical_id IS NULL
+                   AND EXISTS (SELECT 1 FROM works WHERE canonical_id = ?2)",
+            )
+            .db()?
+            .execute([&document.page.id, &id])
+            .db()?;
+            if let Some(retractions) = &self.retractions {
+                retractions.mark(w, &id)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn persist_text(&self, w: &Writer<'_>, document: &mut Document) -> Result<()> {
+        if let Some(fresh) = &mut document.fresh {
+            store(w, fresh)?;
+            document.page.id.clone_from(&fresh.page.id);
+            for (fragment, prepared) in document.fragments.iter_mut().zip(&fresh.fragments) {
+                fragment.id.clone_from(&prepared.record.id);
+            }
+        }
+        if document.is_confirmed {
+            document.page.fetched_at = Some(w.now().to_owned());
+            document.page.fresh_until = fresh_until(w.now(), document.fresh_for);
+            w.put_page(&document.page)?;
+        }
+        let model = &self.reading.embedder.info().model_id;
+        for place in document.unstored.drain(..) {
+            let vector = &document.vectors[place];
+            if vector.iter().any(|v| *v != 0.0) {
+                let id = &document.fragments[place].id;
+                w.put_embedding(EmbeddingTarget::Fragment, id, model, vector)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn persist_for_task(
+        &self,
+        w: &Writer<'_>,
+        document: &Document,
+        question: &Question,
+        arrival: &Arrival,
+        (drafts, vectors): (&[DraftClaim], &[Vec<f32>]),
+    ) -> Result<PageReport> {
+        let page = &document.page;
+        if repeats_another(&w.reader(), &question.task_id, &page.id)? {
+            return Ok(PageReport {
+                page_id: page.id.clone(),
+                url: page.url.clone(),
+                source: source_of(&w.reader(), &page.id)?,
+                ..PageReport::default()
+            });
+        }
+        let is_chased = arrival.reason == TaskPageReason::CitationChase;
+        let citing = is_chased.then(|| citing_page(&w.reader(), &question.task_id, page));
+        let is_new_here = w.add_task_page(&TaskPageRecord {
+            task_id: question.task_id.clone(),
+            page_id: page.id.clone(),
+            reason: arrival.reason,
+            depth: i64::from(arrival.depth),
+            source_page_id: citing.transpose()?.flatten(),
+        })?;
+        // Here and not before: another worker may have taken the last page in the meantime.
+        let limit = w.reader().task_config(&question.task_id)?.budget.max_pages;
+        if is_new_here && w.reader().pages_used(&question.task_id)? > limit {
+            let message = format!("the budget of {limit} pages is used up");
+            return Err(Error::new(ErrorKind::BudgetExhausted, message)
+                .with_hint("explore what is there, or create a task with a larger budget"));
+        }
+        let domain = page.domain.as_deref().unwrap_or("local");
+        let is_primary = is_primary_source(domain);
+        let said = said_by_other_files(&w.reader(), &question.task_id, page)?;
+        let mut claims = Vec::with_capacity(drafts.len());
+        let new = drafts.iter().zip(vectors);
+        for (draft, vector) in new.filter(|(draft, _)| !said.contains(&draft.text)) {
+            let fragment = document
+                .fragments
+                .iter()
+                .find(|f| f.char_start == draft.fragment_start && f.text == draft.fragment_text)
+                .ok_or_else(|| Error::internal("a claim names a fragment that is not there"))?;
+            let id = self.add_claim(w, question, draft, fragment, vector)?;
+            claims.push(FoundClaim {
+                id,
+                text: draft.text.clone(),
+                confidence: draft.confidence,
+                source_url: page.url.clone(),
+                is_primary_source: is_primary,
+            });
+        }
+        Ok(PageReport {
+            page_id: page.id.clone(),
+            url: page.url.clone(),
+            chars: document
+                .fragments
+                .iter()
+                .map(|f| f.text.chars().count())
+                .sum(),
+            source: source_of(&w.reader(), &page.id)?,
+            is_primary,
+            fresh_fragments: vec![is_new_here; document.fragments.len()],
+            claims,
+            problems: Vec::new(),
+        })
+    }
+
+    fn add_claim(
+        &self,
+        w: &Writer<'_>,
+        question: &Question,
+        draft: &DraftClaim,
+        fragment: &StoredFragment,
+        vector: &[f32],
+    ) -> Result<String> {
+        // By page and words, not by place: a document that changed elsewhere still says the same.
+        let id = content_id(
+            "claim_",
+            &[&question.task_id, &fragment.page_id, &draft.text],
+        );
+        let is_new = w.add_claim(&ClaimRecord {
+            id: id.clone(),
+            task_id: question.task_id.clone(),
+            claim_text: draft.text.clone(),
+            claim_type: draft.claim_type,
+            granularity: Some("sentence".to_owned()),
+            details_json: draft.details.clone(),
+            llm_claim_confidence: Some(draft.confidence),
+            extractor_id: Some(draft.extractor_id.clone()),
+            claim_adoption_status: AdoptionStatus::Adopted,
+            claim_rejection_reason: None,
+            claim_rejected_at: None,
+            created_at: None,
+            cause_id: question.cause_id.clone(),
+        })?;
+        let ends = (
+            (NodeKind::Fragment, fragment.id.as_str()),
+            (NodeKind::Claim, id.as_str()),
+        );
+        let mut origin = EdgeRecord::between(ends.0, Relation::Origin, ends.1);
+        origin.quote_start = Some(draft.quote.0);
+        origin.quote_end = Some(draft.quote.1);
+        origin.cause_id.clone_from(&question.cause_id);
+        w.add_edge(&origin)?;
+        if is_new && vector.iter().any(|v| *v != 0.0) {
+            let model = &self.reading.embedder.info().model_id;
+            w.put_embedding(EmbeddingTarget::Claim, &id, model, vector)?;
+        }
+        Ok(id)
+    }
+}
+
+impl Document {
+    fn fresh(prepared: Box<PreparedDocument>) -> Self {
+        let fragments = prepared.fragments.iter().map(|f| StoredFragment {
+            id: String::new(),
+            page_id: prepared.page.id.clone(),
+            fragment_type: f.record.fragment_type,
+            text: f.record.text_content.clone(),
+            heading: f.record.heading_context.clone(),
+            char_start: f.record.char_start,
+        });
+        Self {
+            page: prepared.page.clone(),
+            fragments: fragments.collect(),
+            vectors: prepared
+                .fragments
+                .iter()
+                .map(|f| f.vector.clone())
+                .collect(),
+            unstored: Vec::new(),
+            fresh: Some(prepared),
+            is_confirmed: false,
+            fresh_for: None,
+        }
+    }
+}
+
+/// The page with that address, if its text is stored, and whether the task has it already.
+fn stored_page(
+    reader: &Reader<'_>,
+    url: &str,
+    task_id: &str,
+) -> Result<(Option<PageRecord>, bool)> {
+    let Some(page) = reader.page_by_url(url)? else {
+        return Ok((None, false));
+    };
+    if reader.latest_version(&page.id)?.is_none() {
+        return Ok((None, false));
+    }
+    let is_of_task = reader
+        .db
+        .prepare_cached("SELECT 1 FROM task_pages WHERE task_id = ?1 AND page_id = ?2")
+        .db()?
+        .exists([task_id, &page.id])
+        .db()?;
+    Ok((Some(page), is_of_task))
+}
+
+/// How a page is asked for of which only the key is known, where that is no address that anybody gave.
+fn known_spelling(reader: &Reader<'_>, url: &str, key: &str) -> Result<Option<String>> {
+    if url != key {
+        return Ok(None);
+    }
+    let page = reader.page_by_url(key)?;
+    let spelt = page.and_then(|page| page.final_url);
+    Ok(spelt.filter(|spelt| page_key(spelt) == key))
+}
+
+/// The page of the task that a chased page was cited by: the one nearest to what was asked for.
+fn citing_page(reader: &Reader<'_>, task_id: &str, page: &PageRecord) -> Result<Option<String>> {
+    reader
+        .db
+        .prepare_cached(
+            "SELECT e.source_id FROM edges e
+               JOIN task_pages t ON t.task_id = ?1 AND t.page_id = e.source_id
+             WHERE e.relation = 'cites' AND e.target_id IN (
+               SELECT ?2 UNION SELECT id FROM pages WHERE canonical_id = ?3)
+             ORDER BY t.depth, e.created_at, e.id LIMIT 1",
+        )
+        .db()?
+        .query_row(params![task_id, page.id, page.canonical_id], |r| r.get(0))
+        .optional()
+        .db()
+}

@@ -1,0 +1,585 @@
+//! Targets: a query is searched and its pages are read; an address or a DOI is read.
+
+use super::Pipeline;
+use super::budget::Budget;
+use super::identify::{Answer, Identified, merge};
+use super::locate::Found;
+use super::metrics::Harvest;
+use super::outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome};
+use super::page::{Arrival, PageOutcome, PageReport, Question};
+use super::plan::expand;
+use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::ports::{SearchProvider, SearchQuery, TextRole};
+use crate::store::graph::Reader;
+use crate::store::model::{JobKind, QueryStatus, Target, TaskPageReason, content_id, random_id};
+use crate::store::text::url::is_of_domains;
+use rusqlite::params;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// How one target is researched.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SearchOptions {
+    /// At most so many pages for this target.
+    pub budget_pages: Option<u32>,
+    /// Only these providers, by name; all if empty.
+    pub providers: Vec<String>,
+    /// Search for the other side as well.
+    pub refute: bool,
+    /// The task has asked this before, and wants to know what is new: more
+    /// hits are looked at, pages that it knows neither use up the pages of the query nor end it as exhausted, and what
+    /// is on the web is asked whether it changed.
+    pub repeat: bool,
+}
+
+/// Hits that are looked at when a query is repeated, for one that is looked at the first time: what
+/// is new may stand behind all that is known.
+const DEPTH_OF_REPEAT: usize = 5;
+
+/// What the pages of one search have brought in so far.
+#[derive(Debug, Default)]
+struct Progress {
+    harvest: Harvest,
+    claims: Vec<FoundClaim>,
+    /// Pages that a repeated query met again.
+    known: u32,
+    timed_out: bool,
+    errors: Vec<String>,
+}
+
+impl Pipeline {
+    /// Researches one target of a task.
+    pub async fn run_target(
+        &self,
+        task_id: &str,
+        target: &Target,
+        options: &SearchOptions,
+        cause_id: Option<&str>,
+    ) -> Result<StageOutcome> {
+        let follow_ups = [JobKind::VerifyNli, JobKind::CitationGraph].map(|kind| FollowUp { kind });
+        let mut needs_auth = Vec::new();
+        let output = match target {
+            Target::Query { query } => {
+                let report = self
+                    .search_with(task_id, query, options, cause_id, &mut needs_auth)
+                    .await?;
+                to_json(&report)
+            }
+            Target::Url { url, depth, reason } => {
+                let arrival = Arrival {
+                    reason: reason_of(reason.as_deref()),
+                    depth: *depth,
+                };
+                let mut question = self.question(task_id, "", cause_id).await?;
+                question.repeat = options.repeat;
+                let reading = self.read_one(url, &question, &arrival, &mut needs_auth);
+                self.in_time(task_id, reading).await?
+            }
+            Target::Doi { doi, depth, reason } => {
+                let arrival = Arrival {
+                    reason: reason_of(reason.as_deref()),
+                    depth: *depth,
+                };
+                let reading =
+                    self.read_doi(task_id, doi, options, &arrival, cause_id, &mut needs_auth);
+                self.in_time(task_id, reading).await?
+            }
+        };
+        let is_blocked =
+            !needs_auth.is_empty() && output["pages_fetched"].as_u64().unwrap_or(0) == 0;
+        Ok(StageOutcome {
+            output,
+            follow_ups: follow_ups.to_vec(),
+            needs_auth,
+            is_blocked,
+        })
+    }
+
+    /// Searches all providers for a query and reads what they find.
+    ///
+    /// The ids in the report are those in the database.
+    pub async fn search(
+        &self,
+        task_id: &str,
+        query: &str,
+        options: &SearchOptions,
+    ) -> Result<SearchReport> {
+        self.search_with(task_id, query, options, None, &mut Vec::new())
+            .await
+    }
+
+    /// The hits with those of the task's preferred domains before the rest.
+    fn preferred_first(&self, task_id: &str, found: Vec<Identified>) -> Result<Vec<Identified>> {
+        let preferred = self.graph.read(|r| r.task_config(task_id))?;
+        let preferred = preferred.priority_domains;
+        let is_first = self.graph.read(|r| {
+            let first = found
+                .iter()
+                .map(|hit| is_preferred(r, &hit.hit.url, &preferred));
+            first.collect::<Result<Vec<bool>>>()
+        })?;
+        // Stable: among the preferred ones, and among the rest, the best stays first.
+        let marked = found.into_iter().zip(is_first);
+        let (first, rest): (Vec<_>, Vec<_>) = marked.partition(|(_, is_first)| *is_first);
+        Ok(first.into_iter().chain(rest).map(|(hit, _)| hit).collect())
+    }
+
+    async fn search_with(
+        &self,
+        task_id: &str,
+        query: &str,
+        options: &SearchOptions,
+        cause_id: Option<&str>,
+        needs_auth: &mut Vec<AuthNeed>,
+    ) -> Result<SearchReport> {
+        self.check_budget(task_id)?;
+        let mut question = self.question(task_id, query, cause_id).await?;
+        question.repeat = options.repeat;
+        let search_id = random_id("s_", 12);
+        self.open_query(&search_id, &question)?;
+        let mut errors = Vec::new();
+        let found = self.find(query, options, &mut errors);
+        let found = self.in_time(task_id, found).await;
+        if found.is_err() {
+            self.close_query(&search_id, &Harvest::default(), QueryStatus::Failed)?;
+        }
+        let found = found?;
+        let found = self.preferred_first(task_id, found)?;
+        self.log_hits(&search_id, &found)?;
+        let mut reading = Progress {
+            errors,
+            ..Progress::default()
+        };
+        self.read_hits(
+            &search_id,
+            found,
+            &question,
+            options,
+            &mut reading,
+            needs_auth,
+        )
+        .await?;
+        let Progress {
+            harvest,
+            claims,
+            timed_out,
+            errors,
+            ..
+        } = reading;
+        let status = if timed_out {
+            QueryStatus::Timeout
+        } else {
+            harvest.status()
+        };
+        self.close_query(&search_id, &harvest, status)?;
+        Ok(SearchReport {
+            ok: true,
+            search_id,
+            query: query.to_owned(),
+            status,
+            pages_fetched: harvest.pages,
+            useful_fragments: harvest.useful,
+            harvest_rate: harvest.harvest_rate(),
+            claims_found: claims,
+            satisfaction_score: harvest.satisfaction(),
+            novelty_score: harvest.novelty(),
+            budget_remaining: self.budget(task_id)?.remaining(),
+            errors,
+        })
+    }
+
+    /// Reads what was found, best first, until a budget is used up or nothing new comes.
+    async fn read_hits(
+        &self,
+        search_id: &str,
+        found: Vec<Identified>,
+        question: &Question,
+        options: &SearchOptions,
+        progress: &mut Progress,
+        needs_auth: &mut Vec<AuthNeed>,
+    ) -> Result<()> {
+        let limit = options.budget_pages.unwrap_or(self.limits.pages_per_query);
+        let read_before = self.read_before(question)?;
+        let found = match options.repeat {
+            true => self.without_passed_over(found, limit as usize, search_id, question)?,
+            false => found,
+        };
+        for identified in found {
+            let budget = self.budget(&question.task_id)?;
+            progress.timed_out = budget.seconds_used >= budget.seconds_limit;
+            let harvest = &progress.harvest;
+            if harvest.pages - progress.known >= limit
+                || budget.is_exhausted()
+                || harvest.is_stale()
+            {
+                break;
+            }
+            let arrival = Arrival {
+                reason: self.reason_of_hit(&identified),
+                depth: 0,
+            };
+            let url = &identified.hit.url;
+            let reading = self.read_found(&identified, question, &arrival);
+            let status = match self.in_time(&question.task_id, reading).await {
+                Ok(Found::Read(mut page)) => {
+                    // What this very job read before it was killed is no sign of exhaustion.
+                    if read_before.contains(url) {
+                        page.fresh_fragments.fill(true);
+                    }
+                    if options.repeat && !page.fresh_fragments.contains(&true) {
+                        page.fresh_fragments.clear();
+                        progress.known += 1;
+                    }
+                    count(&mut progress.harvest, &page);
+                    progress.claims.extend(page.claims);
+                    let problems = page.problems.into_iter();
+                    progress
+                        .errors
+                        .extend(problems.map(|why| format!("{url}: {why}")));
+                    "fetched"
+                }
+                Ok(Found::NeedsAuth(need)) => {
+                    needs_auth.push(need);
+                    "needs_auth"
+                }
+                Err(e) if e.kind().is_of_database() => return Err(e),
+                Err(e) if e.kind() == ErrorKind::BudgetExhausted => {
+                    progress.timed_out = self.budget(&question.task_id)?.time_left().is_zero();
+                    break;
+                }
+                Err(e) => {
+                    progress.errors.push(format!("{url}: {e}"));
+                    "failed"
+                }
+            };
+            self.mark_hit(search_id, url, status)?;
+        }
+        Ok(())
+    }
+
+    fn reason_of_hit(&self, found: &Identified) -> TaskPageReason {
+        let provider = self.providers.iter().find(|p| p.name() == found.engine);
+        match provider {
+            Some(provider) if provider.is_academic() => TaskPageReason::AcademicApi,
+            _ => TaskPageReason::Search,
+        }
+    }
+
+    /// Asks all providers at once; one that fails is named, all failing is an error.
+    async fn find(
+        &self,
+        query: &str,
+        options: &SearchOptions,
+        errors: &mut Vec<String>,
+    ) -> Result<Vec<Identified>> {
+        let providers = self.chosen_providers(options)?;
+        let depth = if options.repeat { DEPTH_OF_REPEAT } else { 1 };
+        let mut searches = JoinSet::new();
+        for (order, text) in expand(query, options.refute).into_iter().enumerate() {
+            for (place, provider) in providers.iter().enumerate() {
+                let provider = Arc::clone(provider);
+                let query = SearchQuery {
+                    text: text.clone(),
+                    limit: self.limits.hits_per_query * depth,
+                };
+                searches.spawn(async move {
+                    let answer = provider.search(&query).await;
+                    ((order, place), provider.name().to_owned(), answer)
+                });
+            }
+        }
+        let mut answers = Vec::with_capacity(searches.len());
+        let mut failures = Vec::new();
+        while let Some(joined) = searches.join_next().await {
+            match joined {
+                Ok((place, engine, Ok(hits))) => answers.push(Answer {
+                    place,
+                    engine,
+                    hits,
+                }),
+                Ok((place, engine, Err(e))) => {
+                    failures.push((place, format!("provider {engine}: {e}")))
+                }
+                Err(e) => failures.push(((usize::MAX, 0), format!("a provider gave up: {e}"))),
+            }
+        }
+        // Providers answer in any order; neither the list nor the merge may depend on it.
+        failures.sort();
+        errors.extend(failures.into_iter().map(|(_, failure)| failure));
+        errors.extend(providers.iter().flat_map(|provider| provider.conditions()));
+        if answers.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Backend,
+                format!("no search provider answered: {}", errors.join("; ")),
+            ));
+        }
+        Ok(merge(answers))
+    }
+
+    fn chosen_providers(&self, options: &SearchOptions) -> Result<Vec<Arc<dyn SearchProvider>>> {
+        self.check_names(options)?;
+        let chosen: Vec<_> = self.wanted(options).cloned().collect();
+        if chosen.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "there is nothing to search: no provider is configured",
+            )
+            .with_hint(
+                "point --corpus at a folder of documents, or queue addresses instead of queries",
+            ));
+        }
+        Ok(chosen)
+    }
+
+    /// Refuses providers that are not there; the error names those that are.
+    pub(super) fn check_names(&self, options: &SearchOptions) -> Result<()> {
+        self.check_providers(&options.providers)
+    }
+
+    /// Refuses names of providers that are not configured; the error names those that are.
+    pub fn check_providers(&self, wanted: &[String]) -> Result<()> {
+        let names: Vec<&str> = self.providers.iter().map(|p| p.name()).collect();
+        match wanted.iter().find(|name| !names.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(unknown) if names.is_empty() => Err(Error::invalid(format!(
+                "no provider {unknown:?}; none is configured"
+            ))),
+            Some(unknown) => Err(Error::invalid(format!(
+                "no provider {unknown:?}; there are: {}",
+                names.join(", ")
+            ))),
+        }
+    }
+
+    /// The providers that a target may ask.
+    pub(super) fn wanted<'a>(
+        &'a self,
+        options: &'a SearchOptions,
+    ) -> impl Iterator<Item = &'a Arc<dyn SearchProvider>> {
+        let is_wanted = |p: &&Arc<dyn SearchProvider>| {
+            options.providers.is_empty() || options.providers.iter().any(|name| name == p.name())
+        };
+        self.providers.iter().filter(is_wanted)
+    }
+
+    async fn read_one(
+        &self,
+        url: &str,
+        question: &Question,
+        arrival: &Arrival,
+        needs_auth: &mut Vec<AuthNeed>,
+    ) -> Result<serde_json::Value> {
+        self.check_budget(&question.task_id)?;
+        match self.read_page(url, None, question, arrival).await? {
+            PageOutcome::Read(page) => Ok(report_of(&page)),
+            PageOutcome::NeedsAuth(need) => {
+                needs_auth.push(need);
+                Ok(serde_json::json!({ "url": url, "needs_auth": true }))
+            }
+        }
+    }
+
+    /// Reads what a DOI names: with a provider's help where one knows it, else from its resolver.
+    async fn read_doi(
+        &self,
+        task_id: &str,
+        doi: &str,
+        options: &SearchOptions,
+        arrival: &Arrival,
+        cause_id: Option<&str>,
+        needs_auth: &mut Vec<AuthNeed>,
+    ) -> Result<serde_json::Value> {
+        self.check_budget(task_id)?;
+        let mut errors = Vec::new();
+        let found = self.look_up_doi(doi, options, &mut errors).await?;
+        let found = found.unwrap_or_else(|| Identified::doi(doi));
+        let mut question = self.question(task_id, "", cause_id).await?;
+        question.repeat = options.repeat;
+        let mut output = match self.read_found(&found, &question, arrival).await {
+            Ok(Found::Read(page)) => {
+                errors.extend(page.problems.iter().cloned());
+                report_of(&page)
+            }
+            Ok(Found::NeedsAuth(need)) => {
+                let url = need.url.clone();
+                needs_auth.push(need);
+                serde_json::json!({ "url": url, "needs_auth": true })
+            }
+            // The reason why the text is missing is as much the providers' as the page's.
+            Err(e) if errors.is_empty() => return Err(e),
+            Err(e) => return Err(e.context(errors.join("; "))),
+        };
+        if !errors.is_empty() {
+            output["errors"] = to_json(&errors);
+        }
+        Ok(output)
+    }
+
+    async fn question(
+        &self,
+        task_id: &str,
+        query: &str,
+        cause_id: Option<&str>,
+    ) -> Result<Question> {
+        let hypothesis = self.graph.read(|r| r.task(task_id))?.hypothesis;
+        let text = format!("{hypothesis} {query}");
+        let vectors = self
+            .reading
+            .embedder
+            .embed(&[&text], TextRole::Query)
+            .await?;
+        Ok(Question {
+            task_id: task_id.to_owned(),
+            hypothesis,
+            query: query.to_owned(),
+            vector: vectors.into_iter().next().unwrap_or_default(),
+            cause_id: cause_id.map(str::to_owned),
+            repeat: false,
+        })
+    }
+
+    fn budget(&self, task_id: &str) -> Result<Budget> {
+        let now = self.graph.clock().now_ms();
+        self.graph.read(|r| Budget::of(r, task_id, now))
+    }
+
+    fn check_budget(&self, task_id: &str) -> Result<()> {
+        let budget = self.budget(task_id)?;
+        match budget.is_exhausted() {
+            true => Err(exhausted(&budget)),
+            false => Ok(()),
+        }
+    }
+
+    /// Works within the time that the task has left; what takes longer is given up, and nothing of
+    /// it is stored in part.
+    async fn in_time<T>(&self, task_id: &str, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let left = self.budget(task_id)?.time_left();
+        match tokio::time::timeout(left, work).await {
+            Ok(done) => done,
+            Err(_) => Err(exhausted(&self.budget(task_id)?)),
+        }
+    }
+
+    fn open_query(&self, search_id: &str, question: &Question) -> Result<()> {
+        self.graph.write(|w| {
+            // A job that was killed in the middle left its search open.
+            w.db.prepare_cached(
+                "UPDATE queries SET status = 'failed', finished_at = ?2
+                 WHERE cause_id = ?1 AND status = 'running'",
+            )
+            .db()?
+            .execute(params![question.cause_id, w.now])
+            .db()?;
+            w.db.prepare_cached(
+                "INSERT INTO queries (id, task_id, query_text, query_type, status, created_at, cause_id)
+                 VALUES (?1, ?2, ?3, 'search', 'running', ?4, ?5)",
+            )
+            .db()?
+            .execute(params![search_id, question.task_id, question.query, w.now, question.cause_id])
+            .db()?;
+            Ok(())
+        })
+    }
+
+    fn log_hits(&self, search_id: &str, found: &[Identified]) -> Result<()> {
+        self.graph.write(|w| {
+            let mut insert = w
+                .db
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO serp_items
+                       (id, query_id, engine, rank, url, title, snippet, published_date, fetch_status)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'skipped')",
+                )
+                .db()?;
+            for (rank, Identified { hit, engine, .. }) in (1_i64..).zip(found) {
+                let id = content_id("serp_", &[search_id, &hit.url]);
+                let date = &hit.meta.published_date;
+                insert
+                    .execute(params![id, search_id, engine, rank, hit.url, hit.title, hit.snippet, date])
+                    .db()?;
+            }
+            Ok(())
+        })
+    }
+
+    fn mark_hit(&self, search_id: &str, url: &str, status: &str) -> Result<()> {
+        self.graph.write(|w| {
+            w.db.prepare_cached("UPDATE serp_items SET fetch_status = ?2 WHERE id = ?1")
+                .db()?
+                .execute(params![content_id("serp_", &[search_id, url]), status])
+                .db()?;
+            Ok(())
+        })
+    }
+
+    fn close_query(&self, search_id: &str, harvest: &Harvest, status: QueryStatus) -> Result<()> {
+        self.graph.write(|w| {
+            w.db.prepare_cached(
+                "UPDATE queries SET status = ?2, pages_fetched = ?3, useful_fragments = ?4, harvest_rate = ?5,
+                   satisfaction_score = ?6, novelty_score = ?7, finished_at = ?8 WHERE id = ?1",
+            )
+            .db()?
+            .execute(params![
+                search_id,
+                status,
+                harvest.pages,
+                harvest.useful,
+                harvest.harvest_rate(),
+                harvest.satisfaction(),
+                harvest.novelty(),
+                w.now
+            ])
+            .db()?;
+            Ok(())
+        })
+    }
+}
+
+fn count(harvest: &mut Harvest, page: &PageReport) {
+    let fresh = page.fresh_fragments.iter().copied();
+    harvest.add_page(page.chars, Some(&page.source), page.is_primary, fresh);
+}
+
+fn report_of(page: &PageReport) -> serde_json::Value {
+    let mut report = serde_json::json!({
+        "url": page.url, "page_id": page.page_id, "fragments": page.fresh_fragments.len(),
+        "claims_found": to_json(&page.claims),
+    });
+    if !page.problems.is_empty() {
+        report["errors"] = to_json(&page.problems);
+    }
+    report
+}
+
+fn reason_of(reason: Option<&str>) -> TaskPageReason {
+    reason
+        .and_then(|r| r.parse().ok())
+        .unwrap_or(TaskPageReason::Manual)
+}
+
+fn to_json(value: &impl Serialize) -> serde_json::Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+fn exhausted(budget: &Budget) -> Error {
+    Error::new(
+        ErrorKind::BudgetExhausted,
+        format!(
+            "the budget is used up: {} of {} pages, {} of {} seconds",
+            budget.pages_used, budget.pages_limit, budget.seconds_used, budget.seconds_limit
+        ),
+    )
+    .with_hint("explore what is there, or create a task with a larger budget")
+}
+
+/// Whether an address, or the address that a local file names as its own, is of one of the domains.
+fn is_preferred(reader: &Reader<'_>, url: &str, domains: &[String]) -> Result<bool> {
+    if domains.is_empty() || is_of_domains(url, domains) {
+        return Ok(true);
+    }
+    let domain = reader.page_by_url(url)?.and_then(|page| page.domain);
+    Ok(domain.is_some_and(|domain| is_of_domains(&format!("https://{domain}/"), domains)))
+}

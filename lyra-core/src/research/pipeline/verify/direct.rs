@@ -1,0 +1,314 @@
+//! How sure a reader may be of a judge's verdict on a pair.
+//!
+//! A small network takes sides on sentences that stand in the same document and tell of another cause or
+//! outcome. Whether its side is right depends on how likely the side is, on how likely the sentence asserts
+//! something on the statement at all, and on how many of the statement's words the sentence, the headings
+//! above it and the title name. Judges that do not tell the second are taken at their word.
+
+use crate::ports::{StancePair, Verdict};
+use crate::store::model::Relation;
+use crate::store::text::segment::slice_chars;
+use crate::store::text::{is_cjk, ranking_terms};
+use std::collections::HashSet;
+
+/// A logistic regression of whether a side is right, fitted on sets of documents that the network was not
+/// trained on (`scripts/judge/weigh.py`). Side and relevance are log odds.
+const BASE: f64 = -2.58;
+const SIDE: f64 = 0.69;
+const RELEVANCE: f64 = 0.46;
+const WORDS: f64 = 1.58;
+/// The share of the statement's words from which on more make no difference.
+const WORDS_IN_FULL: f64 = 0.5;
+/// What a side on a hypothesis loses, in log odds, where the passage does not name the hypothesis's
+/// subject. Within a set of documents on one subject it makes little difference; a folder that was
+/// gathered for something wider tells of the same outcome with many other causes.
+const OTHER_SUBJECT: f64 = 0.9;
+/// Terms of a hypothesis that may be its subject.
+const LONGEST_SUBJECT: usize = 4;
+/// A side on a hypothesis, or on a sentence of a draft, is taken from here on.
+pub(crate) const ON_A_HYPOTHESIS: f64 = 0.3;
+/// A passage takes a side on a claim from here on. It counts in the claim's confidence, and may make it a
+/// contradiction.
+const ON_A_CLAIM: f64 = 0.4;
+/// The same of a judge that does not tell how relevant a premise is.
+const TAKEN_AT_ITS_WORD_FROM: f64 = 0.5;
+
+/// The side that a judge leans to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Side {
+    /// Supports or refutes.
+    pub(crate) relation: Relation,
+    /// How sure a reader may be of it.
+    pub(crate) sure: f64,
+    /// Whether the judge told how relevant the premise is.
+    is_weighed: bool,
+}
+
+impl Side {
+    /// Of a judge's probabilities of supports, refutes and neutral, and of how likely the premise speaks to
+    /// the statement at all. `told` is the premise with its context.
+    pub(crate) fn of(
+        chances: [f64; 3],
+        relevance: Option<f64>,
+        statement: &str,
+        told: &str,
+    ) -> Self {
+        let (relation, side) = match chances[0] >= chances[1] {
+            true => (Relation::Supports, chances[0]),
+            false => (Relation::Refutes, chances[1]),
+        };
+        let Some(relevance) = relevance else {
+            return Self {
+                relation,
+                sure: side,
+                is_weighed: false,
+            };
+        };
+        let sum = BASE
+            + SIDE * log_odds(side)
+            + RELEVANCE * log_odds(relevance)
+            + WORDS * words_named(statement, told);
+        Self {
+            relation,
+            sure: chance(sum),
+            is_weighed: true,
+        }
+    }
+
+    /// Whether a reader may be sure enough to take it.
+    pub(crate) fn is_taken(&self, from: f64) -> bool {
+        let from = match self.is_weighed {
+            true => from,
+            false => TAKEN_AT_ITS_WORD_FROM,
+        };
+        self.sure >= from
+    }
+}
+
+/// What a judge is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// What a task states, of a claim that stands in a passage.
+    Hypothesis {
+        /// Whether the passage names the subject of the hypothesis.
+        names_subject: bool,
+    },
+    /// A sentence of a source or of a draft.
+    Claim,
+}
+
+/// Whether the text names the subject of a hypothesis. Its subject is what stands before the first word
+/// that may be its verb.
+pub(super) fn names_subject(hypothesis: &str, told: &str) -> bool {
+    if hypothesis.chars().any(is_cjk) {
+        return true;
+    }
+    let mut subject = Vec::new();
+    for word in hypothesis.split_whitespace() {
+        if subject.len() >= 2 && may_be_verb(word) || subject.len() >= LONGEST_SUBJECT {
+            break;
+        }
+        let terms = ranking_terms(word).into_iter();
+        subject.extend(terms.filter(|term| term.chars().any(char::is_alphabetic)));
+    }
+    let told: HashSet<String> = ranking_terms(told).into_iter().collect();
+    subject.is_empty() || subject.iter().any(|term| told.contains(term))
+}
+
+/// A plural passes as well: a subject that is cut short is still named by its first words.
+fn may_be_verb(word: &str) -> bool {
+    let plain = [
+        "is", "are", "can", "may", "should", "will", "must", "do", "have",
+    ];
+    plain.contains(&word) || word.ends_with('s') && !word.ends_with("ss") && !word.ends_with("us")
+}
+
+/// The share of the statement's words that are named, 1 from [`WORDS_IN_FULL`] on.
+fn words_named(statement: &str, told: &str) -> f64 {
+    // A word in another script may be written in many ways.
+    if statement.chars().any(is_cjk) {
+        return 1.0;
+    }
+    let terms = |text: &str| -> HashSet<String> {
+        let terms = ranking_terms(text).into_iter();
+        terms
+            .filter(|term| term.chars().any(char::is_alphabetic))
+            .collect()
+    };
+    let sought = terms(statement);
+    if sought.is_empty() {
+        return 1.0;
+    }
+    let shared = sought.intersection(&terms(told)).count();
+    (shared as f64 / sought.len() as f64 / WORDS_IN_FULL).min(1.0)
+}
+
+fn chance(log_odds: f64) -> f64 {
+    1.0 / (1.0 + (-log_odds).exp())
+}
+
+fn log_odds(chance: f64) -> f64 {
+    let chance = chance.clamp(1e-4, 1.0 - 1e-4);
+    (chance / (1.0 - chance)).ln()
+}
+
+/// The verdict with the confidence that a reader may have in it, and neutral where that is too little.
+pub(super) fn weighed(verdict: Verdict, pair: &StancePair, asked: Asked) -> Verdict {
+    let (Some(_), Some(chances)) = (verdict.relevance, verdict.probabilities) else {
+        return verdict;
+    };
+    let part = verdict.quote.as_ref();
+    let part = part.and_then(|span| slice_chars(&pair.premise, span.start, span.end));
+    let part = part.unwrap_or(&pair.premise);
+    let context = pair.context.as_deref().unwrap_or_default();
+    let told = format!("{context} {part}");
+    let mut side = Side::of(chances, verdict.relevance, &pair.hypothesis, &told);
+    let from = match asked {
+        Asked::Hypothesis { .. } => ON_A_HYPOTHESIS,
+        Asked::Claim => ON_A_CLAIM,
+    };
+    if let Asked::Hypothesis {
+        names_subject: false,
+    } = asked
+    {
+        side.sure = chance(log_odds(side.sure) - OTHER_SUBJECT);
+    }
+    let (relation, confidence) = match side.is_taken(from) {
+        true => (side.relation, side.sure),
+        false => (Relation::Neutral, 1.0 - side.sure),
+    };
+    Verdict {
+        relation,
+        confidence,
+        ..verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a verdict of these probabilities counts on a premise under a heading.
+    fn of(premise: &str, context: Option<&str>, side: f64, relevance: f64) -> Verdict {
+        let pair = StancePair {
+            context: context.map(str::to_owned),
+            ..StancePair::new(
+                premise,
+                "Removing the global interpreter lock makes single-threaded Python programs slower",
+            )
+        };
+        let verdict = Verdict {
+            probabilities: Some([side, 0.0, 1.0 - side]),
+            relevance: Some(relevance),
+            ..Verdict::new(Relation::Supports, side)
+        };
+        weighed(verdict, &pair, Asked::Claim)
+    }
+
+    const SAME: &str = "Without the global interpreter lock, Python programs are slower.";
+
+    #[test]
+    fn words_relevance_and_the_side_s_chance_all_count() {
+        let whole = of(SAME, None, 0.95, 0.95).confidence;
+        let other = "Replacing macros makes it 1.04 times slower.";
+        for less in [
+            of(other, None, 0.95, 0.95),
+            of(SAME, None, 0.95, 0.5),
+            of(SAME, None, 0.6, 0.95),
+        ] {
+            assert!(less.confidence < whole, "{less:?} {whole}");
+        }
+    }
+
+    #[test]
+    fn a_heading_names_what_a_sentence_leaves_out() {
+        let sentence = "It will have slower single-threaded performance.";
+        let heading = "Making the Global Interpreter Lock Optional. ";
+        let under = of(sentence, Some(heading), 0.9, 0.9).confidence;
+        assert!(under > of(sentence, None, 0.9, 0.9).confidence);
+    }
+
+    #[test]
+    fn only_the_part_that_decided_counts() {
+        let pair = StancePair::new("Sleep matters. Tea helps.", "Tea helps sleep");
+        let verdict = Verdict {
+            quote: Some(15..25),
+            probabilities: Some([0.05, 0.9, 0.05]),
+            relevance: Some(0.9),
+            ..Verdict::new(Relation::Refutes, 0.9)
+        };
+        let other = Verdict {
+            quote: Some(0..14),
+            ..verdict
+        };
+        let decided = |verdict| weighed(verdict, &pair, Asked::Claim).confidence;
+        assert!(decided(verdict) > decided(other));
+    }
+
+    #[test]
+    fn what_is_not_sure_enough_takes_no_side() {
+        let unsure = of(SAME, None, 0.3, 0.05);
+        assert_eq!(unsure.relation, Relation::Neutral);
+        assert!(unsure.confidence > 1.0 - ON_A_CLAIM);
+        assert_eq!(of(SAME, None, 0.9, 0.9).relation, Relation::Supports);
+    }
+
+    #[test]
+    fn a_judge_that_tells_no_relevance_is_taken_at_its_word() {
+        let pair = StancePair::new("Lamps are red.", "Tea helps sleep");
+        let verdict = Verdict::new(Relation::Refutes, 0.9);
+        assert_eq!(weighed(verdict.clone(), &pair, Asked::Claim), verdict);
+    }
+
+    #[test]
+    fn another_cause_of_the_same_outcome_counts_less_for_a_hypothesis() {
+        let pair = StancePair::new(
+            "Injections reduce pain in knee osteoarthritis.",
+            "Exercise therapy reduces pain in people with knee osteoarthritis",
+        );
+        let of = |names_subject: bool| {
+            let verdict = Verdict {
+                probabilities: Some([0.9, 0.02, 0.08]),
+                relevance: Some(0.9),
+                ..Verdict::new(Relation::Supports, 0.9)
+            };
+            weighed(verdict, &pair, Asked::Hypothesis { names_subject }).confidence
+        };
+        assert!(of(false) < of(true));
+        let named = |told: &str| names_subject(&pair.hypothesis, told);
+        assert!(!named(&pair.premise) && named("All exercised. It reduced pain."));
+    }
+
+    #[test]
+    fn a_subject_ends_before_the_verb() {
+        for (hypothesis, told, is_named) in [
+            (
+                "DPP-4 inhibitors increase heart failure",
+                "The inhibitors failed.",
+                true,
+            ),
+            (
+                "Regular use of coffee lowers the risk of diabetes",
+                "Coffee is a drink.",
+                true,
+            ),
+            (
+                "Regular use of coffee lowers the risk of diabetes",
+                "Tea lowers the risk.",
+                false,
+            ),
+            (
+                "People who sleep less gain weight",
+                "Those who sleep long stay slim.",
+                true,
+            ),
+            ("睡眠不足は肥満を招く", "Tea.", true),
+        ] {
+            assert_eq!(
+                names_subject(hypothesis, told),
+                is_named,
+                "{hypothesis} {told}"
+            );
+        }
+    }
+}

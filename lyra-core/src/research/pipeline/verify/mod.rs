@@ -1,0 +1,236 @@
+//! Verification: each claim against what other sources say of the same thing.
+
+mod direct;
+mod memory;
+mod questions;
+mod sources;
+
+use super::{Pipeline, StageOutcome};
+use crate::error::{Result, SqliteResultExt};
+use crate::ports::{StancePair, Verdict};
+use crate::store::graph::{DomainRules, Pair, Reader, StoredVerdict, Writer};
+use crate::store::model::{EdgeRecord, NodeKind, Relation};
+use crate::store::text::only_asks;
+use direct::weighed;
+pub(crate) use direct::{Asked, ON_A_HYPOTHESIS, Side};
+pub(crate) use memory::LastLooks;
+use memory::Look;
+use questions::{Question, silence};
+use serde::Serialize;
+use serde_json::json;
+pub(crate) use sources::task_fragments;
+use sources::{Subject, candidate, claims_without_stance, sides, subjects};
+
+/// Claims whose evidence is judged in one transaction.
+const BATCH: usize = 8;
+/// Claims whose stance to the hypothesis is.
+const STANCE_BATCH: usize = 64;
+
+/// What a verification run did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct VerifyReport {
+    /// Claims looked at.
+    pub claims: usize,
+    /// Pairs that nobody had judged before.
+    pub pairs_judged: usize,
+    /// Edges by relation.
+    pub supports: usize,
+    /// Edges by relation.
+    pub refutes: usize,
+    /// Edges by relation.
+    pub neutral: usize,
+    /// Claims judged against the hypothesis.
+    pub stances: usize,
+}
+
+impl Pipeline {
+    /// Judges what is new: every claim of the task against the hypothesis and against fragments of
+    /// other sources in the task's pages. Pairs that were judged before are left alone.
+    pub async fn verify(&self, task_id: &str, cause_id: Option<&str>) -> Result<StageOutcome> {
+        self.embed_missing().await?;
+        let mut report = VerifyReport {
+            stances: self.judge_stances(task_id).await?,
+            ..VerifyReport::default()
+        };
+        let subjects = self.graph.read(|r| subjects(r, task_id))?;
+        let members = self.graph.read(|r| task_fragments(r, task_id))?;
+        let rules = self.graph.read(|r| r.domain_rules())?;
+        let (model_id, judge_id) = (
+            &self.reading.embedder.info().model_id,
+            self.judge.judge_id(),
+        );
+        let last = self
+            .last_looks
+            .comparable(task_id, model_id, judge_id, &rules);
+        let mut worth = self
+            .graph
+            .read(|r| self.worth_a_look(r, &subjects, &members, last))?;
+        // Claims that take a side are what a reader looks at first.
+        let sides = self.graph.read(|r| sides(r, task_id))?;
+        let side = |claim: &Subject| sides.get(&claim.claim_id).copied().unwrap_or_default();
+        worth.sort_by(|a, b| side(b).total_cmp(&side(a)));
+        report.claims = worth.len();
+        for batch in worth.chunks(BATCH) {
+            let questions = self.graph.read(|r| self.questions(r, batch, &members))?;
+            let pairs: Vec<StancePair> = questions.iter().map(|q| q.pair.clone()).collect();
+            let verdicts = self.judged(&pairs, |_| Asked::Claim).await?;
+            let verdicts = verdicts.into_iter().zip(&questions);
+            let verdicts: Vec<Verdict> = verdicts.map(|(v, question)| question.held(v)).collect();
+            report.pairs_judged += pairs.len();
+            self.graph.write(|w| {
+                // What a human said while the judge was thinking counts.
+                let rules = w.reader().domain_rules()?;
+                let (_, calibration) = w.reader().calibration(self.judge.judge_id())?;
+                for (question, verdict) in questions.iter().zip(&verdicts) {
+                    if still_wanted(&w.reader(), question, &rules)? {
+                        let found = (verdict, calibration.apply(verdict.confidence));
+                        self.record(w, question, found, cause_id, &mut report)?;
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        let look = Look {
+            model_id: model_id.clone(),
+            judge_id: judge_id.to_owned(),
+            rules,
+            claims: subjects.iter().map(|s| s.claim_id.clone()).collect(),
+            fragments: members,
+        };
+        self.last_looks.remember(task_id, look);
+        let output = serde_json::to_value(&report).unwrap_or_default();
+        Ok(StageOutcome {
+            output,
+            ..StageOutcome::default()
+        })
+    }
+
+    /// The judge's verdicts, with the confidence that a reader may have in them, and neutral where that is
+    /// too little. Of a premise that only asks no judge is asked.
+    pub(crate) async fn judged(
+        &self,
+        pairs: &[StancePair],
+        asked: impl Fn(usize) -> Asked,
+    ) -> Result<Vec<Verdict>> {
+        let says: Vec<usize> = (0..pairs.len())
+            .filter(|at| !only_asks(&pairs[*at].premise))
+            .collect();
+        let mut verdicts = vec![silence(); pairs.len()];
+        if says.is_empty() {
+            return Ok(verdicts);
+        }
+        let said: Vec<StancePair> = says.iter().map(|at| pairs[*at].clone()).collect();
+        for (at, verdict) in says.into_iter().zip(self.judge.judge(&said).await?) {
+            verdicts[at] = weighed(verdict, &pairs[at], asked(at));
+        }
+        Ok(verdicts)
+    }
+
+    /// How each claim stands to the hypothesis, for claims that no judge of this rank has looked at.
+    async fn judge_stances(&self, task_id: &str) -> Result<usize> {
+        let judge_id = self.judge.judge_id();
+        let hypothesis = self.graph.read(|r| r.task(task_id))?.hypothesis;
+        // The built-in judge does not take the place of a model's word.
+        let judge = (!self.judge.is_builtin()).then_some(judge_id);
+        let claims = self
+            .graph
+            .read(|r| claims_without_stance(r, task_id, judge))?;
+        for batch in claims.chunks(STANCE_BATCH) {
+            let pairs: Vec<StancePair> =
+                batch.iter().map(|claim| claim.pair(&hypothesis)).collect();
+            let asked = |at: usize| Asked::Hypothesis {
+                names_subject: batch[at].names_subject(&hypothesis),
+            };
+            let verdicts = self.judged(&pairs, asked).await?;
+            self.graph.write(|w| {
+                for (claim, verdict) in batch.iter().zip(verdicts) {
+                    let verdict = StoredVerdict {
+                        judge_id,
+                        relation: verdict.relation,
+                        confidence: verdict.confidence,
+                        ..StoredVerdict::default()
+                    };
+                    w.put_stance(task_id, &claim.id, &verdict)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(claims.len())
+    }
+
+    /// Remembers a verdict as the judge gave it, and makes an edge of one that it was certain
+    /// enough of. Which edges there are does not depend on the calibration; how much they count does.
+    fn record(
+        &self,
+        w: &Writer<'_>,
+        question: &Question,
+        (verdict, calibrated): (&Verdict, f64),
+        cause_id: Option<&str>,
+        report: &mut VerifyReport,
+    ) -> Result<()> {
+        let judge_id = self.judge.judge_id();
+        let probabilities = verdict.probabilities.map(probabilities_json);
+        let quote = question.quote(verdict);
+        let pair = Pair {
+            fragment_id: &question.fragment_id,
+            claim_id: &question.claim_id,
+        };
+        let said = StoredVerdict {
+            judge_id,
+            relation: verdict.relation,
+            confidence: verdict.confidence,
+            probabilities: probabilities.as_deref(),
+            quote,
+            cause_id,
+            ..StoredVerdict::default()
+        };
+        w.withdraw_verdict(pair.fragment_id, pair.claim_id)?;
+        w.put_verdict(pair, &said)?;
+        if verdict.confidence < self.limits.min_confidence {
+            return Ok(());
+        }
+        let mut edge = EdgeRecord::between(
+            (NodeKind::Fragment, &question.fragment_id),
+            verdict.relation,
+            (NodeKind::Claim, &question.claim_id),
+        );
+        edge.nli_label = Some(verdict.relation.as_str().to_owned());
+        edge.nli_edge_confidence = Some(calibrated);
+        edge.nli_probabilities = probabilities;
+        edge.judge_id = Some(judge_id.to_owned());
+        edge.cause_id = cause_id.map(str::to_owned);
+        if let Some((start, end)) = quote {
+            edge.quote_start = Some(start);
+            edge.quote_end = Some(end);
+        }
+        if w.add_edge(&edge)? {
+            match verdict.relation {
+                Relation::Supports => report.supports += 1,
+                Relation::Refutes => report.refutes += 1,
+                _ => report.neutral += 1,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How an edge stores the probabilities of a verdict.
+fn probabilities_json([supports, refutes, neutral]: [f64; 3]) -> String {
+    let rounded = |p: f64| (p * 1e4).round() / 1e4;
+    let [supports, refutes, neutral] = [supports, refutes, neutral].map(rounded);
+    json!({"supports": supports, "refutes": refutes, "neutral": neutral}).to_string()
+}
+
+/// Whether the claim is still adopted and the fragment's domain still free.
+fn still_wanted(reader: &Reader<'_>, question: &Question, rules: &DomainRules) -> Result<bool> {
+    let is_adopted = reader
+        .db
+        .prepare_cached("SELECT 1 FROM claims WHERE id = ?1 AND claim_adoption_status = 'adopted'")
+        .db()?
+        .exists([&question.claim_id])
+        .db()?;
+    let is_free = || -> Result<bool> {
+        Ok(rules.is_empty() || !candidate(reader, &question.fragment_id)?.is_blocked(rules))
+    };
+    Ok(is_adopted && is_free()?)
+}

@@ -1,0 +1,384 @@
+//! Pages that want a human first, and what the human did.
+
+use super::targets::blocked_url;
+use crate::error::{Error, Result, SqliteResultExt};
+use crate::ports::SiteSession;
+use crate::research::jobs::{give_up_waiting, resume_waiting};
+use crate::store::graph::{DomainRules, EvidenceGraph, Reader, Writer};
+use crate::store::text::url::registrable_domain;
+use rusqlite::{Row, params};
+use serde::Serialize;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Longest `Cookie` header that is taken; servers refuse longer ones.
+const MAX_COOKIES: usize = 8_192;
+
+/// A page that wants a human first; the session data that a human supplies is never shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AuthItem {
+    /// `iq_…`.
+    pub id: String,
+    /// The task.
+    pub task_id: String,
+    /// The page.
+    pub url: String,
+    /// Its registrable domain.
+    pub domain: String,
+    /// `cloudflare`, `captcha`, `login` …
+    pub auth_type: String,
+    /// `high`, `medium` or `low`.
+    pub priority: String,
+    /// `pending` or `in_progress`; of a resolved item `completed`, `skipped`, `expired` or
+    /// `cancelled`.
+    pub status: String,
+    /// When it was queued.
+    pub queued_at: String,
+    /// When it stops waiting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+}
+
+/// What a human's answer is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuthTarget {
+    /// One item of the queue, by its id, and the same page where it waits more than once.
+    Item(String),
+    /// Every waiting page of a domain, whatever task it belongs to.
+    Domain(String),
+    /// Every waiting page of a task.
+    Task(String),
+}
+
+/// What the human did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuthAction {
+    /// Passed the challenge: the waiting jobs run again, with the session where one is given.
+    Complete(Option<Cookies>),
+    /// Tried, and did not pass: the waiting jobs fail.
+    NotPassed,
+    /// Did not try: the waiting jobs fail.
+    Skip,
+}
+
+/// The cookies of a human's session, in the form of a `Cookie` header. They go to the site that
+/// they belong to and are shown nowhere, this type's `Debug` included.
+///
+/// ```
+/// use lyra_core::Cookies;
+/// let cookies = Cookies::parse("cf_clearance=abc; session=1")?;
+/// assert!(!format!("{cookies:?}").contains("abc"));
+/// let error = Cookies::parse("abc").unwrap_err();
+/// assert!(!error.message().contains("abc"));
+/// # Ok::<(), lyra_core::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Cookies(String);
+
+impl Cookies {
+    /// Reads `name=value; name=value`.
+    ///
+    /// # Errors
+    /// Where that is not the form, or longer than 8,192 bytes. The message does not repeat it.
+    pub fn parse(header: &str) -> Result<Self> {
+        let header = header.trim();
+        let well_formed = |pair: &str| {
+            let name = pair.trim().split_once('=').map_or("", |(name, _)| name);
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_graphic() && b != b',')
+        };
+        let is_plain = header.bytes().all(|b| (b' '..=b'~').contains(&b));
+        if header.len() <= MAX_COOKIES
+            && is_plain
+            && header.trim_end_matches(';').split(';').all(well_formed)
+        {
+            return Ok(Self(header.to_owned()));
+        }
+        Err(Error::invalid(format!(
+            "the cookies do not have the form of a Cookie header of at most {MAX_COOKIES} bytes"
+        ))
+        .with_hint("write them as the browser sends them: name=value; name=value"))
+    }
+}
+
+impl fmt::Debug for Cookies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Cookies(…)")
+    }
+}
+
+/// What an answer changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct AuthResolution {
+    /// Items that waited and do so no more.
+    pub resolved_count: usize,
+    /// Jobs that run again.
+    pub requeued_count: usize,
+    /// Jobs that were given up.
+    pub failed_count: usize,
+    /// The items.
+    pub queue_ids: Vec<String>,
+    /// Why nothing changed, where nothing did, or why pages that were opened are not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// An item with the job behind it.
+struct Waiting {
+    item: AuthItem,
+    job_id: Option<String>,
+}
+
+const COLUMNS: &str =
+    "id, task_id, url, domain, auth_type, priority, status, queued_at, expires_at, job_id";
+const OPEN: &str = "status IN ('pending', 'in_progress')";
+
+fn waiting(r: &Row<'_>) -> rusqlite::Result<Waiting> {
+    Ok(Waiting {
+        item: AuthItem {
+            id: r.get(0)?,
+            task_id: r.get(1)?,
+            url: r.get(2)?,
+            domain: r.get(3)?,
+            auth_type: r.get(4)?,
+            priority: r.get(5)?,
+            status: r.get(6)?,
+            queued_at: r.get(7)?,
+            expires_at: r.get(8)?,
+        },
+        job_id: r.get(9)?,
+    })
+}
+
+/// The items that meet a condition on `?1`, oldest first.
+fn select(reader: &Reader<'_>, condition: &str, value: Option<&str>) -> Result<Vec<Waiting>> {
+    let sql =
+        format!("SELECT {COLUMNS} FROM auth_queue WHERE {condition} ORDER BY queued_at, rowid");
+    let mut statement = reader.db.prepare_cached(&sql).db()?;
+    let rows = statement.query_map([value], waiting).db()?;
+    rows.collect::<rusqlite::Result<_>>().db()
+}
+
+/// What waits for a human, of one task or of all, oldest first.
+pub(crate) fn auth_items(reader: &Reader<'_>, task_id: Option<&str>) -> Result<Vec<AuthItem>> {
+    let condition = format!("{OPEN} AND (?1 IS NULL OR task_id = ?1)");
+    let found = select(reader, &condition, task_id)?;
+    Ok(found.into_iter().map(|waiting| waiting.item).collect())
+}
+
+/// Does what the human's answer asks for, all of it in one transaction.
+pub(crate) fn resolve_auth(
+    graph: &EvidenceGraph,
+    target: &AuthTarget,
+    action: &AuthAction,
+) -> Result<AuthResolution> {
+    graph.write(|w| {
+        let open = match open_items(&w.reader(), target)? {
+            Ok(open) => open,
+            Err(hint) => {
+                return Ok(AuthResolution {
+                    hint: Some(hint),
+                    ..AuthResolution::default()
+                });
+            }
+        };
+        let (status, event) = match action {
+            AuthAction::Complete(_) => ("completed", "auth_completed"),
+            AuthAction::NotPassed => ("skipped", "auth_not_passed"),
+            AuthAction::Skip => ("skipped", "auth_skipped"),
+        };
+        close(w, &open, status)?;
+        if let AuthAction::Complete(Some(cookies)) = action {
+            keep_session(w, &open, cookies)?;
+        }
+        let rules = w.reader().domain_rules()?;
+        let mut resolution = AuthResolution::default();
+        for waiting in &open {
+            let outcome = settle(w, waiting, action, &rules)?;
+            let item = &waiting.item;
+            resolution.requeued_count += usize::from(outcome.requeued);
+            resolution.failed_count += usize::from(outcome.failed);
+            resolution.queue_ids.push(item.id.clone());
+            let details = json!({ "domain": item.domain, "auth_type": item.auth_type,
+                "requeued": outcome.requeued, "failed": outcome.failed, "blocked": outcome.blocked });
+            let actor = w.actor_or("user");
+            w.log_event(
+                actor,
+                event,
+                Some(&item.task_id),
+                Some(&item.id),
+                &details,
+            )?;
+            if let Some(reason) = outcome.blocked {
+                resolution.hint = Some(format!("{} is not read: {reason}", item.url));
+            }
+        }
+        resolution.resolved_count = open.len();
+        Ok(resolution)
+    })
+}
+
+/// What became of the job behind an item.
+#[derive(Debug, Default)]
+struct Settled {
+    requeued: bool,
+    failed: bool,
+    /// Why the page is not read although a human has opened it.
+    blocked: Option<String>,
+}
+
+/// Runs again what waited for the page, or gives it up.
+fn settle(
+    w: &Writer<'_>,
+    waiting: &Waiting,
+    action: &AuthAction,
+    rules: &DomainRules,
+) -> Result<Settled> {
+    let Waiting { item, job_id } = waiting;
+    let mut settled = Settled::default();
+    let reason = match action {
+        // The domain may have been blocked while the page waited.
+        AuthAction::Complete(_) => match blocked_url(rules, &item.url) {
+            None => {
+                settled.requeued = resume_waiting(w, &item.task_id, job_id.as_deref(), &item.url)?;
+                return Ok(settled);
+            }
+            Some(reason) => settled.blocked.insert(reason).clone(),
+        },
+        AuthAction::NotPassed | AuthAction::Skip => reason(item, action),
+    };
+    if let Some(job_id) = job_id {
+        settled.failed = give_up_waiting(w, job_id, &reason)?;
+    }
+    Ok(settled)
+}
+
+fn reason(item: &AuthItem, action: &AuthAction) -> String {
+    let what = match action {
+        AuthAction::NotPassed => "was not passed",
+        _ => "was skipped by a human",
+    };
+    format!("the {} gate of {} {what}", item.auth_type, item.domain)
+}
+
+/// The open items that an answer is about, or why there are none.
+fn open_items(
+    reader: &Reader<'_>,
+    target: &AuthTarget,
+) -> Result<std::result::Result<Vec<Waiting>, String>> {
+    let (all, what) = match target {
+        AuthTarget::Item(id) => {
+            let named = select(reader, "id = ?1", Some(id))?;
+            let Some(item) = named.first().map(|waiting| &waiting.item) else {
+                return Err(unknown(format!("no page waits under the id {id:?}")));
+            };
+            if !is_open(item) {
+                let hint = format!("{id} is {} already; nothing was changed", item.status);
+                return Ok(Err(hint));
+            }
+            let mut same_page = select(reader, "task_id = ?1", Some(&item.task_id))?;
+            same_page.retain(|waiting| waiting.item.url == item.url);
+            (same_page, String::new())
+        }
+        AuthTarget::Domain(given) => {
+            let domain = registrable_domain(given).unwrap_or_else(|| given.to_lowercase());
+            let all = select(reader, "domain = ?1", Some(&domain))?;
+            if all.is_empty() {
+                return Err(unknown(format!("no page of {domain:?} waits for a human")));
+            }
+            (all, format!("of {domain}"))
+        }
+        AuthTarget::Task(task_id) => {
+            reader.task(task_id)?;
+            let all = select(reader, "task_id = ?1", Some(task_id))?;
+            (all, format!("of {task_id}"))
+        }
+    };
+    let open: Vec<Waiting> = all.into_iter().filter(|w| is_open(&w.item)).collect();
+    if open.is_empty() {
+        return Ok(Err(format!(
+            "no page {what} waits any more; nothing was changed"
+        )));
+    }
+    Ok(Ok(open))
+}
+
+fn is_open(item: &AuthItem) -> bool {
+    matches!(item.status.as_str(), "pending" | "in_progress")
+}
+
+fn unknown(message: String) -> Error {
+    Error::not_found(message).with_hint("get_auth_queue lists what waits, with ids and domains")
+}
+
+fn close(w: &Writer<'_>, items: &[Waiting], status: &str) -> Result<()> {
+    for waiting in items {
+        w.db.prepare_cached("UPDATE auth_queue SET status = ?2 WHERE id = ?1")
+            .db()?
+            .execute([&waiting.item.id, status])
+            .db()?;
+    }
+    Ok(())
+}
+
+fn keep_session(w: &Writer<'_>, items: &[Waiting], cookies: &Cookies) -> Result<()> {
+    let domains: BTreeSet<&str> = items.iter().map(|w| w.item.domain.as_str()).collect();
+    let mut domains = domains.into_iter();
+    let (Some(domain), None) = (domains.next(), domains.next()) else {
+        return Err(Error::invalid(
+            "session_data belongs to one site, but pages of several sites wait",
+        )
+        .with_hint("resolve each domain by itself, with its own session_data"));
+    };
+    let session = SiteSession {
+        domain: domain.to_owned(),
+        cookies: cookies.0.clone(),
+        secure_only: items.iter().all(|w| w.item.url.starts_with("https:")),
+    };
+    let ids: Vec<&str> = items.iter().map(|w| w.item.id.as_str()).collect();
+    w.keep_session(&session, &ids)
+}
+
+/// Gives up pages that no human came for in time; answers how many.
+pub(crate) fn expire_auth(graph: &EvidenceGraph) -> Result<usize> {
+    let now = graph.clock().now();
+    let condition = format!("{OPEN} AND expires_at <= ?1");
+    if graph
+        .read(|r| select(r, &condition, Some(&now)))?
+        .is_empty()
+    {
+        return Ok(0);
+    }
+    graph.write(|w| {
+        let late = select(&w.reader(), &condition, Some(&now))?;
+        close(w, &late, "expired")?;
+        for Waiting { item, job_id } in &late {
+            let reason = format!(
+                "nobody passed the {} gate of {} in time",
+                item.auth_type, item.domain
+            );
+            let failed = match job_id {
+                Some(job_id) => give_up_waiting(w, job_id, &reason)?,
+                None => false,
+            };
+            let details = json!({ "domain": item.domain, "failed": failed });
+            w.log_event(
+                "system",
+                "auth_expired",
+                Some(&item.task_id),
+                Some(&item.id),
+                &details,
+            )?;
+        }
+        Ok(late.len())
+    })
+}
+
+/// Takes back what waits for a human in a task that is being stopped; answers how many.
+pub(super) fn cancel_auth(w: &Writer<'_>, task_id: &str) -> Result<usize> {
+    let sql = format!("UPDATE auth_queue SET status = 'cancelled' WHERE task_id = ?1 AND {OPEN}");
+    w.db.prepare_cached(&sql)
+        .db()?
+        .execute(params![task_id])
+        .db()
+}

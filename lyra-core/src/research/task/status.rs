@@ -1,0 +1,332 @@
+//! The shape of a status report.
+
+use crate::store::model::TaskStatus;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// How much a status report says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StatusDetail {
+    /// Counts.
+    #[default]
+    Summary,
+    /// Counts, and the rows behind them.
+    Full,
+}
+
+/// Where a task is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StatusReport {
+    /// The task.
+    pub task_id: String,
+    /// What it wants to know.
+    pub hypothesis: String,
+    /// Where it is in its life.
+    pub status: TaskStatus,
+    /// Searches, queue and jobs.
+    pub progress: Progress,
+    /// What there is.
+    pub metrics: Metrics,
+    /// What is used up.
+    pub budget: BudgetStatus,
+    /// What can be done now.
+    pub milestones: Milestones,
+    /// What the milestones wait for.
+    pub waiting_for: Vec<WaitingFor>,
+    /// Pages that want a human.
+    pub pending_auth_count: usize,
+    /// What the user should know.
+    pub warnings: Vec<StatusWarning>,
+    /// The evidence in a few numbers; there as soon as there are claims.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence_summary: Option<EvidenceSummary>,
+    /// For a wait: whether anything changed since it began; where the work had ended before, since
+    /// this engine last told of the task.
+    pub changed: bool,
+    /// Searches, one by one, the newest 200 (full).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub searches_detail: Option<Vec<SearchDetail>>,
+    /// Targets, one by one, the newest 200 (full).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_items: Option<Vec<QueueItem>>,
+    /// Jobs by kind and state (full).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jobs_by_kind: Option<BTreeMap<String, BTreeMap<String, usize>>>,
+    /// Pages that want a human, one by one (full).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending_auth_detail: Option<Vec<super::AuthItem>>,
+    /// Domains that are blocked (full).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked_domains: Option<Vec<String>>,
+    /// Domain rules in force (full).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain_overrides: Option<Vec<Value>>,
+    /// The latest failures, newest first (full).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recent_errors: Option<Vec<RecentError>>,
+    /// Whether there are more searches, targets or rules than the lists hold (full).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+}
+
+impl StatusReport {
+    /// Whether no work is left: nothing is queued, nothing runs, and nothing waits for a human. That
+    /// is also so of a task that has no target yet.
+    pub fn is_settled(&self) -> bool {
+        let rests =
+            |waiting: &WaitingFor| matches!(waiting.status.as_str(), "not_enqueued" | "drained");
+        self.milestones.target_queue_drained && self.waiting_for.iter().all(rests)
+    }
+}
+
+/// What a warning is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WarningKind {
+    /// The budget is used up, or nearly.
+    Budget,
+    /// Jobs failed.
+    FailedJobs,
+    /// Verification failed: claims have no verdicts, or not all of them.
+    NotJudged,
+    /// Jobs ended well, but something on their way did not.
+    TroubledJobs,
+    /// Texts have no vector of the embedder yet.
+    MissingVectors,
+    /// Pages wait for a human.
+    WaitingPages,
+    /// The task is paused.
+    Paused,
+    /// Files of the corpus were not read, or not all of them.
+    Corpus,
+    /// The database file is not where it was when it was opened.
+    Database,
+}
+
+/// Something that the user should know of a task; on the wire, its text.
+///
+/// ```
+/// use lyra_core::{StatusWarning, WarningKind};
+/// let warning = StatusWarning::new(WarningKind::Paused, "the task is paused");
+/// assert_eq!(serde_json::to_value(&warning)?, "the task is paused");
+/// assert!(warning.starts_with("the task"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusWarning {
+    /// What it is about.
+    pub kind: WarningKind,
+    /// What is to be said.
+    pub text: String,
+}
+
+impl StatusWarning {
+    /// A warning of this kind that says `text`.
+    pub fn new(kind: WarningKind, text: impl Into<String>) -> Self {
+        Self {
+            kind,
+            text: text.into(),
+        }
+    }
+}
+
+impl std::ops::Deref for StatusWarning {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl std::fmt::Display for StatusWarning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Serialize for StatusWarning {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+/// Searches, queue and jobs of a task.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Progress {
+    /// Searches.
+    pub searches: SearchCounts,
+    /// Targets.
+    pub queue: QueueCounts,
+    /// Jobs.
+    pub jobs_by_phase: JobsByPhase,
+}
+
+/// Searches of a task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct SearchCounts {
+    /// Enough independent sources were found.
+    pub satisfied: usize,
+    /// Under way.
+    pub running: usize,
+    /// All.
+    pub total: usize,
+}
+
+/// Targets of a task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct QueueCounts {
+    /// Waiting.
+    pub depth: usize,
+    /// Under way.
+    pub running: usize,
+}
+
+/// Jobs of a task by what they are for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct JobsByPhase {
+    /// target_queue.
+    pub exploration: JobCounts,
+    /// verify_nli.
+    pub verification: JobCounts,
+    /// citation_graph.
+    pub citation: JobCounts,
+}
+
+/// Jobs by state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct JobCounts {
+    /// Waiting.
+    pub queued: usize,
+    /// Under way.
+    pub running: usize,
+    /// Done.
+    pub completed: usize,
+    /// Given up.
+    pub failed: usize,
+}
+
+/// What a task has brought in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Metrics {
+    /// Pages of the task.
+    pub total_pages: usize,
+    /// Fragments of those pages.
+    pub total_fragments: usize,
+    /// Claims that were not rejected.
+    pub total_claims: usize,
+    /// Seconds since the first job began.
+    pub elapsed_seconds: u64,
+}
+
+/// The budget of a task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct BudgetStatus {
+    /// Pages read.
+    pub pages_used: u32,
+    /// Pages allowed.
+    pub pages_limit: u32,
+    /// What is left of the scarcer of pages and seconds.
+    pub remaining_percent: u32,
+    /// Seconds of work done.
+    pub seconds_used: u64,
+    /// Seconds allowed.
+    pub seconds_limit: u64,
+}
+
+/// What can be done now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Milestones {
+    /// No target waits, runs, or waits for a human.
+    pub target_queue_drained: bool,
+    /// And nothing is left to verify: the claim views are settled.
+    pub nli_verification_done: bool,
+    /// And the citation graph is settled: reference candidates can be queued.
+    pub citation_chase_ready: bool,
+}
+
+/// One kind of work that a milestone waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WaitingFor {
+    /// The kind of job.
+    pub kind: String,
+    /// `not_enqueued`, `queued`, `running`, `drained` or `pending` (a human).
+    pub status: String,
+    /// Waiting.
+    pub queued: usize,
+    /// Under way.
+    pub running: usize,
+    /// Done.
+    pub completed: usize,
+}
+
+/// The evidence of a task in a few numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct EvidenceSummary {
+    /// Claims that were not rejected.
+    pub total_claims: usize,
+    /// Fragments of the task's pages.
+    pub total_fragments: usize,
+    /// Pages of the task.
+    pub total_pages: usize,
+    /// Edges that support its claims.
+    pub supporting_edges: usize,
+    /// Edges that refute them.
+    pub refuting_edges: usize,
+    /// Edges that decide nothing.
+    pub neutral_edges: usize,
+    /// Where most of its pages come from.
+    pub top_domains: Vec<String>,
+}
+
+/// One search.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SearchDetail {
+    /// `queries.id`.
+    pub id: String,
+    /// The words.
+    pub query: String,
+    /// How it ended.
+    pub status: String,
+    /// Pages read.
+    pub pages_fetched: u32,
+    /// Useful pages / pages.
+    pub harvest_rate: f64,
+    /// Independent sources and a primary one.
+    pub satisfaction_score: f64,
+    /// How much was new.
+    pub novelty_score: f64,
+}
+
+/// One target.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct QueueItem {
+    /// The job.
+    pub id: String,
+    /// `query`, `url` or `doi`.
+    pub kind: String,
+    /// The words, the address or the DOI.
+    pub target: String,
+    /// State of the job.
+    pub state: String,
+    /// Lower runs first.
+    pub priority: i64,
+    /// How often it was taken up.
+    pub attempts: i64,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A failure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RecentError {
+    /// The job.
+    pub job_id: String,
+    /// Its kind.
+    pub kind: String,
+    /// What went wrong.
+    pub error: String,
+    /// When.
+    pub at: Option<String>,
+}

@@ -1,0 +1,518 @@
+//! Reads a status report from the rows, inside one snapshot.
+
+use super::auth::auth_items;
+use super::status::{
+    BudgetStatus, EvidenceSummary, JobCounts, JobsByPhase, Metrics, Milestones, Progress,
+    QueueCounts, QueueItem, RecentError, SearchCounts, SearchDetail, StatusDetail, StatusReport,
+    StatusWarning, WaitingFor, WarningKind,
+};
+use crate::clock::parse_ms;
+use crate::error::{Result, SqliteResultExt};
+use crate::research::jobs::embed_progress;
+use crate::research::pipeline::Budget;
+use crate::store::graph::Reader;
+use crate::store::model::{JobKind, JobState, TaskRecord, TaskStatus};
+use rusqlite::params;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Rows of each list in a full report, the newest.
+const MAX_ROWS: usize = 200;
+/// As many are looked up, so that it is known whether there are more.
+const ONE_MORE: usize = MAX_ROWS + 1;
+/// Below this part of the budget a warning is given.
+const LOW_BUDGET_PERCENT: u32 = 20;
+
+type Counts = BTreeMap<(JobKind, JobState), usize>;
+
+/// Where the task is at `now_ms`.
+pub(crate) fn status(
+    reader: &Reader<'_>,
+    task_id: &str,
+    detail: StatusDetail,
+    now_ms: i64,
+) -> Result<StatusReport> {
+    let task = reader.task(task_id)?;
+    let counts = job_counts(reader, task_id)?;
+    let auth = auth_items(reader, Some(task_id))?;
+    let metrics = metrics(reader, &task, now_ms)?;
+    let budget = Budget::of(reader, task_id, now_ms)?;
+    let phases = phases(&counts);
+    let embedding = phase(&counts, JobKind::Embed);
+    let awaiting = count(&counts, JobKind::TargetQueue, JobState::AwaitingAuth);
+    let uncompared = task.status == TaskStatus::Paused && has_uncompared(reader, task_id)?;
+    let has_begun =
+        metrics.total_claims > 0 || counts.keys().any(|(kind, _)| *kind != JobKind::Embed);
+    let milestones = milestones(&phases, awaiting, has_begun, uncompared);
+    let mut report = StatusReport {
+        task_id: task.id.clone(),
+        hypothesis: task.hypothesis.clone(),
+        status: task.status,
+        progress: Progress {
+            searches: search_counts(reader, task_id)?,
+            queue: QueueCounts {
+                depth: phases.exploration.queued,
+                running: phases.exploration.running,
+            },
+            jobs_by_phase: phases,
+        },
+        metrics,
+        budget: BudgetStatus {
+            pages_used: budget.pages_used,
+            pages_limit: budget.pages_limit,
+            remaining_percent: budget.remaining_percent(),
+            seconds_used: budget.seconds_used,
+            seconds_limit: budget.seconds_limit,
+        },
+        milestones,
+        waiting_for: waiting_for(&phases, awaiting, milestones, embedding),
+        pending_auth_count: auth.len(),
+        warnings: warnings(
+            &task,
+            &budget,
+            &phases,
+            embedding.failed,
+            auth.len(),
+            uncompared,
+        ),
+        evidence_summary: evidence_summary(reader, task_id, &metrics)?,
+        changed: false,
+        searches_detail: None,
+        queue_items: None,
+        jobs_by_kind: None,
+        pending_auth_detail: None,
+        blocked_domains: None,
+        domain_overrides: None,
+        recent_errors: None,
+        truncated: false,
+    };
+    add_warnings_of_jobs(reader, &mut report)?;
+    if detail == StatusDetail::Full {
+        add_details(reader, &mut report, &counts, auth)?;
+    }
+    Ok(report)
+}
+
+/// What jobs that are done or under way keep from the reader.
+fn add_warnings_of_jobs(reader: &Reader<'_>, report: &mut StatusReport) -> Result<()> {
+    let troubled = troubled_jobs(reader, &report.task_id)?;
+    if troubled > 0 {
+        let text = format!(
+            "{troubled} finished job(s) met problems on the way (a service, a page or a model failed); \
+             get_status with detail=full says which"
+        );
+        let warning = StatusWarning::new(WarningKind::TroubledJobs, text);
+        report.warnings.push(warning);
+    }
+    if let Some(embed) = embed_progress(reader, &report.task_id)? {
+        let text = format!(
+            "{} of {} texts have a vector of {} by now; vector_search does not find the others yet",
+            embed.embedded, embed.total, embed.model_id
+        );
+        let warning = StatusWarning::new(WarningKind::MissingVectors, text);
+        report.warnings.push(warning);
+    }
+    Ok(())
+}
+
+/// The rows behind the counts.
+fn add_details(
+    reader: &Reader<'_>,
+    report: &mut StatusReport,
+    counts: &Counts,
+    auth: Vec<super::AuthItem>,
+) -> Result<()> {
+    let mut searches = searches(reader, &report.task_id)?;
+    let mut items = queue_items(reader, &report.task_id)?;
+    let mut rules = domain_rules(reader)?;
+    report.truncated = [searches.len(), items.len(), rules.len()]
+        .iter()
+        .any(|found| *found > MAX_ROWS);
+    searches.truncate(MAX_ROWS);
+    items.truncate(MAX_ROWS);
+    rules.truncate(MAX_ROWS);
+    report.searches_detail = Some(searches);
+    report.queue_items = Some(items);
+    report.jobs_by_kind = Some(jobs_by_kind(counts));
+    report.pending_auth_detail = Some(auth);
+    report.recent_errors = Some(recent_errors(reader, &report.task_id)?);
+    let blocked = rules.iter().filter(|rule| rule["rule"] == "block");
+    let patterns = blocked.filter_map(|rule| rule["domain_pattern"].as_str().map(str::to_owned));
+    report.blocked_domains = Some(patterns.collect());
+    report.domain_overrides = Some(rules);
+    Ok(())
+}
+
+/// Whether targets of a stopped task ended after its claims were compared the last time.
+fn has_uncompared(reader: &Reader<'_>, task_id: &str) -> Result<bool> {
+    reader
+        .db
+        .prepare_cached(
+            "SELECT 1 FROM jobs WHERE task_id = ?1 AND kind = 'target_queue'
+               AND state IN ('completed', 'failed') AND finished_at > coalesce((
+                 SELECT max(started_at) FROM jobs
+                 WHERE task_id = ?1 AND kind = 'verify_nli' AND state = 'completed'), '')",
+        )
+        .db()?
+        .exists([task_id])
+        .db()
+}
+
+/// A milestone is true when nothing of its kind is pending or will follow. Before the first target
+/// nothing was compared and nothing followed.
+fn milestones(
+    phases: &JobsByPhase,
+    awaiting_auth: usize,
+    has_begun: bool,
+    uncompared: bool,
+) -> Milestones {
+    let idle = |counts: &JobCounts| counts.queued + counts.running == 0;
+    let drained = idle(&phases.exploration) && awaiting_auth == 0;
+    Milestones {
+        target_queue_drained: drained,
+        nli_verification_done: has_begun && !uncompared && drained && idle(&phases.verification),
+        citation_chase_ready: has_begun && drained && idle(&phases.citation),
+    }
+}
+
+/// The kinds of work that a milestone still waits for. Verification and citations follow every
+/// target, so they are waited for while targets are.
+fn waiting_for(
+    phases: &JobsByPhase,
+    awaiting_auth: usize,
+    milestones: Milestones,
+    embedding: JobCounts,
+) -> Vec<WaitingFor> {
+    let kinds = [
+        (
+            JobKind::TargetQueue,
+            phases.exploration,
+            milestones.target_queue_drained,
+        ),
+        (
+            JobKind::VerifyNli,
+            phases.verification,
+            milestones.nli_verification_done,
+        ),
+        (
+            JobKind::CitationGraph,
+            phases.citation,
+            milestones.citation_chase_ready,
+        ),
+        // Searches go on without, but find less until it is done.
+        (
+            JobKind::Embed,
+            embedding,
+            embedding.queued + embedding.running == 0,
+        ),
+    ];
+    let entry = |(kind, counts, _): (JobKind, JobCounts, bool)| {
+        let awaiting = kind == JobKind::TargetQueue && awaiting_auth > 0;
+        let status = match counts {
+            _ if counts.running > 0 => "running",
+            _ if counts.queued > 0 => "queued",
+            _ if awaiting => "pending",
+            _ if counts.completed + counts.failed > 0 => "drained",
+            _ => "not_enqueued",
+        };
+        WaitingFor {
+            kind: kind.as_str().to_owned(),
+            status: status.to_owned(),
+            queued: counts.queued,
+            running: counts.running,
+            completed: counts.completed,
+        }
+    };
+    kinds
+        .into_iter()
+        .filter(|(_, _, reached)| !reached)
+        .map(entry)
+        .collect()
+}
+
+fn warnings(
+    task: &TaskRecord,
+    budget: &Budget,
+    phases: &JobsByPhase,
+    failed_upkeep: usize,
+    auth: usize,
+    uncompared: bool,
+) -> Vec<StatusWarning> {
+    let mut warnings = Vec::new();
+    let mut warn = |kind, text: String| warnings.push(StatusWarning::new(kind, text));
+    if budget.is_exhausted() {
+        let text = "the budget is used up: no further pages will be read";
+        warn(WarningKind::Budget, text.to_owned());
+    } else if budget.remaining_percent() < LOW_BUDGET_PERCENT {
+        let left = budget.remaining_percent();
+        warn(
+            WarningKind::Budget,
+            format!("{left} % of the budget is left"),
+        );
+    }
+    if let Some(reason) = task.error_message.as_deref() {
+        let text = format!("every target of the task failed; the last one: {reason}");
+        warn(WarningKind::FailedJobs, text);
+    }
+    let unjudged = phases.verification.failed;
+    if unjudged > 0 {
+        let text = format!(
+            "verification failed {unjudged} time(s), so claims may have no verdicts; get_status with \
+             detail=full says why"
+        );
+        warn(WarningKind::NotJudged, text);
+    }
+    let failed = phases.exploration.failed + phases.citation.failed + failed_upkeep;
+    if failed > 0 {
+        let text = format!("{failed} job(s) failed; get_status with detail=full says why");
+        warn(WarningKind::FailedJobs, text);
+    }
+    if auth > 0 {
+        let text = format!("{auth} page(s) want a human; see get_auth_queue");
+        warn(WarningKind::WaitingPages, text);
+    }
+    if task.status == TaskStatus::Paused {
+        let text = match uncompared {
+            true => {
+                "the task is paused, and claims of its last targets were not compared with other \
+                 sources; queue_targets with options.repeat resumes it and compares them"
+            }
+            false => "the task is paused; queue_targets resumes it",
+        };
+        warn(WarningKind::Paused, text.to_owned());
+    }
+    warnings
+}
+
+fn job_counts(reader: &Reader<'_>, task_id: &str) -> Result<Counts> {
+    let mut statement = reader
+        .db
+        .prepare_cached(
+            "SELECT kind, state, count(*) FROM jobs WHERE task_id = ?1 GROUP BY kind, state",
+        )
+        .db()?;
+    let rows = statement
+        .query_map([task_id], |r| {
+            Ok(((r.get(0)?, r.get(1)?), r.get::<_, usize>(2)?))
+        })
+        .db()?;
+    rows.collect::<rusqlite::Result<_>>().db()
+}
+
+fn count(counts: &Counts, kind: JobKind, state: JobState) -> usize {
+    counts.get(&(kind, state)).copied().unwrap_or(0)
+}
+
+fn phases(counts: &Counts) -> JobsByPhase {
+    JobsByPhase {
+        exploration: phase(counts, JobKind::TargetQueue),
+        verification: phase(counts, JobKind::VerifyNli),
+        citation: phase(counts, JobKind::CitationGraph),
+    }
+}
+
+fn phase(counts: &Counts, kind: JobKind) -> JobCounts {
+    JobCounts {
+        queued: count(counts, kind, JobState::Queued),
+        running: count(counts, kind, JobState::Running),
+        completed: count(counts, kind, JobState::Completed),
+        failed: count(counts, kind, JobState::Failed),
+    }
+}
+
+fn jobs_by_kind(counts: &Counts) -> BTreeMap<String, BTreeMap<String, usize>> {
+    let mut by_kind: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+    for ((kind, state), number) in counts {
+        let states = by_kind.entry(kind.as_str().to_owned()).or_default();
+        states.insert(state.as_str().to_owned(), *number);
+    }
+    by_kind
+}
+
+fn search_counts(reader: &Reader<'_>, task_id: &str) -> Result<SearchCounts> {
+    reader
+        .db
+        .prepare_cached(
+            "SELECT coalesce(sum(status = 'satisfied'), 0), coalesce(sum(status = 'running'), 0), count(*)
+             FROM queries WHERE task_id = ?1",
+        )
+        .db()?
+        .query_row([task_id], |r| {
+            Ok(SearchCounts { satisfied: r.get(0)?, running: r.get(1)?, total: r.get(2)? })
+        })
+        .db()
+}
+
+fn metrics(reader: &Reader<'_>, task: &TaskRecord, now_ms: i64) -> Result<Metrics> {
+    let (total_pages, total_fragments, total_claims) = reader
+        .db
+        .prepare_cached(
+            "SELECT (SELECT count(*) FROM task_pages WHERE task_id = ?1),
+               (SELECT count(*) FROM task_pages tp JOIN fragments f ON f.page_id = tp.page_id
+                WHERE tp.task_id = ?1),
+               (SELECT count(*) FROM claims WHERE task_id = ?1 AND claim_adoption_status = 'adopted')",
+        )
+        .db()?
+        .query_row([&task.id], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
+        .db()?;
+    let begun = task.started_at.as_deref().and_then(parse_ms);
+    let end = task
+        .completed_at
+        .as_deref()
+        .and_then(parse_ms)
+        .unwrap_or(now_ms);
+    let elapsed_seconds = begun.map_or(0, |b| u64::try_from((end - b) / 1000).unwrap_or(0));
+    Ok(Metrics {
+        total_pages,
+        total_fragments,
+        total_claims,
+        elapsed_seconds,
+    })
+}
+
+fn evidence_summary(
+    reader: &Reader<'_>,
+    task_id: &str,
+    metrics: &Metrics,
+) -> Result<Option<EvidenceSummary>> {
+    if metrics.total_claims == 0 {
+        return Ok(None);
+    }
+    let (supporting_edges, refuting_edges, neutral_edges) = reader
+        .db
+        .prepare_cached(
+            "SELECT coalesce(sum(e.relation = 'supports'), 0), coalesce(sum(e.relation = 'refutes'), 0),
+               coalesce(sum(e.relation = 'neutral'), 0)
+             FROM claims c CROSS JOIN edges e ON e.target_id = c.id AND e.source_type = 'fragment'
+             WHERE c.task_id = ?1 AND c.claim_adoption_status = 'adopted'",
+        )
+        .db()?
+        .query_row([task_id], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
+        .db()?;
+    let mut statement = reader
+        .db
+        .prepare_cached(
+            "SELECT p.domain FROM task_pages tp JOIN pages p ON p.id = tp.page_id
+             WHERE tp.task_id = ?1 AND p.domain IS NOT NULL
+             GROUP BY p.domain ORDER BY count(*) DESC, p.domain LIMIT 5",
+        )
+        .db()?;
+    let domains = statement.query_map([task_id], |r| r.get(0)).db()?;
+    Ok(Some(EvidenceSummary {
+        total_claims: metrics.total_claims,
+        total_fragments: metrics.total_fragments,
+        total_pages: metrics.total_pages,
+        supporting_edges,
+        refuting_edges,
+        neutral_edges,
+        top_domains: domains.collect::<rusqlite::Result<_>>().db()?,
+    }))
+}
+
+fn searches(reader: &Reader<'_>, task_id: &str) -> Result<Vec<SearchDetail>> {
+    let mut statement = reader
+        .db
+        .prepare_cached(
+            "SELECT id, query_text, status, pages_fetched, harvest_rate, satisfaction_score, novelty_score
+             FROM queries WHERE task_id = ?1 ORDER BY created_at DESC, id LIMIT ?2",
+        )
+        .db()?;
+    let rows = statement
+        .query_map(params![task_id, ONE_MORE], |r| {
+            Ok(SearchDetail {
+                id: r.get(0)?,
+                query: r.get(1)?,
+                status: r.get(2)?,
+                pages_fetched: r.get(3)?,
+                harvest_rate: r.get(4)?,
+                satisfaction_score: r.get(5)?,
+                novelty_score: r.get(6)?,
+            })
+        })
+        .db()?;
+    rows.collect::<rusqlite::Result<_>>().db()
+}
+
+fn queue_items(reader: &Reader<'_>, task_id: &str) -> Result<Vec<QueueItem>> {
+    let mut statement = reader
+        .db
+        .prepare_cached(
+            "SELECT id, coalesce(input_json ->> '$.target.kind', kind),
+               coalesce(input_json ->> '$.target.query', input_json ->> '$.target.url',
+                 input_json ->> '$.target.doi', ''), state, priority, attempts, error_message
+             FROM jobs WHERE task_id = ?1 AND kind = 'target_queue'
+             ORDER BY queued_at DESC, rowid DESC LIMIT ?2",
+        )
+        .db()?;
+    let rows = statement
+        .query_map(params![task_id, ONE_MORE], |r| {
+            Ok(QueueItem {
+                id: r.get(0)?,
+                kind: r.get(1)?,
+                target: r.get(2)?,
+                state: r.get(3)?,
+                priority: r.get(4)?,
+                attempts: r.get(5)?,
+                error: r.get(6)?,
+            })
+        })
+        .db()?;
+    rows.collect::<rusqlite::Result<_>>().db()
+}
+
+/// Jobs that were done although something on their way failed: a provider, a page, a model.
+fn troubled_jobs(reader: &Reader<'_>, task_id: &str) -> Result<usize> {
+    reader
+        .db
+        .prepare_cached(
+            "SELECT count(*) FROM jobs WHERE task_id = ?1 AND state = 'completed'
+               AND json_array_length(output_json, '$.errors') > 0",
+        )
+        .db()?
+        .query_row([task_id], |r| r.get(0))
+        .db()
+}
+
+/// Why jobs failed, and what failed on the way of those that did not, the newest first.
+fn recent_errors(reader: &Reader<'_>, task_id: &str) -> Result<Vec<RecentError>> {
+    let mut statement = reader
+        .db
+        .prepare_cached(
+            "SELECT id, kind, error_message, finished_at FROM jobs
+             WHERE task_id = ?1 AND state = 'failed' AND error_message IS NOT NULL
+             UNION ALL
+             SELECT j.id, j.kind, e.value, j.finished_at FROM jobs j, json_each(j.output_json, '$.errors') e
+             WHERE j.task_id = ?1 AND j.state = 'completed' AND e.type = 'text'
+             ORDER BY 4 DESC, 1 LIMIT 10",
+        )
+        .db()?;
+    let rows = statement
+        .query_map([task_id], |r| {
+            Ok(RecentError {
+                job_id: r.get(0)?,
+                kind: r.get(1)?,
+                error: r.get(2)?,
+                at: r.get(3)?,
+            })
+        })
+        .db()?;
+    rows.collect::<rusqlite::Result<_>>().db()
+}
+
+fn domain_rules(reader: &Reader<'_>) -> Result<Vec<Value>> {
+    let mut statement = reader
+        .db
+        .prepare_cached(
+            "SELECT domain_pattern, rule, reason FROM domain_rules WHERE is_active = 1
+             ORDER BY created_at DESC, id LIMIT ?1",
+        )
+        .db()?;
+    let rows = statement
+        .query_map([ONE_MORE], |r| {
+            let (pattern, rule, reason): (String, String, Option<String>) =
+                (r.get(0)?, r.get(1)?, r.get(2)?);
+            Ok(json!({ "domain_pattern": pattern, "rule": rule, "reason": reason }))
+        })
+        .db()?;
+    rows.collect::<rusqlite::Result<_>>().db()
+}

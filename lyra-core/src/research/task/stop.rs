@@ -1,0 +1,223 @@
+//! Ends a session of a task; queueing targets resumes it.
+
+use super::auth::cancel_auth;
+use crate::error::{Error, Result, SqliteResultExt};
+use crate::research::jobs::{STOPPED, Signal, cancel_jobs};
+use crate::store::graph::EvidenceGraph;
+use crate::store::model::{JobKind, JobState, TaskStatus};
+use rusqlite::params;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Declares a small closed set with its public spelling.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$v:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+        pub enum $name { $($(#[$v])* #[serde(rename = $text)] $variant,)+ }
+
+        impl FromStr for $name {
+            type Err = Error;
+            fn from_str(text: &str) -> Result<Self> {
+                match text {
+                    $($text => Ok(Self::$variant),)+
+                    _ => Err(Error::invalid(format!("{text:?} is not one of {}", [$($text),+].join(", ")))),
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// Why a task is stopped.
+    StopReason {
+        /// The user has what they wanted.
+        SessionCompleted = "session_completed",
+        /// The budget is used up.
+        BudgetExhausted = "budget_exhausted",
+        /// The user changed their mind.
+        UserCancelled = "user_cancelled",
+    }
+}
+
+words! {
+    /// What becomes of running jobs.
+    StopMode {
+        /// They may finish, for 30 seconds unless configured otherwise; after that they are left
+        /// running.
+        Graceful = "graceful",
+        /// They are cancelled.
+        Immediate = "immediate",
+        /// They are cancelled, and the call waits until every worker has let go.
+        Full = "full",
+    }
+}
+
+words! {
+    /// Which jobs are stopped.
+    StopScope {
+        /// All kinds.
+        AllJobs = "all_jobs",
+        /// Only targets; verification and citations go on.
+        TargetQueueOnly = "target_queue_only",
+    }
+}
+
+impl StopScope {
+    /// The kinds of job that it names.
+    fn kinds(self) -> &'static [JobKind] {
+        match self {
+            Self::AllJobs => JobKind::ALL,
+            Self::TargetQueueOnly => &[JobKind::TargetQueue],
+        }
+    }
+}
+
+/// How to stop a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StopRequest {
+    /// Why.
+    pub reason: StopReason,
+    /// What becomes of running jobs.
+    pub mode: StopMode,
+    /// Which jobs.
+    pub scope: StopScope,
+}
+
+impl Default for StopRequest {
+    fn default() -> Self {
+        Self {
+            reason: StopReason::SessionCompleted,
+            mode: StopMode::Graceful,
+            scope: StopScope::AllJobs,
+        }
+    }
+}
+
+/// What stopping did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StopReport {
+    /// The task.
+    pub task_id: String,
+    /// `paused`.
+    pub final_status: TaskStatus,
+    /// Why.
+    pub reason: StopReason,
+    /// What became of running jobs.
+    pub mode: StopMode,
+    /// Which jobs.
+    pub scope: StopScope,
+    /// Jobs by kind.
+    pub jobs: BTreeMap<String, StopCounts>,
+    /// One sentence.
+    pub summary: String,
+}
+
+/// Jobs of one kind at the end of a stop.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct StopCounts {
+    /// Taken back.
+    pub cancelled: usize,
+    /// Still in the hands of a worker.
+    pub running: usize,
+}
+
+/// Marks the task as stopped and takes back what the request is about; answers how many jobs of
+/// each kind were taken back.
+pub(super) fn begin_stop(
+    graph: &EvidenceGraph,
+    task_id: &str,
+    request: &StopRequest,
+) -> Result<Vec<(JobKind, usize)>> {
+    let mut states = vec![JobState::Queued, JobState::AwaitingAuth];
+    if request.mode != StopMode::Graceful {
+        states.push(JobState::Running);
+    }
+    // Paused first and in the same transaction, so that a job that ends now queues nothing.
+    graph.write(|w| {
+        w.set_task_status(task_id, TaskStatus::Paused)?;
+        w.log_event(
+            w.actor_or("user"),
+            "task_stopped",
+            Some(task_id),
+            None,
+            &serde_json::json!({ "reason": request.reason, "mode": request.mode, "scope": request.scope }),
+        )?;
+        cancel_auth(w, task_id)?;
+        cancel_jobs(w, task_id, request.scope.kinds(), &states, STOPPED)
+    })
+}
+
+/// Stops a task; a graceful or full stop waits for running jobs, no longer than `patience`.
+pub(crate) async fn stop_task(
+    graph: &EvidenceGraph,
+    signal: &Signal,
+    task_id: &str,
+    request: &StopRequest,
+    patience: Duration,
+) -> Result<StopReport> {
+    let kinds = request.scope.kinds();
+    let cancelled = begin_stop(graph, task_id, request)?;
+    signal.raise();
+    if request.mode != StopMode::Immediate {
+        wait_for_running(graph, signal, task_id, kinds, patience).await?;
+    }
+    let mut jobs: BTreeMap<String, StopCounts> = BTreeMap::new();
+    for (kind, cancelled) in cancelled {
+        let running = running(graph, task_id, &[kind])?;
+        jobs.insert(kind.as_str().to_owned(), StopCounts { cancelled, running });
+    }
+    let total: usize = jobs.values().map(|c| c.cancelled).sum();
+    let left: usize = jobs.values().map(|c| c.running).sum();
+    let held = match (request.mode, left) {
+        (_, 0) => "no worker holds any".to_owned(),
+        (StopMode::Immediate, left) => format!("{left} not let go of yet"),
+        (_, left) => format!("{left} still with a worker after {} s", patience.as_secs()),
+    };
+    Ok(StopReport {
+        task_id: task_id.to_owned(),
+        final_status: TaskStatus::Paused,
+        reason: request.reason,
+        mode: request.mode,
+        scope: request.scope,
+        jobs,
+        summary: format!("paused; {total} job(s) cancelled, {held}; queue_targets resumes"),
+    })
+}
+
+async fn wait_for_running(
+    graph: &EvidenceGraph,
+    signal: &Signal,
+    task_id: &str,
+    kinds: &[JobKind],
+    patience: Duration,
+) -> Result<()> {
+    let mut changes = signal.listen();
+    let end = tokio::time::Instant::now() + patience;
+    while running(graph, task_id, kinds)? > 0 && tokio::time::Instant::now() < end {
+        let _ = tokio::time::timeout(Duration::from_millis(200), changes.changed()).await;
+    }
+    Ok(())
+}
+
+/// Jobs that a worker holds: running ones, and those taken back while they ran, until their worker
+/// has let go or is known to be gone. A running job whose worker is gone is held by nobody.
+fn running(graph: &EvidenceGraph, task_id: &str, kinds: &[JobKind]) -> Result<usize> {
+    let now = graph.clock().now();
+    graph.read(|r| {
+        let mut total = 0;
+        for kind in kinds {
+            total +=
+                r.db.prepare_cached(
+                    "SELECT count(*) FROM jobs WHERE task_id = ?1 AND kind = ?2
+                       AND state IN ('running', 'cancelled') AND lease_until >= ?3",
+                )
+                .db()?
+                .query_row(params![task_id, kind, now], |row| row.get::<_, usize>(0))
+                .db()?;
+        }
+        Ok(total)
+    })
+}

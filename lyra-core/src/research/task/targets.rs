@@ -1,0 +1,219 @@
+//! Targets of a task: checked, put into canonical form, queued once.
+
+use crate::error::{Error, Result, SqliteResultExt};
+use crate::research::jobs::{NewJob, TargetInput, enqueue};
+use crate::research::pipeline::SearchOptions;
+use crate::security::url_policy::Refusal;
+use crate::store::graph::{DomainRules, EvidenceGraph, Writer};
+use crate::store::model::{JobKind, Priority, Target, TaskStatus};
+use crate::store::text::targets::{dedup_key, parse_target};
+use rusqlite::params;
+use serde::Serialize;
+use serde_json::Value;
+
+/// At most so many targets in one call.
+const MAX_TARGETS: usize = 200;
+
+/// How targets are queued.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueOptions {
+    /// How urgent they are.
+    pub priority: Priority,
+    /// At most so many pages for each query.
+    pub budget_pages: Option<u32>,
+    /// Only these providers; all if empty.
+    pub providers: Vec<String>,
+    /// Search for the other side of each query as well, with words such as "no effect".
+    pub refute: bool,
+    /// Also what this task has done already, to find what is new since: documents that have come,
+    /// and texts that have changed. Without it, what is done is skipped.
+    pub repeat: bool,
+}
+
+impl Default for QueueOptions {
+    fn default() -> Self {
+        Self {
+            priority: Priority::Medium,
+            budget_pages: None,
+            providers: Vec::new(),
+            refute: false,
+            repeat: false,
+        }
+    }
+}
+
+/// What became of the targets.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct QueueReport {
+    /// Targets that will be researched.
+    pub queued_count: usize,
+    /// Targets that will not.
+    pub skipped_count: usize,
+    /// Job ids of the queued ones, in order.
+    pub target_ids: Vec<String>,
+    /// The others, with the reason.
+    pub skipped: Vec<SkippedTarget>,
+}
+
+/// A target that was not queued.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SkippedTarget {
+    /// As it was given.
+    pub target: Value,
+    /// Why.
+    pub reason: String,
+}
+
+/// Queues targets; a task that was paused goes on.
+///
+/// One target that is malformed is an error that names it, and nothing is queued.
+pub(crate) fn queue_targets(
+    graph: &EvidenceGraph,
+    task_id: &str,
+    targets: &[Value],
+    options: &QueueOptions,
+) -> Result<QueueReport> {
+    check(targets, options)?;
+    graph.read(|r| r.task(task_id))?;
+    let parse = |(place, value)| {
+        parse_target(value).map_err(|e: Error| e.context(format!("targets[{place}]")))
+    };
+    let parsed: Vec<Target> = targets
+        .iter()
+        .enumerate()
+        .map(parse)
+        .collect::<Result<_>>()?;
+    graph.write(|w| {
+        let mut report = QueueReport::default();
+        let rules = w.reader().domain_rules()?;
+        for (target, given) in parsed.into_iter().zip(targets) {
+            if let Some(reason) = blocked(&rules, &target) {
+                report.skipped.push(SkippedTarget {
+                    target: given.clone(),
+                    reason,
+                });
+                continue;
+            }
+            let mut job = job_of(task_id, target, options)?;
+            if options.repeat {
+                repeat(w, &mut job)?;
+            }
+            match enqueue(w, &job)? {
+                Some(id) => report.target_ids.push(id),
+                None => report.skipped.push(SkippedTarget {
+                    target: given.clone(),
+                    reason: "already queued, running or done in this task".to_owned(),
+                }),
+            }
+        }
+        report.queued_count = report.target_ids.len();
+        report.skipped_count = report.skipped.len();
+        // What rests because its worker went away goes on as well.
+        let resumes = report.queued_count > 0 || has_unfinished(w, task_id)?;
+        // Reading the status inside the transaction: a stop that comes between must not be undone
+        // by targets that were queued before it.
+        if resumes && w.reader().task(task_id)?.status != TaskStatus::Exploring {
+            w.set_task_status(task_id, TaskStatus::Exploring)?;
+        }
+        w.log_event(
+            w.actor_or("user"),
+            "targets_queued",
+            Some(task_id),
+            None,
+            &serde_json::json!({ "queued": report.queued_count, "skipped": report.skipped_count }),
+        )?;
+        Ok(report)
+    })
+}
+
+/// Makes room for a job whose target is done. The earlier job gives up the key that only one of a
+/// task may have; otherwise it stays as it is, for it is the cause of what was found.
+fn repeat(w: &Writer<'_>, job: &mut NewJob) -> Result<()> {
+    let freed =
+        w.db.prepare_cached(
+            "UPDATE jobs SET dedup_key = NULL WHERE task_id = ?1 AND dedup_key = ?2
+           AND kind = 'target_queue' AND state = 'completed'",
+        )
+        .db()?
+        .execute(params![job.task_id, job.dedup_key])
+        .db()?;
+    // An earlier repetition took the key; what it stood for is known by its words.
+    let was_done = freed > 0
+        || w.db
+            .prepare_cached(
+                "SELECT 1 FROM jobs WHERE task_id = ?1 AND input_json -> '$.target' = ?2
+               AND kind = 'target_queue' AND state = 'completed'",
+            )
+            .db()?
+            .exists(params![job.task_id, job.input["target"].to_string()])
+            .db()?;
+    job.input["options"]["repeat"] = was_done.into();
+    Ok(())
+}
+
+/// Why a target is not queued that leads to a blocked domain: `blocked_domain: ` and the rule.
+pub(super) fn blocked(rules: &DomainRules, target: &Target) -> Option<String> {
+    let Target::Url { url, .. } = target else {
+        return None;
+    };
+    blocked_url(rules, url)
+}
+
+/// The same for an address.
+pub(super) fn blocked_url(rules: &DomainRules, url: &str) -> Option<String> {
+    let pattern = rules.blocking_url(url)?;
+    Some(format!(
+        "{}: the rule {} blocks it; feedback domain_unblock lifts the block",
+        Refusal::BlockedDomain,
+        pattern.as_str()
+    ))
+}
+
+/// Whether the task has jobs that wait or run.
+pub(super) fn has_unfinished(w: &Writer<'_>, task_id: &str) -> Result<bool> {
+    w.db.prepare_cached("SELECT 1 FROM jobs WHERE task_id = ?1 AND state IN ('queued', 'running')")
+        .db()?
+        .exists([task_id])
+        .db()
+}
+
+fn check(targets: &[Value], options: &QueueOptions) -> Result<()> {
+    if targets.is_empty() || targets.len() > MAX_TARGETS {
+        return Err(Error::invalid(format!(
+            "targets has {} entries; expected 1 to {MAX_TARGETS}",
+            targets.len()
+        )));
+    }
+    if options.budget_pages == Some(0) {
+        return Err(Error::invalid(
+            "options.budget_pages is 0; expected at least 1",
+        ));
+    }
+    Ok(())
+}
+
+/// The job for a target.
+pub(super) fn job_of(task_id: &str, target: Target, options: &QueueOptions) -> Result<NewJob> {
+    let mut dedup_key = dedup_key(&target);
+    if options.refute && matches!(target, Target::Query { .. }) {
+        dedup_key.push_str(" (both sides)");
+    }
+    let options_of_search = SearchOptions {
+        budget_pages: options.budget_pages,
+        providers: options.providers.clone(),
+        refute: options.refute,
+        repeat: false,
+    };
+    let input = TargetInput {
+        target,
+        options: options_of_search,
+    };
+    Ok(NewJob {
+        task_id: task_id.to_owned(),
+        kind: JobKind::TargetQueue,
+        priority: options.priority.value(),
+        input: serde_json::to_value(&input).map_err(|e| Error::internal(e.to_string()))?,
+        dedup_key: Some(dedup_key),
+        cause_id: None,
+    })
+}

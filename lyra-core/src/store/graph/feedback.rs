@@ -1,0 +1,572 @@
+//! Corrections by a human: what was wrong, in one transaction with the record of who changed what,
+//! when, why, and what it was before.
+
+use super::blocked_evidence::{self, Moved};
+use super::domain_rules::Rule;
+use super::verdicts::{AGENT_PREFIX, Pair, StoredVerdict};
+use super::{CalibrationFit, DomainPattern, Reader, Writer};
+use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::store::model::{Relation, random_id};
+use rusqlite::{OptionalExtension, params};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// What a human corrects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Feedback {
+    /// The fragment says something else about the claim than the judge thought, or just that.
+    EdgeCorrect {
+        /// An edge with a verdict.
+        edge_id: String,
+        /// Supports, refutes or neutral.
+        correct_relation: Relation,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// The claim is not to be counted.
+    ClaimReject {
+        /// The claim.
+        claim_id: String,
+        /// Why.
+        reason: String,
+    },
+    /// It is, after all.
+    ClaimRestore {
+        /// The claim.
+        claim_id: String,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// The domain is not to be queued, fetched or used as evidence.
+    DomainBlock {
+        /// See [`DomainPattern`].
+        domain_pattern: String,
+        /// Why.
+        reason: String,
+    },
+    /// The domain may be used, whatever older rules say.
+    DomainUnblock {
+        /// See [`DomainPattern`].
+        domain_pattern: String,
+        /// Why.
+        reason: String,
+    },
+    /// No rule with exactly this pattern counts any more.
+    DomainClearOverride {
+        /// See [`DomainPattern`].
+        domain_pattern: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What a correction did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct FeedbackReport {
+    /// `edge_correct`, `claim_reject`, `claim_restore`, `domain_block`, `domain_unblock` or
+    /// `domain_clear_override`.
+    pub action: String,
+    /// The edge, of an edge's correction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edge_id: Option<String>,
+    /// The claim, of a claim's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim_id: Option<String>,
+    /// The pattern in its one spelling, of a domain's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain_pattern: Option<String>,
+    /// The relation, the adoption status or the rule (`block`, `allow`, none) as it was.
+    pub previous: Option<String>,
+    /// As it is now.
+    pub current: Option<String>,
+    /// Rows that are otherwise than before.
+    pub affected_count: usize,
+    /// What happened, in a sentence.
+    pub message: String,
+}
+
+/// How sure an agent is of a correction.
+pub(super) const AGENTS_CONFIDENCE: f64 = 0.9;
+
+/// One line of the log.
+struct Entry<'a> {
+    action: &'a str,
+    target: (&'a str, &'a str),
+    task_id: Option<&'a str>,
+    reason: Option<&'a str>,
+    previous: Value,
+}
+
+impl Feedback {
+    /// How the action is called in the log and on the wire.
+    pub const fn action(&self) -> &'static str {
+        match self {
+            Self::EdgeCorrect { .. } => "edge_correct",
+            Self::ClaimReject { .. } => "claim_reject",
+            Self::ClaimRestore { .. } => "claim_restore",
+            Self::DomainBlock { .. } => "domain_block",
+            Self::DomainUnblock { .. } => "domain_unblock",
+            Self::DomainClearOverride { .. } => "domain_clear_override",
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// Applies a correction and logs it. `actor` is who corrects; an agent has a name that begins with
+    /// `agent:`, and its verdicts are no human's.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` for an unknown edge, claim or rule; `InvalidInput` for an edge that bears no
+    /// verdict, a relation that is none, an empty reason and a pattern that is no domain.
+    pub fn apply_feedback(&self, feedback: &Feedback, actor: &str) -> Result<FeedbackReport> {
+        let action = feedback.action();
+        match feedback {
+            Feedback::EdgeCorrect {
+                edge_id,
+                correct_relation,
+                reason,
+            } => self.correct_edge(edge_id, *correct_relation, reason.as_deref(), actor),
+            Feedback::ClaimReject { claim_id, reason } => {
+                self.set_adoption(action, claim_id, Some(required(reason)?), false, actor)
+            }
+            Feedback::ClaimRestore { claim_id, reason } => {
+                self.set_adoption(action, claim_id, reason.as_deref(), true, actor)
+            }
+            Feedback::DomainBlock {
+                domain_pattern,
+                reason,
+            } => self.set_rule(action, domain_pattern, reason, Some(Rule::Block), actor),
+            Feedback::DomainUnblock {
+                domain_pattern,
+                reason,
+            } => self.set_rule(action, domain_pattern, reason, Some(Rule::Allow), actor),
+            Feedback::DomainClearOverride {
+                domain_pattern,
+                reason,
+            } => self.set_rule(action, domain_pattern, reason, None, actor),
+        }
+    }
+
+    fn correct_edge(
+        &self,
+        edge_id: &str,
+        correct: Relation,
+        reason: Option<&str>,
+        actor: &str,
+    ) -> Result<FeedbackReport> {
+        if !correct.is_nli() {
+            return Err(Error::invalid(format!(
+                "correct_relation is {correct}; expected supports, refutes or neutral"
+            )));
+        }
+        let edge = self.reader().verdict_edge(edge_id)?;
+        let decides = match actor.starts_with(AGENT_PREFIX) {
+            true => self.store_agents_word(&edge, correct, reason, actor)?,
+            false => self
+                .store_correction(edge_id, &edge, correct, reason)
+                .map(|()| true)?,
+        };
+        self.log_feedback(
+            actor,
+            &Entry {
+                action: "edge_correct",
+                target: ("edge", edge_id),
+                task_id: edge.task_id.as_deref(),
+                reason,
+                previous: edge.previous.clone(),
+            },
+        )?;
+        let current = if decides { correct } else { edge.relation };
+        Ok(FeedbackReport {
+            action: "edge_correct".to_owned(),
+            edge_id: Some(edge_id.to_owned()),
+            previous: Some(edge.relation.to_string()),
+            current: Some(current.to_string()),
+            affected_count: usize::from(decides),
+            message: self.told(&edge, correct, (actor, decides))?,
+            ..FeedbackReport::default()
+        })
+    }
+
+    /// What a correction did, in a sentence. A human's is one more sample for the calibration.
+    fn told(
+        &self,
+        edge: &VerdictEdge,
+        correct: Relation,
+        (actor, decides): (&str, bool),
+    ) -> Result<String> {
+        let is_agent = actor.starts_with(AGENT_PREFIX);
+        let message = match (edge.relation == correct, is_agent) {
+            _ if !decides => {
+                format!(
+                    "a human has said {}, which an agent does not change; the verdict is kept",
+                    edge.relation
+                )
+            }
+            (true, true) => format!("the edge stays {correct}, now by an agent's word"),
+            (true, false) => format!("the edge stays {correct}, now by a human's word"),
+            (false, _) => format!("the edge is {correct} instead of {}", edge.relation),
+        };
+        if is_agent {
+            return Ok(message);
+        }
+        Ok(match self.recalibrate(edge.judge_id.as_deref())? {
+            Some(fit) if fit.is_active => format!(
+                "{message}; version {} of the judge's calibration is in force from now on",
+                fit.version
+            ),
+            _ => message,
+        })
+    }
+
+    /// Keeps what an agent says of an edge as the verdict of a judge: it is no human's correction, and
+    /// no calibration learns from it.
+    fn store_agents_word(
+        &self,
+        edge: &VerdictEdge,
+        correct: Relation,
+        reason: Option<&str>,
+        actor: &str,
+    ) -> Result<bool> {
+        let verdict = StoredVerdict {
+            judge_id: actor,
+            relation: correct,
+            confidence: AGENTS_CONFIDENCE,
+            quote: edge.quote,
+            reason,
+            ..StoredVerdict::default()
+        };
+        self.put_verdict(edge.pair(), &verdict)?;
+        self.let_decide(edge.pair(), &verdict)
+    }
+
+    /// Keeps what the judge was asked and said, and gives the edge what the human says.
+    fn store_correction(
+        &self,
+        edge_id: &str,
+        edge: &VerdictEdge,
+        correct: Relation,
+        reason: Option<&str>,
+    ) -> Result<()> {
+        self.db
+            .prepare_cached(
+                "INSERT INTO nli_corrections (id, edge_id, task_id, premise, hypothesis, predicted_relation,
+                   predicted_confidence, correct_relation, judge_id, reason, created_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            )
+            .db()?
+            .execute(params![
+                random_id("corr_", 12),
+                edge_id,
+                edge.task_id,
+                edge.premise,
+                edge.hypothesis,
+                edge.predicted,
+                edge.raw_confidence,
+                correct,
+                edge.judge_id,
+                reason,
+                self.now
+            ])
+            .db()?;
+        // A human who has read both is certain; what the judge thought stays in nli_label, in
+        // nli_verdicts and in nli_corrections.
+        self.db
+            .prepare_cached(
+                "UPDATE edges SET relation = ?2, nli_edge_confidence = 1.0, edge_human_corrected = 1,
+                   edge_correction_reason = ?3, edge_corrected_at = ?4,
+                   nli_label = coalesce(nli_label, ?5)
+                 WHERE id = ?1",
+            )
+            .db()?
+            .execute(params![edge_id, correct, reason, self.now, edge.predicted])
+            .db()?;
+        let verdict = StoredVerdict {
+            relation: correct,
+            quote: edge.quote,
+            reason,
+            ..StoredVerdict::default()
+        };
+        self.put_verdict(edge.pair(), &verdict)
+    }
+
+    /// Every correction is one more sample for the calibration. That outcomes cannot be fitted is
+    /// no reason to refuse the correction.
+    fn recalibrate(&self, judge_id: Option<&str>) -> Result<Option<CalibrationFit>> {
+        match judge_id.map(|judge_id| self.fit_calibration(judge_id)) {
+            None => Ok(None),
+            Some(Err(e)) if e.kind() == ErrorKind::Calibration => Ok(None),
+            Some(fitted) => fitted,
+        }
+    }
+
+    fn set_adoption(
+        &self,
+        action: &str,
+        claim_id: &str,
+        reason: Option<&str>,
+        is_adopted: bool,
+        actor: &str,
+    ) -> Result<FeedbackReport> {
+        let (task_id, status, before) = self.reader().adoption(claim_id)?;
+        let current = if is_adopted { "adopted" } else { "not_adopted" };
+        let is_change = status != current;
+        if is_change || !is_adopted {
+            self.db
+                .prepare_cached(
+                    "UPDATE claims SET claim_adoption_status = ?2, claim_rejection_reason = ?3,
+                       claim_rejected_at = ?4 WHERE id = ?1",
+                )
+                .db()?
+                .execute(params![
+                    claim_id,
+                    current,
+                    reason.filter(|_| !is_adopted),
+                    (!is_adopted).then_some(&self.now)
+                ])
+                .db()?;
+        }
+        self.log_feedback(
+            actor,
+            &Entry {
+                action,
+                target: ("claim", claim_id),
+                task_id: Some(&task_id),
+                reason,
+                previous: before,
+            },
+        )?;
+        let message = match (is_adopted, is_change) {
+            (false, true) => "the claim has left views, search, verification and counts",
+            (false, false) => "the claim was rejected before; it has the new reason",
+            (true, true) => "the claim is back in views, search, verification and counts",
+            (true, false) => "the claim was not rejected; nothing has changed",
+        };
+        Ok(FeedbackReport {
+            action: action.to_owned(),
+            claim_id: Some(claim_id.to_owned()),
+            previous: Some(status),
+            current: Some(current.to_owned()),
+            affected_count: usize::from(is_change),
+            message: message.to_owned(),
+            ..FeedbackReport::default()
+        })
+    }
+
+    fn set_rule(
+        &self,
+        action: &str,
+        pattern: &str,
+        reason: &str,
+        rule: Option<Rule>,
+        actor: &str,
+    ) -> Result<FeedbackReport> {
+        let reason = required(reason)?;
+        let pattern = DomainPattern::parse(pattern)?;
+        let previous = self.reader().rule_of_pattern(&pattern)?;
+        let name = pattern.as_str();
+        let (affected_count, mut message) = match rule {
+            Some(rule) => {
+                let rows = self.add_domain_rule(&pattern, rule, reason, actor)?;
+                let effect = match rule {
+                    Rule::Block => "is not queued, fetched or used as evidence any more",
+                    Rule::Allow => "may be queued, fetched and used, whatever older rules say",
+                };
+                (rows, format!("{name} {effect}"))
+            }
+            None if previous.is_none() => {
+                return Err(Error::not_found(format!("domain_pattern: no rule is about {name:?}")).with_hint(
+                    "get_status with detail full lists the rules in domain_overrides; the pattern \
+                     must be exactly that of the rule",
+                ));
+            }
+            None => {
+                let rows = self.end_domain_rules(&pattern)?;
+                (rows, format!("no rule is about {name} any more"))
+            }
+        };
+        message += &moved_in_words(blocked_evidence::settle(self.db)?);
+        self.log_feedback(
+            actor,
+            &Entry {
+                action,
+                target: ("domain", name),
+                task_id: None,
+                reason: Some(reason),
+                previous: json!({ "rule": previous }),
+            },
+        )?;
+        Ok(FeedbackReport {
+            action: action.to_owned(),
+            domain_pattern: Some(name.to_owned()),
+            previous,
+            current: rule.map(|rule| rule.as_str().to_owned()),
+            affected_count,
+            message,
+            ..FeedbackReport::default()
+        })
+    }
+
+    fn log_feedback(&self, actor: &str, entry: &Entry<'_>) -> Result<()> {
+        let (kind, id) = entry.target;
+        self.db
+            .prepare_cached(
+                "INSERT INTO feedback_log (action, target_type, target_id, task_id, actor, reason,
+                   previous_json, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            )
+            .db()?
+            .execute(params![
+                entry.action,
+                kind,
+                id,
+                entry.task_id,
+                actor,
+                entry.reason,
+                entry.previous.to_string(),
+                self.now
+            ])
+            .db()?;
+        let details = json!({ "reason": entry.reason, "previous": entry.previous });
+        self.log_event(actor, entry.action, entry.task_id, Some(id), &details)
+    }
+}
+
+fn required(reason: &str) -> Result<&str> {
+    match reason.trim() {
+        "" => Err(Error::invalid(
+            "reason is empty; it is kept in the log, so say why",
+        )),
+        reason => Ok(reason),
+    }
+}
+
+/// An edge with a verdict, and what the judge was asked and answered.
+struct VerdictEdge {
+    fragment_id: String,
+    claim_id: String,
+    /// The words that were judged, in the page's text.
+    quote: Option<(i64, i64)>,
+    task_id: Option<String>,
+    premise: String,
+    hypothesis: String,
+    relation: Relation,
+    predicted: Relation,
+    raw_confidence: Option<f64>,
+    judge_id: Option<String>,
+    previous: Value,
+}
+
+impl VerdictEdge {
+    fn pair(&self) -> Pair<'_> {
+        Pair {
+            fragment_id: &self.fragment_id,
+            claim_id: &self.claim_id,
+        }
+    }
+}
+
+/// An edge, its ends as the judge saw them, and what it said. What it said of the relation is in
+/// nli_label once a human has said otherwise, and its own confidence, before any calibration, in the
+/// memory of verdicts.
+const VERDICT: &str = "SELECT c.task_id,
+  coalesce(substr(t.text, e.quote_start + 1, e.quote_end - e.quote_start), f.text_content, ''),
+  coalesce(c.claim_text, ''), e.relation,
+  CASE WHEN e.nli_label IN ('supports', 'refutes', 'neutral') THEN e.nli_label ELSE e.relation END,
+  coalesce(v.confidence, (SELECT n.predicted_confidence FROM nli_corrections n
+    WHERE n.edge_id = e.id ORDER BY n.created_at DESC, n.rowid DESC LIMIT 1),
+    CASE e.edge_human_corrected WHEN 0 THEN e.nli_edge_confidence END),
+  e.judge_id, e.nli_edge_confidence, e.edge_human_corrected, e.edge_correction_reason,
+  e.edge_corrected_at, e.source_id, e.target_id, e.quote_start, e.quote_end
+FROM edges e
+  LEFT JOIN claims c ON c.id = e.target_id
+  LEFT JOIN fragments f ON f.id = e.source_id
+  LEFT JOIN page_texts t ON t.page_id = f.page_id AND t.version = f.page_version
+  LEFT JOIN nli_verdicts v ON v.claim_id = e.target_id AND v.fragment_id = e.source_id
+    AND v.judge_id = e.judge_id
+WHERE e.id = ?1";
+
+impl Reader<'_> {
+    fn verdict_edge(&self, edge_id: &str) -> Result<VerdictEdge> {
+        let relation: Option<Relation> = self
+            .db
+            .prepare_cached("SELECT relation FROM edges WHERE id = ?1")
+            .db()?
+            .query_row([edge_id], |r| r.get(0))
+            .optional()
+            .db()?;
+        match relation {
+            None => {
+                return Err(Error::not_found(format!("edge_id: no edge {edge_id:?}"))
+                    .with_hint("v_evidence_chain lists the edges of a task with their ids"));
+            }
+            Some(relation) if !relation.is_nli() => {
+                return Err(Error::invalid(format!(
+                    "edge_id: {edge_id} is an edge of the kind {relation}, which bears no verdict"
+                ))
+                .with_hint("edges with supports, refutes or neutral can be corrected"));
+            }
+            Some(_) => {}
+        }
+        self.db
+            .prepare_cached(VERDICT)
+            .db()?
+            .query_row([edge_id], |r| {
+                let relation: Relation = r.get(3)?;
+                Ok(VerdictEdge {
+                    fragment_id: r.get(11)?,
+                    claim_id: r.get(12)?,
+                    quote: r.get::<_, Option<i64>>(13)?.zip(r.get(14)?),
+                    task_id: r.get(0)?,
+                    premise: r.get(1)?,
+                    hypothesis: r.get(2)?,
+                    relation,
+                    predicted: r.get(4)?,
+                    raw_confidence: r.get(5)?,
+                    judge_id: r.get(6)?,
+                    previous: json!({
+                        "relation": relation,
+                        "nli_edge_confidence": r.get::<_, Option<f64>>(7)?,
+                        "edge_human_corrected": r.get::<_, bool>(8)?,
+                        "edge_correction_reason": r.get::<_, Option<String>>(9)?,
+                        "edge_corrected_at": r.get::<_, Option<String>>(10)?,
+                    }),
+                })
+            })
+            .db()
+    }
+
+    fn adoption(&self, claim_id: &str) -> Result<(String, String, Value)> {
+        self.db
+            .prepare_cached(
+                "SELECT task_id, claim_adoption_status, claim_rejection_reason, claim_rejected_at
+                 FROM claims WHERE id = ?1",
+            )
+            .db()?
+            .query_row([claim_id], |r| {
+                let (task_id, status): (String, String) = (r.get(0)?, r.get(1)?);
+                let before = json!({
+                    "claim_adoption_status": status,
+                    "claim_rejection_reason": r.get::<_, Option<String>>(2)?,
+                    "claim_rejected_at": r.get::<_, Option<String>>(3)?,
+                });
+                Ok((task_id, status, before))
+            })
+            .optional()
+            .db()?
+            .ok_or_else(|| {
+                Error::not_found(format!("claim_id: no claim {claim_id:?}")).with_hint(
+                    "v_claim_evidence_summary with include_rejected lists all claims of a task",
+                )
+            })
+    }
+}
+fn moved_in_words(moved: Moved) -> String {
+    let Moved { aside, back } = moved;
+    match (aside, back) {
+        (0, 0) => String::new(),
+        (aside, 0) => format!("; {aside} verdict(s) that rest on it count no more"),
+        (0, back) => format!("; {back} verdict(s) count again"),
+        (aside, back) => format!("; {aside} verdict(s) count no more, {back} count again"),
+    }
+}

@@ -1,0 +1,109 @@
+//! Lines by the batch: one thread reads and stores while another makes rows of what comes next.
+
+use super::checks;
+use super::fields::Record;
+use super::line::{Refusal, Row, parse};
+use crate::store::database::{Tokens, aside};
+use std::ops::Range;
+
+/// Bytes after which a batch is full. A longer line is a batch of its own.
+const BATCH_BYTES: usize = 512 << 10;
+
+/// Bytes that are not worth a thread.
+const FEW_BYTES: usize = 32 << 10;
+
+/// Lines that were read together and that are not blank.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    bytes: Vec<u8>,
+    lines: Vec<(u64, Result<Range<usize>, String>)>,
+}
+
+/// A line with its number: its row, or why there is none.
+#[derive(Debug)]
+pub(super) struct Parsed<'a> {
+    pub(super) number: u64,
+    pub(super) line: &'a str,
+    pub(super) row: Result<Row<'a>, Refusal>,
+    /// The words of what goes into a full-text index.
+    pub(super) words: Vec<Tokens>,
+}
+
+impl Batch {
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.lines.clear();
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes.len() >= BATCH_BYTES
+    }
+
+    /// Where the next line is read to.
+    pub(super) fn bytes(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// Adds a line: where its bytes stand, or why it is none.
+    pub(super) fn push(&mut self, number: u64, line: Result<Range<usize>, String>) {
+        self.lines.push((number, line));
+    }
+
+    /// The rows of the lines. `now` stands where a time is left out.
+    fn parse<'a>(&'a self, now: &'a str) -> Vec<Parsed<'a>> {
+        let parsed = |(number, line): &'a (u64, Result<Range<usize>, String>)| {
+            let text = line.as_ref().map_err(Clone::clone).and_then(|range| {
+                std::str::from_utf8(&self.bytes[range.clone()])
+                    .map_err(|e| format!("byte {} is not UTF-8", e.valid_up_to() + 1))
+            });
+            let (line, row) = match text {
+                Ok(line) => (line, prepare(line, now)),
+                Err(reason) => ("", Err(Refusal::unnamed(reason))),
+            };
+            let words = row.as_ref().map(words_of).unwrap_or_default();
+            Parsed {
+                number: *number,
+                line,
+                row,
+                words,
+            }
+        };
+        self.lines.iter().map(parsed).collect()
+    }
+}
+
+/// Makes a row of a line, and works out what follows from the line alone.
+pub(super) fn prepare<'a>(line: &'a str, now: &'a str) -> Result<Row<'a>, Refusal> {
+    let mut row = parse(line, now)?;
+    match checks::complete(&mut row) {
+        Ok(()) => Ok(row),
+        Err(reason) => Err(Refusal {
+            reason,
+            names: row.single_key(),
+        }),
+    }
+}
+
+fn words_of(row: &Row<'_>) -> Vec<Tokens> {
+    let columns: &[&str] = match row.table.record {
+        Record::Fragment => &["text_content", "heading_context"],
+        Record::Claim => &["claim_text"],
+        _ => &[],
+    };
+    let texts = columns
+        .iter()
+        .filter_map(|column| row.get(column).as_text());
+    texts.map(Tokens::of).collect()
+}
+
+/// Parses `batch` while `work` is done; on this thread before it where that takes no time.
+pub(super) fn parse_during<'a, T>(
+    batch: &'a Batch,
+    now: &'a str,
+    work: impl FnOnce() -> T,
+) -> (Vec<Parsed<'a>>, T) {
+    if batch.bytes.len() <= FEW_BYTES {
+        return (batch.parse(now), work());
+    }
+    aside(|| batch.parse(now), work)
+}

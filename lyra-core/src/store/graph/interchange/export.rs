@@ -1,0 +1,155 @@
+//! Rows → JSON lines, in an order that depends on nothing but the rows.
+
+use super::ExportReport;
+use super::fields::{Kind, Record, TABLES, Table};
+use super::resources;
+use super::vector::push_hex;
+use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::security::display::{harmless_json, is_harmful};
+use crate::store::database::Database;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, params_from_iter};
+use std::io::Write;
+
+/// Writes the graph, or the sub-graph of one task, as JSON lines that `import_jsonl` reads.
+///
+/// Equal graphs give equal files. Columns without a value are left out. The sub-graph of a task is
+/// its claims, what their edges reach (fragments, pages and their texts, works, vectors), the
+/// pages that belong to the task, and the citations among all these pages. Jobs, logs, and what
+/// waits for a login are no part of the graph.
+///
+/// # Errors
+/// [`crate::ErrorKind::TaskNotFound`]; [`crate::ErrorKind::Backend`] where the writer fails.
+pub(crate) fn export_jsonl(
+    db: &Database,
+    writer: &mut impl Write,
+    task_id: Option<&str>,
+) -> Result<ExportReport> {
+    db.read(|connection| {
+        if let Some(task_id) = task_id {
+            let known = connection
+                .prepare("SELECT 1 FROM tasks WHERE id = ?")
+                .db()?
+                .exists([task_id]);
+            if !known.db()? {
+                return Err(Error::task_not_found(task_id));
+            }
+        }
+        let mut report = ExportReport::default();
+        for table in &TABLES {
+            let written = write_table(connection, table, writer, task_id)?;
+            if written > 0 {
+                report.written.insert(table.tag.to_owned(), written);
+                report.total_written += written;
+            }
+        }
+        writer.flush().map_err(write_error)?;
+        Ok(report)
+    })
+}
+
+/// The sets of ids that make up the sub-graph of task ?1; `Table::scope` refers to them.
+pub(crate) const TASK_SCOPE: &str = "WITH
+  scope_claims (id) AS MATERIALIZED (SELECT id FROM claims WHERE task_id = ?1),
+  scope_edges (id) AS MATERIALIZED (
+    SELECT e.id FROM scope_claims c JOIN edges e ON e.target_id = c.id AND e.target_type = 'claim'),
+  scope_fragments (id) AS MATERIALIZED (
+    SELECT DISTINCT e.source_id FROM scope_edges s JOIN edges e USING (id)
+    WHERE e.source_type = 'fragment'),
+  scope_pages (id) AS MATERIALIZED (
+    SELECT f.page_id FROM scope_fragments s JOIN fragments f USING (id)
+    UNION SELECT page_id FROM task_pages WHERE task_id = ?1
+    UNION SELECT source_page_id FROM task_pages WHERE task_id = ?1 AND source_page_id IS NOT NULL),
+  scope_citations (id) AS MATERIALIZED (
+    SELECT e.id FROM scope_pages p JOIN edges e ON e.source_id = p.id AND e.relation = 'cites'
+    WHERE e.target_id IN scope_pages),
+  scope_works (id) AS MATERIALIZED (
+    SELECT DISTINCT p.canonical_id FROM scope_pages s JOIN pages p USING (id)
+    WHERE p.canonical_id IS NOT NULL)
+";
+
+fn write_table(
+    connection: &Connection,
+    table: &Table,
+    writer: &mut impl Write,
+    task_id: Option<&str>,
+) -> Result<usize> {
+    let columns = table.columns();
+    let Table {
+        name, order, scope, ..
+    } = table;
+    let (derived, told) = match table.record {
+        Record::Resource => (resources::derived("TRUE"), resources::NOT_DERIVED),
+        _ => ("no_more AS (SELECT 1)".to_owned(), "TRUE"),
+    };
+    let sql = match task_id {
+        None => {
+            format!("WITH {derived} SELECT {columns} FROM {name} WHERE {told} ORDER BY {order}")
+        }
+        Some(_) => format!(
+            "{TASK_SCOPE}, {derived} SELECT {columns} FROM {name}
+             WHERE ({scope}) AND {told} ORDER BY {order}"
+        ),
+    };
+    let mut statement = connection.prepare(&sql).db()?;
+    let mut rows = statement.query(params_from_iter(task_id)).db()?;
+    let (mut line, mut written) = (Vec::new(), 0);
+    while let Some(row) = rows.next().db()? {
+        line.clear();
+        push_row(&mut line, table, row)?;
+        writer.write_all(&line).map_err(write_error)?;
+        written += 1;
+    }
+    Ok(written)
+}
+
+fn push_row(line: &mut Vec<u8>, table: &Table, row: &Row<'_>) -> Result<()> {
+    line.extend_from_slice(b"{\"type\":\"");
+    line.extend_from_slice(table.tag.as_bytes());
+    line.push(b'"');
+    for (place, field) in table.fields.iter().enumerate() {
+        let value = row.get_ref(place).db()?;
+        if value == ValueRef::Null {
+            continue;
+        }
+        line.extend_from_slice(b",\"");
+        line.extend_from_slice(field.name.as_bytes());
+        line.extend_from_slice(b"\":");
+        push_value(line, field.kind, value)
+            .map_err(|e| e.context(format!("{}.{}", table.name, field.name)))?;
+    }
+    line.extend_from_slice(b"}\n");
+    Ok(())
+}
+
+fn push_value(line: &mut Vec<u8>, kind: Kind, value: ValueRef<'_>) -> Result<()> {
+    let written = match value {
+        ValueRef::Null => return Ok(()),
+        ValueRef::Integer(flag) if matches!(kind, Kind::Flag) => {
+            serde_json::to_writer(&mut *line, &(flag != 0))
+        }
+        ValueRef::Integer(number) => serde_json::to_writer(&mut *line, &number),
+        ValueRef::Real(number) => serde_json::to_writer(&mut *line, &number),
+        ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
+            // The file is whole all the same, and may be looked at on a terminal.
+            Ok(text) if text.contains(is_harmful) => serde_json::to_string(text)
+                .map(|json| line.extend_from_slice(harmless_json(&json).as_bytes())),
+            Ok(text) => serde_json::to_writer(&mut *line, text),
+            Err(_) => {
+                return Err(Error::new(ErrorKind::Storage, "a text is not UTF-8")
+                    .with_hint("`verify` names the rows that another program has damaged"));
+            }
+        },
+        ValueRef::Blob(bytes) => {
+            line.push(b'"');
+            push_hex(line, bytes);
+            line.push(b'"');
+            return Ok(());
+        }
+    };
+    written.map_err(|e| Error::internal("a value is not JSON").with_source(e))
+}
+
+fn write_error(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Backend, format!("writing the export: {error}")).with_source(error)
+}

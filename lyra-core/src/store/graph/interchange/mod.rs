@@ -1,0 +1,64 @@
+//! The interchange format: one JSON object a line, `{"type": "claim", …columns}`.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `fields` | the format as a table: types, columns, kinds, defaults, references |
+//! | `lines`, `json`, `line`, `vector` | bytes → lines → JSON → checked cells; vectors in their three spellings |
+//! | `batch` | many lines at a time, on a thread of their own |
+//! | `checks`, `page_text` | what must hold between fields, and between a quote and its page |
+//! | `resources` | what identifiers name, as far as it does not follow from pages and works |
+//! | `known` | ids that need not be looked up |
+//! | `merge` | lines whose rows are there already |
+//! | `import`, `export` | lines → rows in one transaction; rows → lines in canonical order |
+
+mod batch;
+mod checks;
+mod export;
+mod fields;
+mod import;
+mod json;
+mod known;
+mod line;
+mod lines;
+mod merge;
+mod page_text;
+mod resources;
+#[cfg(test)]
+pub(in crate::store::graph) mod testing;
+#[cfg(test)]
+mod tests;
+mod vector;
+
+pub(super) use checks::{Quote, ends_of, matches};
+pub(crate) use export::{TASK_SCOPE, export_jsonl};
+pub(crate) use import::import_jsonl;
+pub use lines::ImportProblems;
+pub(crate) use page_text::PageText;
+pub(super) use vector::check as check_vector;
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What an import did, by type of line.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ImportReport {
+    /// Lines that were not blank.
+    pub lines: usize,
+    /// New rows.
+    pub inserted: BTreeMap<String, usize>,
+    /// Rows that knew less than the line, and now know as much.
+    pub updated: BTreeMap<String, usize>,
+    /// Lines whose row, or a row of the same meaning, was there already.
+    pub skipped: BTreeMap<String, usize>,
+    /// The sum of `inserted`.
+    pub total_inserted: usize,
+}
+
+/// What an export wrote, by type of line.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ExportReport {
+    /// Lines written.
+    pub written: BTreeMap<String, usize>,
+    /// The sum of `written`.
+    pub total_written: usize,
+}

@@ -1,0 +1,268 @@
+//! The evidence graph: typed reads and writes over the database file.
+//!
+//! Most programs hold an [`Engine`](crate::Engine) and reach this level through
+//! [`Engine::graph`](crate::Engine::graph). Reads see one state of the file, however long they take;
+//! what a write does is there as a whole, or not at all.
+//!
+//! ```
+//! # let folder = tempfile::tempdir().unwrap();
+//! use lyra_core::{Engine, EngineConfig, TaskConfig};
+//! let engine = Engine::open(EngineConfig::new(folder.path().join("evidence.db")))?;
+//! let task = engine.create_task("Night work shortens sleep", TaskConfig::default())?;
+//! let config = engine.graph().read(|reader| reader.task_config(&task.id))?;
+//! assert_eq!(config.budget.max_pages, 200);
+//! # Ok::<(), lyra_core::Error>(())
+//! ```
+
+mod blocked_evidence;
+mod calibration;
+mod citable;
+mod claims;
+mod documents;
+mod domain_rules;
+mod embeddings;
+mod feedback;
+mod forget;
+mod hostile_documents;
+mod interchange;
+mod judgements;
+mod remembered_verdicts;
+mod sessions;
+mod tasks;
+mod verdicts;
+mod verify;
+
+pub use calibration::{CalibrationEvaluation, CalibrationFit, CalibrationStats, RollbackReport};
+pub(crate) use citable::CitableSource;
+pub use documents::StoredFragment;
+pub use domain_rules::{DomainPattern, DomainRules};
+pub use embeddings::{MissingVector, decode_vector, encode_vector};
+pub use feedback::{Feedback, FeedbackReport};
+pub use forget::ForgetReport;
+pub(crate) use forget::forget_task;
+pub use interchange::{ExportReport, ImportProblems, ImportReport};
+pub(crate) use interchange::{PageText, TASK_SCOPE, export_jsonl, import_jsonl};
+pub use judgements::{
+    Judgement, JudgementFocus, JudgementReport, JudgementRequest, LEASE_SECONDS, LentPair,
+    MOST_LENT, MovedClaim, PairKind, RefusedJudgement, agent_judge_id,
+};
+pub(crate) use remembered_verdicts::RememberedVerdict;
+pub use verdicts::{AGENT_PREFIX, HUMAN_JUDGE};
+pub(crate) use verdicts::{Pair, RETIRED_JUDGES, StoredVerdict};
+pub(crate) use verify::verify;
+pub use verify::{VerifyReport, Violation};
+
+use crate::clock::{Clock, JumpWatch, Trust};
+use crate::error::{Error, Result, SqliteResultExt};
+pub use crate::store::database::Interrupter;
+use crate::store::database::{Database, aggregates, backup};
+use rusqlite::{Connection, Transaction, params};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The evidence graph in one SQLite file.
+///
+/// Reading never waits for writing; writing is one transaction at a time, here and in every other
+/// process that has the file open.
+#[derive(Debug, Clone)]
+pub struct EvidenceGraph {
+    db: Database,
+    clock: Arc<dyn Clock>,
+    jumps: Arc<JumpWatch>,
+    /// Whose writes these are, where that is known.
+    actor: Option<Arc<str>>,
+}
+
+/// Reads inside one snapshot.
+#[derive(Debug)]
+pub struct Reader<'c> {
+    pub(crate) db: &'c Connection,
+}
+
+/// Writes inside one transaction, and reads what it wrote.
+#[derive(Debug)]
+pub struct Writer<'t> {
+    pub(crate) db: &'t Transaction<'t>,
+    pub(crate) now: String,
+    pub(crate) actor: Option<&'t str>,
+}
+
+impl EvidenceGraph {
+    /// Opens the file, making it or bringing its schema up to date first.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// use lyra_core::{graph::EvidenceGraph, ports::SystemClock};
+    /// let graph = EvidenceGraph::open(&folder.path().join("g.db"), Arc::new(SystemClock))?;
+    /// let tasks = graph.read(|r| r.tasks())?;
+    /// assert!(tasks.is_empty());
+    /// # Ok::<(), lyra_core::Error>(())
+    /// ```
+    pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
+        let graph = Self {
+            db: Database::open(path)?,
+            clock,
+            jumps: Arc::default(),
+            actor: None,
+        };
+        graph.catch_up()?;
+        Ok(graph)
+    }
+
+    /// Opens a file that is there to look at it: nothing is written to it or beside it, and whatever
+    /// would write answers [`Error::read_only`](crate::Error::read_only).
+    ///
+    /// # Errors
+    /// `NotFound` where there is no such file; `Storage` for a file of another program, for one of
+    /// another schema version, and where a log beside it cannot be read.
+    pub fn open_read_only(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
+        Ok(Self {
+            db: Database::open_read_only(path)?,
+            clock,
+            jumps: Arc::default(),
+            actor: None,
+        })
+    }
+
+    /// Whether the graph can be looked at and not changed.
+    pub fn is_read_only(&self) -> bool {
+        self.db.source().is_read_only()
+    }
+
+    /// The same graph for a named actor: what it does is logged under that name.
+    pub(crate) fn acting_as(&self, actor: Option<Arc<str>>) -> Self {
+        Self {
+            actor,
+            ..self.clone()
+        }
+    }
+
+    /// Refuses a graph that is open read-only, before anything is done that leads to a write.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        match self.is_read_only() {
+            true => Err(Error::read_only()),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses a file that was removed or replaced since it was opened.
+    pub(crate) fn check_in_place(&self) -> Result<()> {
+        self.db.source().check_in_place()
+    }
+
+    /// Whether the counts that views read are behind what is stored, or of another year.
+    pub(crate) fn is_behind(&self) -> Result<bool> {
+        let year = i64::from(self.clock.year());
+        self.db.read(|connection| {
+            Ok(
+                aggregates::is_stale(connection)?
+                    || aggregates::reference_year(connection)? != year,
+            )
+        })
+    }
+
+    /// Counts again what another program wrote without counting, and lets "recent" begin with the
+    /// clock's year. Writes only where there is something to do and nobody else is writing: what
+    /// is there already can be read meanwhile.
+    pub fn catch_up(&self) -> Result<()> {
+        if self.is_read_only() || !self.is_behind()? {
+            return Ok(());
+        }
+        let year = i64::from(self.clock.year());
+        self.db
+            .write_if_free(|transaction| aggregates::set_reference_year(transaction, year))?;
+        Ok(())
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        self.db.path()
+    }
+
+    /// The clock that stamps every row.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// Whether the clock was set within the last `span_ms`, as far as this process has seen.
+    pub(crate) fn trust_in_clock(&self, span_ms: i64) -> Trust {
+        self.jumps.look(self.clock.as_ref(), span_ms)
+    }
+
+    /// Runs `work` inside one snapshot.
+    pub fn read<T>(&self, work: impl FnOnce(&Reader<'_>) -> Result<T>) -> Result<T> {
+        self.db.read(|connection| work(&Reader { db: connection }))
+    }
+
+    /// Runs `work` inside one transaction: all of it is stored, or none.
+    pub fn write<T>(&self, work: impl FnOnce(&Writer<'_>) -> Result<T>) -> Result<T> {
+        self.db.write(|transaction| {
+            work(&Writer {
+                db: transaction,
+                // Here and not before: it may have waited for its turn.
+                now: self.clock.now(),
+                actor: self.actor.as_deref(),
+            })
+        })
+    }
+
+    /// Ends running reads and writes from another thread.
+    pub fn interrupter(&self) -> Interrupter {
+        self.db.interrupter()
+    }
+
+    /// Copies the database to a new file; see [`Engine::backup`](crate::Engine::backup).
+    pub fn backup(&self, to: &Path) -> Result<()> {
+        backup(self.db.source(), to)
+    }
+
+    pub(crate) fn database(&self) -> &Database {
+        &self.db
+    }
+}
+
+impl Writer<'_> {
+    /// The same rows, for reading.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader { db: self.db }
+    }
+
+    /// The time that this transaction stamps on its rows.
+    pub fn now(&self) -> &str {
+        &self.now
+    }
+
+    /// Who is written into the log for what a caller asked for: the name of the actor, or `unnamed`
+    /// where the graph was opened for nobody in particular.
+    pub(crate) fn actor_or(&self, unnamed: &'static str) -> &str {
+        self.actor.unwrap_or(unnamed)
+    }
+
+    /// Adds a line to the append-only audit log. `details` never holds secrets.
+    pub fn log_event(
+        &self,
+        actor: &str,
+        action: &str,
+        task_id: Option<&str>,
+        subject_id: Option<&str>,
+        details: &serde_json::Value,
+    ) -> Result<()> {
+        self.db
+            .prepare_cached(
+                "INSERT INTO event_log (at, actor, action, task_id, subject_id, details_json)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )
+            .db()?
+            .execute(params![
+                self.now,
+                actor,
+                action,
+                task_id,
+                subject_id,
+                details.to_string()
+            ])
+            .db()?;
+        Ok(())
+    }
+}

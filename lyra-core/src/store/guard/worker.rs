@@ -1,0 +1,319 @@
+//! Worker threads, each with a guarded connection of its own, and callers that never wait for
+//! longer than the deadline and a little.
+//!
+//! The caller is the watchdog: at the deadline it interrupts the connection from outside. What
+//! even that does not stop, because SQLite is inside one long operation, is left to itself: the
+//! worker ends when the operation does, and another one takes its place.
+//!
+//! Two changes of threads cost more than most queries (80 µs on an idle machine). A query none of
+//! whose steps can take long therefore begins on its caller's thread, with a budget of a fraction
+//! of a millisecond, and goes to the worker only if that is not enough.
+
+use super::budget::Spent;
+use super::collect::Collected;
+use super::connection::GuardedConnection;
+use super::policy::GuardPolicy;
+use super::request::{SchemaSnapshot, SqlReply, SqlRequest, TempView};
+use super::turns::{LOOK, NoTurn, Turns};
+use super::{hint, run};
+use crate::error::{Error, Result};
+use crate::store::database;
+use rusqlite::InterruptHandle;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long after the deadline a worker may take to notice it.
+const GRACE: Duration = Duration::from_millis(15);
+
+/// Between two interrupts: one that comes while SQLite is between two statements is lost.
+const BETWEEN_INTERRUPTS: Duration = Duration::from_millis(2);
+
+/// SQLite's parser, and the binding's look for a second statement, recurse; address space is
+/// taken, memory only as far as it is used.
+const STACK_BYTES: usize = 16 << 20;
+
+/// What a connection is opened from.
+#[derive(Debug)]
+struct Source {
+    file: database::Source,
+    views: Vec<TempView>,
+    policy: Arc<GuardPolicy>,
+}
+
+/// The workers of one guard.
+pub(super) struct WorkerPool {
+    turns: Arc<Turns>,
+    idle: Mutex<Vec<Worker>>,
+    source: Arc<Source>,
+}
+
+impl fmt::Debug for WorkerPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerPool")
+            .field("source", &self.source)
+            .finish_non_exhaustive()
+    }
+}
+
+struct Worker {
+    /// With its thread while a query runs there.
+    guarded: Box<GuardedConnection>,
+    line: Line,
+}
+
+/// The way to a worker's thread.
+struct Line {
+    jobs: Sender<Job>,
+    interrupt: InterruptHandle,
+    left_behind: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+struct Job {
+    guarded: Box<GuardedConnection>,
+    request: SqlRequest,
+    end: Instant,
+    reply: SyncSender<Answer>,
+}
+
+type Answer = (Box<GuardedConnection>, Result<Collected>);
+
+impl WorkerPool {
+    /// Starts the first worker, so that a file or a view that cannot be opened is known at once.
+    pub(super) fn open(
+        file: database::Source,
+        views: Vec<TempView>,
+        policy: Arc<GuardPolicy>,
+    ) -> Result<(Self, SchemaSnapshot)> {
+        let pool = Self {
+            turns: Arc::new(Turns::new()),
+            idle: Mutex::default(),
+            source: Arc::new(Source {
+                file,
+                views,
+                policy,
+            }),
+        };
+        let worker = pool.spawn()?;
+        let schema = (*worker.guarded.schema).clone();
+        pool.give_back(worker);
+        Ok((pool, schema))
+    }
+
+    /// Runs a query as soon as it is its turn, in the first slice of its time if that is enough.
+    /// While it waits, `is_unwanted` is asked from time to time: from true on nobody waits any more.
+    pub(super) fn query(
+        &self,
+        request: &SqlRequest,
+        asked_at: Instant,
+        is_unwanted: &dyn Fn() -> bool,
+    ) -> Result<SqlReply> {
+        let deadline = asked_at + request.options.timeout();
+        let mut had_slice = false;
+        loop {
+            let turn = self
+                .turns
+                .wait(deadline, had_slice, is_unwanted)
+                .map_err(|why| no_turn(why, request))?;
+            let end = turn.slice_end.map_or(deadline, |end| end.min(deadline));
+            let reply = self.run(request, had_slice, (end, deadline), is_unwanted);
+            drop(turn);
+            match reply {
+                Err(error) if end < deadline && hint::spent(&error) == Some(Spent::Time) => {
+                    had_slice = true;
+                }
+                reply => return reply,
+            }
+        }
+    }
+
+    /// Runs a query until `end`, and gives it up at the deadline.
+    fn run(
+        &self,
+        request: &SqlRequest,
+        had_slice: bool,
+        (end, deadline): (Instant, Instant),
+        is_unwanted: &dyn Fn() -> bool,
+    ) -> Result<SqlReply> {
+        let Worker { mut guarded, line } = self.worker()?;
+        if !had_slice
+            && run::may_be_brief(&request.sql)
+            && let Some(result) = run::run_briefly(&mut guarded, request, end)
+        {
+            let unchanged = guarded.still.check();
+            self.give_back(Worker { guarded, line });
+            return told(unchanged, result, request);
+        }
+        let (reply, answer) = sync_channel(1);
+        let job = Job {
+            guarded,
+            request: request.clone(),
+            end,
+            reply,
+        };
+        line.jobs.send(job).map_err(|_| worker_died())?;
+        match wait(&answer, &line.interrupt, (end, deadline), is_unwanted) {
+            Ok((guarded, result)) => {
+                let unchanged = guarded.still.check();
+                self.give_back(Worker { guarded, line });
+                told(unchanged, result, request)
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                self.turns.abandon();
+                if line.left_behind.swap(true, Ordering::AcqRel) {
+                    // It has ended just now.
+                    self.turns.recover();
+                }
+                Err(hint::interrupted(Spent::Time, &request.options))
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(worker_died()),
+        }
+    }
+
+    /// An idle worker, or a new one if there is none or the file has changed under a connection
+    /// that does not notice.
+    fn worker(&self) -> Result<Worker> {
+        let idle = self.idle().pop();
+        match idle {
+            Some(worker) if worker.guarded.still.holds() => Ok(worker),
+            _ => self.spawn(),
+        }
+    }
+
+    fn give_back(&self, worker: Worker) {
+        self.idle().push(worker);
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Worker>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn spawn(&self) -> Result<Worker> {
+        let (jobs, inbox) = channel();
+        let (opened, ready) = sync_channel(1);
+        let source = Arc::clone(&self.source);
+        let left_behind = Arc::new(AtomicBool::new(false));
+        let leaving = Leaving {
+            turns: Arc::clone(&self.turns),
+            left_behind: Arc::clone(&left_behind),
+        };
+        let thread = std::thread::Builder::new()
+            .name("lyra-guard".into())
+            .stack_size(STACK_BYTES)
+            .spawn(move || work(&source, &opened, &inbox, leaving))
+            .map_err(|e| Error::internal("a query thread could not be started").with_source(e))?;
+        let guarded = ready.recv().map_err(|_| worker_died())??;
+        let interrupt = guarded.connection.get_interrupt_handle();
+        let line = Line {
+            jobs,
+            interrupt,
+            left_behind,
+            thread,
+        };
+        Ok(Worker { guarded, line })
+    }
+}
+
+impl Drop for WorkerPool {
+    fn drop(&mut self) {
+        let idle = std::mem::take(&mut *self.idle());
+        for Worker { line, .. } in idle {
+            let Line { jobs, thread, .. } = line;
+            drop(jobs);
+            // A worker that panicked has nothing to tell any more.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Takes an abandoned worker out of the count when its thread ends, by whatever way.
+struct Leaving {
+    turns: Arc<Turns>,
+    /// Set by the one of the two that comes first: the caller that goes, or the worker that ends.
+    left_behind: Arc<AtomicBool>,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if self.left_behind.swap(true, Ordering::AcqRel) {
+            self.turns.recover();
+        }
+    }
+}
+
+type Opened = Result<Box<GuardedConnection>>;
+
+/// The life of a worker thread.
+fn work(source: &Source, opened: &SyncSender<Opened>, inbox: &Receiver<Job>, leaving: Leaving) {
+    // Declared first, dropped last: the connection is closed before the worker is counted out.
+    let _leaving = leaving;
+    let guarded = GuardedConnection::open(&source.file, &source.views, &source.policy);
+    // The one who waits for it is there until it has come.
+    let _ = opened.send(guarded.map(Box::new));
+    while let Ok(job) = inbox.recv() {
+        let Job {
+            mut guarded,
+            request,
+            end,
+            reply,
+        } = job;
+        let result = run::run(&mut guarded, &request, end);
+        if reply.send((guarded, result)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits for an answer until `end`, or until nobody wants it any more; then interrupts until it
+/// comes or the grace after the deadline is over.
+fn wait(
+    answer: &Receiver<Answer>,
+    interrupt: &InterruptHandle,
+    (mut end, mut deadline): (Instant, Instant),
+    is_unwanted: &dyn Fn() -> bool,
+) -> std::result::Result<Answer, RecvTimeoutError> {
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        let patience = if left.is_zero() {
+            BETWEEN_INTERRUPTS
+        } else {
+            left.min(LOOK)
+        };
+        match answer.recv_timeout(patience) {
+            Err(RecvTimeoutError::Timeout) if Instant::now() < deadline + GRACE => {
+                if !left.is_zero() && is_unwanted() {
+                    (end, deadline) = (Instant::now(), Instant::now());
+                }
+                if Instant::now() >= end {
+                    interrupt.interrupt();
+                }
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// The reply, unless the file changed while it was collected.
+fn told(
+    unchanged: Result<()>,
+    result: Result<Collected>,
+    request: &SqlRequest,
+) -> Result<SqlReply> {
+    unchanged?;
+    result.map(|collected| collected.into_reply(request.options.offset))
+}
+
+fn worker_died() -> Error {
+    Error::internal("the query thread ended unexpectedly")
+}
+
+fn no_turn(why: NoTurn, request: &SqlRequest) -> Error {
+    match why {
+        NoTurn::Late => hint::waited(&request.options),
+        NoTurn::Stuck | NoTurn::Unwanted => hint::busy(),
+    }
+}

@@ -1,0 +1,12 @@
+//! The evidence graph in one SQLite file: its data model, its tables, typed reads and writes, guarded SQL,
+//! views, vectors, and the pure functions that they use. SQLite is named nowhere above this module.
+
+pub mod confidence;
+pub(crate) mod database;
+pub mod graph;
+pub mod guard;
+pub mod model;
+pub mod ranking;
+pub mod text;
+pub mod vectors;
+pub mod views;

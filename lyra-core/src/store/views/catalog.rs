@@ -1,0 +1,394 @@
+//! Which views there are: those built in, and those of a user's folder.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use minijinja::Environment;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::header::{self, Column, Fault, Header};
+use super::params::{CURRENT_YEAR, TASK_ID, ViewParameter, ViewParams, suggestion};
+use super::render::{RenderedView, environment, given, render_body, used, written_out};
+use super::scan::{Mark, scan};
+use crate::error::{Error, Result};
+
+/// How the name of a template file ends.
+const EXTENSION: &str = ".sql.j2";
+/// Longest template in bytes: what the SQL guard reads as one statement.
+const MAX_TEMPLATE_BYTES: usize = 32_768;
+/// Most parameters of one view; every combination of given and not given is tried when it loads.
+const MAX_PARAMETERS: usize = 8;
+
+macro_rules! templates {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("sql/", $name, ".sql.j2")))),*]
+    };
+}
+
+/// The templates that come with the library, by name.
+const BUILT_IN: [(&str, &str); 24] = templates![
+    "v_bibliographic_coupling",
+    "v_citation_age_gap",
+    "v_citation_chains",
+    "v_citation_clusters",
+    "v_citation_flow",
+    "v_claim_evidence_summary",
+    "v_claim_origins",
+    "v_claim_temporal_support",
+    "v_contradictions",
+    "v_controversy_by_era",
+    "v_emerging_consensus",
+    "v_evidence_chain",
+    "v_evidence_freshness",
+    "v_evidence_timeline",
+    "v_hub_pages",
+    "v_hypothesis_evidence",
+    "v_judge_agreement",
+    "v_open_judgements",
+    "v_orphan_sources",
+    "v_outdated_evidence",
+    "v_reference_candidates",
+    "v_source_authority",
+    "v_source_impact",
+    "v_unsupported_claims",
+];
+
+/// What a view answers, takes and returns.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ViewInfo {
+    /// Name, starting with `v_`.
+    pub name: String,
+    /// The question that it answers.
+    pub description: String,
+    /// Its parameters. `task_id` is accepted by every view and ignored by those without it here.
+    pub parameters: Vec<ViewParameter>,
+    /// Names of its columns, in order.
+    pub columns: Vec<String>,
+    /// Those of them that are left out unless [`ViewColumns::All`](crate::ViewColumns) asks for them:
+    /// what another column says, too, and what is seldom needed.
+    pub extra_columns: Vec<String>,
+    /// What each column holds.
+    pub column_descriptions: BTreeMap<String, String>,
+    /// How its rows are ordered; the order is total, so that paging is stable.
+    pub order: Option<String>,
+}
+
+impl ViewInfo {
+    /// Whether the view can be narrowed to one task; otherwise it looks at the whole graph.
+    pub fn is_task_scoped(&self) -> bool {
+        self.parameters.iter().any(|p| p.name == TASK_ID)
+    }
+}
+
+/// A file in a user's folder of views that cannot be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BrokenView {
+    /// The name that it would have had.
+    pub name: String,
+    /// The file.
+    pub file: PathBuf,
+    /// The line that is wrong, counted from 1, where it is known.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl BrokenView {
+    /// What to do about any of them.
+    pub(crate) const ADVICE: &str =
+        "docs/views.md shows the form of a view file under \"Views of your own\"";
+
+    /// What is wrong and in which line, without the folder that the file is in.
+    pub(crate) fn fault(&self) -> String {
+        match self.line {
+            Some(line) => format!("line {line}: {}", self.reason),
+            None => self.reason.clone(),
+        }
+    }
+}
+
+impl fmt::Display for BrokenView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "view file {}", self.file.display())?;
+        match self.line {
+            Some(line) => write!(f, ", line {line}: {}", self.reason),
+            None => write!(f, ": {}", self.reason),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct View {
+    info: ViewInfo,
+    /// The template without its header.
+    body: String,
+    /// None where a parameter other than the task is required.
+    unscoped: Option<Unscoped>,
+}
+
+/// A view with nothing given: what a stored view is made of.
+#[derive(Debug, Clone)]
+struct Unscoped {
+    defaults: Map<String, Value>,
+    sql: String,
+}
+
+/// All views that can be asked, by name.
+///
+/// ```
+/// use lyra_core::store::views::{ViewCatalog, ViewParams};
+/// let catalog = ViewCatalog::builtin()?;
+/// let view = catalog.render("v_contradictions", &ViewParams::new(2026).with_task("task_0a1b2c3d"))?;
+/// assert!(view.sql.contains(":task_id") && !view.sql.contains("task_0a1b2c3d"));
+/// assert_eq!(view.bindings["task_id"], "task_0a1b2c3d");
+/// let inside_another = format!("WITH x AS ({}) SELECT count(*) FROM x", view.sql);
+/// # assert!(!inside_another.contains(';'));
+/// # Ok::<(), lyra_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ViewCatalog {
+    env: Environment<'static>,
+    views: BTreeMap<String, View>,
+}
+
+impl ViewCatalog {
+    /// The views that come with the library.
+    pub fn builtin() -> Result<Self> {
+        let mut catalog = Self {
+            env: environment(),
+            views: BTreeMap::new(),
+        };
+        for (name, source) in BUILT_IN {
+            catalog.add(name, source).map_err(|fault| {
+                Error::internal(format!("{name}, line {}: {}", fault.line, fault.reason))
+            })?;
+        }
+        Ok(catalog)
+    }
+
+    /// The same catalog with the `*.sql.j2` files of `dir`, which add views or stand in for those
+    /// of the same name.
+    ///
+    /// Fails with `NotFound` where there is no such folder, and with `InvalidInput` that names
+    /// file, line and reason where a file is not a view.
+    pub fn with_folder(mut self, dir: &Path) -> Result<Self> {
+        for file in Self::files_of(dir)? {
+            self.add_file(&file).map_err(|broken| {
+                Error::invalid(broken.to_string()).with_hint(BrokenView::ADVICE)
+            })?;
+        }
+        Ok(self)
+    }
+
+    /// The view files of a folder, by name; `NotFound` where there is no such folder.
+    pub(crate) fn files_of(dir: &Path) -> Result<Vec<PathBuf>> {
+        let unreadable = |e: std::io::Error| {
+            Error::not_found(format!("views: cannot read {}: {e}", dir.display()))
+                .with_hint("give a folder that holds *.sql.j2 files, or none")
+                .with_source(e)
+        };
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(dir).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            if view_name(&path).is_some() && path.is_file() {
+                files.push(path);
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// Takes in one file; where it is not a view, nothing has changed.
+    pub(crate) fn add_file(&mut self, file: &Path) -> std::result::Result<(), BrokenView> {
+        let name = view_name(file).unwrap_or_default();
+        let broken = |fault: Fault| BrokenView {
+            name: name.to_owned(),
+            file: file.to_owned(),
+            line: Some(fault.line),
+            reason: fault.reason,
+        };
+        let bytes = std::fs::read(file).map_err(|e| BrokenView {
+            line: None,
+            ..broken(Fault::new(1, format!("cannot be read: {e}")))
+        })?;
+        let source = String::from_utf8(bytes).map_err(|e| {
+            let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+            let line = 1 + good.iter().filter(|b| **b == b'\n').count();
+            broken(Fault::new(line, "the text is not UTF-8"))
+        })?;
+        let source = source.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+        self.add(name, &source).map_err(broken)
+    }
+
+    fn add(&mut self, name: &str, source: &str) -> Result<(), Fault> {
+        if !(name.starts_with("v_") && header::is_name(name)) {
+            // A stored view takes precedence over a table of the same name, so that any other
+            // name could hide one.
+            return Err(Fault::new(
+                1,
+                format!("the name {name:?} must start with v_ and hold only a-z, 0-9 and _"),
+            ));
+        }
+        if source.len() > MAX_TEMPLATE_BYTES {
+            let reason = format!(
+                "{} bytes is too long: the limit is {MAX_TEMPLATE_BYTES}",
+                source.len()
+            );
+            return Err(Fault::new(1, reason));
+        }
+        let header = header::parse(source)?;
+        let body = &source[header.body_start..];
+        check_text(body, &header)?;
+        let unscoped = self.check_renderings(name, body, &header)?;
+        let names = |which: fn(&&Column) -> bool| {
+            let chosen = header.columns.iter().filter(which);
+            chosen.map(|column| column.name.clone()).collect()
+        };
+        let (columns, extra_columns) = (names(|_| true), names(|column| column.is_extra));
+        let described = header.columns.into_iter();
+        let info = ViewInfo {
+            name: name.to_owned(),
+            description: header.description,
+            parameters: header.parameters,
+            columns,
+            extra_columns,
+            column_descriptions: described.map(|c| (c.name, c.description)).collect(),
+            order: header.order,
+        };
+        self.views.insert(
+            name.to_owned(),
+            View {
+                info,
+                body: body.to_owned(),
+                unscoped,
+            },
+        );
+        Ok(())
+    }
+
+    /// Renders every combination of given and not given, so that no query meets a fault first.
+    fn check_renderings(
+        &self,
+        name: &str,
+        body: &str,
+        header: &Header,
+    ) -> Result<Option<Unscoped>, Fault> {
+        let in_file = |fault: Fault| Fault {
+            line: fault.line + header.body_line - 1,
+            ..fault
+        };
+        let names: Vec<&str> = header.parameters.iter().map(|p| p.name.as_str()).collect();
+        for combination in 0..1_u32 << names.len() {
+            let chosen = names
+                .iter()
+                .enumerate()
+                .map(|(i, n)| (*n, combination >> i & 1 == 1))
+                .collect();
+            let sql = render_body(&self.env, name, body, &chosen).map_err(in_file)?;
+            let first = scan(&sql).into_iter().next().map(|f| f.mark);
+            let is_query = matches!(&first, Some(Mark::Word(word))
+                if ["select", "with"].contains(&word.to_lowercase().as_str()));
+            if !is_query {
+                let blank = body.lines().take_while(|l| l.trim().is_empty()).count();
+                return Err(Fault::new(
+                    header.body_line + blank,
+                    "the SQL must start with SELECT or WITH",
+                ));
+            }
+        }
+        if header
+            .parameters
+            .iter()
+            .any(|p| p.required && p.name != TASK_ID)
+        {
+            return Ok(None);
+        }
+        let defaults: Map<String, Value> = header
+            .parameters
+            .iter()
+            .map(|p| (p.name.clone(), p.default.clone().unwrap_or(Value::Null)))
+            .collect();
+        let mut chosen = given(&header.parameters, &defaults);
+        if let Some(year) = chosen.get_mut(CURRENT_YEAR) {
+            *year = true;
+        }
+        let sql = render_body(&self.env, name, body, &chosen).map_err(in_file)?;
+        Ok(Some(Unscoped { defaults, sql }))
+    }
+
+    /// Every view, by name.
+    pub fn list(&self) -> Vec<ViewInfo> {
+        self.views.values().map(|v| v.info.clone()).collect()
+    }
+
+    /// The view of that name, or `NotFound` with the nearest name and all names.
+    pub fn info(&self, name: &str) -> Result<&ViewInfo> {
+        self.view(name).map(|v| &v.info)
+    }
+
+    fn view(&self, name: &str) -> Result<&View> {
+        self.views.get(name).ok_or_else(|| {
+            let names: Vec<&str> = self.views.keys().map(String::as_str).collect();
+            Error::not_found(format!("no view {name:?}"))
+                .with_hint(suggestion(name, &names, "views"))
+        })
+    }
+
+    /// The SQL of a view with the values to bind.
+    ///
+    /// Fails with `NotFound` on an unknown view; with `InvalidInput` on an unknown parameter, a
+    /// value of the wrong type, and a required parameter that is missing.
+    pub fn render(&self, name: &str, params: &ViewParams) -> Result<RenderedView> {
+        let view = self.view(name)?;
+        let values = params.resolve(name, &view.info.parameters)?;
+        let chosen = given(&view.info.parameters, &values);
+        let sql = render_body(&self.env, name, &view.body, &chosen)
+            .map_err(|fault| Error::internal(format!("view {name}: {}", fault.reason)))?;
+        let bindings = used(&sql, values);
+        Ok(RenderedView { sql, bindings })
+    }
+
+    /// Name and SELECT of every view in a form without parameters, to be made temporary views.
+    ///
+    /// Nothing is scoped; a task-scoped view has a `task_id` column to filter by. The other
+    /// parameters stand at their defaults, `current_year` as a number. A user's view that requires
+    /// more than a task is left out.
+    pub fn temp_views(&self, current_year: i32) -> Vec<(String, String)> {
+        let written = |(name, view): (&String, &View)| {
+            let unscoped = view.unscoped.as_ref()?;
+            let sql = written_out(&unscoped.sql, &unscoped.defaults, current_year);
+            Some((name.clone(), sql))
+        };
+        self.views.iter().filter_map(written).collect()
+    }
+}
+
+/// Checks what the header cannot: the parameters in the SQL, and that it is one statement.
+fn check_text(body: &str, header: &Header) -> Result<(), Fault> {
+    if header.parameters.len() > MAX_PARAMETERS {
+        return Err(Fault::new(
+            1,
+            format!("more than {MAX_PARAMETERS} parameters"),
+        ));
+    }
+    for found in scan(body) {
+        let reason = match found.mark {
+            Mark::Parameter(name) if header.parameters.iter().any(|p| p.name == name) => continue,
+            Mark::Word(_) => continue,
+            Mark::Parameter(name) => format!("the header does not declare the parameter :{name}"),
+            Mark::ForeignParameter(c) => {
+                format!("parameters are written :name, not with {c:?}")
+            }
+            Mark::Semicolon => "one statement only, without a semicolon".to_owned(),
+        };
+        return Err(Fault::new(header.body_line + found.line - 1, reason));
+    }
+    Ok(())
+}
+
+/// The name of the view in a file, if the file is one.
+pub(crate) fn view_name(file: &Path) -> Option<&str> {
+    file.file_name()?.to_str()?.strip_suffix(EXTENSION)
+}

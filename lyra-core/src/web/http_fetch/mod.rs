@@ -1,0 +1,517 @@
+//! Web pages, fetched politely and only from public addresses.
+//!
+//! | file | what it is for |
+//! |---|---|
+//! | `connect` | the client, names resolved to public addresses only (SSRF, DNS rebinding) |
+//! | `robots` | `robots.txt` by RFC 9309 |
+//! | `pace` | how often and by how many at once a site is asked |
+//! | `retry` | busy and broken servers, `Retry-After` |
+//! | `body` | limits of size and time |
+//! | `challenge` | gates that want a human |
+//! | `fresh` | `Cache-Control` |
+//!
+//! Redirects are followed by hand, so that each address on the way is judged by itself.
+
+mod body;
+mod challenge;
+mod connect;
+mod fresh;
+mod pace;
+mod retry;
+mod robots;
+
+pub use challenge::detect_challenge;
+
+use crate::error::{Error, Result};
+use crate::ports::{FetchRequest, FetchedDocument, Fetcher, SiteSession, Validators};
+use crate::security::url_policy::{check_url, is_public};
+use crate::store::model::DocumentMeta;
+use crate::store::text::url::registrable_domain;
+use body::{Limits, Patience, check_type};
+use connect::{client_builder, failed, network_error, text_header};
+use pace::{Pace, Turn};
+use reqwest::header::{
+    ACCEPT, CONTENT_TYPE, COOKIE, ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH,
+    LAST_MODIFIED, LOCATION,
+};
+use reqwest::{Client, ClientBuilder, Response, StatusCode};
+use robots::RobotsCache;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use url::{Host, Url};
+
+/// How web pages are fetched.
+#[derive(Debug, Clone)]
+pub struct HttpOptions {
+    /// Whether addresses on private networks may be fetched.
+    pub allow_private_hosts: bool,
+    /// Whether `robots.txt` is obeyed.
+    pub obey_robots: bool,
+    /// What the network may take for one document: redirects, retries and body together. Waiting
+    /// for a site's turn is not counted.
+    pub timeout: Duration,
+    /// Longest pause in the middle of a body.
+    pub idle_timeout: Duration,
+    /// Of the decoded body.
+    pub max_bytes: usize,
+    /// Redirects followed.
+    pub max_redirects: usize,
+    /// How often a server that answers 429, 500, 502, 503 or 504 is asked again.
+    pub max_retries: u32,
+    /// The wait before the first retry; each further one doubles it. A server's `Retry-After`
+    /// counts where it is longer.
+    pub retry_base: Duration,
+    /// A server that asks for a longer wait than this is given up.
+    pub max_wait: Duration,
+    /// Documents that are fetched from one site (registrable domain) at once.
+    pub per_site: usize,
+    /// Time between the beginnings of two visits to a site. `Crawl-delay` counts where it is
+    /// longer (up to 20 s). Hosts on private networks are only paced by their own wish.
+    pub site_interval: Duration,
+    /// Longest wait for a site's turn.
+    pub max_queueing: Duration,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            allow_private_hosts: false,
+            obey_robots: true,
+            timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(10),
+            max_bytes: 16 * 1024 * 1024,
+            max_redirects: 10,
+            max_retries: 2,
+            retry_base: Duration::from_millis(500),
+            max_wait: Duration::from_secs(30),
+            per_site: 2,
+            site_interval: Duration::from_millis(500),
+            max_queueing: Duration::from_secs(300),
+        }
+    }
+}
+
+/// Fetches `http:` and `https:` addresses.
+#[derive(Debug)]
+pub struct HttpFetcher {
+    web: Web,
+    robots: RobotsCache,
+    pace: Pace,
+    /// What servers said of the life of their pages, by address.
+    lifetimes: Mutex<HashMap<String, Duration>>,
+}
+
+/// The client and how it is used.
+#[derive(Debug)]
+struct Web {
+    client: Client,
+    options: HttpOptions,
+}
+
+/// More lifetimes than this are not remembered.
+const MOST_LIFETIMES: usize = 16_384;
+
+/// Longest time for which a site is left alone because it asked for it.
+const LONGEST_HOLD: Duration = Duration::from_secs(60 * 60);
+
+/// What one try has come to.
+enum Attempt {
+    Done(FetchedDocument),
+    /// The server is busy or broken; `wait` is what it asks for.
+    Busy {
+        url: Url,
+        status: StatusCode,
+        wait: Option<Duration>,
+    },
+}
+
+impl HttpFetcher {
+    /// A fetcher with its own connections.
+    pub fn new(options: HttpOptions) -> Result<Self> {
+        Self::with_client(client_builder(&options), options)
+    }
+
+    fn with_client(builder: ClientBuilder, options: HttpOptions) -> Result<Self> {
+        let client = builder
+            .build()
+            .map_err(|e| Error::internal(format!("building the web client: {e}")))?;
+        Ok(Self {
+            robots: RobotsCache::default(),
+            pace: Pace::new(options.per_site),
+            web: Web { client, options },
+            lifetimes: Mutex::default(),
+        })
+    }
+
+    fn remember_lifetime(&self, url: &str, headers: &HeaderMap) {
+        let mut known = self
+            .lifetimes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST_LIFETIMES {
+            known.clear();
+        }
+        match fresh::lifetime(headers) {
+            Some(lifetime) => known.insert(url.to_owned(), lifetime),
+            None => known.remove(url),
+        };
+    }
+
+    /// Waits for permission to ask for `url`; the turn that is held already serves the same site.
+    async fn admit(&self, url: &Url, turn: Option<Turn>) -> Result<Turn> {
+        let options = &self.web.options;
+        self.web.check(url)?;
+        let delay = if options.obey_robots {
+            self.robots.check(&self.web, url).await?
+        } else {
+            None
+        };
+        let site = site_of(url);
+        if let Some(turn) = turn.filter(|turn| turn.site == site) {
+            return Ok(turn);
+        }
+        let interval = if is_own_network(url) {
+            Duration::ZERO
+        } else {
+            options.site_interval
+        };
+        let interval = interval.max(delay.unwrap_or_default());
+        self.pace.turn(&site, interval, options.max_queueing).await
+    }
+
+    /// Follows redirects to an answer that is none. The turn is held until the body is read.
+    async fn follow(
+        &self,
+        start: &Url,
+        request: &FetchRequest,
+        patience: &mut Patience,
+    ) -> Result<(Url, Response, Turn)> {
+        let mut url = start.clone();
+        let mut turn = None;
+        for _ in 0..=self.web.options.max_redirects {
+            let hop = async {
+                let turn = self.admit(&url, turn.take()).await?;
+                let session = session_of(&url, &request.sessions);
+                let get = self.web.get(&url, &request.validators, session);
+                let response = patience.spend(&url, get).await?;
+                Ok((redirect_of(&url, &response)?, response, turn))
+            };
+            let (next, response, held) = hop.await.map_err(|e| named(e, &url, start))?;
+            let Some(next) = next else {
+                return Ok((url, response, held));
+            };
+            turn = Some(held);
+            url = next;
+        }
+        let limit = self.web.options.max_redirects;
+        Err(failed(start, &format!("more than {limit} redirects")))
+    }
+
+    async fn attempt(
+        &self,
+        start: &Url,
+        request: &FetchRequest,
+        patience: &mut Patience,
+    ) -> Result<Attempt> {
+        let (url, response, _turn) = self.follow(start, request, patience).await?;
+        let status = response.status();
+        let headers = response.headers().clone();
+        if status == StatusCode::NOT_MODIFIED {
+            self.remember_lifetime(&request.url, &headers);
+            return Ok(Attempt::Done(FetchedDocument::NotModified));
+        }
+        if matches!(status.as_u16(), 401 | 407) {
+            return Ok(needs_auth(&url, "login"));
+        }
+        let body = self.body(&url, response, patience).await;
+        let body = body.map_err(|e| named(e, &url, start))?;
+        let mitigated = text_header(&headers, "cf-mitigated");
+        if is_markup(&headers, &body)
+            && let Some(kind) = challenge::detect(status, mitigated.as_deref(), &body)
+        {
+            return Ok(needs_auth(&url, kind));
+        }
+        if retry::is_transient(status) {
+            let wait = retry::retry_after(&headers);
+            return Ok(Attempt::Busy { url, status, wait });
+        }
+        if !status.is_success() {
+            return Err(named(
+                failed(&url, &format!("answered {status}")),
+                &url,
+                start,
+            ));
+        }
+        self.remember_lifetime(&request.url, &headers);
+        Ok(Attempt::Done(FetchedDocument::Found {
+            final_url: url.into(),
+            status: Some(status.as_u16()),
+            content_type: text_header(&headers, CONTENT_TYPE.as_str()),
+            body,
+            known: Box::new(DocumentMeta::default()),
+            validators: Validators {
+                etag: text_header(&headers, ETAG.as_str()),
+                last_modified: text_header(&headers, LAST_MODIFIED.as_str()),
+            },
+        }))
+    }
+
+    async fn body(
+        &self,
+        url: &Url,
+        response: Response,
+        patience: &mut Patience,
+    ) -> Result<Vec<u8>> {
+        let status = response.status();
+        if status.is_success() {
+            check_type(url, response.headers())?;
+        }
+        let limits = self.web.limits(status);
+        let body = patience.spend(url, body::read(url, response, limits)).await;
+        if status.is_success() {
+            return body;
+        }
+        // What an error page says beside its status is of use, but not needed.
+        Ok(body.unwrap_or_default())
+    }
+}
+
+#[async_trait::async_trait]
+impl Fetcher for HttpFetcher {
+    fn name(&self) -> &'static str {
+        "http"
+    }
+
+    fn accepts(&self, url: &str) -> bool {
+        url.starts_with("http://") || url.starts_with("https://")
+    }
+
+    fn may_reuse(&self, url: &str, age: Duration) -> bool {
+        let known = self
+            .lifetimes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        age < known.get(url).copied().unwrap_or(fresh::DEFAULT_LIFETIME)
+    }
+
+    fn lifetime(&self, url: &str) -> Option<Duration> {
+        let known = self
+            .lifetimes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        known.get(url).copied()
+    }
+
+    async fn fetch(&self, request: &FetchRequest) -> Result<FetchedDocument> {
+        let start = Url::parse(&request.url)
+            .map_err(|e| Error::invalid(format!("{:?} is not an address: {e}", request.url)))?;
+        let options = &self.web.options;
+        check_url(&start, options.allow_private_hosts)?;
+        let mut patience = Patience::new(options.timeout);
+        for tried in 0.. {
+            let (url, status, wait) = match self.attempt(&start, request, &mut patience).await? {
+                Attempt::Done(document) => return Ok(document),
+                Attempt::Busy { url, status, wait } => (url, status, wait),
+            };
+            let site = site_of(&url);
+            if let Some(wait) = wait {
+                self.pace.hold(&site, wait.min(LONGEST_HOLD));
+            }
+            let too_long = wait.is_some_and(|wait| wait > options.max_wait);
+            if too_long || tried >= options.max_retries {
+                return Err(given_up(&url, &start, status, wait, tried));
+            }
+            let pause = retry::backoff_with_jitter(tried, options.retry_base);
+            tokio::time::sleep(pause.max(wait.unwrap_or_default())).await;
+        }
+        Err(Error::internal("retries have no end"))
+    }
+}
+
+impl Web {
+    fn check(&self, url: &Url) -> Result<()> {
+        check_url(url, self.options.allow_private_hosts)
+    }
+
+    async fn get(
+        &self,
+        url: &Url,
+        validators: &Validators,
+        session: Option<&SiteSession>,
+    ) -> Result<Response> {
+        let accept = "text/html,application/xhtml+xml,application/pdf;q=0.9,application/xml;q=0.8,text/plain;q=0.7,*/*;q=0.1";
+        let mut get = self.client.get(url.clone()).header(ACCEPT, accept);
+        if let Some(session) = session {
+            let mut cookies = HeaderValue::from_str(&session.cookies).map_err(|_| {
+                Error::invalid(format!(
+                    "the session of {} is no Cookie header",
+                    session.domain
+                ))
+            })?;
+            cookies.set_sensitive(true);
+            get = get.header(COOKIE, cookies);
+        }
+        if let Some(etag) = &validators.etag {
+            get = get.header(IF_NONE_MATCH, etag);
+        }
+        if let Some(date) = &validators.last_modified {
+            get = get.header(IF_MODIFIED_SINCE, date);
+        }
+        get.send().await.map_err(|e| network_error(url, &e))
+    }
+
+    fn limits(&self, status: StatusCode) -> Limits {
+        let is_document = status.is_success();
+        Limits {
+            bytes: if is_document {
+                self.options.max_bytes
+            } else {
+                challenge::WINDOW.min(self.options.max_bytes)
+            },
+            cut: !is_document,
+            idle: self.options.idle_timeout,
+        }
+    }
+}
+
+fn needs_auth(url: &Url, auth_type: &str) -> Attempt {
+    Attempt::Done(FetchedDocument::NeedsAuth {
+        auth_type: auth_type.to_owned(),
+        domain: registrable_domain(url.as_str()).unwrap_or_default(),
+    })
+}
+
+/// What fails behind a redirect also names the address that led there.
+fn named(error: Error, url: &Url, start: &Url) -> Error {
+    if url == start {
+        error
+    } else {
+        error.context(start)
+    }
+}
+
+fn given_up(
+    url: &Url,
+    start: &Url,
+    status: StatusCode,
+    wait: Option<Duration>,
+    retries: u32,
+) -> Error {
+    let asks = wait.map_or(String::new(), |wait| {
+        format!(" and asks to be left alone for {} s", wait.as_secs())
+    });
+    let tries = match retries {
+        0 => String::new(),
+        retries => format!(", {} times", retries + 1),
+    };
+    let error = failed(url, &format!("answered {status}{tries}{asks}"))
+        .with_hint("the server is busy or broken: queue the page again later");
+    named(error, url, start)
+}
+
+/// The session to show at this address. Every address on the way is asked for by itself, so that a
+/// redirect to another site takes nothing along.
+fn session_of<'s>(url: &Url, sessions: &'s [SiteSession]) -> Option<&'s SiteSession> {
+    let domain = registrable_domain(url.as_str())?;
+    sessions.iter().find(|session| {
+        session.domain == domain && (url.scheme() == "https" || !session.secure_only)
+    })
+}
+
+/// Whom politeness is owed: the registrable domain, so that twenty hosts of one site are one.
+fn site_of(url: &Url) -> String {
+    registrable_domain(url.as_str())
+        .unwrap_or_else(|| url.host_str().unwrap_or_default().to_owned())
+}
+
+/// Whether the host is, by its name, this machine or one of a private network.
+fn is_own_network(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => !is_public(address.into()),
+        Some(Host::Ipv6(address)) => !is_public(address.into()),
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => false,
+    }
+}
+
+/// Whether a body may be a web page; only those are gates.
+fn is_markup(headers: &HeaderMap, body: &[u8]) -> bool {
+    let kind = text_header(headers, CONTENT_TYPE.as_str()).unwrap_or_default();
+    let start = body.trim_ascii_start();
+    kind.contains("html") || (kind.is_empty() && start.starts_with(b"<"))
+}
+
+fn redirect_of(url: &Url, response: &Response) -> Result<Option<Url>> {
+    if !response.status().is_redirection() || response.status() == StatusCode::NOT_MODIFIED {
+        return Ok(None);
+    }
+    let Some(location) = text_header(response.headers(), LOCATION.as_str()) else {
+        return Ok(None);
+    };
+    url.join(&location).map(Some).map_err(|e| {
+        failed(
+            url,
+            &format!("redirects to {location:?}, which is no address: {e}"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    /// Answers every request with a redirect to the path that it asks for, slash left out.
+    async fn redirector() -> std::net::SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut head = vec![0; 4096];
+                let read = stream.read(&mut head).await.unwrap_or(0);
+                let head = String::from_utf8_lossy(&head[..read]).into_owned();
+                let path = head.split(' ').nth(1).unwrap_or_default();
+                let target = path.strip_prefix('/').unwrap_or(path);
+                let answer = format!(
+                    "HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                );
+                let _ = stream.write_all(answer.as_bytes()).await;
+            }
+        });
+        address
+    }
+
+    #[tokio::test]
+    async fn a_public_host_cannot_redirect_into_a_private_network() {
+        let server = redirector().await;
+        // The name stands for a public host: to the fetcher it is one, although it is served here.
+        let options = HttpOptions::default();
+        let builder = client_builder(&options).resolve("papers.example", server);
+        let fetcher = HttpFetcher::with_client(builder, options).unwrap();
+        let port = server.port();
+        for (target, why) in [
+            (
+                "http://169.254.169.254/latest/meta-data/",
+                "private or reserved network",
+            ),
+            ("http://[fe80::1]/", "private or reserved network"),
+            ("http://0/", "private or reserved network"),
+            ("//10.0.0.1/x", "private or reserved network"),
+            (&format!("http://localhost:{port}/"), "no public address"),
+            ("file:///etc/passwd", "its scheme is not http or https"),
+        ] {
+            let request = FetchRequest {
+                url: format!("http://papers.example:{port}/{target}"),
+                ..FetchRequest::default()
+            };
+            let error = fetcher.fetch(&request).await.unwrap_err();
+            assert!(error.message().contains(why), "{target}: {error}");
+            assert!(
+                error.message().starts_with(&request.url),
+                "{target}: {error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! The network: HTTP requests, search providers, the fetcher of addresses, and keys.
+
+#[cfg(feature = "http")]
+pub(crate) mod api;
+mod api_key;
+#[cfg(feature = "http")]
+mod http_fetch;
+#[cfg(feature = "http")]
+mod providers;
+#[cfg(feature = "http")]
+pub(crate) mod web_client;
+
+#[cfg(feature = "http")]
+pub use api::{ApiOptions, Backoff};
+pub use api_key::ApiKey;
+#[cfg(feature = "http")]
+pub use http_fetch::{HttpFetcher, HttpOptions, detect_challenge};
+#[cfg(feature = "http")]
+pub use providers::{ProviderKind, ProvidersConfig, ServiceConfig};
