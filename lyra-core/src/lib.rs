@@ -28,14 +28,10 @@ pub mod store;
 pub mod web;
 
 pub use engine::{
-    DoctorCheck, Engine, EngineConfig, ModelReport, RecordedCall, ViewColumns, ViewReply,
-    ViewRequest,
+    DoctorCheck, Engine, EngineConfig, ModelReport, ViewColumns, ViewReply, ViewRequest,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use export::{
-    ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, ExportFormat, GraphDiff,
-    NewSource, RetractedWork, StanceChange, TextChange, WholeFile,
-};
+pub use export::{ExportFormat, WholeFile};
 pub use research::jobs::{MAX_ATTEMPTS, Workers};
 pub use research::pipeline::Limits;
 pub use research::task::{
@@ -45,9 +41,13 @@ pub use research::task::{
     SearchCounts, SearchDetail, SkippedTarget, StatusDetail, StatusReport, StatusWarning,
     StopCounts, StopMode, StopReason, StopReport, StopRequest, StopScope, WaitingFor, WarningKind,
 };
-pub use store::graph::EvidenceGraph;
+pub use store::graph::{EvidenceGraph, RecordedCall};
 pub use store::model::{TaskBudget, TaskConfig, TaskRecord};
 pub use store::vectors::{Cutoff, SearchMode, VectorHit, VectorReply, VectorRequest};
+pub use store::{
+    ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, GraphDiff, NewSource,
+    RetractedWork, StanceChange, TextChange,
+};
 
 /// Compiles the examples of the project's README.
 #[cfg(doctest)]

@@ -18,6 +18,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("store::guard", 3),
     ("store::vectors", 4),
     ("store::views", 4),
+    ("store::diff", 4),
     ("research::ingest", 4),
     ("export", 5),
     ("research::pipeline", 5),
@@ -138,6 +139,43 @@ fn modules_use_only_lower_layers() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Whether a file is compiled for tests alone.
+fn is_of_tests(inside: &Path) -> bool {
+    let names = [
+        "tests",
+        "testing",
+        "lives",
+        "jumps.rs",
+        "milestones.rs",
+        "tests.rs",
+    ];
+    inside
+        .iter()
+        .any(|part| names.contains(&part.to_str().unwrap()))
+}
+
+#[test]
+fn sqlite_is_named_in_the_store_alone() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    rust_files(&source, &mut files);
+    for other in ["../lyra-mcp/src", "../lyra-py/src"] {
+        rust_files(&source.join("..").join(other), &mut files);
+    }
+    let (inside, outside): (Vec<PathBuf>, Vec<PathBuf>) = files
+        .into_iter()
+        .filter(|file| !is_of_tests(file))
+        .partition(|file| file.starts_with(source.join("store")));
+    let names_sqlite = |file: &&PathBuf| {
+        let text = std::fs::read_to_string(file).unwrap();
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        code.contains("rusqlite")
+    };
+    assert!(inside.iter().filter(names_sqlite).count() > 50);
+    let faults: Vec<_> = outside.iter().filter(names_sqlite).collect();
+    assert!(faults.is_empty(), "{faults:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::citations::Target;
 use super::references::Entry;
 use crate::error::Result;
-use crate::research::pipeline::{Retractions, task_fragments};
+use crate::research::pipeline::Retractions;
 use crate::store::graph::{CitableSource, Reader};
 use crate::store::text::identifiers::{
     Identifiers, author_surname, find_identifiers, normalize_doi, title_normalize,
@@ -96,7 +96,7 @@ impl Sources {
             }
         }
         Ok(Self {
-            members: Some(task_fragments(reader, task_id)?),
+            members: Some(reader.task_fragments(task_id)?),
             ..Self::of(kept)
         })
     }

@@ -12,7 +12,7 @@ pub use report::{CorpusReport, FileNote, FolderReport};
 
 use super::file_fetch::FileFetcher;
 use crate::documents;
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
 use crate::ports::{
     FetchRequest, ParsedDocument, SearchHit, SearchProvider, SearchQuery, TextRole, Validators,
 };
@@ -22,7 +22,6 @@ use crate::store::model::DocumentMeta;
 use crate::store::text::hash::sha256_hex;
 use crate::store::vectors::{Ranking, Scored, SearchMode, VectorStore};
 use inspect::SideFile;
-use rusqlite::{params, params_from_iter};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex as Lock, PoisonError};
@@ -216,7 +215,7 @@ impl CorpusProvider {
             Ok((documents::parse_records(&body)?, body, stamp))
         });
         let (records, body, stamp) = parsing.await?;
-        let hashes = self.graph.read(|r| record_hashes(r, &base))?;
+        let hashes = self.graph.read(|r| r.record_hashes(&base))?;
         let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').collect();
         let mut seen = HashSet::new();
         let mut notes = Vec::new();
@@ -272,7 +271,7 @@ impl CorpusProvider {
         self.graph.read(|r| {
             // Among its own documents: in a graph that many tasks share, what they read would leave
             // no room for these.
-            let own = own_fragments(r, &self.addresses()?)?;
+            let own = r.fragments_between(&self.addresses()?)?;
             let mut ranking = Ranking {
                 query: &query.text,
                 vector,
@@ -302,26 +301,23 @@ impl CorpusProvider {
     ) -> Result<Vec<SearchHit>> {
         let mut hits: Vec<SearchHit> = Vec::new();
         let mut seen: HashSet<String> = HashSet::new();
-        let mut statement = reader.db.prepare_cached(HIT_SQL).db()?;
         for scored in ranked {
-            let mut rows = statement.query(params![scored.id]).db()?;
-            let Some(row) = rows.next().db()? else {
+            let Some(hit) = reader.passage_hit(&scored.id)? else {
                 continue;
             };
-            let url: String = row.get(0).db()?;
-            if !self.is_ours(&url) || !seen.insert(url.clone()) {
+            if !self.is_ours(&hit.url) || !seen.insert(hit.url.clone()) {
                 continue;
             }
             hits.push(SearchHit {
-                url,
+                url: hit.url,
                 rank: hits.len() + 1,
-                title: row.get(1).db()?,
-                snippet: row.get(2).db()?,
+                title: hit.title.clone(),
+                snippet: hit.snippet,
                 meta: DocumentMeta {
-                    title: row.get(1).db()?,
-                    year: row.get(3).db()?,
-                    venue: row.get(4).db()?,
-                    doi: row.get(5).db()?,
+                    title: hit.title,
+                    year: hit.year,
+                    venue: hit.venue,
+                    doi: hit.doi,
                     ..DocumentMeta::default()
                 },
                 ..SearchHit::default()
@@ -353,13 +349,6 @@ impl CorpusProvider {
             .is_some_and(|path| self.files.roots().iter().any(|root| path.starts_with(root)))
     }
 }
-
-const HIT_SQL: &str =
-    "SELECT p.url, p.title, substr(f.text_content, 1, 200), w.year, w.venue, w.doi
-    FROM fragments f JOIN pages p ON p.id = f.page_id
-      LEFT JOIN works w ON w.canonical_id = p.canonical_id
-    WHERE f.id = ?1
-      AND f.page_version IS (SELECT max(version) FROM page_texts t WHERE t.page_id = p.id)";
 
 #[async_trait::async_trait]
 impl SearchProvider for CorpusProvider {
@@ -395,53 +384,6 @@ impl SearchProvider for CorpusProvider {
             }))
         })
     }
-}
-
-/// The fragments of the newest texts at these addresses; none where there are no others.
-fn own_fragments(
-    reader: &Reader<'_>,
-    addresses: &[(String, String)],
-) -> Result<Option<HashSet<String>>> {
-    let is_own = vec!["p.url >= ? AND p.url < ?"; addresses.len()].join(" OR ");
-    let bounds = || params_from_iter(addresses.iter().flat_map(|(from, to)| [from, to]));
-    let others = format!(
-        "SELECT 1 FROM pages p WHERE NOT ({is_own})
-           AND EXISTS (SELECT 1 FROM fragments f WHERE f.page_id = p.id)"
-    );
-    if !reader
-        .db
-        .prepare_cached(&others)
-        .db()?
-        .exists(bounds())
-        .db()?
-    {
-        return Ok(None);
-    }
-    let own = format!(
-        "SELECT f.id FROM pages p CROSS JOIN fragments f ON f.page_id = p.id WHERE ({is_own})
-           AND f.page_version IS (SELECT max(version) FROM page_texts t WHERE t.page_id = p.id)"
-    );
-    let mut statement = reader.db.prepare_cached(&own).db()?;
-    let rows = statement.query_map(bounds(), |r| r.get(0)).db()?;
-    rows.collect::<rusqlite::Result<HashSet<String>>>()
-        .db()
-        .map(Some)
-}
-
-/// Address and content hash of every stored record of a file.
-fn record_hashes(reader: &Reader<'_>, base: &str) -> Result<HashMap<String, String>> {
-    let mut statement = reader
-        .db
-        .prepare_cached(
-            "SELECT url, content_hash FROM pages WHERE url >= ?1 AND url < ?2 AND content_hash IS NOT NULL",
-        )
-        .db()?;
-    // '$' follows '#' in ASCII: the range holds exactly the addresses that begin with "base#".
-    let bounds = params![format!("{base}#"), format!("{base}$")];
-    let rows = statement
-        .query_map(bounds, |r| Ok((r.get(0)?, r.get(1)?)))
-        .db()?;
-    rows.collect::<rusqlite::Result<_>>().db()
 }
 
 /// Whether a warning of the parser concerns what a document says about itself.

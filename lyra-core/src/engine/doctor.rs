@@ -1,7 +1,6 @@
 //! What is configured, what works, and what to do about the rest.
 
 use super::Engine;
-use crate::error::SqliteResultExt;
 use crate::security::quoting::quoted;
 use crate::store::database::mode_for_others;
 use crate::store::views::BrokenView;
@@ -133,24 +132,7 @@ impl Engine {
     }
 
     fn check_database(&self) -> DoctorCheck {
-        let found = self.inner.graph.read(|r| {
-            r.db.query_row(
-                "SELECT (SELECT count(*) FROM tasks), (SELECT count(*) FROM pages),
-                   (SELECT count(*) FROM claims), (SELECT count(*) FROM edges), sqlite_version()",
-                [],
-                |row| {
-                    Ok(format!(
-                        "{} tasks, {} pages, {} claims, {} edges (SQLite {})",
-                        row.get::<_, i64>(0)?,
-                        row.get::<_, i64>(1)?,
-                        row.get::<_, i64>(2)?,
-                        row.get::<_, i64>(3)?,
-                        row.get::<_, String>(4)?,
-                    ))
-                },
-            )
-            .db()
-        });
+        let found = self.inner.graph.read(|r| r.contents());
         let path = self.inner.graph.path().display().to_string();
         match found {
             Ok(counts) if self.is_read_only() => self.check_read_only(&format!("{path}: {counts}")),

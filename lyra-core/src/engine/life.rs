@@ -3,7 +3,7 @@
 use super::{Engine, wait};
 use crate::documents::{CorpusReport, SyncReport};
 use crate::error::{Error, Result};
-use crate::export::{ExportFormat, GraphDiff, diff_from, diff_since, export};
+use crate::export::{ExportFormat, export};
 use crate::research::jobs::{WorkerOptions, Workers, queue_embedding, run_until_idle};
 use crate::research::task::{
     self, AuthAction, AuthResolution, AuthTarget, CandidateReport, CandidateRequest, QueueOptions,
@@ -14,6 +14,7 @@ use crate::store::graph::{
     import_jsonl, verify,
 };
 use crate::store::model::{TaskBudget, TaskConfig, TaskRecord};
+use crate::store::{GraphDiff, diff_from, diff_since};
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ impl Engine {
     /// A new task around a hypothesis.
     pub fn create_task(&self, hypothesis: &str, config: TaskConfig) -> Result<TaskRecord> {
         let task = task::create_task(&self.actors_graph(), hypothesis, &config)?;
-        let made = |r: &Reader<'_>| wait::fingerprint(r.db, &task.id);
+        let made = |r: &Reader<'_>| wait::fingerprint(r, &task.id);
         // The task is stored: that its state cannot be looked at costs no more than a wait.
         if let Ok(Some(now)) = self.inner.graph.read(made) {
             self.inner.told.note(&task.id, now);
@@ -83,7 +84,7 @@ impl Engine {
         let now = self.inner.graph.clock().now_ms();
         // The fingerprint first: what is committed in between is news to whoever waits next.
         let (state, mut report) = self.inner.graph.read(|r| {
-            let state = wait::fingerprint(r.db, task_id)?;
+            let state = wait::fingerprint(r, task_id)?;
             Ok((state, task::status(r, task_id, detail, now)?))
         })?;
         if let Some(state) = state {

@@ -11,7 +11,6 @@ mod life;
 mod views;
 mod wait;
 
-pub use audit::RecordedCall;
 pub use config::{EngineConfig, ModelReport};
 pub use doctor::DoctorCheck;
 pub use explore::{ViewColumns, ViewReply, ViewRequest};

@@ -7,11 +7,10 @@
 //! own and takes none from those who ask questions; it ends when nobody waits any more.
 
 use super::Engine;
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
 use crate::research::jobs::Signal;
 use crate::research::task::{self, StatusDetail, StatusReport};
 use crate::store::graph::{EvidenceGraph, Reader};
-use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -72,7 +71,7 @@ impl Engine {
         let inner = &self.inner;
         let told_before = inner.told.of(task_id);
         // Read here and not by the watcher: what happens from now on is a change.
-        let before = inner.graph.read(|r| fingerprint(r.db, task_id))?;
+        let before = inner.graph.read(|r| fingerprint(r, task_id))?;
         let (tell, told) = oneshot::channel();
         let arrival = Waiter {
             task_id: task_id.to_owned(),
@@ -90,7 +89,7 @@ impl Engine {
                 self.warn_of_surroundings(&mut report);
                 Ok(report)
             }
-            // Who cannot be served by the watcher asks for itself, and is told what is wrong.
+            // If the watcher fails, query the status directly; the query tells what is wrong.
             Err(_) => self.status(task_id, detail),
         }
     }
@@ -217,21 +216,19 @@ impl Drop for LeaveNobody<'_> {
 
 /// Looks until nobody waits any more.
 fn watch(waiters: &Waiters, graph: &EvidenceGraph, bell: &Signal) -> Result<()> {
-    let source = graph.database().source();
-    let mut reading = source.open()?;
+    let mut watched = graph.watch()?;
     let (mut known, mut heard, mut seen) = (Vec::new(), 0, None);
     while let Some(arrived) = waiters.admit(&mut known) {
         let began = Instant::now();
-        if !reading.still.holds() {
-            (reading, seen) = (source.open()?, None);
+        if watched.reopen_if_replaced()? {
+            seen = None;
         }
-        let connection = &reading.connection;
         // Read before the look: what is committed during it is looked at in the next round.
-        let version = Some(data_version(connection)?);
+        let version = Some(watched.version()?);
         let is_late = known.iter().any(|waiter| waiter.until <= began);
         if arrived || is_late || version != seen {
             seen = version;
-            known = Look::new(connection, graph)?.serve(known)?;
+            known = watched.read(|reader| Look::new(reader, graph).serve(known))?;
             // A look at a huge task takes time: at most half of it goes into looking.
             std::thread::sleep(began.elapsed().min(LOOK));
         }
@@ -244,30 +241,22 @@ fn watch(waiters: &Waiters, graph: &EvidenceGraph, bell: &Signal) -> Result<()> 
     Ok(())
 }
 
-fn data_version(connection: &Connection) -> Result<i64> {
-    connection
-        .prepare_cached("PRAGMA data_version")
-        .db()?
-        .query_row([], |row| row.get(0))
-        .db()
-}
-
 /// One snapshot, and what was read from it already.
 struct Look<'c> {
-    snapshot: rusqlite::Transaction<'c>,
+    snapshot: &'c Reader<'c>,
     now_ms: i64,
     fingerprints: HashMap<String, Option<Fingerprint>>,
     reports: HashMap<(String, bool), StatusReport>,
 }
 
 impl<'c> Look<'c> {
-    fn new(connection: &'c Connection, graph: &EvidenceGraph) -> Result<Self> {
-        Ok(Self {
-            snapshot: connection.unchecked_transaction().db()?,
+    fn new(snapshot: &'c Reader<'c>, graph: &EvidenceGraph) -> Self {
+        Self {
+            snapshot,
             now_ms: graph.clock().now_ms(),
             fingerprints: HashMap::new(),
             reports: HashMap::new(),
-        })
+        }
     }
 
     /// Answers whoever waited long enough; gives back those who wait on.
@@ -304,7 +293,7 @@ impl<'c> Look<'c> {
         if let Some(known) = self.fingerprints.get(task_id) {
             return Ok(*known);
         }
-        let found = fingerprint(&self.snapshot, task_id)?;
+        let found = fingerprint(self.snapshot, task_id)?;
         self.fingerprints.insert(task_id.to_owned(), found);
         Ok(found)
     }
@@ -314,8 +303,7 @@ impl<'c> Look<'c> {
         if let Some(known) = self.reports.get(&key) {
             return Ok(known.clone());
         }
-        let reader = Reader { db: &self.snapshot };
-        let report = task::status(&reader, &waiter.task_id, waiter.detail, self.now_ms)?;
+        let report = task::status(self.snapshot, &waiter.task_id, waiter.detail, self.now_ms)?;
         self.reports.insert(key, report.clone());
         Ok(report)
     }
@@ -325,33 +313,8 @@ impl<'c> Look<'c> {
 pub(super) type Fingerprint = u64;
 
 /// None if there is no such task.
-pub(super) fn fingerprint(connection: &Connection, task_id: &str) -> Result<Option<Fingerprint>> {
-    let state: Option<String> = connection
-        .prepare_cached(
-            "SELECT status || coalesce(started_at, '') || '|' ||
-               -- Attempts and ends tell apart what counts alone do not: a job that was put back and
-               -- taken up again between two looks.
-               coalesce((SELECT group_concat(kind || state || n || ',' || tries || coalesce(ended, '')) FROM
-                 (SELECT kind, state, count(*) AS n, sum(attempts) AS tries, max(finished_at) AS ended
-                  FROM jobs WHERE task_id = ?1 GROUP BY kind, state)), '') || '|' ||
-               coalesce((SELECT group_concat(output_json) FROM jobs
-                 WHERE task_id = ?1 AND kind = 'embed' AND state = 'running'), '') || '|' ||
-               coalesce((SELECT group_concat(status || n) FROM
-                 (SELECT status, count(*) AS n FROM queries WHERE task_id = ?1 GROUP BY status)), '') || '|' ||
-               (SELECT count(*) FROM task_pages WHERE task_id = ?1) || '|' ||
-               coalesce((SELECT group_concat(claim_adoption_status || n) FROM
-                 (SELECT claim_adoption_status, count(*) AS n FROM claims WHERE task_id = ?1 GROUP BY 1)), '')
-               || '|' || coalesce((SELECT max(id) FROM event_log WHERE task_id = ?1), 0) || '|' ||
-               coalesce((SELECT group_concat(status || n) FROM
-                 (SELECT status, count(*) AS n FROM auth_queue WHERE task_id = ?1 GROUP BY status)), '') || '|' ||
-               -- Rules for domains hold in every task.
-               (SELECT count(*) || ',' || coalesce(sum(is_active), 0) FROM domain_rules)
-             FROM tasks WHERE id = ?1",
-        )
-        .db()?
-        .query_row(params![task_id], |row| row.get(0))
-        .optional()
-        .db()?;
+pub(super) fn fingerprint(reader: &Reader<'_>, task_id: &str) -> Result<Option<Fingerprint>> {
+    let state = reader.task_state(task_id)?;
     Ok(state.map(|state| {
         let mut hasher = DefaultHasher::new();
         state.hash(&mut hasher);

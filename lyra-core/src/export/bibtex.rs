@@ -1,12 +1,12 @@
 //! Sources as BibTeX entries.
 
-use super::part::Part;
 use super::people::Name;
 use super::sources::{Kind, Source, read_sources};
 use super::{report_of, unwritten};
 use crate::error::Result;
 use crate::security::display::is_harmful;
 use crate::store::graph::ExportReport;
+use crate::store::graph::Part;
 use std::io::Write;
 
 /// Names of months that every style knows; they stand without braces.

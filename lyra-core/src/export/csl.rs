@@ -1,13 +1,13 @@
 //! Sources in CSL-JSON 1.0, of citation processors.
 
 use super::dates::Date;
-use super::part::Part;
 use super::people::Name;
 use super::sources::{Kind, Source, read_sources};
 use super::{report_of, unwritten};
 use crate::error::{Error, Result};
 use crate::security::display::is_harmful;
 use crate::store::graph::ExportReport;
+use crate::store::graph::Part;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 

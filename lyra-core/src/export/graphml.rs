@@ -1,12 +1,10 @@
 //! Claims, fragments and pages with their edges, as GraphML (Brandes et al. 2002).
 
-use super::part::Part;
 use super::{report_of, unwritten};
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
 use crate::security::display::is_harmful;
-use crate::store::graph::ExportReport;
-use rusqlite::Row;
-use rusqlite::types::ValueRef;
+use crate::store::graph::{ExportReport, Part, Row};
+use serde_json::Value;
 use std::io::Write;
 
 /// Attributes: what of, name, type. The order is that of the queries below.
@@ -83,8 +81,8 @@ fn write_nodes(part: &Part<'_>, writer: &mut impl Write) -> Result<usize> {
     let mut nodes = 0;
     for sql in NODES {
         part.each(sql, |row| {
-            let id = escaped(&row.get::<_, String>(NODE_KEYS.len()).db()?);
-            let kind: String = row.get(0).db()?;
+            let id = escaped(&row.get::<String>(NODE_KEYS.len())?);
+            let kind: String = row.get(0)?;
             nodes += 1;
             let open = format!("<node id=\"{kind}:{id}\">");
             element(writer, &open, "n", &NODE_KEYS, row, "</node>\n")
@@ -98,7 +96,7 @@ fn write_edges(part: &Part<'_>, writer: &mut impl Write) -> Result<usize> {
     for sql in EDGES {
         part.each(sql, |row| {
             let cell = |at: usize| -> Result<String> {
-                Ok(escaped(&row.get::<_, String>(EDGE_KEYS.len() + at).db()?))
+                Ok(escaped(&row.get::<String>(EDGE_KEYS.len() + at)?))
             };
             let open = format!(
                 "<edge id=\"{}\" source=\"{}:{}\" target=\"{}:{}\">",
@@ -126,12 +124,12 @@ fn element(
 ) -> Result<()> {
     let mut text = open.to_owned();
     for (at, (name, kind)) in keys.iter().enumerate() {
-        let value = match row.get_ref(at).db()? {
-            ValueRef::Text(bytes) => escaped(&String::from_utf8_lossy(bytes)),
-            ValueRef::Integer(n) if *kind == "boolean" => (n != 0).to_string(),
-            ValueRef::Integer(n) => n.to_string(),
-            ValueRef::Real(x) => x.to_string(),
-            ValueRef::Null | ValueRef::Blob(_) => continue,
+        let value = match row.value(at)? {
+            Value::String(text) => escaped(&text),
+            Value::Number(n) if *kind == "boolean" => (n.as_i64() != Some(0)).to_string(),
+            Value::Number(n) if *kind == "double" => n.as_f64().unwrap_or_default().to_string(),
+            Value::Number(n) => n.to_string(),
+            _ => continue,
         };
         text.push_str(&format!("<data key=\"{letter}_{name}\">{value}</data>"));
     }

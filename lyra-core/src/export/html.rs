@@ -4,13 +4,13 @@
 //! that nothing in them can end the element that they stand in.
 
 use super::makers::makers;
-use super::part::Part;
 use super::sources::{Source, sources};
 use super::{report_of, unwritten};
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
 use crate::security::display::is_harmful;
 use crate::store::confidence::claim_confidence;
 use crate::store::graph::ExportReport;
+use crate::store::graph::Part;
 use crate::store::model::Relation;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -183,23 +183,23 @@ fn evidence(
          FROM edges e JOIN fragments f ON f.id = e.source_id JOIN pages p ON p.id = f.page_id
          WHERE e.id {edges} AND e.relation <> 'cites' ORDER BY e.target_id, e.relation, e.id",
         |row| {
-            let (claim, source): (String, String) = (row.get(0).db()?, row.get(1).db()?);
+            let (claim, source): (String, String) = (row.get(0)?, row.get(1)?);
             let (Some(claim), Some(source)) =
                 (places.get(claim.as_str()), sources.get(source.as_str()))
             else {
                 return Ok(());
             };
-            let text: String = row.get(6).db()?;
-            let span = (row.get(7).db()?, row.get(8).db()?);
+            let text: String = row.get(6)?;
+            let span = (row.get(7)?, row.get(8)?);
             let (before, quote, after) = in_context(&text, span);
             found.push(EvidenceData {
                 claim: *claim,
                 source: *source,
-                relation: row.get(2).db()?,
-                confidence: row.get(3).db()?,
-                by_human: row.get(4).db()?,
-                is_outdated: row.get::<_, Option<bool>>(9).db()?.unwrap_or(false),
-                heading: row.get(5).db()?,
+                relation: row.get(2)?,
+                confidence: row.get(3)?,
+                by_human: row.get(4)?,
+                is_outdated: row.get::<Option<bool>>(9)?.unwrap_or(false),
+                heading: row.get(5)?,
                 before,
                 quote,
                 after,
@@ -254,7 +254,7 @@ fn citations(part: &Part<'_>, sources: &HashMap<&str, usize>) -> Result<Vec<(usi
         "SELECT DISTINCT coalesce(a.canonical_id, a.id), coalesce(b.canonical_id, b.id)
          FROM edges e JOIN pages a ON a.id = e.source_id JOIN pages b ON b.id = e.target_id
          WHERE e.id {citations} AND e.relation = 'cites' ORDER BY 1, 2",
-        |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)),
+        |row| Ok((row.get::<String>(0)?, row.get::<String>(1)?)),
     )?;
     let place = |id: &str| sources.get(id).copied();
     let pairs = pairs
@@ -272,7 +272,7 @@ fn successors(part: &Part<'_>) -> Result<HashMap<String, String>> {
            LEFT JOIN pages next ON next.id = known.page_id
            LEFT JOIN works w ON w.canonical_id = coalesce(next.canonical_id, 'doi:' || r.doi)
          WHERE r.citation_source = 'superseded_by' AND p.id {pages} ORDER BY p.id, r.position",
-        |row| Ok((row.get(0)?, row.get::<_, Option<String>>(1)?)),
+        |row| Ok((row.get(0)?, row.get::<Option<String>>(1)?)),
     )?;
     let named = found.into_iter().filter_map(|(id, name)| Some((id, name?)));
     Ok(named.collect())

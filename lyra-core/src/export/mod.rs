@@ -15,12 +15,10 @@
 mod bibtex;
 mod csl;
 mod dates;
-mod diff;
 mod graphml;
 mod html;
 mod keys;
 mod makers;
-mod part;
 mod people;
 mod prov;
 mod report;
@@ -29,16 +27,10 @@ mod sources;
 mod spreadsheet;
 mod whole_file;
 
-pub use diff::{
-    ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, GraphDiff, NewSource,
-    RetractedWork, StanceChange, TextChange,
-};
-pub(crate) use diff::{diff_from, diff_since};
 pub use whole_file::WholeFile;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::graph::{EvidenceGraph, ExportReport, Reader, export_jsonl};
-use part::Part;
+use crate::store::graph::{EvidenceGraph, ExportReport, Part, Reader, export_jsonl};
 use std::io::Write;
 use std::str::FromStr;
 

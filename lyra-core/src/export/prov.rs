@@ -7,13 +7,11 @@
 //! the judge had said; a rejected claim was invalidated by an activity of whoever rejected it.
 //! Identifiers are `urn:lyra:` names of the graph's own ids.
 
-use super::part::Part;
 use super::sources::{file_name, is_web};
 use super::{report_of, unwritten};
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
 use crate::security::display::harmless_json;
-use crate::store::graph::ExportReport;
-use rusqlite::Row;
+use crate::store::graph::{ExportReport, Part, Row};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -112,7 +110,7 @@ fn documents<W: Write>(part: &Part<'_>, members: &mut Members<'_, W>) -> Result<
          FROM pages p LEFT JOIN works w ON w.canonical_id = p.canonical_id WHERE p.id {pages} ORDER BY p.id",
         |row| {
             pages += 1;
-            let is_retracted: Option<bool> = row.get(5).db()?;
+            let is_retracted: Option<bool> = row.get(5)?;
             members.push(&compact(json!({
                 "@id": urn("page", &text(row, 0)?),
                 "@type": entity("Page"),
@@ -128,7 +126,7 @@ fn documents<W: Write>(part: &Part<'_>, members: &mut Members<'_, W>) -> Result<
         "SELECT page_id, version, text_hash, fetched_at FROM page_texts WHERE page_id {pages} ORDER BY page_id, version",
         |row| {
             let page = text(row, 0)?;
-            let version: i64 = row.get(1).db()?;
+            let version: i64 = row.get(1)?;
             members.push(&compact(json!({
                 "@id": text_urn(&page, version),
                 "@type": entity("Text"),
@@ -159,14 +157,14 @@ fn fragments<W: Write>(part: &Part<'_>, members: &mut Members<'_, W>) -> Result<
         |row| {
             fragments += 1;
             let page = text(row, 1)?;
-            let version: Option<i64> = row.get(2).db()?;
+            let version: Option<i64> = row.get(2)?;
             members.push(&compact(json!({
                 "@id": urn("fragment", &text(row, 0)?),
                 "@type": entity("Fragment"),
                 "prov:wasQuotedFrom":
                     {"@id": version.map_or_else(|| urn("page", &page), |v| text_urn(&page, v))},
-                "lyra:charStart": row.get::<_, Option<i64>>(3).db()?,
-                "lyra:charEnd": row.get::<_, Option<i64>>(4).db()?,
+                "lyra:charStart": row.get::<Option<i64>>(3)?,
+                "lyra:charEnd": row.get::<Option<i64>>(4)?,
                 "prov:value": text(row, 5)?,
             })))
         },
@@ -244,7 +242,7 @@ fn verdicts<W: Write>(
     part.each(VERDICTS, |row| {
         count += 1;
         let id = text(row, 0)?;
-        let is_corrected: bool = row.get(7).db()?;
+        let is_corrected: bool = row.get(7)?;
         let judge = agents.program(optional(row, 3)?);
         let judged_at = time(optional(row, 6)?);
         let judgement = urn("judgement", &id);
@@ -256,7 +254,7 @@ fn verdicts<W: Write>(
             "@id": urn("verdict", &id),
             "@type": entity("Verdict"),
             "lyra:relation": text(row, 1)?,
-            "lyra:confidence": row.get::<_, Option<f64>>(2).db()?,
+            "lyra:confidence": row.get::<Option<f64>>(2)?,
             "lyra:correctedByHuman": is_corrected,
             "prov:wasAttributedTo": judge,
             "prov:wasDerivedFrom": about,
@@ -268,7 +266,7 @@ fn verdicts<W: Write>(
                 "@id": judgement,
                 "@type": entity("Judgement"),
                 "lyra:relation": optional(row, 11)?,
-                "lyra:confidence": row.get::<_, Option<f64>>(12).db()?,
+                "lyra:confidence": row.get::<Option<f64>>(12)?,
                 "prov:wasAttributedTo": judge,
                 "prov:wasDerivedFrom": about,
                 "prov:generatedAtTime": judged_at,
@@ -312,11 +310,11 @@ fn time(stamp: Option<String>) -> Option<Value> {
 }
 
 fn text(row: &Row<'_>, at: usize) -> Result<String> {
-    row.get(at).db()
+    row.get(at)
 }
 
 fn optional(row: &Row<'_>, at: usize) -> Result<Option<String>> {
-    row.get(at).db()
+    row.get(at)
 }
 
 /// The object without the members that are null.

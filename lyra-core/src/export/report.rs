@@ -2,14 +2,14 @@
 
 use super::bibtex::day;
 use super::makers::makers;
-use super::part::Part;
 use super::sources::{Source, read_sources};
 use super::{report_of, unwritten};
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
 use crate::security::display::is_harmful;
 use crate::security::injection;
 use crate::store::confidence::{POSSIBLE_BELOW, claim_confidence};
 use crate::store::graph::ExportReport;
+use crate::store::graph::{ClaimStance, Part};
 use crate::store::model::Relation;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -146,34 +146,14 @@ fn used(part: &Part<'_>) -> Result<HashSet<String>> {
 }
 
 fn claims(part: &Part<'_>, task_id: &str) -> Result<Vec<Claim>> {
-    let mut statement = part
-        .reader
-        .db
-        .prepare_cached(
-            "SELECT c.id, c.claim_text, s.relation, s.confidence FROM claims c
-               LEFT JOIN hypothesis_stances s ON s.claim_id = c.id
-             WHERE c.task_id = ?1 AND c.claim_adoption_status = 'adopted'
-             ORDER BY s.confidence DESC, c.id",
-        )
-        .db()?;
-    let rows = statement
-        .query_map([task_id], |r| {
-            Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?))
-        })
-        .db()?;
-    let mut claims = Vec::new();
-    for row in rows {
-        let (id, text, stance, stance_confidence): (String, String, Option<String>, _) =
-            row.db()?;
-        let stance = stance.map(|name| name.parse()).transpose()?;
-        claims.push(Claim {
-            id,
-            text,
-            stance,
-            stance_confidence,
-        });
-    }
-    Ok(claims)
+    let claim = |claim: ClaimStance| Claim {
+        id: claim.id,
+        text: claim.text,
+        stance: claim.relation,
+        stance_confidence: claim.confidence,
+    };
+    let claims = part.reader.claims_with_stance(task_id)?;
+    Ok(claims.into_iter().map(claim).collect())
 }
 
 /// What bears on each claim, by claim: origins first, then what is surest.
@@ -194,15 +174,15 @@ fn evidence(part: &Part<'_>, sources: &[Source]) -> Result<HashMap<String, Vec<E
          WHERE e.id {edges} AND e.relation IN ('origin', 'supports', 'refutes')
          ORDER BY e.target_id, e.relation <> 'origin', e.relation DESC, e.nli_edge_confidence DESC, e.id",
         |row| {
-            let relation: String = row.get(1).db()?;
-            let source: String = row.get(5).db()?;
+            let relation: String = row.get(1)?;
+            let source: String = row.get(5)?;
             let at = numbers.get(source.as_str()).copied();
-            found.entry(row.get(0).db()?).or_default().push(Evidence {
-                edge_id: row.get(6).db()?,
+            found.entry(row.get(0)?).or_default().push(Evidence {
+                edge_id: row.get(6)?,
                 relation: relation.parse().map_err(|e: Error| e.context("an edge"))?,
-                confidence: row.get(2).db()?,
-                by_human: row.get(3).db()?,
-                quote: row.get(4).db()?,
+                confidence: row.get(2)?,
+                by_human: row.get(3)?,
+                quote: row.get(4)?,
                 source: at,
                 is_retracted: at.is_some_and(|at| sources[at].is_retracted),
             });

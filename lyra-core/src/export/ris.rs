@@ -1,13 +1,13 @@
 //! Sources in the RIS format of reference managers.
 
 use super::dates::Date;
-use super::part::Part;
 use super::people::Name;
 use super::sources::{Kind, Source, read_sources};
 use super::{report_of, unwritten};
 use crate::error::Result;
 use crate::security::display::is_harmful;
 use crate::store::graph::ExportReport;
+use crate::store::graph::Part;
 use std::io::Write;
 
 pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportReport> {

@@ -2,9 +2,9 @@
 
 use super::dates::Date;
 use super::keys::give_keys;
-use super::part::Part;
 use super::people::Name;
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::graph::Part;
 use crate::store::text::identifiers::{doi_from_url, find_identifiers, is_preprint_doi};
 use std::collections::HashMap;
 use url::Url;
@@ -269,10 +269,10 @@ fn authors(part: &Part<'_>) -> Result<HashMap<String, Vec<Name>>> {
         "SELECT canonical_id, name FROM work_authors WHERE canonical_id {works}
          ORDER BY canonical_id, position",
         |row| {
-            let text: String = row.get(1).db()?;
+            let text: String = row.get(1)?;
             let name = Name::parse(&text);
             if !name.family.is_empty() {
-                authors.entry(row.get(0).db()?).or_default().push(name);
+                authors.entry(row.get(0)?).or_default().push(name);
             }
             Ok(())
         },

@@ -1,13 +1,11 @@
 //! A table for spreadsheets: one row a claim and piece of evidence.
 
-use super::part::Part;
 use super::sources::{Source, read_sources};
 use super::{report_of, unwritten};
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
 use crate::security::display::spreadsheet_cell;
-use crate::store::graph::ExportReport;
+use crate::store::graph::{ExportReport, Part, Row};
 use csv::{Terminator, WriterBuilder};
-use rusqlite::Row;
 use std::collections::HashMap;
 use std::io::Write;
 
@@ -60,9 +58,9 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
     table.write_record(COLUMNS).map_err(unwritable)?;
     let mut rows = 0;
     part.each(ROWS, |row| {
-        let source: Option<String> = row.get(4).db()?;
+        let source: Option<String> = row.get(4)?;
         let source = source.and_then(|id| by_id.get(id.as_str()).copied());
-        let cells = cells(row, source).db()?;
+        let cells = cells(row, source)?;
         rows += 1;
         table.write_record(&cells).map_err(unwritable)
     })?;
@@ -71,12 +69,12 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
 }
 
 /// The cells of a row, in the order of [`COLUMNS`]. Nothing that was read or typed is a formula.
-fn cells(row: &Row<'_>, source: Option<&Source>) -> rusqlite::Result<[String; 18]> {
-    let text = |at: usize| -> rusqlite::Result<String> {
+fn cells(row: &Row<'_>, source: Option<&Source>) -> Result<[String; 18]> {
+    let text = |at: usize| -> Result<String> {
         let text: Option<String> = row.get(at)?;
         Ok(spreadsheet_cell(&text.unwrap_or_default()).into_owned())
     };
-    let share = |at: usize| -> rusqlite::Result<String> {
+    let share = |at: usize| -> Result<String> {
         let share: Option<f64> = row.get(at)?;
         Ok(share.map(|share| format!("{share:.4}")).unwrap_or_default())
     };

@@ -1,6 +1,5 @@
 use super::*;
 use crate::clock::ManualClock;
-use crate::error::SqliteResultExt;
 use crate::store::graph::Feedback;
 use crate::store::model::Relation;
 use serde_json::Value;
@@ -447,7 +446,7 @@ fn corrections_and_rejections_are_attributed_to_who_made_them() {
     let edge: String = graph
         .read(|r| {
             let one = "SELECT id FROM edges WHERE relation = 'supports' ORDER BY id LIMIT 1";
-            r.db.query_row(one, [], |row| row.get(0)).db()
+            Ok(r.sql().query_row(one, [], |row| row.get(0)).unwrap())
         })
         .unwrap();
     let correct = Feedback::EdgeCorrect {

@@ -3,6 +3,7 @@
 
 pub mod confidence;
 pub(crate) mod database;
+mod diff;
 pub mod graph;
 pub mod guard;
 pub mod model;
@@ -10,3 +11,9 @@ pub mod ranking;
 pub mod text;
 pub mod vectors;
 pub mod views;
+
+pub use diff::{
+    ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, GraphDiff, NewSource,
+    RetractedWork, StanceChange, TextChange,
+};
+pub(crate) use diff::{diff_from, diff_since};

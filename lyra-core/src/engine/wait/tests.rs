@@ -1,9 +1,8 @@
 use super::*;
 use crate::engine::EngineConfig;
 use crate::error::ErrorKind;
-use crate::research::jobs::{NewJob, enqueue};
 use crate::research::task::{AuthAction, AuthTarget, StopRequest};
-use crate::store::graph::Feedback;
+use crate::store::graph::{Feedback, NewJob};
 use crate::store::model::{JobKind, TaskConfig};
 
 const LONG: Duration = Duration::from_secs(60);
@@ -26,26 +25,31 @@ fn begun(engine: &Engine) -> String {
     };
     let queue = |w: &crate::store::graph::Writer<'_>| {
         for kind in JobKind::ALL {
-            enqueue(w, &job(*kind))?;
+            w.queue_job(&job(*kind))?;
         }
-        w.db.execute(
+        w.sql().execute(
             "INSERT INTO claims (id, task_id, claim_text, created_at) VALUES (?1 || 'c', ?1, 'x', '')",
             [&id],
         )
-        .db()?;
-        w.db.execute(
-            "INSERT INTO auth_queue (id, task_id, url, domain, auth_type, queued_at)
+        .unwrap();
+        w.sql()
+            .execute(
+                "INSERT INTO auth_queue (id, task_id, url, domain, auth_type, queued_at)
              VALUES (?1 || 'a', ?1, 'https://a.org/', 'a.org', 'login', '')",
-            [&id],
-        )
-        .db()
+                [&id],
+            )
+            .unwrap();
+        Ok(())
     };
     engine.graph().write(queue).unwrap();
     id
 }
 
 fn sql(engine: &Engine, sql: &str) {
-    let run = |w: &crate::store::graph::Writer<'_>| w.db.execute_batch(sql).db();
+    let run = |w: &crate::store::graph::Writer<'_>| {
+        w.sql().execute_batch(sql).unwrap();
+        Ok(())
+    };
     engine.graph().write(run).unwrap();
 }
 

@@ -1,8 +1,8 @@
 //! From the kind of a job to the stage that does it.
 
-use super::queue::Job;
 use crate::error::{Error, Result};
 use crate::research::pipeline::{Pipeline, SearchOptions, StageOutcome};
+use crate::store::graph::Job;
 use crate::store::model::{JobKind, Target};
 use serde::{Deserialize, Serialize};
 

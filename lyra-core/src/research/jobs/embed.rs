@@ -2,12 +2,10 @@
 //! were imported. One job a task, so that each task's status tells how far it is; the newest task's
 //! job also does what belongs to no task.
 
-use super::queue::{Job, NewJob, enqueue};
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
 use crate::research::pipeline::{EmbedProgress, Pipeline, StageOutcome};
-use crate::store::graph::{EvidenceGraph, Reader, Writer};
-use crate::store::model::{JobKind, JobState};
-use rusqlite::{OptionalExtension, params};
+use crate::store::graph::{EvidenceGraph, Job, NewJob, Reader, Writer};
+use crate::store::model::JobKind;
 use serde::{Deserialize, Serialize};
 
 /// `jobs.input_json` of an embed job.
@@ -42,18 +40,12 @@ pub(crate) struct EmbedOutput {
 /// many were queued.
 pub(crate) fn queue_embedding(graph: &EvidenceGraph, model_id: &str) -> Result<usize> {
     let wanted = graph.read(|r| wanted(r, model_id))?;
-    let stale = graph.read(|r| has_stale(r, model_id))?;
+    let stale = graph.read(|r| r.has_stale_embed_jobs(model_id))?;
     if wanted.is_empty() && !stale {
         return Ok(0);
     }
     graph.write(|w| {
-        w.db.prepare_cached(
-            "UPDATE jobs SET state = ?2, error_message = 'another embedder is in use now', finished_at = ?3
-             WHERE kind = 'embed' AND state = 'queued' AND input_json ->> '$.model_id' <> ?1",
-        )
-        .db()?
-        .execute(params![model_id, JobState::Cancelled, w.now])
-        .db()?;
+        w.cancel_stale_embed_jobs(model_id)?;
         let mut queued = 0;
         for (task_id, input) in &wanted {
             let job = NewJob {
@@ -64,7 +56,7 @@ pub(crate) fn queue_embedding(graph: &EvidenceGraph, model_id: &str) -> Result<u
                 dedup_key: None,
                 cause_id: None,
             };
-            if !is_running(w, task_id, model_id)? && enqueue(w, &job)?.is_some() {
+            if !w.reader().is_embedding(task_id, model_id)? && w.queue_job(&job)?.is_some() {
                 queued += 1;
             }
         }
@@ -100,39 +92,8 @@ fn wanted(reader: &Reader<'_>, model_id: &str) -> Result<Vec<(String, EmbedInput
 
 /// What the task's last finished job for this model left without a vector will have none again.
 fn last_output(reader: &Reader<'_>, task_id: &str, model_id: &str) -> Result<Option<EmbedOutput>> {
-    let text: Option<String> = reader
-        .db
-        .prepare_cached(
-            "SELECT output_json FROM jobs WHERE task_id = ?1 AND kind = 'embed' AND state = 'completed'
-               AND output_json ->> '$.model_id' = ?2 ORDER BY finished_at DESC, rowid DESC LIMIT 1",
-        )
-        .db()?
-        .query_row([task_id, model_id], |r| r.get(0))
-        .optional()
-        .db()?;
+    let text = reader.last_embed_output(task_id, model_id)?;
     Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
-}
-
-fn has_stale(reader: &Reader<'_>, model_id: &str) -> Result<bool> {
-    reader
-        .db
-        .prepare_cached(
-            "SELECT 1 FROM jobs WHERE kind = 'embed' AND state = 'queued'
-               AND input_json ->> '$.model_id' <> ?1",
-        )
-        .db()?
-        .exists([model_id])
-        .db()
-}
-
-fn is_running(w: &Writer<'_>, task_id: &str, model_id: &str) -> Result<bool> {
-    w.db.prepare_cached(
-        "SELECT 1 FROM jobs WHERE task_id = ?1 AND kind = 'embed' AND state = 'running'
-           AND input_json ->> '$.model_id' = ?2",
-    )
-    .db()?
-    .exists([task_id, model_id])
-    .db()
 }
 
 /// Runs an embed job: the task's own texts first, then, if it is asked to, everybody's. How far it
@@ -165,7 +126,7 @@ pub(super) async fn run(pipeline: &Pipeline, job: &Job) -> Result<StageOutcome> 
     let mut last = EmbedProgress::default();
     for scope in scopes {
         let note = |w: &Writer<'_>, progress: EmbedProgress| {
-            note_progress(w, &job.id, &reached(made, progress))
+            w.note_job_output(&job.id, &to_json(&reached(made, progress))?.to_string())
         };
         last = pipeline.fill_vectors(scope, &note).await?;
         made += last.embedded;
@@ -177,31 +138,13 @@ pub(super) async fn run(pipeline: &Pipeline, job: &Job) -> Result<StageOutcome> 
     })
 }
 
-fn note_progress(w: &Writer<'_>, job_id: &str, output: &EmbedOutput) -> Result<()> {
-    w.db.prepare_cached("UPDATE jobs SET output_json = ?2 WHERE id = ?1 AND state = 'running'")
-        .db()?
-        .execute(params![job_id, to_json(output)?.to_string()])
-        .db()?;
-    Ok(())
-}
-
 fn to_json(value: &impl Serialize) -> Result<serde_json::Value> {
     serde_json::to_value(value).map_err(|e| Error::internal(format!("an embed job as JSON: {e}")))
 }
 
 /// How far the task's embed job is, if one waits or runs.
 pub(crate) fn embed_progress(reader: &Reader<'_>, task_id: &str) -> Result<Option<EmbedOutput>> {
-    let found: Option<(String, Option<String>)> = reader
-        .db
-        .prepare_cached(
-            "SELECT input_json, output_json FROM jobs WHERE task_id = ?1 AND kind = 'embed'
-               AND state IN ('queued', 'running') ORDER BY state DESC, queued_at LIMIT 1",
-        )
-        .db()?
-        .query_row([task_id], |r| Ok((r.get(0)?, r.get(1)?)))
-        .optional()
-        .db()?;
-    let Some((input, output)) = found else {
+    let Some((input, output)) = reader.open_embed_job(task_id)? else {
         return Ok(None);
     };
     let known = output.and_then(|text| serde_json::from_str(&text).ok());

@@ -1,11 +1,11 @@
 //! What becomes of budgets and leases when somebody sets the clock.
 
 use super::queue::requeue_abandoned;
-use super::queue::{Job, LEASE_MS, MAX_ATTEMPTS, NewJob, claim, complete, enqueue, renew};
+use super::queue::{LEASE_MS, claim, complete, renew};
 use crate::clock::{Clock, ManualClock};
-use crate::error::SqliteResultExt;
 use crate::research::pipeline::{Budget, StageOutcome};
 use crate::store::graph::EvidenceGraph;
+use crate::store::graph::{Job, MAX_ATTEMPTS, NewJob};
 use crate::store::model::JobKind;
 use std::sync::Arc;
 
@@ -27,7 +27,9 @@ impl Lab {
             EvidenceGraph::open(&folder.path().join("g.db"), Arc::clone(&clock) as _).unwrap();
         let add = "INSERT INTO tasks (id, hypothesis, config_json, created_at)
             VALUES ('t', 'Tea helps', '{\"budget\": {\"max_seconds\": 60}}', '')";
-        graph.write(|w| w.db.execute(add, []).db()).unwrap();
+        graph
+            .write(|w| Ok(w.sql().execute(add, []).unwrap()))
+            .unwrap();
         let lab = Self {
             graph,
             clock,
@@ -48,7 +50,7 @@ impl Lab {
             dedup_key: Some(worker.to_owned()),
             cause_id: None,
         };
-        self.graph.write(|w| enqueue(w, &job)).unwrap();
+        self.graph.write(|w| w.queue_job(&job)).unwrap();
         claim(&self.graph, worker, None).unwrap().unwrap()
     }
 
@@ -80,10 +82,8 @@ impl Lab {
     }
 
     fn state(&self, job: &Job) -> String {
-        let sql = "SELECT state FROM jobs WHERE id = ?1";
-        let read =
-            |r: &crate::store::graph::Reader<'_>| r.db.query_row(sql, [&job.id], |r| r.get(0)).db();
-        self.graph.read(read).unwrap()
+        let state = self.graph.read(|r| r.job_state(Some(&job.id))).unwrap();
+        state.unwrap().as_str().to_owned()
     }
 }
 

@@ -1,11 +1,11 @@
 //! Workers: tasks that take jobs, keep their leases, and end them.
 
 use super::dispatch;
-use super::queue::{self, Job, LEASE_MS};
+use super::queue::{self, LEASE_MS};
 use super::signal::Signal;
 use crate::error::{Error, ErrorKind, Result};
 use crate::research::pipeline::{Pipeline, StageOutcome};
-use crate::store::graph::EvidenceGraph;
+use crate::store::graph::{EvidenceGraph, Job, MAX_ATTEMPTS};
 use crate::store::model::random_id;
 use std::sync::Arc;
 use std::time::Duration;
@@ -178,15 +178,15 @@ impl Worker {
             Ok(outcome) => {
                 tracing::debug!(job = %job.id, "job done");
                 if !queue::complete(graph, &job, &self.id, &outcome)? {
-                    queue::let_go(graph, &job, &self.id)?;
+                    queue::release_cancelled(graph, &job, &self.id)?;
                 }
             }
-            Err(e) if !e.kind().is_of_database() && !queue::is_ours(graph, &job.id, &self.id)? => {
-                queue::let_go(graph, &job, &self.id)?;
+            Err(e) if !e.kind().is_of_database() && !self.holds(&job.id)? => {
+                queue::release_cancelled(graph, &job, &self.id)?;
             }
             // Somebody's long import is no fault of the job.
-            Err(e) if e.kind() == ErrorKind::Busy && job.attempts < queue::MAX_ATTEMPTS => {
-                queue::give_back(graph, &job.id, &self.id, true)?;
+            Err(e) if e.kind() == ErrorKind::Busy && job.attempts < MAX_ATTEMPTS => {
+                graph.write(|w| w.give_job_back(&job.id, &self.id, true))?;
             }
             Err(e) => {
                 // Debug escapes what a foreign text in the message would do to a terminal.
@@ -196,6 +196,11 @@ impl Worker {
         }
         self.signal.raise();
         Ok(true)
+    }
+
+    fn holds(&self, job_id: &str) -> Result<bool> {
+        let graph = &self.pipeline.graph;
+        graph.read(|r| r.is_job_held(job_id, &self.id))
     }
 
     /// Runs the job beside a heartbeat; a job that is taken from us is dropped. None if the runtime
@@ -235,7 +240,7 @@ impl Worker {
             // A look or a renewal that fails (a long import holds the lock) is tried again: the
             // lease outlasts several beats, and who has really lost it is told so.
             let kept = if renewed.elapsed() < beat {
-                queue::is_ours(graph, &job.id, &self.id)
+                self.holds(&job.id)
             } else {
                 renewed = Instant::now();
                 queue::renew(graph, job, &self.id)
@@ -264,7 +269,8 @@ impl Drop for Held<'_> {
     fn drop(&mut self) {
         let pipeline = &self.worker.pipeline;
         // Where this fails, the job goes back when its lease has run out.
-        let _ = queue::give_back(&pipeline.graph, &self.job.id, &self.worker.id, false);
+        let graph = &pipeline.graph;
+        let _ = graph.write(|w| w.give_job_back(&self.job.id, &self.worker.id, false));
         self.worker.signal.raise();
     }
 }
@@ -306,17 +312,6 @@ pub(crate) async fn run_until_idle(
 }
 
 fn has_running(graph: &EvidenceGraph, task_id: &str) -> Result<bool> {
-    use crate::error::SqliteResultExt;
     let now = graph.clock().now();
-    graph.read(|r| {
-        // What rests in a stopped task, its worker gone, will not end by waiting for it.
-        r.db.prepare_cached(&format!(
-            "SELECT 1 FROM jobs j WHERE task_id = ?1 AND (state = 'queued' OR (state = 'running'
-               AND NOT (lease_until < ?2 AND {})))",
-            queue::rests("j")
-        ))
-        .db()?
-        .exists([task_id, now.as_str()])
-        .db()
-    })
+    graph.read(|r| r.has_jobs_under_way(task_id, &now))
 }

@@ -2,10 +2,9 @@
 
 use super::outcome::BudgetRemaining;
 use crate::clock::parse_ms;
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
 use crate::store::graph::Reader;
 use crate::store::model::{LEASE_MS, TaskConfig};
-use rusqlite::params;
 use std::time::Duration;
 
 /// The budget of a task and what is used of it.
@@ -80,25 +79,13 @@ fn percent(part: u64, whole: u64) -> u32 {
 /// Time in which any of the task's targets was worked on: neither the time between its jobs counts,
 /// nor does a second twice in which two workers had one.
 fn time_of_work(reader: &Reader<'_>, task_id: &str, now_ms: i64) -> Result<Duration> {
-    let mut statement = reader
-        .db
-        .prepare_cached(
-            "SELECT started_at, finished_at, lease_until FROM jobs
-             WHERE task_id = ?1 AND kind = 'target_queue' AND started_at IS NOT NULL
-               AND state IN ('running', 'completed', 'failed')
-             ORDER BY started_at",
-        )
-        .db()?;
-    let mut rows = statement.query(params![task_id]).db()?;
     let (mut total_ms, mut counted_to) = (0, i64::MIN);
-    while let Some(row) = rows.next().db()? {
-        let started: String = row.get(0).db()?;
-        let [finished, lease]: [Option<String>; 2] = [row.get(1).db()?, row.get(2).db()?];
-        let end = match finished.as_deref().and_then(parse_ms) {
+    for time in reader.times_of_work(task_id)? {
+        let end = match time.finished_at.as_deref().and_then(parse_ms) {
             Some(end) => end,
-            None => last_known(lease.as_deref().and_then(parse_ms), now_ms),
+            None => last_known(time.lease_until.as_deref().and_then(parse_ms), now_ms),
         };
-        let begin = parse_ms(&started).unwrap_or(end).max(counted_to);
+        let begin = parse_ms(&time.started_at).unwrap_or(end).max(counted_to);
         total_ms += (end - begin).max(0);
         counted_to = counted_to.max(end);
     }
@@ -132,25 +119,25 @@ mod tests {
             EvidenceGraph::open(&folder.path().join("g.db"), Arc::new(SystemClock)).unwrap();
         let insert = |times: &[(u32, Option<u32>)]| {
             graph.write(|w| {
-                w.db.execute_batch(
+                w.sql().execute_batch(
                     "DELETE FROM jobs;
                      INSERT OR IGNORE INTO tasks (id, hypothesis, created_at)
                        VALUES ('t1', 'h', '')",
                 )
-                .db()?;
+                .unwrap();
                 for (n, (start, end)) in times.iter().enumerate() {
                     let stamp = |second: &u32| format!("2026-01-01T00:00:{second:02}.500Z");
-                    w.db.execute(
+                    w.sql().execute(
                         "INSERT INTO jobs (id, task_id, kind, priority, state, created_at, queued_at, started_at, finished_at)
                          VALUES (?1, 't1', 'target_queue', 25, ?2, '', '', ?3, ?4)",
-                        params![
+                        rusqlite::params![
                             format!("j{n}"),
                             if end.is_some() { "completed" } else { "running" },
                             stamp(start),
                             end.as_ref().map(stamp)
                         ],
                     )
-                    .db()?;
+                    .unwrap();
                 }
                 Ok(())
             })

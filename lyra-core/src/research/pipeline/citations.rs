@@ -4,7 +4,7 @@
 use super::identify::{Answer, Identified, identity, merge};
 use super::works::record_work;
 use super::{Pipeline, StageOutcome};
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
 use crate::ports::{TextRole, WorkId};
 use crate::research::ingest::page_key;
 use crate::store::graph::Writer;
@@ -51,13 +51,7 @@ impl Pipeline {
     ) -> Result<StageOutcome> {
         let page_ids = self.graph.read(|r| {
             r.task(task_id)?;
-            let mut statement =
-                r.db.prepare_cached(
-                    "SELECT page_id FROM task_pages WHERE task_id = ?1 ORDER BY page_id",
-                )
-                .db()?;
-            let rows = statement.query_map([task_id], |r| r.get(0)).db()?;
-            rows.collect::<rusqlite::Result<Vec<String>>>().db()
+            r.task_page_ids(task_id)
         })?;
         let mut report = CitationReport::default();
         for page_id in page_ids {
@@ -113,26 +107,16 @@ impl Pipeline {
 
     /// The papers with the most claims of the task first.
     fn papers_to_ask(&self, task_id: &str) -> Result<Vec<Paper>> {
-        self.graph.read(|r| {
-            let mut statement = r.db.prepare_cached(PAPERS).db()?;
-            let limit = i64::try_from(self.limits.cited_papers).unwrap_or(i64::MAX);
-            let rows = statement
-                .query_map(rusqlite::params![task_id, limit], |row| {
-                    Ok((
-                        row.get::<_, String>(0)?,
-                        row.get::<_, String>(1)?,
-                        row.get::<_, Option<String>>(2)?,
-                    ))
-                })
-                .db()?;
-            let mut papers = Vec::new();
-            for row in rows {
-                let (page_id, canonical_id, doi) = row.db()?;
-                let id = WorkId::parse(&canonical_id).or_else(|| doi.map(WorkId::Doi));
-                papers.extend(id.map(|id| Paper { page_id, id }));
-            }
-            Ok(papers)
-        })
+        let limit = self.limits.cited_papers;
+        let papers = self.graph.read(|r| r.papers_not_asked(task_id, limit))?;
+        let known = papers.into_iter().filter_map(|paper| {
+            let id = WorkId::parse(&paper.canonical_id).or_else(|| paper.doi.map(WorkId::Doi))?;
+            Some(Paper {
+                page_id: paper.page_id,
+                id,
+            })
+        });
+        Ok(known.collect())
     }
 
     /// What the first provider that knows the references of a work says they are.
@@ -248,20 +232,6 @@ impl Pipeline {
         Ok(page_id)
     }
 }
-
-const PAPERS: &str = "SELECT p.id, w.canonical_id, w.doi
-    FROM task_pages tp JOIN pages p ON p.id = tp.page_id
-      JOIN works w ON w.canonical_id = p.canonical_id
-    WHERE tp.task_id = ?1
-      AND (w.doi IS NOT NULL OR substr(w.canonical_id, 1, 5) NOT IN ('meta:', 'url:'))
-      AND p.id NOT IN (SELECT asked.value FROM jobs j, json_each(j.output_json, '$.asked') asked
-                       WHERE j.task_id = ?1 AND j.kind = 'citation_graph' AND j.output_json IS NOT NULL)
-    ORDER BY (SELECT count(*) FROM fragments f
-                JOIN edges o ON o.source_type = 'fragment' AND o.source_id = f.id AND o.relation = 'origin'
-                JOIN claims c ON c.id = o.target_id AND c.task_id = ?1
-              WHERE f.page_id = p.id) DESC,
-      coalesce(w.citation_count, 0) DESC, p.id
-    LIMIT ?2";
 
 /// `0.5 · similarity + 0.5 · percentile of the citation count`.
 fn relevance(similarity: f64, impact: f64) -> f64 {

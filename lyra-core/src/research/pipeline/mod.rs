@@ -23,7 +23,6 @@
 mod budget;
 mod citations;
 mod claims;
-mod copies;
 mod earlier;
 mod embed;
 mod identify;
@@ -50,7 +49,7 @@ pub use page::PageReport;
 pub use retractions::Retractions;
 pub use search::SearchOptions;
 pub use verify::VerifyReport;
-pub(crate) use verify::{Asked, LastLooks, ON_A_HYPOTHESIS, Side, task_fragments};
+pub(crate) use verify::{Asked, LastLooks, ON_A_HYPOTHESIS, Side};
 
 use crate::ports::{ClaimExtractor, SearchProvider, StanceJudge};
 use crate::research::ingest::Reading;

@@ -1,7 +1,6 @@
 //! One document for one task: read, select, extract, persist.
 
 use super::claims::{DraftClaim, Drafts, draft_claims};
-use super::copies::{repeats_another, said_by_other_files};
 use super::identify::Identified;
 use super::metrics::is_primary_source;
 use super::outcome::FoundClaim;
@@ -10,7 +9,7 @@ use super::source::source_of;
 use super::works::{abstract_document, known_meta, record_work};
 use super::{AuthNeed, Pipeline};
 use crate::clock::parse_ms;
-use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{FetchRequest, SiteSession, TextRole, Validators};
 use crate::research::ingest::{PreparedDocument, Read, fresh_until, page_key, store, within};
 use crate::security::url_policy::Refusal;
@@ -19,7 +18,6 @@ use crate::store::model::{
     AdoptionStatus, ClaimRecord, EdgeRecord, EmbeddingTarget, NodeKind, PageRecord, Relation,
     TaskPageReason, TaskPageRecord, content_id,
 };
-use rusqlite::{OptionalExtension, params};
 use std::time::Duration;
 
 /// The question that a document is read for.
@@ -128,19 +126,9 @@ impl Pipeline {
     /// Whether the extractor has told the task already what it finds in the newest text of a page.
     fn has_told(&self, page: &PageRecord, question: &Question) -> Result<bool> {
         self.graph.read(|r| {
-            r.db.prepare_cached(
-                "SELECT 1 FROM fragments f JOIN edges e ON e.source_id = f.id AND e.relation = 'origin'
-                   JOIN claims c ON c.id = e.target_id
-                 WHERE f.page_id = ?1 AND f.page_version = ?2 AND c.task_id = ?3 AND c.extractor_id = ?4",
-            )
-            .db()?
-            .exists(params![
-                page.id,
-                r.latest_version(&page.id)?,
-                question.task_id,
-                self.extractor.extractor_id()
-            ])
-            .db()
+            let version = r.latest_version(&page.id)?;
+            let extractor_id = self.extractor.extractor_id();
+            r.has_claims_of((&page.id, version), &question.task_id, extractor_id)
         })
     }
 
@@ -339,13 +327,7 @@ impl Pipeline {
         }
         self.persist_text(w, document)?;
         if let Some(id) = canonical_id {
-            w.db.prepare_cached(
-                "UPDATE pages SET canonical_id = ?2 WHERE id = ?1 AND canonical_id IS NULL
-                   AND EXISTS (SELECT 1 FROM works WHERE canonical_id = ?2)",
-            )
-            .db()?
-            .execute([&document.page.id, &id])
-            .db()?;
+            w.set_work_of_page(&document.page.id, &id)?;
             if let Some(retractions) = &self.retractions {
                 retractions.mark(w, &id)?;
             }
@@ -386,7 +368,7 @@ impl Pipeline {
         (drafts, vectors): (&[DraftClaim], &[Vec<f32>]),
     ) -> Result<PageReport> {
         let page = &document.page;
-        if repeats_another(&w.reader(), &question.task_id, &page.id)? {
+        if w.reader().repeats_another(&question.task_id, &page.id)? {
             return Ok(PageReport {
                 page_id: page.id.clone(),
                 url: page.url.clone(),
@@ -395,7 +377,7 @@ impl Pipeline {
             });
         }
         let is_chased = arrival.reason == TaskPageReason::CitationChase;
-        let citing = is_chased.then(|| citing_page(&w.reader(), &question.task_id, page));
+        let citing = is_chased.then(|| w.reader().citing_page(&question.task_id, page));
         let is_new_here = w.add_task_page(&TaskPageRecord {
             task_id: question.task_id.clone(),
             page_id: page.id.clone(),
@@ -412,7 +394,7 @@ impl Pipeline {
         }
         let domain = page.domain.as_deref().unwrap_or("local");
         let is_primary = is_primary_source(domain);
-        let said = said_by_other_files(&w.reader(), &question.task_id, page)?;
+        let said = w.reader().said_by_other_files(&question.task_id, page)?;
         let mut claims = Vec::with_capacity(drafts.len());
         let new = drafts.iter().zip(vectors);
         for (draft, vector) in new.filter(|(draft, _)| !said.contains(&draft.text)) {
@@ -529,12 +511,7 @@ fn stored_page(
     if reader.latest_version(&page.id)?.is_none() {
         return Ok((None, false));
     }
-    let is_of_task = reader
-        .db
-        .prepare_cached("SELECT 1 FROM task_pages WHERE task_id = ?1 AND page_id = ?2")
-        .db()?
-        .exists([task_id, &page.id])
-        .db()?;
+    let is_of_task = reader.is_task_page(task_id, &page.id)?;
     Ok((Some(page), is_of_task))
 }
 
@@ -546,21 +523,4 @@ fn known_spelling(reader: &Reader<'_>, url: &str, key: &str) -> Result<Option<St
     let page = reader.page_by_url(key)?;
     let spelt = page.and_then(|page| page.final_url);
     Ok(spelt.filter(|spelt| page_key(spelt) == key))
-}
-
-/// The page of the task that a chased page was cited by: the one nearest to what was asked for.
-fn citing_page(reader: &Reader<'_>, task_id: &str, page: &PageRecord) -> Result<Option<String>> {
-    reader
-        .db
-        .prepare_cached(
-            "SELECT e.source_id FROM edges e
-               JOIN task_pages t ON t.task_id = ?1 AND t.page_id = e.source_id
-             WHERE e.relation = 'cites' AND e.target_id IN (
-               SELECT ?2 UNION SELECT id FROM pages WHERE canonical_id = ?3)
-             ORDER BY t.depth, e.created_at, e.id LIMIT 1",
-        )
-        .db()?
-        .query_row(params![task_id, page.id, page.canonical_id], |r| r.get(0))
-        .optional()
-        .db()
 }

@@ -8,12 +8,11 @@ use super::metrics::Harvest;
 use super::outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome};
 use super::page::{Arrival, PageOutcome, PageReport, Question};
 use super::plan::expand;
-use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{SearchProvider, SearchQuery, TextRole};
-use crate::store::graph::Reader;
+use crate::store::graph::{NewHit, NewSearch, Reader, SearchEnd};
 use crate::store::model::{JobKind, QueryStatus, Target, TaskPageReason, content_id, random_id};
 use crate::store::text::url::is_of_domains;
-use rusqlite::params;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -465,76 +464,48 @@ impl Pipeline {
 
     fn open_query(&self, search_id: &str, question: &Question) -> Result<()> {
         self.graph.write(|w| {
-            // A job that was killed in the middle left its search open.
-            w.db.prepare_cached(
-                "UPDATE queries SET status = 'failed', finished_at = ?2
-                 WHERE cause_id = ?1 AND status = 'running'",
-            )
-            .db()?
-            .execute(params![question.cause_id, w.now])
-            .db()?;
-            w.db.prepare_cached(
-                "INSERT INTO queries (id, task_id, query_text, query_type, status, created_at, cause_id)
-                 VALUES (?1, ?2, ?3, 'search', 'running', ?4, ?5)",
-            )
-            .db()?
-            .execute(params![search_id, question.task_id, question.query, w.now, question.cause_id])
-            .db()?;
-            Ok(())
+            w.begin_search(&NewSearch {
+                id: search_id,
+                task_id: &question.task_id,
+                query: &question.query,
+                cause_id: question.cause_id.as_deref(),
+            })
         })
     }
 
     fn log_hits(&self, search_id: &str, found: &[Identified]) -> Result<()> {
         self.graph.write(|w| {
-            let mut insert = w
-                .db
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO serp_items
-                       (id, query_id, engine, rank, url, title, snippet, published_date, fetch_status)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'skipped')",
-                )
-                .db()?;
             for (rank, Identified { hit, engine, .. }) in (1_i64..).zip(found) {
-                let id = content_id("serp_", &[search_id, &hit.url]);
-                let date = &hit.meta.published_date;
-                insert
-                    .execute(params![id, search_id, engine, rank, hit.url, hit.title, hit.snippet, date])
-                    .db()?;
+                w.add_hit(&NewHit {
+                    id: &content_id("serp_", &[search_id, &hit.url]),
+                    search_id,
+                    engine,
+                    rank,
+                    url: &hit.url,
+                    title: hit.title.as_deref(),
+                    snippet: hit.snippet.as_deref(),
+                    published_date: hit.meta.published_date.as_deref(),
+                })?;
             }
             Ok(())
         })
     }
 
     fn mark_hit(&self, search_id: &str, url: &str, status: &str) -> Result<()> {
-        self.graph.write(|w| {
-            w.db.prepare_cached("UPDATE serp_items SET fetch_status = ?2 WHERE id = ?1")
-                .db()?
-                .execute(params![content_id("serp_", &[search_id, url]), status])
-                .db()?;
-            Ok(())
-        })
+        let id = content_id("serp_", &[search_id, url]);
+        self.graph.write(|w| w.mark_hit(&id, status))
     }
 
     fn close_query(&self, search_id: &str, harvest: &Harvest, status: QueryStatus) -> Result<()> {
-        self.graph.write(|w| {
-            w.db.prepare_cached(
-                "UPDATE queries SET status = ?2, pages_fetched = ?3, useful_fragments = ?4, harvest_rate = ?5,
-                   satisfaction_score = ?6, novelty_score = ?7, finished_at = ?8 WHERE id = ?1",
-            )
-            .db()?
-            .execute(params![
-                search_id,
-                status,
-                harvest.pages,
-                harvest.useful,
-                harvest.harvest_rate(),
-                harvest.satisfaction(),
-                harvest.novelty(),
-                w.now
-            ])
-            .db()?;
-            Ok(())
-        })
+        let end = SearchEnd {
+            status,
+            pages: harvest.pages,
+            useful: harvest.useful,
+            harvest_rate: harvest.harvest_rate(),
+            satisfaction: harvest.satisfaction(),
+            novelty: harvest.novelty(),
+        };
+        self.graph.write(|w| w.end_search(search_id, &end))
     }
 }
 

@@ -1,9 +1,8 @@
 //! Whom the evidence of a page counts for.
 
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
 use crate::store::graph::Reader;
 use crate::store::model::PageRecord;
-use rusqlite::OptionalExtension;
 
 /// Whom a page's evidence counts for: whoever published the text first. A reprint, a mirror, a
 /// print version are the voice of their original once more.
@@ -13,23 +12,11 @@ pub(super) fn source_of(reader: &Reader<'_>, page_id: &str) -> Result<String> {
         Some(original) => reader.page(original)?,
         None => page,
     };
-    let venue = venue_of(reader, &original)?;
-    Ok(source_key(&original, venue.as_deref()))
-}
-
-/// Where the work behind a page appeared.
-fn venue_of(reader: &Reader<'_>, page: &PageRecord) -> Result<Option<String>> {
-    let Some(work) = &page.canonical_id else {
-        return Ok(None);
+    let venue = match &original.canonical_id {
+        Some(work) => reader.venue(work)?,
+        None => None,
     };
-    let venue: Option<Option<String>> = reader
-        .db
-        .prepare_cached("SELECT venue FROM works WHERE canonical_id = ?1")
-        .db()?
-        .query_row([work], |r| r.get(0))
-        .optional()
-        .db()?;
-    Ok(venue.flatten())
+    Ok(source_key(&original, venue.as_deref()))
 }
 
 /// Two papers in one journal are one publisher's word less than two papers in two.

@@ -2,15 +2,14 @@
 
 use super::identify::Identified;
 use super::retractions::Retractions;
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
 use crate::ports::{ParsedDocument, WorkId};
 use crate::research::ingest::DocumentSource;
-use crate::store::graph::Writer;
+use crate::store::graph::{WorkIdentifier, Writer};
 use crate::store::model::{DocumentMeta, FragmentType, WorkAuthorRecord, WorkRecord};
 use crate::store::text::hash::sha256_hex;
 use crate::store::text::identifiers::normalize_doi;
 use crate::store::text::segment::Block;
-use rusqlite::params;
 
 /// Stores the work behind a hit under `canonical_id`: bibliographic data, authors, identifiers,
 /// retractions. What is known already is completed.
@@ -63,16 +62,6 @@ pub(super) fn record_work(
 fn record_identifiers(w: &Writer<'_>, canonical_id: &str, one: &Identified) -> Result<()> {
     let meta = &one.hit.meta;
     let doi = meta.doi.as_deref().and_then(normalize_doi);
-    let mut insert = w
-        .db
-        .prepare_cached(
-            "INSERT INTO work_identifiers (canonical_id, provider, provider_paper_id, doi, pmid, pmcid, arxiv_id)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-             ON CONFLICT (provider, provider_paper_id) DO UPDATE SET
-               doi = coalesce(doi, excluded.doi), pmid = coalesce(pmid, excluded.pmid),
-               pmcid = coalesce(pmcid, excluded.pmcid), arxiv_id = coalesce(arxiv_id, excluded.arxiv_id)",
-        )
-        .db()?;
     for id in WorkId::of(&one.hit) {
         let (provider, own) = match &id {
             WorkId::Doi(id) => ("doi", id),
@@ -84,17 +73,15 @@ fn record_identifiers(w: &Writer<'_>, canonical_id: &str, one: &Identified) -> R
             WorkId::Arxiv(id) if one.hit.facts.is_preprint => ("arxiv", id),
             WorkId::Arxiv(_) => continue,
         };
-        insert
-            .execute(params![
-                canonical_id,
-                provider,
-                own,
-                doi,
-                meta.pmid,
-                meta.pmcid,
-                meta.arxiv_id
-            ])
-            .db()?;
+        w.add_work_identifier(&WorkIdentifier {
+            canonical_id,
+            provider,
+            provider_paper_id: own,
+            doi: doi.as_deref(),
+            pmid: meta.pmid.as_deref(),
+            pmcid: meta.pmcid.as_deref(),
+            arxiv_id: meta.arxiv_id.as_deref(),
+        })?;
     }
     Ok(())
 }

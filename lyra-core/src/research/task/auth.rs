@@ -1,12 +1,13 @@
 //! Pages that want a human first, and what the human did.
 
 use super::targets::blocked_url;
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
 use crate::ports::SiteSession;
-use crate::research::jobs::{give_up_waiting, resume_waiting};
-use crate::store::graph::{DomainRules, EvidenceGraph, Reader, Writer};
+use crate::research::jobs::resume_waiting;
+use crate::store::graph::{
+    AuthItem, AuthScope, DomainRules, EvidenceGraph, Reader, WaitingPage, Writer,
+};
 use crate::store::text::url::registrable_domain;
-use rusqlite::{Row, params};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -14,31 +15,6 @@ use std::fmt;
 
 /// Longest `Cookie` header that is taken; servers refuse longer ones.
 const MAX_COOKIES: usize = 8_192;
-
-/// A page that wants a human first; the session data that a human supplies is never shown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct AuthItem {
-    /// `iq_…`.
-    pub id: String,
-    /// The task.
-    pub task_id: String,
-    /// The page.
-    pub url: String,
-    /// Its registrable domain.
-    pub domain: String,
-    /// `cloudflare`, `captcha`, `login` …
-    pub auth_type: String,
-    /// `high`, `medium` or `low`.
-    pub priority: String,
-    /// `pending` or `in_progress`; of a resolved item `completed`, `skipped`, `expired` or
-    /// `cancelled`.
-    pub status: String,
-    /// When it was queued.
-    pub queued_at: String,
-    /// When it stops waiting.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<String>,
-}
 
 /// What a human's answer is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,46 +99,9 @@ pub struct AuthResolution {
     pub hint: Option<String>,
 }
 
-/// An item with the job behind it.
-struct Waiting {
-    item: AuthItem,
-    job_id: Option<String>,
-}
-
-const COLUMNS: &str =
-    "id, task_id, url, domain, auth_type, priority, status, queued_at, expires_at, job_id";
-const OPEN: &str = "status IN ('pending', 'in_progress')";
-
-fn waiting(r: &Row<'_>) -> rusqlite::Result<Waiting> {
-    Ok(Waiting {
-        item: AuthItem {
-            id: r.get(0)?,
-            task_id: r.get(1)?,
-            url: r.get(2)?,
-            domain: r.get(3)?,
-            auth_type: r.get(4)?,
-            priority: r.get(5)?,
-            status: r.get(6)?,
-            queued_at: r.get(7)?,
-            expires_at: r.get(8)?,
-        },
-        job_id: r.get(9)?,
-    })
-}
-
-/// The items that meet a condition on `?1`, oldest first.
-fn select(reader: &Reader<'_>, condition: &str, value: Option<&str>) -> Result<Vec<Waiting>> {
-    let sql =
-        format!("SELECT {COLUMNS} FROM auth_queue WHERE {condition} ORDER BY queued_at, rowid");
-    let mut statement = reader.db.prepare_cached(&sql).db()?;
-    let rows = statement.query_map([value], waiting).db()?;
-    rows.collect::<rusqlite::Result<_>>().db()
-}
-
 /// What waits for a human, of one task or of all, oldest first.
 pub(crate) fn auth_items(reader: &Reader<'_>, task_id: Option<&str>) -> Result<Vec<AuthItem>> {
-    let condition = format!("{OPEN} AND (?1 IS NULL OR task_id = ?1)");
-    let found = select(reader, &condition, task_id)?;
+    let found = reader.waiting_pages(AuthScope::Open(task_id))?;
     Ok(found.into_iter().map(|waiting| waiting.item).collect())
 }
 
@@ -230,11 +169,11 @@ struct Settled {
 /// Runs again what waited for the page, or gives it up.
 fn settle(
     w: &Writer<'_>,
-    waiting: &Waiting,
+    waiting: &WaitingPage,
     action: &AuthAction,
     rules: &DomainRules,
 ) -> Result<Settled> {
-    let Waiting { item, job_id } = waiting;
+    let WaitingPage { item, job_id } = waiting;
     let mut settled = Settled::default();
     let reason = match action {
         // The domain may have been blocked while the page waited.
@@ -248,7 +187,7 @@ fn settle(
         AuthAction::NotPassed | AuthAction::Skip => reason(item, action),
     };
     if let Some(job_id) = job_id {
-        settled.failed = give_up_waiting(w, job_id, &reason)?;
+        settled.failed = w.give_up_waiting_job(job_id, &reason)?;
     }
     Ok(settled)
 }
@@ -265,10 +204,10 @@ fn reason(item: &AuthItem, action: &AuthAction) -> String {
 fn open_items(
     reader: &Reader<'_>,
     target: &AuthTarget,
-) -> Result<std::result::Result<Vec<Waiting>, String>> {
+) -> Result<std::result::Result<Vec<WaitingPage>, String>> {
     let (all, what) = match target {
         AuthTarget::Item(id) => {
-            let named = select(reader, "id = ?1", Some(id))?;
+            let named = reader.waiting_pages(AuthScope::Item(id))?;
             let Some(item) = named.first().map(|waiting| &waiting.item) else {
                 return Err(unknown(format!("no page waits under the id {id:?}")));
             };
@@ -276,13 +215,13 @@ fn open_items(
                 let hint = format!("{id} is {} already; nothing was changed", item.status);
                 return Ok(Err(hint));
             }
-            let mut same_page = select(reader, "task_id = ?1", Some(&item.task_id))?;
+            let mut same_page = reader.waiting_pages(AuthScope::Task(&item.task_id))?;
             same_page.retain(|waiting| waiting.item.url == item.url);
             (same_page, String::new())
         }
         AuthTarget::Domain(given) => {
             let domain = registrable_domain(given).unwrap_or_else(|| given.to_lowercase());
-            let all = select(reader, "domain = ?1", Some(&domain))?;
+            let all = reader.waiting_pages(AuthScope::Domain(&domain))?;
             if all.is_empty() {
                 return Err(unknown(format!("no page of {domain:?} waits for a human")));
             }
@@ -290,11 +229,11 @@ fn open_items(
         }
         AuthTarget::Task(task_id) => {
             reader.task(task_id)?;
-            let all = select(reader, "task_id = ?1", Some(task_id))?;
+            let all = reader.waiting_pages(AuthScope::Task(task_id))?;
             (all, format!("of {task_id}"))
         }
     };
-    let open: Vec<Waiting> = all.into_iter().filter(|w| is_open(&w.item)).collect();
+    let open: Vec<WaitingPage> = all.into_iter().filter(|w| is_open(&w.item)).collect();
     if open.is_empty() {
         return Ok(Err(format!(
             "no page {what} waits any more; nothing was changed"
@@ -311,17 +250,13 @@ fn unknown(message: String) -> Error {
     Error::not_found(message).with_hint("get_auth_queue lists what waits, with ids and domains")
 }
 
-fn close(w: &Writer<'_>, items: &[Waiting], status: &str) -> Result<()> {
-    for waiting in items {
-        w.db.prepare_cached("UPDATE auth_queue SET status = ?2 WHERE id = ?1")
-            .db()?
-            .execute([&waiting.item.id, status])
-            .db()?;
-    }
-    Ok(())
+fn close(w: &Writer<'_>, items: &[WaitingPage], status: &str) -> Result<()> {
+    items
+        .iter()
+        .try_for_each(|waiting| w.close_auth(&waiting.item.id, status))
 }
 
-fn keep_session(w: &Writer<'_>, items: &[Waiting], cookies: &Cookies) -> Result<()> {
+fn keep_session(w: &Writer<'_>, items: &[WaitingPage], cookies: &Cookies) -> Result<()> {
     let domains: BTreeSet<&str> = items.iter().map(|w| w.item.domain.as_str()).collect();
     let mut domains = domains.into_iter();
     let (Some(domain), None) = (domains.next(), domains.next()) else {
@@ -342,23 +277,20 @@ fn keep_session(w: &Writer<'_>, items: &[Waiting], cookies: &Cookies) -> Result<
 /// Gives up pages that no human came for in time; answers how many.
 pub(crate) fn expire_auth(graph: &EvidenceGraph) -> Result<usize> {
     let now = graph.clock().now();
-    let condition = format!("{OPEN} AND expires_at <= ?1");
-    if graph
-        .read(|r| select(r, &condition, Some(&now)))?
-        .is_empty()
-    {
+    let expired = AuthScope::Expired(&now);
+    if graph.read(|r| r.waiting_pages(expired))?.is_empty() {
         return Ok(0);
     }
     graph.write(|w| {
-        let late = select(&w.reader(), &condition, Some(&now))?;
+        let late = w.reader().waiting_pages(expired)?;
         close(w, &late, "expired")?;
-        for Waiting { item, job_id } in &late {
+        for WaitingPage { item, job_id } in &late {
             let reason = format!(
                 "nobody passed the {} gate of {} in time",
                 item.auth_type, item.domain
             );
             let failed = match job_id {
-                Some(job_id) => give_up_waiting(w, job_id, &reason)?,
+                Some(job_id) => w.give_up_waiting_job(job_id, &reason)?,
                 None => false,
             };
             let details = json!({ "domain": item.domain, "failed": failed });
@@ -372,13 +304,4 @@ pub(crate) fn expire_auth(graph: &EvidenceGraph) -> Result<usize> {
         }
         Ok(late.len())
     })
-}
-
-/// Takes back what waits for a human in a task that is being stopped; answers how many.
-pub(super) fn cancel_auth(w: &Writer<'_>, task_id: &str) -> Result<usize> {
-    let sql = format!("UPDATE auth_queue SET status = 'cancelled' WHERE task_id = ?1 AND {OPEN}");
-    w.db.prepare_cached(&sql)
-        .db()?
-        .execute(params![task_id])
-        .db()
 }

@@ -1,9 +1,8 @@
 //! Documents that a task's sources cite, chosen and queued.
 
 use super::targets::{QueueOptions, SkippedTarget, blocked, job_of};
-use crate::error::{Error, Result, SqliteResultExt};
-use crate::research::jobs::{NewJob, enqueue, is_known_target};
-use crate::store::graph::{EvidenceGraph, Reader};
+use crate::error::{Error, Result};
+use crate::store::graph::{EvidenceGraph, NewJob, Reader, ReferenceCandidate};
 use crate::store::model::{Priority, TaskStatus};
 use crate::store::text::identifiers::doi_from_url;
 use crate::store::text::targets::parse_target;
@@ -110,7 +109,7 @@ pub(crate) fn queue_candidates(
     graph.write(|w| {
         let (mut report, jobs) = plan(&w.reader(), task_id, request)?;
         for job in &jobs {
-            report.target_ids.extend(enqueue(w, job)?);
+            report.target_ids.extend(w.queue_job(job)?);
         }
         report.queued_count = report.target_ids.len();
         if report.queued_count > 0 && w.reader().task(task_id)?.status != TaskStatus::Exploring {
@@ -160,7 +159,7 @@ fn plan(
         }
         let job = job_of(task_id, target, &options)?;
         let key = job.dedup_key.clone().unwrap_or_default();
-        if is_known_target(reader, task_id, &key)? {
+        if reader.is_known_target(task_id, &key)? {
             skip(
                 &mut report.skipped,
                 &id,
@@ -251,33 +250,20 @@ fn target_of(candidate: &Candidate) -> Value {
 
 /// The rows of `v_reference_candidates`, in its order.
 fn candidates(reader: &Reader<'_>, task_id: &str) -> Result<Vec<Candidate>> {
-    let mut statement = reader
-        .db
-        .prepare_cached(
-            "SELECT e.id, cited.id, cited.url, cited.domain, e.citation_context, s.citing_page_id, s.depth
-             FROM stat_references s
-             JOIN edges e ON e.id = s.citation_edge_id
-             JOIN pages cited ON cited.id = s.candidate_page_id
-             WHERE s.task_id = ?1
-             ORDER BY s.depth, s.created_at DESC, s.citation_edge_id",
-        )
-        .db()?;
-    let rows = statement
-        .query_map([task_id], |r| {
-            let url: String = r.get(2)?;
-            let doi = doi_from_url(&url);
-            Ok(Candidate {
-                citation_edge_id: r.get(0)?,
-                candidate_page_id: r.get(1)?,
-                candidate_domain: r.get(3)?,
-                kind: if doi.is_some() { "doi" } else { "url" }.to_owned(),
-                doi,
-                candidate_url: url,
-                citation_context: r.get(4)?,
-                citing_page_id: r.get(5)?,
-                citing_depth: r.get(6)?,
-            })
-        })
-        .db()?;
-    rows.collect::<rusqlite::Result<_>>().db()
+    let cited = reader.reference_candidates(task_id)?.into_iter();
+    let candidate = |cited: ReferenceCandidate| {
+        let doi = doi_from_url(&cited.url);
+        Candidate {
+            citation_edge_id: cited.edge_id,
+            candidate_page_id: cited.page_id,
+            candidate_domain: cited.domain,
+            kind: if doi.is_some() { "doi" } else { "url" }.to_owned(),
+            doi,
+            candidate_url: cited.url,
+            citation_context: cited.context,
+            citing_page_id: cited.citing_page_id,
+            citing_depth: cited.depth,
+        }
+    };
+    Ok(cited.map(candidate).collect())
 }

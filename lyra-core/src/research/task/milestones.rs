@@ -56,14 +56,15 @@ fn stage(w: &Writer<'_>, task_id: &str, case: &Value) {
     let add = |kind: &str, state: &str, count: &Value| {
         for _ in 0..count.as_u64().unwrap_or(0) {
             let id = crate::store::model::random_id("job_", 12);
-            w.db.execute(
-                "INSERT INTO jobs (id, task_id, kind, priority, state, created_at, queued_at)
+            w.sql()
+                .execute(
+                    "INSERT INTO jobs (id, task_id, kind, priority, state, created_at, queued_at)
                  VALUES (?1, ?2, ?3, 50, ?4, '', '')",
-                [&id, task_id, kind, state],
-            )
-            .unwrap();
+                    [&id, task_id, kind, state],
+                )
+                .unwrap();
             if state == "awaiting_auth" {
-                w.db.execute(
+                w.sql().execute(
                     "INSERT INTO auth_queue (id, task_id, url, domain, auth_type, job_id, queued_at)
                      VALUES ('iq_' || ?1, ?2, 'https://a.org/', 'a.org', 'login', ?1, '')",
                     [&id, task_id],

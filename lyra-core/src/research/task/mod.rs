@@ -12,12 +12,12 @@ mod status_query;
 mod stop;
 mod targets;
 
-pub use auth::{AuthAction, AuthItem, AuthResolution, AuthTarget, Cookies};
+pub use crate::store::graph::{AuthItem, QueueItem, RecentError, SearchCounts, SearchDetail};
+pub use auth::{AuthAction, AuthResolution, AuthTarget, Cookies};
 pub use candidates::{Candidate, CandidateChoice, CandidateReport, CandidateRequest};
 pub use status::{
     BudgetStatus, EvidenceSummary, JobCounts, JobsByPhase, Metrics, Milestones, Progress,
-    QueueCounts, QueueItem, RecentError, SearchCounts, SearchDetail, StatusDetail, StatusReport,
-    StatusWarning, WaitingFor, WarningKind,
+    QueueCounts, StatusDetail, StatusReport, StatusWarning, WaitingFor, WarningKind,
 };
 pub use stop::{StopCounts, StopMode, StopReason, StopReport, StopRequest, StopScope};
 pub use targets::{QueueOptions, QueueReport, SkippedTarget};

@@ -1,5 +1,6 @@
 //! The shape of a status report.
 
+use crate::store::graph::{QueueItem, RecentError, SearchCounts, SearchDetail};
 use crate::store::model::TaskStatus;
 use serde::Serialize;
 use serde_json::Value;
@@ -162,17 +163,6 @@ pub struct Progress {
     pub jobs_by_phase: JobsByPhase,
 }
 
-/// Searches of a task.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct SearchCounts {
-    /// Enough independent sources were found.
-    pub satisfied: usize,
-    /// Under way.
-    pub running: usize,
-    /// All.
-    pub total: usize,
-}
-
 /// Targets of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct QueueCounts {
@@ -277,56 +267,4 @@ pub struct EvidenceSummary {
     pub neutral_edges: usize,
     /// Where most of its pages come from.
     pub top_domains: Vec<String>,
-}
-
-/// One search.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SearchDetail {
-    /// `queries.id`.
-    pub id: String,
-    /// The words.
-    pub query: String,
-    /// How it ended.
-    pub status: String,
-    /// Pages read.
-    pub pages_fetched: u32,
-    /// Useful pages / pages.
-    pub harvest_rate: f64,
-    /// Independent sources and a primary one.
-    pub satisfaction_score: f64,
-    /// How much was new.
-    pub novelty_score: f64,
-}
-
-/// One target.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct QueueItem {
-    /// The job.
-    pub id: String,
-    /// `query`, `url` or `doi`.
-    pub kind: String,
-    /// The words, the address or the DOI.
-    pub target: String,
-    /// State of the job.
-    pub state: String,
-    /// Lower runs first.
-    pub priority: i64,
-    /// How often it was taken up.
-    pub attempts: i64,
-    /// Why it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-}
-
-/// A failure.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RecentError {
-    /// The job.
-    pub job_id: String,
-    /// Its kind.
-    pub kind: String,
-    /// What went wrong.
-    pub error: String,
-    /// When.
-    pub at: Option<String>,
 }

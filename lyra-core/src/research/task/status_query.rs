@@ -3,17 +3,14 @@
 use super::auth::auth_items;
 use super::status::{
     BudgetStatus, EvidenceSummary, JobCounts, JobsByPhase, Metrics, Milestones, Progress,
-    QueueCounts, QueueItem, RecentError, SearchCounts, SearchDetail, StatusDetail, StatusReport,
-    StatusWarning, WaitingFor, WarningKind,
+    QueueCounts, StatusDetail, StatusReport, StatusWarning, WaitingFor, WarningKind,
 };
 use crate::clock::parse_ms;
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
 use crate::research::jobs::embed_progress;
 use crate::research::pipeline::Budget;
-use crate::store::graph::Reader;
+use crate::store::graph::{JobTally, Reader};
 use crate::store::model::{JobKind, JobState, TaskRecord, TaskStatus};
-use rusqlite::params;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Rows of each list in a full report, the newest.
@@ -23,8 +20,6 @@ const ONE_MORE: usize = MAX_ROWS + 1;
 /// Below this part of the budget a warning is given.
 const LOW_BUDGET_PERCENT: u32 = 20;
 
-type Counts = BTreeMap<(JobKind, JobState), usize>;
-
 /// Where the task is at `now_ms`.
 pub(crate) fn status(
     reader: &Reader<'_>,
@@ -33,14 +28,14 @@ pub(crate) fn status(
     now_ms: i64,
 ) -> Result<StatusReport> {
     let task = reader.task(task_id)?;
-    let counts = job_counts(reader, task_id)?;
+    let counts = reader.job_counts(task_id)?;
     let auth = auth_items(reader, Some(task_id))?;
     let metrics = metrics(reader, &task, now_ms)?;
     let budget = Budget::of(reader, task_id, now_ms)?;
     let phases = phases(&counts);
     let embedding = phase(&counts, JobKind::Embed);
     let awaiting = count(&counts, JobKind::TargetQueue, JobState::AwaitingAuth);
-    let uncompared = task.status == TaskStatus::Paused && has_uncompared(reader, task_id)?;
+    let uncompared = task.status == TaskStatus::Paused && reader.has_uncompared_targets(task_id)?;
     let has_begun =
         metrics.total_claims > 0 || counts.keys().any(|(kind, _)| *kind != JobKind::Embed);
     let milestones = milestones(&phases, awaiting, has_begun, uncompared);
@@ -49,7 +44,7 @@ pub(crate) fn status(
         hypothesis: task.hypothesis.clone(),
         status: task.status,
         progress: Progress {
-            searches: search_counts(reader, task_id)?,
+            searches: reader.search_counts(task_id)?,
             queue: QueueCounts {
                 depth: phases.exploration.queued,
                 running: phases.exploration.running,
@@ -95,7 +90,7 @@ pub(crate) fn status(
 
 /// What jobs that are done or under way keep from the reader.
 fn add_warnings_of_jobs(reader: &Reader<'_>, report: &mut StatusReport) -> Result<()> {
-    let troubled = troubled_jobs(reader, &report.task_id)?;
+    let troubled = reader.troubled_jobs(&report.task_id)?;
     if troubled > 0 {
         let text = format!(
             "{troubled} finished job(s) met problems on the way (a service, a page or a model failed); \
@@ -119,12 +114,12 @@ fn add_warnings_of_jobs(reader: &Reader<'_>, report: &mut StatusReport) -> Resul
 fn add_details(
     reader: &Reader<'_>,
     report: &mut StatusReport,
-    counts: &Counts,
+    counts: &JobTally,
     auth: Vec<super::AuthItem>,
 ) -> Result<()> {
-    let mut searches = searches(reader, &report.task_id)?;
-    let mut items = queue_items(reader, &report.task_id)?;
-    let mut rules = domain_rules(reader)?;
+    let mut searches = reader.newest_searches(&report.task_id, ONE_MORE)?;
+    let mut items = reader.newest_targets(&report.task_id, ONE_MORE)?;
+    let mut rules = reader.newest_domain_rules(ONE_MORE)?;
     report.truncated = [searches.len(), items.len(), rules.len()]
         .iter()
         .any(|found| *found > MAX_ROWS);
@@ -135,27 +130,12 @@ fn add_details(
     report.queue_items = Some(items);
     report.jobs_by_kind = Some(jobs_by_kind(counts));
     report.pending_auth_detail = Some(auth);
-    report.recent_errors = Some(recent_errors(reader, &report.task_id)?);
+    report.recent_errors = Some(reader.recent_errors(&report.task_id)?);
     let blocked = rules.iter().filter(|rule| rule["rule"] == "block");
     let patterns = blocked.filter_map(|rule| rule["domain_pattern"].as_str().map(str::to_owned));
     report.blocked_domains = Some(patterns.collect());
     report.domain_overrides = Some(rules);
     Ok(())
-}
-
-/// Whether targets of a stopped task ended after its claims were compared the last time.
-fn has_uncompared(reader: &Reader<'_>, task_id: &str) -> Result<bool> {
-    reader
-        .db
-        .prepare_cached(
-            "SELECT 1 FROM jobs WHERE task_id = ?1 AND kind = 'target_queue'
-               AND state IN ('completed', 'failed') AND finished_at > coalesce((
-                 SELECT max(started_at) FROM jobs
-                 WHERE task_id = ?1 AND kind = 'verify_nli' AND state = 'completed'), '')",
-        )
-        .db()?
-        .exists([task_id])
-        .db()
 }
 
 /// A milestone is true when nothing of its kind is pending or will follow. Before the first target
@@ -284,26 +264,11 @@ fn warnings(
     warnings
 }
 
-fn job_counts(reader: &Reader<'_>, task_id: &str) -> Result<Counts> {
-    let mut statement = reader
-        .db
-        .prepare_cached(
-            "SELECT kind, state, count(*) FROM jobs WHERE task_id = ?1 GROUP BY kind, state",
-        )
-        .db()?;
-    let rows = statement
-        .query_map([task_id], |r| {
-            Ok(((r.get(0)?, r.get(1)?), r.get::<_, usize>(2)?))
-        })
-        .db()?;
-    rows.collect::<rusqlite::Result<_>>().db()
-}
-
-fn count(counts: &Counts, kind: JobKind, state: JobState) -> usize {
+fn count(counts: &JobTally, kind: JobKind, state: JobState) -> usize {
     counts.get(&(kind, state)).copied().unwrap_or(0)
 }
 
-fn phases(counts: &Counts) -> JobsByPhase {
+fn phases(counts: &JobTally) -> JobsByPhase {
     JobsByPhase {
         exploration: phase(counts, JobKind::TargetQueue),
         verification: phase(counts, JobKind::VerifyNli),
@@ -311,7 +276,7 @@ fn phases(counts: &Counts) -> JobsByPhase {
     }
 }
 
-fn phase(counts: &Counts, kind: JobKind) -> JobCounts {
+fn phase(counts: &JobTally, kind: JobKind) -> JobCounts {
     JobCounts {
         queued: count(counts, kind, JobState::Queued),
         running: count(counts, kind, JobState::Running),
@@ -320,7 +285,7 @@ fn phase(counts: &Counts, kind: JobKind) -> JobCounts {
     }
 }
 
-fn jobs_by_kind(counts: &Counts) -> BTreeMap<String, BTreeMap<String, usize>> {
+fn jobs_by_kind(counts: &JobTally) -> BTreeMap<String, BTreeMap<String, usize>> {
     let mut by_kind: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
     for ((kind, state), number) in counts {
         let states = by_kind.entry(kind.as_str().to_owned()).or_default();
@@ -329,32 +294,8 @@ fn jobs_by_kind(counts: &Counts) -> BTreeMap<String, BTreeMap<String, usize>> {
     by_kind
 }
 
-fn search_counts(reader: &Reader<'_>, task_id: &str) -> Result<SearchCounts> {
-    reader
-        .db
-        .prepare_cached(
-            "SELECT coalesce(sum(status = 'satisfied'), 0), coalesce(sum(status = 'running'), 0), count(*)
-             FROM queries WHERE task_id = ?1",
-        )
-        .db()?
-        .query_row([task_id], |r| {
-            Ok(SearchCounts { satisfied: r.get(0)?, running: r.get(1)?, total: r.get(2)? })
-        })
-        .db()
-}
-
 fn metrics(reader: &Reader<'_>, task: &TaskRecord, now_ms: i64) -> Result<Metrics> {
-    let (total_pages, total_fragments, total_claims) = reader
-        .db
-        .prepare_cached(
-            "SELECT (SELECT count(*) FROM task_pages WHERE task_id = ?1),
-               (SELECT count(*) FROM task_pages tp JOIN fragments f ON f.page_id = tp.page_id
-                WHERE tp.task_id = ?1),
-               (SELECT count(*) FROM claims WHERE task_id = ?1 AND claim_adoption_status = 'adopted')",
-        )
-        .db()?
-        .query_row([&task.id], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
-        .db()?;
+    let [total_pages, total_fragments, total_claims] = reader.evidence_counts(&task.id)?;
     let begun = task.started_at.as_deref().and_then(parse_ms);
     let end = task
         .completed_at
@@ -378,26 +319,7 @@ fn evidence_summary(
     if metrics.total_claims == 0 {
         return Ok(None);
     }
-    let (supporting_edges, refuting_edges, neutral_edges) = reader
-        .db
-        .prepare_cached(
-            "SELECT coalesce(sum(e.relation = 'supports'), 0), coalesce(sum(e.relation = 'refutes'), 0),
-               coalesce(sum(e.relation = 'neutral'), 0)
-             FROM claims c CROSS JOIN edges e ON e.target_id = c.id AND e.source_type = 'fragment'
-             WHERE c.task_id = ?1 AND c.claim_adoption_status = 'adopted'",
-        )
-        .db()?
-        .query_row([task_id], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
-        .db()?;
-    let mut statement = reader
-        .db
-        .prepare_cached(
-            "SELECT p.domain FROM task_pages tp JOIN pages p ON p.id = tp.page_id
-             WHERE tp.task_id = ?1 AND p.domain IS NOT NULL
-             GROUP BY p.domain ORDER BY count(*) DESC, p.domain LIMIT 5",
-        )
-        .db()?;
-    let domains = statement.query_map([task_id], |r| r.get(0)).db()?;
+    let [supporting_edges, refuting_edges, neutral_edges] = reader.edge_counts(task_id)?;
     Ok(Some(EvidenceSummary {
         total_claims: metrics.total_claims,
         total_fragments: metrics.total_fragments,
@@ -405,114 +327,6 @@ fn evidence_summary(
         supporting_edges,
         refuting_edges,
         neutral_edges,
-        top_domains: domains.collect::<rusqlite::Result<_>>().db()?,
+        top_domains: reader.top_domains(task_id)?,
     }))
-}
-
-fn searches(reader: &Reader<'_>, task_id: &str) -> Result<Vec<SearchDetail>> {
-    let mut statement = reader
-        .db
-        .prepare_cached(
-            "SELECT id, query_text, status, pages_fetched, harvest_rate, satisfaction_score, novelty_score
-             FROM queries WHERE task_id = ?1 ORDER BY created_at DESC, id LIMIT ?2",
-        )
-        .db()?;
-    let rows = statement
-        .query_map(params![task_id, ONE_MORE], |r| {
-            Ok(SearchDetail {
-                id: r.get(0)?,
-                query: r.get(1)?,
-                status: r.get(2)?,
-                pages_fetched: r.get(3)?,
-                harvest_rate: r.get(4)?,
-                satisfaction_score: r.get(5)?,
-                novelty_score: r.get(6)?,
-            })
-        })
-        .db()?;
-    rows.collect::<rusqlite::Result<_>>().db()
-}
-
-fn queue_items(reader: &Reader<'_>, task_id: &str) -> Result<Vec<QueueItem>> {
-    let mut statement = reader
-        .db
-        .prepare_cached(
-            "SELECT id, coalesce(input_json ->> '$.target.kind', kind),
-               coalesce(input_json ->> '$.target.query', input_json ->> '$.target.url',
-                 input_json ->> '$.target.doi', ''), state, priority, attempts, error_message
-             FROM jobs WHERE task_id = ?1 AND kind = 'target_queue'
-             ORDER BY queued_at DESC, rowid DESC LIMIT ?2",
-        )
-        .db()?;
-    let rows = statement
-        .query_map(params![task_id, ONE_MORE], |r| {
-            Ok(QueueItem {
-                id: r.get(0)?,
-                kind: r.get(1)?,
-                target: r.get(2)?,
-                state: r.get(3)?,
-                priority: r.get(4)?,
-                attempts: r.get(5)?,
-                error: r.get(6)?,
-            })
-        })
-        .db()?;
-    rows.collect::<rusqlite::Result<_>>().db()
-}
-
-/// Jobs that were done although something on their way failed: a provider, a page, a model.
-fn troubled_jobs(reader: &Reader<'_>, task_id: &str) -> Result<usize> {
-    reader
-        .db
-        .prepare_cached(
-            "SELECT count(*) FROM jobs WHERE task_id = ?1 AND state = 'completed'
-               AND json_array_length(output_json, '$.errors') > 0",
-        )
-        .db()?
-        .query_row([task_id], |r| r.get(0))
-        .db()
-}
-
-/// Why jobs failed, and what failed on the way of those that did not, the newest first.
-fn recent_errors(reader: &Reader<'_>, task_id: &str) -> Result<Vec<RecentError>> {
-    let mut statement = reader
-        .db
-        .prepare_cached(
-            "SELECT id, kind, error_message, finished_at FROM jobs
-             WHERE task_id = ?1 AND state = 'failed' AND error_message IS NOT NULL
-             UNION ALL
-             SELECT j.id, j.kind, e.value, j.finished_at FROM jobs j, json_each(j.output_json, '$.errors') e
-             WHERE j.task_id = ?1 AND j.state = 'completed' AND e.type = 'text'
-             ORDER BY 4 DESC, 1 LIMIT 10",
-        )
-        .db()?;
-    let rows = statement
-        .query_map([task_id], |r| {
-            Ok(RecentError {
-                job_id: r.get(0)?,
-                kind: r.get(1)?,
-                error: r.get(2)?,
-                at: r.get(3)?,
-            })
-        })
-        .db()?;
-    rows.collect::<rusqlite::Result<_>>().db()
-}
-
-fn domain_rules(reader: &Reader<'_>) -> Result<Vec<Value>> {
-    let mut statement = reader
-        .db
-        .prepare_cached(
-            "SELECT domain_pattern, rule, reason FROM domain_rules WHERE is_active = 1
-             ORDER BY created_at DESC, id LIMIT ?1",
-        )
-        .db()?;
-    let rows = statement
-        .query_map([ONE_MORE], |r| {
-            let (pattern, rule, reason): (String, String, Option<String>) =
-                (r.get(0)?, r.get(1)?, r.get(2)?);
-            Ok(json!({ "domain_pattern": pattern, "rule": rule, "reason": reason }))
-        })
-        .db()?;
-    rows.collect::<rusqlite::Result<_>>().db()
 }

@@ -1,11 +1,9 @@
 //! Ends a session of a task; queueing targets resumes it.
 
-use super::auth::cancel_auth;
-use crate::error::{Error, Result, SqliteResultExt};
-use crate::research::jobs::{STOPPED, Signal, cancel_jobs};
+use crate::error::{Error, Result};
+use crate::research::jobs::{STOPPED, Signal};
 use crate::store::graph::EvidenceGraph;
 use crate::store::model::{JobKind, JobState, TaskStatus};
-use rusqlite::params;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -145,8 +143,8 @@ pub(super) fn begin_stop(
             None,
             &serde_json::json!({ "reason": request.reason, "mode": request.mode, "scope": request.scope }),
         )?;
-        cancel_auth(w, task_id)?;
-        cancel_jobs(w, task_id, request.scope.kinds(), &states, STOPPED)
+        w.cancel_auth(task_id)?;
+        w.cancel_jobs(task_id, request.scope.kinds(), &states, STOPPED)
     })
 }
 
@@ -207,17 +205,7 @@ async fn wait_for_running(
 fn running(graph: &EvidenceGraph, task_id: &str, kinds: &[JobKind]) -> Result<usize> {
     let now = graph.clock().now();
     graph.read(|r| {
-        let mut total = 0;
-        for kind in kinds {
-            total +=
-                r.db.prepare_cached(
-                    "SELECT count(*) FROM jobs WHERE task_id = ?1 AND kind = ?2
-                       AND state IN ('running', 'cancelled') AND lease_until >= ?3",
-                )
-                .db()?
-                .query_row(params![task_id, kind, now], |row| row.get::<_, usize>(0))
-                .db()?;
-        }
-        Ok(total)
+        let held = kinds.iter().map(|kind| r.jobs_held(task_id, *kind, &now));
+        held.sum()
     })
 }

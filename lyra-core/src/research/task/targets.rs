@@ -1,13 +1,12 @@
 //! Targets of a task: checked, put into canonical form, queued once.
 
-use crate::error::{Error, Result, SqliteResultExt};
-use crate::research::jobs::{NewJob, TargetInput, enqueue};
+use crate::error::{Error, Result};
+use crate::research::jobs::TargetInput;
 use crate::research::pipeline::SearchOptions;
 use crate::security::url_policy::Refusal;
-use crate::store::graph::{DomainRules, EvidenceGraph, Writer};
+use crate::store::graph::{DomainRules, EvidenceGraph, NewJob, Writer};
 use crate::store::model::{JobKind, Priority, Target, TaskStatus};
 use crate::store::text::targets::{dedup_key, parse_target};
-use rusqlite::params;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -98,7 +97,7 @@ pub(crate) fn queue_targets(
             if options.repeat {
                 repeat(w, &mut job)?;
             }
-            match enqueue(w, &job)? {
+            match w.queue_job(&job)? {
                 Some(id) => report.target_ids.push(id),
                 None => report.skipped.push(SkippedTarget {
                     target: given.clone(),
@@ -109,7 +108,7 @@ pub(crate) fn queue_targets(
         report.queued_count = report.target_ids.len();
         report.skipped_count = report.skipped.len();
         // What rests because its worker went away goes on as well.
-        let resumes = report.queued_count > 0 || has_unfinished(w, task_id)?;
+        let resumes = report.queued_count > 0 || w.reader().has_unfinished_jobs(task_id)?;
         // Reading the status inside the transaction: a stop that comes between must not be undone
         // by targets that were queued before it.
         if resumes && w.reader().task(task_id)?.status != TaskStatus::Exploring {
@@ -129,24 +128,8 @@ pub(crate) fn queue_targets(
 /// Makes room for a job whose target is done. The earlier job gives up the key that only one of a
 /// task may have; otherwise it stays as it is, for it is the cause of what was found.
 fn repeat(w: &Writer<'_>, job: &mut NewJob) -> Result<()> {
-    let freed =
-        w.db.prepare_cached(
-            "UPDATE jobs SET dedup_key = NULL WHERE task_id = ?1 AND dedup_key = ?2
-           AND kind = 'target_queue' AND state = 'completed'",
-        )
-        .db()?
-        .execute(params![job.task_id, job.dedup_key])
-        .db()?;
-    // An earlier repetition took the key; what it stood for is known by its words.
-    let was_done = freed > 0
-        || w.db
-            .prepare_cached(
-                "SELECT 1 FROM jobs WHERE task_id = ?1 AND input_json -> '$.target' = ?2
-               AND kind = 'target_queue' AND state = 'completed'",
-            )
-            .db()?
-            .exists(params![job.task_id, job.input["target"].to_string()])
-            .db()?;
+    let target = job.input["target"].to_string();
+    let was_done = w.free_target(&job.task_id, job.dedup_key.as_deref(), &target)?;
     job.input["options"]["repeat"] = was_done.into();
     Ok(())
 }
@@ -167,14 +150,6 @@ pub(super) fn blocked_url(rules: &DomainRules, url: &str) -> Option<String> {
         Refusal::BlockedDomain,
         pattern.as_str()
     ))
-}
-
-/// Whether the task has jobs that wait or run.
-pub(super) fn has_unfinished(w: &Writer<'_>, task_id: &str) -> Result<bool> {
-    w.db.prepare_cached("SELECT 1 FROM jobs WHERE task_id = ?1 AND state IN ('queued', 'running')")
-        .db()?
-        .exists([task_id])
-        .db()
 }
 
 fn check(targets: &[Value], options: &QueueOptions) -> Result<()> {

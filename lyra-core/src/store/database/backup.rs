@@ -1,7 +1,8 @@
 //! A copy of the database as it is at one moment, whoever writes to it meanwhile.
 
 use super::Source;
-use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::database::SqliteResultExt;
 use rusqlite::Connection;
 use rusqlite::backup::Backup;
 use std::path::Path;

@@ -2,7 +2,8 @@
 
 use super::checksums;
 use super::deferred::Deferred;
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 

@@ -4,7 +4,8 @@
 //! whoever writes. Before a commit, [`refresh`] takes the checksums of these rows. It reads what is
 //! stored, so that no statement that writes has to know of it, and an import is read once, in order.
 
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::LazyLock;

@@ -1,6 +1,7 @@
 //! Indexes that are built from all rows at once instead of row by row.
 
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use rusqlite::{Connection, OptionalExtension};
 
 /// Indexes that a transaction has taken away and has to put back.

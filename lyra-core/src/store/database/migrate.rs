@@ -2,7 +2,8 @@
 
 use super::open::{APPLICATION_ID, check_ownership};
 use super::{aggregates, checksums, near_duplicates};
-use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::database::SqliteResultExt;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// One step a released schema version; step N leads from version N to N + 1.

@@ -6,6 +6,7 @@ mod backup;
 mod bulk;
 pub(crate) mod checksums;
 mod deferred;
+mod errors;
 mod interrupt;
 mod migrate;
 pub(crate) mod near_duplicates;
@@ -14,11 +15,13 @@ mod pool;
 mod private;
 mod queue;
 mod source;
+mod statements;
 mod tokenizer;
 
 pub(crate) use aside::aside;
 pub(crate) use backup::backup;
 pub(crate) use bulk::Bulk;
+pub(in crate::store) use errors::SqliteResultExt;
 pub use interrupt::Interrupter;
 pub(crate) use migrate::SCHEMA_VERSION;
 #[cfg(test)]
@@ -27,4 +30,5 @@ pub(crate) use open::APPLICATION_ID;
 pub(crate) use pool::Database;
 pub(crate) use private::mode_for_others;
 pub(crate) use source::{Reading, Source, Still, immutable_address, is_alone};
+pub(in crate::store) use statements::Statements;
 pub(crate) use tokenizer::{Tokens, with_tokens};

@@ -9,7 +9,8 @@ mod many;
 #[cfg(test)]
 pub(super) use many::INDEXES;
 
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use crate::store::text::similarity::Sketch;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::cmp::Reverse;

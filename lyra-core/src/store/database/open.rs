@@ -1,7 +1,8 @@
 //! How connections are opened: flags and pragmas, each with its reason.
 
 use super::{migrate, private, tokenizer};
-use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::database::SqliteResultExt;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
 use std::ffi::CStr;
 use std::path::Path;

@@ -107,8 +107,9 @@ pub(super) fn busy() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::{Result, SqliteResultExt};
+    use crate::error::Result;
     use crate::store::database::Database;
+    use crate::store::database::SqliteResultExt;
     use rusqlite::Connection;
     use std::process::{Command, Stdio};
     use std::sync::atomic::{AtomicBool, Ordering};

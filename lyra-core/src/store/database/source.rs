@@ -297,7 +297,7 @@ pub(crate) fn immutable_address(path: &Path) -> String {
 mod tests {
     use super::super::Database;
     use super::*;
-    use crate::error::SqliteResultExt;
+    use crate::store::database::SqliteResultExt;
 
     fn made(folder: &tempfile::TempDir) -> PathBuf {
         let path = folder.path().join("a b%20#?é.db");

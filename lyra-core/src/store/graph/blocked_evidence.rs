@@ -5,7 +5,8 @@
 //! page any more. Where a claim was read is no verdict and stays.
 
 use super::Reader;
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use rusqlite::Connection;
 
 /// Verdicts on a page (`?1`), as a condition on `edges`.

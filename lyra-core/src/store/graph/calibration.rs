@@ -1,10 +1,11 @@
 //! The calibrations of the stance judges: fitted from corrections, numbered, kept, rolled back.
 
 use super::{Reader, Writer};
-use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::error::{Error, ErrorKind, Result};
 use crate::store::confidence::{
     Calibration, Candidate, MIN_OF_EACH, MIN_OUTCOMES, Outcome, Scores, choose, is_enough, rated,
 };
+use crate::store::database::SqliteResultExt;
 use crate::store::model::random_id;
 use rusqlite::{OptionalExtension, params};
 use serde::Serialize;

@@ -1,7 +1,8 @@
 //! The sources of the graph as somebody who writes about them cites them.
 
 use super::Reader;
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use rusqlite::OptionalExtension;
 
 /// A page and the publication behind it.

@@ -1,7 +1,8 @@
 //! Claims and edges.
 
 use super::{Reader, Writer};
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
+use crate::store::database::SqliteResultExt;
 use crate::store::model::{ClaimRecord, EdgeRecord, NodeKind, Relation, content_id};
 use rusqlite::{OptionalExtension, params};
 

@@ -1,7 +1,8 @@
 //! Works, pages, their texts and the fragments that point into them.
 
 use super::{PageText, Reader, Writer};
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
+use crate::store::database::SqliteResultExt;
 use crate::store::database::near_duplicates;
 use crate::store::model::{
     FragmentRecord, FragmentType, PageRecord, Reference, WorkAuthorRecord, WorkRecord,

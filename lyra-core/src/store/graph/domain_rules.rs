@@ -1,7 +1,8 @@
 //! Rules about domains: which are blocked, and which rule says so.
 
 use super::{Reader, Writer};
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
+use crate::store::database::SqliteResultExt;
 use crate::store::model::random_id;
 use crate::store::text::url::is_public_suffix;
 use rusqlite::params;

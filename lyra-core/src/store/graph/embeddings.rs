@@ -1,7 +1,8 @@
 //! Vectors of fragments and claims.
 
 use super::{Reader, Writer};
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
+use crate::store::database::SqliteResultExt;
 use crate::store::model::{EmbeddingTarget, content_id};
 use rusqlite::params;
 

@@ -1,6 +1,7 @@
 //! Takes a task out of the graph, and what nothing else refers to.
 
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
+use crate::store::database::SqliteResultExt;
 use crate::store::database::{Database, near_duplicates};
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde::Serialize;

@@ -1,7 +1,8 @@
 //! Documents that a parser did not survive.
 
 use super::{Reader, Writer};
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use rusqlite::{OptionalExtension, params};
 
 /// How many are remembered, the newest: their number is in the hands of whoever makes them.

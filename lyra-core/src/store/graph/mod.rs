@@ -14,6 +14,7 @@
 //! # Ok::<(), lyra_core::Error>(())
 //! ```
 
+mod auth_queue;
 mod blocked_evidence;
 mod calibration;
 mod citable;
@@ -22,16 +23,25 @@ mod documents;
 mod domain_rules;
 mod embeddings;
 mod feedback;
+mod folders;
 mod forget;
 mod hostile_documents;
 mod interchange;
+mod jobs;
 mod judgements;
+mod part;
 mod remembered_verdicts;
+mod searches;
 mod sessions;
+mod sources;
+mod status;
 mod tasks;
 mod verdicts;
 mod verify;
+mod watch;
 
+pub use auth_queue::AuthItem;
+pub(crate) use auth_queue::{AuthScope, NewAuthItem, WaitingPage};
 pub use calibration::{CalibrationEvaluation, CalibrationFit, CalibrationStats, RollbackReport};
 pub(crate) use citable::CitableSource;
 pub use documents::StoredFragment;
@@ -42,19 +52,27 @@ pub use forget::ForgetReport;
 pub(crate) use forget::forget_task;
 pub use interchange::{ExportReport, ImportProblems, ImportReport};
 pub(crate) use interchange::{PageText, TASK_SCOPE, export_jsonl, import_jsonl};
+pub use jobs::MAX_ATTEMPTS;
+pub(crate) use jobs::{Job, JobEnd, JobTally, NewJob};
 pub use judgements::{
     Judgement, JudgementFocus, JudgementReport, JudgementRequest, LEASE_SECONDS, LentPair,
     MOST_LENT, MovedClaim, PairKind, RefusedJudgement, agent_judge_id,
 };
+pub(crate) use part::{Part, Row};
 pub(crate) use remembered_verdicts::RememberedVerdict;
+pub(crate) use searches::{NewHit, NewSearch, SearchEnd};
+pub(crate) use sources::{ClaimStance, ReferenceCandidate, UnjudgedClaim, WorkIdentifier};
+pub(crate) use status::TOOL_CALL;
+pub use status::{QueueItem, RecentError, RecordedCall, SearchCounts, SearchDetail};
 pub use verdicts::{AGENT_PREFIX, HUMAN_JUDGE};
 pub(crate) use verdicts::{Pair, RETIRED_JUDGES, StoredVerdict};
 pub(crate) use verify::verify;
 pub use verify::{VerifyReport, Violation};
 
 use crate::clock::{Clock, JumpWatch, Trust};
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
 pub use crate::store::database::Interrupter;
+use crate::store::database::SqliteResultExt;
 use crate::store::database::{Database, aggregates, backup};
 use rusqlite::{Connection, Transaction, params};
 use std::path::Path;
@@ -76,15 +94,30 @@ pub struct EvidenceGraph {
 /// Reads inside one snapshot.
 #[derive(Debug)]
 pub struct Reader<'c> {
-    pub(crate) db: &'c Connection,
+    pub(in crate::store) db: &'c Connection,
 }
 
 /// Writes inside one transaction, and reads what it wrote.
 #[derive(Debug)]
 pub struct Writer<'t> {
-    pub(crate) db: &'t Transaction<'t>,
-    pub(crate) now: String,
+    pub(in crate::store) db: &'t Transaction<'t>,
+    pub(in crate::store) now: String,
     pub(crate) actor: Option<&'t str>,
+}
+
+/// For tests above the store, which stage and read rows that no verb does.
+#[cfg(test)]
+impl Reader<'_> {
+    pub(crate) fn sql(&self) -> &Connection {
+        self.db
+    }
+}
+
+#[cfg(test)]
+impl Writer<'_> {
+    pub(crate) fn sql(&self) -> &Connection {
+        self.db
+    }
 }
 
 impl EvidenceGraph {

@@ -1,7 +1,8 @@
 //! What judges said of sentences of drafts, by content.
 
 use super::{Reader, Writer};
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use rusqlite::{OptionalExtension, params};
 
 /// How many are kept, about 120 bytes each. The oldest go first.

@@ -1,8 +1,9 @@
 //! Sessions that humans opened at sites, kept in a column that no reply, log or export shows.
 
 use super::{Reader, Writer};
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
 use crate::ports::SiteSession;
+use crate::store::database::SqliteResultExt;
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
 

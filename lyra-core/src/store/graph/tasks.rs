@@ -1,7 +1,8 @@
 //! Tasks, and which pages belong to them.
 
 use super::{Reader, Writer};
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
+use crate::store::database::SqliteResultExt;
 use crate::store::model::{TaskConfig, TaskPageRecord, TaskRecord, TaskStatus};
 use rusqlite::{OptionalExtension, Row, params};
 

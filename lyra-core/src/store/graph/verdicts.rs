@@ -4,7 +4,8 @@
 //! judge. Among equals the newest verdict counts.
 
 use super::{Reader, Writer};
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use crate::store::model::{EdgeRecord, NodeKind, Relation};
 use rusqlite::params;
 

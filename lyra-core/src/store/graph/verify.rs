@@ -1,8 +1,9 @@
 //! Re-checks the whole graph: every quote, every reference, every index.
 
 use super::interchange::{PageText, Quote, check_vector, ends_of, matches};
-use crate::error::{ErrorKind, Result, SqliteResultExt};
+use crate::error::{ErrorKind, Result};
 use crate::store::database::Database;
+use crate::store::database::SqliteResultExt;
 use crate::store::database::checksums::{self, Verdict};
 use crate::store::model::Relation;
 use crate::store::text::hash::sha256_hex;

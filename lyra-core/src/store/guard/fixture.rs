@@ -1,8 +1,8 @@
 //! The database that the guard's tests run on: small, regular, with `CANARY` in what is private.
 
 use super::{QueryGuard, TempView};
-use crate::error::SqliteResultExt;
 use crate::store::database::Database;
+use crate::store::database::SqliteResultExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 

@@ -1,6 +1,7 @@
 //! Limits that SQLite itself enforces, while it reads a statement and while it runs one.
 
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use rusqlite::Connection;
 use rusqlite::limits::Limit;
 

@@ -2,7 +2,8 @@
 
 use super::functions::{scalar, wrong};
 use super::table::{DERIVED_TABLES, FTS_TABLES, PUBLIC_TABLES};
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
+use crate::store::database::SqliteResultExt;
 use rusqlite::Connection;
 use rusqlite::functions::Context;
 use rusqlite::types::{Value as Cell, ValueRef};

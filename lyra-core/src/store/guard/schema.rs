@@ -2,7 +2,8 @@
 
 use super::policy::GuardPolicy;
 use super::request::{SchemaSnapshot, SchemaTable};
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 

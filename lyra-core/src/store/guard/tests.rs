@@ -6,7 +6,7 @@ mod policy;
 
 use super::*;
 use crate::ErrorKind;
-use crate::error::SqliteResultExt;
+use crate::store::database::SqliteResultExt;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

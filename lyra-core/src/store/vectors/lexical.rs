@@ -1,6 +1,7 @@
 //! Search by words: BM25 over the full-text index.
 
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use crate::store::graph::Reader;
 use crate::store::model::EmbeddingTarget;
 use crate::store::text::{

@@ -2,7 +2,8 @@
 
 use super::matrix::Matrix;
 use super::rows::RowSet;
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
+use crate::store::database::SqliteResultExt;
 use crate::store::graph::Reader;
 use crate::store::model::EmbeddingTarget;
 use rusqlite::params;

@@ -2,8 +2,9 @@
 
 use super::matrix::{Key, Matrix, Stamp};
 use super::scope::Scope;
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
 use crate::ports::EmbedderInfo;
+use crate::store::database::SqliteResultExt;
 use crate::store::graph::Reader;
 use crate::store::model::EmbeddingTarget;
 use rusqlite::functions::FunctionFlags;

@@ -6,7 +6,7 @@ mod questions;
 mod sources;
 
 use super::{Pipeline, StageOutcome};
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
 use crate::ports::{StancePair, Verdict};
 use crate::store::graph::{DomainRules, Pair, Reader, StoredVerdict, Writer};
 use crate::store::model::{EdgeRecord, NodeKind, Relation};
@@ -18,8 +18,7 @@ use memory::Look;
 use questions::{Question, silence};
 use serde::Serialize;
 use serde_json::json;
-pub(crate) use sources::task_fragments;
-use sources::{Subject, candidate, claims_without_stance, sides, subjects};
+use sources::{Subject, candidate, subjects};
 
 /// Claims whose evidence is judged in one transaction.
 const BATCH: usize = 8;
@@ -53,7 +52,7 @@ impl Pipeline {
             ..VerifyReport::default()
         };
         let subjects = self.graph.read(|r| subjects(r, task_id))?;
-        let members = self.graph.read(|r| task_fragments(r, task_id))?;
+        let members = self.graph.read(|r| r.task_fragments(task_id))?;
         let rules = self.graph.read(|r| r.domain_rules())?;
         let (model_id, judge_id) = (
             &self.reading.embedder.info().model_id,
@@ -66,7 +65,7 @@ impl Pipeline {
             .graph
             .read(|r| self.worth_a_look(r, &subjects, &members, last))?;
         // Claims that take a side are what a reader looks at first.
-        let sides = self.graph.read(|r| sides(r, task_id))?;
+        let sides = self.graph.read(|r| r.sides(task_id))?;
         let side = |claim: &Subject| sides.get(&claim.claim_id).copied().unwrap_or_default();
         worth.sort_by(|a, b| side(b).total_cmp(&side(a)));
         report.claims = worth.len();
@@ -134,7 +133,7 @@ impl Pipeline {
         let judge = (!self.judge.is_builtin()).then_some(judge_id);
         let claims = self
             .graph
-            .read(|r| claims_without_stance(r, task_id, judge))?;
+            .read(|r| r.claims_without_stance(task_id, judge))?;
         for batch in claims.chunks(STANCE_BATCH) {
             let pairs: Vec<StancePair> =
                 batch.iter().map(|claim| claim.pair(&hypothesis)).collect();
@@ -223,14 +222,8 @@ fn probabilities_json([supports, refutes, neutral]: [f64; 3]) -> String {
 
 /// Whether the claim is still adopted and the fragment's domain still free.
 fn still_wanted(reader: &Reader<'_>, question: &Question, rules: &DomainRules) -> Result<bool> {
-    let is_adopted = reader
-        .db
-        .prepare_cached("SELECT 1 FROM claims WHERE id = ?1 AND claim_adoption_status = 'adopted'")
-        .db()?
-        .exists([&question.claim_id])
-        .db()?;
     let is_free = || -> Result<bool> {
         Ok(rules.is_empty() || !candidate(reader, &question.fragment_id)?.is_blocked(rules))
     };
-    Ok(is_adopted && is_free()?)
+    Ok(reader.is_adopted(&question.claim_id)? && is_free()?)
 }

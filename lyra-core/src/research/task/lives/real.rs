@@ -3,15 +3,15 @@
 use super::model::{Model, domain_of, gate};
 use super::{DOMAINS, Op, TASKS, WORKERS};
 use crate::clock::ManualClock;
-use crate::error::{Error, ErrorKind, SqliteResultExt};
-use crate::research::jobs::{self, Job, LEASE_MS, MAX_ATTEMPTS};
+use crate::error::{Error, ErrorKind};
+use crate::research::jobs::{self, LEASE_MS, MAX_ATTEMPTS};
 use crate::research::pipeline::{AuthNeed, FollowUp, StageOutcome};
 use crate::research::task::stop::begin_stop;
 use crate::research::task::{
     AuthAction, AuthTarget, QueueOptions, StatusDetail, StopMode, StopReason, StopRequest,
     StopScope, create_task, expire_auth, queue_targets, resolve_auth, status,
 };
-use crate::store::graph::{EvidenceGraph, Feedback, verify};
+use crate::store::graph::{EvidenceGraph, Feedback, Job, verify};
 use crate::store::model::{JobKind, Priority, TaskConfig};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -76,9 +76,11 @@ impl Real {
     }
 
     pub(super) fn end(&mut self) {
-        let forget =
-            |w: &crate::store::graph::Writer<'_>| w.db.execute_batch("DELETE FROM tasks").db();
-        self.graph.write(forget).unwrap();
+        let forget = "DELETE FROM tasks";
+        let graph = &self.graph;
+        graph
+            .write(|w| Ok(w.sql().execute_batch(forget).unwrap()))
+            .unwrap();
     }
 
     fn crash(&mut self, place: usize) {
@@ -184,7 +186,7 @@ impl Real {
             }
         } else {
             *self.seen.entry("late worker".to_owned()).or_default() += 1;
-            jobs::let_go(&self.graph, &job, worker).unwrap();
+            jobs::release_cancelled(&self.graph, &job, worker).unwrap();
         }
     }
 
@@ -193,11 +195,11 @@ impl Real {
         let Some(job) = job.take() else {
             return;
         };
-        if jobs::is_ours(&self.graph, &job.id, worker).unwrap() {
+        if self.graph.read(|r| r.is_job_held(&job.id, worker)).unwrap() {
             let error = Error::new(ErrorKind::Pipeline, "as it happens");
             jobs::fail(&self.graph, &job, worker, &error).unwrap();
         } else {
-            jobs::let_go(&self.graph, &job, worker).unwrap();
+            jobs::release_cancelled(&self.graph, &job, worker).unwrap();
         }
     }
 
@@ -225,10 +227,11 @@ impl Real {
 
     fn item(&self, number: usize) -> String {
         let sql = "SELECT id FROM auth_queue ORDER BY rowid LIMIT 1 OFFSET ?1";
-        let read = |r: &crate::store::graph::Reader<'_>| {
-            r.db.query_row(sql, [number], |row| row.get(0)).db()
-        };
-        self.graph.read(read).unwrap()
+        let read = |row: &rusqlite::Row<'_>| row.get(0);
+        let graph = &self.graph;
+        graph
+            .read(|r| Ok(r.sql().query_row(sql, [number], read).unwrap()))
+            .unwrap()
     }
 
     /// Of a task everything that can be seen of it, in the model's words.
@@ -264,10 +267,10 @@ impl Real {
 
     fn rows<const N: usize>(&self, sql: &str, id: &str) -> Vec<[String; N]> {
         let read = |r: &crate::store::graph::Reader<'_>| {
-            let mut statement = r.db.prepare_cached(sql).db()?;
+            let mut statement = r.sql().prepare_cached(sql).unwrap();
             let row = |row: &rusqlite::Row<'_>| Ok(std::array::from_fn(|n| row.get(n).unwrap()));
-            let rows = statement.query_map([id], row).db()?;
-            rows.collect::<rusqlite::Result<_>>().db()
+            let rows = statement.query_map([id], row).unwrap();
+            Ok(rows.map(Result::unwrap).collect())
         };
         self.graph.read(read).unwrap()
     }

@@ -3,8 +3,9 @@
 use super::deltas::Deltas;
 use super::lookup::{Page, Places};
 use super::snapshot::{Bearing, Evidence, Snapshot, Summary};
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
 use crate::store::confidence::{IndependentEvidence, Testimony, independent_evidence};
+use crate::store::database::SqliteResultExt;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -1,7 +1,8 @@
 //! Differences to the sums over many claims, and how they are written.
 
 use super::snapshot::{Bearing, Evidence, Snapshot, UNDATED};
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};

@@ -1,6 +1,7 @@
 //! Where fragments stand: looked up once for many claims.
 
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use rusqlite::{Connection, OptionalExtension};
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -16,7 +16,8 @@ mod snapshot;
 mod tests;
 
 use super::deferred::Deferred;
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use claims::ClaimCounter;
 use deltas::Deltas;
 use rusqlite::{Connection, params};

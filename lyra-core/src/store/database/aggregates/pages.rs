@@ -1,6 +1,7 @@
 //! Counts citations, and finds what a task might read next.
 
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use rusqlite::{Connection, params};
 
 /// Counts the citations of stale pages again.

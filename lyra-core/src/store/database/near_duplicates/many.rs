@@ -10,7 +10,8 @@ use super::{
     INDEXED, PAGES_PER_HASH, Waiting, assign, copies_of, first_alike, newest_text, set_original,
     store_sketch, stored_holders, stored_original, stored_sketch,
 };
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
+use crate::store::database::SqliteResultExt;
 use crate::store::text::similarity::Sketch;
 use rusqlite::Connection;
 use std::collections::HashMap;

@@ -4,7 +4,8 @@
 //! does not (the address that a redirect led to, the DOI under which a page was cited, a page that
 //! took the place of another) has lines of its own.
 
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use rusqlite::Transaction;
 
 /// A table expression `derived`: what the pages for which `condition` holds say themselves.

@@ -1,8 +1,9 @@
 //! Graphs for the tests of this layer.
 
 use super::{export_jsonl, import_jsonl};
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
 use crate::store::database::Database;
+use crate::store::database::SqliteResultExt;
 use std::collections::BTreeSet;
 use tempfile::TempDir;
 

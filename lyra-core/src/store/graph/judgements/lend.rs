@@ -4,7 +4,8 @@ use super::{
     BATCH_BYTES, JudgementFocus, JudgementRequest, LONGEST_PASSAGE, LentPair, PairKind,
     check_request,
 };
-use crate::error::{Result, SqliteResultExt};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
 use crate::store::graph::{EvidenceGraph, Reader, Writer};
 use crate::store::model::random_id;
 use rusqlite::{OptionalExtension, Row, named_params, params};

@@ -1,8 +1,9 @@
 //! What an agent answers: checked, kept, and made the edge of its pair.
 
 use super::{Judgement, JudgementReport, LONGEST_REASON, MovedClaim, PairKind, RefusedJudgement};
-use crate::error::{Error, Result, SqliteResultExt};
+use crate::error::{Error, Result};
 use crate::security::sanitize::sanitize;
+use crate::store::database::SqliteResultExt;
 use crate::store::graph::feedback::{AGENTS_CONFIDENCE, Feedback};
 use crate::store::graph::verdicts::{AGENT_PREFIX, HUMAN_JUDGE, Pair, StoredVerdict};
 use crate::store::graph::{EvidenceGraph, Reader, Writer};

@@ -1,24 +1,47 @@
 //! Rows of the part of the graph that is exported.
 
-use crate::error::{Result, SqliteResultExt};
-use crate::store::graph::{Reader, TASK_SCOPE};
-use rusqlite::{Row, params_from_iter};
+use super::{Reader, TASK_SCOPE};
+use crate::error::Result;
+use crate::store::database::SqliteResultExt;
+use rusqlite::params_from_iter;
+use rusqlite::types::{FromSql, ValueRef};
+use serde_json::Value;
 
 /// The whole graph, or what belongs to one task.
-pub(super) struct Part<'a> {
-    pub(super) reader: &'a Reader<'a>,
-    pub(super) task_id: Option<&'a str>,
+pub(crate) struct Part<'a> {
+    pub(crate) reader: &'a Reader<'a>,
+    pub(crate) task_id: Option<&'a str>,
+}
+
+/// A row of a query.
+pub(crate) struct Row<'r>(&'r rusqlite::Row<'r>);
+
+impl Row<'_> {
+    /// The cell of a column.
+    pub(crate) fn get<T: FromSql>(&self, column: usize) -> Result<T> {
+        self.0.get(column).db()
+    }
+
+    /// The cell of a column as JSON; null for bytes.
+    pub(crate) fn value(&self, column: usize) -> Result<Value> {
+        Ok(match self.0.get_ref(column).db()? {
+            ValueRef::Text(bytes) => String::from_utf8_lossy(bytes).into(),
+            ValueRef::Integer(n) => n.into(),
+            ValueRef::Real(x) => x.into(),
+            ValueRef::Null | ValueRef::Blob(_) => Value::Null,
+        })
+    }
 }
 
 impl<'a> Part<'a> {
-    pub(super) fn new(reader: &'a Reader<'a>, task_id: Option<&'a str>) -> Self {
+    pub(crate) fn new(reader: &'a Reader<'a>, task_id: Option<&'a str>) -> Self {
         Self { reader, task_id }
     }
 
     /// Runs a query in which `{claims}`, `{edges}`, `{fragments}`, `{pages}`, `{works}` and
     /// `{citations}` stand for a test of the expression before them (`p.id {pages}`), and hands each
-    /// row on.
-    pub(super) fn each(
+    /// row on. `?1` is the task, where there is one.
+    pub(crate) fn each(
         &self,
         sql: &str,
         mut take: impl FnMut(&Row<'_>) -> Result<()>,
@@ -44,20 +67,20 @@ impl<'a> Part<'a> {
         let mut statement = self.reader.db.prepare(&sql).db()?;
         let mut rows = statement.query(params_from_iter(self.task_id)).db()?;
         while let Some(row) = rows.next().db()? {
-            take(row)?;
+            take(&Row(row))?;
         }
         Ok(())
     }
 
     /// The same, as a list.
-    pub(super) fn list<T>(
+    pub(crate) fn list<T>(
         &self,
         sql: &str,
-        mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+        mut read: impl FnMut(&Row<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
         let mut list = Vec::new();
         self.each(sql, |row| {
-            list.push(read(row).db()?);
+            list.push(read(row)?);
             Ok(())
         })?;
         Ok(list)

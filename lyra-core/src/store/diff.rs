@@ -12,7 +12,8 @@ pub use changes::{
 };
 
 use crate::clock::{format_ms, parse_ms};
-use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::database::SqliteResultExt;
 use crate::store::database::{
     APPLICATION_ID, Reading, SCHEMA_VERSION, immutable_address, is_alone,
 };
