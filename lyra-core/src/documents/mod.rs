@@ -28,7 +28,6 @@ mod light_markup;
 mod lines;
 mod local_file;
 mod markdown;
-mod markdown_inline;
 mod meta;
 mod parser;
 mod parser_process;

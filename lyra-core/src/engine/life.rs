@@ -27,7 +27,7 @@ impl Engine {
         let made = |r: &Reader<'_>| wait::fingerprint(r, &task.id);
         // The task is stored: that its state cannot be looked at costs no more than a wait.
         if let Ok(Some(now)) = self.inner.graph.read(made) {
-            self.inner.told.note(&task.id, now);
+            self.inner.reported.note(&task.id, now);
         }
         Ok(task)
     }
@@ -88,7 +88,7 @@ impl Engine {
             Ok((state, task::status(r, task_id, detail, now)?))
         })?;
         if let Some(state) = state {
-            self.inner.told.note(task_id, state);
+            self.inner.reported.note(task_id, state);
         }
         self.warn_of_surroundings(&mut report);
         Ok(report)
@@ -349,7 +349,7 @@ impl Engine {
     pub fn forget(&self, task_id: &str, orphans: bool) -> Result<ForgetReport> {
         let graph = &self.inner.graph;
         let report = forget_task(graph.database(), task_id, orphans, &graph.clock().now())?;
-        self.inner.told.forget(task_id);
+        self.inner.reported.forget(task_id);
         self.inner.signal.raise();
         Ok(report)
     }

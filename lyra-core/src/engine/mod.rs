@@ -21,7 +21,7 @@ use crate::models::{BuiltinClaimExtractor, BuiltinStanceJudge, StaticEmbedder, c
 use crate::ports::{Fetcher, SearchProvider};
 use crate::research::ingest::{Reading, TEXT_TIME};
 use crate::research::jobs::Signal;
-use crate::research::pipeline::{LastLooks, Pipeline, Retractions};
+use crate::research::pipeline::{Pipeline, Retractions, VerificationCache};
 use crate::store::graph::EvidenceGraph;
 use crate::store::guard::QueryGuard;
 use crate::store::vectors::VectorStore;
@@ -63,7 +63,7 @@ struct Inner {
     pipeline: Pipeline,
     signal: Signal,
     waiters: Arc<wait::Waiters>,
-    told: wait::Told,
+    reported: wait::ReportedStatuses,
     corpus: Option<Arc<CorpusProvider>>,
     config: EngineConfig,
     /// Whether what has no vector of the embedder was looked for.
@@ -115,7 +115,7 @@ impl Engine {
             choose_premise,
             limits: config.limits,
             embedding_turn: Arc::default(),
-            last_looks: LastLooks::default(),
+            verification_cache: VerificationCache::default(),
         };
         let signal = Signal::default();
         Ok(Self {
@@ -126,7 +126,7 @@ impl Engine {
                 pipeline,
                 signal,
                 waiters: Arc::default(),
-                told: wait::Told::default(),
+                reported: wait::ReportedStatuses::default(),
                 corpus,
                 config,
                 embedding_queued: AtomicBool::new(false),

@@ -45,7 +45,11 @@ impl Engine {
             return self.status(task_id, detail);
         }
         let until = Instant::now() + wait;
-        let quiet_until = self.inner.told.woken_at(task_id).map(|at| at + TELL_EVERY);
+        let quiet_until = self
+            .inner
+            .reported
+            .woken_at(task_id)
+            .map(|at| at + TELL_EVERY);
         let mut report = self.wait_once(task_id, wait, detail).await?;
         let quiet_until = quiet_until.unwrap_or_else(Instant::now).min(until);
         while report.changed && !report.is_settled() {
@@ -57,7 +61,7 @@ impl Engine {
             report.changed = true;
         }
         if report.changed {
-            self.inner.told.woke(task_id);
+            self.inner.reported.woke(task_id);
         }
         Ok(report)
     }
@@ -69,7 +73,7 @@ impl Engine {
         detail: StatusDetail,
     ) -> Result<StatusReport> {
         let inner = &self.inner;
-        let told_before = inner.told.of(task_id);
+        let told_before = inner.reported.of(task_id);
         // Read here and not by the watcher: what happens from now on is a change.
         let before = inner.graph.read(|r| fingerprint(r, task_id))?;
         let (tell, told) = oneshot::channel();
@@ -85,7 +89,7 @@ impl Engine {
         Waiters::join(&inner.waiters, arrival, &inner.graph, &inner.signal)?;
         match told.await {
             Ok((mut report, now)) => {
-                inner.told.note(task_id, now);
+                inner.reported.note(task_id, now);
                 self.warn_of_surroundings(&mut report);
                 Ok(report)
             }
@@ -97,7 +101,7 @@ impl Engine {
 
 /// What the tasks were like when this engine last reported their status.
 #[derive(Debug, Default)]
-pub(super) struct Told(Mutex<HashMap<String, LastReport>>);
+pub(super) struct ReportedStatuses(Mutex<HashMap<String, LastReport>>);
 
 #[derive(Debug, Default, Clone, Copy)]
 struct LastReport {
@@ -106,7 +110,7 @@ struct LastReport {
     woken_at: Option<Instant>,
 }
 
-impl Told {
+impl ReportedStatuses {
     pub(super) fn note(&self, task_id: &str, now: Fingerprint) {
         let mut reports = self.lock();
         reports.entry(task_id.to_owned()).or_default().fingerprint = Some(now);

@@ -56,7 +56,7 @@ pub(crate) fn diff_from(
     }
     let Reading {
         connection: db,
-        still,
+        stamp,
     } = graph.database().source().named(&now).open()?;
     let alone = is_alone(&past);
     db.execute("ATTACH ?1 AS past", [address(&past, alone)?])
@@ -74,7 +74,7 @@ pub(crate) fn diff_from(
         let message = format!("{} was opened for writing meanwhile", before.display());
         return Err(Error::new(ErrorKind::Storage, message).with_hint("try again"));
     }
-    still.check()?;
+    stamp.check()?;
     Ok(diff)
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn diff_since(
     })?;
     let Reading {
         connection: db,
-        still,
+        stamp,
     } = graph.database().source().open()?;
     let compared = Compared {
         db,
@@ -102,7 +102,7 @@ pub(crate) fn diff_since(
         bound: vec![task_id.map(str::to_owned), Some(since.clone())],
     };
     let diff = compared.diff(since, graph.path(), task_id)?;
-    still.check()?;
+    stamp.check()?;
     Ok(diff)
 }
 

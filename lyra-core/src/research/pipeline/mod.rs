@@ -49,7 +49,7 @@ pub use page::PageReport;
 pub use retractions::Retractions;
 pub use search::SearchOptions;
 pub use verify::VerifyReport;
-pub(crate) use verify::{Asked, LastLooks, ON_A_HYPOTHESIS, Side};
+pub(crate) use verify::{Asked, ON_A_HYPOTHESIS, Side, VerificationCache};
 
 use crate::ports::{ClaimExtractor, SearchProvider, StanceJudge};
 use crate::research::ingest::Reading;
@@ -84,7 +84,7 @@ pub struct Pipeline {
     /// Who fills in missing vectors waits for it.
     pub(crate) embedding_turn: EmbeddingTurn,
     /// What verification has covered already.
-    pub(crate) last_looks: LastLooks,
+    pub(crate) verification_cache: VerificationCache,
 }
 
 /// From a fragment, a claim and a number of sentences to the ranges of code points that speak to

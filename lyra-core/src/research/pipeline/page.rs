@@ -31,7 +31,7 @@ pub(super) struct Question {
     /// The job.
     pub(super) cause_id: Option<String>,
     /// The task asks again, to hear of what has changed.
-    pub(super) repeat: bool,
+    pub(super) refresh: bool,
 }
 
 /// How a page came to the task.
@@ -103,7 +103,7 @@ impl Pipeline {
         let page = &document.page;
         self.refuse_blocked(&page.url, page.final_url.as_deref(), page.domain.as_deref())?;
         let drafts =
-            match question.repeat && document.fresh.is_none() && self.has_told(page, question)? {
+            match question.refresh && document.fresh.is_none() && self.has_told(page, question)? {
                 true => Drafts::default(),
                 false => self.draft(&mut document, question).await?,
             };
@@ -195,7 +195,7 @@ impl Pipeline {
         // A file is compared by its time, which costs nothing. What a task has read from the web
         // it does not read twice, whenever it was stopped and resumed, unless it asks again.
         let is_file = url.starts_with("file:");
-        let is_done = is_of_task && !question.repeat;
+        let is_done = is_of_task && !question.refresh;
         if !is_file && (is_done || self.may_reuse(&page)) {
             return self.stored(page).await.map(Ok);
         }

@@ -30,7 +30,8 @@ pub struct SearchOptions {
     /// The task has asked this before, and wants to know what is new: more
     /// hits are looked at, pages that it knows neither use up the pages of the query nor end it as exhausted, and what
     /// is on the web is asked whether it changed.
-    pub repeat: bool,
+    #[serde(rename = "repeat")]
+    pub refresh: bool,
 }
 
 /// Hits that are looked at when a query is repeated, for one that is looked at the first time: what
@@ -72,7 +73,7 @@ impl Pipeline {
                     depth: *depth,
                 };
                 let mut question = self.question(task_id, "", cause_id).await?;
-                question.repeat = options.repeat;
+                question.refresh = options.refresh;
                 let reading = self.read_one(url, &question, &arrival, &mut needs_auth);
                 self.in_time(task_id, reading).await?
             }
@@ -135,7 +136,7 @@ impl Pipeline {
     ) -> Result<SearchReport> {
         self.check_budget(task_id)?;
         let mut question = self.question(task_id, query, cause_id).await?;
-        question.repeat = options.repeat;
+        question.refresh = options.refresh;
         let search_id = random_id("s_", 12);
         self.open_query(&search_id, &question)?;
         let mut errors = Vec::new();
@@ -201,7 +202,7 @@ impl Pipeline {
     ) -> Result<()> {
         let limit = options.budget_pages.unwrap_or(self.limits.pages_per_query);
         let read_before = self.read_before(question)?;
-        let found = match options.repeat {
+        let found = match options.refresh {
             true => self.without_passed_over(found, limit as usize, search_id, question)?,
             false => found,
         };
@@ -227,7 +228,7 @@ impl Pipeline {
                     if read_before.contains(url) {
                         page.fresh_fragments.fill(true);
                     }
-                    if options.repeat && !page.fresh_fragments.contains(&true) {
+                    if options.refresh && !page.fresh_fragments.contains(&true) {
                         page.fresh_fragments.clear();
                         progress.known += 1;
                     }
@@ -274,7 +275,7 @@ impl Pipeline {
         errors: &mut Vec<String>,
     ) -> Result<Vec<Identified>> {
         let providers = self.chosen_providers(options)?;
-        let depth = if options.repeat { DEPTH_OF_REPEAT } else { 1 };
+        let depth = if options.refresh { DEPTH_OF_REPEAT } else { 1 };
         let mut searches = JoinSet::new();
         for (order, text) in expand(query, options.refute).into_iter().enumerate() {
             for (place, provider) in providers.iter().enumerate() {
@@ -395,7 +396,7 @@ impl Pipeline {
         let found = self.look_up_doi(doi, options, &mut errors).await?;
         let found = found.unwrap_or_else(|| Identified::doi(doi));
         let mut question = self.question(task_id, "", cause_id).await?;
-        question.repeat = options.repeat;
+        question.refresh = options.refresh;
         let mut output = match self.read_found(&found, &question, arrival).await {
             Ok(Found::Read(page)) => {
                 errors.extend(page.problems.iter().cloned());
@@ -435,7 +436,7 @@ impl Pipeline {
             query: query.to_owned(),
             vector: vectors.into_iter().next().unwrap_or_default(),
             cause_id: cause_id.map(str::to_owned),
-            repeat: false,
+            refresh: false,
         })
     }
 

@@ -177,7 +177,7 @@ pub(super) fn job_of(task_id: &str, target: Target, options: &QueueOptions) -> R
         budget_pages: options.budget_pages,
         providers: options.providers.clone(),
         refute: options.refute,
-        repeat: false,
+        refresh: false,
     };
     let input = TargetInput {
         target,

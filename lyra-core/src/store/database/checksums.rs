@@ -5,7 +5,7 @@
 //! stored, so that no statement that writes has to know of it, and an import is read once, in order.
 
 use crate::error::Result;
-use crate::store::database::SqliteResultExt;
+use crate::store::database::{SqliteResultExt, Statements};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::LazyLock;
@@ -76,22 +76,18 @@ fn tables_with_news(db: &Connection) -> Result<Vec<usize>> {
         let parts: Vec<String> = grown.chain([noted]).collect();
         parts.join(" UNION ")
     });
-    let mut statement = db.prepare_cached(&SQL).db()?;
-    let numbers = statement.query_map([], |row| row.get(0)).db()?;
-    numbers.collect::<rusqlite::Result<_>>().db()
+    db.all(&SQL, [], |row| row.get(0))
 }
 
 fn refresh_table(db: &Connection, number: usize) -> Result<()> {
     let table = TABLES[number];
     let before = last_row(db, number)?;
     let sql = format!("SELECT coalesce(max(rowid), 0) FROM {table}");
-    let last: i64 = db.prepare_cached(&sql).db()?.query_row([], get).db()?;
+    let last: i64 = db.one(&sql, [], get)?;
     let mut blocks = Blocks::new(db, number);
     let noted: Vec<i64> = {
         let sql = "SELECT row FROM stale_checksums WHERE table_number = ?1 AND row <= ?2";
-        let mut statement = db.prepare_cached(sql).db()?;
-        let rows = statement.query_map(params![number, before], get).db()?;
-        rows.collect::<rusqlite::Result<_>>().db()?
+        db.all(sql, params![number, before], get)?
     };
     {
         let sql = format!("SELECT rowid, * FROM {table} WHERE rowid = ?1");
@@ -140,10 +136,11 @@ fn get<T: rusqlite::types::FromSql>(row: &Row<'_>) -> rusqlite::Result<T> {
 }
 
 fn last_row(db: &Connection, number: usize) -> Result<i64> {
-    db.prepare_cached("SELECT last_rowid FROM checksummed WHERE table_number = ?1")
-        .db()?
-        .query_row([number], get)
-        .db()
+    db.one(
+        "SELECT last_rowid FROM checksummed WHERE table_number = ?1",
+        [number],
+        get,
+    )
 }
 
 /// The checksum of a row, whose first column is its number. Never 0. Nulls add nothing, so that a

@@ -1,7 +1,6 @@
 //! The database file: connections, schema, migrations, derived counts, the full-text tokenizer.
 
 pub(crate) mod aggregates;
-mod aside;
 mod backup;
 mod bulk;
 pub(crate) mod checksums;
@@ -11,6 +10,7 @@ mod interrupt;
 mod migrate;
 pub(crate) mod near_duplicates;
 mod open;
+mod parallel;
 mod pool;
 mod private;
 mod queue;
@@ -18,7 +18,6 @@ mod source;
 mod statements;
 mod tokenizer;
 
-pub(crate) use aside::aside;
 pub(crate) use backup::backup;
 pub(crate) use bulk::Bulk;
 pub(in crate::store) use errors::SqliteResultExt;
@@ -27,8 +26,9 @@ pub(crate) use migrate::SCHEMA_VERSION;
 #[cfg(test)]
 pub(crate) use migrate::in_memory;
 pub(crate) use open::APPLICATION_ID;
+pub(crate) use parallel::run_in_parallel;
 pub(crate) use pool::Database;
 pub(crate) use private::mode_for_others;
-pub(crate) use source::{Reading, Source, Still, immutable_address, is_alone};
+pub(crate) use source::{FileStamp, Reading, Source, immutable_address, is_alone};
 pub(in crate::store) use statements::Statements;
 pub(crate) use tokenizer::{Tokens, with_tokens};

@@ -10,9 +10,9 @@ mod many;
 pub(super) use many::INDEXES;
 
 use crate::error::Result;
-use crate::store::database::SqliteResultExt;
+use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::text::similarity::Sketch;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -91,26 +91,21 @@ struct Waiting {
 }
 
 fn newest_text(db: &Connection, page_id: &str) -> Result<(String, String)> {
-    db.prepare_cached(
+    db.one(
         "SELECT text, text_hash FROM page_texts WHERE page_id = ?1 ORDER BY version DESC LIMIT 1",
+        [page_id],
+        |r| Ok((r.get(0)?, r.get(1)?)),
     )
-    .db()?
-    .query_row([page_id], |r| Ok((r.get(0)?, r.get(1)?)))
-    .db()
 }
 
 /// The earliest sketches before this one that hold the hash.
 fn stored_holders(db: &Connection, hash: i64, before: i64) -> Result<Vec<i64>> {
-    let mut statement = db
-        .prepare_cached(
-            "SELECT sketch_seq FROM page_sketch_hashes WHERE hash = ?1 AND sketch_seq < ?2
+    db.all(
+        "SELECT sketch_seq FROM page_sketch_hashes WHERE hash = ?1 AND sketch_seq < ?2
              ORDER BY sketch_seq LIMIT ?3",
-        )
-        .db()?;
-    let rows = statement
-        .query_map(params![hash, before, PAGES_PER_HASH], |r| r.get(0))
-        .db()?;
-    rows.collect::<rusqlite::Result<_>>().db()
+        params![hash, before, PAGES_PER_HASH],
+        |r| r.get(0),
+    )
 }
 
 /// The pages that are copies of one of those in the table `temp.forget_pages` and are not in it.
@@ -128,12 +123,11 @@ pub(crate) fn copies_of_forgotten(db: &Connection) -> Result<Vec<String>> {
 
 /// Finds the original of a page anew.
 pub(crate) fn assign(db: &Connection, page_id: &str) -> Result<()> {
-    let own: Option<(i64, Vec<u8>)> = db
-        .prepare_cached("SELECT seq, sketch FROM page_sketches WHERE page_id = ?1")
-        .db()?
-        .query_row([page_id], |r| Ok((r.get(0)?, r.get(1)?)))
-        .optional()
-        .db()?;
+    let own: Option<(i64, Vec<u8>)> = db.first(
+        "SELECT seq, sketch FROM page_sketches WHERE page_id = ?1",
+        [page_id],
+        |r| Ok((r.get(0)?, r.get(1)?)),
+    )?;
     let Some((seq, sketch)) = own else {
         // Without a text there is nothing to compare. What a file says of the page stays, and
         // follows its original where that turned out to be a copy.
@@ -144,43 +138,32 @@ pub(crate) fn assign(db: &Connection, page_id: &str) -> Result<()> {
 }
 
 fn set_original(db: &Connection, page_id: &str, original: Option<String>) -> Result<()> {
-    db.prepare_cached(
+    db.run(
         "UPDATE pages SET near_duplicate_of = ?2 WHERE id = ?1 AND near_duplicate_of IS NOT ?2",
-    )
-    .db()?
-    .execute(params![page_id, original])
-    .db()?;
+        params![page_id, original],
+    )?;
     Ok(())
 }
 
 fn follow(db: &Connection, page_id: &str) -> Result<()> {
-    db.prepare_cached(
-        "UPDATE pages SET near_duplicate_of = o.near_duplicate_of FROM pages o
-         WHERE pages.id = ?1 AND o.id = pages.near_duplicate_of AND o.near_duplicate_of IS NOT NULL",
-    )
-    .db()?
-    .execute([page_id])
-    .db()?;
+    db.run("UPDATE pages SET near_duplicate_of = o.near_duplicate_of FROM pages o
+         WHERE pages.id = ?1 AND o.id = pages.near_duplicate_of AND o.near_duplicate_of IS NOT NULL", [page_id])?;
     Ok(())
 }
 
 /// Stores the sketch of a text; answers whether there was another one or none.
 fn note(db: &Connection, page_id: &str, text: &str, text_hash: &str) -> Result<bool> {
-    let known: Option<(i64, String)> = db
-        .prepare_cached("SELECT seq, text_hash FROM page_sketches WHERE page_id = ?1")
-        .db()?
-        .query_row([page_id], |r| Ok((r.get(0)?, r.get(1)?)))
-        .optional()
-        .db()?;
+    let known: Option<(i64, String)> = db.first(
+        "SELECT seq, text_hash FROM page_sketches WHERE page_id = ?1",
+        [page_id],
+        |r| Ok((r.get(0)?, r.get(1)?)),
+    )?;
     if let Some((seq, hash)) = known {
         if hash == text_hash {
             return Ok(false);
         }
         // A page that says something else now came to say it last. Its hashes go with the row.
-        db.prepare_cached("DELETE FROM page_sketches WHERE seq = ?1")
-            .db()?
-            .execute([seq])
-            .db()?;
+        db.run("DELETE FROM page_sketches WHERE seq = ?1", [seq])?;
     }
     let sketch = Sketch::of(text);
     let seq = store_sketch(db, page_id, text_hash, &sketch)?;
@@ -194,23 +177,20 @@ fn note(db: &Connection, page_id: &str, text: &str, text_hash: &str) -> Result<b
 }
 
 fn store_sketch(db: &Connection, page_id: &str, text_hash: &str, sketch: &Sketch) -> Result<i64> {
-    db.prepare_cached(
+    db.one(
         "INSERT INTO page_sketches (page_id, text_hash, sketch) VALUES (?1, ?2, ?3) RETURNING seq",
+        params![page_id, text_hash, sketch.to_bytes()],
+        |r| r.get(0),
     )
-    .db()?
-    .query_row(params![page_id, text_hash, sketch.to_bytes()], |r| r.get(0))
-    .db()
 }
 
 fn copies_of(db: &Connection, page_id: &str) -> Result<Vec<String>> {
-    let mut statement = db
-        .prepare_cached(
-            "SELECT p.id FROM pages p LEFT JOIN page_sketches s ON s.page_id = p.id
+    db.all(
+        "SELECT p.id FROM pages p LEFT JOIN page_sketches s ON s.page_id = p.id
              WHERE p.near_duplicate_of = ?1 ORDER BY s.seq, p.id",
-        )
-        .db()?;
-    let rows = statement.query_map([page_id], |r| r.get(0)).db()?;
-    rows.collect::<rusqlite::Result<_>>().db()
+        [page_id],
+        |r| r.get(0),
+    )
 }
 
 /// The original of the earliest page before `seq` that tells nearly the same.
@@ -254,21 +234,21 @@ fn first_alike(
 }
 
 fn stored_sketch(db: &Connection, seq: i64) -> Result<Sketch> {
-    db.prepare_cached("SELECT sketch FROM page_sketches WHERE seq = ?1")
-        .db()?
-        .query_row([seq], |r| Ok(Sketch::from_bytes(r.get_ref(0)?.as_blob()?)))
-        .db()
+    db.one(
+        "SELECT sketch FROM page_sketches WHERE seq = ?1",
+        [seq],
+        |r| Ok(Sketch::from_bytes(r.get_ref(0)?.as_blob()?)),
+    )
 }
 
 /// The page of a sketch, or the page that this one repeats.
 fn stored_original(db: &Connection, seq: i64) -> Result<String> {
-    db.prepare_cached(
+    db.one(
         "SELECT coalesce(p.near_duplicate_of, p.id) FROM page_sketches s
            JOIN pages p ON p.id = s.page_id WHERE s.seq = ?1",
+        [seq],
+        |r| r.get(0),
     )
-    .db()?
-    .query_row([seq], |r| r.get(0))
-    .db()
 }
 
 /// A file may name originals that are not there, or that are copies here.

@@ -54,7 +54,7 @@ impl ManageConnection for Readers {
     }
 
     fn is_valid(&self, reading: &mut Reading) -> Result<()> {
-        reading.still.check()
+        reading.stamp.check()
     }
 
     fn has_broken(&self, reading: &mut Reading) -> bool {
@@ -137,7 +137,7 @@ impl Database {
         let answer = work(&snapshot);
         let finished = snapshot.finish().db();
         // What was read from two states of a file at once may even look like a broken one.
-        reading.still.check()?;
+        reading.stamp.check()?;
         match answer.and_then(|answer| finished.map(|()| answer)) {
             Ok(answer) => Ok(answer),
             // Without its file, a graph may look like one without its tasks.

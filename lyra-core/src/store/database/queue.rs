@@ -190,7 +190,7 @@ mod tests {
         let mut rival = Command::new(std::env::current_exe().unwrap())
             .args([
                 "--exact",
-                "storage::queue::tests::the_process_that_writes_in_a_loop",
+                "store::database::queue::tests::the_process_that_writes_in_a_loop",
             ])
             .env(RIVAL, db.path())
             .stdout(Stdio::null())

@@ -5,7 +5,7 @@
 //! in our name and could keep the owner from writing. A read-only file that nobody is writing to
 //! is therefore read as it lies there, without locks and without a file beside it
 //! (`immutable`, sqlite.org/uri.html#uriimmutable). SQLite then notices no change, so that
-//! [`Still`] does: what it was opened on has to be the same before and after every look. Where a
+//! [`FileStamp`] does: what it was opened on has to be the same before and after every look. Where a
 //! log stands beside the file, it is read through the log like any other (sqlite.org/wal.html#readonly).
 
 use super::migrate;
@@ -34,13 +34,13 @@ struct FileId(u64, u64);
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) connection: Connection,
-    pub(crate) still: Still,
+    pub(crate) stamp: FileStamp,
 }
 
 /// What a file was like when a connection without locks was opened on it; nothing for other
 /// connections, which SQLite keeps from seeing half a change.
 #[derive(Debug, Clone)]
-pub(crate) struct Still(Option<(PathBuf, Stamp)>);
+pub(crate) struct FileStamp(Option<(PathBuf, Stamp)>);
 
 /// Tells two states of a file apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl Source {
         set_up_reader(&connection)?;
         Ok(Reading {
             connection,
-            still: Still(None),
+            stamp: FileStamp(None),
         })
     }
 
@@ -172,7 +172,7 @@ impl Source {
         set_up_reader(&connection)?;
         Ok(Reading {
             connection,
-            still: Still(Some((self.path.clone(), stamp))),
+            stamp: FileStamp(Some((self.path.clone(), stamp))),
         })
     }
 
@@ -207,7 +207,7 @@ impl FileId {
     }
 }
 
-impl Still {
+impl FileStamp {
     /// Whether the file is what it was when the connection was opened.
     pub(crate) fn holds(&self) -> bool {
         match &self.0 {

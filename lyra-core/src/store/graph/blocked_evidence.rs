@@ -6,7 +6,7 @@
 
 use super::Reader;
 use crate::error::Result;
-use crate::store::database::SqliteResultExt;
+use crate::store::database::{SqliteResultExt, Statements};
 use rusqlite::Connection;
 
 /// Verdicts on a page (`?1`), as a condition on `edges`.
@@ -17,7 +17,7 @@ const OF_PAGE: &str = "source_type = 'fragment' AND target_type = 'claim'
 /// How many verdicts were moved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Moved {
-    pub(super) aside: usize,
+    pub(super) set_aside: usize,
     pub(super) back: usize,
 }
 
@@ -30,9 +30,9 @@ pub(super) fn settle(db: &Connection) -> Result<Moved> {
             .blocking_page(&page.url, page.final_url.as_deref(), page.domain.as_deref())
             .is_some()
     };
-    let aside = "SELECT p.id, p.url, p.final_url, p.domain FROM pages p
+    let set_aside = "SELECT p.id, p.url, p.final_url, p.domain FROM pages p
       WHERE p.id IN (SELECT f.page_id FROM blocked_edges b JOIN fragments f ON f.id = b.source_id)";
-    for page in pages(db, aside)? {
+    for page in pages(db, set_aside)? {
         if !is_blocked(&page) {
             moved.back += put_back(db, &page.id)?;
         }
@@ -42,7 +42,7 @@ pub(super) fn settle(db: &Connection) -> Result<Moved> {
     }
     for page in pages(db, "SELECT id, url, final_url, domain FROM pages")? {
         if is_blocked(&page) {
-            moved.aside += put_aside(db, &page.id)?;
+            moved.set_aside += put_aside(db, &page.id)?;
         }
     }
     Ok(moved)
@@ -69,21 +69,21 @@ fn pages(db: &Connection, sql: &str) -> Result<Vec<Page>> {
 }
 
 fn put_aside(db: &Connection, page_id: &str) -> Result<usize> {
-    // What came again while the first was aside, as by an import, gives way to it.
+    // What came again while the first was set aside, as by an import, gives way to it.
     let copied = format!(
         "INSERT INTO blocked_edges SELECT * FROM edges WHERE {OF_PAGE} ON CONFLICT DO NOTHING"
     );
-    db.prepare_cached(&copied).db()?.execute([page_id]).db()?;
+    db.run(&copied, [page_id])?;
     let taken = format!("DELETE FROM edges WHERE {OF_PAGE}");
-    db.prepare_cached(&taken).db()?.execute([page_id]).db()
+    db.run(&taken, [page_id])
 }
 
 fn put_back(db: &Connection, page_id: &str) -> Result<usize> {
     let copied = format!(
         "INSERT INTO edges SELECT * FROM blocked_edges WHERE {OF_PAGE} ON CONFLICT DO NOTHING"
     );
-    let back = db.prepare_cached(&copied).db()?.execute([page_id]).db()?;
+    let back = db.run(&copied, [page_id])?;
     let taken = format!("DELETE FROM blocked_edges WHERE {OF_PAGE}");
-    db.prepare_cached(&taken).db()?.execute([page_id]).db()?;
+    db.run(&taken, [page_id])?;
     Ok(back)
 }

@@ -5,9 +5,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::store::confidence::{
     Calibration, Candidate, MIN_OF_EACH, MIN_OUTCOMES, Outcome, Scores, choose, is_enough, rated,
 };
-use crate::store::database::SqliteResultExt;
+use crate::store::database::Statements;
 use crate::store::model::random_id;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -98,16 +98,12 @@ pub struct CalibrationFit {
 impl Reader<'_> {
     /// The calibration in force for a judge, and its version: 0 where there is none.
     pub fn calibration(&self, source: &str) -> Result<(i64, Calibration)> {
-        let stored: Option<(i64, String)> = self
-            .db
-            .prepare_cached(
-                "SELECT version, params_json FROM calibration_versions
+        let stored: Option<(i64, String)> = self.db.first(
+            "SELECT version, params_json FROM calibration_versions
                  WHERE source = ?1 AND is_active = 1 ORDER BY version DESC LIMIT 1",
-            )
-            .db()?
-            .query_row([source], |r| Ok((r.get(0)?, r.get(1)?)))
-            .optional()
-            .db()?;
+            [source],
+            |r| Ok((r.get(0)?, r.get(1)?)),
+        )?;
         let Some((version, params)) = stored else {
             return Ok((0, Calibration::None));
         };
@@ -123,23 +119,18 @@ impl Reader<'_> {
 
     /// What humans said of a judge's verdicts, oldest first; the newest word about an edge counts.
     fn outcomes(&self, source: &str) -> Result<Vec<Outcome>> {
-        let mut statement = self
-            .db
-            .prepare_cached(
-                "SELECT predicted_confidence, predicted_relation = correct_relation, max(rowid)
+        self.db.all(
+            "SELECT predicted_confidence, predicted_relation = correct_relation, max(rowid)
                  FROM nli_corrections WHERE judge_id = ?1 AND predicted_confidence BETWEEN 0 AND 1
                  GROUP BY edge_id ORDER BY 3",
-            )
-            .db()?;
-        let rows = statement
-            .query_map([source], |r| {
+            [source],
+            |r| {
                 Ok(Outcome {
                     confidence: r.get(0)?,
                     is_right: r.get(1)?,
                 })
-            })
-            .db()?;
-        rows.collect::<rusqlite::Result<_>>().db()
+            },
+        )
     }
 
     /// How each judge does that was ever corrected, or that is `in_use`.
@@ -165,15 +156,12 @@ impl Reader<'_> {
     fn stats_of(&self, source: &str) -> Result<CalibrationStats> {
         let (active_version, calibration) = self.calibration(source)?;
         let outcomes = self.outcomes(source)?;
-        let (versions, samples) = self
-            .db
-            .prepare_cached(
-                "SELECT count(*), coalesce(max(samples) FILTER (WHERE is_active = 1), 0)
+        let (versions, samples) = self.db.one(
+            "SELECT count(*), coalesce(max(samples) FILTER (WHERE is_active = 1), 0)
                  FROM calibration_versions WHERE source = ?1",
-            )
-            .db()?
-            .query_row([source], |r| Ok((r.get(0)?, r.get(1)?)))
-            .db()?;
+            [source],
+            |r| Ok((r.get(0)?, r.get(1)?)),
+        )?;
         let any = (!outcomes.is_empty()).then_some(());
         let before = any.map(|()| Scores::of(&rated(&outcomes, &Calibration::None)));
         let after = any.map(|()| Scores::of(&rated(&outcomes, &calibration)));
@@ -211,19 +199,15 @@ impl Reader<'_> {
         if let Some(source) = source {
             known(&self.judges(in_use)?, source)?;
         }
-        let mut statement = self
-            .db
-            .prepare_cached(
-                "SELECT e.id, e.source, e.version, v.method, v.is_active, e.samples, e.brier_before,
+        self.db.all(
+            "SELECT e.id, e.source, e.version, v.method, v.is_active, e.samples, e.brier_before,
                    e.brier_after, e.ece_before, e.ece_after, e.bins_json, e.created_at
                  FROM calibration_evaluations e
                    JOIN calibration_versions v ON v.source = e.source AND v.version = e.version
                  WHERE ?1 IS NULL OR e.source = ?1
                  ORDER BY e.created_at DESC, e.version DESC, e.id LIMIT ?2",
-            )
-            .db()?;
-        let rows = statement
-            .query_map(params![source, limit], |r| {
+            params![source, limit],
+            |r| {
                 let bins: Option<String> = r.get(10)?;
                 Ok(CalibrationEvaluation {
                     id: r.get(0)?,
@@ -241,21 +225,17 @@ impl Reader<'_> {
                         .unwrap_or_default(),
                     created_at: r.get(11)?,
                 })
-            })
-            .db()?;
-        rows.collect::<rusqlite::Result<_>>().db()
+            },
+        )
     }
 
     fn judges(&self, in_use: &str) -> Result<Vec<String>> {
-        let mut statement = self
-            .db
-            .prepare_cached(
-                "SELECT judge_id FROM nli_corrections WHERE judge_id IS NOT NULL
+        self.db.all(
+            "SELECT judge_id FROM nli_corrections WHERE judge_id IS NOT NULL
                  UNION SELECT source FROM calibration_versions UNION SELECT ?1 ORDER BY 1",
-            )
-            .db()?;
-        let rows = statement.query_map([in_use], |r| r.get(0)).db()?;
-        rows.collect::<rusqlite::Result<_>>().db()
+            [in_use],
+            |r| r.get(0),
+        )
     }
 }
 
@@ -299,12 +279,8 @@ impl Writer<'_> {
             "not used: no better on held-out corrections"
         };
         self.db
-            .prepare_cached(
-                "INSERT INTO calibration_versions (source, version, method, params_json, is_active, samples,
-                   reason, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            )
-            .db()?
-            .execute(params![
+            .run("INSERT INTO calibration_versions (source, version, method, params_json, is_active, samples,
+                   reason, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", params![
                 source,
                 version,
                 candidate.calibration.method(),
@@ -313,8 +289,7 @@ impl Writer<'_> {
                 samples,
                 reason,
                 self.now
-            ])
-            .db()?;
+            ])?;
         self.store_evaluation(source, version, samples, &candidate)?;
         let details = json!({ "version": version, "in_force": is_active, "before": in_force });
         self.log_event("lyra", "calibration_fitted", None, Some(source), &details)?;
@@ -333,13 +308,9 @@ impl Writer<'_> {
         candidate: &Candidate,
     ) -> Result<()> {
         self.db
-            .prepare_cached(
-                "INSERT INTO calibration_evaluations (id, source, version, samples, brier_before, brier_after,
+            .run("INSERT INTO calibration_evaluations (id, source, version, samples, brier_before, brier_after,
                    ece_before, ece_after, bins_json, created_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-            )
-            .db()?
-            .execute(params![
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)", params![
                 random_id("eval_", 12),
                 source,
                 version,
@@ -350,31 +321,25 @@ impl Writer<'_> {
                 candidate.after.ece,
                 json!(candidate.bins).to_string(),
                 self.now
-            ])
-            .db()?;
+            ])?;
         Ok(())
     }
 
     /// Versions are never reused: rows are never deleted.
     fn next_version(&self, source: &str) -> Result<i64> {
-        self.db
-            .prepare_cached(
-                "SELECT coalesce(max(version), 0) + 1 FROM calibration_versions WHERE source = ?1",
-            )
-            .db()?
-            .query_row([source], |r| r.get(0))
-            .db()
+        self.db.one(
+            "SELECT coalesce(max(version), 0) + 1 FROM calibration_versions WHERE source = ?1",
+            [source],
+            |r| r.get(0),
+        )
     }
 
     fn put_into_force(&self, source: &str, version: Option<i64>) -> Result<()> {
-        self.db
-            .prepare_cached(
-                "UPDATE calibration_versions SET is_active = (version IS ?2)
+        self.db.run(
+            "UPDATE calibration_versions SET is_active = (version IS ?2)
                  WHERE source = ?1 AND is_active <> (version IS ?2)",
-            )
-            .db()?
-            .execute(params![source, version])
-            .db()?;
+            params![source, version],
+        )?;
         Ok(())
     }
 
@@ -419,14 +384,9 @@ impl Writer<'_> {
         }
         self.put_into_force(source, Some(to))?;
         self.db
-            .prepare_cached(
-                "UPDATE calibration_versions
+            .run("UPDATE calibration_versions
                  SET reason = coalesce(reason || '; ', '') || 'left for version ' || ?3 || ': ' || ?4
-                 WHERE source = ?1 AND version = ?2",
-            )
-            .db()?
-            .execute(params![source, from, to, reason])
-            .db()?;
+                 WHERE source = ?1 AND version = ?2", params![source, from, to, reason])?;
         let details = json!({ "from": from, "to": to, "reason": reason });
         self.log_event(
             actor,
@@ -444,11 +404,10 @@ impl Writer<'_> {
     }
 
     fn is_version(&self, source: &str, version: i64) -> Result<bool> {
-        self.db
-            .prepare_cached("SELECT 1 FROM calibration_versions WHERE source = ?1 AND version = ?2")
-            .db()?
-            .exists(params![source, version])
-            .db()
+        self.db.holds(
+            "SELECT 1 FROM calibration_versions WHERE source = ?1 AND version = ?2",
+            params![source, version],
+        )
     }
 
     fn replaced_by(&self, source: &str, version: i64) -> Result<i64> {
@@ -457,15 +416,12 @@ impl Writer<'_> {
             return Err(Error::new(ErrorKind::Calibration, message)
                 .with_hint("name the version to go to; calibration_metrics lists them"));
         }
-        let replaced: Option<i64> = self
-            .db
-            .prepare_cached(
-                "SELECT json_extract(params_json, '$.replaces') FROM calibration_versions
+        let replaced: Option<i64> = self.db.one(
+            "SELECT json_extract(params_json, '$.replaces') FROM calibration_versions
                  WHERE source = ?1 AND version = ?2",
-            )
-            .db()?
-            .query_row(params![source, version], |r| r.get(0))
-            .db()?;
+            params![source, version],
+            |r| r.get(0),
+        )?;
         Ok(replaced.unwrap_or(0))
     }
 }

@@ -2,8 +2,7 @@
 
 use super::Reader;
 use crate::error::Result;
-use crate::store::database::SqliteResultExt;
-use rusqlite::OptionalExtension;
+use crate::store::database::Statements;
 
 /// A page and the publication behind it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,12 +28,8 @@ pub(crate) struct CitableSource {
 impl Reader<'_> {
     /// Every page of the graph, in the order of their addresses.
     pub(crate) fn citable_sources(&self) -> Result<Vec<CitableSource>> {
-        let mut statement = self
-            .db
-            .prepare_cached(include_str!("sql/citable_sources.sql"))
-            .db()?;
-        let rows = statement
-            .query_map([], |row| {
+        self.db
+            .all(include_str!("sql/citable_sources.sql"), [], |row| {
                 let authors: Option<String> = row.get(6)?;
                 Ok(CitableSource {
                     page_id: row.get(0)?,
@@ -52,17 +47,14 @@ impl Reader<'_> {
                     copy_of: row.get(10)?,
                 })
             })
-            .db()?;
-        rows.collect::<rusqlite::Result<_>>().db()
     }
 
     /// The text of a version of a page.
     pub(crate) fn page_text(&self, page_id: &str, version: i64) -> Result<Option<String>> {
-        self.db
-            .prepare_cached("SELECT text FROM page_texts WHERE page_id = ?1 AND version = ?2")
-            .db()?
-            .query_row((page_id, version), |row| row.get(0))
-            .optional()
-            .db()
+        self.db.first(
+            "SELECT text FROM page_texts WHERE page_id = ?1 AND version = ?2",
+            (page_id, version),
+            |row| row.get(0),
+        )
     }
 }

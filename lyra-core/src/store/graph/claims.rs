@@ -2,25 +2,20 @@
 
 use super::{Reader, Writer};
 use crate::error::{Error, Result};
-use crate::store::database::SqliteResultExt;
+use crate::store::database::Statements;
 use crate::store::model::{ClaimRecord, EdgeRecord, NodeKind, Relation, content_id};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 
 impl Writer<'_> {
     /// Stores a claim; answers whether it is new.
     pub fn add_claim(&self, claim: &ClaimRecord) -> Result<bool> {
         let seq: Option<i64> = self
             .db
-            .prepare_cached(
-                "INSERT INTO claims (id, task_id, claim_text, claim_type, granularity, llm_claim_confidence,
+            .first("INSERT INTO claims (id, task_id, claim_text, claim_type, granularity, llm_claim_confidence,
                    extractor_id, claim_adoption_status, claim_rejection_reason, claim_rejected_at, created_at,
                    cause_id, details_json)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
-                 ON CONFLICT (id) DO NOTHING RETURNING seq",
-            )
-            .db()?
-            .query_row(
-                params![
+                 ON CONFLICT (id) DO NOTHING RETURNING seq", params![
                     claim.id,
                     claim.task_id,
                     claim.claim_text,
@@ -34,17 +29,12 @@ impl Writer<'_> {
                     claim.created_at.as_deref().unwrap_or(&self.now),
                     claim.cause_id,
                     claim.details_json,
-                ],
-                |r| r.get(0),
-            )
-            .optional()
-            .db()?;
+                ], |r| r.get(0))?;
         let Some(seq) = seq else { return Ok(false) };
-        self.db
-            .prepare_cached("INSERT INTO claims_fts (rowid, claim_text) VALUES (?1, ?2)")
-            .db()?
-            .execute(params![seq, claim.claim_text])
-            .db()?;
+        self.db.run(
+            "INSERT INTO claims_fts (rowid, claim_text) VALUES (?1, ?2)",
+            params![seq, claim.claim_text],
+        )?;
         Ok(true)
     }
 
@@ -60,17 +50,13 @@ impl Writer<'_> {
         // statement, and SQLite, which cannot know, need not keep a journal for it.
         let added = self
             .db
-            .prepare_cached(
-                "INSERT OR FAIL INTO edges (id, source_type, source_id, target_type, target_id, relation, nli_label,
+            .run("INSERT OR FAIL INTO edges (id, source_type, source_id, target_type, target_id, relation, nli_label,
                    nli_edge_confidence, judge_id, quote_start, quote_end, citation_source, citation_context,
                    source_domain_category, target_domain_category, edge_human_corrected,
                    edge_correction_reason, edge_corrected_at, created_at, cause_id, nli_probabilities)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
                    ?19, ?20, ?21)
-                 ON CONFLICT DO NOTHING",
-            )
-            .db()?
-            .execute(params![
+                 ON CONFLICT DO NOTHING", params![
                 edge.id,
                 edge.source_type,
                 edge.source_id,
@@ -92,8 +78,7 @@ impl Writer<'_> {
                 edge.created_at.as_deref().unwrap_or(&self.now),
                 edge.cause_id,
                 edge.nli_probabilities,
-            ])
-            .db()?;
+            ])?;
         Ok(added > 0)
     }
 
@@ -101,16 +86,12 @@ impl Writer<'_> {
         let Some((start, end)) = edge.quote_start.zip(edge.quote_end) else {
             return Ok(());
         };
-        let inside: Option<bool> = self
-            .db
-            .prepare_cached(
-                "SELECT coalesce(?2 >= char_start AND ?3 <= char_end AND ?2 < ?3, 0)
+        let inside: Option<bool> = self.db.first(
+            "SELECT coalesce(?2 >= char_start AND ?3 <= char_end AND ?2 < ?3, 0)
                  FROM fragments WHERE id = ?1",
-            )
-            .db()?
-            .query_row(params![edge.source_id, start, end], |r| r.get(0))
-            .optional()
-            .db()?;
+            params![edge.source_id, start, end],
+            |r| r.get(0),
+        )?;
         match inside {
             Some(true) => Ok(()),
             Some(false) => Err(Error::invalid(format!(
@@ -129,11 +110,11 @@ impl Reader<'_> {
     /// The text of a claim.
     pub fn claim_text(&self, claim_id: &str) -> Result<String> {
         self.db
-            .prepare_cached("SELECT claim_text FROM claims WHERE id = ?1")
-            .db()?
-            .query_row([claim_id], |r| r.get(0))
-            .optional()
-            .db()?
+            .first(
+                "SELECT claim_text FROM claims WHERE id = ?1",
+                [claim_id],
+                |r| r.get(0),
+            )?
             .ok_or_else(|| Error::not_found(format!("no claim {claim_id:?}")))
     }
 }

@@ -2,13 +2,13 @@
 
 use super::{PageText, Reader, Writer};
 use crate::error::{Error, Result};
-use crate::store::database::SqliteResultExt;
 use crate::store::database::near_duplicates;
+use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::model::{
     FragmentRecord, FragmentType, PageRecord, Reference, WorkAuthorRecord, WorkRecord,
 };
 use crate::store::text::hash::sha256_hex;
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 
 /// A fragment together with what is needed to judge and to cite it.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,21 +34,13 @@ impl Reader<'_> {
     /// The page with that address.
     pub fn page_by_url(&self, url: &str) -> Result<Option<PageRecord>> {
         self.db
-            .prepare_cached(&format!("{SELECT_PAGE} WHERE url = ?1"))
-            .db()?
-            .query_row([url], page_of)
-            .optional()
-            .db()
+            .first(&format!("{SELECT_PAGE} WHERE url = ?1"), [url], page_of)
     }
 
     /// The page with that id.
     pub fn page(&self, page_id: &str) -> Result<PageRecord> {
         self.db
-            .prepare_cached(&format!("{SELECT_PAGE} WHERE id = ?1"))
-            .db()?
-            .query_row([page_id], page_of)
-            .optional()
-            .db()?
+            .first(&format!("{SELECT_PAGE} WHERE id = ?1"), [page_id], page_of)?
             .ok_or_else(|| Error::not_found(format!("no page {page_id:?}")))
     }
 
@@ -56,65 +48,50 @@ impl Reader<'_> {
     pub fn page_by_identifier(&self, kind: &str, value: &str) -> Result<Option<String>> {
         let found: Option<Option<String>> = self
             .db
-            .prepare_cached(
-                "SELECT page_id FROM resource_index WHERE identifier_type = ?1 AND identifier_value = ?2",
-            )
-            .db()?
-            .query_row([kind, value], |r| r.get(0))
-            .optional()
-            .db()?;
+            .first("SELECT page_id FROM resource_index WHERE identifier_type = ?1 AND identifier_value = ?2", [kind, value], |r| r.get(0))?;
         Ok(found.flatten())
     }
 
     /// The newest text version of the page, if it has any.
     pub fn latest_version(&self, page_id: &str) -> Result<Option<i64>> {
-        self.db
-            .prepare_cached("SELECT max(version) FROM page_texts WHERE page_id = ?1")
-            .db()?
-            .query_row([page_id], |r| r.get(0))
-            .db()
+        self.db.one(
+            "SELECT max(version) FROM page_texts WHERE page_id = ?1",
+            [page_id],
+            |r| r.get(0),
+        )
     }
 
     /// The fragments of the page's newest text, in reading order.
     pub fn page_fragments(&self, page_id: &str) -> Result<Vec<StoredFragment>> {
-        let mut statement = self
-            .db
-            .prepare_cached(
-                "SELECT id, page_id, fragment_type, text_content, heading_context, char_start
+        self.db.all(
+            "SELECT id, page_id, fragment_type, text_content, heading_context, char_start
                  FROM fragments WHERE page_id = ?1 AND page_version IS
                    (SELECT max(page_version) FROM fragments WHERE page_id = ?1)
                  ORDER BY position",
-            )
-            .db()?;
-        let rows = statement.query_map([page_id], fragment_of).db()?;
-        rows.collect::<rusqlite::Result<_>>().db()
+            [page_id],
+            fragment_of,
+        )
     }
 
     /// One fragment.
     pub fn fragment(&self, fragment_id: &str) -> Result<StoredFragment> {
         self.db
-            .prepare_cached(
+            .first(
                 "SELECT id, page_id, fragment_type, text_content, heading_context, char_start
                  FROM fragments WHERE id = ?1",
-            )
-            .db()?
-            .query_row([fragment_id], fragment_of)
-            .optional()
-            .db()?
+                [fragment_id],
+                fragment_of,
+            )?
             .ok_or_else(|| Error::not_found(format!("no fragment {fragment_id:?}")))
     }
 
     /// What the page cites, as it says so itself.
     pub fn page_references(&self, page_id: &str) -> Result<Vec<Reference>> {
-        let mut statement = self
-            .db
-            .prepare_cached(
-                "SELECT doi, url, title, context, citation_source FROM page_references
+        self.db.all(
+            "SELECT doi, url, title, context, citation_source FROM page_references
                  WHERE page_id = ?1 ORDER BY position",
-            )
-            .db()?;
-        let rows = statement
-            .query_map([page_id], |r| {
+            [page_id],
+            |r| {
                 Ok(Reference {
                     doi: r.get(0)?,
                     url: r.get(1)?,
@@ -122,9 +99,8 @@ impl Reader<'_> {
                     context: r.get(3)?,
                     source: r.get(4)?,
                 })
-            })
-            .db()?;
-        rows.collect::<rusqlite::Result<_>>().db()
+            },
+        )
     }
 }
 
@@ -133,8 +109,7 @@ impl Writer<'_> {
     /// was once known stays known.
     pub fn add_work(&self, work: &WorkRecord) -> Result<()> {
         self.db
-            .prepare_cached(
-                "INSERT INTO works (canonical_id, title, year, published_date, venue, doi, citation_count,
+            .run("INSERT INTO works (canonical_id, title, year, published_date, venue, doi, citation_count,
                    reference_count, is_open_access, is_retracted, oa_url, pdf_url, source_api)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
                  ON CONFLICT (canonical_id) DO UPDATE SET
@@ -146,10 +121,7 @@ impl Writer<'_> {
                    is_open_access = coalesce(excluded.is_open_access, is_open_access),
                    is_retracted = max(is_retracted, excluded.is_retracted),
                    oa_url = coalesce(oa_url, excluded.oa_url),
-                   pdf_url = coalesce(pdf_url, excluded.pdf_url)",
-            )
-            .db()?
-            .execute(params![
+                   pdf_url = coalesce(pdf_url, excluded.pdf_url)", params![
                 work.canonical_id,
                 work.title,
                 work.year,
@@ -163,27 +135,23 @@ impl Writer<'_> {
                 work.oa_url,
                 work.pdf_url,
                 work.source_api,
-            ])
-            .db()?;
+            ])?;
         Ok(())
     }
 
     /// Stores one author of a work; a position that is taken keeps its author.
     pub fn add_work_author(&self, author: &WorkAuthorRecord) -> Result<()> {
-        self.db
-            .prepare_cached(
-                "INSERT INTO work_authors (canonical_id, position, name, affiliation, orcid)
+        self.db.run(
+            "INSERT INTO work_authors (canonical_id, position, name, affiliation, orcid)
                  VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
-            )
-            .db()?
-            .execute(params![
+            params![
                 author.canonical_id,
                 author.position,
                 author.name,
                 author.affiliation,
                 author.orcid
-            ])
-            .db()?;
+            ],
+        )?;
         Ok(())
     }
 
@@ -191,8 +159,7 @@ impl Writer<'_> {
     /// row, which an imported page may have chosen itself.
     pub fn put_page(&self, page: &PageRecord) -> Result<String> {
         self.db
-            .prepare_cached(
-                "INSERT INTO pages (id, url, final_url, domain, title, page_type, fetch_method, http_status,
+            .one("INSERT INTO pages (id, url, final_url, domain, title, page_type, fetch_method, http_status,
                    content_type, content_hash, content_length, canonical_id, language, fetched_at, etag,
                    last_modified, error_message, fresh_until)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
@@ -207,11 +174,7 @@ impl Writer<'_> {
                    fetched_at = coalesce(excluded.fetched_at, fetched_at), etag = excluded.etag,
                    last_modified = excluded.last_modified, error_message = excluded.error_message,
                    fresh_until = excluded.fresh_until
-                 RETURNING id",
-            )
-            .db()?
-            .query_row(
-                params![
+                 RETURNING id", params![
                 page.id,
                 page.url,
                 page.final_url,
@@ -230,10 +193,7 @@ impl Writer<'_> {
                 page.last_modified,
                 page.error_message,
                 page.fresh_until,
-            ],
-                |r| r.get(0),
-            )
-            .db()
+            ], |r| r.get(0))
     }
 
     /// Stores a text of the page and answers its version; the text that is already the newest
@@ -241,29 +201,22 @@ impl Writer<'_> {
     /// `pages.near_duplicate_of`.
     pub fn add_page_text(&self, page_id: &str, text: &str) -> Result<i64> {
         let hash = sha256_hex(text.as_bytes());
-        let newest: Option<(i64, String)> = self
-            .db
-            .prepare_cached(
-                "SELECT version, text_hash FROM page_texts WHERE page_id = ?1
+        let newest: Option<(i64, String)> = self.db.first(
+            "SELECT version, text_hash FROM page_texts WHERE page_id = ?1
                  ORDER BY version DESC LIMIT 1",
-            )
-            .db()?
-            .query_row([page_id], |r| Ok((r.get(0)?, r.get(1)?)))
-            .optional()
-            .db()?;
+            [page_id],
+            |r| Ok((r.get(0)?, r.get(1)?)),
+        )?;
         let version = match newest {
             Some((version, known)) if known == hash => return Ok(version),
             Some((version, _)) => version + 1,
             None => 1,
         };
-        self.db
-            .prepare_cached(
-                "INSERT INTO page_texts (page_id, version, text, text_hash, fetched_at)
+        self.db.run(
+            "INSERT INTO page_texts (page_id, version, text, text_hash, fetched_at)
                  VALUES (?1, ?2, ?3, ?4, ?5)",
-            )
-            .db()?
-            .execute(params![page_id, version, text, hash, self.now])
-            .db()?;
+            params![page_id, version, text, hash, self.now],
+        )?;
         near_duplicates::update(self.db, page_id, text, &hash)?;
         Ok(version)
     }
@@ -285,16 +238,11 @@ impl Writer<'_> {
         let hash = sha256_hex(fragment.text_content.as_bytes());
         let seq: Option<i64> = self
             .db
-            .prepare_cached(
-                "INSERT INTO fragments (id, page_id, page_version, fragment_type, position, text_content,
+            .first("INSERT INTO fragments (id, page_id, page_version, fragment_type, position, text_content,
                    heading_context, heading_hierarchy, char_start, char_end, text_hash, security_flags,
                    created_at)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
-                 ON CONFLICT (id) DO NOTHING RETURNING seq",
-            )
-            .db()?
-            .query_row(
-                params![
+                 ON CONFLICT (id) DO NOTHING RETURNING seq", params![
                     fragment.id,
                     fragment.page_id,
                     fragment.page_version,
@@ -308,29 +256,19 @@ impl Writer<'_> {
                     hash,
                     fragment.security_flags,
                     self.now,
-                ],
-                |r| r.get(0),
-            )
-            .optional()
-            .db()?;
+                ], |r| r.get(0))?;
         let Some(seq) = seq else { return Ok(false) };
-        self.db
-            .prepare_cached(
-                "INSERT INTO fragments_fts (rowid, text_content, heading_context) VALUES (?1, ?2, ?3)",
-            )
-            .db()?
-            .execute(params![seq, fragment.text_content, fragment.heading_context])
-            .db()?;
+        self.db.run(
+            "INSERT INTO fragments_fts (rowid, text_content, heading_context) VALUES (?1, ?2, ?3)",
+            params![seq, fragment.text_content, fragment.heading_context],
+        )?;
         Ok(true)
     }
 
     /// Replaces what the page is known to cite.
     pub fn set_page_references(&self, page_id: &str, references: &[Reference]) -> Result<()> {
         self.db
-            .prepare_cached("DELETE FROM page_references WHERE page_id = ?1")
-            .db()?
-            .execute([page_id])
-            .db()?;
+            .run("DELETE FROM page_references WHERE page_id = ?1", [page_id])?;
         let mut insert = self
             .db
             .prepare_cached(
@@ -362,16 +300,13 @@ impl Writer<'_> {
             self.displace_placeholder(&placeholder, page_id)?;
         }
         let status = if fetched { "fetched" } else { "known" };
-        self.db
-            .prepare_cached(
-                "INSERT INTO resource_index (identifier_type, identifier_value, page_id, status)
+        self.db.run(
+            "INSERT INTO resource_index (identifier_type, identifier_value, page_id, status)
                  VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT DO UPDATE SET page_id = excluded.page_id, status = excluded.status
                  WHERE status <> 'fetched'",
-            )
-            .db()?
-            .execute(params![kind, value, page_id, status])
-            .db()?;
+            params![kind, value, page_id, status],
+        )?;
         Ok(())
     }
 }
@@ -381,16 +316,14 @@ impl Writer<'_> {
     fn displace_placeholder(&self, placeholder: &str, page_id: &str) -> Result<()> {
         let unread: bool = self
             .db
-            .prepare_cached(
+            .first(
                 "SELECT fetched_at IS NULL
                    AND NOT EXISTS (SELECT 1 FROM page_texts WHERE page_id = ?1)
                    AND NOT EXISTS (SELECT 1 FROM fragments WHERE page_id = ?1)
                  FROM pages WHERE id = ?1",
-            )
-            .db()?
-            .query_row([placeholder], |r| r.get(0))
-            .optional()
-            .db()?
+                [placeholder],
+                |r| r.get(0),
+            )?
             .unwrap_or(false);
         if !unread {
             return Ok(());
@@ -404,11 +337,7 @@ impl Writer<'_> {
             "DELETE FROM pages WHERE id = ?1 AND ?2 IS NOT NULL
                AND NOT EXISTS (SELECT 1 FROM task_pages WHERE page_id = ?1)",
         ] {
-            self.db
-                .prepare_cached(sql)
-                .db()?
-                .execute([placeholder, page_id])
-                .db()?;
+            self.db.run(sql, [placeholder, page_id])?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::{Reader, Writer};
 use crate::error::{Error, Result};
-use crate::store::database::SqliteResultExt;
+use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::model::random_id;
 use crate::store::text::url::is_public_suffix;
 use rusqlite::params;
@@ -198,32 +198,24 @@ impl Writer<'_> {
     ) -> Result<usize> {
         let replaced = self.end_domain_rules(pattern)?;
         self.db
-            .prepare_cached(
-                "INSERT INTO domain_rules (id, domain_pattern, rule, reason, actor, is_active, created_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6)",
-            )
-            .db()?
-            .execute(params![
+            .run("INSERT INTO domain_rules (id, domain_pattern, rule, reason, actor, is_active, created_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6)", params![
                 random_id("rule_", 12),
                 pattern.as_str(),
                 rule.as_str(),
                 reason,
                 actor,
                 self.now
-            ])
-            .db()?;
+            ])?;
         Ok(replaced + 1)
     }
 
     /// Takes the rules with exactly this pattern out of force; answers how many there were.
     pub(crate) fn end_domain_rules(&self, pattern: &DomainPattern) -> Result<usize> {
-        self.db
-            .prepare_cached(
-                "UPDATE domain_rules SET is_active = 0 WHERE is_active = 1 AND domain_pattern = ?1",
-            )
-            .db()?
-            .execute([pattern.as_str()])
-            .db()
+        self.db.run(
+            "UPDATE domain_rules SET is_active = 0 WHERE is_active = 1 AND domain_pattern = ?1",
+            [pattern.as_str()],
+        )
     }
 }
 

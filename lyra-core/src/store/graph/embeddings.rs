@@ -2,7 +2,7 @@
 
 use super::{Reader, Writer};
 use crate::error::{Error, Result};
-use crate::store::database::SqliteResultExt;
+use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::model::{EmbeddingTarget, content_id};
 use rusqlite::params;
 
@@ -36,12 +36,8 @@ impl Writer<'_> {
         let dimension = i64::try_from(vector.len()).unwrap_or(i64::MAX);
         // REPLACE gives the row a new seq, which is how the vector store notices the change.
         self.db
-            .prepare_cached(
-                "INSERT OR REPLACE INTO embeddings (id, target_type, target_id, model_id, embedding_blob,
-                   dimension, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            )
-            .db()?
-            .execute(params![
+            .run("INSERT OR REPLACE INTO embeddings (id, target_type, target_id, model_id, embedding_blob,
+                   dimension, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", params![
                 id,
                 target,
                 target_id,
@@ -49,8 +45,7 @@ impl Writer<'_> {
                 encode_vector(vector),
                 dimension,
                 self.now
-            ])
-            .db()?;
+            ])?;
         Ok(())
     }
 }
@@ -115,7 +110,7 @@ impl Reader<'_> {
             EmbeddingTarget::Fragment => "SELECT 1 FROM fragments WHERE id = ?1",
             EmbeddingTarget::Claim => "SELECT 1 FROM claims WHERE id = ?1",
         };
-        if self.db.prepare_cached(sql).db()?.exists([target_id]).db()? {
+        if self.db.holds(sql, [target_id])? {
             return Ok(());
         }
         Err(Error::not_found(format!("no {target} {target_id:?}")))
@@ -123,14 +118,12 @@ impl Reader<'_> {
 
     /// The numbers of the newest fragment and the newest claim; 0 where there is none.
     pub(crate) fn last_embeddable(&self) -> Result<[i64; 2]> {
-        self.db
-            .prepare_cached(
-                "SELECT coalesce((SELECT max(seq) FROM fragments), 0),
+        self.db.one(
+            "SELECT coalesce((SELECT max(seq) FROM fragments), 0),
                    coalesce((SELECT max(seq) FROM claims), 0)",
-            )
-            .db()?
-            .query_row([], |r| Ok([r.get(0)?, r.get(1)?]))
-            .db()
+            [],
+            |r| Ok([r.get(0)?, r.get(1)?]),
+        )
     }
 
     /// Every vector of a model, in the order in which they were stored: the ids of what they
@@ -143,14 +136,11 @@ impl Reader<'_> {
         dimension: usize,
     ) -> Result<(Vec<String>, Vec<f32>)> {
         // The index alone answers this; growing the buffers would copy them several times.
-        let count: usize = self
-            .db
-            .prepare_cached(
-                "SELECT count(*) FROM embeddings WHERE target_type = ?1 AND model_id = ?2",
-            )
-            .db()?
-            .query_row(params![target, model_id], |r| r.get(0))
-            .db()?;
+        let count: usize = self.db.one(
+            "SELECT count(*) FROM embeddings WHERE target_type = ?1 AND model_id = ?2",
+            params![target, model_id],
+            |r| r.get(0),
+        )?;
         let mut ids = Vec::with_capacity(count);
         let mut values = Vec::with_capacity(count.saturating_mul(dimension));
         let mut statement = self
@@ -175,10 +165,9 @@ impl Reader<'_> {
     /// Vectors that were ever stored: at least as many as there are.
     pub fn embedding_rows(&self) -> Result<u64> {
         self.db
-            .prepare_cached("SELECT coalesce(max(seq), 0) FROM embeddings")
-            .db()?
-            .query_row([], |r| r.get(0))
-            .db()
+            .one("SELECT coalesce(max(seq), 0) FROM embeddings", [], |r| {
+                r.get(0)
+            })
     }
 
     /// How many fragments and claims have no vector of this model; all, or those of a task.

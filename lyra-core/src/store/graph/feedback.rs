@@ -6,9 +6,9 @@ use super::domain_rules::Rule;
 use super::verdicts::{AGENT_PREFIX, Pair, StoredVerdict};
 use super::{CalibrationFit, DomainPattern, Reader, Writer};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::database::SqliteResultExt;
+use crate::store::database::Statements;
 use crate::store::model::{Relation, random_id};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -251,13 +251,9 @@ impl Writer<'_> {
         reason: Option<&str>,
     ) -> Result<()> {
         self.db
-            .prepare_cached(
-                "INSERT INTO nli_corrections (id, edge_id, task_id, premise, hypothesis, predicted_relation,
+            .run("INSERT INTO nli_corrections (id, edge_id, task_id, premise, hypothesis, predicted_relation,
                    predicted_confidence, correct_relation, judge_id, reason, created_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-            )
-            .db()?
-            .execute(params![
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)", params![
                 random_id("corr_", 12),
                 edge_id,
                 edge.task_id,
@@ -269,20 +265,16 @@ impl Writer<'_> {
                 edge.judge_id,
                 reason,
                 self.now
-            ])
-            .db()?;
+            ])?;
         // A human who has read both is certain; what the judge thought stays in nli_label, in
         // nli_verdicts and in nli_corrections.
-        self.db
-            .prepare_cached(
-                "UPDATE edges SET relation = ?2, nli_edge_confidence = 1.0, edge_human_corrected = 1,
+        self.db.run(
+            "UPDATE edges SET relation = ?2, nli_edge_confidence = 1.0, edge_human_corrected = 1,
                    edge_correction_reason = ?3, edge_corrected_at = ?4,
                    nli_label = coalesce(nli_label, ?5)
                  WHERE id = ?1",
-            )
-            .db()?
-            .execute(params![edge_id, correct, reason, self.now, edge.predicted])
-            .db()?;
+            params![edge_id, correct, reason, self.now, edge.predicted],
+        )?;
         let verdict = StoredVerdict {
             relation: correct,
             quote: edge.quote,
@@ -314,19 +306,16 @@ impl Writer<'_> {
         let current = if is_adopted { "adopted" } else { "not_adopted" };
         let is_change = status != current;
         if is_change || !is_adopted {
-            self.db
-                .prepare_cached(
-                    "UPDATE claims SET claim_adoption_status = ?2, claim_rejection_reason = ?3,
+            self.db.run(
+                "UPDATE claims SET claim_adoption_status = ?2, claim_rejection_reason = ?3,
                        claim_rejected_at = ?4 WHERE id = ?1",
-                )
-                .db()?
-                .execute(params![
+                params![
                     claim_id,
                     current,
                     reason.filter(|_| !is_adopted),
                     (!is_adopted).then_some(&self.now)
-                ])
-                .db()?;
+                ],
+            )?;
         }
         self.log_feedback(
             actor,
@@ -411,13 +400,10 @@ impl Writer<'_> {
 
     fn log_feedback(&self, actor: &str, entry: &Entry<'_>) -> Result<()> {
         let (kind, id) = entry.target;
-        self.db
-            .prepare_cached(
-                "INSERT INTO feedback_log (action, target_type, target_id, task_id, actor, reason,
+        self.db.run(
+            "INSERT INTO feedback_log (action, target_type, target_id, task_id, actor, reason,
                    previous_json, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            )
-            .db()?
-            .execute(params![
+            params![
                 entry.action,
                 kind,
                 id,
@@ -426,8 +412,8 @@ impl Writer<'_> {
                 entry.reason,
                 entry.previous.to_string(),
                 self.now
-            ])
-            .db()?;
+            ],
+        )?;
         let details = json!({ "reason": entry.reason, "previous": entry.previous });
         self.log_event(actor, entry.action, entry.task_id, Some(id), &details)
     }
@@ -489,13 +475,11 @@ WHERE e.id = ?1";
 
 impl Reader<'_> {
     fn verdict_edge(&self, edge_id: &str) -> Result<VerdictEdge> {
-        let relation: Option<Relation> = self
-            .db
-            .prepare_cached("SELECT relation FROM edges WHERE id = ?1")
-            .db()?
-            .query_row([edge_id], |r| r.get(0))
-            .optional()
-            .db()?;
+        let relation: Option<Relation> =
+            self.db
+                .first("SELECT relation FROM edges WHERE id = ?1", [edge_id], |r| {
+                    r.get(0)
+                })?;
         match relation {
             None => {
                 return Err(Error::not_found(format!("edge_id: no edge {edge_id:?}"))
@@ -509,52 +493,46 @@ impl Reader<'_> {
             }
             Some(_) => {}
         }
-        self.db
-            .prepare_cached(VERDICT)
-            .db()?
-            .query_row([edge_id], |r| {
-                let relation: Relation = r.get(3)?;
-                Ok(VerdictEdge {
-                    fragment_id: r.get(11)?,
-                    claim_id: r.get(12)?,
-                    quote: r.get::<_, Option<i64>>(13)?.zip(r.get(14)?),
-                    task_id: r.get(0)?,
-                    premise: r.get(1)?,
-                    hypothesis: r.get(2)?,
-                    relation,
-                    predicted: r.get(4)?,
-                    raw_confidence: r.get(5)?,
-                    judge_id: r.get(6)?,
-                    previous: json!({
-                        "relation": relation,
-                        "nli_edge_confidence": r.get::<_, Option<f64>>(7)?,
-                        "edge_human_corrected": r.get::<_, bool>(8)?,
-                        "edge_correction_reason": r.get::<_, Option<String>>(9)?,
-                        "edge_corrected_at": r.get::<_, Option<String>>(10)?,
-                    }),
-                })
+        self.db.one(VERDICT, [edge_id], |r| {
+            let relation: Relation = r.get(3)?;
+            Ok(VerdictEdge {
+                fragment_id: r.get(11)?,
+                claim_id: r.get(12)?,
+                quote: r.get::<_, Option<i64>>(13)?.zip(r.get(14)?),
+                task_id: r.get(0)?,
+                premise: r.get(1)?,
+                hypothesis: r.get(2)?,
+                relation,
+                predicted: r.get(4)?,
+                raw_confidence: r.get(5)?,
+                judge_id: r.get(6)?,
+                previous: json!({
+                    "relation": relation,
+                    "nli_edge_confidence": r.get::<_, Option<f64>>(7)?,
+                    "edge_human_corrected": r.get::<_, bool>(8)?,
+                    "edge_correction_reason": r.get::<_, Option<String>>(9)?,
+                    "edge_corrected_at": r.get::<_, Option<String>>(10)?,
+                }),
             })
-            .db()
+        })
     }
 
     fn adoption(&self, claim_id: &str) -> Result<(String, String, Value)> {
         self.db
-            .prepare_cached(
+            .first(
                 "SELECT task_id, claim_adoption_status, claim_rejection_reason, claim_rejected_at
                  FROM claims WHERE id = ?1",
-            )
-            .db()?
-            .query_row([claim_id], |r| {
-                let (task_id, status): (String, String) = (r.get(0)?, r.get(1)?);
-                let before = json!({
-                    "claim_adoption_status": status,
-                    "claim_rejection_reason": r.get::<_, Option<String>>(2)?,
-                    "claim_rejected_at": r.get::<_, Option<String>>(3)?,
-                });
-                Ok((task_id, status, before))
-            })
-            .optional()
-            .db()?
+                [claim_id],
+                |r| {
+                    let (task_id, status): (String, String) = (r.get(0)?, r.get(1)?);
+                    let before = json!({
+                        "claim_adoption_status": status,
+                        "claim_rejection_reason": r.get::<_, Option<String>>(2)?,
+                        "claim_rejected_at": r.get::<_, Option<String>>(3)?,
+                    });
+                    Ok((task_id, status, before))
+                },
+            )?
             .ok_or_else(|| {
                 Error::not_found(format!("claim_id: no claim {claim_id:?}")).with_hint(
                     "v_claim_evidence_summary with include_rejected lists all claims of a task",
@@ -563,11 +541,11 @@ impl Reader<'_> {
     }
 }
 fn moved_in_words(moved: Moved) -> String {
-    let Moved { aside, back } = moved;
-    match (aside, back) {
+    let Moved { set_aside, back } = moved;
+    match (set_aside, back) {
         (0, 0) => String::new(),
-        (aside, 0) => format!("; {aside} verdict(s) that rest on it count no more"),
+        (set_aside, 0) => format!("; {set_aside} verdict(s) that rest on it count no more"),
         (0, back) => format!("; {back} verdict(s) count again"),
-        (aside, back) => format!("; {aside} verdict(s) count no more, {back} count again"),
+        (set_aside, back) => format!("; {set_aside} verdict(s) count no more, {back} count again"),
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{Reader, Writer};
 use crate::error::Result;
-use crate::store::database::SqliteResultExt;
-use rusqlite::{OptionalExtension, params};
+use crate::store::database::{SqliteResultExt, Statements};
+use rusqlite::params;
 
 /// How many are remembered, the newest: their number is in the hands of whoever makes them.
 const MOST: i64 = 1_000;
@@ -20,23 +20,16 @@ pub(crate) struct HostileDocument {
 impl Reader<'_> {
     /// Whether there is any.
     pub(crate) fn has_hostile_documents(&self) -> Result<bool> {
-        self.db
-            .prepare_cached("SELECT 1 FROM hostile_documents")
-            .db()?
-            .exists([])
-            .db()
+        self.db.holds("SELECT 1 FROM hostile_documents", [])
     }
 
     /// What a document of these bytes did to a parser with these limits.
     pub(crate) fn hostile_document(&self, hash: &str, limits: &str) -> Result<Option<String>> {
-        self.db
-            .prepare_cached(
-                "SELECT reason FROM hostile_documents WHERE content_hash = ?1 AND limits = ?2",
-            )
-            .db()?
-            .query_row([hash, limits], |row| row.get(0))
-            .optional()
-            .db()
+        self.db.first(
+            "SELECT reason FROM hostile_documents WHERE content_hash = ?1 AND limits = ?2",
+            [hash, limits],
+            |row| row.get(0),
+        )
     }
 
     /// All of them, the newest first.
@@ -65,29 +58,22 @@ impl Writer<'_> {
         reason: &str,
     ) -> Result<()> {
         self.forget_hostile_document(url)?;
-        self.db
-            .prepare_cached("INSERT OR REPLACE INTO hostile_documents VALUES (?1, ?2, ?3, ?4, ?5)")
-            .db()?
-            .execute(params![hash, url, limits, reason, self.now()])
-            .db()?;
-        self.db
-            .prepare_cached(
-                "DELETE FROM hostile_documents WHERE content_hash NOT IN (SELECT content_hash
+        self.db.run(
+            "INSERT OR REPLACE INTO hostile_documents VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![hash, url, limits, reason, self.now()],
+        )?;
+        self.db.run(
+            "DELETE FROM hostile_documents WHERE content_hash NOT IN (SELECT content_hash
                    FROM hostile_documents ORDER BY added_at DESC LIMIT ?1)",
-            )
-            .db()?
-            .execute([MOST])
-            .db()?;
+            [MOST],
+        )?;
         Ok(())
     }
 
     /// Forgets what was at an address.
     pub(crate) fn forget_hostile_document(&self, url: &str) -> Result<()> {
         self.db
-            .prepare_cached("DELETE FROM hostile_documents WHERE url = ?1")
-            .db()?
-            .execute([url])
-            .db()?;
+            .run("DELETE FROM hostile_documents WHERE url = ?1", [url])?;
         Ok(())
     }
 }

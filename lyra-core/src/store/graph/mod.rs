@@ -72,7 +72,7 @@ pub use verify::{VerifyReport, Violation};
 use crate::clock::{Clock, JumpWatch, Trust};
 use crate::error::{Error, Result};
 pub use crate::store::database::Interrupter;
-use crate::store::database::SqliteResultExt;
+use crate::store::database::Statements;
 use crate::store::database::{Database, aggregates, backup};
 use rusqlite::{Connection, Transaction, params};
 use std::path::Path;
@@ -281,21 +281,18 @@ impl Writer<'_> {
         subject_id: Option<&str>,
         details: &serde_json::Value,
     ) -> Result<()> {
-        self.db
-            .prepare_cached(
-                "INSERT INTO event_log (at, actor, action, task_id, subject_id, details_json)
+        self.db.run(
+            "INSERT INTO event_log (at, actor, action, task_id, subject_id, details_json)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )
-            .db()?
-            .execute(params![
+            params![
                 self.now,
                 actor,
                 action,
                 task_id,
                 subject_id,
                 details.to_string()
-            ])
-            .db()?;
+            ],
+        )?;
         Ok(())
     }
 }

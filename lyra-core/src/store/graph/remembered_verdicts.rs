@@ -2,8 +2,8 @@
 
 use super::{Reader, Writer};
 use crate::error::Result;
-use crate::store::database::SqliteResultExt;
-use rusqlite::{OptionalExtension, params};
+use crate::store::database::{SqliteResultExt, Statements};
+use rusqlite::params;
 
 /// How many are kept, about 120 bytes each. The oldest go first.
 const MOST: i64 = 200_000;
@@ -20,19 +20,16 @@ pub(crate) struct RememberedVerdict {
 impl Reader<'_> {
     /// What a judge said of the question with this hash.
     pub(crate) fn remembered_verdict(&self, key: &[u8]) -> Result<Option<RememberedVerdict>> {
-        self.db
-            .prepare_cached(
-                "SELECT supports, refutes, neutral, relevance FROM remembered_verdicts WHERE key = ?1",
-            )
-            .db()?
-            .query_row([key], |row| {
+        self.db.first(
+            "SELECT supports, refutes, neutral, relevance FROM remembered_verdicts WHERE key = ?1",
+            [key],
+            |row| {
                 Ok(RememberedVerdict {
                     probabilities: [row.get(0)?, row.get(1)?, row.get(2)?],
                     relevance: row.get(3)?,
                 })
-            })
-            .optional()
-            .db()
+            },
+        )
     }
 }
 
@@ -62,13 +59,8 @@ impl Writer<'_> {
                 .db()?;
         }
         self.db
-            .prepare_cached(
-                "DELETE FROM remembered_verdicts WHERE key IN (SELECT key FROM remembered_verdicts
-                   ORDER BY added_at LIMIT max(0, (SELECT count(*) FROM remembered_verdicts) - ?1))",
-            )
-            .db()?
-            .execute([MOST])
-            .db()?;
+            .run("DELETE FROM remembered_verdicts WHERE key IN (SELECT key FROM remembered_verdicts
+                   ORDER BY added_at LIMIT max(0, (SELECT count(*) FROM remembered_verdicts) - ?1))", [MOST])?;
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use super::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::ports::SiteSession;
-use crate::store::database::SqliteResultExt;
+use crate::store::database::{SqliteResultExt, Statements};
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
 
@@ -52,17 +52,15 @@ impl Writer<'_> {
         };
         let text = serde_json::to_string(&data)
             .map_err(|_| Error::internal("a session cannot be written as JSON"))?;
-        self.db
-            .prepare_cached("UPDATE auth_queue SET session_data = NULL WHERE domain = ?1")
-            .db()?
-            .execute([&session.domain])
-            .db()?;
+        self.db.run(
+            "UPDATE auth_queue SET session_data = NULL WHERE domain = ?1",
+            [&session.domain],
+        )?;
         for item in items {
-            self.db
-                .prepare_cached("UPDATE auth_queue SET session_data = ?2 WHERE id = ?1")
-                .db()?
-                .execute(params![item, text])
-                .db()?;
+            self.db.run(
+                "UPDATE auth_queue SET session_data = ?2 WHERE id = ?1",
+                params![item, text],
+            )?;
         }
         Ok(())
     }

@@ -2,28 +2,22 @@
 
 use super::{Reader, Writer};
 use crate::error::{Error, Result};
-use crate::store::database::SqliteResultExt;
+use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::model::{TaskConfig, TaskPageRecord, TaskRecord, TaskStatus};
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 
 impl Reader<'_> {
     /// The task, or [`crate::ErrorKind::TaskNotFound`].
     pub fn task(&self, task_id: &str) -> Result<TaskRecord> {
         self.db
-            .prepare_cached(&format!("{SELECT_TASK} WHERE id = ?1"))
-            .db()?
-            .query_row([task_id], task_of)
-            .optional()
-            .db()?
+            .first(&format!("{SELECT_TASK} WHERE id = ?1"), [task_id], task_of)?
             .ok_or_else(|| Error::task_not_found(task_id))
     }
 
     /// Every task, newest first.
     pub fn tasks(&self) -> Result<Vec<TaskRecord>> {
         let sql = format!("{SELECT_TASK} ORDER BY created_at DESC, id");
-        let mut statement = self.db.prepare_cached(&sql).db()?;
-        let rows = statement.query_map([], task_of).db()?;
-        rows.collect::<rusqlite::Result<_>>().db()
+        self.db.all(&sql, [], task_of)
     }
 
     /// What the task may use up.
@@ -35,23 +29,20 @@ impl Reader<'_> {
 
     /// Pages of the task that were read, the unit of its page budget.
     pub fn pages_used(&self, task_id: &str) -> Result<u32> {
-        self.db
-            .prepare_cached(
-                "SELECT count(*) FROM task_pages tp JOIN pages p ON p.id = tp.page_id
+        self.db.one(
+            "SELECT count(*) FROM task_pages tp JOIN pages p ON p.id = tp.page_id
                  WHERE tp.task_id = ?1 AND p.fetched_at IS NOT NULL",
-            )
-            .db()?
-            .query_row([task_id], |r| r.get(0))
-            .db()
+            [task_id],
+            |r| r.get(0),
+        )
     }
 
     /// Whether the page belongs to the task.
     pub fn is_task_page(&self, task_id: &str, page_id: &str) -> Result<bool> {
-        self.db
-            .prepare_cached("SELECT 1 FROM task_pages WHERE task_id = ?1 AND page_id = ?2")
-            .db()?
-            .exists([task_id, page_id])
-            .db()
+        self.db.holds(
+            "SELECT 1 FROM task_pages WHERE task_id = ?1 AND page_id = ?2",
+            [task_id, page_id],
+        )
     }
 }
 
@@ -82,16 +73,11 @@ impl Writer<'_> {
     pub fn set_task_status(&self, task_id: &str, status: TaskStatus) -> Result<()> {
         let changed = self
             .db
-            .prepare_cached(
-                "UPDATE tasks SET status = ?2,
+            .run("UPDATE tasks SET status = ?2,
                    started_at = CASE WHEN ?2 = 'exploring' THEN coalesce(started_at, ?3) ELSE started_at END,
                    completed_at = CASE WHEN ?2 IN ('paused', 'failed') THEN ?3 ELSE NULL END,
                    error_message = CASE WHEN ?2 = 'failed' THEN error_message END
-                 WHERE id = ?1",
-            )
-            .db()?
-            .execute(params![task_id, status, self.now])
-            .db()?;
+                 WHERE id = ?1", params![task_id, status, self.now])?;
         if changed == 0 {
             return Err(Error::task_not_found(task_id));
         }
@@ -101,23 +87,20 @@ impl Writer<'_> {
     /// Ends a task that came to nothing, with the reason.
     pub fn fail_task(&self, task_id: &str, reason: &str) -> Result<()> {
         self.set_task_status(task_id, TaskStatus::Failed)?;
-        self.db
-            .prepare_cached("UPDATE tasks SET error_message = ?2 WHERE id = ?1")
-            .db()?
-            .execute([task_id, reason])
-            .db()?;
+        self.db.run(
+            "UPDATE tasks SET error_message = ?2 WHERE id = ?1",
+            [task_id, reason],
+        )?;
         Ok(())
     }
 
     /// Replaces the task's budget and preferences.
     pub fn set_task_config(&self, task_id: &str, config: &TaskConfig) -> Result<()> {
         let json = serde_json::to_string(config).map_err(|e| Error::internal(e.to_string()))?;
-        let changed = self
-            .db
-            .prepare_cached("UPDATE tasks SET config_json = ?2 WHERE id = ?1")
-            .db()?
-            .execute([task_id, &json])
-            .db()?;
+        let changed = self.db.run(
+            "UPDATE tasks SET config_json = ?2 WHERE id = ?1",
+            [task_id, &json],
+        )?;
         if changed == 0 {
             return Err(Error::task_not_found(task_id));
         }
@@ -126,21 +109,17 @@ impl Writer<'_> {
 
     /// Makes the page part of the task; answers whether it was not before.
     pub fn add_task_page(&self, record: &TaskPageRecord) -> Result<bool> {
-        let added = self
-            .db
-            .prepare_cached(
-                "INSERT INTO task_pages (task_id, page_id, reason, depth, source_page_id)
+        let added = self.db.run(
+            "INSERT INTO task_pages (task_id, page_id, reason, depth, source_page_id)
                  VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (task_id, page_id) DO NOTHING",
-            )
-            .db()?
-            .execute(params![
+            params![
                 record.task_id,
                 record.page_id,
                 record.reason,
                 record.depth,
                 record.source_page_id
-            ])
-            .db()?;
+            ],
+        )?;
         Ok(added > 0)
     }
 }

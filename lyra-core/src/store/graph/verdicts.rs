@@ -5,7 +5,7 @@
 
 use super::{Reader, Writer};
 use crate::error::Result;
-use crate::store::database::SqliteResultExt;
+use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::model::{EdgeRecord, NodeKind, Relation};
 use rusqlite::params;
 
@@ -67,43 +67,33 @@ impl Writer<'_> {
     ) -> Result<bool> {
         let stored = self
             .db
-            .prepare_cached(
-                "INSERT INTO hypothesis_stances AS s (claim_id, task_id, relation, confidence, judge_id, created_at)
+            .run("INSERT INTO hypothesis_stances AS s (claim_id, task_id, relation, confidence, judge_id, created_at)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                  ON CONFLICT (claim_id) DO UPDATE SET relation = excluded.relation,
                    confidence = excluded.confidence, judge_id = excluded.judge_id,
                    created_at = excluded.created_at
                  WHERE (CASE WHEN s.judge_id = 'human' THEN 2 WHEN s.judge_id GLOB 'agent:*' THEN 1 ELSE 0 END)
                    <= (CASE WHEN excluded.judge_id = 'human' THEN 2 WHEN excluded.judge_id GLOB 'agent:*' THEN 1
-                       ELSE 0 END)",
-            )
-            .db()?
-            .execute(params![
+                       ELSE 0 END)", params![
                 claim_id,
                 task_id,
                 verdict.relation,
                 verdict.confidence,
                 verdict.judge_id,
                 self.now
-            ])
-            .db()?;
+            ])?;
         Ok(stored > 0)
     }
 
     /// Takes back the edge that a model's verdict on a pair has made, unless a human has corrected it.
     pub fn withdraw_verdict(&self, fragment_id: &str, claim_id: &str) -> Result<()> {
         self.db
-            .prepare_cached(
-                "DELETE FROM edges
+            .run("DELETE FROM edges
                  WHERE target_id = ?2 AND source_id = ?1 AND relation IN ('supports', 'refutes', 'neutral')
                    AND edge_human_corrected = 0
                    AND judge_id IN (SELECT judge_id FROM nli_verdicts
                                     WHERE claim_id = ?2 AND fragment_id = ?1
-                                      AND judge_kind IN ('builtin', 'model'))",
-            )
-            .db()?
-            .execute(params![fragment_id, claim_id])
-            .db()?;
+                                      AND judge_kind IN ('builtin', 'model'))", params![fragment_id, claim_id])?;
         Ok(())
     }
 
@@ -111,18 +101,14 @@ impl Writer<'_> {
     /// said before. Nothing is kept of a pair that is not whole: an edge may come before its passage.
     pub(crate) fn put_verdict(&self, pair: Pair<'_>, verdict: &StoredVerdict<'_>) -> Result<()> {
         self.db
-            .prepare_cached(
-                "INSERT INTO nli_verdicts (fragment_id, claim_id, judge_id, relation, confidence, created_at,
+            .run("INSERT INTO nli_verdicts (fragment_id, claim_id, judge_id, relation, confidence, created_at,
                    probabilities, quote_start, quote_end, reason, cause_id)
                  SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
                  WHERE EXISTS (SELECT 1 FROM fragments WHERE id = ?1) AND EXISTS (SELECT 1 FROM claims WHERE id = ?2)
                  ON CONFLICT (claim_id, fragment_id, judge_id) DO UPDATE SET relation = excluded.relation,
                    confidence = excluded.confidence, created_at = excluded.created_at,
                    probabilities = excluded.probabilities, quote_start = excluded.quote_start,
-                   quote_end = excluded.quote_end, reason = excluded.reason, cause_id = excluded.cause_id",
-            )
-            .db()?
-            .execute(params![
+                   quote_end = excluded.quote_end, reason = excluded.reason, cause_id = excluded.cause_id", params![
                 pair.fragment_id,
                 pair.claim_id,
                 verdict.judge_id,
@@ -134,8 +120,7 @@ impl Writer<'_> {
                 verdict.quote.map(|(_, end)| end),
                 verdict.reason,
                 verdict.cause_id,
-            ])
-            .db()?;
+            ])?;
         Ok(())
     }
 
@@ -166,15 +151,11 @@ impl Writer<'_> {
     fn overwrite_edge(&self, edge: &EdgeRecord) -> Result<bool> {
         let changed = self
             .db
-            .prepare_cached(
-                "UPDATE edges SET relation = ?3, nli_label = ?4, nli_edge_confidence = ?5, nli_probabilities = NULL,
+            .run("UPDATE edges SET relation = ?3, nli_label = ?4, nli_edge_confidence = ?5, nli_probabilities = NULL,
                    judge_id = ?6, quote_start = ?7, quote_end = ?8, cause_id = ?9, edge_human_corrected = ?10,
                    edge_correction_reason = ?11, edge_corrected_at = ?12
                  WHERE source_id = ?1 AND target_id = ?2 AND relation IN ('supports', 'refutes', 'neutral')
-                   AND (?10 OR edge_human_corrected = 0)",
-            )
-            .db()?
-            .execute(params![
+                   AND (?10 OR edge_human_corrected = 0)", params![
                 edge.source_id,
                 edge.target_id,
                 edge.relation,
@@ -187,8 +168,7 @@ impl Writer<'_> {
                 edge.edge_human_corrected,
                 edge.edge_correction_reason,
                 edge.edge_corrected_at,
-            ])
-            .db()?;
+            ])?;
         Ok(changed > 0)
     }
 }

@@ -3,11 +3,11 @@
 use super::interchange::{PageText, Quote, check_vector, ends_of, matches};
 use crate::error::{ErrorKind, Result};
 use crate::store::database::Database;
-use crate::store::database::SqliteResultExt;
 use crate::store::database::checksums::{self, Verdict};
+use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::model::Relation;
 use crate::store::text::hash::sha256_hex;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ pub(crate) fn verify(db: &Database) -> Result<VerifyReport> {
     // whether that is still current. It would report corruption that is not there.
     let fresh = db.source().open()?;
     report.attempt("database_file", "", |r| r.check_file(&fresh.connection))?;
-    fresh.still.check()?;
+    fresh.stamp.check()?;
     db.read(|connection| {
         report.attempt("foreign_key", "", |r| r.check_foreign_keys(connection))?;
         report.attempt("quote", "fragments", |r| r.check_fragments(connection))?;
@@ -532,12 +532,11 @@ fn text_of(
     page_id: &str,
     version: i64,
 ) -> Result<Option<PageText<'static>>> {
-    let text: Option<String> = connection
-        .prepare_cached("SELECT text FROM page_texts WHERE page_id = ?1 AND version = ?2")
-        .db()?
-        .query_row(params![page_id, version], |r| r.get(0))
-        .optional()
-        .db()?;
+    let text: Option<String> = connection.first(
+        "SELECT text FROM page_texts WHERE page_id = ?1 AND version = ?2",
+        params![page_id, version],
+        |r| r.get(0),
+    )?;
     Ok(text.map(PageText::new))
 }
 

@@ -23,7 +23,7 @@ impl EvidenceGraph {
 impl Watched {
     /// Opens a read-only file again that another one has taken the place of; answers whether it did.
     pub(crate) fn reopen_if_replaced(&mut self) -> Result<bool> {
-        let is_replaced = !self.reading.still.holds();
+        let is_replaced = !self.reading.stamp.holds();
         if is_replaced {
             self.reading = self.source.open()?;
         }

@@ -8,7 +8,7 @@ use super::table::{Allowlist, MODULES};
 use super::{full_text, functions, limits, schema, temp_files};
 use crate::error::{Error, Result};
 use crate::store::database::SqliteResultExt;
-use crate::store::database::{Reading, Source, Still};
+use crate::store::database::{FileStamp, Reading, Source};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ffi};
 use std::ffi::CString;
@@ -28,7 +28,7 @@ pub(super) struct GuardedConnection {
     pub(super) schema: Arc<SchemaSnapshot>,
     pub(super) policy: Arc<GuardPolicy>,
     /// Whether the file is still the one that was opened, where nothing else tells.
-    pub(super) still: Still,
+    pub(super) stamp: FileStamp,
 }
 
 impl GuardedConnection {
@@ -42,7 +42,7 @@ impl GuardedConnection {
         temp_files::register()?;
         let Reading {
             mut connection,
-            still,
+            stamp,
         } = source.open_through(Some(temp_files::VFS))?;
         connection.busy_timeout(BUSY_TIMEOUT).db()?;
         let budget = Arc::new(Budget::new());
@@ -72,7 +72,7 @@ impl GuardedConnection {
             authorizer,
             schema,
             policy: Arc::clone(policy),
-            still,
+            stamp,
         })
     }
 

@@ -385,7 +385,7 @@ impl PageTexts {
         length: i64,
     ) -> rusqlite::Result<Option<String>> {
         let mut guard = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        if guard.as_ref().is_none_or(|reading| !reading.still.holds()) {
+        if guard.as_ref().is_none_or(|reading| !reading.stamp.holds()) {
             let opened = self.database.open().map_err(|e| wrong(e.message()))?;
             opened.connection.busy_timeout(BUSY_TIMEOUT)?;
             *guard = Some(opened);

@@ -144,7 +144,7 @@ impl WorkerPool {
             && run::may_be_brief(&request.sql)
             && let Some(result) = run::run_briefly(&mut guarded, request, end)
         {
-            let unchanged = guarded.still.check();
+            let unchanged = guarded.stamp.check();
             self.give_back(Worker { guarded, line });
             return told(unchanged, result, request);
         }
@@ -158,7 +158,7 @@ impl WorkerPool {
         line.jobs.send(job).map_err(|_| worker_died())?;
         match wait(&answer, &line.interrupt, (end, deadline), is_unwanted) {
             Ok((guarded, result)) => {
-                let unchanged = guarded.still.check();
+                let unchanged = guarded.stamp.check();
                 self.give_back(Worker { guarded, line });
                 told(unchanged, result, request)
             }
@@ -179,7 +179,7 @@ impl WorkerPool {
     fn worker(&self) -> Result<Worker> {
         let idle = self.idle().pop();
         match idle {
-            Some(worker) if worker.guarded.still.holds() => Ok(worker),
+            Some(worker) if worker.guarded.stamp.holds() => Ok(worker),
             _ => self.spawn(),
         }
     }

@@ -3,7 +3,7 @@
 use super::index::{ExactIndex, Neighbour, UnitQuery, Wanted};
 use super::rows::RowSet;
 use crate::error::{Error, Result};
-use crate::store::database::SqliteResultExt;
+use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::graph::Reader;
 use crate::store::model::EmbeddingTarget;
 use rusqlite::params;
@@ -34,20 +34,17 @@ pub(super) struct Stamp {
 impl Stamp {
     /// The state that a reader's snapshot has.
     pub(super) fn read(reader: &Reader<'_>) -> Result<Self> {
-        reader
-            .db
-            .prepare_cached(
-                "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'embeddings'), 0),
+        reader.db.one(
+            "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'embeddings'), 0),
                    (SELECT count(*) FROM embeddings)",
-            )
-            .db()?
-            .query_row([], |r| {
+            [],
+            |r| {
                 Ok(Self {
                     highest: r.get(0)?,
                     rows: r.get(1)?,
                 })
-            })
-            .db()
+            },
+        )
     }
 
     /// Whether this state was there before the other one.
@@ -167,14 +164,11 @@ impl Matrix {
     }
 
     fn reserve(&mut self, reader: &Reader<'_>, key: &Key) -> Result<()> {
-        let rows: usize = reader
-            .db
-            .prepare_cached(
-                "SELECT count(*) FROM embeddings WHERE target_type = ?1 AND model_id = ?2",
-            )
-            .db()?
-            .query_row(params![key.target, key.model_id], |r| r.get(0))
-            .db()?;
+        let rows: usize = reader.db.one(
+            "SELECT count(*) FROM embeddings WHERE target_type = ?1 AND model_id = ?2",
+            params![key.target, key.model_id],
+            |r| r.get(0),
+        )?;
         self.index.reserve(rows);
         self.ids.reserve(rows);
         self.seqs.reserve(rows);

@@ -3,7 +3,7 @@
 use super::matrix::Matrix;
 use super::rows::RowSet;
 use crate::error::{Error, Result};
-use crate::store::database::SqliteResultExt;
+use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::graph::Reader;
 use crate::store::model::EmbeddingTarget;
 use rusqlite::params;
@@ -142,14 +142,11 @@ impl Scope {
 /// of the few pages that have several versions: asking each fragment would take longer than the
 /// search.
 fn superseded(reader: &Reader<'_>) -> Result<HashSet<String>> {
-    let mut statement = reader
-        .db
-        .prepare_cached(
-            "SELECT f.id FROM (SELECT page_id, max(version) AS newest FROM page_texts
+    reader.db.all(
+        "SELECT f.id FROM (SELECT page_id, max(version) AS newest FROM page_texts
                                GROUP BY page_id HAVING newest > 1) t
              CROSS JOIN fragments f WHERE f.page_id = t.page_id AND f.page_version < t.newest",
-        )
-        .db()?;
-    let rows = statement.query_map([], |r| r.get(0)).db()?;
-    rows.collect::<rusqlite::Result<_>>().db()
+        [],
+        |r| r.get(0),
+    )
 }

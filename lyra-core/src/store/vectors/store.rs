@@ -4,7 +4,7 @@ use super::matrix::{Key, Matrix, Stamp};
 use super::scope::Scope;
 use crate::error::Result;
 use crate::ports::EmbedderInfo;
-use crate::store::database::SqliteResultExt;
+use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::graph::Reader;
 use crate::store::model::EmbeddingTarget;
 use rusqlite::functions::FunctionFlags;
@@ -273,11 +273,7 @@ fn connection_id(connection: &Connection) -> Result<i64> {
 }
 
 fn data_version(connection: &Connection) -> Result<i64> {
-    connection
-        .prepare_cached("PRAGMA data_version")
-        .db()?
-        .query_row([], |r| r.get(0))
-        .db()
+    connection.one("PRAGMA data_version", [], |r| r.get(0))
 }
 
 #[cfg(test)]

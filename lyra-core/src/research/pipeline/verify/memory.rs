@@ -22,9 +22,9 @@ pub(super) struct Look {
 
 /// The last complete look at each task.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LastLooks(Arc<Mutex<HashMap<String, Arc<Look>>>>);
+pub(crate) struct VerificationCache(Arc<Mutex<HashMap<String, Arc<Look>>>>);
 
-impl LastLooks {
+impl VerificationCache {
     /// The last look, if it was taken as one would be taken now.
     pub(super) fn comparable(
         &self,

@@ -13,8 +13,8 @@ use crate::store::model::{EdgeRecord, NodeKind, Relation};
 use crate::store::text::only_asks;
 use direct::weighed;
 pub(crate) use direct::{Asked, ON_A_HYPOTHESIS, Side};
-pub(crate) use memory::LastLooks;
 use memory::Look;
+pub(crate) use memory::VerificationCache;
 use questions::{Question, silence};
 use serde::Serialize;
 use serde_json::json;
@@ -59,11 +59,11 @@ impl Pipeline {
             self.judge.judge_id(),
         );
         let last = self
-            .last_looks
+            .verification_cache
             .comparable(task_id, model_id, judge_id, &rules);
         let mut worth = self
             .graph
-            .read(|r| self.worth_a_look(r, &subjects, &members, last))?;
+            .read(|r| self.claims_to_verify(r, &subjects, &members, last))?;
         // Claims that take a side are what a reader looks at first.
         let sides = self.graph.read(|r| r.sides(task_id))?;
         let side = |claim: &Subject| sides.get(&claim.claim_id).copied().unwrap_or_default();
@@ -96,7 +96,7 @@ impl Pipeline {
             claims: subjects.iter().map(|s| s.claim_id.clone()).collect(),
             fragments: members,
         };
-        self.last_looks.remember(task_id, look);
+        self.verification_cache.remember(task_id, look);
         let output = serde_json::to_value(&report).unwrap_or_default();
         Ok(StageOutcome {
             output,

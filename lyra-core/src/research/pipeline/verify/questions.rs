@@ -65,7 +65,7 @@ impl Question {
 impl Pipeline {
     /// The claims that something may have been said about since the last look: those that are new,
     /// and those that a new fragment comes near.
-    pub(super) fn worth_a_look<'s>(
+    pub(super) fn claims_to_verify<'s>(
         &self,
         reader: &Reader<'_>,
         subjects: &'s [Subject],

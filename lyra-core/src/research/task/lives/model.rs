@@ -203,7 +203,7 @@ impl Model {
             return;
         };
         if !is_ours {
-            return self.let_go(place, number);
+            return self.release(place, number);
         }
         let Job {
             task, kind, page, ..
@@ -259,7 +259,7 @@ impl Model {
             return;
         };
         if !is_ours {
-            return self.let_go(place, number);
+            return self.release(place, number);
         }
         self.jobs[number].state = "failed";
         self.jobs[number].finished_at = Some(self.now);
@@ -279,7 +279,7 @@ impl Model {
         }
     }
 
-    fn let_go(&mut self, place: usize, number: usize) {
+    fn release(&mut self, place: usize, number: usize) {
         let worker = self.places[place].0;
         let job = &mut self.jobs[number];
         if job.state == "cancelled" && job.worker == worker && job.is_held {

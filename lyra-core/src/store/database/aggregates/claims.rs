@@ -5,8 +5,8 @@ use super::lookup::{Page, Places};
 use super::snapshot::{Bearing, Evidence, Snapshot, Summary};
 use crate::error::{Error, Result};
 use crate::store::confidence::{IndependentEvidence, Testimony, independent_evidence};
-use crate::store::database::SqliteResultExt;
-use rusqlite::{Connection, OptionalExtension, params};
+use crate::store::database::{SqliteResultExt, Statements};
+use rusqlite::{Connection, params};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -68,33 +68,28 @@ impl<'c> ClaimCounter<'c> {
     }
 
     fn counted(&self, claim_seq: i64) -> Result<Option<Snapshot>> {
-        let text: Option<String> = self
-            .db
-            .prepare_cached("SELECT counted FROM stat_counted WHERE claim_seq = ?1")
-            .db()?
-            .query_row([claim_seq], |r| r.get(0))
-            .optional()
-            .db()?;
+        let text: Option<String> = self.db.first(
+            "SELECT counted FROM stat_counted WHERE claim_seq = ?1",
+            [claim_seq],
+            |r| r.get(0),
+        )?;
         text.map(|t| parse(&t)).transpose()
     }
 
     fn claim(&self, claim_seq: i64) -> Result<Option<ClaimRow>> {
-        self.db
-            .prepare_cached(
-                "SELECT id, task_id, claim_adoption_status = 'adopted', llm_claim_confidence
+        self.db.first(
+            "SELECT id, task_id, claim_adoption_status = 'adopted', llm_claim_confidence
                  FROM claims WHERE seq = ?1",
-            )
-            .db()?
-            .query_row([claim_seq], |r| {
+            [claim_seq],
+            |r| {
                 Ok(ClaimRow {
                     id: r.get(0)?,
                     task_id: r.get(1)?,
                     is_adopted: r.get(2)?,
                     confidence: r.get(3)?,
                 })
-            })
-            .optional()
-            .db()
+            },
+        )
     }
 
     /// What is known of a claim, and the pages that the snapshot numbers.
@@ -148,34 +143,27 @@ impl<'c> ClaimCounter<'c> {
     }
 
     fn note_missing(&self, claim_seq: i64, fragment_id: &str) -> Result<()> {
-        self.db
-            .prepare_cached(
-                "INSERT OR IGNORE INTO stat_missing
+        self.db.run(
+            "INSERT OR IGNORE INTO stat_missing
                  SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM fragments WHERE id = ?2)",
-            )
-            .db()?
-            .execute(params![claim_seq, fragment_id])
-            .db()?;
+            params![claim_seq, fragment_id],
+        )?;
         Ok(())
     }
 
     fn forget_missing(&self, claim_seq: i64) -> Result<()> {
         self.db
-            .prepare_cached("DELETE FROM stat_missing WHERE claim_seq = ?1")
-            .db()?
-            .execute([claim_seq])
-            .db()?;
+            .run("DELETE FROM stat_missing WHERE claim_seq = ?1", [claim_seq])?;
         Ok(())
     }
 
     fn store_counted(&self, claim_seq: i64, snapshot: &Snapshot) -> Result<()> {
         let text = serde_json::to_string(snapshot)
             .map_err(|e| Error::internal("the counts of a claim").with_source(e))?;
-        self.db
-            .prepare_cached("INSERT OR REPLACE INTO stat_counted VALUES (?1, ?2)")
-            .db()?
-            .execute(params![claim_seq, text])
-            .db()?;
+        self.db.run(
+            "INSERT OR REPLACE INTO stat_counted VALUES (?1, ?2)",
+            params![claim_seq, text],
+        )?;
         Ok(())
     }
 
@@ -188,18 +176,14 @@ impl<'c> ClaimCounter<'c> {
     ) -> Result<()> {
         let s: Summary = snapshot.summary(self.reference_year);
         self.db
-            .prepare_cached(
-                "INSERT OR REPLACE INTO stat_claims (claim_seq, claim_id, task_id, is_adopted, support_count,
+            .run("INSERT OR REPLACE INTO stat_claims (claim_seq, claim_id, task_id, is_adopted, support_count,
                    refute_count, neutral_count, max_confidence, avg_confidence, support_weight,
                    refute_weight, dated_count, year_sum, newest_support_year, oldest_support_year,
                    newest_refute_year, support_years, dated_support_count, undated_support_count,
                    recent_support_count, independent_sources, independent_support_weight,
                    independent_refute_weight, retracted_evidence_count)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-                   ?19, ?20, ?21, ?22, ?23, ?24)",
-            )
-            .db()?
-            .execute(params![
+                   ?19, ?20, ?21, ?22, ?23, ?24)", params![
                 claim_seq,
                 claim_id,
                 snapshot.task_id,
@@ -224,18 +208,16 @@ impl<'c> ClaimCounter<'c> {
                 independent.support_weight,
                 independent.refute_weight,
                 independent.retracted,
-            ])
-            .db()?;
+            ])?;
         Ok(())
     }
 
     fn remove(&self, claim_seq: i64) -> Result<()> {
         for table in ["stat_claims", "stat_counted"] {
-            self.db
-                .prepare_cached(&format!("DELETE FROM {table} WHERE claim_seq = ?1"))
-                .db()?
-                .execute([claim_seq])
-                .db()?;
+            self.db.run(
+                &format!("DELETE FROM {table} WHERE claim_seq = ?1"),
+                [claim_seq],
+            )?;
         }
         Ok(())
     }

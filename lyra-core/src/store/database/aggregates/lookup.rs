@@ -1,8 +1,8 @@
 //! Where fragments stand: looked up once for many claims.
 
 use crate::error::Result;
-use crate::store::database::SqliteResultExt;
-use rusqlite::{Connection, OptionalExtension};
+use crate::store::database::{SqliteResultExt, Statements};
+use rusqlite::Connection;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -72,13 +72,11 @@ impl<'c> Places<'c> {
             self.fragments.clear();
             self.pages.clear();
         }
-        let found: Option<(i64, String)> = self
-            .db
-            .prepare_cached("SELECT seq, page_id FROM fragments WHERE id = ?1")
-            .db()?
-            .query_row([fragment_id], |r| Ok((r.get(0)?, r.get(1)?)))
-            .optional()
-            .db()?;
+        let found: Option<(i64, String)> = self.db.first(
+            "SELECT seq, page_id FROM fragments WHERE id = ?1",
+            [fragment_id],
+            |r| Ok((r.get(0)?, r.get(1)?)),
+        )?;
         let place = match found {
             None => None,
             Some((fragment_seq, page_id)) => {
@@ -98,17 +96,13 @@ impl<'c> Places<'c> {
         // Neither a disk nor a resolver of DOIs publishes anything.
         let found = self
             .db
-            .prepare_cached(
-                "SELECT w.year, coalesce(v.canonical_id, o.id, p.id),
+            .first("SELECT w.year, coalesce(v.canonical_id, o.id, p.id),
                    coalesce(w.is_retracted, 0) OR coalesce(v.is_retracted, 0),
                    CASE WHEN v.canonical_id IS NULL THEN nullif(nullif(o.domain, 'local'), 'doi.org') END
                  FROM pages AS p LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
                    LEFT JOIN pages AS o ON o.id = coalesce(p.near_duplicate_of, p.id)
                    LEFT JOIN works AS v ON v.canonical_id = o.canonical_id
-                 WHERE p.id = ?1",
-            )
-            .db()?
-            .query_row([&*id], |r| {
+                 WHERE p.id = ?1", [&*id], |r| {
                 Ok(Page {
                     id: Rc::clone(&id),
                     year: r.get(0)?,
@@ -116,9 +110,7 @@ impl<'c> Places<'c> {
                     site: r.get(3)?,
                     is_retracted: r.get(2)?,
                 })
-            })
-            .optional()
-            .db()?;
+            })?;
         let Some(page) = found.map(Rc::new) else {
             return Ok(None);
         };

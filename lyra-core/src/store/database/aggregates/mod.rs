@@ -17,7 +17,7 @@ mod tests;
 
 use super::deferred::Deferred;
 use crate::error::Result;
-use crate::store::database::SqliteResultExt;
+use crate::store::database::{SqliteResultExt, Statements};
 use claims::ClaimCounter;
 use deltas::Deltas;
 use rusqlite::{Connection, params};
@@ -49,16 +49,15 @@ pub(super) const INDEXES: [&str; 15] = [
 
 /// Whether something is waiting to be counted, as after a write by another program.
 pub(crate) fn is_stale(db: &Connection) -> Result<bool> {
-    db.prepare_cached(
+    db.one(
         "SELECT EXISTS (SELECT 1 FROM stale_claims) OR EXISTS (SELECT 1 FROM stale_pages)
            OR EXISTS (SELECT 1 FROM stale_task_pages)
            OR coalesce((SELECT max(seq) FROM claims), 0)
               > (SELECT value FROM stat_state WHERE key = 'last_claim_seq')
            OR EXISTS (SELECT 1 FROM stat_missing AS m JOIN fragments AS f ON f.id = m.fragment_id)",
+        [],
+        |r| r.get(0),
     )
-    .db()?
-    .query_row([], |r| r.get(0))
-    .db()
 }
 
 /// Counts again what is stale. Inside the transaction that is about to be committed.
@@ -114,19 +113,13 @@ fn note_new_rows(db: &Connection) -> Result<()> {
         "UPDATE stat_state SET value = (SELECT coalesce(max(seq), 0) FROM claims)
          WHERE key = 'last_claim_seq'",
     ] {
-        db.prepare_cached(sql).db()?.execute([]).db()?;
+        db.run(sql, [])?;
     }
     Ok(())
 }
 
 fn count_claims(db: &Connection) -> Result<()> {
-    let stale: Vec<i64> = {
-        let mut statement = db
-            .prepare_cached("SELECT claim_seq FROM stale_claims")
-            .db()?;
-        let rows = statement.query_map([], |r| r.get(0)).db()?;
-        rows.collect::<rusqlite::Result<_>>().db()?
-    };
+    let stale: Vec<i64> = { db.all("SELECT claim_seq FROM stale_claims", [], |r| r.get(0))? };
     let mut counter = ClaimCounter::new(db, reference_year(db)?);
     if stale.len() > MANY_CLAIMS {
         counter.expect_many()?;
@@ -143,10 +136,11 @@ fn count_claims(db: &Connection) -> Result<()> {
 
 /// The year that `recent_support_count` was counted for.
 pub(crate) fn reference_year(db: &Connection) -> Result<i64> {
-    db.prepare_cached("SELECT value FROM stat_state WHERE key = 'reference_year'")
-        .db()?
-        .query_row([], |r| r.get(0))
-        .db()
+    db.one(
+        "SELECT value FROM stat_state WHERE key = 'reference_year'",
+        [],
+        |r| r.get(0),
+    )
 }
 
 /// Makes `year` the year that "recent" counts from.

@@ -1,7 +1,7 @@
 //! Counts citations, and finds what a task might read next.
 
 use crate::error::Result;
-use crate::store::database::SqliteResultExt;
+use crate::store::database::{SqliteResultExt, Statements};
 use rusqlite::{Connection, params};
 
 /// Counts the citations of stale pages again.
@@ -57,10 +57,7 @@ pub(super) fn find_candidates(db: &Connection) -> Result<()> {
         "(citing_page_id, task_id) IN (SELECT page_id, task_id FROM stale_task_pages)",
         "(candidate_page_id, task_id) IN (SELECT page_id, task_id FROM stale_task_pages)",
     ] {
-        db.prepare_cached(&format!("DELETE FROM stat_references WHERE {forget}"))
-            .db()?
-            .execute([])
-            .db()?;
+        db.run(&format!("DELETE FROM stat_references WHERE {forget}"), [])?;
     }
     for citations in [
         // What a page cites whose citations changed, for each of its tasks.
@@ -76,20 +73,18 @@ pub(super) fn find_candidates(db: &Connection) -> Result<()> {
          CROSS JOIN edges AS e ON e.target_id = s.page_id
          CROSS JOIN task_pages AS t ON t.task_id = s.task_id AND t.page_id = e.source_id",
     ] {
-        db.prepare_cached(&candidates(citations))
-            .db()?
-            .execute([])
-            .db()?;
+        db.run(&candidates(citations), [])?;
     }
     Ok(())
 }
 
 /// Then the candidates of every page and task are found anew, and there is one way to do that.
 fn every_page_is_stale(db: &Connection) -> Result<bool> {
-    db.prepare_cached("SELECT NOT EXISTS (SELECT 1 FROM pages WHERE id NOT IN stale_pages)")
-        .db()?
-        .query_row([], |r| r.get(0))
-        .db()
+    db.one(
+        "SELECT NOT EXISTS (SELECT 1 FROM pages WHERE id NOT IN stale_pages)",
+        [],
+        |r| r.get(0),
+    )
 }
 
 /// The rows of `stat_references` that citations of a task lead to. `citations` joins
@@ -113,7 +108,5 @@ fn candidates(citations: &str) -> String {
 }
 
 fn pages(db: &Connection, sql: &str) -> Result<Vec<String>> {
-    let mut statement = db.prepare_cached(sql).db()?;
-    let rows = statement.query_map([], |r| r.get(0)).db()?;
-    rows.collect::<rusqlite::Result<_>>().db()
+    db.all(sql, [], |r| r.get(0))
 }

@@ -4,8 +4,8 @@
 //! many pages are noted before their originals are found, and their hashes wait in memory until
 //! they go into the index in its own order.
 
-use super::super::aside;
 use super::super::deferred::Deferred;
+use super::super::run_in_parallel;
 use super::{
     INDEXED, PAGES_PER_HASH, Waiting, assign, copies_of, first_alike, newest_text, set_original,
     store_sketch, stored_holders, stored_original, stored_sketch,
@@ -109,7 +109,7 @@ impl Fresh {
             // A thread costs as much as a text.
             let (sketched, stored) = match texts.len() {
                 0..4 => (sketch(), store()),
-                _ => aside(sketch, &mut store),
+                _ => run_in_parallel(sketch, &mut store),
             };
             stored?;
             done = sketched;
@@ -158,7 +158,7 @@ impl Fresh {
                 let none = |_| Err(Error::internal("a sketch that was not in the index"));
                 let second = || self.first_alike(&shared, half..end, none);
                 let (second, first) =
-                    aside(second, || self.first_alike(&shared, first..half, none));
+                    run_in_parallel(second, || self.first_alike(&shared, first..half, none));
                 let mut alike = first?;
                 alike.extend(second?);
                 alike

@@ -3,7 +3,7 @@
 use super::checks;
 use super::fields::Record;
 use super::line::{Refusal, Row, parse};
-use crate::store::database::{Tokens, aside};
+use crate::store::database::{Tokens, run_in_parallel};
 use std::ops::Range;
 
 /// Bytes after which a batch is full. A longer line is a batch of its own.
@@ -105,5 +105,5 @@ pub(super) fn parse_during<'a, T>(
     if batch.bytes.len() <= FEW_BYTES {
         return (batch.parse(now), work());
     }
-    aside(|| batch.parse(now), work)
+    run_in_parallel(|| batch.parse(now), work)
 }

@@ -15,7 +15,7 @@ use super::page_text::TextCache;
 use super::resources;
 use crate::error::{Error, Result};
 use crate::store::database::SqliteResultExt;
-use crate::store::database::{Bulk, Database, near_duplicates, with_tokens};
+use crate::store::database::{Bulk, Database, Statements as _, near_duplicates, with_tokens};
 use crate::store::graph::blocked_evidence;
 use rusqlite::{CachedStatement, OptionalExtension, Transaction, ffi, params, params_from_iter};
 use std::collections::{HashMap, HashSet};
@@ -473,14 +473,11 @@ impl<'t> Import<'t> {
             };
             match (place, self.lines_without_text.get(&seq)) {
                 (Ok(Quote { start, end }), _) => {
-                    self.transaction
-                        .prepare_cached(
-                            "UPDATE fragments SET page_version = ?2, char_start = ?3, char_end = ?4
+                    self.transaction.run(
+                        "UPDATE fragments SET page_version = ?2, char_start = ?3, char_end = ?4
                              WHERE seq = ?1",
-                        )
-                        .db()?
-                        .execute(params![seq, version, start, end])
-                        .db()?;
+                        params![seq, version, start, end],
+                    )?;
                 }
                 (Err(reason), Some(number)) => self.problems.add(*number, reason),
                 (Err(reason), None) => {

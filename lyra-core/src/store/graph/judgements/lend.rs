@@ -5,10 +5,10 @@ use super::{
     check_request,
 };
 use crate::error::Result;
-use crate::store::database::SqliteResultExt;
+use crate::store::database::Statements;
 use crate::store::graph::{EvidenceGraph, Reader, Writer};
 use crate::store::model::random_id;
-use rusqlite::{OptionalExtension, Row, named_params, params};
+use rusqlite::{Row, named_params, params};
 
 /// The pairs of a task that no agent and no human has judged, and what a wrong verdict on each would
 /// change. The same formula as in v_open_judgements, which tells of loans nothing.
@@ -69,40 +69,28 @@ impl Writer<'_> {
         claim_id: &str,
         fragment_id: Option<&str>,
     ) -> Result<Option<LentPair>> {
-        self.db
-            .prepare_cached(
-                "DELETE FROM judgement_loans WHERE claim_id = ?1 AND ifnull(fragment_id, '') = ?2
+        self.db.run(
+            "DELETE FROM judgement_loans WHERE claim_id = ?1 AND ifnull(fragment_id, '') = ?2
                    AND judged_at IS NULL AND lease_until <= ?3",
-            )
-            .db()?
-            .execute(params![claim_id, fragment_id.unwrap_or_default(), self.now])
-            .db()?;
+            params![claim_id, fragment_id.unwrap_or_default(), self.now],
+        )?;
         let pair_id = random_id("pair_", 16);
         let lease_until: Option<String> = self
             .db
-            .prepare_cached(
-                "INSERT INTO judgement_loans (pair_id, task_id, claim_id, fragment_id, lent_at, lease_until)
+            .first("INSERT INTO judgement_loans (pair_id, task_id, claim_id, fragment_id, lent_at, lease_until)
                  SELECT ?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%dT%H:%M:%fZ', ?5, ?6)
                  WHERE NOT EXISTS (SELECT 1 FROM nli_verdicts v WHERE v.claim_id = ?3 AND v.fragment_id = ?4
                      AND v.judge_kind IN ('agent', 'human'))
                    AND NOT (?4 IS NULL AND EXISTS (SELECT 1 FROM hypothesis_stances h WHERE h.claim_id = ?3
                      AND (h.judge_id = 'human' OR h.judge_id GLOB 'agent:*')))
-                 ON CONFLICT DO NOTHING RETURNING lease_until",
-            )
-            .db()?
-            .query_row(
-                params![
+                 ON CONFLICT DO NOTHING RETURNING lease_until", params![
                     pair_id,
                     request.task_id,
                     claim_id,
                     fragment_id,
                     self.now,
                     format!("+{} seconds", request.lease_seconds)
-                ],
-                |r| r.get(0),
-            )
-            .optional()
-            .db()?;
+                ], |r| r.get(0))?;
         lease_until
             .map(|until| self.reader().lent_pair(&pair_id, until))
             .transpose()
@@ -126,22 +114,15 @@ impl Reader<'_> {
                  AND l.judged_at IS NULL AND l.lease_until > :now)
                AND {focus}, o.claim_id, o.fragment_id LIMIT :limit"
         );
-        let mut statement = self.db.prepare_cached(&sql).db()?;
-        let rows = statement
-            .query_map(
-                named_params! {":task_id": request.task_id, ":now": now, ":limit": SPARE * request.limit},
-                |r| Ok((r.get(0)?, r.get(1)?)),
-            )
-            .db()?;
-        rows.collect::<rusqlite::Result<_>>().db()
+        self.db.all(&sql, named_params! {":task_id": request.task_id, ":now": now, ":limit": SPARE * request.limit}, |r| Ok((r.get(0)?, r.get(1)?)))
     }
 
     pub(super) fn count_open(&self, task_id: &str) -> Result<usize> {
-        self.db
-            .prepare_cached(&format!("SELECT count(*) FROM ({OPEN})"))
-            .db()?
-            .query_row(named_params! {":task_id": task_id}, |r| r.get(0))
-            .db()
+        self.db.one(
+            &format!("SELECT count(*) FROM ({OPEN})"),
+            named_params! {":task_id": task_id},
+            |r| r.get(0),
+        )
     }
 
     fn lent_pair(&self, pair_id: &str, lease_until: String) -> Result<LentPair> {
@@ -168,8 +149,7 @@ impl Reader<'_> {
             })
         };
         self.db
-            .prepare_cached(
-                "SELECT CASE WHEN l.fragment_id IS NULL THEN t.hypothesis END, c.claim_text,
+            .one("SELECT CASE WHEN l.fragment_id IS NULL THEN t.hypothesis END, c.claim_text,
                    f.text_content, f.heading_context, coalesce(p.title, w.title, p.url),
                    (SELECT a.name FROM work_authors a WHERE a.canonical_id = p.canonical_id
                     ORDER BY a.position LIMIT 1), w.year
@@ -180,11 +160,7 @@ impl Reader<'_> {
                      ON o.id = e.source_id WHERE e.target_id = l.claim_id AND e.relation = 'origin'))
                    JOIN pages p ON p.id = f.page_id
                    LEFT JOIN works w ON w.canonical_id = p.canonical_id
-                 WHERE l.pair_id = ?1",
-            )
-            .db()?
-            .query_row([pair_id], read)
-            .db()
+                 WHERE l.pair_id = ?1", [pair_id], read)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Judgement, JudgementReport, LONGEST_REASON, MovedClaim, PairKind, RefusedJudgement};
 use crate::error::{Error, Result};
 use crate::security::sanitize::sanitize;
-use crate::store::database::SqliteResultExt;
+use crate::store::database::Statements;
 use crate::store::graph::feedback::{AGENTS_CONFIDENCE, Feedback};
 use crate::store::graph::verdicts::{AGENT_PREFIX, HUMAN_JUDGE, Pair, StoredVerdict};
 use crate::store::graph::{EvidenceGraph, Reader, Writer};
@@ -11,7 +11,7 @@ use crate::store::model::Relation;
 use crate::store::text::quotes::locate;
 use crate::store::text::sentence::sentence_texts;
 use crate::store::text::similarity::{jaccard, word_shingles};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -120,11 +120,10 @@ impl Writer<'_> {
             PairKind::Hypothesis => self.put_stance(task_id, &loan.claim_id, &verdict)?,
             PairKind::Passage => self.put_and_decide(loan, &verdict)?,
         };
-        self.db
-            .prepare_cached("UPDATE judgement_loans SET judged_at = ?2 WHERE pair_id = ?1")
-            .db()?
-            .execute(params![judgement.pair_id, self.now])
-            .db()?;
+        self.db.run(
+            "UPDATE judgement_loans SET judged_at = ?2 WHERE pair_id = ?1",
+            params![judgement.pair_id, self.now],
+        )?;
         self.log_event(
             judge_id,
             "judgement",
@@ -216,15 +215,11 @@ impl Reader<'_> {
 
     fn loan(&self, task_id: &str, pair_id: &str) -> Result<Option<Loan>> {
         self.db
-            .prepare_cached(
-                "SELECT l.claim_id, f.id, l.fragment_id IS NULL, f.text_content, f.char_start
+            .first("SELECT l.claim_id, f.id, l.fragment_id IS NULL, f.text_content, f.char_start
                  FROM judgement_loans l
                    JOIN fragments f ON f.id = coalesce(l.fragment_id, (SELECT min(o.id) FROM edges e JOIN fragments o
                      ON o.id = e.source_id WHERE e.target_id = l.claim_id AND e.relation = 'origin'))
-                 WHERE l.pair_id = ?1 AND l.task_id = ?2",
-            )
-            .db()?
-            .query_row(params![pair_id, task_id], |r| {
+                 WHERE l.pair_id = ?1 AND l.task_id = ?2", params![pair_id, task_id], |r| {
                 Ok(Loan {
                     claim_id: r.get(0)?,
                     fragment_id: r.get(1)?,
@@ -236,39 +231,32 @@ impl Reader<'_> {
                     char_start: r.get(4)?,
                 })
             })
-            .optional()
-            .db()
     }
 
     /// The edge that bears the verdict on a pair.
     fn edge_of(&self, pair: Pair<'_>) -> Result<Option<String>> {
-        self.db
-            .prepare_cached(
-                "SELECT id FROM edges WHERE target_id = ?1 AND source_id = ?2
+        self.db.first(
+            "SELECT id FROM edges WHERE target_id = ?1 AND source_id = ?2
                    AND relation IN ('supports', 'refutes', 'neutral')",
-            )
-            .db()?
-            .query_row([pair.claim_id, pair.fragment_id], |r| r.get(0))
-            .optional()
-            .db()
+            [pair.claim_id, pair.fragment_id],
+            |r| r.get(0),
+        )
     }
 
     fn balance(&self, claim_id: &str) -> Result<Balance> {
-        self.db
-            .prepare_cached(
-                "SELECT (SELECT count(*) FROM edges WHERE target_id = ?1 AND relation = 'supports'),
+        self.db.one(
+            "SELECT (SELECT count(*) FROM edges WHERE target_id = ?1 AND relation = 'supports'),
                    (SELECT count(*) FROM edges WHERE target_id = ?1 AND relation = 'refutes'),
                    (SELECT relation FROM hypothesis_stances WHERE claim_id = ?1)",
-            )
-            .db()?
-            .query_row([claim_id], |r| {
+            [claim_id],
+            |r| {
                 Ok(Balance {
                     supports: r.get(0)?,
                     refutes: r.get(1)?,
                     stance: r.get(2)?,
                 })
-            })
-            .db()
+            },
+        )
     }
 }
 

@@ -5,9 +5,12 @@ use std::thread::{Builder, ScopedJoinHandle, scope};
 
 /// Does `there` on a thread of its own while `here` is done on this one, which holds the connection;
 /// on this one, too, where the system has no thread to give.
-pub(crate) fn aside<A: Send, B>(there: impl Fn() -> A + Sync, here: impl FnOnce() -> B) -> (A, B) {
+pub(crate) fn run_in_parallel<A: Send, B>(
+    there: impl Fn() -> A + Sync,
+    here: impl FnOnce() -> B,
+) -> (A, B) {
     scope(|scope| {
-        let thread = Builder::new().name("lyra-aside".to_owned());
+        let thread = Builder::new().name("lyra-parallel".to_owned());
         let running = thread.spawn_scoped(scope, &there);
         let done = here();
         let other = match running.map(ScopedJoinHandle::join) {
