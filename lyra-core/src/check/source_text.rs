@@ -10,6 +10,8 @@ use crate::store::text::{is_question, ranking_terms};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+pattern!(SHORT_NAME, r"\b([A-Za-z]{2,8})-?(\d{1,3})\b");
+
 /// Sentences of a source that are compared; the rest of a longer one is left out.
 const MOST_SENTENCES: usize = 20_000;
 
@@ -199,11 +201,20 @@ impl SourceText {
         numbers
     }
 
-    /// Whether a number is part of a name that the source uses.
+    /// Whether a number is part of a name that the source uses, or shortens: `angiopoietin 2` and `Ang2`.
     pub(super) fn holds_name(&self, quantity: &Quantity) -> bool {
-        quantity
-            .as_name()
-            .is_some_and(|name| self.names.contains(&name))
+        let Some(name) = quantity.as_name() else {
+            return false;
+        };
+        let shortens = |word: &str, number: &str| {
+            let short = SHORT_NAME.captures_iter(&self.text);
+            let mut short = short.filter(|found| found[2] == *number);
+            short.any(|found| word.starts_with(&found[1].to_lowercase()))
+        };
+        self.names.contains(&name)
+            || name
+                .rsplit_once(' ')
+                .is_some_and(|(word, number)| shortens(word, number))
     }
 
     /// Whether a sentence stands under a heading that one of the links leads to, as code hosts make

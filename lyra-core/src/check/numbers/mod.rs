@@ -303,11 +303,16 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
     moments.retain(|moment| is_free(&taken, moment.span.start));
     taken.extend(moments.iter().map(|moment| moment.span.clone()));
     taken.sort_by_key(|span| span.start);
+    let mut rates = words::rates(text);
+    rates.retain(|rate| is_free(&taken, rate.span.start));
+    taken.extend(rates.iter().map(|rate| rate.span.clone()));
+    taken.sort_by_key(|span| span.start);
     let moments = moments
         .into_iter()
         .map(|moment| Quantity::new(text, moment.span, moment.value, vec![moment.meaning]));
     let mut found: Vec<Quantity> = moments.collect();
     found.extend(in_digits(text, &taken));
+    found.extend(rates.into_iter().map(|rate| Quantity::of_words(text, rate)));
     let months = names::months(text).into_iter();
     found.extend(months.map(|month| Quantity::of_month(text, month)));
     let spoken = words::spoken(text).into_iter();

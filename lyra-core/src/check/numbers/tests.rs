@@ -57,6 +57,25 @@ fn a_number_may_be_written_in_other_ways() {
 }
 
 #[test]
+fn one_in_so_many_is_a_share() {
+    all_met(&[
+        ("4 in 10 adults", "40% of adults"),
+        ("four in ten adults", "41% of adults"),
+        ("one out of every five", "20 percent"),
+        ("1 in 1,000 births", "0.1% of births"),
+        ("2/3 of the patients", "67% of the patients"),
+        ("a third of the patients", "1 in 3 patients"),
+    ]);
+    none_met(&[
+        ("4 in 10 adults", "60% of adults"),
+        ("one in five", "one in four"),
+        ("2/3 of the patients", "32% of the patients"),
+    ]);
+    assert_eq!(values("4 in 10 years"), [4.0, 10.0]);
+    assert_eq!(values("12 in 10 countries"), [12.0, 10.0]);
+}
+
+#[test]
 fn units_are_converted() {
     all_met(&[
         ("0.5 s", "500 ms"),

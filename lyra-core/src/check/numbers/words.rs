@@ -23,6 +23,10 @@ pattern!(
     OF_TIME,
     r"(?i)^ of (?:an?|the (?:hour|year|day|century|mile|\d))\b"
 );
+pattern!(
+    RATE,
+    r"(?i)\b(?:(?P<count>[1-9]\d?|one|two|three|four|five|six|seven|eight|nine) (?:in|out of)(?: every)? (?P<whole>[1-9]\d?|1(?:,?000|00|0,?000)|three|four|five|six|seven|eight|nine|ten|twenty|a hundred|a thousand)|(?P<over>[1-9])/(?P<under>[2-9]|10)(?P<part> of))\b"
+);
 pattern!(BY, r"(?i)\b(?:by|in|to|than) $");
 pattern!(
     AT_END,
@@ -104,6 +108,32 @@ fn parts(text: &str) -> Vec<Spoken> {
         };
         let is_plural = !hit["many"].is_empty();
         (count < whole && is_plural == (count > 1.0)).then(|| of_kind(span, "share", count / whole))
+    });
+    hits.collect()
+}
+
+/// `4 in 10`, `one out of five`, `2/3 of`: a share. "Four in ten years" is none.
+pub(super) fn rates(text: &str) -> Vec<Spoken> {
+    let number = |found: Option<regex::Match<'_>>| -> Option<f64> {
+        let digits = found?.as_str().to_lowercase().replace(',', "");
+        match digits.as_str() {
+            "a hundred" => Some(100.0),
+            "a thousand" => Some(1_000.0),
+            one => number_of_one(one)
+                .unwrap_or_else(|| one.to_owned())
+                .parse()
+                .ok(),
+        }
+    };
+    let hits = RATE.captures_iter(text).filter_map(|hit| {
+        let span = hit.get(0)?.range();
+        let count = number(hit.name("count").or_else(|| hit.name("over")))?;
+        let whole = number(hit.name("whole").or_else(|| hit.name("under")))?;
+        let span = span.start..span.end - hit.name("part").map_or(0, |of| of.len());
+        let is_measured = !meanings(text, span.end, None).is_empty();
+        let follows_digits = in_front(text, span.start).ends_with(['.', ',', '/', '-']);
+        let is_share = count < whole && !is_measured && !follows_digits;
+        is_share.then(|| of_kind(span, "share", count / whole))
     });
     hits.collect()
 }
