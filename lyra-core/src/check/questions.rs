@@ -4,7 +4,7 @@ use super::decide::Heard;
 use super::items::Item;
 use super::report::SentenceKind;
 use super::source_text::SourceText;
-use super::stance::{Candidate, judged};
+use super::stance::{Candidate, Claim, judged};
 use super::{Check, CheckProgress};
 use crate::error::{Error, Result};
 use crate::ports::TextRole;
@@ -21,18 +21,6 @@ static SAID_BY: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:(?:According to|As per|In)\s+)?[^.;:]{2,80}?\((?:19|20)\d{2}[a-z]?\)(?:,|\s+(?:also\s+)?(?:found|finds?|showed?|shows|reported|reports?|concluded?s?|observed|saw|noted?s?|argued?s?|demonstrated?s?|estimated?s?|stated?s?|wrote|writes|suggested)(?:\s+that)?)\s+")
         .expect("the pattern is sound")
 });
-
-/// What an assertion says.
-#[derive(Debug, Clone)]
-pub(super) struct Claim {
-    /// Place of the sentence among the items.
-    pub(super) item: usize,
-    /// The sentence without who says it.
-    pub(super) text: String,
-    pub(super) vector: Vec<f32>,
-    /// The sections that its links lead to: `methods` of `paper.md#methods`.
-    pub(super) sections: Vec<String>,
-}
 
 /// What is asked about a claim and a source.
 #[derive(Debug)]

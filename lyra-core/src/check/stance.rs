@@ -1,6 +1,5 @@
 //! What a source says on a claim, as the stance judge reads it.
 
-use super::questions::Claim;
 use super::source_text::SourceText;
 use crate::error::Result;
 use crate::ports::StancePair;
@@ -9,6 +8,18 @@ use crate::store::graph::{Reader, RememberedVerdict};
 use crate::store::text::points_back;
 use crate::store::vectors::{Ranking, SearchMode};
 use std::collections::{BTreeSet, HashSet};
+
+/// What an assertion says.
+#[derive(Debug, Clone)]
+pub(super) struct Claim {
+    /// Place of the sentence among the items.
+    pub(super) item: usize,
+    /// The sentence without who says it.
+    pub(super) text: String,
+    pub(super) vector: Vec<f32>,
+    /// The sections that its links lead to: `methods` of `paper.md#methods`.
+    pub(super) sections: Vec<String>,
+}
 
 /// Sentences of a source that are judged because of their words.
 const BY_WORDS: usize = 4;

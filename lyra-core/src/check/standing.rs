@@ -3,9 +3,9 @@
 use super::decide::{Decided, Heard, side};
 use super::memory;
 use super::others::related;
-use super::questions::Claim;
 use super::report::Evidence;
 use super::resolve::Sources;
+use super::stance::Claim;
 use super::stance::{candidates, judged};
 use crate::error::{Error, Result};
 use crate::ports::TextRole;

@@ -11,6 +11,7 @@ mod walk;
 pub use report::{CorpusReport, FileNote, FolderReport};
 
 use super::file_fetch::FileFetcher;
+use super::records::is_record_file;
 use crate::documents;
 use crate::error::{Error, Result};
 use crate::ports::{
@@ -28,7 +29,6 @@ use std::sync::{Arc, Mutex as Lock, PoisonError};
 use tokio::sync::Mutex;
 use url::Url;
 use walk::Walk;
-pub(super) use walk::is_record_file;
 
 /// Fragments that a search looks at for each document that it may answer with.
 const FRAGMENTS_PER_HIT: usize = 12;

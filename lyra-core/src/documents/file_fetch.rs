@@ -1,8 +1,8 @@
 //! Local files as documents: only inside the folders that the user pointed at.
 
-use super::corpus::is_record_file;
 use super::local_file::LocalFile;
 use super::parser::record_line;
+use super::records::is_record_file;
 use super::{MAX_RECORDS_BYTES, apply_sidecar};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{FetchRequest, FetchedDocument, Fetcher, Validators};

@@ -2,7 +2,7 @@
 //! references.
 
 use super::dates::{iso_date, year_in};
-use super::jats_body::{BodyReader, inline_text};
+use super::jats_body::{BodyReader, child, inline_text, named};
 use super::meta::{MAX_REFERENCES, add_reference, doi_in, reference_to, says_retracted};
 use super::{Block, ParsedDocument, entities, lead_with_title};
 use crate::error::{Error, Result};
@@ -44,7 +44,7 @@ pub(super) fn parse(text: &str) -> Result<ParsedDocument> {
 /// The article itself, or the first one in a wrapper such as `pmc-articleset`.
 fn find_article<'a, 'i>(document: &'a Document<'i>) -> Result<Node<'a, 'i>> {
     let is_article = |node: &Node<'_, '_>| {
-        node.has_tag_name_ignoring_namespace("article")
+        named(*node, "article")
             && (child(*node, "front").is_some() || child(*node, "body").is_some())
     };
     document.descendants().find(is_article).ok_or_else(|| {
@@ -347,26 +347,8 @@ fn href(node: Node<'_, '_>) -> Option<String> {
         .map(|a| a.value().trim().to_owned())
 }
 
-pub(super) fn named(node: Node<'_, '_>, name: &str) -> bool {
-    node.has_tag_name_ignoring_namespace(name)
-}
-
-pub(super) fn child<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
-    node.children().find(|n| named(*n, name))
-}
-
 fn descendant<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
     node.descendants().find(|n| named(*n, name))
-}
-
-trait IgnoreNamespace {
-    fn has_tag_name_ignoring_namespace(&self, name: &str) -> bool;
-}
-
-impl IgnoreNamespace for Node<'_, '_> {
-    fn has_tag_name_ignoring_namespace(&self, name: &str) -> bool {
-        self.is_element() && self.tag_name().name() == name
-    }
 }
 
 /// Cuts the document type out, and with it every declared entity: nothing is fetched and nothing

@@ -1,6 +1,5 @@
 //! The running text of a JATS article: sections, paragraphs, lists, tables, figures.
 
-use super::jats::{child, named};
 use super::lines::Running;
 use super::{Block, context_of};
 use crate::store::model::FragmentType;
@@ -341,4 +340,12 @@ fn item_text<'a, 'i>(item: Node<'a, 'i>, inline: &mut Inline, lists: &mut Vec<No
             _ => inline.part(part),
         }
     }
+}
+
+pub(super) fn named(node: Node<'_, '_>, name: &str) -> bool {
+    node.is_element() && node.tag_name().name() == name
+}
+
+pub(super) fn child<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
+    node.children().find(|n| named(*n, name))
 }

@@ -43,7 +43,7 @@ pub(crate) use hostile_documents::HostileDocuments;
 pub use meta::apply_sidecar;
 pub use parser::Documents;
 pub use parser_process::{ParserLimits, ParserProcess, serve_parser};
-pub(super) use records::MAX_RECORDS_BYTES;
+use records::MAX_RECORDS_BYTES;
 pub use records::{RecordDocument, parse_records};
 
 use crate::error::{Error, Result};

@@ -6,6 +6,7 @@ use super::{Block, MAX_TEXT_BYTES, ParsedDocument, encoding, lead_with_title, pl
 use crate::error::{Error, Result};
 use crate::store::model::{DocumentMeta, FragmentType};
 use serde_json::{Map, Value};
+use std::path::Path;
 
 /// Largest `.jsonl` file that is read, in bytes.
 pub(crate) const MAX_RECORDS_BYTES: usize = 256 * 1024 * 1024;
@@ -148,6 +149,12 @@ fn body(text: &str) -> Vec<Block> {
         *first = Block::paragraph(std::mem::take(&mut first.text));
     }
     blocks
+}
+
+/// Whether a file holds a document a line, by its name.
+pub(crate) fn is_record_file(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|e| e == "jsonl" || e == "ndjson")
 }
 
 #[cfg(test)]

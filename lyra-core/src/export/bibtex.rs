@@ -1,7 +1,8 @@
 //! Sources as BibTeX entries.
 
+use super::keys::read_sources;
 use super::people::Name;
-use super::sources::{Kind, Source, read_sources};
+use super::sources::{Kind, Source};
 use super::{report_of, unwritten};
 use crate::error::Result;
 use crate::security::display::is_harmful;

@@ -1,8 +1,9 @@
 //! Sources in CSL-JSON 1.0, of citation processors.
 
 use super::dates::Date;
+use super::keys::read_sources;
 use super::people::Name;
-use super::sources::{Kind, Source, read_sources};
+use super::sources::{Kind, Source};
 use super::{report_of, unwritten};
 use crate::error::{Error, Result};
 use crate::security::display::is_harmful;

@@ -3,8 +3,9 @@
 //! The page is a template with a place for the data; the data are JSON in which no `<` is left, so
 //! that nothing in them can end the element that they stand in.
 
+use super::keys::all_sources;
 use super::makers::makers;
-use super::sources::{Source, sources};
+use super::sources::Source;
 use super::{report_of, unwritten};
 use crate::error::{Error, Result};
 use crate::security::display::is_harmful;
@@ -89,7 +90,7 @@ struct EvidenceData {
 pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportReport> {
     let task_id = task_of(part)?;
     let part = &Part::new(part.reader, Some(&task_id));
-    let sources = sources(part)?;
+    let sources = all_sources(part)?;
     let places: HashMap<&str, usize> = sources
         .iter()
         .enumerate()

@@ -1,7 +1,9 @@
 //! Keys by which one cites a source: `byron1843notes`.
 
 use super::people::Name;
-use super::sources::Source;
+use super::sources::{self, Source};
+use crate::error::Result;
+use crate::store::graph::Part;
 use crate::store::text::url::registrable_domain;
 use std::collections::{BTreeMap, HashSet};
 use unicode_normalization::UnicodeNormalization;
@@ -19,8 +21,23 @@ const EMPTY_WORDS: &[&str] = &[
 /// Resolvers and catalogues, which say nothing about who wrote what they lead to.
 const RESOLVERS: &[&str] = &["doi.org", "nih.gov", "handle.net", "openalex.org"];
 
+/// What was read or gave evidence, by id: publications first. What is only cited is left out.
+pub(super) fn read_sources(part: &Part<'_>) -> Result<Vec<Source>> {
+    let mut found = sources::sources(part)?;
+    found.retain(|source| source.was_read);
+    give_keys(&mut found);
+    Ok(found)
+}
+
+/// All sources of the part, also those that are known by name only, by id: publications first.
+pub(super) fn all_sources(part: &Part<'_>) -> Result<Vec<Source>> {
+    let mut found = sources::sources(part)?;
+    give_keys(&mut found);
+    Ok(found)
+}
+
 /// Gives each source a key that no other has.
-pub(super) fn give_keys(sources: &mut [Source]) {
+fn give_keys(sources: &mut [Source]) {
     let mut taken: HashSet<String> = HashSet::new();
     let mut next: BTreeMap<String, usize> = BTreeMap::new();
     for source in sources {

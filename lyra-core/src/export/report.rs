@@ -1,8 +1,9 @@
 //! A report for reading: what is claimed, what speaks for and against it, word for word, and where.
 
 use super::bibtex::day;
+use super::keys::read_sources;
 use super::makers::makers;
-use super::sources::{Source, read_sources};
+use super::sources::Source;
 use super::{report_of, unwritten};
 use crate::error::{Error, Result};
 use crate::security::display::is_harmful;

@@ -1,8 +1,9 @@
 //! Sources in the RIS format of reference managers.
 
 use super::dates::Date;
+use super::keys::read_sources;
 use super::people::Name;
-use super::sources::{Kind, Source, read_sources};
+use super::sources::{Kind, Source};
 use super::{report_of, unwritten};
 use crate::error::Result;
 use crate::security::display::is_harmful;

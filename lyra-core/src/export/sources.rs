@@ -1,7 +1,6 @@
 //! The sources of a part of the graph, each once: publications, and pages that are none.
 
 use super::dates::Date;
-use super::keys::give_keys;
 use super::people::Name;
 use crate::error::Result;
 use crate::store::graph::Part;
@@ -178,15 +177,7 @@ fn untitled(source: &Source) -> String {
     }
 }
 
-/// What was read or gave evidence, by id: publications first. What is only cited is left out.
-pub(super) fn read_sources(part: &Part<'_>) -> Result<Vec<Source>> {
-    let mut found = sources(part)?;
-    found.retain(|source| source.was_read);
-    give_keys(&mut found);
-    Ok(found)
-}
-
-/// All sources of the part, also those that are known by name only, by id: publications first.
+/// All sources of the part without keys, also those that are known by name only, by id: publications first.
 pub(super) fn sources(part: &Part<'_>) -> Result<Vec<Source>> {
     let mut found = publications(part)?;
     found.extend(part.list(
@@ -212,7 +203,6 @@ pub(super) fn sources(part: &Part<'_>) -> Result<Vec<Source>> {
             source.title = untitled(source);
         }
     }
-    give_keys(&mut found);
     Ok(found)
 }
 

@@ -1,6 +1,7 @@
 //! A table for spreadsheets: one row a claim and piece of evidence.
 
-use super::sources::{Source, read_sources};
+use super::keys::read_sources;
+use super::sources::Source;
 use super::{report_of, unwritten};
 use crate::error::{Error, Result};
 use crate::security::display::spreadsheet_cell;

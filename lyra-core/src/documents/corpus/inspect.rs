@@ -1,9 +1,10 @@
 //! A look at the corpus that changes nothing: which of its files can be read.
 
 use super::report::{CorpusReport, FileNote, FolderReport};
-use super::walk::{Walk, is_record_file};
+use super::walk::Walk;
 use super::{CorpusProvider, about_meta, file_url, reason_of, record_notes};
 use crate::documents;
+use crate::documents::records::is_record_file;
 use crate::error::{Error, Result};
 use crate::store::text::segment::assemble;
 use std::path::Path;

@@ -83,8 +83,3 @@ impl Walk {
         }
     }
 }
-
-pub(crate) fn is_record_file(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|e| e == "jsonl" || e == "ndjson")
-}

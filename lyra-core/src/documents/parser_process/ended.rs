@@ -1,7 +1,7 @@
 //! Why a child broke off, and what that says of the document.
 
-use super::ParserLimits;
 use super::frames::Fault;
+use super::limits::ParserLimits;
 use crate::error::{Error, ErrorKind};
 use crate::security::quoting::quoted;
 use std::process::{ChildStderr, ExitStatus};

@@ -2,7 +2,7 @@
 
 use super::Pipeline;
 use super::identify::Identified;
-use super::page::Question;
+use super::question::Question;
 use crate::error::Result;
 use std::collections::HashSet;
 

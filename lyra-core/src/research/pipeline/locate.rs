@@ -2,9 +2,10 @@
 
 use super::Pipeline;
 use super::identify::{Answer, Identified, identity, merge};
+use super::options::SearchOptions;
 use super::outcome::AuthNeed;
-use super::page::{Arrival, PageOutcome, PageReport, Question};
-use super::search::SearchOptions;
+use super::page::{Arrival, PageOutcome, PageReport};
+use super::question::Question;
 use super::works::record_work;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{SearchHit, WorkId};

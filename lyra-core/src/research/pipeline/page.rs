@@ -4,6 +4,7 @@ use super::claims::{DraftClaim, Drafts, draft_claims};
 use super::identify::Identified;
 use super::metrics::is_primary_source;
 use super::outcome::FoundClaim;
+use super::question::Question;
 use super::select::{Passage, select};
 use super::source::source_of;
 use super::works::{abstract_document, known_meta, record_work};
@@ -19,20 +20,6 @@ use crate::store::model::{
     TaskPageReason, TaskPageRecord, content_id,
 };
 use std::time::Duration;
-
-/// The question that a document is read for.
-#[derive(Debug, Clone)]
-pub(super) struct Question {
-    pub(super) task_id: String,
-    pub(super) hypothesis: String,
-    pub(super) query: String,
-    /// Embedding of hypothesis and query together.
-    pub(super) vector: Vec<f32>,
-    /// The job.
-    pub(super) cause_id: Option<String>,
-    /// The task asks again, to hear of what has changed.
-    pub(super) refresh: bool,
-}
 
 /// How a page came to the task.
 #[derive(Debug, Clone)]

@@ -5,34 +5,19 @@ use super::budget::Budget;
 use super::identify::{Answer, Identified, merge};
 use super::locate::Found;
 use super::metrics::Harvest;
+use super::options::SearchOptions;
 use super::outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome};
-use super::page::{Arrival, PageOutcome, PageReport, Question};
+use super::page::{Arrival, PageOutcome, PageReport};
 use super::plan::expand;
+use super::question::Question;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{SearchProvider, SearchQuery, TextRole};
 use crate::store::graph::{NewHit, NewSearch, Reader, SearchEnd};
 use crate::store::model::{JobKind, QueryStatus, Target, TaskPageReason, content_id, random_id};
 use crate::store::text::url::is_of_domains;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::sync::Arc;
 use tokio::task::JoinSet;
-
-/// How one target is researched.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SearchOptions {
-    /// At most so many pages for this target.
-    pub budget_pages: Option<u32>,
-    /// Only these providers, by name; all if empty.
-    pub providers: Vec<String>,
-    /// Search for the other side as well.
-    pub refute: bool,
-    /// The task has asked this before, and wants to know what is new: more
-    /// hits are looked at, pages that it knows neither use up the pages of the query nor end it as exhausted, and what
-    /// is on the web is asked whether it changed.
-    #[serde(rename = "repeat")]
-    pub refresh: bool,
-}
 
 /// Hits that are looked at when a query is repeated, for one that is looked at the first time: what
 /// is new may stand behind all that is known.

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::models::unit_vector::normalise;
 use crate::ports::{Embedder, EmbedderInfo, TextRole};
 use crate::store::text::is_cjk;
-use settings::Settings;
+use settings::{Settings, unsupported};
 use std::sync::Arc;
 use tokenizers::{PostProcessor, Tokenizer, TruncationParams};
 
@@ -216,13 +216,6 @@ impl Encoder {
             _ => Ok(dimension),
         }
     }
-}
-
-/// What the reader cannot do of what an encoder may have.
-fn unsupported(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Unsupported, message).with_hint(
-        "export the whole encoder, pooling included, as one graph with the output sentence_embedding",
-    )
 }
 
 /// Lets the tokenizer cut texts off where the model ends.

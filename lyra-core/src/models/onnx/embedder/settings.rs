@@ -3,8 +3,7 @@
 
 use super::super::folder::{ModelFolder, json, size};
 use super::pooling::Pooling;
-use super::unsupported;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -110,6 +109,13 @@ fn prompt(config: &Value, names: &[&str]) -> String {
     let mut named = names.iter().copied().chain(default);
     let found = named.find_map(|name| prompts[name].as_str());
     found.unwrap_or_default().to_owned()
+}
+
+/// What the reader cannot do of what an encoder may have.
+pub(super) fn unsupported(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Unsupported, message).with_hint(
+        "export the whole encoder, pooling included, as one graph with the output sentence_embedding",
+    )
 }
 
 #[cfg(test)]

@@ -1,0 +1,15 @@
+//! What a document is read for.
+
+/// The question that a document is read for.
+#[derive(Debug, Clone)]
+pub(super) struct Question {
+    pub(super) task_id: String,
+    pub(super) hypothesis: String,
+    pub(super) query: String,
+    /// Embedding of hypothesis and query together.
+    pub(super) vector: Vec<f32>,
+    /// The job.
+    pub(super) cause_id: Option<String>,
+    /// The task asks again, to hear of what has changed.
+    pub(super) refresh: bool,
+}
