@@ -42,8 +42,9 @@ pub use engine::{
 };
 pub use error::{Error, ErrorKind, Result};
 pub use exports::{
-    ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, ExportFormat, GraphDiff,
-    NewSource, RetractedWork, StanceChange, TextChange, WholeFile,
+    ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, EvidencePage, ExportFormat,
+    GraphDiff, LeftOut, NewSource, PageClaim, PageEvidence, PageSource, RetractedWork,
+    StanceChange, TextChange, WholeFile,
 };
 pub use graph::EvidenceGraph;
 pub use jobs::{MAX_ATTEMPTS, Workers};

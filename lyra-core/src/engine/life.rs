@@ -3,7 +3,10 @@
 use super::{Engine, wait};
 use crate::backends::{CorpusReport, SyncReport};
 use crate::error::{Error, Result};
-use crate::exports::{ExportFormat, GraphDiff, diff_from, diff_since, export};
+use crate::exports::{
+    EvidencePage, ExportFormat, GraphDiff, bounded, diff_from, diff_since, evidence_app,
+    evidence_page, export,
+};
 use crate::graph::{
     ExportReport, ForgetReport, ImportReport, Reader, VerifyReport, export_jsonl, forget_task,
     import_jsonl, verify,
@@ -283,6 +286,30 @@ impl Engine {
         task_id: Option<&str>,
     ) -> Result<ExportReport> {
         export(&self.inner.graph, writer, format, task_id)
+    }
+
+    /// What the evidence page shows of a task, in about `max_bytes` of JSON. Of a larger task the
+    /// claims with the most passages for or against them stay; `left_out` says what does not.
+    ///
+    /// # Errors
+    ///
+    /// `TaskNotFound` where there is no such task.
+    pub fn evidence_page(&self, task_id: &str, max_bytes: usize) -> Result<EvidencePage> {
+        let page = self.inner.graph.read(|r| evidence_page(r, task_id))?;
+        Ok(bounded(page, max_bytes))
+    }
+
+    /// The evidence page as an MCP App: HTML that asks its host for the evidence of this task, or of
+    /// the one that the host names.
+    ///
+    /// # Errors
+    ///
+    /// `TaskNotFound` where there is no such task.
+    pub fn evidence_app(&self, task_id: Option<&str>) -> Result<String> {
+        if let Some(task_id) = task_id {
+            self.inner.graph.read(|r| r.task(task_id).map(drop))?;
+        }
+        evidence_app(task_id)
     }
 
     /// What changed in this graph since the file at `before` was as it is, with causes. That file
