@@ -30,8 +30,8 @@ struct Kept {
     used: usize,
 }
 
-/// The page in about `max_bytes` of JSON. Claims with the most passages for or against them stay, and
-/// of each claim the passages that take a side, the most certain first. Long texts are cut.
+/// The page in about `max_bytes` of JSON. Claims that a person corrected stay, then those with the most
+/// passages for or against them, and of each claim the passages that take a side, the most certain first. Long texts are cut.
 pub(crate) fn bounded(mut page: EvidencePage, max_bytes: usize) -> EvidencePage {
     shorten(&mut page);
     let kept = choose(&page, max_bytes);
@@ -67,8 +67,10 @@ fn choose(page: &EvidencePage, max_bytes: usize) -> Kept {
     let passages = passages(page);
     let mut order: Vec<usize> = (0..page.claims.len()).collect();
     order.sort_by_key(|at| {
-        let claim = &page.claims[*at];
-        std::cmp::Reverse((claim.supports + claim.refutes, passages[*at].len()))
+        let (claim, own) = (&page.claims[*at], &passages[*at]);
+        // One whose verdict was just corrected must not vanish from the page.
+        let is_corrected = own.first().is_some_and(|e| page.evidence[*e].by_human);
+        std::cmp::Reverse((is_corrected, claim.supports + claim.refutes, own.len()))
     });
     for claim in order {
         let size = size_of(&page.claims[claim]);

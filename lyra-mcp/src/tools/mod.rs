@@ -256,8 +256,8 @@ fn exploration_tools() -> Vec<Tool> {
             "Every view that query_view knows, with its description, parameters and columns."),
         tool!("show_evidence", "Show the evidence", READS, stored_text: true, lists: [],
             evidence::show,
-            "Show the user a task's evidence page in the chat, where they can correct verdicts. Where \
-             nothing is shown, tell them what the reply says."),
+            "Show the user the evidence page in the chat, where they can correct verdicts; where \
+             nothing is shown, tell them the reply."),
     ]
 }
 
@@ -275,8 +275,7 @@ fn checking_tools() -> Vec<Tool> {
             lists: ["for", "against", "silent", "unreached"],
             check::standing,
             "How the sources that were read stand to one statement: which say it, which say the \
-            opposite, which come near and say neither, with their exact words. Copies of one work \
-            count once. Use it before you assert something; the judge is small, so read the \
+            opposite, which come near and say neither, with their exact words. Use it before you assert something; the judge is small, so read the \
             quotes."),
     ]
 }
