@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { start, SCREENSHOTS } from "./browser.mjs";
-import { lyra, overHttp, overStdio, program, show, TOOL } from "./host.mjs";
+import { BY, lyra, overHttp, overStdio, program, show, TOOL } from "./host.mjs";
 
 const { browser, axe, missing: noBrowser } = await start();
 const missing = noBrowser ?? (program() ? null : "the server is not built (cargo build -p lyra-mcp, or set LYRA_MCP_BIN)");
@@ -184,19 +184,22 @@ describe("the evidence page in a chat", { skip: missing ?? false, timeout: 300_0
     assert.deepEqual(app.faults, []);
   });
 
-  test("links go through the chat, places of the page do not leave it", async () => {
-    const app = await shown(client, task);
-    await app.frame.locator('nav a[href="#sources"]').click();
-    await app.frame.locator("#sources-body th a").first().click();
-    await app.frame.waitForSelector("dialog[open]");
-    const link = app.frame.locator("dialog a.out").first();
-    const wanted = await link.getAttribute("href");
-    await link.click();
-    await app.frame.waitForFunction(() => true);
-    assert.deepEqual(app.links, [wanted]);
-    assert.equal(app.page.context().pages().length, 1);
-    assert.deepEqual(app.faults, []);
-  });
+  for (const [name, load] of Object.entries(BY))
+    test(`links go through the chat, places of the page do not leave it: by ${name}`, async () => {
+      const app = await shown(client, task, { load });
+      await app.frame.locator('nav a[href="#sources"]').click();
+      await app.frame.locator("#sources-body th a").first().click();
+      await app.frame.waitForSelector("dialog[open]");
+      const link = app.frame.locator("dialog a.out").first();
+      const wanted = await link.getAttribute("href");
+      await link.click();
+      await app.frame.locator("#detail-close").click();
+      await app.frame.waitForSelector("dialog:not([open])", { state: "attached" });
+      assert.ok(await app.frame.evaluate(() => scrollY > 0), "the view stays where it was");
+      assert.deepEqual(app.links, [wanted]);
+      assert.equal(app.page.context().pages().length, 1);
+      assert.deepEqual(app.faults, []);
+    });
 
   test("the address of a task needs no tool result", async () => {
     const app = await shown(client, task, { uri: `ui://lyra/evidence/${task}` });

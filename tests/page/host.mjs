@@ -15,7 +15,7 @@ export const TOOL = "show_evidence";
 const MIME = "text/html;profile=mcp-app";
 
 /** What the extension asks hosts to enforce where a page names no domains. */
-const POLICY = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; media-src 'self' data:; connect-src 'none'; object-src 'none'; base-uri 'self'";
+const POLICY = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; media-src 'self' data:; connect-src 'none'; object-src 'none'; base-uri 'self';";
 
 /** The server's program; null where it is not built. */
 export function program() {
@@ -67,16 +67,30 @@ const AROUND = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data
 <style>body { margin: 0; background: #888 } iframe { border: 0; width: 100%; display: block }</style>
 <iframe id="app" sandbox="allow-scripts"></iframe>
 <script>
-  const frame = document.getElementById("app");
-  addEventListener("message", (event) => event.source === frame.contentWindow && fromApp(event.data));
-  function toApp(message) { frame.contentWindow.postMessage(message, "*") }
+  const app = () => document.getElementById("app").contentWindow;
+  addEventListener("message", (event) => event.source === app() && fromApp(event.data));
+  function toApp(message) { app().postMessage(message, "*") }
 </script>`;
+
+/** How hosts put a page into its frame. */
+export const BY = {
+  source: (html) => (document.getElementById("app").srcdoc = html),
+  writing: (html) => {
+    const frame = document.createElement("iframe");
+    frame.id = "app";
+    frame.sandbox = "allow-scripts allow-same-origin";
+    document.getElementById("app").replaceWith(frame);
+    frame.contentDocument.open();
+    frame.contentDocument.write(html);
+    frame.contentDocument.close();
+  },
+};
 
 /**
  * Calls the tool and shows its page. `wrap` may stand between the page's calls and the server.
  * `faults` collects what must not happen.
  */
-export async function show(browser, client, task, { context = {}, wrap = (call) => call(), uri, view = {} } = {}) {
+export async function show(browser, client, task, { context = {}, wrap = (call) => call(), uri, view = {}, load = BY.source } = {}) {
   const { tools } = await client.listTools();
   const tool = tools.find((tool) => tool.name === TOOL);
   const read = await client.readResource({ uri: uri ?? getToolUiResourceUri(tool) });
@@ -112,7 +126,7 @@ export async function show(browser, client, task, { context = {}, wrap = (call) 
   const initialized = new Promise((told) => (bridge.oninitialized = told));
   await bridge.connect(transport);
   await page.goto(address);
-  await page.evaluate((html) => (document.getElementById("app").srcdoc = html), read.contents[0].text);
+  await page.evaluate(load, read.contents[0].text);
   await initialized;
   if (!uri) {
     await bridge.sendToolInput({ arguments: { task_id: task } });
