@@ -6,7 +6,7 @@
 A graph is made first (100,000 claims over 50 tasks, the first with 20,000; 60,000 fragments of 20,000
 pages; 400,000 edges), imported, and embedded by the server's own embed jobs with the built-in model.
 --db keeps it, or takes it up again; the measurement works on a copy. Then CALLS calls (200 by default)
-of each of the 18 tools go over one stdio connection, one after another, with arguments that vary: the
+of each of the tools go over one stdio connection, one after another, with arguments that vary: the
 large task, small tasks, every view, deep pages, filters and joins, searches of every mode. Measured: wall
 time from writing the request to having read the answer's line; bytes of the structured content, which
 is what the 48 KiB budget counts; and the whole line, which says it twice (structured, and as text).

@@ -18,9 +18,11 @@ PAGE = Path(__file__).resolve().parent.parent / "lyra-core/src/export/page"
 # made from the first script's own text.
 LAYOUT_LIBRARIES = ["dispatch", "quadtree", "timer", "force"]
 VIEW_LIBRARIES = ["selection", "color", "interpolate", "ease", "transition", "drag", "zoom"]
-SCRIPTS = [
+# Drawn for each set of data; the last one ends with a return.
+PARTS = [
     "data.js",
     "dom.js",
+    "verdicts.js",
     "theme.js",
     "claims.js",
     "contradictions.js",
@@ -34,6 +36,7 @@ SCRIPTS = [
     "search.js",
     "main.js",
 ]
+AROUND = ["app.js", "boot.js"]
 DATA = "{{DATA}}"
 
 
@@ -48,9 +51,13 @@ def vendored(names: list[str]) -> str:
 
 
 def own_scripts() -> str:
-    """Our scripts, in one scope of their own."""
-    parts = "\n".join(f"// ---- {name}\n{read(f'src/{name}')}" for name in SCRIPTS)
-    return f'(function () {{\n"use strict";\n{parts}\n}})();\n'
+    """Our scripts, in one scope of their own. The page in a chat is drawn again after a correction,
+    so that its parts are a function of the data."""
+    parts, around = (
+        "\n".join(f"// ---- {name}\n{read(f'src/{name}')}" for name in names)
+        for names in (PARTS, AROUND)
+    )
+    return f'(function () {{\n"use strict";\nfunction drawPage(data, app) {{\n{parts}}}\n\n{around}\n}})();\n'
 
 
 def digest(text: str) -> str:

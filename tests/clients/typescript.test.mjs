@@ -60,7 +60,10 @@ function withClient(kind, some) {
 function handshake(kind) {
   return ({ client }) => {
     assert.equal(kind.agreed(client), kind.revision);
-    assert.deepEqual(Object.keys(client.getServerCapabilities()).sort(), [
+    // Not every client shows the extensions.
+    const { extensions, ...capabilities } = client.getServerCapabilities();
+    assert.ok(extensions === undefined || extensions["io.modelcontextprotocol/ui"]);
+    assert.deepEqual(Object.keys(capabilities).sort(), [
       "prompts",
       "resources",
       "tools",
@@ -98,12 +101,13 @@ async function resourcesAndPrompts(kind, client) {
   }
   for (const uri of uris) {
     const { contents } = await client.readResource({ uri });
-    assert.equal(typeof JSON.parse(contents[0].text), "object", uri);
+    if (uri.startsWith("ui:")) assert.match(contents[0].text, /^<!doctype html>/);
+    else assert.equal(typeof JSON.parse(contents[0].text), "object", uri);
   }
   const { resourceTemplates } = await client.listResourceTemplates();
   assert.deepEqual(
     resourceTemplates.map((template) => template.uriTemplate),
-    ["lyra://task/{id}", "lyra://views/{name}", "lyra://tools/{name}"],
+    ["lyra://task/{id}", "lyra://views/{name}", "lyra://tools/{name}", "ui://lyra/evidence/{task}"],
   );
   const missing = client.readResource({ uri: "lyra://views/v_none" });
   await assert.rejects(missing, { code: kind.unknownResource });

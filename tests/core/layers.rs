@@ -93,6 +93,8 @@ fn used(source: &str) -> Vec<String> {
             .map(|part| room(&format!("{house}{}", part.trim())))
             .collect()
     };
+    // `pub(in crate::store)` uses nothing.
+    let code = code.replace("(in crate::", "(");
     code.split("crate::").skip(1).flat_map(names).collect()
 }
 

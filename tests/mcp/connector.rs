@@ -98,7 +98,7 @@ fn the_set_of_tools_is_a_setting() {
     let folder = tempfile::tempdir().unwrap();
     let db = folder.path().join("a.db");
     let standard = names(&mut Client::connect(&db, &[]));
-    assert_eq!(standard.len(), 18);
+    assert_eq!(standard.len(), 19);
     assert!(!standard.contains(&"search".to_owned()));
     let connector = ["search".to_owned(), "fetch".to_owned()];
     assert_eq!(

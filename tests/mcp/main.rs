@@ -6,6 +6,7 @@
 )]
 #![allow(clippy::too_many_lines, reason = "cases of a test are a table")]
 
+mod app;
 mod chaos;
 mod cli;
 mod client;

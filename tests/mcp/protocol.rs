@@ -18,7 +18,7 @@ fn every_revision_in_use_shakes_hands() {
                 .unwrap()
                 .contains("create_task")
         );
-        assert_eq!(tools(&mut client, json!({})).len(), 18);
+        assert_eq!(tools(&mut client, json!({})).len(), 19);
     }
 }
 
@@ -30,7 +30,7 @@ fn the_stateless_revision_needs_no_handshake() {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"}}});
-    assert_eq!(tools(&mut client, meta.clone()).len(), 18);
+    assert_eq!(tools(&mut client, meta.clone()).len(), 19);
     let mut call = meta;
     call["name"] = json!("list_views");
     call["arguments"] = json!({});
@@ -128,10 +128,11 @@ fn resources_and_prompts_can_be_listed_and_read() {
         let text = reply["result"]["contents"][0]["text"]
             .as_str()
             .unwrap_or_else(|| panic!("{reply}"));
-        assert!(
-            serde_json::from_str::<Value>(text).unwrap().is_object(),
-            "{uri}"
-        );
+        // The evidence page is HTML.
+        let is_json = resource["mimeType"] == "application/json";
+        assert_eq!(is_json, !uri.starts_with("ui://"), "{uri}");
+        let body = serde_json::from_str::<Value>(text);
+        assert_eq!(is_json, body.is_ok_and(|body| body.is_object()), "{uri}");
     }
     for uri in [
         "lyra://task/task_00000000",

@@ -1,4 +1,4 @@
-//! A server and a command line over a graph that is open read-only: all 18 tools answer or refuse
+//! A server and a command line over a graph that is open read-only: all 19 tools answer or refuse
 //! with one error, and neither the file nor its folder changes.
 
 use crate::client::{Client, PATIENCE, binary};
@@ -132,6 +132,12 @@ fn calls(task: &str) -> Vec<(&'static str, Value, bool)> {
         ),
         ("query_view", json!({"view_name": "v_contradictions"}), true),
         ("list_views", json!({}), true),
+        ("show_evidence", json!({"task_id": task}), true),
+        (
+            "show_evidence",
+            json!({"task_id": task, "cursor": "0"}),
+            true,
+        ),
         ("check_report", json!({"text": "Desks help backs."}), true),
         ("claim_standing", json!({"text": "Desks help backs."}), true),
         ("get_judgements", json!({"task_id": task}), false),
@@ -182,7 +188,7 @@ fn every_tool_answers_or_refuses_and_not_a_byte_changes() {
     let task = tasks["rows"][0]["id"].as_str().unwrap().to_owned();
     let calls = calls(&task);
     let tools: std::collections::BTreeSet<_> = calls.iter().map(|(tool, ..)| *tool).collect();
-    assert_eq!(tools.len(), 18);
+    assert_eq!(tools.len(), 19);
     for (tool, arguments, asks) in calls {
         let result = client.call(tool, arguments.clone());
         check_reply(tool, &result, &schemas);

@@ -1,4 +1,4 @@
-//! The 18 tools: listing, success on a real graph, typed errors, schemas kept, sizes bounded.
+//! The 19 tools: listing, success on a real graph, typed errors, schemas kept, sizes bounded.
 
 use crate::client::Client;
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ fn the_listing_is_complete() {
     let mut client = Client::connect(&folder.path().join("a.db"), &[]);
     let reply = client.request("tools/list", json!({}));
     let tools = reply["result"]["tools"].as_array().unwrap();
-    assert_eq!(tools.len(), 18);
+    assert_eq!(tools.len(), 19);
     for tool in tools {
         let name = tool["name"].as_str().unwrap();
         assert!(
@@ -308,6 +308,21 @@ fn every_error_is_typed_and_keeps_its_schema() {
             "TASK_NOT_FOUND",
         ),
         ("claim_standing", json!({"text": ""}), "INVALID_PARAMS"),
+        (
+            "show_evidence",
+            json!({"task_id": NO_TASK}),
+            "TASK_NOT_FOUND",
+        ),
+        (
+            "show_evidence",
+            json!({"task_id": task, "cursor": "next"}),
+            "INVALID_PARAMS",
+        ),
+        (
+            "show_evidence",
+            json!({"task_id": task, "cursor": "99@7"}),
+            "RESOURCE_NOT_FOUND",
+        ),
         (
             "get_judgements",
             json!({"task_id": NO_TASK}),

@@ -263,10 +263,10 @@ def test_resources_and_prompts(mode, tmp_path):
             assert f"lyra://task/{task['task_id']}" in uris
             for uri in uris:
                 contents = (await client.read_resource(uri)).contents
-                assert contents[0].text.startswith("{"), uri
+                assert contents[0].text.startswith("<!doctype html>" if uri.startswith("ui:") else "{"), uri
             templates = (await client.list_resource_templates()).resource_templates
             assert [template.uri_template for template in templates] == [
-                "lyra://task/{id}", "lyra://views/{name}", "lyra://tools/{name}",
+                "lyra://task/{id}", "lyra://views/{name}", "lyra://tools/{name}", "ui://lyra/evidence/{task}",
             ]
             with pytest.raises(MCPError):
                 await client.read_resource("lyra://views/v_none")

@@ -112,7 +112,7 @@ def test_what_the_server_sends_fits_the_revision(name, tmp_path):
     with RawServer(tmp_path, "--corpus", str(CORPUS), "--allow-private-hosts") as server:
         recording = begin(server, revision)
         tools = recording.request("tools/list", "ListToolsResult")["tools"]
-        assert len(tools) == 18
+        assert len(tools) == 19
         task = recording.tool("create_task", {"hypothesis": "Tea is good for you."})["task_id"]
         assert recording.tool("query_sql", {"sql": "SELECT 1 AS one"})["rows"] == [{"one": 1}]
         assert recording.tool("query_sql", {"sql": "DROP TABLE claims"})["ok"] is False

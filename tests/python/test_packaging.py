@@ -125,7 +125,7 @@ def test_the_server_starts_from_the_unpacked_bundle(bundle, manifest, tmp_path):
         environment = {name: filled(value, values) for name, value in configured["env"].items()}
         tools = talk(command, environment | {"XDG_DATA_HOME": str(home)}, tmp_path)["tools"]
         assert [tool["name"] for tool in tools] == [tool["name"] for tool in manifest["tools"]]
-        assert len(tools) == 18
+        assert len(tools) == 19
     assert (home / "lyra" / "lyra.db").is_file() and database.is_file()
 
 

@@ -25,15 +25,15 @@ use kernel::Tier;
 use std::sync::LazyLock;
 use weights::Weights;
 
-/// The file of weights, at an address that a cache line begins at.
+/// The second part of the weights, at an address that a cache line begins at.
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
 
-static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../models/judge-minilm.lyj"));
+static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../models/judge-minilm-2.lyj"));
 
 static BUILTIN: LazyLock<Result<Network, String>> = LazyLock::new(|| {
     Ok(Network {
-        weights: Weights::parse(&FILE.0)?,
+        weights: Weights::parse([lyra_judge_words::bytes(), &FILE.0])?,
         tier: Tier::best(),
     })
 });
@@ -145,14 +145,22 @@ mod tests {
 
     #[test]
     fn a_damaged_file_of_weights_says_what_is_wrong() {
-        let file = &FILE.0;
-        let cut = Weights::parse(&file[..file.len() - 64]).unwrap_err();
-        assert!(cut.contains("were expected"), "{cut}");
-        let foreign = Weights::parse(b"LYRATAB1").unwrap_err();
+        let (words, layers) = (lyra_judge_words::bytes(), &FILE.0);
+        for (first, second) in [
+            (words, &layers[..layers.len() - 64]),
+            (&words[..words.len() - 64], layers),
+            (words, &[][..]),
+        ] {
+            let cut = Weights::parse([first, second]).unwrap_err();
+            assert!(cut.contains("were expected"), "{cut}");
+        }
+        let long = Weights::parse([words, &[layers, &[0; 64][..]].concat()]).unwrap_err();
+        assert!(long.contains("64 bytes too many"), "{long}");
+        let foreign = Weights::parse([b"LYRATAB1", layers]).unwrap_err();
         assert!(foreign.contains("too short"), "{foreign}");
-        let mut other = file[..64].to_vec();
+        let mut other = words[..64].to_vec();
         other[8] = 9;
-        let version = Weights::parse(&other).unwrap_err();
+        let version = Weights::parse([&other, layers]).unwrap_err();
         assert!(version.contains("version"), "{version}");
     }
 }

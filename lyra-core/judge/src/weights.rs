@@ -1,4 +1,5 @@
-//! The file of weights; `scripts/judge/pack.py` writes it.
+//! The weights; `scripts/judge/pack.py` writes them, as two files that are one. A section is in one of
+//! them: the second file begins with the second layer.
 //!
 //! Little-endian. Header of 64 bytes: magic `LYRAJDG1`, then u32 version, word rows, hidden size,
 //! heads, layers, inner size, positions. Sections follow in the order of [`Weights::parse`], each
@@ -79,7 +80,7 @@ pub(crate) struct Weights<'w> {
 }
 
 impl<'w> Weights<'w> {
-    pub(crate) fn parse(data: &'w [u8]) -> Result<Self, String> {
+    pub(crate) fn parse([data, more]: [&'w [u8]; 2]) -> Result<Self, String> {
         let header = data.get(..HEADER).ok_or("too short")?;
         let number = |i: usize| {
             let at = 8 + 4 * i;
@@ -107,7 +108,7 @@ impl<'w> Weights<'w> {
         if !fits || shape.layers > 64 {
             return Err(format!("sizes that no judge has: {shape:?}"));
         }
-        let mut rest = Sections(&data[HEADER..]);
+        let mut rest = Sections([&data[HEADER..], more]);
         let weights = Self {
             shape,
             words: rest.bytes(shape.words * hidden / 2)?,
@@ -135,8 +136,9 @@ impl<'w> Weights<'w> {
                 reading: rest.classes(hidden)?,
             },
         };
-        if !rest.0.is_empty() {
-            return Err(format!("{} bytes too many", rest.0.len()));
+        match rest.0.map(<[u8]>::len).iter().sum() {
+            0 => {}
+            left => return Err(format!("{left} bytes too many")),
         }
         Ok(weights)
     }
@@ -171,20 +173,21 @@ fn upper_half(bytes: &[u8]) -> f32 {
     f32::from_bits(u32::from(bytes[0]) << 16 | u32::from(bytes[1]) << 24)
 }
 
-/// What has not been read yet.
-struct Sections<'w>(&'w [u8]);
+/// What has not been read yet, of both files.
+struct Sections<'w>([&'w [u8]; 2]);
 
 impl<'w> Sections<'w> {
     fn bytes(&mut self, count: usize) -> Result<&'w [u8], String> {
         let padded = count.next_multiple_of(64);
-        if self.0.len() < padded {
-            return Err(format!(
-                "{} bytes where {padded} were expected",
-                self.0.len()
-            ));
+        if self.0[0].is_empty() {
+            self.0.swap(0, 1);
         }
-        let (section, rest) = self.0.split_at(padded);
-        self.0 = rest;
+        let file = self.0[0];
+        if file.len() < padded {
+            return Err(format!("{} bytes where {padded} were expected", file.len()));
+        }
+        let (section, rest) = file.split_at(padded);
+        self.0[0] = rest;
         Ok(&section[..count])
     }
 

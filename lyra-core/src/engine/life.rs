@@ -3,7 +3,7 @@
 use super::{Engine, wait};
 use crate::documents::{CorpusReport, SyncReport};
 use crate::error::{Error, Result};
-use crate::export::{ExportFormat, export};
+use crate::export::{EvidencePage, ExportFormat, bounded, evidence_app, evidence_page, export};
 use crate::research::jobs::{WorkerOptions, Workers, queue_embedding, run_until_idle};
 use crate::research::task::{
     self, AuthAction, AuthResolution, AuthTarget, CandidateReport, CandidateRequest, QueueOptions,
@@ -284,6 +284,30 @@ impl Engine {
         task_id: Option<&str>,
     ) -> Result<ExportReport> {
         export(&self.inner.graph, writer, format, task_id)
+    }
+
+    /// What the evidence page shows of a task, in about `max_bytes` of JSON. Of a larger task the
+    /// claims with the most passages for or against them stay; `left_out` says what does not.
+    ///
+    /// # Errors
+    ///
+    /// `TaskNotFound` where there is no such task.
+    pub fn evidence_page(&self, task_id: &str, max_bytes: usize) -> Result<EvidencePage> {
+        let page = self.inner.graph.read(|r| evidence_page(r, task_id))?;
+        Ok(bounded(page, max_bytes))
+    }
+
+    /// The evidence page as an MCP App: HTML that asks its host for the evidence of this task, or of
+    /// the one that the host names.
+    ///
+    /// # Errors
+    ///
+    /// `TaskNotFound` where there is no such task.
+    pub fn evidence_app(&self, task_id: Option<&str>) -> Result<String> {
+        if let Some(task_id) = task_id {
+            self.inner.graph.read(|r| r.task(task_id).map(drop))?;
+        }
+        evidence_app(task_id)
     }
 
     /// What changed in this graph since the file at `before` was as it is, with causes. That file

@@ -3,6 +3,7 @@
 //! The page is a template with a place for the data; the data are JSON in which no `<` is left, so
 //! that nothing in them can end the element that they stand in.
 
+use super::bounded::LeftOut;
 use super::keys::all_sources;
 use super::makers::makers;
 use super::sources::Source;
@@ -10,8 +11,7 @@ use super::{report_of, unwritten};
 use crate::error::{Error, Result};
 use crate::security::display::is_harmful;
 use crate::store::confidence::claim_confidence;
-use crate::store::graph::ExportReport;
-use crate::store::graph::Part;
+use crate::store::graph::{ExportReport, Part, Reader};
 use crate::store::model::Relation;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -23,73 +23,145 @@ const DATA: &str = "{{DATA}}";
 /// Characters of context on each side of a quote.
 const CONTEXT: usize = 400;
 
-#[derive(Serialize)]
-struct Data {
-    task_id: String,
-    hypothesis: String,
+/// The data of the evidence page.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct EvidencePage {
+    /// The task.
+    pub task_id: String,
+    /// What it asks.
+    pub hypothesis: String,
     /// Who found the claims and who judged them, in sentences.
-    made_by: Vec<String>,
-    claims: Vec<ClaimData>,
-    sources: Vec<SourceData>,
-    evidence: Vec<EvidenceData>,
+    pub made_by: Vec<String>,
+    /// The adopted claims.
+    pub claims: Vec<PageClaim>,
+    /// Where they and their passages stand.
+    pub sources: Vec<PageSource>,
+    /// The passages.
+    pub evidence: Vec<PageEvidence>,
     /// Citing and cited place in `sources`.
-    citations: Vec<(usize, usize)>,
+    pub citations: Vec<(usize, usize)>,
+    /// What does not stand here, where the page is only a part of its task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
 }
 
-#[derive(Serialize)]
-struct ClaimData {
-    id: String,
-    text: String,
+/// A claim on the evidence page.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct PageClaim {
+    /// The claim's id.
+    pub id: String,
+    /// What it says.
+    pub text: String,
     /// supports, refutes or neutral to the hypothesis; null where nobody has judged that.
-    stance: Option<String>,
-    stance_confidence: Option<f64>,
-    supports: usize,
-    refutes: usize,
-    neutral: usize,
-    /// Mean and standard deviation of Beta(1 + support, 1 + refutation).
-    mean: f64,
-    sd: f64,
+    pub stance: Option<String>,
+    /// How sure the judge of the stance is.
+    pub stance_confidence: Option<f64>,
+    /// Passages for it.
+    pub supports: usize,
+    /// Passages against it.
+    pub refutes: usize,
+    /// Passages that leave it open.
+    pub neutral: usize,
+    /// Mean of Beta(1 + support, 1 + refutation).
+    pub mean: f64,
+    /// Its standard deviation.
+    pub sd: f64,
 }
 
-#[derive(Serialize)]
-struct SourceData {
-    title: String,
-    authors: Vec<String>,
-    year: Option<i64>,
-    venue: Option<String>,
-    doi: Option<String>,
+/// A source on the evidence page.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct PageSource {
+    /// Its title.
+    pub title: String,
+    /// Names, family names first.
+    pub authors: Vec<String>,
+    /// Year of publication.
+    pub year: Option<i64>,
+    /// Journal, publisher or site.
+    pub venue: Option<String>,
+    /// The DOI.
+    pub doi: Option<String>,
     /// A web address.
-    url: Option<String>,
+    pub url: Option<String>,
     /// The name of a file that has no other address.
-    file: Option<String>,
-    is_publication: bool,
-    is_retracted: bool,
+    pub file: Option<String>,
+    /// Whether it is a publication, and not a web page or a file.
+    pub is_publication: bool,
+    /// Whether it was retracted.
+    pub is_retracted: bool,
     /// What took its place, in words.
-    superseded_by: Option<String>,
-    accessed: Option<String>,
+    pub superseded_by: Option<String>,
+    /// The day on which it was read.
+    pub accessed: Option<String>,
 }
 
-#[derive(Serialize)]
-struct EvidenceData {
+/// A passage on the evidence page.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct PageEvidence {
+    /// The edge's id, by which its verdict can be corrected.
+    pub id: String,
     /// Place in `claims`.
-    claim: usize,
+    pub claim: usize,
     /// Place in `sources`.
-    source: usize,
+    pub source: usize,
     /// origin, supports, refutes or neutral.
-    relation: String,
-    confidence: Option<f64>,
-    by_human: bool,
+    pub relation: String,
+    /// How sure the judge is.
+    pub confidence: Option<f64>,
+    /// Whether a person judged it.
+    pub by_human: bool,
     /// Whether the source has a newer text than the one that this stands in.
-    is_outdated: bool,
-    heading: Option<String>,
-    before: String,
-    quote: String,
-    after: String,
+    pub is_outdated: bool,
+    /// The heading above it.
+    pub heading: Option<String>,
+    /// What stands before the quote.
+    pub before: String,
+    /// The quoted words.
+    pub quote: String,
+    /// What stands after them.
+    pub after: String,
 }
 
 pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportReport> {
-    let task_id = task_of(part)?;
-    let part = &Part::new(part.reader, Some(&task_id));
+    let data = data(part.reader, &task_of(part)?)?;
+    let json = serde_json::to_string(&data)
+        .map_err(|e| Error::internal("the page's data are not JSON").with_source(e))?;
+    writer
+        .write_all(page_with(&json)?.as_bytes())
+        .map_err(unwritten)?;
+    Ok(report_of(&[
+        ("claim", data.claims.len()),
+        ("source", data.sources.len()),
+        ("evidence", data.evidence.len()),
+        ("citation", data.citations.len()),
+    ]))
+}
+
+/// The page without evidence, for a host that shows it in a chat: the page then asks the host for
+/// the evidence of this task, or of the one that the host names.
+pub(crate) fn app(task_id: Option<&str>) -> Result<String> {
+    let task = task_id.map(|task_id| HashMap::from([("task_id", task_id)]));
+    let json = serde_json::to_string(&task)
+        .map_err(|e| Error::internal("the task's id is not JSON").with_source(e))?;
+    page_with(&json)
+}
+
+/// The page with its data.
+fn page_with(json: &str) -> Result<String> {
+    let (before, after) = PAGE
+        .split_once(DATA)
+        .ok_or_else(|| Error::internal("the page has no place for its data"))?;
+    let json: String = json.chars().filter(|c| !is_harmful(*c)).collect();
+    Ok([before, &json.replace('<', "\\u003c"), after].concat())
+}
+
+/// What the page of a task shows.
+pub(crate) fn data(reader: &Reader<'_>, task_id: &str) -> Result<EvidencePage> {
+    let part = &Part::new(reader, Some(task_id));
     let sources = all_sources(part)?;
     let places: HashMap<&str, usize> = sources
         .iter()
@@ -100,10 +172,10 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
     let mut claims = claims(part)?;
     let evidence = evidence(part, &claims, &places)?;
     weigh(&mut claims, &evidence);
-    let data = Data {
-        hypothesis: part.reader.task(&task_id)?.hypothesis,
-        task_id: task_id.clone(),
-        made_by: makers(part.reader, &task_id)?,
+    Ok(EvidencePage {
+        hypothesis: reader.task(task_id)?.hypothesis,
+        task_id: task_id.to_owned(),
+        made_by: makers(reader, task_id)?,
         citations: citations(part, &places)?,
         sources: sources
             .iter()
@@ -111,22 +183,8 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
             .collect(),
         claims,
         evidence,
-    };
-    let json = serde_json::to_string(&data)
-        .map_err(|e| Error::internal("the page's data are not JSON").with_source(e))?;
-    let (before, after) = PAGE
-        .split_once(DATA)
-        .ok_or_else(|| Error::internal("the page has no place for its data"))?;
-    let json: String = json.chars().filter(|c| !is_harmful(*c)).collect();
-    for text in [before, &json.replace('<', "\\u003c"), after] {
-        writer.write_all(text.as_bytes()).map_err(unwritten)?;
-    }
-    Ok(report_of(&[
-        ("claim", data.claims.len()),
-        ("source", data.sources.len()),
-        ("evidence", data.evidence.len()),
-        ("citation", data.citations.len()),
-    ]))
+        left_out: None,
+    })
 }
 
 /// The task of the page: the one asked for, or the only one.
@@ -144,13 +202,13 @@ fn task_of(part: &Part<'_>) -> Result<String> {
     }
 }
 
-fn claims(part: &Part<'_>) -> Result<Vec<ClaimData>> {
+fn claims(part: &Part<'_>) -> Result<Vec<PageClaim>> {
     part.list(
         "SELECT c.id, c.claim_text, s.relation, s.confidence FROM claims c
            LEFT JOIN hypothesis_stances s ON s.claim_id = c.id
          WHERE c.id {claims} AND c.claim_adoption_status = 'adopted' ORDER BY c.id",
         |row| {
-            Ok(ClaimData {
+            Ok(PageClaim {
                 id: row.get(0)?,
                 text: row.get(1)?,
                 stance: row.get(2)?,
@@ -167,9 +225,9 @@ fn claims(part: &Part<'_>) -> Result<Vec<ClaimData>> {
 
 fn evidence(
     part: &Part<'_>,
-    claims: &[ClaimData],
+    claims: &[PageClaim],
     sources: &HashMap<&str, usize>,
-) -> Result<Vec<EvidenceData>> {
+) -> Result<Vec<PageEvidence>> {
     let places: HashMap<&str, usize> = claims
         .iter()
         .enumerate()
@@ -180,7 +238,7 @@ fn evidence(
         "SELECT e.target_id, coalesce(p.canonical_id, p.id), e.relation, e.nli_edge_confidence,
            e.edge_human_corrected, f.heading_context, f.text_content,
            e.quote_start - f.char_start, e.quote_end - f.char_start,
-           f.page_version < (SELECT max(t.version) FROM page_texts t WHERE t.page_id = f.page_id)
+           f.page_version < (SELECT max(t.version) FROM page_texts t WHERE t.page_id = f.page_id), e.id
          FROM edges e JOIN fragments f ON f.id = e.source_id JOIN pages p ON p.id = f.page_id
          WHERE e.id {edges} AND e.relation <> 'cites' ORDER BY e.target_id, e.relation, e.id",
         |row| {
@@ -193,7 +251,8 @@ fn evidence(
             let text: String = row.get(6)?;
             let span = (row.get(7)?, row.get(8)?);
             let (before, quote, after) = in_context(&text, span);
-            found.push(EvidenceData {
+            found.push(PageEvidence {
+                id: row.get(10)?,
                 claim: *claim,
                 source: *source,
                 relation: row.get(2)?,
@@ -234,7 +293,7 @@ fn in_context(text: &str, span: (Option<i64>, Option<i64>)) -> (String, String, 
     (before, part(start..end), after)
 }
 
-fn weigh(claims: &mut [ClaimData], evidence: &[EvidenceData]) {
+fn weigh(claims: &mut [PageClaim], evidence: &[PageEvidence]) {
     let mut verdicts: Vec<Vec<(Relation, f64)>> = vec![Vec::new(); claims.len()];
     for e in evidence {
         if let Ok(relation) = e.relation.parse() {
@@ -279,8 +338,8 @@ fn successors(part: &Part<'_>) -> Result<HashMap<String, String>> {
     Ok(named.collect())
 }
 
-fn source(source: &Source, successor: Option<&String>) -> SourceData {
-    SourceData {
+fn source(source: &Source, successor: Option<&String>) -> PageSource {
+    PageSource {
         title: source.title.clone(),
         authors: source.authors.iter().map(|name| name.inverted()).collect(),
         year: source.year,

@@ -13,6 +13,7 @@
 //! Equal graphs give equal files. With a task, only the task's part of the graph is written.
 
 mod bibtex;
+mod bounded;
 mod csl;
 mod dates;
 mod graphml;
@@ -27,6 +28,10 @@ mod sources;
 mod spreadsheet;
 mod whole_file;
 
+pub use bounded::LeftOut;
+pub(crate) use bounded::bounded;
+pub use html::{EvidencePage, PageClaim, PageEvidence, PageSource};
+pub(crate) use html::{app as evidence_app, data as evidence_page};
 pub use whole_file::WholeFile;
 
 use crate::error::{Error, ErrorKind, Result};

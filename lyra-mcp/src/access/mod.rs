@@ -89,6 +89,11 @@ impl Access {
         self.tasks.is_empty() || self.tasks.iter().any(|task| task == task_id)
     }
 
+    /// Whether `feedback` may be called: it is for tokens that may write and are not limited.
+    pub(crate) fn may_correct(&self) -> bool {
+        self.scope == Scope::Write && self.tasks.is_empty()
+    }
+
     /// Whether some call of the tool is allowed; a listing leaves the other tools out.
     pub(crate) fn lists(&self, tool: &Tool) -> bool {
         let scope = self.scope == Scope::Write || tool.hints.read_only;
@@ -300,6 +305,7 @@ mod tests {
                 "vector_search",
                 "query_view",
                 "list_views",
+                "show_evidence",
                 "check_report",
                 "claim_standing",
                 "get_judgements",

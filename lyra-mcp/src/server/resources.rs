@@ -1,5 +1,6 @@
 //! Resources: what a client may put before its model without calling a tool.
 
+use super::app;
 use crate::access::Access;
 use crate::error::{Code, ToolError};
 use crate::tools::Tool;
@@ -18,7 +19,11 @@ const TITLE_CHARS: usize = 120;
 const JSON: &str = "application/json";
 
 /// `access` leaves out the tasks that a token is not for.
-pub(super) fn list(engine: &Engine, access: Option<&Access>) -> Result<Vec<Resource>, ErrorData> {
+pub(super) fn list(
+    engine: &Engine,
+    has_app: bool,
+    access: Option<&Access>,
+) -> Result<Vec<Resource>, ErrorData> {
     let mut resources = vec![
         Resource::new("lyra://tasks", "tasks")
             .with_title("Research tasks")
@@ -29,6 +34,7 @@ pub(super) fn list(engine: &Engine, access: Option<&Access>) -> Result<Vec<Resou
             .with_description("What query_sql can read: tables, columns and how they join")
             .with_mime_type(JSON),
     ];
+    resources.extend(has_app.then(app::resource));
     for task in newest_tasks(engine, access)?.into_iter().take(MAX_TASKS) {
         resources.push(
             Resource::new(format!("lyra://task/{}", task.id), task.id.clone())
@@ -56,8 +62,8 @@ fn title(hypothesis: &str) -> String {
     hypothesis.chars().take(TITLE_CHARS).collect()
 }
 
-pub(super) fn templates() -> Vec<ResourceTemplate> {
-    vec![
+pub(super) fn templates(has_app: bool) -> Vec<ResourceTemplate> {
+    let mut templates = vec![
         ResourceTemplate::new("lyra://task/{id}", "task")
             .with_title("A task")
             .with_description("Status of one task")
@@ -70,7 +76,9 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
             .with_title("A tool")
             .with_description("The whole schemas of a tool: what every argument and field means")
             .with_mime_type(JSON),
-    ]
+    ];
+    templates.extend(has_app.then(app::template));
+    templates
 }
 
 pub(super) fn read(
@@ -79,6 +87,9 @@ pub(super) fn read(
     uri: &str,
     access: Option<&Access>,
 ) -> Result<ReadResourceResult, ErrorData> {
+    if let Some(task) = app::task_of(uri) {
+        return page(engine, tools, uri, task, access);
+    }
     let body = if uri == "lyra://tasks" {
         tasks(engine, access)?
     } else if uri == "lyra://schema" {
@@ -107,6 +118,23 @@ pub(super) fn read(
     };
     let text = Value::Object(body).to_string();
     let contents = ResourceContents::text(text, uri).with_mime_type(JSON);
+    Ok(ReadResourceResult::new(vec![contents]))
+}
+
+/// The evidence page, of one task or of the one that its host names.
+fn page(
+    engine: &Engine,
+    tools: &[Tool],
+    uri: &str,
+    task: Option<&str>,
+    access: Option<&Access>,
+) -> Result<ReadResourceResult, ErrorData> {
+    let has_app = tools.iter().any(|tool| tool.name == app::TOOL);
+    let is_hidden = task.is_some_and(|task| access.is_some_and(|access| !access.sees(task)));
+    if !has_app || is_hidden {
+        return Err(unknown(uri));
+    }
+    let contents = app::read(engine, uri, task).map_err(|error| protocol(error.into()))?;
     Ok(ReadResourceResult::new(vec![contents]))
 }
 

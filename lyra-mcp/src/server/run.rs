@@ -5,7 +5,7 @@ use super::Service;
 use super::caller::Caller;
 use super::metrics::Metrics;
 use crate::error::{Code, ToolError};
-use crate::tools::{Call, Progress, Tool};
+use crate::tools::{Call, Pages, Progress, Tool};
 use crate::wire::{self, Models};
 use lyra_core::Engine;
 use lyra_core::ports::Clock;
@@ -34,6 +34,8 @@ pub(super) struct Shared {
     turns: Arc<Semaphore>,
     /// Threads that run queries or wait for the guard to do so.
     queries: Arc<Semaphore>,
+    /// The evidence pages that clients are fetching.
+    pages: Arc<Pages>,
     /// Where calls are counted, if anybody can ask for the numbers.
     metrics: Option<Arc<Metrics>>,
 }
@@ -44,6 +46,7 @@ impl Shared {
         Arc::new(Self {
             turns: Arc::new(Semaphore::new((2 * cores).clamp(4, 16))),
             queries: Arc::new(Semaphore::new(QUERY_THREADS)),
+            pages: Arc::default(),
             metrics,
         })
     }
@@ -145,11 +148,12 @@ impl Runner {
             arguments,
             given,
             client: client(context, caller),
-            token: caller.name().map(str::to_owned),
+            access: caller.access.clone(),
             progress: token.map(|token| Progress::new(context.peer.clone(), token)),
             stopping: self.stopping.clone(),
             asked_at: Instant::now(),
             queries: Arc::clone(&self.shared.queries),
+            pages: Arc::clone(&self.shared.pages),
         };
         let (models, clock) = (self.models(), Arc::clone(&self.clock));
         let told = Arc::clone(&self.told);

@@ -1,5 +1,7 @@
 //! One call of a tool: what it was given, and what it may use.
 
+use super::Pages;
+use crate::access::Access;
 use crate::error::ToolError;
 use lyra_core::Engine;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
@@ -18,8 +20,8 @@ pub(crate) struct Call {
     pub(crate) given: Vec<String>,
     /// The client: the name of its token, else as it named itself.
     pub(crate) client: String,
-    /// The name of the token, where the caller has one.
-    pub(crate) token: Option<String>,
+    /// What the caller's token allows, where it has one.
+    pub(crate) access: Option<Arc<Access>>,
     /// Where progress goes, if the client asked for it.
     pub(crate) progress: Option<Progress>,
     /// Turns true when the server is about to end.
@@ -28,6 +30,8 @@ pub(crate) struct Call {
     pub(crate) asked_at: Instant,
     /// A permit for each query that may be at the guard.
     pub(crate) queries: Arc<Semaphore>,
+    /// The evidence pages that clients are fetching.
+    pub(crate) pages: Arc<Pages>,
 }
 
 impl Call {
@@ -38,7 +42,7 @@ impl Call {
 
     /// The user, in the log. A server without tokens has one user.
     pub(crate) fn user(&self) -> &str {
-        self.token.as_deref().unwrap_or("user")
+        self.access.as_deref().map_or("user", Access::name)
     }
 
     /// The arguments as the type that the tool works with.

@@ -9,6 +9,7 @@ mod schema;
 mod warnings;
 
 pub(crate) use arguments::accept;
+pub(crate) use budget::json_size;
 pub(crate) use envelope::{Models, Quality, Reply, failure, success};
 pub(crate) use schema::ToolSchema;
 

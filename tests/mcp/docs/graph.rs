@@ -67,6 +67,18 @@ pub(super) fn failures() -> Vec<(&'static str, &'static str, &'static str, Value
             json!({"view_name": "v_contradiction"}),
         ),
         (
+            "show_evidence",
+            NO_TASK.0,
+            NO_TASK.1,
+            json!({"task_id": none}),
+        ),
+        (
+            "show_evidence",
+            "RESOURCE_NOT_FOUND",
+            "the server does not keep the page of that cursor any more; the page begins again",
+            json!({"task_id": TASK, "cursor": "99@7"}),
+        ),
+        (
             "get_judgements",
             NO_TASK.0,
             NO_TASK.1,

@@ -330,6 +330,7 @@ impl Session {
             }
             "query_view" => json!({"view_name": "v_contradictions", "task_id": TASK, "limit": 5}),
             "list_views" | "calibration_metrics" => json!({}),
+            "show_evidence" => json!({"task_id": TASK}),
             "check_report" => {
                 json!({"text": "Night shifts shorten sleep, say most studies. Is that so?", "detail": "problems"})
             }

@@ -1,6 +1,7 @@
 //! What a token allows, and that the log of the graph knows who it was.
 
 use super::{Server, token, tokens_in};
+use crate::app::{OTHER, TASK, graph};
 use crate::client::binary;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -228,6 +229,27 @@ fn a_token_for_a_task_sees_that_task_only() {
     let uri = format!("lyra://task/{other}");
     let hidden = session.request("resources/read", json!({"uri": uri}));
     assert_eq!(hidden["error"]["code"], -32002, "{hidden}");
+}
+
+#[test]
+fn a_token_sees_its_tasks_and_is_told_whether_it_may_correct() {
+    let folder = tempfile::tempdir().unwrap();
+    graph(folder.path());
+    let mine = token(folder.path(), "mine", "write", &[TASK]);
+    let reader = token(folder.path(), "reader", "read", &[]);
+    let writer = token(folder.path(), "writer", "write", &[]);
+    let server = Server::start(folder, &[], &[]);
+    for (token, can_correct) in [(&mine, false), (&reader, false), (&writer, true)] {
+        let mut session = server.session(Some(token), "2025-11-25");
+        let body = session.ok("show_evidence", json!({ "task_id": TASK }));
+        assert_eq!(body["can_correct"], can_correct, "{body}");
+        let page = json!({"uri": format!("ui://lyra/evidence/{OTHER}")});
+        let page = session.request("resources/read", page);
+        assert_eq!(page.get("error").is_some(), token == &mine);
+    }
+    let mut session = server.session(Some(&mine), "2025-11-25");
+    let body = session.call("show_evidence", json!({ "task_id": OTHER }));
+    assert_eq!(body["error_code"], "ACCESS_DENIED", "{body}");
 }
 
 #[test]

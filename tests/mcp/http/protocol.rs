@@ -8,7 +8,7 @@ fn every_revision_with_a_handshake_has_a_session() {
     let server = Server::open();
     for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
         let mut session = server.session(None, revision);
-        assert_eq!(session.tools().len(), 18, "{revision}");
+        assert_eq!(session.tools().len(), 19, "{revision}");
         let created = session.ok("create_task", json!({"hypothesis": "Tea is good for you."}));
         assert!(created["task_id"].as_str().unwrap().starts_with("task_"));
         let uri = format!("lyra://task/{}", created["task_id"].as_str().unwrap());
@@ -62,7 +62,7 @@ fn the_stateless_revision_needs_no_session() {
     };
     let listed = server.post(&headers("tools/list"), &stateless("tools/list", json!({})));
     let tools = listed.message()["result"]["tools"].clone();
-    assert_eq!(tools.as_array().unwrap().len(), 18, "{listed:?}");
+    assert_eq!(tools.as_array().unwrap().len(), 19, "{listed:?}");
     assert_eq!(listed.header("mcp-session-id"), None);
 
     let [version, method] = headers("tools/call");

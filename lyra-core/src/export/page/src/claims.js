@@ -81,5 +81,7 @@ function startVerdict() {
 function scope() {
   const withdrawn = data.sources.filter((source) => source.is_retracted).length;
   const held = `${count(data.claims.length, "claim")}, ${count(data.sources.length, "source")}, ${count(data.evidence.length, "passage")}, ${count(data.citations.length, "citation")}`;
-  return `${held}; ${withdrawn === 0 ? "no source is marked as retracted" : count(withdrawn, "source") + " marked as retracted"}.`;
+  const lost = data.left_out;
+  const rest = lost ? ` The task is large: ${count(lost.claims, "claim")} and ${count(lost.passages, "passage")} more are not shown here.` : "";
+  return `${held}; ${withdrawn === 0 ? "no source is marked as retracted" : count(withdrawn, "source") + " marked as retracted"}.${rest}`;
 }

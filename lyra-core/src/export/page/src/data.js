@@ -6,22 +6,6 @@ const RELATIONS = ["supports", "refutes", "neutral", "origin"];
 /** Whether a DOI has the shape that doi.org resolves. */
 const DOI = /^10\.\d{4,9}\/\S+$/;
 
-const data = readData();
-
-/** The parsed data; null, with a notice on the page, where there are none. */
-function readData() {
-  try {
-    return JSON.parse(document.getElementById("data").textContent);
-  } catch (error) {
-    const notice = document.createElement("p");
-    notice.className = "notice";
-    notice.setAttribute("role", "alert");
-    notice.textContent = "This page holds no data that can be read: " + error.message;
-    document.getElementById("main").prepend(notice);
-    return null;
-  }
-}
-
 /**
  * Places in data.evidence by claim and by source, the distinct claims and the citations of every
  * source. Evidence of an unknown relation is left out.

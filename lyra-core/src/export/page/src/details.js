@@ -6,9 +6,12 @@ function startDetails() {
   byId("detail-close").addEventListener("click", close);
   dialog.addEventListener("click", (event) => event.target === dialog && close());
   dialog.addEventListener("close", forgetAddress);
-  addEventListener("hashchange", followAddress);
+  addEventListener("hashchange", followAddress, { signal: app?.signal });
   followAddress();
 }
+
+/** An address that no element has: going there leaves the view where it is. */
+const NOWHERE = "#-";
 
 /** The address that the open dialog shows. */
 let shownAddress = null;
@@ -49,6 +52,7 @@ function followAddress() {
  */
 function forgetAddress() {
   if (location.hash !== shownAddress || !addressed()) return;
+  if (app) return app.go(NOWHERE);
   try {
     history.replaceState(null, "", location.pathname + location.search);
   } catch {
@@ -75,7 +79,7 @@ function claimDetail(at) {
 
 function passageGroup(title, places, open, draw = passage) {
   if (!places.length) return null;
-  const host = el("details", { open, class: "group" }, el("summary", {}, el("h3", {}, `${title} (${number.format(places.length)})`)));
+  const host = el("details", { open, class: "group", "data-group": title }, el("summary", {}, el("h3", {}, `${title} (${number.format(places.length)})`)));
   new Paged(host, { size: 10, label: title.toLowerCase(), draw: (place) => el("li", {}, draw(place)) }).show(places);
   return host;
 }

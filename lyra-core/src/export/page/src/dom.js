@@ -54,6 +54,9 @@ function badge(relation, word = relation) {
   return el("span", { class: "badge " + relation }, sign, word);
 }
 
+/** Goes to a place of the page. */
+const follow = (link) => (app ? app.go(link) : (location.hash = link));
+
 /** A list in pages. `draw` makes the element of one item. */
 class Paged {
   constructor(host, { size, label, draw, wrap }) {
@@ -79,11 +82,12 @@ class Paged {
 
   show(items) {
     this.items = items;
-    this.page = 0;
+    this.page = Math.min(app?.pageOf(this.label) ?? 0, Math.floor(Math.max(0, items.length - 1) / this.size));
     this.redraw();
   }
 
   redraw() {
+    app?.pages.set(this.label, this.page);
     const from = this.page * this.size;
     const to = Math.min(from + this.size, this.items.length);
     this.list.replaceChildren(...this.items.slice(from, to).map((item, i) => this.draw(item, from + i)));
@@ -162,11 +166,11 @@ function passage(at, { claim = false } = {}) {
   const facts = el("p", { class: "small facts" }, badge(e.relation), sure && el("span", {}, sure), outdated(e), e.by_human ? el("span", { class: "human" }, "✓ judged by a person") : null);
   return el(
     "figure",
-    { class: "passage " + e.relation },
+    { class: "passage " + e.relation, "data-edge": e.id },
     claim ? foreign("a", short(data.claims[e.claim].text, 300), { href: claimLink(e.claim), class: "claim-link" }) : null,
     e.heading ? foreign("p", short(e.heading, 200), { class: "small where" }) : null,
     quote,
-    el("figcaption", {}, claim ? null : sourceLine(e.source), facts),
+    el("figcaption", {}, claim ? null : sourceLine(e.source), facts, app ? verdictButtons(e) : null),
   );
 }
 

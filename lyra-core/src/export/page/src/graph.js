@@ -181,7 +181,7 @@ class GraphView {
     this.canvas.addEventListener("mousemove", (event) => event.buttons === 0 && this.hover(event));
     this.canvas.addEventListener("mouseleave", () => this.hover(null));
     this.canvas.addEventListener("click", (event) => this.select(this.nodeAt(event)));
-    this.canvas.addEventListener("dblclick", () => this.selected !== null && (location.hash = this.everyNode[this.selected].link));
+    this.canvas.addEventListener("dblclick", () => this.selected !== null && follow(this.everyNode[this.selected].link));
     byId("zoom-in").addEventListener("click", () => this.scaleBy(1.5));
     byId("zoom-out").addEventListener("click", () => this.scaleBy(1 / 1.5));
     byId("zoom-fit").addEventListener("click", () => this.fit(true));
@@ -296,7 +296,7 @@ class GraphView {
       ArrowLeft: pan(50, 0), ArrowRight: pan(-50, 0), ArrowUp: pan(0, 50), ArrowDown: pan(0, -50),
       "+": () => this.scaleBy(1.4), "=": () => this.scaleBy(1.4), "-": () => this.scaleBy(1 / 1.4), 0: () => this.fit(true),
       n: () => this.step(1), p: () => this.step(-1),
-      Enter: () => this.selected !== null && (location.hash = this.everyNode[this.selected].link),
+      Enter: () => this.selected !== null && follow(this.everyNode[this.selected].link),
       Escape: () => this.select(null),
     };
     this.canvas.addEventListener("keydown", (event) => {

@@ -5,9 +5,11 @@ async function start() {
   startTheme();
   if (!data) return;
   heading();
-  for (const part of [startVerdict, startClaims, startContradictions, startDetails, startSources, startTimeline, startSearch, startGraph]) {
+  const parts = [startVerdict, startClaims, startContradictions, startDetails, startSources, startTimeline, startSearch, startGraph];
+  for (const part of parts) {
     part();
-    await new Promise((next) => setTimeout(next));
+    // A page that is drawn again must not be seen half done.
+    if (!app?.isAgain) await new Promise((next) => setTimeout(next));
   }
   document.documentElement.dataset.ready = "true";
 }
@@ -18,7 +20,8 @@ function heading() {
   title.setAttribute("lang", "");
   document.title = `Evidence: ${short(data.hypothesis, 120)}`;
   byId("made-by").append(foreign("span", data.made_by.join(" ")));
-  byId("about").append("Written by Lyra for task ", foreign("code", data.task_id), ". The page holds all of its data and asks no server for anything.");
+  const from = app ? "Its data come through the chat." : "The page holds all of its data and asks no server for anything.";
+  byId("about").append("Written by Lyra for task ", foreign("code", data.task_id), ". " + from);
 }
 
-start();
+return start();

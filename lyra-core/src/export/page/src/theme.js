@@ -7,6 +7,11 @@ const themeListeners = [];
 const onTheme = (listener) => themeListeners.push(listener);
 
 function startTheme() {
+  if (app) {
+    byId("theme").hidden = true;
+    app.recolour = () => themeListeners.forEach((listener) => listener());
+    return;
+  }
   const button = byId("theme");
   const root = document.documentElement;
   const current = () => root.dataset.theme ?? "auto";
