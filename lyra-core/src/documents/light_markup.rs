@@ -83,8 +83,17 @@ fn from_rst(text: &str) -> String {
             let end = block_below(&lines, at, indent(line));
             fence(&lines[at + 1..end], &mut out);
             at = end;
+        } else if line.trim_start().starts_with(">>> ") {
+            let end = at + lines[at..].iter().take_while(|l| !l.is_empty()).count();
+            fence(&lines[at..end], &mut out);
+            at = end;
         } else {
-            out.push_str(&rst_inline(line));
+            // Indented prose belongs to a list or a definition; in Markdown it would be code.
+            let prose = match indent(line) {
+                0..=3 => line,
+                _ => line.trim_start(),
+            };
+            out.push_str(&rst_inline(prose));
             out.push('\n');
             at += 1;
         }

@@ -1,21 +1,29 @@
 //! Markdown with front matter.
 
+use super::entities;
 use super::front_matter::front_matter;
 use super::lines::{Running, is_unspaced};
 use super::meta::{MAX_REFERENCES, add_reference, apply_object, reference_to, slips_of_keys};
 use super::{Block, FRONT_MATTER, ParsedDocument, context_of, lead_with_title};
 use crate::store::model::{DocumentMeta, FragmentType};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use regex::Captures;
 use std::ops::Range;
 
 pattern!(COMMENT, r"(?s)<!--.*?(?:-->|\z)");
 pattern!(TAG, r"</?[A-Za-z][^>]*>");
 // Tags that part words.
-pattern!(PARTING_TAG, r"(?i)^</?(?:br|p|div|li|td|tr)\b");
+pattern!(
+    PARTING_TAG,
+    r"(?i)^</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6]|details|summary|dd|dt|dl|blockquote|hr|img)\b"
+);
 pattern!(BARE_ADDRESS, r#"\bhttps?://[^\s<>"`\]|\P{ASCII}]+"#);
 // CommonMark sees no emphasis between a letter and a bracket, as Chinese and Japanese write it.
 pattern!(UNREAD_EMPHASIS, r"\*\*([^*\n]+)\*\*");
 pattern!(UNDEFINED_NOTE, r"\[\^[^\]\s]+\]");
+// A template's address has spaces, so that CommonMark sees no link.
+pattern!(TEMPLATE_LINK, r"\[([^\[\]\n]+)\]\(\{[^)\n]*\)");
+pattern!(ENTITY, r"&(#?\w{1,10});");
 
 /// Reads decoded Markdown.
 pub(super) fn parse(text: &str) -> ParsedDocument {
@@ -159,8 +167,7 @@ impl Reader<'_> {
             }
             TagEnd::HtmlBlock => {
                 let html = self.raw.take().unwrap_or_default();
-                let bare = COMMENT.replace_all(&html, "");
-                self.text.push(&TAG.replace_all(&bare, " "));
+                self.text.push(&text_of_html(&html));
                 self.end_paragraph();
             }
             TagEnd::BlockQuote(_) => self.quotes -= 1,
@@ -235,12 +242,29 @@ impl Reader<'_> {
                     .push((link.target, context_of(&text, link.range)));
             }
         }
-        if text.contains("[^") || text.contains("**") && text.chars().any(is_unspaced) {
-            let text = UNDEFINED_NOTE.replace_all(&text, "");
-            return UNREAD_EMPHASIS.replace_all(&text, "$1").into_owned();
+        let text = UNDEFINED_NOTE.replace_all(&text, "");
+        let text = TEMPLATE_LINK.replace_all(&text, "$1");
+        match text.contains("**") && text.chars().any(is_unspaced) {
+            true => UNREAD_EMPHASIS.replace_all(&text, "$1").into_owned(),
+            false => text.into_owned(),
         }
-        text
     }
+}
+
+/// What a reader sees of a block of HTML.
+fn text_of_html(html: &str) -> String {
+    let bare = COMMENT.replace_all(html, "");
+    let words = TAG.replace_all(&bare, |tag: &Captures<'_>| {
+        if PARTING_TAG.is_match(&tag[0]) {
+            " "
+        } else {
+            ""
+        }
+    });
+    let decoded = ENTITY.replace_all(&words, |entity: &Captures<'_>| {
+        entities::decode(&entity[1]).map_or_else(|| entity[0].to_owned(), String::from)
+    });
+    decoded.into_owned()
 }
 
 fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
@@ -314,6 +338,18 @@ mod tests {
             (
                 "a\n\n<!-- hidden\n\n# no -->\n\nb<br>c",
                 "paragraph a|paragraph b c",
+            ),
+            (
+                "<div>\n<b>A</b> &amp; (<i>B</i>)<br>C &lt; 5\n</div>\n\nend",
+                "paragraph A & (B) C < 5|paragraph end",
+            ),
+            (
+                "- one\n\n  ```\n  code\n  ```\n\n- two",
+                "list one|code code|list two",
+            ),
+            (
+                "see [the page]({% page \"/a b\" %}) now",
+                "paragraph see the page now",
             ),
             ("***\n", ""),
             ("", ""),
