@@ -21,7 +21,9 @@ mod engine;
 mod error;
 mod export;
 pub mod models;
+mod pack;
 pub mod ports;
+mod record;
 pub mod research;
 pub mod security;
 pub mod store;
@@ -36,6 +38,11 @@ pub use export::{
     ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, ExportFormat, GraphDiff,
     NewSource, RetractedWork, StanceChange, TextChange, WholeFile,
 };
+pub use pack::{
+    PackKey, PackOptions, PackReport, PackSummary, PackTexts, StatedLicence, unpack_pack,
+    verify_pack,
+};
+pub use record::Record;
 pub use research::jobs::{MAX_ATTEMPTS, Workers};
 pub use research::pipeline::Limits;
 pub use research::task::{

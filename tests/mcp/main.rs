@@ -30,6 +30,8 @@ mod privacy;
 mod protocol;
 mod read_only;
 mod records;
+#[cfg(feature = "http")]
+mod replay;
 mod research;
 mod search_while_written;
 mod shell;

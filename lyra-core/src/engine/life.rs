@@ -4,14 +4,15 @@ use super::{Engine, wait};
 use crate::documents::{CorpusReport, SyncReport};
 use crate::error::{Error, Result};
 use crate::export::{ExportFormat, GraphDiff, diff_from, diff_since, export};
+use crate::pack::{PackKey, PackOptions, PackSummary, pack};
 use crate::research::jobs::{WorkerOptions, Workers, queue_embedding, run_until_idle};
 use crate::research::task::{
     self, AuthAction, AuthResolution, AuthTarget, CandidateReport, CandidateRequest, QueueOptions,
     QueueReport, StatusDetail, StatusReport, StatusWarning, StopReport, StopRequest, WarningKind,
 };
 use crate::store::graph::{
-    ExportReport, ForgetReport, ImportReport, Reader, VerifyReport, export_jsonl, forget_task,
-    import_jsonl, verify,
+    ExportReport, ForgetReport, ImportReport, Reader, VerifyReport, canonical_hash, export_jsonl,
+    forget_task, import_jsonl, verify,
 };
 use crate::store::model::{TaskBudget, TaskConfig, TaskRecord};
 use std::io::{BufRead, Write};
@@ -265,6 +266,25 @@ impl Engine {
         export_jsonl(self.inner.graph.database(), writer, task_id)
     }
 
+    /// A SHA-256 of the graph, or of one task's part of it, in hex. It is equal for graphs that hold
+    /// the same evidence, whenever it was found: docs/replay.md says what counts.
+    ///
+    /// # Errors
+    ///
+    /// `TaskNotFound` for an unknown task.
+    ///
+    /// ```
+    /// use lyra_core::{Engine, EngineConfig};
+    /// let folder = tempfile::tempdir()?;
+    /// let one = Engine::open(EngineConfig::new(folder.path().join("a.db")))?;
+    /// let other = Engine::open(EngineConfig::new(folder.path().join("b.db")))?;
+    /// assert_eq!(one.canonical_hash(None)?, other.canonical_hash(None)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn canonical_hash(&self, task_id: Option<&str>) -> Result<String> {
+        canonical_hash(self.inner.graph.database(), task_id)
+    }
+
     /// Writes the graph, or one task's part of it, in a format for other programs.
     ///
     /// ```
@@ -283,6 +303,21 @@ impl Engine {
         task_id: Option<&str>,
     ) -> Result<ExportReport> {
         export(&self.inner.graph, writer, format, task_id)
+    }
+
+    /// Writes the evidence of a task as one signed file that others can check: see [`verify_pack`](crate::verify_pack)
+    /// and docs/replay.md. Equal graphs, options and keys give equal files.
+    ///
+    /// # Errors
+    ///
+    /// `TaskNotFound` for an unknown task, `Backend` where the writer fails.
+    pub fn pack(
+        &self,
+        writer: &mut impl Write,
+        options: &PackOptions,
+        key: &PackKey,
+    ) -> Result<PackSummary> {
+        pack(&self.inner.graph, writer, options, key)
     }
 
     /// What changed in this graph since the file at `before` was as it is, with causes. That file

@@ -23,8 +23,10 @@ mod limits;
 mod llm;
 mod models;
 mod output;
+mod pack;
 mod parser;
 mod providers;
+mod replay;
 mod research;
 mod serve;
 mod shell;
@@ -166,8 +168,25 @@ enum Command {
         /// The file; - for standard input
         file: PathBuf,
     },
+    /// Repeat a recorded run without a network, in a new database
+    ///
+    /// A database of a replay that was interrupted goes on. Exit code 1 where the outcome is not that
+    /// of the recorded run.
+    Replay(replay::Options),
     /// Write the graph out
     Export(export::Options),
+    /// Put the evidence of a task into one signed file that others can check
+    Pack(pack::Pack),
+    /// Check a pack: its signature, every hash, every quote
+    ///
+    /// With --db, its rows are read into that new database; with --out, its files are put into a folder.
+    Unpack(pack::Unpack),
+    /// Print a hash that graphs with the same evidence have in common
+    Hash {
+        /// Only this task and what belongs to it
+        #[arg(long, value_name = "ID")]
+        task: Option<String>,
+    },
     /// Copy the database to a new file, as it is at one moment, whoever writes to it meanwhile
     Backup {
         /// The new file
@@ -230,6 +249,7 @@ impl Command {
         match self {
             Self::Demo(_)
             | Self::Research(_)
+            | Self::Replay(_)
             | Self::Import { .. }
             | Self::Feedback(_)
             | Self::Judge(_)
@@ -240,6 +260,9 @@ impl Command {
             | Self::Audit(_)
             | Self::Backup { .. }
             | Self::Export(_)
+            | Self::Hash { .. }
+            | Self::Pack(_)
+            | Self::Unpack(_)
             | Self::Check(_)
             | Self::Standing(_)
             | Self::Diff(_)
@@ -377,10 +400,19 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
         Command::Token(command) => token::run(settings, command)?,
         Command::Demo(options) => return demo::run(settings, &cli.global, &options),
         Command::Research(options) => return research::run(settings, &options),
+        Command::Replay(options) => return replay::run(settings, &cli.global, &options),
         Command::Tasks(options) => tasks::run(&open(settings)?, &options)?,
         Command::Audit(options) => audit::run(&open(settings)?, &options)?,
         Command::Import { file } => import::run(settings, &file)?,
         Command::Export(options) => export::run(&open(settings)?, &options)?,
+        Command::Pack(options) => pack::pack(settings, options)?,
+        Command::Unpack(options) => pack::unpack(&cli.global, &options)?,
+        Command::Hash { task } => {
+            let hash = open(settings)?.canonical_hash(task.as_deref())?;
+            let mut out = output::Output::new();
+            out.line(&hash)?;
+            out.finish()?;
+        }
         Command::Backup { to } => {
             open(settings)?.backup(&to)?;
             crate::log::line(&format!(

@@ -66,6 +66,20 @@ impl EvidenceGraph {
         convert::report(py, "Report", &report)
     }
 
+    /// A SHA-256 in hex that graphs with the same evidence have in common, whenever it was found; with
+    /// `task_id`, of that task's part.
+    ///
+    /// >>> import lyra
+    /// >>> len(lyra.EvidenceGraph("evidence.db").canonical_hash())
+    /// 64
+    #[pyo3(signature = (task_id=None))]
+    fn canonical_hash(&self, py: Python<'_>, task_id: Option<String>) -> PyResult<String> {
+        let engine = self.engine()?;
+        let interrupter = engine.graph().interrupter();
+        let work = move |_: &Line<()>| engine.canonical_hash(task_id.as_deref());
+        long(py, work, |_, ()| Ok(()), || interrupter.interrupt())
+    }
+
     /// What changed since the file `before` was as it is, for example a copy of an earlier day; with
     /// `task_id`, for that task. `before` is a path, or a graph that is open.
     ///

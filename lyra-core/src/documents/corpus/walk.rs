@@ -84,6 +84,11 @@ impl Walk {
     }
 }
 
+/// The documents below a folder, in a fixed order.
+pub(crate) fn documents_below(root: &Path) -> Vec<PathBuf> {
+    Walk::below(root).documents
+}
+
 pub(crate) fn is_record_file(path: &Path) -> bool {
     path.extension()
         .is_some_and(|e| e == "jsonl" || e == "ndjson")

@@ -49,7 +49,7 @@ impl Lab {
             cause_id: None,
         };
         self.graph.write(|w| enqueue(w, &job)).unwrap();
-        claim(&self.graph, worker, None).unwrap().unwrap()
+        claim(&self.graph, worker, None, false).unwrap().unwrap()
     }
 
     fn pass(&self, ms: i64) {

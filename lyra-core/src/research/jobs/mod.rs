@@ -21,4 +21,4 @@ pub(crate) use queue::{
 };
 pub(crate) use queue::{NewJob, STOPPED, cancel_jobs, enqueue, is_known_target};
 pub(crate) use waiting::{give_up_waiting, resume_waiting};
-pub(crate) use worker::{WorkerOptions, run_until_idle};
+pub(crate) use worker::{WorkerOptions, run_in_order, run_until_idle};

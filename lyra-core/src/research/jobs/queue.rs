@@ -117,17 +117,25 @@ pub(crate) fn is_known_target(reader: &Reader<'_>, task_id: &str, key: &str) -> 
 const MAY_RUN: &str = "q.state = 'queued' AND (q.kind = 'target_queue' OR NOT EXISTS (
   SELECT 1 FROM jobs r WHERE r.task_id = q.task_id AND r.kind = q.kind AND r.state = 'running'))";
 
-/// Takes the next job: lowest priority number first, then first come, first served. What was
+/// With `in_order`, nothing while another job of the task runs. Takes the next job: lowest priority number first, then first come, first served. What was
 /// queued in one call has one time and random ids; the row's number knows the order of the call.
 pub(crate) fn claim(
     graph: &EvidenceGraph,
     worker_id: &str,
     task_id: Option<&str>,
+    in_order: bool,
 ) -> Result<Option<Job>> {
+    let alone = match in_order {
+        true => {
+            "AND NOT EXISTS (SELECT 1 FROM jobs r
+             WHERE r.task_id = q.task_id AND r.state = 'running')"
+        }
+        false => "",
+    };
     // Looking costs no write lock; most looks find nothing.
     let waiting = graph.read(|r| {
         r.db.prepare_cached(&format!(
-            "SELECT 1 FROM jobs q WHERE {MAY_RUN} AND (?1 IS NULL OR q.task_id = ?1) LIMIT 1"
+            "SELECT 1 FROM jobs q WHERE {MAY_RUN} {alone} AND (?1 IS NULL OR q.task_id = ?1) LIMIT 1"
         ))
         .db()?
         .exists([task_id])
@@ -144,7 +152,7 @@ pub(crate) fn claim(
                 "UPDATE jobs SET state = 'running', attempts = attempts + 1, worker_id = ?1,
                    started_at = ?2, lease_until = ?3, finished_at = NULL, error_message = NULL
                  WHERE state = 'queued' AND id = (
-                   SELECT q.id FROM jobs q WHERE {MAY_RUN} AND (?4 IS NULL OR q.task_id = ?4)
+                   SELECT q.id FROM jobs q WHERE {MAY_RUN} {alone} AND (?4 IS NULL OR q.task_id = ?4)
                    ORDER BY q.priority, q.queued_at, q.rowid LIMIT 1)
                  RETURNING id, task_id, kind, attempts, input_json"
             ))

@@ -17,7 +17,7 @@ mod source;
 mod tokenizer;
 
 pub(crate) use aside::aside;
-pub(crate) use backup::backup;
+pub(crate) use backup::{backup, vacuum};
 pub(crate) use bulk::Bulk;
 pub use interrupt::Interrupter;
 pub(crate) use migrate::SCHEMA_VERSION;
