@@ -26,6 +26,7 @@ mod judgements;
 mod judges;
 mod kill_resume;
 mod models;
+mod pack;
 mod privacy;
 mod protocol;
 mod read_only;

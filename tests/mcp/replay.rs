@@ -1,7 +1,7 @@
 //! `research --record` against a server that then goes away, and `replay` without it.
 
 use crate::client::binary;
-use crate::kill_resume::{PATIENCE, corpus, verify};
+use crate::kill_resume::{PATIENCE, verify};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -155,11 +155,43 @@ fn done(db: &Path, arguments: &[&str]) -> String {
     text(&out.stdout).trim().to_owned()
 }
 
+/// A folder of records, and a file of its own with what is known of it beside it.
+fn papers(folder: &Path) -> PathBuf {
+    let papers = folder.join("papers");
+    std::fs::create_dir_all(papers.join("below")).unwrap();
+    let record = |n: usize| {
+        let verb = if n % 3 == 0 {
+            "did not raise"
+        } else {
+            "raised"
+        };
+        let text = format!(
+            "Cohort {n} followed {} adults. In this cohort coffee {verb} blood pressure (hazard ratio 1.{n:02}).",
+            300 + n
+        );
+        json!({"id": n.to_string(), "title": format!("Cohort {n}"), "abstract": text, "year": 2000 + n % 25}).to_string()
+    };
+    let records: Vec<String> = (0..60).map(record).collect();
+    std::fs::write(papers.join("cohorts.jsonl"), records.join("\n")).unwrap();
+    let own = papers.join("below").join("a café.md");
+    std::fs::write(
+        &own,
+        "# A café\n\nIn 40 guests of a café, coffee increased blood pressure for an hour.",
+    )
+    .unwrap();
+    std::fs::write(
+        papers.join("below").join("a café.md.meta.json"),
+        r#"{"title": "Guests", "year": 2019}"#,
+    )
+    .unwrap();
+    papers
+}
+
 /// A run over files, a search service, pages and a model, on record; then none of it is there.
 fn recorded(folder: &Path) -> (PathBuf, PathBuf) {
     let world = World::start();
     let (db, dir) = (folder.join("first.db"), folder.join("run"));
-    let papers = corpus(folder);
+    let papers = papers(folder);
     let config = folder.join("lyra.toml");
     let own = &world.address;
     std::fs::write(
@@ -263,7 +295,7 @@ fn a_replay_that_is_killed_goes_on_to_the_same_end() {
     let hash = done(&first, &["hash"]);
     let db = folder.path().join("killed.db");
     // In the middle of the folders, of the pages, and of the verdicts.
-    for (what, least) in [("fragments", 200), ("task_pages", 8), ("nli_verdicts", 3)] {
+    for (what, least) in [("fragments", 20), ("task_pages", 8), ("nli_verdicts", 3)] {
         let mut child = binary(&db)
             .args(["replay", record, "--workers", "2"])
             .stdout(Stdio::null())

@@ -187,10 +187,21 @@ impl Engine {
             }
             Ok(true)
         };
-        self.give_up_late_pages()?;
-        self.queue_missing_embeddings()?;
+        self.prepare_run().await?;
         run_until_idle(&self.inner.pipeline, &self.inner.signal, task_id, &on_step).await?;
         self.status(task_id, StatusDetail::Summary)
+    }
+
+    /// What comes before the jobs of a run.
+    pub(super) async fn prepare_run(&self) -> Result<()> {
+        self.give_up_late_pages()?;
+        self.queue_missing_embeddings()?;
+        if self.inner.config.record.is_some() {
+            // A run on record and its replays read the folders at the same moment. What goes wrong
+            // here is told by the search that comes to them.
+            let _ = self.sync_corpus(&|_| ()).await;
+        }
+        Ok(())
     }
 
     /// Reads new and changed documents of the corpus folders into the graph. Queries do so by

@@ -8,6 +8,7 @@ use crate::models::{BuiltinClaimExtractor, BuiltinStanceJudge, StaticEmbedder};
 use crate::ports::{DocumentParser, Fetcher, SearchProvider};
 use crate::record::{Live, Record};
 use crate::research::jobs::run_in_order;
+use crate::research::pipeline::Limits;
 use crate::research::task::{StatusDetail, StatusReport};
 use std::io::Write;
 use std::path::Path;
@@ -102,7 +103,7 @@ impl Engine {
     pub async fn run_in_order(&self, task_id: &str, workers: usize) -> Result<StatusReport> {
         self.status(task_id, StatusDetail::Summary)?;
         self.inner.graph.check_writable()?;
-        self.queue_missing_embeddings()?;
+        self.prepare_run().await?;
         let inner = &self.inner;
         run_in_order(&inner.pipeline, &inner.signal, task_id, workers).await?;
         self.status(task_id, StatusDetail::Summary)
@@ -124,7 +125,9 @@ pub(super) fn wire(mut config: EngineConfig) -> Result<(EngineConfig, Option<Arc
         record.listen(live(&mut config)?)?
     } else {
         let header = record.header()?;
-        config.limits = header.limits;
+        if config.limits == Limits::default() {
+            config.limits = header.limits;
+        }
         let began = parse_ms(&header.began).unwrap_or(0);
         let shifted = Arc::new(ShiftedClock::beginning(Arc::clone(&config.clock), began));
         config.clock = Arc::clone(&shifted) as Arc<dyn Clock>;

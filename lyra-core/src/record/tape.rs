@@ -105,7 +105,9 @@ impl Tape {
             return Err(Error::invalid(message)
                 .with_hint("a record is of one run: name a new folder for each"));
         }
-        std::fs::create_dir_all(dir.join(BLOBS)).map_err(|e| failed(dir, e))?;
+        make_private(dir)
+            .and_then(|()| std::fs::create_dir_all(dir.join(BLOBS)))
+            .map_err(|e| failed(dir, e))?;
         let path = dir.join(MANIFEST);
         let mut options = OpenOptions::new();
         let manifest = options.create_new(true).read(true).append(true).open(&path);
@@ -326,6 +328,14 @@ impl State {
         let digest = self.hash.clone().finalize();
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
+}
+
+/// What a run heard is its owner's alone, like the graph.
+fn make_private(dir: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(dir)
 }
 
 fn key_of(request: &Value) -> String {

@@ -6,7 +6,7 @@ use super::{Global, INTERRUPTED};
 use crate::server::Signals;
 use clap::Args;
 use lyra_core::models::{BuiltinClaimExtractor, BuiltinStanceJudge, StaticEmbedder};
-use lyra_core::{Engine, EngineConfig, Error, Record, Result};
+use lyra_core::{Engine, EngineConfig, Error, Limits, Record, Result};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -35,10 +35,11 @@ pub(super) fn run(settings: &Settings, flags: &Global, options: &Options) -> Res
     let task_id = record.task_id().unwrap_or_default().to_owned();
     let mut config = super::engine_config(settings)?;
     name_builtin(flags, &mut config)?;
-    let models = [
+    let models: [(&str, bool); 4] = [
         ("the embedder", config.embedder.is_some()),
         ("the claim extractor", config.claim_extractor.is_some()),
         ("the judge", config.stance_judge.is_some()),
+        ("the limits", config.limits != Limits::default()),
     ];
     let others: Vec<&str> = models
         .iter()
@@ -47,7 +48,7 @@ pub(super) fn run(settings: &Settings, flags: &Global, options: &Options) -> Res
         .collect();
     if !others.is_empty() {
         crate::log::line(&format!(
-            "{} of the configuration instead of the recorded one",
+            "{} of the configuration in place of what was recorded",
             others.join(", ")
         ));
     }
