@@ -5,7 +5,6 @@ use crate::kill_resume::verify;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/corpus");
 const VERIFIER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/verify_pack.py");
 const FLIPS: u64 = 200;
 
@@ -39,15 +38,44 @@ fn python(pack: &Path, key: Option<&Path>) -> Option<Output> {
         .ok()
 }
 
-/// A graph of the demo and its task.
+/// A graph with a task over a few papers, of which one says its licence.
 fn graph(folder: &Path) -> (PathBuf, String) {
-    let db = folder.join("demo.db");
-    let report = done(&db, &["demo", "--corpus", CORPUS]);
-    let task = report
-        .lines()
-        .find_map(|line| line.strip_prefix(" task_"))
-        .unwrap();
-    (db, format!("task_{task}"))
+    let papers = folder.join("papers");
+    std::fs::create_dir(&papers).unwrap();
+    for (n, (place, verb)) in [
+        ("call centre", "reduced"),
+        ("bank", "did not reduce"),
+        ("café 😀", "reduced"),
+        ("school", "did not reduce"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let licence = match n {
+            0 => {
+                "This is an open access article distributed under the terms of the Creative Commons Attribution License."
+            }
+            _ => "",
+        };
+        let text = format!(
+            "# A {place}\n\nΣ In {} workers of a {place}, standing desks {verb} back pain by 1.{n} points.\n\n{licence}\n",
+            100 + n
+        );
+        std::fs::write(papers.join(format!("{n}.md")), text).unwrap();
+    }
+    let db = folder.join("desks.db");
+    done(
+        &db,
+        &[
+            "research",
+            "Standing desks reduce back pain",
+            "--corpus",
+            papers.to_str().unwrap(),
+            "--no-page",
+        ],
+    );
+    let tasks = done(&db, &["tasks"]);
+    (db, tasks.split_whitespace().next().unwrap().to_owned())
 }
 
 /// `unpack` without a database.
@@ -232,7 +260,7 @@ fn texts_go_in_as_their_licences_allow() {
         (count("texts_included"), count("texts_withheld"))
     };
     let (all, none) = texts(&["--texts", "all"]);
-    assert!(all > 5 && none == 0);
+    assert_eq!((all, none), (4, 0));
     assert_eq!(texts(&["--texts", "none"]), (0, all));
     let (included, withheld) = texts(&[]);
     assert!(
