@@ -39,8 +39,8 @@ pub use export::{
     NewSource, RetractedWork, StanceChange, TextChange, WholeFile,
 };
 pub use pack::{
-    PackKey, PackOptions, PackReport, PackSummary, PackTexts, StatedLicence, unpack_pack,
-    verify_pack,
+    PackKey, PackOptions, PackReport, PackSummary, PackTexts, StatedLicence, rows_of_pack,
+    unpack_pack, verify_pack,
 };
 pub use record::Record;
 pub use research::jobs::{MAX_ATTEMPTS, Workers};

@@ -252,7 +252,7 @@ fn texts_go_in_as_their_licences_allow() {
         assert!(refusal(&place).is_none(), "{said}");
         let summary: serde_json::Value = serde_json::from_str(
             said.trim()
-                .strip_prefix("packed ")
+                .strip_prefix("lyra-mcp: packed ")
                 .unwrap_or_else(|| panic!("{said}")),
         )
         .unwrap();

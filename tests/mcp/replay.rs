@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const SECRET: &str = "a-key-that-nobody-may-keep";
-const PAGES: usize = 12;
+const PAGES: usize = 8;
 
 /// A search service, a site, and a model that embeds: all that a run asks of the network.
 struct World {
@@ -171,7 +171,7 @@ fn papers(folder: &Path) -> PathBuf {
         );
         json!({"id": n.to_string(), "title": format!("Cohort {n}"), "abstract": text, "year": 2000 + n % 25}).to_string()
     };
-    let records: Vec<String> = (0..60).map(record).collect();
+    let records: Vec<String> = (0..24).map(record).collect();
     std::fs::write(papers.join("cohorts.jsonl"), records.join("\n")).unwrap();
     let own = papers.join("below").join("a café.md");
     std::fs::write(
@@ -295,7 +295,7 @@ fn a_replay_that_is_killed_goes_on_to_the_same_end() {
     let hash = done(&first, &["hash"]);
     let db = folder.path().join("killed.db");
     // In the middle of the folders, of the pages, and of the verdicts.
-    for (what, least) in [("fragments", 20), ("task_pages", 8), ("nli_verdicts", 3)] {
+    for (what, least) in [("fragments", 8), ("task_pages", 5), ("nli_verdicts", 3)] {
         let mut child = binary(&db)
             .args(["replay", record, "--workers", "2"])
             .stdout(Stdio::null())
@@ -309,7 +309,7 @@ fn a_replay_that_is_killed_goes_on_to_the_same_end() {
                 child.try_wait().unwrap().is_none(),
                 "over before {least} {what}"
             );
-            std::thread::sleep(Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(50));
         }
         child.kill().unwrap();
         child.wait().unwrap();

@@ -17,7 +17,7 @@ mod unpack;
 
 pub use licence::{PackTexts, StatedLicence};
 pub use seal::PackKey;
-pub use unpack::{PackReport, unpack_pack, verify_pack};
+pub use unpack::{PackReport, rows_of_pack, unpack_pack, verify_pack};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::export::{ExportFormat, export};

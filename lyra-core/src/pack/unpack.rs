@@ -76,6 +76,52 @@ pub fn unpack_pack(pack: &Path, key: Option<&Path>, to: &Path) -> Result<PackRep
     Ok(report)
 }
 
+/// The checks, and then the rows of the pack in a form that a graph can import: where the text of a page is
+/// not in the pack, its passages come without their offsets, which could not be checked there.
+///
+/// # Errors
+///
+/// Those of [`verify_pack`]; `Backend` where the writer fails.
+pub fn rows_of_pack(pack: &Path, key: Option<&Path>, to: &mut impl Write) -> Result<PackReport> {
+    let (report, folder) = unpack(pack, key)?;
+    let mut withheld = HashSet::new();
+    each_line(
+        "texts.jsonl",
+        &folder.path().join("texts.jsonl"),
+        |text: TextLine| {
+            if !text.included {
+                withheld.insert(text.page_id);
+            }
+            Ok(())
+        },
+    )?;
+    let mut loose: HashSet<String> = HashSet::new();
+    each_line(
+        "graph.jsonl",
+        &folder.path().join("graph.jsonl"),
+        |mut row: Value| {
+            let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+            let (of_withheld, end) = (withheld.contains(&text("page_id")), "source_id");
+            let without: &[&str] = match text("type").as_str() {
+                "page_text" if of_withheld => return Ok(()),
+                "fragment" if of_withheld => {
+                    loose.insert(text("id"));
+                    &["page_version", "char_start", "char_end"]
+                }
+                "edge" if loose.contains(&text(end)) => &["quote_start", "quote_end"],
+                "verdict" if loose.contains(&text("fragment_id")) => &["quote_start", "quote_end"],
+                _ => &[],
+            };
+            if let Some(row) = row.as_object_mut() {
+                row.retain(|name, _| !without.contains(&name.as_str()));
+            }
+            writeln!(to, "{row}").map_err(unwritable)
+        },
+    )?;
+    to.flush().map_err(unwritable)?;
+    Ok(report)
+}
+
 /// The checks, with the files in a folder for temporary files.
 fn unpack(pack: &Path, key: Option<&Path>) -> Result<(PackReport, TempDir)> {
     let folder = tempfile::tempdir().map_err(unwritable)?;

@@ -6,11 +6,10 @@ use super::{Global, open};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lyra_core::{
-    Engine, EngineConfig, Error, ErrorKind, PackKey, PackOptions, PackTexts, Result, StatedLicence,
-    WholeFile, unpack_pack, verify_pack,
+    Engine, EngineConfig, Error, ErrorKind, PackKey, PackOptions, PackReport, PackTexts, Result,
+    StatedLicence, WholeFile, rows_of_pack, unpack_pack, verify_pack,
 };
-use std::fs::File;
-use std::io::{BufReader, BufWriter};
+use std::io::{BufReader, BufWriter, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
@@ -88,23 +87,13 @@ fn usual_key() -> Result<PackKey> {
 
 pub(super) fn unpack(flags: &Global, options: &Unpack) -> Result<()> {
     let key = options.key.as_deref();
-    let report = match (&options.out, &flags.db) {
-        (None, None) => verify_pack(&options.pack, key)?,
-        (Some(folder), None) => unpack_pack(&options.pack, key, folder)?,
-        (Some(folder), Some(db)) => {
-            refuse_taken(db)?;
-            let report = unpack_pack(&options.pack, key, folder)?;
-            import(folder, db)?;
-            report
-        }
-        (None, Some(db)) => {
-            refuse_taken(db)?;
-            let folder = tempfile::tempdir().map_err(|e| unwritable(Path::new("a folder"), &e))?;
-            let report = unpack_pack(&options.pack, key, folder.path())?;
-            import(folder.path(), db)?;
-            report
-        }
+    let report = match &flags.db {
+        Some(db) => import(&options.pack, key, db)?,
+        None => verify_pack(&options.pack, key)?,
     };
+    if let Some(folder) = &options.out {
+        unpack_pack(&options.pack, key, folder)?;
+    }
     if key.is_none() {
         crate::log::line("note: the key is the one that the pack names; --key checks whose it is");
     }
@@ -113,23 +102,21 @@ pub(super) fn unpack(flags: &Global, options: &Unpack) -> Result<()> {
     out.finish()
 }
 
-fn refuse_taken(db: &Path) -> Result<()> {
-    match db.exists() {
-        true => Err(
-            Error::invalid(format!("there is something at {} already", db.display()))
-                .with_hint("a pack is read into a new database: give another name with --db"),
-        ),
-        false => Ok(()),
+/// Reads the rows of a pack into a new graph, when all checks have passed.
+fn import(pack: &Path, key: Option<&Path>, db: &Path) -> Result<PackReport> {
+    if db.exists() {
+        let message = format!("there is something at {} already", db.display());
+        return Err(Error::invalid(message)
+            .with_hint("a pack is read into a new database: give another name with --db"));
     }
-}
-
-/// Reads the rows of a checked pack into a new graph.
-fn import(folder: &Path, db: &Path) -> Result<()> {
-    let path = folder.join("graph.jsonl");
-    let file = File::open(&path).map_err(|e| unwritable(&path, &e))?;
+    let place = Path::new("a temporary file");
+    let mut rows = tempfile::tempfile().map_err(|e| unwritable(place, &e))?;
+    let report = rows_of_pack(pack, key, &mut BufWriter::new(&mut rows))?;
+    rows.seek(SeekFrom::Start(0))
+        .map_err(|e| unwritable(place, &e))?;
     let engine = Engine::open(EngineConfig::new(db))?;
-    super::runtime()?.block_on(engine.import_jsonl(BufReader::new(file)))?;
-    Ok(())
+    super::runtime()?.block_on(engine.import_jsonl(BufReader::new(rows)))?;
+    Ok(report)
 }
 
 fn unwritable(place: &Path, error: &std::io::Error) -> Error {
