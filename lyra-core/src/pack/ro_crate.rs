@@ -64,10 +64,7 @@ pub(super) fn metadata(task_id: &str, found: &Found, entries: &[&Entry]) -> Valu
     let names = entries.iter().map(|entry| entry.name.as_str());
     let names: BTreeSet<&str> = names.chain(later).collect();
     let ids: Vec<Value> = names.iter().map(|name| json!({"@id": name})).collect();
-    let date = match found.latest.get(..10) {
-        Some(day) => day,
-        None => "1970-01-01",
-    };
+    let date = found.latest.get(..10).unwrap_or("1970-01-01");
     let mut graph = vec![
         json!({
             "@id": METADATA, "@type": "CreativeWork", "about": {"@id": "./"},

@@ -25,6 +25,7 @@ __all__ = [
     "find_identifiers",
     "kneedle_cutoff",
     "normalize_url",
+    "verify_pack",
 ]
 __version__: str
 
