@@ -101,6 +101,38 @@ impl Clock for ManualClock {
     }
 }
 
+/// A clock that goes as another does, from another time on: of a replay, which happens when the run
+/// did that it repeats.
+#[derive(Debug)]
+pub(crate) struct ShiftedClock {
+    clock: std::sync::Arc<dyn Clock>,
+    shift_ms: AtomicI64,
+}
+
+impl ShiftedClock {
+    /// A clock that shows `ms` now.
+    pub(crate) fn beginning(clock: std::sync::Arc<dyn Clock>, ms: i64) -> Self {
+        let shift_ms = AtomicI64::new(ms - clock.now_ms());
+        Self { clock, shift_ms }
+    }
+
+    /// Moves it forward to a time, where it shows an earlier one.
+    pub(crate) fn reach(&self, ms: i64) {
+        let behind = (ms - self.now_ms()).max(0);
+        self.shift_ms.fetch_add(behind, Ordering::Relaxed);
+    }
+}
+
+impl Clock for ShiftedClock {
+    fn now_ms(&self) -> i64 {
+        self.clock.now_ms() + self.shift_ms.load(Ordering::Relaxed)
+    }
+
+    fn elapsed_ms(&self) -> i64 {
+        self.clock.elapsed_ms()
+    }
+}
+
 /// What the time of day and the time that passes may differ by before the clock counts as set: more
 /// than slewing and a busy machine do between two looks.
 pub(crate) const JUMP_MS: i64 = 2_000;

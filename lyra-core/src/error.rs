@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// What class of thing went wrong; stable enough to match on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// An argument, a record or a file line does not have the expected form.

@@ -21,7 +21,9 @@ mod engine;
 mod error;
 mod export;
 pub mod models;
+mod pack;
 pub mod ports;
+mod record;
 pub mod research;
 pub mod security;
 pub mod store;
@@ -34,6 +36,11 @@ pub use error::{Error, ErrorKind, Result};
 pub use export::{
     EvidencePage, ExportFormat, LeftOut, PageClaim, PageEvidence, PageSource, WholeFile,
 };
+pub use pack::{
+    PackKey, PackOptions, PackReport, PackSummary, PackTexts, StatedLicence, rows_of_pack,
+    unpack_pack, verify_pack,
+};
+pub use record::Record;
 pub use research::jobs::{MAX_ATTEMPTS, Workers};
 pub use research::pipeline::Limits;
 pub use research::task::{

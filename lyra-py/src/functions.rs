@@ -17,6 +17,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyMapping, PyString};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::ops::Deref;
+use std::path::PathBuf;
 
 /// Adds the functions to the module.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -27,7 +28,23 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(claim_confidence, module)?)?;
     module.add_function(wrap_pyfunction!(detect_challenge, module)?)?;
     module.add_function(wrap_pyfunction!(extract, module)?)?;
+    module.add_function(wrap_pyfunction!(verify_pack, module)?)?;
     module.add_function(wrap_pyfunction!(command_line, module)?)
+}
+
+/// Checks an evidence pack: its archive, its signature, the hash of every file, every quote. `key` is the
+/// file of the public key that must have signed it.
+///
+/// >>> import lyra
+/// >>> graph = lyra.EvidenceGraph("evidence.db")
+/// >>> packed = graph.pack("evidence.zip", graph.create_task("Night work"), key="key.pem")
+/// >>> lyra.verify_pack("evidence.zip").hypothesis
+/// 'Night work'
+#[pyfunction]
+#[pyo3(signature = (path, *, key=None))]
+fn verify_pack(py: Python<'_>, path: PathBuf, key: Option<PathBuf>) -> PyResult<Bound<'_, PyAny>> {
+    let report = patient(py, move || lyra_core::verify_pack(&path, key.as_deref()))?;
+    convert::report(py, "Report", &report)
 }
 
 /// How many of a ranked list are worth keeping: where its scores, best first, have their knee

@@ -26,6 +26,8 @@ const LAYERS: &[(&str, u8)] = &[
     ("models", 5),
     ("web", 5),
     ("check", 6),
+    ("record", 6),
+    ("pack", 7),
     ("research::jobs", 6),
     ("research::task", 7),
     ("engine", 8),

@@ -27,10 +27,13 @@ mod judgements;
 mod judges;
 mod kill_resume;
 mod models;
+mod pack;
 mod privacy;
 mod protocol;
 mod read_only;
 mod records;
+#[cfg(feature = "http")]
+mod replay;
 mod research;
 mod search_while_written;
 mod shell;

@@ -5,7 +5,9 @@ each kind, with names of every sort.
 """
 
 import json
+import pathlib
 import subprocess
+import sys
 
 import bibtexparser
 import networkx
@@ -18,6 +20,7 @@ from citeproc.source.json import CiteProcJSON
 from pybtex.database import parse_string as read_bibtex
 from test_mcp_client import binary
 
+ROOT = pathlib.Path(__file__).parents[2]
 HOSTILE = '50 % of "A&B" {x} <b>_y_</b> \\cite{z} [t](http://e/) 血糖値 #1 ~ ^ $'
 
 
@@ -249,3 +252,23 @@ def test_unknown_tasks_and_formats_are_refused(export):
         with pytest.raises(subprocess.CalledProcessError) as failed:
             export(*options)
         assert words in failed.value.stderr and not failed.value.stdout
+
+
+def test_the_hash_follows_from_the_export(tmp_path):
+    """The program in docs/replay.md, run on an export, gives what `hash` prints."""
+    page = (ROOT / "docs" / "replay.md").read_text(encoding="utf-8")
+    program = page.split("```python\n", 1)[1].split("```", 1)[0]
+    file, db = tmp_path / "in.jsonl", tmp_path / "a.db"
+    odd = 'a\u202e\u200b\x1b[0m "\\ \x7f / \x07\t 😀'
+    rows = [*lines(), {"type": "task", "id": "t2", "hypothesis": odd}, {"type": "claim", "id": "odd", "task_id": "t2", "claim_text": odd, "llm_claim_confidence": 1e-7}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def lyra(*arguments):
+        done = subprocess.run([binary(), "--db", db, *arguments], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    lyra("import", file)
+    for task in [[], ["--task", "t2"]]:
+        lyra("export", *task, "--out", tmp_path / "out.jsonl")
+        ours = subprocess.run([sys.executable, "-c", program, tmp_path / "out.jsonl"], capture_output=True, text=True, check=True)
+        assert ours.stdout.strip() == lyra("hash", *task)

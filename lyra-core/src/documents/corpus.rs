@@ -10,7 +10,7 @@ mod walk;
 
 pub use report::{CorpusReport, FileNote, FolderReport};
 
-use super::file_fetch::FileFetcher;
+use super::file_fetch::{FileFetcher, file_url};
 use super::records::is_record_file;
 use crate::documents;
 use crate::error::{Error, Result};
@@ -29,6 +29,7 @@ use std::sync::{Arc, Mutex as Lock, PoisonError};
 use tokio::sync::Mutex;
 use url::Url;
 use walk::Walk;
+pub(super) use walk::documents_below;
 
 /// Fragments that a search looks at for each document that it may answer with.
 const FRAGMENTS_PER_HIT: usize = 12;
@@ -161,7 +162,7 @@ impl CorpusProvider {
 
     /// Answers with what was left out of the document.
     async fn sync_file(&self, path: &Path, report: &mut SyncReport) -> Result<Vec<String>> {
-        let url = file_url(path)?;
+        let url = self.files.url_of(path)?;
         let known = self.graph.read(|r| r.page_by_url(&url))?;
         let validators = Validators {
             etag: None,
@@ -208,7 +209,7 @@ impl CorpusProvider {
         report: &mut SyncReport,
         progress: &(dyn Fn(&SyncReport) + Send + Sync),
     ) -> Result<Vec<String>> {
-        let base = file_url(path)?;
+        let base = self.files.url_of(path)?;
         let (files, place) = (self.files.clone(), path.to_owned());
         let parsing = blocking(move || {
             let (stamp, body) = (files.stamp(&place)?, files.read(&place)?);
@@ -271,7 +272,7 @@ impl CorpusProvider {
         self.graph.read(|r| {
             // Among its own documents: in a graph that many tasks share, what they read would leave
             // no room for these.
-            let own = r.fragments_between(&self.addresses()?)?;
+            let own = r.fragments_between(&self.addresses())?;
             let mut ranking = Ranking {
                 query: &query.text,
                 vector,
@@ -330,23 +331,18 @@ impl CorpusProvider {
     }
 
     /// The addresses of the documents, as ranges from the first to before the last.
-    fn addresses(&self) -> Result<Vec<(String, String)>> {
-        let ranges = self.files.roots().iter().map(|root| {
-            let base = file_url(root)?;
-            let base = base.trim_end_matches('/');
-            // '0' follows '/', and '$' follows '#': records of a file, or files of a folder.
-            Ok(match root.is_file() {
-                true => (base.to_owned(), format!("{base}$")),
-                false => (format!("{base}/"), format!("{base}0")),
-            })
+    fn addresses(&self) -> Vec<(String, String)> {
+        let roots = self.files.roots().iter().zip(self.files.addresses());
+        // '0' follows '/', and '$' follows '#': records of a file, or files of a folder.
+        let ranges = roots.map(|(root, base)| match root.is_file() {
+            true => (base.clone(), format!("{base}$")),
+            false => (format!("{base}/"), format!("{base}0")),
         });
         ranges.collect()
     }
 
     fn is_ours(&self, url: &str) -> bool {
-        let path = Url::parse(url).ok().filter(|u| u.scheme() == "file");
-        path.and_then(|u| u.to_file_path().ok())
-            .is_some_and(|path| self.files.roots().iter().any(|root| path.starts_with(root)))
+        self.files.owns(url)
     }
 }
 
@@ -420,12 +416,6 @@ fn reason_of(path: &Path, message: &str) -> String {
         reason = rest;
     }
     reason.to_owned()
-}
-
-fn file_url(path: &Path) -> Result<String> {
-    Url::from_file_path(path)
-        .map(String::from)
-        .map_err(|()| Error::invalid(format!("{} is not an absolute path", path.display())))
 }
 
 fn record_source(url: &str, hash: String, length: usize, stamp: &str) -> DocumentSource {

@@ -1,5 +1,6 @@
 //! Local files as documents: only inside the folders that the user pointed at.
 
+use super::corpus::documents_below;
 use super::local_file::LocalFile;
 use super::parser::record_line;
 use super::records::is_record_file;
@@ -9,6 +10,7 @@ use crate::ports::{FetchRequest, FetchedDocument, Fetcher, Validators};
 use crate::research::ingest::blocking;
 use crate::store::model::DocumentMeta;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use url::Url;
 
 /// No document is read beyond this.
@@ -23,6 +25,18 @@ const MAX_SIDE_BYTES: u64 = 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct FileFetcher {
     roots: Vec<PathBuf>,
+    /// Under which addresses they are known, which are their own except for copies.
+    addresses: Vec<String>,
+}
+
+/// A file of a corpus with its content.
+pub(crate) struct CorpusFile {
+    /// Which folder it lies in.
+    pub(crate) folder: usize,
+    /// Its path below that, or the name of a corpus that is one file.
+    pub(crate) path: String,
+    pub(crate) body: Vec<u8>,
+    pub(crate) modified: SystemTime,
 }
 
 impl FileFetcher {
@@ -35,9 +49,88 @@ impl FileFetcher {
                 )
             })
         });
+        let roots: Vec<PathBuf> = canonical.collect::<Result<_>>()?;
+        let addresses = roots.iter().map(|root| own_address(root));
         Ok(Self {
-            roots: canonical.collect::<Result<_>>()?,
+            addresses: addresses.collect::<Result<_>>()?,
+            roots,
         })
+    }
+
+    /// The same for copies of folders, which stand under the addresses of their originals.
+    pub(crate) fn of_copies(copies: &[(PathBuf, String)]) -> Result<Self> {
+        let roots: Vec<PathBuf> = copies.iter().map(|(root, _)| root.clone()).collect();
+        let mut files = Self::new(&roots)?;
+        files.addresses = copies.iter().map(|(_, address)| address.clone()).collect();
+        Ok(files)
+    }
+
+    /// The addresses of the folders.
+    pub(crate) fn addresses(&self) -> &[String] {
+        &self.addresses
+    }
+
+    /// The address of a file in the folders.
+    pub(super) fn url_of(&self, path: &Path) -> Result<String> {
+        let own = file_url(path)?;
+        for (root, address) in self.roots.iter().zip(&self.addresses) {
+            if let Some(rest) = below(&own, &own_address(root)?) {
+                return Ok(format!("{address}{rest}"));
+            }
+        }
+        Ok(own)
+    }
+
+    /// Whether an address is of a file in the folders.
+    pub(super) fn owns(&self, url: &str) -> bool {
+        self.addresses
+            .iter()
+            .any(|address| below(url, address).is_some())
+    }
+
+    /// Where a copy lies of what an address names.
+    fn at_home(&self, url: &str) -> Result<String> {
+        for (root, address) in self.roots.iter().zip(&self.addresses) {
+            if let Some(rest) = below(url, address) {
+                return Ok(format!("{}{rest}", own_address(root)?));
+            }
+        }
+        Ok(url.to_owned())
+    }
+
+    /// Every document of the folders with what lies beside it, in a fixed order. What cannot be read
+    /// is left out.
+    pub(crate) fn each_file(&self, then: &mut dyn FnMut(CorpusFile) -> Result<()>) -> Result<()> {
+        for (folder, root) in self.roots.iter().enumerate() {
+            for path in documents_below(root) {
+                let beside = sidecar_path(&path);
+                let opened = [
+                    (&path, LocalFile::open(&path, &self.roots).ok()),
+                    (&beside, self.open_side_file(&path).ok().flatten()),
+                ];
+                for (path, file) in opened {
+                    let Some(file) = file else { continue };
+                    let modified = file.state().1.unwrap_or(SystemTime::UNIX_EPOCH);
+                    let Ok(body) = file.read(MAX_RECORDS_BYTES as u64) else {
+                        continue;
+                    };
+                    let below = path.strip_prefix(root).ok();
+                    let name = below.filter(|below| !below.as_os_str().is_empty());
+                    let name = name.map_or(path.file_name().map(Path::new), Some);
+                    let parts = name
+                        .into_iter()
+                        .flatten()
+                        .map(|part| part.to_string_lossy());
+                    then(CorpusFile {
+                        folder,
+                        path: parts.collect::<Vec<_>>().join("/"),
+                        body,
+                        modified,
+                    })?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The folders, links resolved.
@@ -46,7 +139,8 @@ impl FileFetcher {
     }
 
     fn path_of(&self, url: &str) -> Result<(PathBuf, Option<String>)> {
-        let parsed = Url::parse(url).map_err(|e| Error::invalid(format!("{url:?}: {e}")))?;
+        let parsed =
+            Url::parse(&self.at_home(url)?).map_err(|e| Error::invalid(format!("{url:?}: {e}")))?;
         let record = parsed.fragment().map(percent_decoded);
         let outside = || {
             Error::new(
@@ -169,6 +263,23 @@ impl FileFetcher {
             _ => own,
         })
     }
+}
+
+/// The address of a path.
+pub(super) fn file_url(path: &Path) -> Result<String> {
+    Url::from_file_path(path)
+        .map(String::from)
+        .map_err(|()| Error::invalid(format!("{} is not an absolute path", path.display())))
+}
+
+fn own_address(root: &Path) -> Result<String> {
+    Ok(file_url(root)?.trim_end_matches('/').to_owned())
+}
+
+/// What of an address stands below a folder's, or behind a file's.
+fn below<'a>(url: &'a str, address: &str) -> Option<&'a str> {
+    let rest = url.strip_prefix(address)?;
+    (rest.is_empty() || rest.starts_with(['/', '#'])).then_some(rest)
 }
 
 /// Where the bibliographic data of a file that cannot hold its own stands.

@@ -38,6 +38,7 @@ mod records;
 
 pub use crate::store::text::segment::Block;
 pub use corpus::{CorpusProvider, CorpusReport, FileNote, FolderReport, SyncReport};
+pub(crate) use file_fetch::CorpusFile;
 pub use file_fetch::FileFetcher;
 pub(crate) use hostile_documents::HostileDocuments;
 pub use meta::apply_sidecar;

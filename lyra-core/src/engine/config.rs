@@ -4,6 +4,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::ports::{
     ClaimExtractor, DocumentParser, Embedder, Fetcher, SearchProvider, StanceJudge,
 };
+use crate::record::Record;
 use crate::research::pipeline::Limits;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -52,6 +53,8 @@ pub struct EngineConfig {
     pub parser: Option<Arc<dyn DocumentParser>>,
     /// Before the built-in fetchers.
     pub fetchers: Vec<Arc<dyn Fetcher>>,
+    /// What keeps all that is heard from the network, or takes its place; see [`Record`].
+    pub record: Option<Arc<Record>>,
 }
 
 impl EngineConfig {
@@ -76,6 +79,7 @@ impl EngineConfig {
             retractions_csv: None,
             parser: None,
             fetchers: Vec::new(),
+            record: None,
         }
     }
 }

@@ -4,14 +4,15 @@ use super::{Engine, wait};
 use crate::documents::{CorpusReport, SyncReport};
 use crate::error::{Error, Result};
 use crate::export::{EvidencePage, ExportFormat, bounded, evidence_app, evidence_page, export};
+use crate::pack::{PackKey, PackOptions, PackSummary, pack};
 use crate::research::jobs::{WorkerOptions, Workers, queue_embedding, run_until_idle};
 use crate::research::task::{
     self, AuthAction, AuthResolution, AuthTarget, CandidateReport, CandidateRequest, QueueOptions,
     QueueReport, StatusDetail, StatusReport, StatusWarning, StopReport, StopRequest, WarningKind,
 };
 use crate::store::graph::{
-    ExportReport, ForgetReport, ImportReport, Reader, VerifyReport, export_jsonl, forget_task,
-    import_jsonl, verify,
+    ExportReport, ForgetReport, ImportReport, Reader, VerifyReport, canonical_hash, export_jsonl,
+    forget_task, import_jsonl, verify,
 };
 use crate::store::model::{TaskBudget, TaskConfig, TaskRecord};
 use crate::store::{GraphDiff, diff_from, diff_since};
@@ -187,10 +188,21 @@ impl Engine {
             }
             Ok(true)
         };
-        self.give_up_late_pages()?;
-        self.queue_missing_embeddings()?;
+        self.prepare_run().await?;
         run_until_idle(&self.inner.pipeline, &self.inner.signal, task_id, &on_step).await?;
         self.status(task_id, StatusDetail::Summary)
+    }
+
+    /// What comes before the jobs of a run.
+    pub(super) async fn prepare_run(&self) -> Result<()> {
+        self.give_up_late_pages()?;
+        self.queue_missing_embeddings()?;
+        if self.inner.config.record.is_some() {
+            // A run on record and its replays read the folders at the same moment. What goes wrong
+            // here is told by the search that comes to them.
+            let _ = self.sync_corpus(&|_| ()).await;
+        }
+        Ok(())
     }
 
     /// Reads new and changed documents of the corpus folders into the graph. Queries do so by
@@ -266,6 +278,25 @@ impl Engine {
         export_jsonl(self.inner.graph.database(), writer, task_id)
     }
 
+    /// A SHA-256 of the graph, or of one task's part of it, in hex. It is equal for graphs that hold
+    /// the same evidence, whenever it was found: docs/replay.md says what counts.
+    ///
+    /// # Errors
+    ///
+    /// `TaskNotFound` for an unknown task.
+    ///
+    /// ```
+    /// use lyra_core::{Engine, EngineConfig};
+    /// let folder = tempfile::tempdir()?;
+    /// let one = Engine::open(EngineConfig::new(folder.path().join("a.db")))?;
+    /// let other = Engine::open(EngineConfig::new(folder.path().join("b.db")))?;
+    /// assert_eq!(one.canonical_hash(None)?, other.canonical_hash(None)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn canonical_hash(&self, task_id: Option<&str>) -> Result<String> {
+        canonical_hash(self.inner.graph.database(), task_id)
+    }
+
     /// Writes the graph, or one task's part of it, in a format for other programs.
     ///
     /// ```
@@ -308,6 +339,21 @@ impl Engine {
             self.inner.graph.read(|r| r.task(task_id).map(drop))?;
         }
         evidence_app(task_id)
+    }
+
+    /// Writes the evidence of a task as one signed file that others can check: see [`verify_pack`](crate::verify_pack)
+    /// and docs/replay.md. Equal graphs, options and keys give equal files.
+    ///
+    /// # Errors
+    ///
+    /// `TaskNotFound` for an unknown task, `Backend` where the writer fails.
+    pub fn pack(
+        &self,
+        writer: &mut impl Write,
+        options: &PackOptions,
+        key: &PackKey,
+    ) -> Result<PackSummary> {
+        pack(&self.inner.graph, writer, options, key)
     }
 
     /// What changed in this graph since the file at `before` was as it is, with causes. That file

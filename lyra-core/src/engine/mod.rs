@@ -8,6 +8,7 @@ mod explore;
 mod feedback;
 mod judgements;
 mod life;
+mod record;
 mod views;
 mod wait;
 
@@ -77,6 +78,7 @@ impl Engine {
         // SQLite takes an allocator only before the process opens its first connection; where a
         // host program was first, the guard falls back to its other limits.
         QueryGuard::cap_memory();
+        let (config, replayed) = record::wire(config)?;
         // What may be missing is looked for first: a slip in a name makes no empty database.
         let mut reading = reading_of(&config)?;
         let retractions = config.retractions_csv.as_deref().map(Retractions::open);
@@ -86,6 +88,10 @@ impl Engine {
             true => EvidenceGraph::open_read_only(&config.db, clock)?,
             false => EvidenceGraph::open(&config.db, clock)?,
         };
+        if let Some(clock) = replayed {
+            // What a killed worker of the replay held is free at once.
+            clock.reach(graph.read(|r| r.latest_time_of_jobs())? + 1);
+        }
         reading.parser = Arc::new(HostileDocuments::new(graph.clone(), reading.parser));
         let views = Views::open(&config, graph.database().source())?;
         let vectors = Arc::new(VectorStore::new());
@@ -176,16 +182,11 @@ impl Engine {
 
 fn reading_of(config: &EngineConfig) -> Result<Reading> {
     let mut fetchers: Vec<Arc<dyn Fetcher>> = config.fetchers.clone();
-    if !config.corpus.is_empty() {
-        fetchers.push(Arc::new(FileFetcher::new(&config.corpus)?));
+    if let Some(files) = files_of(config)? {
+        fetchers.push(Arc::new(files));
     }
-    #[cfg(feature = "http")]
-    {
-        let options = crate::web::HttpOptions {
-            allow_private_hosts: config.allow_private_hosts,
-            ..crate::web::HttpOptions::default()
-        };
-        fetchers.push(Arc::new(crate::web::HttpFetcher::new(options)?));
+    if config.record.is_none() {
+        fetchers.extend(record::web_fetcher(config)?);
     }
     let embedder = match &config.embedder {
         Some(embedder) => Arc::clone(embedder),
@@ -199,16 +200,24 @@ fn reading_of(config: &EngineConfig) -> Result<Reading> {
     })
 }
 
+/// The folders of documents; of a run on record, the copies that it reads.
+fn files_of(config: &EngineConfig) -> Result<Option<FileFetcher>> {
+    match &config.record {
+        Some(record) => Ok(record.files()),
+        None if config.corpus.is_empty() => Ok(None),
+        None => FileFetcher::new(&config.corpus).map(Some),
+    }
+}
+
 fn corpus_of(
     config: &EngineConfig,
     graph: &EvidenceGraph,
     vectors: &Arc<VectorStore>,
     reading: &Reading,
 ) -> Result<Option<Arc<CorpusProvider>>> {
-    if config.corpus.is_empty() {
+    let Some(files) = files_of(config)? else {
         return Ok(None);
-    }
-    let files = FileFetcher::new(&config.corpus)?;
+    };
     let provider = CorpusProvider::new(graph.clone(), Arc::clone(vectors), reading.clone(), files);
     Ok(Some(Arc::new(provider)))
 }

@@ -2,11 +2,12 @@
 
 use crate::error::Result;
 use crate::store::model::ClaimType;
+use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::ops::Range;
 
 /// A piece of a document that is read for claims.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Passage {
     /// The exact text.
     pub text: String,
@@ -15,7 +16,7 @@ pub struct Passage {
 }
 
 /// What a claim extractor is asked.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExtractionRequest {
     /// The task's hypothesis: context for what matters, never something to confirm.
     pub hypothesis: String,
@@ -30,7 +31,7 @@ pub struct ExtractionRequest {
 }
 
 /// A statement found in a passage.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExtractedClaim {
     /// Index into the request's passages.
     pub passage: usize,
@@ -45,7 +46,7 @@ pub struct ExtractedClaim {
 }
 
 /// What reading a document gave.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Extraction {
     /// The claims, best first.
     pub claims: Vec<ExtractedClaim>,

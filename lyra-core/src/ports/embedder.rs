@@ -2,10 +2,11 @@
 
 use crate::error::Result;
 use crate::store::text::is_cjk;
+use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
 /// What is known of an embedding model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EmbedderInfo {
     /// Stored with every vector; vectors of different ids are never compared.
     pub model_id: String,

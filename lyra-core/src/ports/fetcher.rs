@@ -2,11 +2,12 @@
 
 use crate::error::Result;
 use crate::store::model::DocumentMeta;
+use serde::{Deserialize, Serialize};
 use std::fmt::{self, Debug};
 use std::time::Duration;
 
 /// What a server or file system said of the copy that we hold.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Validators {
     /// `ETag`.
     pub etag: Option<String>,

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::store::model::DocumentMeta;
 use crate::store::text::identifiers::{Identifiers, find_identifiers, normalize_doi};
+use serde::{Deserialize, Serialize};
 use std::fmt::{self, Debug};
 
 /// What a provider is asked.
@@ -15,7 +16,7 @@ pub struct SearchQuery {
 }
 
 /// One document that a provider found.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchHit {
     /// Where the document is; `file:`, `http:` or `https:`.
     pub url: String,
@@ -34,7 +35,7 @@ pub struct SearchHit {
 }
 
 /// What a provider knows of a work that the document does not say of itself; all may be missing.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkFacts {
     /// `W` and digits.
     pub openalex_id: Option<String>,
@@ -62,7 +63,7 @@ pub struct WorkFacts {
 }
 
 /// One author as a provider knows them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuthorFacts {
     /// As printed.
     pub name: String,

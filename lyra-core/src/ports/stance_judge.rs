@@ -2,11 +2,12 @@
 
 use crate::error::Result;
 use crate::store::model::Relation;
+use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::ops::Range;
 
 /// A question to a stance judge: does the premise support the hypothesis?
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct StancePair {
     /// What the source says: a sentence or a few, or a passage for a judge that
     /// [reads passages](StanceJudge::reads_passages).
@@ -29,7 +30,7 @@ impl StancePair {
 }
 
 /// A stance judge's answer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// [`Relation::Supports`], [`Relation::Refutes`] or [`Relation::Neutral`].
     pub relation: Relation,

@@ -381,6 +381,11 @@ fn config_folder(env: &dyn Fn(&str) -> Option<OsString>) -> PathBuf {
     user_folder(env, "XDG_CONFIG_HOME", "APPDATA", ".config")
 }
 
+/// The user's folder of configurations.
+pub(super) fn user_config_folder() -> PathBuf {
+    config_folder(&|name| std::env::var_os(name))
+}
+
 fn user_folder(
     env: &dyn Fn(&str) -> Option<OsString>,
     xdg: &str,

@@ -57,6 +57,7 @@ pub(super) fn run(settings: &Settings, flags: &Global, options: &Options) -> Res
         page: &options.page,
         refute: false,
         is_example: flags.corpus.is_empty(),
+        record: None,
     };
     session.research(&targets(hypothesis))
 }

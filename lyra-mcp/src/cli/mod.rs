@@ -12,6 +12,7 @@ mod embedder;
 mod export;
 mod feedback;
 mod forget;
+mod global;
 mod http;
 mod import;
 mod init;
@@ -23,8 +24,10 @@ mod limits;
 mod llm;
 mod models;
 mod output;
+mod pack;
 mod parser;
 mod providers;
+mod replay;
 mod research;
 mod serve;
 mod shell;
@@ -34,8 +37,9 @@ mod verify;
 mod view;
 
 use crate::log::Format;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 use config::Settings;
+use global::Global;
 use lyra_core::ports::DocumentParser;
 use lyra_core::{Engine, EngineConfig};
 use lyra_core::{Error, ErrorKind, Result};
@@ -56,91 +60,6 @@ struct Cli {
     global: Global,
     #[command(subcommand)]
     command: Option<Command>,
-}
-
-/// Flags that every command takes. They win over LYRA_* variables, and these over lyra.toml.
-#[derive(Args, Debug, Default)]
-#[command(next_help_heading = "Settings, for every command")]
-struct Global {
-    /// The database file [env: LYRA_DB] [default: lyra/lyra.db in the user's data folder]
-    #[arg(long, global = true, value_name = "PATH")]
-    db: Option<PathBuf>,
-    /// Only look at the graph: it has to be there, and nothing is written to it or beside it
-    /// [env: LYRA_READ_ONLY]
-    #[arg(long, global = true)]
-    read_only: bool,
-    /// Record every call of a tool that the server is asked for; `audit` prints them [env: LYRA_AUDIT]
-    #[arg(long, global = true)]
-    audit: bool,
-    /// Which tools the server lists [env: LYRA_TOOLS] [default: standard]
-    #[arg(long, global = true, value_enum, value_name = "SET")]
-    tools: Option<crate::tools::Set>,
-    /// A folder of documents to search and read; may be given several times [env: LYRA_CORPUS]
-    #[arg(long, global = true, value_name = "DIR")]
-    corpus: Vec<PathBuf>,
-    /// Allow fetching from private network addresses [env: LYRA_ALLOW_PRIVATE_HOSTS]
-    #[arg(long, global = true)]
-    allow_private_hosts: bool,
-    /// A limit of research, such as claims_per_document=12; may be given several times
-    /// [env: LYRA_LIMITS]
-    #[arg(long, global = true, value_name = "NAME=VALUE")]
-    limit: Vec<String>,
-    /// A folder of .sql.j2 files that add views or replace them [env: LYRA_VIEWS_DIR]
-    #[arg(long, global = true, value_name = "DIR")]
-    views_dir: Option<PathBuf>,
-    /// Where documents are parsed: process (child processes) or in_process [env: LYRA_PARSER]
-    /// [default: process]
-    #[arg(long, global = true, value_name = "WHERE")]
-    parser: Option<String>,
-    /// What makes vectors: builtin, onnx:FOLDER, openai:MODEL or ollama:MODEL [env: LYRA_EMBEDDER]
-    #[arg(long, global = true, value_name = "WHICH")]
-    embedder: Option<String>,
-    /// The embedding server, where it is not the usual one [env: LYRA_EMBEDDER_URL]
-    #[arg(long, global = true, value_name = "URL")]
-    embedder_url: Option<String>,
-    /// What judges: builtin, onnx:FOLDER, openai:MODEL or ollama:MODEL [env: LYRA_JUDGE]
-    /// [default: builtin]
-    #[arg(long, global = true, value_name = "WHICH")]
-    judge: Option<String>,
-    /// The judge's server, where it is not the usual one [env: LYRA_JUDGE_URL]
-    #[arg(long, global = true, value_name = "URL")]
-    judge_url: Option<String>,
-    /// A language model that finds claims: openai:MODEL or ollama:MODEL [env: LYRA_LLM]
-    /// [default: none]
-    #[arg(long, global = true, value_name = "WHICH")]
-    llm: Option<String>,
-    /// The language model's server, where it is not the usual one [env: LYRA_LLM_URL]
-    #[arg(long, global = true, value_name = "URL")]
-    llm_url: Option<String>,
-    /// What finds claims: builtin or llm [env: LYRA_CLAIM_EXTRACTOR] [default: llm if there is one]
-    #[arg(long, global = true, value_name = "WHICH")]
-    claim_extractor: Option<String>,
-    /// What judges: builtin or llm [env: LYRA_STANCE_JUDGE] [default: builtin]
-    #[arg(long, global = true, value_name = "WHICH")]
-    stance_judge: Option<String>,
-    /// A search service to ask, such as openalex; may be given several times [env: LYRA_PROVIDERS]
-    /// [default: none]
-    #[arg(long, global = true, value_name = "NAME")]
-    provider: Vec<String>,
-    /// An address at which search services may complain; many answer faster for it
-    /// [env: LYRA_MAILTO]
-    #[arg(long, global = true, value_name = "ADDRESS")]
-    mailto: Option<String>,
-    /// A Retraction Watch CSV file: works on it are flagged [env: LYRA_RETRACTIONS_CSV]
-    #[arg(long, global = true, value_name = "PATH")]
-    retractions_csv: Option<PathBuf>,
-    /// What the log holds: a level such as warn, or a list such as info,lyra_core=debug
-    /// [env: LYRA_LOG, else RUST_LOG] [default: what this program says itself, and warnings of the
-    /// library where it serves]
-    #[arg(long, global = true, value_name = "FILTER")]
-    log: Option<String>,
-    /// What a line of the log looks like [env: LYRA_LOG_FORMAT] [default: text for serve, else plain]
-    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
-    log_format: Option<crate::log::Format>,
-    /// The configuration file [env: LYRA_CONFIG] [default: ./lyra.toml, then lyra/lyra.toml in the
-    /// user's configuration folder]
-    #[arg(long, global = true, value_name = "PATH")]
-    config: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
@@ -166,8 +85,25 @@ enum Command {
         /// The file; - for standard input
         file: PathBuf,
     },
+    /// Repeat a recorded run without a network, in a new database
+    ///
+    /// A database of a replay that was interrupted goes on. Exit code 1 where the outcome is not that
+    /// of the recorded run.
+    Replay(replay::Options),
     /// Write the graph out
     Export(export::Options),
+    /// Put the evidence of a task into one signed file that others can check
+    Pack(pack::Pack),
+    /// Check a pack: its signature, every hash, every quote
+    ///
+    /// With --db, its rows are read into that new database; with --out, its files are put into a folder.
+    Unpack(pack::Unpack),
+    /// Print a hash that graphs with the same evidence have in common
+    Hash {
+        /// Only this task and what belongs to it
+        #[arg(long, value_name = "ID")]
+        task: Option<String>,
+    },
     /// Copy the database to a new file, as it is at one moment, whoever writes to it meanwhile
     Backup {
         /// The new file
@@ -230,6 +166,7 @@ impl Command {
         match self {
             Self::Demo(_)
             | Self::Research(_)
+            | Self::Replay(_)
             | Self::Import { .. }
             | Self::Feedback(_)
             | Self::Judge(_)
@@ -240,6 +177,9 @@ impl Command {
             | Self::Audit(_)
             | Self::Backup { .. }
             | Self::Export(_)
+            | Self::Hash { .. }
+            | Self::Pack(_)
+            | Self::Unpack(_)
             | Self::Check(_)
             | Self::Standing(_)
             | Self::Diff(_)
@@ -377,10 +317,19 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
         Command::Token(command) => token::run(settings, command)?,
         Command::Demo(options) => return demo::run(settings, &cli.global, &options),
         Command::Research(options) => return research::run(settings, &options),
+        Command::Replay(options) => return replay::run(settings, &cli.global, &options),
         Command::Tasks(options) => tasks::run(&open(settings)?, &options)?,
         Command::Audit(options) => audit::run(&open(settings)?, &options)?,
         Command::Import { file } => import::run(settings, &file)?,
         Command::Export(options) => export::run(&open(settings)?, &options)?,
+        Command::Pack(options) => pack::pack(settings, options)?,
+        Command::Unpack(options) => pack::unpack(&cli.global, &options)?,
+        Command::Hash { task } => {
+            let hash = open(settings)?.canonical_hash(task.as_deref())?;
+            let mut out = output::Output::new();
+            out.line(&hash)?;
+            out.finish()?;
+        }
         Command::Backup { to } => {
             open(settings)?.backup(&to)?;
             crate::log::line(&format!(

@@ -35,6 +35,7 @@ from lyra._lyra import (
     find_identifiers,
     kneedle_cutoff,
     normalize_url,
+    verify_pack,
 )
 from lyra._reply import Document, GraphDiff, Hits, Report, Rows, Status
 
@@ -70,4 +71,5 @@ __all__ = [
     "find_identifiers",
     "kneedle_cutoff",
     "normalize_url",
+    "verify_pack",
 ]

@@ -25,6 +25,7 @@ __all__ = [
     "find_identifiers",
     "kneedle_cutoff",
     "normalize_url",
+    "verify_pack",
 ]
 __version__: str
 
@@ -475,6 +476,17 @@ class EvidenceGraph:
         ] = "jsonl",
         task_id: str | None = None,
     ) -> Report: ...
+    def canonical_hash(self, task_id: str | None = None) -> str: ...
+    def pack(
+        self,
+        path: _Path,
+        task_id: str,
+        *,
+        key: _Path,
+        texts: Literal["licensed", "all", "none"] = "licensed",
+        licences: Mapping[str, str] | None = None,
+        record: _Path | None = None,
+    ) -> Report: ...
     def diff(self, before: _Path | EvidenceGraph, task_id: str | None = None) -> GraphDiff: ...
     def changes_since(self, since: str | date, task_id: str | None = None) -> GraphDiff: ...
     def verify(self) -> Report: ...
@@ -512,4 +524,5 @@ def detect_challenge(
 def extract(
     html_or_bytes: str | _Bytes, content_type: str | None = None, name: str = ""
 ) -> Document: ...
+def verify_pack(path: _Path, *, key: _Path | None = None) -> Report: ...
 def command_line(arguments: Sequence[_Path]) -> int: ...

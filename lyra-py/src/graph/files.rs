@@ -4,9 +4,10 @@ use super::EvidenceGraph;
 use crate::convert;
 use crate::error::{invalid, raise};
 use crate::waiting::{Line, long};
-use lyra_core::{Error, ErrorKind, ExportFormat, WholeFile};
+use lyra_core::{Error, ErrorKind, ExportFormat, PackKey, PackOptions, StatedLicence, WholeFile};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -64,6 +65,68 @@ impl EvidenceGraph {
         };
         let report = long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?;
         convert::report(py, "Report", &report)
+    }
+
+    /// A SHA-256 in hex that graphs with the same evidence have in common, whenever it was found; with
+    /// `task_id`, of that task's part.
+    ///
+    /// >>> import lyra
+    /// >>> len(lyra.EvidenceGraph("evidence.db").canonical_hash())
+    /// 64
+    #[pyo3(signature = (task_id=None))]
+    fn canonical_hash(&self, py: Python<'_>, task_id: Option<String>) -> PyResult<String> {
+        let engine = self.engine()?;
+        let interrupter = engine.graph().interrupter();
+        let work = move |_: &Line<()>| engine.canonical_hash(task_id.as_deref());
+        long(py, work, |_, ()| Ok(()), || interrupter.interrupt())
+    }
+
+    /// Puts the evidence of a task into one signed file that others can check. `key` is the file of a
+    /// private key (Ed25519, PEM), made where it is not there. `texts` says which page texts go in:
+    /// "licensed", "all" or "none"; `licences` names the licence of addresses by how they begin; `record`
+    /// is the folder of a recorded run.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> task = graph.create_task("Night work shortens sleep")
+    /// >>> packed = graph.pack("evidence.zip", task, key="key.pem")
+    /// >>> lyra.verify_pack("evidence.zip", key="key.pem.pub").key_id == packed.key_id
+    /// True
+    #[pyo3(signature = (path, task_id, *, key, texts="licensed", licences=None, record=None))]
+    #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn pack<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        task_id: String,
+        key: PathBuf,
+        texts: &str,
+        licences: Option<BTreeMap<String, String>>,
+        record: Option<PathBuf>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let stated = licences.unwrap_or_default().into_iter();
+        let options = PackOptions {
+            task_id,
+            texts: texts.parse().map_err(raise)?,
+            licences: stated
+                .map(|(prefix, licence)| StatedLicence { prefix, licence })
+                .collect(),
+            record,
+        };
+        let engine = self.engine()?;
+        let interrupter = engine.graph().interrupter();
+        let work = move |line: &Line<()>| {
+            let key = PackKey::load_or_make(&key)?;
+            let mut out = WholeFile::create(&path)?;
+            let mut writer = BufWriter::new(line.watched(&mut out));
+            let summary = engine.pack(&mut writer, &options, &key)?;
+            writer.flush().map_err(|e| unwritable(&path, e))?;
+            drop(writer);
+            out.finish()?;
+            Ok(summary)
+        };
+        let summary = long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?;
+        convert::report(py, "Report", &summary)
     }
 
     /// What changed since the file `before` was as it is, for example a copy of an earlier day; with

@@ -2,7 +2,7 @@
 
 use super::report::{CorpusReport, FileNote, FolderReport};
 use super::walk::Walk;
-use super::{CorpusProvider, about_meta, file_url, reason_of, record_notes};
+use super::{CorpusProvider, about_meta, reason_of, record_notes};
 use crate::documents;
 use crate::documents::records::is_record_file;
 use crate::error::{Error, Result};
@@ -51,7 +51,7 @@ impl CorpusProvider {
                 _ => Ok((count, notes)),
             };
         }
-        let url = file_url(path)?;
+        let url = self.files.url_of(path)?;
         let is_markdown = path.extension().is_some_and(|e| e == "md");
         let stamp = self.files.stamp(path)?;
         let known = self.graph.read(|r| r.page_by_url(&url))?;

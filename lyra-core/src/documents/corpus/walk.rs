@@ -83,3 +83,8 @@ impl Walk {
         }
     }
 }
+
+/// The documents below a folder, in a fixed order.
+pub(crate) fn documents_below(root: &Path) -> Vec<PathBuf> {
+    Walk::below(root).documents
+}

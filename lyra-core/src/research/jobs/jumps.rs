@@ -51,7 +51,7 @@ impl Lab {
             cause_id: None,
         };
         self.graph.write(|w| w.queue_job(&job)).unwrap();
-        claim(&self.graph, worker, None).unwrap().unwrap()
+        claim(&self.graph, worker, None, false).unwrap().unwrap()
     }
 
     fn pass(&self, ms: i64) {

@@ -21,4 +21,4 @@ pub(crate) use queue::{
     LEASE_MS, claim, complete, fail, release_cancelled, renew, requeue_abandoned,
 };
 pub(crate) use waiting::resume_waiting;
-pub(crate) use worker::{WorkerOptions, run_until_idle};
+pub(crate) use worker::{WorkerOptions, run_in_order, run_until_idle};

@@ -4,7 +4,7 @@ use super::waiting;
 use crate::clock::{Clock, JUMP_MS, Trust, format_ms, parse_ms};
 use crate::error::{Error, Result};
 use crate::research::pipeline::StageOutcome;
-use crate::store::graph::{EvidenceGraph, Job, JobEnd, NewJob, Writer};
+use crate::store::graph::{Claim, EvidenceGraph, Job, JobEnd, NewJob, Writer};
 pub(crate) use crate::store::model::LEASE_MS;
 use crate::store::model::{JobKind, JobState, TaskStatus};
 
@@ -13,20 +13,27 @@ fn started_at(job: &Job, clock: &dyn Clock) -> String {
     format_ms(clock.now_ms() - (clock.elapsed_ms() - job.began_ms))
 }
 
-/// Takes the next job: lowest priority number first, then first come, first served. What was
-/// queued in one call has one time and random ids; the row's number knows the order of the call.
+/// Takes the next job: lowest priority number first, then first come, first served. With `in_order`
+/// nothing, while another job of the task runs.
 pub(crate) fn claim(
     graph: &EvidenceGraph,
     worker_id: &str,
     task_id: Option<&str>,
+    in_order: bool,
 ) -> Result<Option<Job>> {
     // Looking costs no write lock; most looks find nothing.
-    if !graph.read(|r| r.has_job_to_run(task_id))? {
+    if !graph.read(|r| r.has_job_to_run(task_id, in_order))? {
         return Ok(None);
     }
     graph.write(|w| {
-        let began_ms = graph.clock().elapsed_ms();
-        let claimed = w.claim_job(worker_id, task_id, &lease_end(graph), began_ms)?;
+        let claim = Claim {
+            worker_id,
+            task_id,
+            in_order,
+            lease_until: &lease_end(graph),
+            began_ms: graph.clock().elapsed_ms(),
+        };
+        let claimed = w.claim_job(&claim)?;
         // Filling in vectors is upkeep: it does not start a task.
         if let Some(job) = claimed.as_ref().filter(|job| job.kind != JobKind::Embed) {
             w.start_task(&job.task_id)?;

@@ -10,7 +10,7 @@ use crate::store::model::random_id;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
 /// How often a running job is looked at, to see whether another process has taken it back.
@@ -64,6 +64,7 @@ impl Workers {
                 pipeline: pipeline.clone(),
                 signal: signal.clone(),
                 task_id: None,
+                in_order: false,
             };
             tokio::spawn(worker.serve(stopped.clone(), options.poll, Arc::clone(&report)))
         });
@@ -125,6 +126,8 @@ struct Worker {
     pipeline: Pipeline,
     signal: Signal,
     task_id: Option<String>,
+    /// Nothing else of the task runs beside its job.
+    in_order: bool,
 }
 
 impl Worker {
@@ -155,7 +158,8 @@ impl Worker {
         if queue::requeue_abandoned(graph)? > 0 {
             self.signal.raise();
         }
-        let Some(job) = queue::claim(graph, &self.id, self.task_id.as_deref())? else {
+        let Some(job) = queue::claim(graph, &self.id, self.task_id.as_deref(), self.in_order)?
+        else {
             return Ok(false);
         };
         tracing::debug!(job = %job.id, kind = job.kind.as_str(), task = %job.task_id, "job started");
@@ -292,22 +296,60 @@ pub(crate) async fn run_until_idle(
         pipeline: pipeline.clone(),
         signal: signal.clone(),
         task_id: Some(task_id.to_owned()),
+        in_order: false,
     };
-    loop {
-        if worker.step().await? {
-            if !on_step()? {
+    worker.until_idle(task_id, on_step).await
+}
+
+/// The same with several workers, of which one has a job at a time: the jobs of the task run one after
+/// the other in the order of the queue, whoever takes them.
+pub(crate) async fn run_in_order(
+    pipeline: &Pipeline,
+    signal: &Signal,
+    task_id: &str,
+    count: usize,
+) -> Result<()> {
+    let mut workers = JoinSet::new();
+    for _ in 0..count.max(1) {
+        let worker = Worker {
+            id: random_id("worker_", 12),
+            pipeline: pipeline.clone(),
+            signal: signal.clone(),
+            task_id: Some(task_id.to_owned()),
+            in_order: true,
+        };
+        let task_id = task_id.to_owned();
+        workers.spawn(async move { worker.until_idle(&task_id, &|| Ok(true)).await });
+    }
+    while let Some(ended) = workers.join_next().await {
+        ended.map_err(|e| panicked(&e))??;
+    }
+    Ok(())
+}
+
+impl Worker {
+    async fn until_idle(
+        &self,
+        task_id: &str,
+        on_step: &(dyn Fn() -> Result<bool> + Send + Sync),
+    ) -> Result<()> {
+        let (worker, pipeline) = (self, &self.pipeline);
+        loop {
+            if worker.step().await? {
+                if !on_step()? {
+                    return Ok(());
+                }
+                continue;
+            }
+            if !has_running(&pipeline.graph, task_id)? {
                 return Ok(());
             }
-            continue;
+            // Another worker, here or in another process, holds the last jobs.
+            let wait = queue::next_lease_end(&pipeline.graph)?
+                .unwrap_or(50)
+                .clamp(20, 500);
+            tokio::time::sleep(Duration::from_millis(u64::try_from(wait).unwrap_or(50))).await;
         }
-        if !has_running(&pipeline.graph, task_id)? {
-            return Ok(());
-        }
-        // Another worker, here or in another process, holds the last jobs.
-        let wait = queue::next_lease_end(&pipeline.graph)?
-            .unwrap_or(50)
-            .clamp(20, 500);
-        tokio::time::sleep(Duration::from_millis(u64::try_from(wait).unwrap_or(50))).await;
     }
 }
 

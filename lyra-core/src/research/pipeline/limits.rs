@@ -13,7 +13,8 @@ use crate::store::text::names::nearest;
 /// assert!(limits.set("claims_per_document", 0.0).unwrap_err().message().contains("1 to 200"));
 /// # Ok::<(), lyra_core::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct Limits {
     /// Hits that each provider is asked for.
     pub hits_per_query: usize,

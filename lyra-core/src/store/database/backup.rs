@@ -47,6 +47,19 @@ pub(crate) fn backup(source: &Source, to: &Path) -> Result<()> {
     }
 }
 
+/// Writes the file anew, so that nothing is left in it of what was deleted.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a copy that nobody else has open, as a whole"
+)]
+pub(crate) fn vacuum(file: &Path) -> Result<()> {
+    let connection = Connection::open(file).db()?;
+    connection
+        .execute_batch("PRAGMA wal_checkpoint(TRUNCATE); VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
+        .db()?;
+    connection.close().map_err(|(_, error)| error).db()
+}
+
 fn taken(to: &Path) -> Error {
     Error::invalid(format!("there is something at {} already", to.display()))
         .with_hint("a backup is a new file: give another name")

@@ -18,7 +18,7 @@ mod source;
 mod statements;
 mod tokenizer;
 
-pub(crate) use backup::backup;
+pub(crate) use backup::{backup, vacuum};
 pub(crate) use bulk::Bulk;
 pub(in crate::store) use errors::SqliteResultExt;
 pub use interrupt::Interrupter;

@@ -45,6 +45,18 @@ pub(crate) struct Job {
     pub(crate) began_ms: i64,
 }
 
+/// Who takes a job, and of which task.
+#[derive(Debug)]
+pub(crate) struct Claim<'a> {
+    pub(crate) worker_id: &'a str,
+    pub(crate) task_id: Option<&'a str>,
+    /// Nothing is taken while another job of the task runs.
+    pub(crate) in_order: bool,
+    pub(crate) lease_until: &'a str,
+    /// See [`Job::began_ms`].
+    pub(crate) began_ms: i64,
+}
+
 /// How a running job ends.
 #[derive(Debug)]
 pub(crate) struct JobEnd<'a> {
@@ -70,6 +82,17 @@ pub(crate) type JobTally = BTreeMap<(JobKind, JobState), usize>;
 /// them one job of a kind runs at a time in a task, for two would do the same work twice.
 const MAY_RUN: &str = "q.state = 'queued' AND (q.kind = 'target_queue' OR NOT EXISTS (
   SELECT 1 FROM jobs r WHERE r.task_id = q.task_id AND r.kind = q.kind AND r.state = 'running'))";
+
+/// Of a job `q`: whether a worker may take it up.
+fn may_run(in_order: bool) -> String {
+    match in_order {
+        true => format!(
+            "{MAY_RUN} AND NOT EXISTS (
+               SELECT 1 FROM jobs r WHERE r.task_id = q.task_id AND r.state = 'running')"
+        ),
+        false => MAY_RUN.to_owned(),
+    }
+}
 
 /// Of the task of `j`: whether its last stop was about targets only.
 const TARGETS_ONLY: &str = "coalesce((SELECT e.details_json ->> '$.scope' = 'target_queue_only'
@@ -115,9 +138,10 @@ impl Reader<'_> {
     }
 
     /// Whether a worker could take up a job, of one task or of any.
-    pub(crate) fn has_job_to_run(&self, task_id: Option<&str>) -> Result<bool> {
+    pub(crate) fn has_job_to_run(&self, task_id: Option<&str>, in_order: bool) -> Result<bool> {
         let sql = format!(
-            "SELECT 1 FROM jobs q WHERE {MAY_RUN} AND (?1 IS NULL OR q.task_id = ?1) LIMIT 1"
+            "SELECT 1 FROM jobs q WHERE {} AND (?1 IS NULL OR q.task_id = ?1) LIMIT 1",
+            may_run(in_order)
         );
         self.db.holds(&sql, [task_id])
     }
@@ -310,22 +334,17 @@ impl Writer<'_> {
 
     /// Takes the next job: lowest priority number first, then first come, first served. What was
     /// queued in one call has one time and random ids; the row's number knows the order of the call.
-    pub(crate) fn claim_job(
-        &self,
-        worker_id: &str,
-        task_id: Option<&str>,
-        lease_until: &str,
-        began_ms: i64,
-    ) -> Result<Option<Job>> {
+    pub(crate) fn claim_job(&self, claim: &Claim<'_>) -> Result<Option<Job>> {
         let sql = format!(
             "UPDATE jobs SET state = 'running', attempts = attempts + 1, worker_id = ?1,
                started_at = ?2, lease_until = ?3, finished_at = NULL, error_message = NULL
              WHERE state = 'queued' AND id = (
-               SELECT q.id FROM jobs q WHERE {MAY_RUN} AND (?4 IS NULL OR q.task_id = ?4)
+               SELECT q.id FROM jobs q WHERE {} AND (?4 IS NULL OR q.task_id = ?4)
                ORDER BY q.priority, q.queued_at, q.rowid LIMIT 1)
-             RETURNING id, task_id, kind, attempts, input_json"
+             RETURNING id, task_id, kind, attempts, input_json",
+            may_run(claim.in_order)
         );
-        let params = params![worker_id, self.now, lease_until, task_id];
+        let params = params![claim.worker_id, self.now, claim.lease_until, claim.task_id];
         self.db.first(&sql, params, |r| {
             let input: String = r.get(4)?;
             Ok(Job {
@@ -334,7 +353,7 @@ impl Writer<'_> {
                 kind: r.get(2)?,
                 attempts: r.get(3)?,
                 input: serde_json::from_str(&input).unwrap_or_default(),
-                began_ms,
+                began_ms: claim.began_ms,
             })
         })
     }

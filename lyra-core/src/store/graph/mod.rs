@@ -51,9 +51,9 @@ pub use feedback::{Feedback, FeedbackReport};
 pub use forget::ForgetReport;
 pub(crate) use forget::forget_task;
 pub use interchange::{ExportReport, ImportProblems, ImportReport};
-pub(crate) use interchange::{PageText, TASK_SCOPE, export_jsonl, import_jsonl};
+pub(crate) use interchange::{PageText, TASK_SCOPE, canonical_hash, export_jsonl, import_jsonl};
 pub use jobs::MAX_ATTEMPTS;
-pub(crate) use jobs::{Job, JobEnd, JobTally, NewJob};
+pub(crate) use jobs::{Claim, Job, JobEnd, JobTally, NewJob};
 pub use judgements::{
     Judgement, JudgementFocus, JudgementReport, JudgementRequest, LEASE_SECONDS, LentPair,
     MOST_LENT, MovedClaim, PairKind, RefusedJudgement, agent_judge_id,
@@ -72,8 +72,7 @@ pub use verify::{VerifyReport, Violation};
 use crate::clock::{Clock, JumpWatch, Trust};
 use crate::error::{Error, Result};
 pub use crate::store::database::Interrupter;
-use crate::store::database::Statements;
-use crate::store::database::{Database, aggregates, backup};
+use crate::store::database::{Database, Statements, aggregates, backup, vacuum};
 use rusqlite::{Connection, Transaction, params};
 use std::path::Path;
 use std::sync::Arc;
@@ -248,6 +247,17 @@ impl EvidenceGraph {
     /// Copies the database to a new file; see [`Engine::backup`](crate::Engine::backup).
     pub fn backup(&self, to: &Path) -> Result<()> {
         backup(self.db.source(), to)
+    }
+
+    /// The same without the cookies that humans gave.
+    pub(crate) fn backup_without_sessions(&self, to: &Path) -> Result<()> {
+        backup(self.db.source(), to)?;
+        let copy = Self::open(to, Arc::clone(self.clock()))?;
+        if copy.write(|w| w.forget_sessions())? > 0 {
+            drop(copy);
+            vacuum(to)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn database(&self) -> &Database {

@@ -44,6 +44,17 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
+    /// Removes all of them; answers from how many queue items.
+    pub(super) fn forget_sessions(&self) -> Result<usize> {
+        self.db
+            .prepare_cached(
+                "UPDATE auth_queue SET session_data = NULL WHERE session_data IS NOT NULL",
+            )
+            .db()?
+            .execute([])
+            .db()
+    }
+
     /// Keeps a session with these queue items, all of its domain; older ones of the domain go.
     pub(crate) fn keep_session(&self, session: &SiteSession, items: &[&str]) -> Result<()> {
         let data = SessionData {
@@ -63,5 +74,46 @@ impl Writer<'_> {
             )?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::store::graph::EvidenceGraph;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_copy_without_sessions_holds_no_byte_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(SystemClock);
+        let graph = EvidenceGraph::open(&folder.path().join("g.db"), clock).unwrap();
+        let session = SiteSession {
+            domain: "a.example".to_owned(),
+            cookies: "clearance=a-cookie-that-is-nobody-s-business".to_owned(),
+            secure_only: true,
+        };
+        graph
+            .write(|w| {
+                w.db.execute_batch(
+                    "INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t', 'h', '');
+                     INSERT INTO auth_queue (id, task_id, url, domain, auth_type, status, queued_at)
+                       VALUES ('q', 't', 'https://a.example/', 'a.example', 'login', 'completed', '')",
+                )
+                .db()?;
+                w.keep_session(&session, &["q"])
+            })
+            .unwrap();
+        let copy = folder.path().join("copy.db");
+        graph.backup_without_sessions(&copy).unwrap();
+        let bytes = std::fs::read(&copy).unwrap();
+        let cookie = session.cookies.as_bytes();
+        assert!(!bytes.windows(cookie.len()).any(|part| part == cookie));
+        let kept = |graph: &EvidenceGraph| graph.read(|r| r.site_sessions()).unwrap().len();
+        assert_eq!(kept(&graph), 1);
+        let copy = EvidenceGraph::open(&copy, Arc::new(SystemClock)).unwrap();
+        assert_eq!(kept(&copy), 0);
+        assert!(crate::store::graph::verify(copy.database()).unwrap().ok);
     }
 }

@@ -14,6 +14,19 @@ impl Reader<'_> {
             .ok_or_else(|| Error::task_not_found(task_id))
     }
 
+    /// The latest time that a job names, its lease included, in milliseconds since 1970.
+    pub(crate) fn latest_time_of_jobs(&self) -> Result<i64> {
+        self.db
+            .prepare_cached(
+                "SELECT coalesce(cast(unixepoch(max(max(coalesce(queued_at, ''), coalesce(started_at, ''),
+                   coalesce(finished_at, ''), coalesce(lease_until, ''))), 'subsec') * 1000 AS INTEGER), 0)
+                 FROM jobs",
+            )
+            .db()?
+            .query_row([], |r| r.get(0))
+            .db()
+    }
+
     /// Every task, newest first.
     pub fn tasks(&self) -> Result<Vec<TaskRecord>> {
         let sql = format!("{SELECT_TASK} ORDER BY created_at DESC, id");

@@ -18,10 +18,13 @@ use crate::wording;
 use clap::Args;
 use findings::Findings;
 use lyra_core::ports::{Clock, SystemClock};
-use lyra_core::{Engine, Error, QueueOptions, Result, StatusDetail, TaskBudget, TaskConfig};
+use lyra_core::{
+    Engine, Error, QueueOptions, Record, Result, StatusDetail, TaskBudget, TaskConfig,
+};
 use place::Place;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[derive(Args)]
 pub(super) struct Options {
@@ -54,6 +57,9 @@ pub(super) struct Options {
     /// Seconds that the task may work in all [default: 3600; of a task that goes on: as before]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=604_800))]
     max_seconds: Option<u32>,
+    /// Keep all that the run hears from outside in this new folder, so that `replay` can repeat it
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
     #[command(flatten)]
     page: PageOptions,
 }
@@ -77,7 +83,7 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
     let engine = match options.task {
         // An empty database knows no task: it must not be made for one.
         Some(_) if !settings.db.exists() => return Err(super::no_database(settings)),
-        _ => super::open_or_make(settings)?,
+        _ => open(settings, options.record.as_deref())?,
     };
     let asked = targets::asked(&options.query, &options.target);
     let (task_id, asked) = match (&options.task, &options.hypothesis) {
@@ -115,8 +121,19 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
         page: &options.page,
         refute: options.refute,
         is_example: false,
+        record: options.record.as_deref(),
     };
     session.research(&asked)
+}
+
+fn open(settings: &Settings, record: Option<&Path>) -> Result<Engine> {
+    let Some(dir) = record else {
+        return super::open_or_make(settings);
+    };
+    super::make_folder(settings)?;
+    let mut config = super::engine_config(settings)?;
+    config.record = Some(Arc::new(Record::create(dir)?));
+    Engine::open(config)
 }
 
 fn refuse_what_says_nothing(hypothesis: &str) -> Result<()> {
@@ -187,6 +204,8 @@ pub(super) struct Session<'a> {
     pub(super) refute: bool,
     /// The documents are those that ship with the project.
     pub(super) is_example: bool,
+    /// Where the run is recorded.
+    pub(super) record: Option<&'a Path>,
 }
 
 impl Session<'_> {
@@ -211,6 +230,9 @@ impl Session<'_> {
                 crate::log::line(&format!("skipped {}: {}", skipped.target, skipped.reason));
             }
         }
+        if self.record.is_some() {
+            engine.record_start(task_id)?;
+        }
         let searches = asked.iter().any(|target| target["kind"] == "query");
         let Some(status) = run::to_the_end(engine, task_id, searches)? else {
             let place = Place::new(&self.settings.db, &self.settings.corpus, None);
@@ -223,6 +245,10 @@ impl Session<'_> {
             ));
             return Ok(INTERRUPTED);
         };
+        if let Some(dir) = self.record {
+            let hash = engine.record_end(task_id)?;
+            crate::log::line(&format!("recorded in {}: hash {hash}", dir.display()));
+        }
         run::tell_trouble(engine, task_id, &began)?;
         let now = status.metrics;
         if before.total_pages > 0 {

@@ -126,7 +126,8 @@ impl Real {
             Op::Claim(place, task) => {
                 let (worker, job) = &mut self.places[place];
                 if job.is_none() {
-                    *job = jobs::claim(&self.graph, worker, Some(&self.tasks[task])).unwrap();
+                    *job =
+                        jobs::claim(&self.graph, worker, Some(&self.tasks[task]), false).unwrap();
                 }
             }
             Op::Finish(place, pages, is_blocked) => self.finish(place, pages, is_blocked),

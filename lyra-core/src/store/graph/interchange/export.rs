@@ -27,15 +27,7 @@ pub(crate) fn export_jsonl(
     task_id: Option<&str>,
 ) -> Result<ExportReport> {
     db.read(|connection| {
-        if let Some(task_id) = task_id {
-            let known = connection
-                .prepare("SELECT 1 FROM tasks WHERE id = ?")
-                .db()?
-                .exists([task_id]);
-            if !known.db()? {
-                return Err(Error::task_not_found(task_id));
-            }
-        }
+        check_task(connection, task_id)?;
         let mut report = ExportReport::default();
         for table in &TABLES {
             let written = write_table(connection, table, writer, task_id)?;
@@ -69,11 +61,41 @@ pub(crate) const TASK_SCOPE: &str = "WITH
     WHERE p.canonical_id IS NOT NULL)
 ";
 
+/// Refuses a task that is not there.
+pub(super) fn check_task(connection: &Connection, task_id: Option<&str>) -> Result<()> {
+    let Some(task_id) = task_id else {
+        return Ok(());
+    };
+    let known = connection
+        .prepare("SELECT 1 FROM tasks WHERE id = ?")
+        .db()?
+        .exists([task_id]);
+    match known.db()? {
+        true => Ok(()),
+        false => Err(Error::task_not_found(task_id)),
+    }
+}
+
 fn write_table(
     connection: &Connection,
     table: &Table,
     writer: &mut impl Write,
     task_id: Option<&str>,
+) -> Result<usize> {
+    let mut line = Vec::new();
+    each_row(connection, table, task_id, |row| {
+        line.clear();
+        push_row(&mut line, table, row)?;
+        writer.write_all(&line).map_err(write_error)
+    })
+}
+
+/// Calls `then` with the rows of a table that are exported, in their order; answers how many.
+pub(super) fn each_row(
+    connection: &Connection,
+    table: &Table,
+    task_id: Option<&str>,
+    mut then: impl FnMut(&Row<'_>) -> Result<()>,
 ) -> Result<usize> {
     let columns = table.columns();
     let Table {
@@ -94,11 +116,9 @@ fn write_table(
     };
     let mut statement = connection.prepare(&sql).db()?;
     let mut rows = statement.query(params_from_iter(task_id)).db()?;
-    let (mut line, mut written) = (Vec::new(), 0);
+    let mut written = 0;
     while let Some(row) = rows.next().db()? {
-        line.clear();
-        push_row(&mut line, table, row)?;
-        writer.write_all(&line).map_err(write_error)?;
+        then(row)?;
         written += 1;
     }
     Ok(written)
@@ -116,14 +136,20 @@ fn push_row(line: &mut Vec<u8>, table: &Table, row: &Row<'_>) -> Result<()> {
         line.extend_from_slice(b",\"");
         line.extend_from_slice(field.name.as_bytes());
         line.extend_from_slice(b"\":");
-        push_value(line, field.kind, value)
+        push_value(line, field.kind, value, true)
             .map_err(|e| e.context(format!("{}.{}", table.name, field.name)))?;
     }
     line.extend_from_slice(b"}\n");
     Ok(())
 }
 
-fn push_value(line: &mut Vec<u8>, kind: Kind, value: ValueRef<'_>) -> Result<()> {
+/// With `harmless`, characters that would do something to a terminal are escaped.
+pub(super) fn push_value(
+    line: &mut Vec<u8>,
+    kind: Kind,
+    value: ValueRef<'_>,
+    harmless: bool,
+) -> Result<()> {
     let written = match value {
         ValueRef::Null => return Ok(()),
         ValueRef::Integer(flag) if matches!(kind, Kind::Flag) => {
@@ -133,7 +159,7 @@ fn push_value(line: &mut Vec<u8>, kind: Kind, value: ValueRef<'_>) -> Result<()>
         ValueRef::Real(number) => serde_json::to_writer(&mut *line, &number),
         ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
             // The file is whole all the same, and may be looked at on a terminal.
-            Ok(text) if text.contains(is_harmful) => serde_json::to_string(text)
+            Ok(text) if harmless && text.contains(is_harmful) => serde_json::to_string(text)
                 .map(|json| line.extend_from_slice(harmless_json(&json).as_bytes())),
             Ok(text) => serde_json::to_writer(&mut *line, text),
             Err(_) => {

@@ -9,9 +9,11 @@
 //! | `resources` | what identifiers name, as far as it does not follow from pages and works |
 //! | `known` | ids that need not be looked up |
 //! | `merge` | lines whose rows are there already |
+//! | `canonical` | a hash of the lines, without what differs between runs |
 //! | `import`, `export` | lines → rows in one transaction; rows → lines in canonical order |
 
 mod batch;
+mod canonical;
 mod checks;
 mod export;
 mod fields;
@@ -29,6 +31,7 @@ pub(in crate::store::graph) mod testing;
 mod tests;
 mod vector;
 
+pub(crate) use canonical::canonical_hash;
 pub(super) use checks::{Quote, ends_of, matches};
 pub(crate) use export::{TASK_SCOPE, export_jsonl};
 pub(crate) use import::import_jsonl;

@@ -1,0 +1,194 @@
+//! Recording a run and replaying it.
+
+use super::{Engine, EngineConfig};
+use crate::clock::{Clock, ShiftedClock, format_ms, parse_ms};
+use crate::documents::Documents;
+use crate::error::{Error, ErrorKind, Result};
+use crate::models::{BuiltinClaimExtractor, BuiltinStanceJudge, StaticEmbedder};
+use crate::ports::{DocumentParser, Fetcher, SearchProvider};
+use crate::record::{Live, Record};
+use crate::research::jobs::run_in_order;
+use crate::research::pipeline::Limits;
+use crate::research::task::{StatusDetail, StatusReport};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+impl Record {
+    /// Makes the database of a replay: the graph as the recorded run found it, with its targets
+    /// queued. Where there is a database already, it must be one of this replay, which then goes on.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` where `db` is something else.
+    pub fn place(&self, db: &Path) -> Result<()> {
+        if db.exists() {
+            return self.check_place(db);
+        }
+        let failed = |e: std::io::Error| {
+            let message = format!("{} cannot be written: {e}", db.display());
+            Error::new(ErrorKind::Backend, message).with_source(e)
+        };
+        let folder = db.parent().filter(|folder| !folder.as_os_str().is_empty());
+        // It appears when it is whole, and is its owner's alone.
+        let mut file = tempfile::Builder::new()
+            .prefix(".lyra-")
+            .suffix(".part")
+            .tempfile_in(folder.unwrap_or(Path::new(".")))
+            .map_err(|e| failed(e.kind().into()))?;
+        file.write_all(&self.start()?).map_err(failed)?;
+        file.as_file().sync_all().map_err(failed)?;
+        file.persist_noclobber(db).map_err(|e| failed(e.error))?;
+        Ok(())
+    }
+
+    fn check_place(&self, db: &Path) -> Result<()> {
+        let task_id = self.task_id().unwrap_or_default();
+        let engine = Engine::open(EngineConfig {
+            read_only: true,
+            ..EngineConfig::new(db)
+        })?;
+        engine.status(task_id, StatusDetail::Summary).map_err(|_| {
+            let message = format!("{} is no replay of this record", db.display());
+            Error::invalid(message).with_hint("name a new file with --db")
+        })?;
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// Keeps the graph as it is, its targets queued, as the start of the run that is recorded. Call it
+    /// before the task is worked on.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for an engine that was not opened with a record.
+    pub fn record_start(&self, task_id: &str) -> Result<()> {
+        let record = self.recording()?;
+        let folder = tempfile::tempdir();
+        let folder = folder.map_err(|e| Error::internal(format!("a temporary folder: {e}")))?;
+        let copy = folder.path().join("start.db");
+        self.inner.graph.backup_without_sessions(&copy)?;
+        let bytes = std::fs::read(&copy).map_err(|e| {
+            Error::new(ErrorKind::Backend, format!("the copy of the graph: {e}")).with_source(e)
+        })?;
+        record.note_start(task_id, &bytes)
+    }
+
+    /// Ends the record of a run; answers the canonical hash of the task, which a replay compares its
+    /// own with.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for an engine that was not opened with a record.
+    pub fn record_end(&self, task_id: &str) -> Result<String> {
+        let record = self.recording()?;
+        let hash = self.canonical_hash(Some(task_id))?;
+        record.note_end(&hash)?;
+        Ok(hash)
+    }
+
+    fn recording(&self) -> Result<&Record> {
+        let record = self.inner.config.record.as_deref();
+        record
+            .filter(|record| record.is_recording())
+            .ok_or_else(|| {
+                Error::invalid("this engine records nothing")
+                    .with_hint("open it with EngineConfig::record")
+            })
+    }
+
+    /// Works off a task with so many workers, one job after the other in the order of the queue:
+    /// the outcome is that of one worker.
+    pub async fn run_in_order(&self, task_id: &str, workers: usize) -> Result<StatusReport> {
+        self.status(task_id, StatusDetail::Summary)?;
+        self.inner.graph.check_writable()?;
+        self.prepare_run().await?;
+        let inner = &self.inner;
+        run_in_order(&inner.pipeline, &inner.signal, task_id, workers).await?;
+        self.status(task_id, StatusDetail::Summary)
+    }
+}
+
+/// The configuration with a record between the engine and the world, or in the world's place.
+pub(super) fn wire(mut config: EngineConfig) -> Result<(EngineConfig, Option<Arc<ShiftedClock>>)> {
+    let Some(record) = config.record.clone() else {
+        return Ok((config, None));
+    };
+    if !config.fetchers.is_empty() {
+        let message = "fetchers of a program's own are not recorded";
+        return Err(Error::new(ErrorKind::Unsupported, message)
+            .with_hint("leave EngineConfig::fetchers empty where EngineConfig::record is set"));
+    }
+    let mut clock = None;
+    let wired = if record.is_recording() {
+        record.listen(live(&mut config)?)?
+    } else {
+        let header = record.header()?;
+        if config.limits == Limits::default() {
+            config.limits = header.limits;
+        }
+        let began = parse_ms(&header.began).unwrap_or(0);
+        let shifted = Arc::new(ShiftedClock::beginning(Arc::clone(&config.clock), began));
+        config.clock = Arc::clone(&shifted) as Arc<dyn Clock>;
+        clock = Some(shifted);
+        record.answer()?
+    };
+    // Models that the caller of a replay names are asked themselves: that is what they are named for.
+    if record.is_recording() {
+        config.embedder = wired.embedder;
+        config.claim_extractor = wired.extractor;
+        config.stance_judge = wired.judge;
+    } else {
+        config.embedder = config.embedder.or(wired.embedder);
+        config.claim_extractor = config.claim_extractor.or(wired.extractor);
+        config.stance_judge = config.stance_judge.or(wired.judge);
+    }
+    config.fetchers = vec![wired.fetcher];
+    config.providers = wired.providers;
+    #[cfg(feature = "http")]
+    {
+        config.search = crate::web::ProvidersConfig::default();
+    }
+    config.retractions_csv = wired.retractions;
+    Ok((config, clock))
+}
+
+fn live(config: &mut EngineConfig) -> Result<Live> {
+    #[allow(unused_mut, reason = "without http there are no others")]
+    let mut providers: Vec<Arc<dyn SearchProvider>> = config.providers.clone();
+    #[cfg(feature = "http")]
+    providers.extend(config.search.build(&config.clock)?);
+    let embedder = match &config.embedder {
+        Some(embedder) => Arc::clone(embedder),
+        None => Arc::new(StaticEmbedder::new()?),
+    };
+    let parser = config.parser.as_ref();
+    Ok(Live {
+        began: format_ms(config.clock.now_ms()),
+        limits: config.limits,
+        parser: parser.map_or_else(|| Documents.setup(), |parser| parser.setup()),
+        fetcher: web_fetcher(config)?,
+        providers,
+        embedder,
+        extractor: (config.claim_extractor.clone())
+            .unwrap_or_else(|| Arc::new(BuiltinClaimExtractor)),
+        judge: (config.stance_judge.clone()).unwrap_or_else(|| Arc::new(BuiltinStanceJudge)),
+        corpus: config.corpus.clone(),
+        retractions: config.retractions_csv.clone(),
+    })
+}
+
+#[cfg(feature = "http")]
+pub(super) fn web_fetcher(config: &EngineConfig) -> Result<Option<Arc<dyn Fetcher>>> {
+    let options = crate::web::HttpOptions {
+        allow_private_hosts: config.allow_private_hosts,
+        ..crate::web::HttpOptions::default()
+    };
+    Ok(Some(Arc::new(crate::web::HttpFetcher::new(options)?)))
+}
+
+#[cfg(not(feature = "http"))]
+pub(super) fn web_fetcher(_config: &EngineConfig) -> Result<Option<Arc<dyn Fetcher>>> {
+    Ok(None)
+}

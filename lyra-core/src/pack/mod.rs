@@ -1,0 +1,186 @@
+//! The evidence of a task in one file that a sceptic can check: an RO-Crate in a ZIP archive, signed.
+//!
+//! | file | what it is for |
+//! |---|---|
+//! | `archive` | the ZIP file, of which every byte is determined |
+//! | `lines`, `licence` | the task's rows, without the texts that may not be passed on; the quotes |
+//! | `ro_crate` | what is in it |
+//! | `seal` | the signature and its key |
+//! | `unpack` | the checks of the reader |
+
+mod archive;
+mod licence;
+mod lines;
+mod ro_crate;
+mod seal;
+mod unpack;
+
+pub use licence::{PackTexts, StatedLicence};
+pub use seal::PackKey;
+pub use unpack::{PackReport, rows_of_pack, unpack_pack, verify_pack};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::export::{ExportFormat, export};
+use crate::record::outline;
+use crate::store::graph::{EvidenceGraph, canonical_hash, export_jsonl};
+use archive::{Entry, Staged, unwritable};
+use lines::{Filter, Found};
+use serde::Serialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// The signature.
+const ATTESTATION: &str = "attestation.dsse.json";
+const METADATA: &str = "ro-crate-metadata.json";
+const MANIFEST: &str = "manifest-sha256.txt";
+
+/// What goes into a pack.
+#[derive(Debug, Clone, Default)]
+pub struct PackOptions {
+    /// The task.
+    pub task_id: String,
+    /// Which page texts.
+    pub texts: PackTexts,
+    /// Licences that whoever packs states.
+    pub licences: Vec<StatedLicence>,
+    /// The record of the run, of which the list goes in, with hashes in place of replies.
+    pub record: Option<PathBuf>,
+}
+
+/// What a pack holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PackSummary {
+    /// Size and hash of each file.
+    pub files: BTreeMap<String, String>,
+    /// Quotes that can be checked.
+    pub quotes: usize,
+    /// Page texts that are in it.
+    pub texts_included: usize,
+    /// Page texts of which only the hash is in it.
+    pub texts_withheld: usize,
+    /// Id of the key that signed it.
+    pub key_id: String,
+}
+
+/// Writes the pack of a task.
+pub(crate) fn pack(
+    graph: &EvidenceGraph,
+    writer: &mut impl Write,
+    options: &PackOptions,
+    key: &PackKey,
+) -> Result<PackSummary> {
+    let task_id = options.task_id.as_str();
+    let (rows, found) = rows_of(graph, options)?;
+    let mut files = vec![
+        rows,
+        Staged::of("texts.jsonl", &lines_of(&found.texts)?)?,
+        Staged::of("quotes.jsonl", &lines_of(&found.quotes)?)?,
+    ];
+    // A flow diagram of the review would be a line here, and one in `ro_crate::FILES`.
+    for (name, format) in [
+        ("evidence.html", ExportFormat::Html),
+        ("sources.json", ExportFormat::CslJson),
+        ("provenance.jsonld", ExportFormat::Prov),
+    ] {
+        let staged = Staged::new(name, |mut w| export(graph, &mut w, format, Some(task_id)))?;
+        files.push(staged.0);
+    }
+    if let Some(dir) = &options.record {
+        files.push(Staged::new("record.jsonl", |w| outline(dir, w))?.0);
+    }
+    let entries: Vec<&Entry> = files.iter().map(|file| &file.entry).collect();
+    let metadata = ro_crate::metadata(task_id, &found, &entries);
+    let metadata = serde_json::to_vec_pretty(&metadata)
+        .map_err(|e| Error::internal(format!("the metadata are not JSON: {e}")))?;
+    files.push(Staged::of(METADATA, &metadata)?);
+    files.push(Staged::of(
+        MANIFEST,
+        &manifest(files.iter().map(|file| &file.entry)),
+    )?);
+    let entries: Vec<Entry> = files.iter().map(|file| file.entry.clone()).collect();
+    let predicate = json!({
+        "task_id": task_id, "hypothesis": found.hypothesis,
+        "canonical_hash": canonical_hash(graph.database(), Some(task_id))?,
+        "lyra": env!("CARGO_PKG_VERSION"), "public_key": key.public(),
+    });
+    files.push(Staged::of(ATTESTATION, &key.seal(&entries, &predicate)?)?);
+    let summary = summary(&files, &found, key);
+    archive::write(files, writer)?;
+    writer.flush().map_err(unwritable)?;
+    Ok(summary)
+}
+
+/// The rows of the task, and what they tell.
+fn rows_of(graph: &EvidenceGraph, options: &PackOptions) -> Result<(Staged, Found)> {
+    Staged::new("graph.jsonl", |w| {
+        let mut filter = Filter::new(w, options.texts, &options.licences);
+        let exported = export_jsonl(graph.database(), &mut filter, Some(&options.task_id));
+        exported.map_err(inner_error)?;
+        Ok(filter.found)
+    })
+}
+
+/// An error of ours that came by way of a writer.
+fn inner_error(error: Error) -> Error {
+    let io = std::error::Error::source(&error).and_then(|e| e.downcast_ref::<std::io::Error>());
+    let own = io.and_then(|io| io.get_ref()?.downcast_ref::<Error>());
+    match own {
+        Some(own) => {
+            let again = Error::new(own.kind(), own.message());
+            match own.hint() {
+                Some(hint) => again.with_hint(hint),
+                None => again,
+            }
+        }
+        None => error,
+    }
+}
+
+fn lines_of(rows: &[impl Serialize]) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for row in rows {
+        serde_json::to_writer(&mut bytes, row)
+            .map_err(|e| Error::internal(format!("a line is not JSON: {e}")))?;
+        bytes.push(b'\n');
+    }
+    Ok(bytes)
+}
+
+/// The hashes of the files in the form of `sha256sum`.
+fn manifest<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<u8> {
+    let mut lines: Vec<(&str, &str)> = entries
+        .map(|e| (e.name.as_str(), e.sha256.as_str()))
+        .collect();
+    lines.sort_unstable();
+    let lines = lines.into_iter();
+    lines
+        .flat_map(|(name, hash)| format!("{hash}  {name}\n").into_bytes())
+        .collect()
+}
+
+fn summary(files: &[Staged], found: &Found, key: &PackKey) -> PackSummary {
+    let included = found.texts.iter().filter(|text| text.included).count();
+    let entries = files.iter().map(|file| &file.entry);
+    PackSummary {
+        files: entries
+            .map(|e| {
+                (
+                    e.name.clone(),
+                    format!("{} bytes, sha256 {}", e.size, e.sha256),
+                )
+            })
+            .collect(),
+        quotes: found.quotes.len(),
+        texts_included: included,
+        texts_withheld: found.texts.len() - included,
+        key_id: key.id(),
+    }
+}
+
+/// What is said of a pack that is not as it was packed: which file, and why.
+fn broken(file: &str, why: &str) -> Error {
+    Error::new(ErrorKind::InvalidInput, format!("{file}: {why}"))
+        .with_hint("the pack was changed or damaged after it was signed: ask for it again")
+}
