@@ -8,6 +8,7 @@ mod explore;
 mod feedback;
 mod judgements;
 mod life;
+mod review;
 mod views;
 mod wait;
 

@@ -1,7 +1,7 @@
 //! Rows of the part of the graph that is exported.
 
 use crate::error::{Result, SqliteResultExt};
-use crate::store::graph::{Reader, TASK_SCOPE};
+use crate::store::graph::{Reader, task_scope};
 use rusqlite::{Row, params_from_iter};
 
 /// The whole graph, or what belongs to one task.
@@ -39,7 +39,7 @@ impl<'a> Part<'a> {
             sql = sql.replace(&format!("{{{set}}}"), &test);
         }
         if self.task_id.is_some() {
-            sql = format!("{TASK_SCOPE} {sql}");
+            sql = format!("{} {sql}", task_scope());
         }
         let mut statement = self.reader.db.prepare(&sql).db()?;
         let mut rows = statement.query(params_from_iter(self.task_id)).db()?;

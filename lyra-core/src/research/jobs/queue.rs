@@ -62,6 +62,13 @@ fn corrected_start() -> String {
     )
 }
 
+/// The run of research that a job of task ?2 belongs to. A target begins the next one unless anything
+/// of the last one waits or runs; what follows from targets belongs to the last one.
+const WAVE: &str = "(SELECT coalesce(max(wave), 0) + (?3 = 'target_queue' AND NOT EXISTS (
+  SELECT 1 FROM jobs b WHERE b.task_id = ?2 AND b.state IN ('queued', 'running')
+    AND b.wave = (SELECT max(wave) FROM jobs c WHERE c.task_id = ?2)))
+  FROM jobs a WHERE a.task_id = ?2)";
+
 /// Queues a job; answers its id, or none where one like it is there already: for targets, one with
 /// the same key that is not failed or cancelled; for follow-ups, one that still waits to run.
 pub(crate) fn enqueue(w: &Writer<'_>, job: &NewJob) -> Result<Option<String>> {
@@ -80,10 +87,10 @@ pub(crate) fn enqueue(w: &Writer<'_>, job: &NewJob) -> Result<Option<String>> {
         return Ok(None);
     }
     let id = random_id("job_", 16);
-    w.db.prepare_cached(
+    w.db.prepare_cached(&format!(
         "INSERT INTO jobs (id, task_id, kind, priority, state, input_json, cause_id, dedup_key, created_at,
-           queued_at) VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?7, ?8, ?8)",
-    )
+           queued_at, wave) VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?7, ?8, ?8, {WAVE})"
+    ))
     .db()?
     .execute(params![
         id,

@@ -8,12 +8,11 @@ use super::metrics::Harvest;
 use super::outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome};
 use super::page::{Arrival, PageOutcome, PageReport, Question};
 use super::plan::expand;
-use crate::error::{Error, ErrorKind, Result, SqliteResultExt};
+use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{SearchProvider, SearchQuery, TextRole};
-use crate::store::graph::Reader;
-use crate::store::model::{JobKind, QueryStatus, Target, TaskPageReason, content_id, random_id};
+use crate::store::graph::{HitFate, NewHit, Reader, SearchFigures, SearchRequest};
+use crate::store::model::{JobKind, QueryStatus, Target, TaskPageReason, random_id};
 use crate::store::text::url::is_of_domains;
-use rusqlite::params;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -138,16 +137,18 @@ impl Pipeline {
         let mut question = self.question(task_id, query, cause_id).await?;
         question.repeat = options.repeat;
         let search_id = random_id("s_", 12);
-        self.open_query(&search_id, &question)?;
-        let mut errors = Vec::new();
-        let found = self.find(query, options, &mut errors);
+        self.graph
+            .write(|w| w.open_search(&search_id, task_id, query, cause_id))?;
+        let (mut errors, mut asked) = (Vec::new(), Vec::new());
+        let found = self.find(query, options, &mut errors, &mut asked);
         let found = self.in_time(task_id, found).await;
         if found.is_err() {
+            self.graph.write(|w| w.log_requests(&search_id, &asked))?;
             self.close_query(&search_id, &Harvest::default(), QueryStatus::Failed)?;
         }
         let found = found?;
         let found = self.preferred_first(task_id, found)?;
-        self.log_hits(&search_id, &found)?;
+        self.log_hits(&search_id, &found, &asked)?;
         let mut reading = Progress {
             errors,
             ..Progress::default()
@@ -221,7 +222,15 @@ impl Pipeline {
                 depth: 0,
             };
             let url = &identified.hit.url;
+            let work = identified.canonical_id();
+            let is_excluded =
+                |r: &Reader<'_>| r.is_excluded_hit(&question.task_id, url, work.as_deref());
+            if self.graph.read(is_excluded)? {
+                self.mark_hit(search_id, url, &HitFate::of("excluded"))?;
+                continue;
+            }
             let reading = self.read_found(&identified, question, &arrival);
+            let (mut page_id, mut problem) = (None, None);
             let status = match self.in_time(&question.task_id, reading).await {
                 Ok(Found::Read(mut page)) => {
                     // What this very job read before it was killed is no sign of exhaustion.
@@ -233,6 +242,7 @@ impl Pipeline {
                         progress.known += 1;
                     }
                     count(&mut progress.harvest, &page);
+                    page_id = Some(page.page_id);
                     progress.claims.extend(page.claims);
                     let problems = page.problems.into_iter();
                     progress
@@ -241,6 +251,7 @@ impl Pipeline {
                     "fetched"
                 }
                 Ok(Found::NeedsAuth(need)) => {
+                    problem = Some(need.auth_type.clone());
                     needs_auth.push(need);
                     "needs_auth"
                 }
@@ -251,10 +262,16 @@ impl Pipeline {
                 }
                 Err(e) => {
                     progress.errors.push(format!("{url}: {e}"));
+                    problem = Some(e.message().to_owned());
                     "failed"
                 }
             };
-            self.mark_hit(search_id, url, status)?;
+            let fate = HitFate {
+                status,
+                page_id: page_id.as_deref(),
+                problem: problem.as_deref(),
+            };
+            self.mark_hit(search_id, url, &fate)?;
         }
         Ok(())
     }
@@ -273,6 +290,7 @@ impl Pipeline {
         query: &str,
         options: &SearchOptions,
         errors: &mut Vec<String>,
+        asked: &mut Vec<SearchRequest>,
     ) -> Result<Vec<Identified>> {
         let providers = self.chosen_providers(options)?;
         let depth = if options.repeat { DEPTH_OF_REPEAT } else { 1 };
@@ -286,25 +304,34 @@ impl Pipeline {
                 };
                 searches.spawn(async move {
                     let answer = provider.search(&query).await;
-                    ((order, place), provider.name().to_owned(), answer)
+                    let request = SearchRequest::of(provider.name(), query.text, &answer);
+                    ((order, place), request, answer)
                 });
             }
         }
         let mut answers = Vec::with_capacity(searches.len());
-        let mut failures = Vec::new();
+        let (mut failures, mut requests) = (Vec::new(), Vec::new());
         while let Some(joined) = searches.join_next().await {
-            match joined {
-                Ok((place, engine, Ok(hits))) => answers.push(Answer {
+            let (place, request, answer) = match joined {
+                Ok(answered) => answered,
+                Err(e) => {
+                    failures.push(((usize::MAX, 0), format!("a provider gave up: {e}")));
+                    continue;
+                }
+            };
+            let engine = request.provider.clone();
+            requests.push((place, request));
+            match answer {
+                Ok(hits) => answers.push(Answer {
                     place,
                     engine,
                     hits,
                 }),
-                Ok((place, engine, Err(e))) => {
-                    failures.push((place, format!("provider {engine}: {e}")))
-                }
-                Err(e) => failures.push(((usize::MAX, 0), format!("a provider gave up: {e}"))),
+                Err(e) => failures.push((place, format!("provider {engine}: {e}"))),
             }
         }
+        requests.sort_by_key(|(place, _)| *place);
+        asked.extend(requests.into_iter().map(|(_, request)| request));
         // Providers answer in any order; neither the list nor the merge may depend on it.
         failures.sort();
         errors.extend(failures.into_iter().map(|(_, failure)| failure));
@@ -463,77 +490,49 @@ impl Pipeline {
         }
     }
 
-    fn open_query(&self, search_id: &str, question: &Question) -> Result<()> {
+    fn log_hits(
+        &self,
+        search_id: &str,
+        found: &[Identified],
+        asked: &[SearchRequest],
+    ) -> Result<()> {
         self.graph.write(|w| {
-            // A job that was killed in the middle left its search open.
-            w.db.prepare_cached(
-                "UPDATE queries SET status = 'failed', finished_at = ?2
-                 WHERE cause_id = ?1 AND status = 'running'",
-            )
-            .db()?
-            .execute(params![question.cause_id, w.now])
-            .db()?;
-            w.db.prepare_cached(
-                "INSERT INTO queries (id, task_id, query_text, query_type, status, created_at, cause_id)
-                 VALUES (?1, ?2, ?3, 'search', 'running', ?4, ?5)",
-            )
-            .db()?
-            .execute(params![search_id, question.task_id, question.query, w.now, question.cause_id])
-            .db()?;
-            Ok(())
-        })
-    }
-
-    fn log_hits(&self, search_id: &str, found: &[Identified]) -> Result<()> {
-        self.graph.write(|w| {
-            let mut insert = w
-                .db
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO serp_items
-                       (id, query_id, engine, rank, url, title, snippet, published_date, fetch_status)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'skipped')",
-                )
-                .db()?;
-            for (rank, Identified { hit, engine, .. }) in (1_i64..).zip(found) {
-                let id = content_id("serp_", &[search_id, &hit.url]);
-                let date = &hit.meta.published_date;
-                insert
-                    .execute(params![id, search_id, engine, rank, hit.url, hit.title, hit.snippet, date])
-                    .db()?;
+            w.log_requests(search_id, asked)?;
+            for (rank, one) in (1_i64..).zip(found) {
+                let work_id = one.canonical_id();
+                w.log_hit(&NewHit {
+                    search_id,
+                    engine: &one.engine,
+                    rank,
+                    url: &one.hit.url,
+                    title: one.hit.title.as_deref(),
+                    snippet: one.hit.snippet.as_deref(),
+                    published_date: one.hit.meta.published_date.as_deref(),
+                    work_id: work_id.as_deref(),
+                    found_by: &one.found_by,
+                })?;
             }
             Ok(())
         })
     }
 
-    fn mark_hit(&self, search_id: &str, url: &str, status: &str) -> Result<()> {
-        self.graph.write(|w| {
-            w.db.prepare_cached("UPDATE serp_items SET fetch_status = ?2 WHERE id = ?1")
-                .db()?
-                .execute(params![content_id("serp_", &[search_id, url]), status])
-                .db()?;
-            Ok(())
-        })
+    fn mark_hit(&self, search_id: &str, url: &str, fate: &HitFate<'_>) -> Result<()> {
+        self.graph.write(|w| w.mark_hit(search_id, url, fate))
     }
 
     fn close_query(&self, search_id: &str, harvest: &Harvest, status: QueryStatus) -> Result<()> {
         self.graph.write(|w| {
-            w.db.prepare_cached(
-                "UPDATE queries SET status = ?2, pages_fetched = ?3, useful_fragments = ?4, harvest_rate = ?5,
-                   satisfaction_score = ?6, novelty_score = ?7, finished_at = ?8 WHERE id = ?1",
-            )
-            .db()?
-            .execute(params![
+            w.close_search(
                 search_id,
                 status,
-                harvest.pages,
-                harvest.useful,
-                harvest.harvest_rate(),
-                harvest.satisfaction(),
-                harvest.novelty(),
-                w.now
-            ])
-            .db()?;
-            Ok(())
+                &SearchFigures {
+                    pages: harvest.pages,
+                    useful: harvest.useful,
+                    harvest_rate: harvest.harvest_rate(),
+                    satisfaction: harvest.satisfaction(),
+                    novelty: harvest.novelty(),
+                },
+            )
         })
     }
 }

@@ -131,6 +131,11 @@ impl Writer<'_> {
     /// Stores a work; what is already known of it is completed, never blanked. A retraction that
     /// was once known stays known.
     pub fn add_work(&self, work: &WorkRecord) -> Result<()> {
+        if work.is_retracted && self.is_known_as_sound(&work.canonical_id)? {
+            let details = serde_json::json!({ "source_api": work.source_api });
+            let id = Some(work.canonical_id.as_str());
+            self.log_event("worker", "work_retracted", None, id, &details)?;
+        }
         self.db
             .prepare_cached(
                 "INSERT INTO works (canonical_id, title, year, published_date, venue, doi, citation_count,
@@ -165,6 +170,14 @@ impl Writer<'_> {
             ])
             .db()?;
         Ok(())
+    }
+
+    fn is_known_as_sound(&self, canonical_id: &str) -> Result<bool> {
+        self.db
+            .prepare_cached("SELECT 1 FROM works WHERE canonical_id = ?1 AND is_retracted = 0")
+            .db()?
+            .exists([canonical_id])
+            .db()
     }
 
     /// Stores one author of a work; a position that is taken keeps its author.

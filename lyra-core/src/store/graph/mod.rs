@@ -27,6 +27,9 @@ mod hostile_documents;
 mod interchange;
 mod judgements;
 mod remembered_verdicts;
+mod screening;
+mod screening_list;
+mod searches;
 mod sessions;
 mod tasks;
 mod verdicts;
@@ -41,12 +44,15 @@ pub use feedback::{Feedback, FeedbackReport};
 pub use forget::ForgetReport;
 pub(crate) use forget::forget_task;
 pub use interchange::{ExportReport, ImportProblems, ImportReport};
-pub(crate) use interchange::{PageText, TASK_SCOPE, export_jsonl, import_jsonl};
+pub(crate) use interchange::{PageText, export_jsonl, import_jsonl, task_scope};
 pub use judgements::{
     Judgement, JudgementFocus, JudgementReport, JudgementRequest, LEASE_SECONDS, LentPair,
     MOST_LENT, MovedClaim, PairKind, RefusedJudgement, agent_judge_id,
 };
 pub(crate) use remembered_verdicts::RememberedVerdict;
+pub use screening::{Screening, ScreeningReport};
+pub use screening_list::{ReviewerAgreement, ScreenedSource, ScreeningList, ScreeningVote};
+pub(crate) use searches::{HitFate, NewHit, SearchFigures, SearchRequest};
 pub use verdicts::{AGENT_PREFIX, HUMAN_JUDGE};
 pub(crate) use verdicts::{Pair, RETIRED_JUDGES, StoredVerdict};
 pub(crate) use verify::verify;

@@ -48,6 +48,7 @@ pub(super) const PUBLIC_TABLES: &[PublicTable] = &[
     public("nli_corrections"),
     public("feedback_log"),
     public("domain_rules"),
+    public("screenings"),
     public("calibration_versions"),
     public("calibration_evaluations"),
     PublicTable {
@@ -60,8 +61,14 @@ pub(super) const PUBLIC_TABLES: &[PublicTable] = &[
 
 /// Derived tables that the `v_…` views read. Readable, too, since an authorizer cannot tell a view's
 /// reading from a query's own; not part of the schema that is shown, as the views say it better.
-pub(super) const DERIVED_TABLES: [&str; 10] = [
+pub(super) const DERIVED_TABLES: [&str; 16] = [
     "blocked_edges",
+    "screening_keys",
+    "screening_votes",
+    "screened_sources",
+    "excluded_pages",
+    "found_records",
+    "review_records",
     "stat_claims",
     "stat_evidence",
     "stat_task_fragments",

@@ -211,12 +211,13 @@ pub(super) fn sides(reader: &Reader<'_>, task_id: &str) -> Result<HashMap<String
 
 /// The readable fragments of the newest texts of the task's pages: of those that it has read, and of
 /// those that edges lead from to its claims, as in a graph that was imported. Retracted works are no
-/// evidence.
+/// evidence, nor is what people have excluded.
 pub(crate) fn task_fragments(reader: &Reader<'_>, task_id: &str) -> Result<HashSet<String>> {
+    let excluded = reader.excluded_pages(task_id)?;
     let mut statement = reader
         .db
         .prepare_cached(
-            "SELECT f.id FROM pages p
+            "SELECT f.id, p.id FROM pages p
                JOIN fragments f ON f.page_id = p.id
                LEFT JOIN works w ON w.canonical_id = p.canonical_id
              WHERE p.id IN (
@@ -230,8 +231,14 @@ pub(crate) fn task_fragments(reader: &Reader<'_>, task_id: &str) -> Result<HashS
                AND f.page_version IS (SELECT max(version) FROM page_texts t WHERE t.page_id = p.id)",
         )
         .db()?;
-    let rows = statement.query_map([task_id], |r| r.get(0)).db()?;
-    rows.collect::<rusqlite::Result<_>>().db()
+    let rows = statement
+        .query_map([task_id], |r| Ok((r.get(0)?, r.get(1)?)))
+        .db()?;
+    let rows: Vec<(String, String)> = rows.collect::<rusqlite::Result<_>>().db()?;
+    let kept = rows
+        .into_iter()
+        .filter(|(_, page)| !excluded.contains(page));
+    Ok(kept.map(|(fragment, _)| fragment).collect())
 }
 
 pub(super) fn candidate(reader: &Reader<'_>, fragment_id: &str) -> Result<Candidate> {

@@ -163,6 +163,10 @@ fn a_task_is_answered_without_sorting() {
                 "v_controversy_by_era",
                 "v_judge_agreement",
                 "v_open_judgements",
+                "v_prisma",
+                "v_review_records",
+                "v_screening",
+                "v_screening_agreement",
             ]
             .contains(&name.as_str());
             for sql in [of_task, filtered] {

@@ -1,0 +1,180 @@
+//! The log of searches: what was asked, what was found by whom, and what became of each hit.
+
+use super::Writer;
+use crate::error::{Error, Result, SqliteResultExt};
+use crate::store::model::{QueryStatus, content_id};
+use rusqlite::params;
+use serde::Serialize;
+
+/// What a provider was asked, and how much it answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct SearchRequest {
+    pub(crate) provider: String,
+    pub(crate) query: String,
+    /// None where it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hits: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl SearchRequest {
+    pub(crate) fn of<T>(provider: &str, query: String, answer: &Result<Vec<T>>) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            query,
+            hits: answer.as_ref().ok().map(Vec::len),
+            error: answer.as_ref().err().map(ToString::to_string),
+        }
+    }
+}
+
+/// A hit of a search, before it is read.
+#[derive(Debug)]
+pub(crate) struct NewHit<'a> {
+    pub(crate) search_id: &'a str,
+    pub(crate) engine: &'a str,
+    pub(crate) rank: i64,
+    pub(crate) url: &'a str,
+    pub(crate) title: Option<&'a str>,
+    pub(crate) snippet: Option<&'a str>,
+    pub(crate) published_date: Option<&'a str>,
+    pub(crate) work_id: Option<&'a str>,
+    /// The provider of each record behind the hit.
+    pub(crate) found_by: &'a [String],
+}
+
+/// What became of a hit.
+#[derive(Debug)]
+pub(crate) struct HitFate<'a> {
+    /// fetched, failed, needs_auth, excluded.
+    pub(crate) status: &'a str,
+    pub(crate) page_id: Option<&'a str>,
+    pub(crate) problem: Option<&'a str>,
+}
+
+impl<'a> HitFate<'a> {
+    pub(crate) fn of(status: &'a str) -> Self {
+        Self {
+            status,
+            page_id: None,
+            problem: None,
+        }
+    }
+}
+
+/// How a search went.
+#[derive(Debug)]
+pub(crate) struct SearchFigures {
+    pub(crate) pages: u32,
+    pub(crate) useful: u32,
+    pub(crate) harvest_rate: f64,
+    pub(crate) satisfaction: f64,
+    pub(crate) novelty: f64,
+}
+
+impl Writer<'_> {
+    pub(crate) fn open_search(
+        &self,
+        search_id: &str,
+        task_id: &str,
+        query: &str,
+        cause_id: Option<&str>,
+    ) -> Result<()> {
+        // A job that was killed in the middle left its search open.
+        self.db
+            .prepare_cached(
+                "UPDATE queries SET status = 'failed', finished_at = ?2
+                 WHERE cause_id = ?1 AND status = 'running'",
+            )
+            .db()?
+            .execute(params![cause_id, self.now])
+            .db()?;
+        self.db
+            .prepare_cached(
+                "INSERT INTO queries (id, task_id, query_text, query_type, status, created_at, cause_id)
+                 VALUES (?1, ?2, ?3, 'search', 'running', ?4, ?5)",
+            )
+            .db()?
+            .execute(params![search_id, task_id, query, self.now, cause_id])
+            .db()?;
+        Ok(())
+    }
+
+    pub(crate) fn log_requests(&self, search_id: &str, asked: &[SearchRequest]) -> Result<()> {
+        let asked = serde_json::to_string(asked).map_err(|e| Error::internal(e.to_string()))?;
+        self.db
+            .prepare_cached("UPDATE queries SET requests_json = ?2 WHERE id = ?1")
+            .db()?
+            .execute([search_id, &asked])
+            .db()?;
+        Ok(())
+    }
+
+    pub(crate) fn log_hit(&self, hit: &NewHit<'_>) -> Result<()> {
+        let found_by = serde_json::json!(hit.found_by).to_string();
+        self.db
+            .prepare_cached(
+                "INSERT OR IGNORE INTO serp_items (id, query_id, engine, rank, url, title, snippet,
+                   published_date, fetch_status, found_by, canonical_id)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'skipped', ?9, ?10)",
+            )
+            .db()?
+            .execute(params![
+                content_id("serp_", &[hit.search_id, hit.url]),
+                hit.search_id,
+                hit.engine,
+                hit.rank,
+                hit.url,
+                hit.title,
+                hit.snippet,
+                hit.published_date,
+                found_by,
+                hit.work_id
+            ])
+            .db()?;
+        Ok(())
+    }
+
+    pub(crate) fn mark_hit(&self, search_id: &str, url: &str, fate: &HitFate<'_>) -> Result<()> {
+        self.db
+            .prepare_cached(
+                "UPDATE serp_items SET fetch_status = ?2, page_id = ?3, problem = ?4 WHERE id = ?1",
+            )
+            .db()?
+            .execute(params![
+                content_id("serp_", &[search_id, url]),
+                fate.status,
+                fate.page_id,
+                fate.problem
+            ])
+            .db()?;
+        Ok(())
+    }
+
+    pub(crate) fn close_search(
+        &self,
+        search_id: &str,
+        status: QueryStatus,
+        figures: &SearchFigures,
+    ) -> Result<()> {
+        self.db
+            .prepare_cached(
+                "UPDATE queries SET status = ?2, pages_fetched = ?3, useful_fragments = ?4, harvest_rate = ?5,
+                   satisfaction_score = ?6, novelty_score = ?7, finished_at = ?8 WHERE id = ?1",
+            )
+            .db()?
+            .execute(params![
+                search_id,
+                status,
+                figures.pages,
+                figures.useful,
+                figures.harvest_rate,
+                figures.satisfaction,
+                figures.novelty,
+                self.now
+            ])
+            .db()?;
+        Ok(())
+    }
+}
