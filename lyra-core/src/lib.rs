@@ -33,8 +33,10 @@ pub use engine::{
 };
 pub use error::{Error, ErrorKind, Result};
 pub use export::{
-    ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, ExportFormat, GraphDiff,
-    NewSource, RetractedWork, StanceChange, TextChange, WholeFile,
+    ChangeCause, ChangeEvent, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, Entry,
+    ExportFormat, FlowBox, GraphDiff, MachineItem, NewSource, NewerVersion, RetractedWork, Review,
+    ReviewFormat, ReviewRun, ReviewSince, ScreeningEvent, SearchLine, Section, StanceChange,
+    TextChange, WholeFile,
 };
 pub use research::jobs::{MAX_ATTEMPTS, Workers};
 pub use research::pipeline::Limits;

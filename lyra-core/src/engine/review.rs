@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::error::Result;
+use crate::export::{Review, ReviewSince, review};
 use crate::store::graph::{Screening, ScreeningList, ScreeningReport};
 
 impl Engine {
@@ -24,6 +25,25 @@ impl Engine {
             .write(|w| w.screen(task_id, screening, reviewer))?;
         self.inner.signal.raise();
         Ok(report)
+    }
+
+    /// The review of a task: its flow, what changed and why, its searches, and what machines did.
+    ///
+    /// ```
+    /// use lyra_core::{Engine, EngineConfig, ReviewFormat, ReviewSince, TaskConfig};
+    /// let folder = tempfile::tempdir()?;
+    /// let engine = Engine::open(EngineConfig::new(folder.path().join("a.db")))?;
+    /// let task = engine.create_task("Night work shortens sleep", TaskConfig::default())?;
+    /// let review = engine.review(&task.id, ReviewSince::LastRun)?;
+    /// assert!(review.write_as(ReviewFormat::Text)?.contains("Records identified: 0"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `TaskNotFound` for an unknown task, `InvalidInput` for what is no time.
+    pub fn review(&self, task_id: &str, since: ReviewSince<'_>) -> Result<Review> {
+        review(&self.inner.graph, task_id, since)
     }
 
     /// The sources of a task with what people decided on them; with a reviewer, only what that one

@@ -24,16 +24,22 @@ mod part;
 mod people;
 mod prov;
 mod report;
+mod review;
 mod ris;
 mod sources;
 mod spreadsheet;
 mod whole_file;
 
 pub use diff::{
-    ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, GraphDiff, NewSource,
-    RetractedWork, StanceChange, TextChange,
+    ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, Entry, GraphDiff, NewSource,
+    RetractedWork, Section, StanceChange, TextChange,
 };
 pub(crate) use diff::{diff_from, diff_since};
+pub(crate) use review::review;
+pub use review::{
+    ChangeEvent, FlowBox, MachineItem, NewerVersion, Review, ReviewFormat, ReviewRun, ReviewSince,
+    ScreeningEvent, SearchLine,
+};
 pub use whole_file::WholeFile;
 
 use crate::error::{Error, ErrorKind, Result};

@@ -18,7 +18,9 @@ use crate::wording;
 use clap::Args;
 use findings::Findings;
 use lyra_core::ports::{Clock, SystemClock};
-use lyra_core::{Engine, Error, QueueOptions, Result, StatusDetail, TaskBudget, TaskConfig};
+use lyra_core::{
+    Engine, Error, QueueOptions, Result, StatusDetail, StatusReport, TaskBudget, TaskConfig,
+};
 use place::Place;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -189,41 +191,64 @@ pub(super) struct Session<'a> {
     pub(super) is_example: bool,
 }
 
+/// Researches the targets of a task again; whether that came to its end.
+pub(super) fn again(engine: &Engine, settings: &Settings, task_id: &str) -> Result<bool> {
+    let asked = targets::of_task(engine, task_id)?;
+    refuse_idle(engine, &asked)?;
+    work_off(engine, settings, task_id, (&asked, false)).map(|status| status.is_some())
+}
+
+/// Queues targets, for both sides of each query where that is wanted, and works them off. None where
+/// that was interrupted.
+fn work_off(
+    engine: &Engine,
+    settings: &Settings,
+    task_id: &str,
+    (asked, refute): (&[Value], bool),
+) -> Result<Option<StatusReport>> {
+    let began = SystemClock.now();
+    let options = QueueOptions {
+        refute,
+        repeat: true,
+        ..QueueOptions::default()
+    };
+    for part in asked.chunks(targets::AT_ONCE) {
+        let queued = engine.queue_targets(task_id, part, &options)?;
+        crate::log::line(&format!(
+            "task {task_id}: {} queued: {}",
+            counted(queued.queued_count, "target"),
+            targets::told(part)
+        ));
+        for skipped in &queued.skipped {
+            crate::log::line(&format!("skipped {}: {}", skipped.target, skipped.reason));
+        }
+    }
+    let searches = asked.iter().any(|target| target["kind"] == "query");
+    let Some(status) = run::to_the_end(engine, task_id, searches)? else {
+        let place = Place::new(&settings.db, &settings.corpus, None);
+        crate::log::line(&format!(
+            "interrupted: the task is paused; what was read is kept. To go on: {} research \
+             --task {task_id}{}{}",
+            place.program(),
+            place.db(),
+            place.corpus()
+        ));
+        return Ok(None);
+    };
+    run::tell_trouble(engine, task_id, &began)?;
+    Ok(Some(status))
+}
+
 impl Session<'_> {
     /// Queues the targets, works them off, writes the page and prints the report; the exit code.
     pub(super) fn research(&self, asked: &[Value]) -> Result<u8> {
         let (engine, task_id) = (self.engine, self.task_id);
         let began = SystemClock.now();
         let before = engine.status(task_id, StatusDetail::Summary)?.metrics;
-        let options = QueueOptions {
-            refute: self.refute,
-            repeat: true,
-            ..QueueOptions::default()
-        };
-        for part in asked.chunks(targets::AT_ONCE) {
-            let queued = engine.queue_targets(task_id, part, &options)?;
-            crate::log::line(&format!(
-                "task {task_id}: {} queued: {}",
-                counted(queued.queued_count, "target"),
-                targets::told(part)
-            ));
-            for skipped in &queued.skipped {
-                crate::log::line(&format!("skipped {}: {}", skipped.target, skipped.reason));
-            }
-        }
-        let searches = asked.iter().any(|target| target["kind"] == "query");
-        let Some(status) = run::to_the_end(engine, task_id, searches)? else {
-            let place = Place::new(&self.settings.db, &self.settings.corpus, None);
-            crate::log::line(&format!(
-                "interrupted: the task is paused; what was read is kept. To go on: {} research \
-                 --task {task_id}{}{}",
-                place.program(),
-                place.db(),
-                place.corpus()
-            ));
+        let done = work_off(engine, self.settings, task_id, (asked, self.refute))?;
+        let Some(status) = done else {
             return Ok(INTERRUPTED);
         };
-        run::tell_trouble(engine, task_id, &began)?;
         let now = status.metrics;
         if before.total_pages > 0 {
             crate::log::line(&format!(
