@@ -31,6 +31,7 @@ mod protocol;
 mod read_only;
 mod records;
 mod research;
+mod review;
 mod search_while_written;
 mod shell;
 mod sql_and_views;

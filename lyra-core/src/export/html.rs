@@ -5,6 +5,7 @@
 
 use super::makers::makers;
 use super::part::Part;
+use super::review::diagram;
 use super::sources::{Source, sources};
 use super::{report_of, unwritten};
 use crate::error::{Error, Result, SqliteResultExt};
@@ -86,6 +87,21 @@ struct EvidenceData {
     after: String,
 }
 
+/// The flow diagram as a picture: its styles are its own.
+fn flow_section(svg: &str) -> String {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b" -._~:;/=(){},.".contains(&b);
+    let written = svg.bytes().map(|b| match is_plain(b) {
+        true => char::from(b).to_string(),
+        false => format!("%{b:02X}"),
+    });
+    format!(
+        "<section id=\"flow\" aria-labelledby=\"flow-title\"><h2 id=\"flow-title\">Flow of the review</h2>\
+         <img alt=\"The numbers of records in each box of a PRISMA flow diagram; the Markdown report lists them\" \
+         style=\"max-width:100%;height:auto\" src=\"data:image/svg+xml,{}\"></section>\n",
+        written.collect::<String>()
+    )
+}
+
 pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportReport> {
     let task_id = task_of(part)?;
     let part = &Part::new(part.reader, Some(&task_id));
@@ -116,8 +132,14 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
     let (before, after) = PAGE
         .split_once(DATA)
         .ok_or_else(|| Error::internal("the page has no place for its data"))?;
+    let flow = diagram(part.reader, &task_id)?.map(|svg| flow_section(&svg));
+    let before = before.replacen(
+        "</main>",
+        &format!("{}</main>", flow.unwrap_or_default()),
+        1,
+    );
     let json: String = json.chars().filter(|c| !is_harmful(*c)).collect();
-    for text in [before, &json.replace('<', "\\u003c"), after] {
+    for text in [before.as_str(), &json.replace('<', "\\u003c"), after] {
         writer.write_all(text.as_bytes()).map_err(unwritten)?;
     }
     Ok(report_of(&[

@@ -5,7 +5,7 @@ use super::output::{Output, json};
 use clap::{Args, Subcommand, ValueEnum};
 use lyra_core::store::graph::{ScreenedSource, Screening, ScreeningList};
 use lyra_core::store::model::ScreeningDecision;
-use lyra_core::{Engine, Result};
+use lyra_core::{Engine, Error, Result};
 
 /// Columns that a title may take on its line.
 const TITLE: usize = 80;
@@ -13,8 +13,8 @@ const TITLE: usize = 80;
 #[derive(Args)]
 pub(super) struct Options {
     /// The task
-    #[arg(long, global = true, value_name = "ID", default_value = "")]
-    task: String,
+    #[arg(long, global = true, value_name = "ID")]
+    task: Option<String>,
     /// Who decides [default: user]; of a list: only what this reviewer decided, for screening blind
     #[arg(long, global = true, value_name = "NAME")]
     by: Option<String>,
@@ -58,11 +58,15 @@ enum Format {
 }
 
 pub(super) fn run(engine: &Engine, options: Options) -> Result<()> {
+    // A flag of both, the command and what stands below it, cannot be required.
+    let task = options.task.ok_or_else(|| {
+        Error::invalid("no task is given").with_hint("name it with --task ID; `tasks` lists them")
+    })?;
     let (decision, said) = match options.action {
         Action::Include(said) => (ScreeningDecision::Include, said),
         Action::Exclude(said) => (ScreeningDecision::Exclude, said),
         Action::List { format, open } => {
-            let mut list = engine.screening(&options.task, options.by.as_deref())?;
+            let mut list = engine.screening(&task, options.by.as_deref())?;
             list.sources
                 .retain(|source| !open || source.decisions.is_empty());
             return print(&list, format);
@@ -75,7 +79,7 @@ pub(super) fn run(engine: &Engine, options: Options) -> Result<()> {
         is_final: said.is_final,
     };
     let by = options.by.as_deref().unwrap_or("user");
-    let report = engine.screen(&options.task, &screening, by)?;
+    let report = engine.screen(&task, &screening, by)?;
     let mut out = Output::new();
     out.line(&json(&report)?)?;
     out.finish()

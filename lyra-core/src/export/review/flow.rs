@@ -1,8 +1,8 @@
 //! The flow diagram of PRISMA 2020 as SVG: one file that needs no font and no network.
 
-use super::Review;
 use super::atom::xml;
 use super::text::{BOXES, shortened};
+use super::{FlowBox, total};
 use crate::store::text::is_cjk;
 
 const WIDTH: usize = 860;
@@ -34,10 +34,11 @@ impl Drawn {
     }
 }
 
-pub(super) fn svg(review: &Review) -> String {
+/// The boxes of the whole task.
+pub(super) fn svg(hypothesis: &str, flow: &[FlowBox]) -> String {
     let boxes: Vec<Drawn> = BOXES
         .iter()
-        .map(|(name, words, _)| drawn(review, name, words))
+        .map(|(name, words, _)| drawn(flow, name, words))
         .collect();
     let mut body = String::new();
     let mut y = GAP;
@@ -79,14 +80,14 @@ pub(super) fn svg(review: &Review) -> String {
         let end = tops.get(to).copied().unwrap_or(y) - GAP;
         phase(&mut body, title, tops[from], end);
     }
-    document(review, &body, y)
+    document(hypothesis, flow, (&body, y))
 }
 
-fn document(review: &Review, body: &str, height: usize) -> String {
-    let title = format!("Flow of the review: {}", review.hypothesis);
+fn document(hypothesis: &str, flow: &[FlowBox], (body, height): (&str, usize)) -> String {
+    let title = format!("Flow of the review: {}", hypothesis);
     let numbers: Vec<String> = BOXES
         .iter()
-        .map(|(name, words, _)| format!("{words}: {}", review.records(name)))
+        .map(|(name, words, _)| format!("{words}: {}", records(flow, name)))
         .collect();
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
@@ -100,9 +101,13 @@ fn document(review: &Review, body: &str, height: usize) -> String {
     )
 }
 
-fn drawn(review: &Review, name: &str, words: &str) -> Drawn {
-    let mut lines = vec![(format!("{words} (n = {})", review.records(name)), true)];
-    for (what, records) in review.total(name).map(shortened).unwrap_or_default() {
+fn records(flow: &[FlowBox], name: &str) -> i64 {
+    total(flow, name).map_or(0, |found| found.records)
+}
+
+fn drawn(flow: &[FlowBox], name: &str, words: &str) -> Drawn {
+    let mut lines = vec![(format!("{words} (n = {})", records(flow, name)), true)];
+    for (what, records) in total(flow, name).map(shortened).unwrap_or_default() {
         let told = format!("{what} (n = {records})");
         lines.extend(
             wrapped(&told, LETTERS)

@@ -201,18 +201,30 @@ impl Review {
             ReviewFormat::Json => serde_json::to_string_pretty(self)
                 .map_err(|e| Error::internal("a review is not JSON").with_source(e)),
             ReviewFormat::Atom => Ok(atom::feed(self)),
-            ReviewFormat::Svg => Ok(flow::svg(self)),
+            ReviewFormat::Svg => Ok(flow::svg(&self.hypothesis, &self.flow)),
         }
     }
+}
 
-    /// Records in a box of the whole task.
-    fn records(&self, name: &str) -> i64 {
-        self.total(name).map_or(0, |found| found.records)
+fn total<'a>(flow: &'a [FlowBox], name: &str) -> Option<&'a FlowBox> {
+    flow.iter()
+        .find(|one| one.wave.is_none() && one.name == name)
+}
+
+/// The flow diagram of a task, for other exports; none where no run is in the log.
+pub(super) fn diagram(reader: &Reader<'_>, task_id: &str) -> Result<Option<String>> {
+    if runs(reader, task_id)?.is_empty() {
+        return Ok(None);
     }
+    let hypothesis = reader.task(task_id)?.hypothesis;
+    Ok(Some(flow::svg(&hypothesis, &flow_boxes(reader, task_id)?)))
+}
 
-    fn total(&self, name: &str) -> Option<&FlowBox> {
-        let mut boxes = self.flow.iter();
-        boxes.find(|one| one.wave.is_none() && one.name == name)
+/// The flow of a task as a list in Markdown; empty where no run is in the log.
+pub(super) fn flow_in_markdown(reader: &Reader<'_>, task_id: &str) -> Result<String> {
+    match runs(reader, task_id)?.is_empty() {
+        true => Ok(String::new()),
+        false => Ok(text::flow_in_markdown(&flow_boxes(reader, task_id)?)),
     }
 }
 
@@ -227,11 +239,13 @@ pub(crate) fn review(
         Ok((task.hypothesis, task.created_at))
     })?;
     let runs = graph.read(|r| runs(r, task_id))?;
-    let last = runs.last().map_or(created_at, |run| run.began_at.clone());
-    let changes = match since {
-        ReviewSince::LastRun => diff_since(graph, &last, Some(task_id))?,
-        ReviewSince::Time(time) => diff_since(graph, time, Some(task_id))?,
+    let last = runs.last().map(|run| run.began_at.clone());
+    let last = last.or(created_at).unwrap_or_default();
+    let since = match since {
+        ReviewSince::LastRun => last.as_str(),
+        ReviewSince::Time(time) => time,
     };
+    let changes = diff_since(graph, since, Some(task_id))?;
     let from = changes.before.clone();
     graph.read(|r| {
         let list = r.screening_list(task_id, None)?;

@@ -41,12 +41,23 @@ pub(super) fn markdown(review: &Review) -> String {
         review.task_id
     );
     for section in sections(review) {
-        out.push_str(&format!("\n## {}\n\n", escaped(&section.title)));
-        for entry in section.entries {
-            out.push_str(&format!("- {}\n", escaped(entry.line.trim())));
-            for line in entry.below {
-                out.push_str(&format!("  - {}\n", escaped(&line)));
-            }
+        out.push_str(&in_markdown(&section));
+    }
+    out
+}
+
+/// The flow of the whole task.
+pub(super) fn flow_in_markdown(boxes: &[FlowBox]) -> String {
+    let section = in_markdown(&flow(boxes, None, "Flow of records"));
+    format!("{}\n", section.trim_start())
+}
+
+fn in_markdown(section: &Section) -> String {
+    let mut out = format!("\n## {}\n\n", escaped(&section.title));
+    for entry in &section.entries {
+        out.push_str(&format!("- {}\n", escaped(entry.line.trim())));
+        for line in &entry.below {
+            out.push_str(&format!("  - {}\n", escaped(line.trim())));
         }
     }
     out
@@ -69,10 +80,10 @@ pub(in crate::export) fn escaped(text: &str) -> String {
 fn sections(review: &Review) -> Vec<Section> {
     let mut all = vec![runs(review)];
     all.extend(news(review));
-    all.push(flow(review, None, "Flow of the whole task"));
+    all.push(flow(&review.flow, None, "Flow of the whole task"));
     let last = review.runs.last().map(|run| run.wave);
     if review.runs.len() > 1 {
-        all.push(flow(review, last, "Flow of the last run"));
+        all.push(flow(&review.flow, last, "Flow of the last run"));
     }
     all.extend(screening(review));
     all.push(searches(review));
@@ -155,9 +166,9 @@ fn news(review: &Review) -> Vec<Section> {
     found
 }
 
-fn flow(review: &Review, wave: Option<i64>, title: &str) -> Section {
+fn flow(boxes: &[FlowBox], wave: Option<i64>, title: &str) -> Section {
     let find = |name: &str| {
-        let mut boxes = review.flow.iter();
+        let mut boxes = boxes.iter();
         boxes.find(|one| one.wave == wave && one.name == name)
     };
     let entry = |(name, words, depth): &(&str, &str, usize)| {

@@ -70,27 +70,32 @@ SELECT task_id, source_key, url, page_id, includes, excludes, final_by, decided_
   final_by IS NULL AND includes > 0 AND excludes > 0 AS is_disputed,
   reason
 FROM (
-  SELECT k.task_id, k.source_key, k.url, k.page_id, k.decision, k.reason, k.decided_at,
-    CASE k.is_final WHEN 1 THEN k.reviewer END AS final_by,
-    (SELECT count(*) FROM screening_votes v WHERE v.task_id = k.task_id
-       AND v.source_key = k.source_key AND v.decision = 'include') AS includes,
-    (SELECT count(*) FROM screening_votes v WHERE v.task_id = k.task_id
-       AND v.source_key = k.source_key AND v.decision = 'exclude') AS excludes,
-    row_number() OVER (PARTITION BY k.task_id, k.source_key
-      ORDER BY k.is_final DESC, k.revision DESC, k.decided_at DESC, k.id DESC) AS nth
-  FROM screening_keys k)
-WHERE nth = 1;
+  SELECT task_id, source_key,
+    max(url) FILTER (WHERE nth = 1) AS url,
+    max(page_id) FILTER (WHERE nth = 1) AS page_id,
+    max(decision) FILTER (WHERE nth = 1) AS decision,
+    max(reason) FILTER (WHERE nth = 1) AS reason,
+    max(decided_at) FILTER (WHERE nth = 1) AS decided_at,
+    max(reviewer) FILTER (WHERE nth = 1 AND is_final = 1) AS final_by,
+    sum(is_final = 0 AND of_reviewer = 1 AND decision = 'include') AS includes,
+    sum(is_final = 0 AND of_reviewer = 1 AND decision = 'exclude') AS excludes
+  FROM (
+    SELECT r.*, row_number() OVER (PARTITION BY task_id, source_key
+      ORDER BY is_final DESC, revision DESC, decided_at DESC, id DESC) AS nth
+    FROM (
+      SELECT k.*, row_number() OVER (PARTITION BY task_id, source_key, is_final, reviewer
+        ORDER BY revision DESC, decided_at DESC, id DESC) AS of_reviewer
+      FROM screening_keys k) r)
+  GROUP BY task_id, source_key);
 
 -- Pages that people keep out of the evidence of a task.
 CREATE VIEW excluded_pages AS
 SELECT s.task_id, p.id AS page_id, s.reason
-FROM screened_sources s JOIN pages p ON p.canonical_id = s.source_key WHERE s.state = 'exclude'
-UNION
-SELECT s.task_id, p.id, s.reason
-FROM screened_sources s JOIN pages p ON p.id = s.source_key WHERE s.state = 'exclude'
-UNION
-SELECT s.task_id, p.id, s.reason
-FROM screened_sources s JOIN pages p ON p.url = s.source_key WHERE s.state = 'exclude';
+FROM screened_sources s CROSS JOIN pages p ON p.id IN (
+  SELECT a.id FROM pages a WHERE a.canonical_id = s.source_key
+  UNION ALL SELECT b.id FROM pages b WHERE b.id = s.source_key
+  UNION ALL SELECT c.id FROM pages c WHERE c.url = s.source_key)
+WHERE s.state = 'exclude';
 
 -- What was identified for a task: each record of each provider, each address or DOI that was queued,
 -- and pages of which the log says nothing, as after an import. stage is how far it came: 1 not read,
@@ -131,8 +136,9 @@ FROM (
       WHERE j.kind = 'target_queue' AND j.input_json ->> '$.target.kind' IN ('url', 'doi')) t
     UNION ALL
     SELECT t.task_id, 0, 'not in the log', t.task_id || ':' || t.page_id, p.url, p.title, coalesce(p.fetched_at, ''),
-      p.canonical_id, t.page_id, CASE WHEN p.fetched_at IS NULL THEN 1 ELSE 3 END,
-      CASE WHEN p.fetched_at IS NULL THEN 'known by name only' END
+      p.canonical_id, t.page_id,
+      iif(p.fetched_at IS NULL AND NOT EXISTS (SELECT 1 FROM fragments g WHERE g.page_id = p.id), 1, 3),
+      'known by name only'
     FROM task_pages t JOIN pages p ON p.id = t.page_id
     WHERE NOT EXISTS (
         SELECT 1 FROM queries q JOIN serp_items s ON s.query_id = q.id
@@ -153,8 +159,6 @@ SELECT task_id, wave, source, record_id, url, title, found_at, page_id, source_k
   CASE WHEN nth > 1 THEN 'found more than once' ELSE reason END AS reason
 FROM (
   SELECT r.*,
-    row_number() OVER (PARTITION BY task_id, wave, source_key ORDER BY stage DESC, found_at, record_id) AS nth_in_wave,
-    row_number() OVER (PARTITION BY task_id, source_key ORDER BY stage DESC, wave, found_at, record_id) AS nth,
     coalesce(max(stage) OVER (PARTITION BY task_id, source_key ORDER BY wave
       GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) = 3 AS known_before,
     CASE WHEN r.stage = 3 AND r.excluded_because IS NOT NULL THEN 'report_excluded'
@@ -175,13 +179,19 @@ FROM (
         WHERE s.task_id = f.task_id AND s.source_key = f.source_key AND s.state = 'exclude') AS excluded_because,
       coalesce((SELECT w.is_retracted FROM works w WHERE w.canonical_id = f.source_key), 0) AS is_retracted,
       coalesce((SELECT p.near_duplicate_of IS NOT NULL FROM pages p WHERE p.id = f.page_id), 0) AS is_copy,
-      EXISTS (SELECT 1 FROM pages y JOIN fragments g ON g.page_id = y.id
-        JOIN edges e ON e.source_id = g.id AND e.relation IN ('origin', 'supports', 'refutes')
-        JOIN claims c ON c.id = e.target_id
-        WHERE (y.id = f.page_id OR y.canonical_id = f.source_key) AND c.task_id = f.task_id
-          AND c.claim_adoption_status = 'adopted') AS contributes,
-      EXISTS (SELECT 1 FROM pages y JOIN fragments g ON g.page_id = y.id
-        JOIN edges e ON e.source_id = g.id AND e.relation = 'origin'
-        JOIN claims c ON c.id = e.target_id
-        WHERE (y.id = f.page_id OR y.canonical_id = f.source_key) AND c.task_id = f.task_id) AS is_rejected
-    FROM found_records f) r);
+      EXISTS (SELECT 1 FROM fragments g CROSS JOIN edges e ON e.source_id = g.id AND e.relation IN ('origin', 'supports', 'refutes')
+        CROSS JOIN claims c ON c.id = e.target_id
+        WHERE g.page_id IN (SELECT f.page_id UNION ALL SELECT y.id FROM pages y WHERE y.canonical_id = f.source_key)
+          AND c.task_id = f.task_id AND c.claim_adoption_status = 'adopted') AS contributes,
+      EXISTS (SELECT 1 FROM fragments g CROSS JOIN edges e ON e.source_id = g.id AND e.relation = 'origin'
+        CROSS JOIN claims c ON c.id = e.target_id
+        WHERE g.page_id IN (SELECT f.page_id UNION ALL SELECT y.id FROM pages y WHERE y.canonical_id = f.source_key)
+          AND c.task_id = f.task_id) AS is_rejected
+    -- One window at a time, so that the condition on the task reaches the tables.
+    FROM (
+      SELECT w.*, row_number() OVER (PARTITION BY task_id, source_key
+        ORDER BY stage DESC, wave, found_at, record_id) AS nth
+      FROM (
+        SELECT g.*, row_number() OVER (PARTITION BY task_id, wave, source_key
+          ORDER BY stage DESC, found_at, record_id) AS nth_in_wave
+        FROM found_records g) w) f) r);

@@ -188,7 +188,7 @@ fn a_folder_adds_and_overrides() {
         .unwrap()
         .with_folder(dir.path())
         .unwrap();
-    assert_eq!(catalog.list().len(), 25);
+    assert_eq!(catalog.list().len(), 29);
     assert_eq!(catalog.info("v_hub_pages").unwrap().columns, ["claim_id"]);
     let graph = small_graph();
     let ask_for = |params: ViewParams| {
