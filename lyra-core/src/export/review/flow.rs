@@ -120,37 +120,28 @@ fn drawn(flow: &[FlowBox], name: &str, words: &str) -> Drawn {
 
 /// Text in lines of at most so many letters, broken at spaces, and within words that are longer.
 fn wrapped(text: &str, letters: usize) -> Vec<String> {
-    let width = |word: &str| -> usize { word.chars().map(|c| if is_cjk(c) { 2 } else { 1 }).sum() };
-    let mut lines = vec![String::new()];
+    let width = |c: char| if is_cjk(c) { 2 } else { 1 };
+    let (mut lines, mut line, mut used) = (Vec::new(), String::new(), 0);
     for word in text.split_whitespace() {
-        let mut word = word.to_owned();
-        loop {
-            let line = lines.last_mut().expect("there is a line");
-            let space = usize::from(!line.is_empty());
-            if width(line) + space + width(&word) <= letters {
-                line.push_str(&" "[..space]);
-                line.push_str(&word);
-                break;
+        let needed: usize = word.chars().map(width).sum();
+        if used > 0 && used + 1 + needed.min(letters) > letters {
+            lines.push(std::mem::take(&mut line));
+            used = 0;
+        }
+        if used > 0 {
+            line.push(' ');
+            used += 1;
+        }
+        for c in word.chars() {
+            if used + width(c) > letters {
+                lines.push(std::mem::take(&mut line));
+                used = 0;
             }
-            if width(&word) <= letters {
-                lines.push(String::new());
-                continue;
-            }
-            let (mut head, mut taken) = (String::new(), 0);
-            let room = letters.saturating_sub(width(line) + space);
-            for c in word.chars() {
-                taken += if is_cjk(c) { 2 } else { 1 };
-                if taken > room {
-                    break;
-                }
-                head.push(c);
-            }
-            word = word[head.len()..].to_owned();
-            line.push_str(&" "[..space]);
-            line.push_str(&head);
-            lines.push(String::new());
+            line.push(c);
+            used += width(c);
         }
     }
+    lines.push(line);
     lines
 }
 

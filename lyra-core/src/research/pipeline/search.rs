@@ -48,6 +48,25 @@ struct Progress {
     errors: Vec<String>,
 }
 
+impl Progress {
+    /// Counts a page that was read.
+    fn take(&mut self, mut page: PageReport, url: &str, repeat: bool) -> HitFate {
+        if repeat && !page.fresh_fragments.contains(&true) {
+            page.fresh_fragments.clear();
+            self.known += 1;
+        }
+        count(&mut self.harvest, &page);
+        self.claims.extend(page.claims);
+        let problems = page.problems.into_iter();
+        self.errors
+            .extend(problems.map(|why| format!("{url}: {why}")));
+        HitFate {
+            page_id: Some(page.page_id),
+            ..HitFate::of("fetched", None)
+        }
+    }
+}
+
 impl Pipeline {
     /// Researches one target of a task.
     pub async fn run_target(
@@ -217,43 +236,20 @@ impl Pipeline {
             {
                 break;
             }
-            let arrival = Arrival {
-                reason: self.reason_of_hit(&identified),
-                depth: 0,
-            };
             let url = &identified.hit.url;
-            let work = identified.canonical_id();
-            let is_excluded =
-                |r: &Reader<'_>| r.is_excluded_hit(&question.task_id, url, work.as_deref());
-            if self.graph.read(is_excluded)? {
-                self.mark_hit(search_id, url, &HitFate::of("excluded"))?;
-                continue;
-            }
-            let reading = self.read_found(&identified, question, &arrival);
-            let (mut page_id, mut problem) = (None, None);
-            let status = match self.in_time(&question.task_id, reading).await {
-                Ok(Found::Read(mut page)) => {
+            let fate = match self.read_hit(&identified, question).await {
+                Ok(None) => HitFate::of("excluded", None),
+                Ok(Some(Found::Read(mut page))) => {
                     // What this very job read before it was killed is no sign of exhaustion.
                     if read_before.contains(url) {
                         page.fresh_fragments.fill(true);
                     }
-                    if options.repeat && !page.fresh_fragments.contains(&true) {
-                        page.fresh_fragments.clear();
-                        progress.known += 1;
-                    }
-                    count(&mut progress.harvest, &page);
-                    page_id = Some(page.page_id);
-                    progress.claims.extend(page.claims);
-                    let problems = page.problems.into_iter();
-                    progress
-                        .errors
-                        .extend(problems.map(|why| format!("{url}: {why}")));
-                    "fetched"
+                    progress.take(*page, url, options.repeat)
                 }
-                Ok(Found::NeedsAuth(need)) => {
-                    problem = Some(need.auth_type.clone());
+                Ok(Some(Found::NeedsAuth(need))) => {
+                    let fate = HitFate::of("needs_auth", Some(need.auth_type.clone()));
                     needs_auth.push(need);
-                    "needs_auth"
+                    fate
                 }
                 Err(e) if e.kind().is_of_database() => return Err(e),
                 Err(e) if e.kind() == ErrorKind::BudgetExhausted => {
@@ -262,18 +258,28 @@ impl Pipeline {
                 }
                 Err(e) => {
                     progress.errors.push(format!("{url}: {e}"));
-                    problem = Some(e.message().to_owned());
-                    "failed"
+                    HitFate::of("failed", Some(e.message().to_owned()))
                 }
             };
-            let fate = HitFate {
-                status,
-                page_id: page_id.as_deref(),
-                problem: problem.as_deref(),
-            };
-            self.mark_hit(search_id, url, &fate)?;
+            self.graph.write(|w| w.mark_hit(search_id, url, &fate))?;
         }
         Ok(())
+    }
+
+    /// Reads a hit; none where people have excluded it.
+    async fn read_hit(&self, hit: &Identified, question: &Question) -> Result<Option<Found>> {
+        let (url, work) = (&hit.hit.url, hit.canonical_id());
+        let is_excluded =
+            |r: &Reader<'_>| r.is_excluded_hit(&question.task_id, url, work.as_deref());
+        if self.graph.read(is_excluded)? {
+            return Ok(None);
+        }
+        let arrival = Arrival {
+            reason: self.reason_of_hit(hit),
+            depth: 0,
+        };
+        let reading = self.read_found(hit, question, &arrival);
+        self.in_time(&question.task_id, reading).await.map(Some)
     }
 
     fn reason_of_hit(&self, found: &Identified) -> TaskPageReason {
@@ -514,10 +520,6 @@ impl Pipeline {
             }
             Ok(())
         })
-    }
-
-    fn mark_hit(&self, search_id: &str, url: &str, fate: &HitFate<'_>) -> Result<()> {
-        self.graph.write(|w| w.mark_hit(search_id, url, fate))
     }
 
     fn close_query(&self, search_id: &str, harvest: &Harvest, status: QueryStatus) -> Result<()> {

@@ -127,10 +127,13 @@ impl Reader<'_> {
             WHERE (p.id = ?2 OR p.url IN (?2, ?3) OR p.final_url = ?3 OR p.canonical_id IN (?2, ?4))
               AND (p.id IN (SELECT page_id FROM task_pages WHERE task_id = ?1)
                 OR p.id IN (SELECT f.page_id FROM claims c JOIN edges e ON e.target_id = c.id
-                  JOIN fragments f ON f.id = e.source_id WHERE c.task_id = ?1))
+                  JOIN fragments f ON f.id = e.source_id WHERE c.task_id = ?1)
+                OR p.id IN (SELECT page_id FROM screenings WHERE task_id = ?1))
             UNION ALL
-            SELECT s.url, s.page_id, s.canonical_id, 2 FROM queries q JOIN serp_items s ON s.query_id = q.id
-            WHERE q.task_id = ?1 AND (s.url IN (?2, ?3) OR s.canonical_id IN (?2, ?4)))
+            SELECT s.url, coalesce(s.page_id, p.id), coalesce(p.canonical_id, s.canonical_id), 2
+            FROM queries q JOIN serp_items s ON s.query_id = q.id LEFT JOIN pages p ON p.url = s.url
+            WHERE q.task_id = ?1
+              AND (s.url IN (?2, ?3) OR p.id = ?2 OR coalesce(p.canonical_id, s.canonical_id) IN (?2, ?4)))
           ORDER BY place, page_id, url LIMIT 1";
         self.db
             .prepare_cached(found)

@@ -46,19 +46,19 @@ pub(crate) struct NewHit<'a> {
 
 /// What became of a hit.
 #[derive(Debug)]
-pub(crate) struct HitFate<'a> {
+pub(crate) struct HitFate {
     /// fetched, failed, needs_auth, excluded.
-    pub(crate) status: &'a str,
-    pub(crate) page_id: Option<&'a str>,
-    pub(crate) problem: Option<&'a str>,
+    pub(crate) status: &'static str,
+    pub(crate) page_id: Option<String>,
+    pub(crate) problem: Option<String>,
 }
 
-impl<'a> HitFate<'a> {
-    pub(crate) fn of(status: &'a str) -> Self {
+impl HitFate {
+    pub(crate) fn of(status: &'static str, problem: Option<String>) -> Self {
         Self {
             status,
             page_id: None,
-            problem: None,
+            problem,
         }
     }
 }
@@ -136,7 +136,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    pub(crate) fn mark_hit(&self, search_id: &str, url: &str, fate: &HitFate<'_>) -> Result<()> {
+    pub(crate) fn mark_hit(&self, search_id: &str, url: &str, fate: &HitFate) -> Result<()> {
         self.db
             .prepare_cached(
                 "UPDATE serp_items SET fetch_status = ?2, page_id = ?3, problem = ?4 WHERE id = ?1",

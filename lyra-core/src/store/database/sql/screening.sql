@@ -175,8 +175,7 @@ FROM (
       ELSE 'no claim on the hypothesis was read in it' END AS reason
   FROM (
     SELECT f.*,
-      (SELECT coalesce(s.reason, '') FROM screened_sources s
-        WHERE s.task_id = f.task_id AND s.source_key = f.source_key AND s.state = 'exclude') AS excluded_because,
+      iif(x.state = 'exclude', coalesce(x.reason, ''), NULL) AS excluded_because,
       coalesce((SELECT w.is_retracted FROM works w WHERE w.canonical_id = f.source_key), 0) AS is_retracted,
       coalesce((SELECT p.near_duplicate_of IS NOT NULL FROM pages p WHERE p.id = f.page_id), 0) AS is_copy,
       EXISTS (SELECT 1 FROM fragments g CROSS JOIN edges e ON e.source_id = g.id AND e.relation IN ('origin', 'supports', 'refutes')
@@ -194,4 +193,5 @@ FROM (
       FROM (
         SELECT g.*, row_number() OVER (PARTITION BY task_id, wave, source_key
           ORDER BY stage DESC, found_at, record_id) AS nth_in_wave
-        FROM found_records g) w) f) r);
+        FROM found_records g) w) f
+    LEFT JOIN screened_sources x ON x.task_id = f.task_id AND x.source_key = f.source_key) r);
