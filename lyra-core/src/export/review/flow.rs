@@ -15,6 +15,9 @@ const GAP: usize = 26;
 /// Widths of a letter that fit on a line; wide signs take two.
 const LETTERS: usize = 46;
 
+/// Rows with a phase of their own are as high as its name is long.
+const LEAST: [usize; 5] = [108, 0, 0, 0, 76];
+
 const STYLE: &str = "text{font:14px system-ui,-apple-system,'Segoe UI',sans-serif;fill:#1b1b1f}
 .n{font-weight:600}.d{font-size:13px;fill:#45464f}.p{font-size:13px;font-weight:600;fill:#fff}
 rect.b{fill:#fff;stroke:#5b5d72;stroke-width:1.2}rect.s{fill:#3f5f90}rect.g{fill:#f7f7fb}
@@ -53,7 +56,8 @@ pub(super) fn svg(hypothesis: &str, flow: &[FlowBox]) -> String {
     ];
     for (place, (main, side)) in rows.into_iter().enumerate() {
         let main_height = boxes[main].height();
-        let height = side.map_or(0, |side| boxes[side].height()).max(main_height);
+        let height = side.map_or(0, |side| boxes[side].height());
+        let height = height.max(main_height).max(LEAST[place]);
         put(&mut body, &boxes[main], COLUMNS[0], y, main_height);
         if let Some(side) = side {
             put(&mut body, &boxes[side], COLUMNS[1], y, boxes[side].height());
