@@ -1,8 +1,8 @@
 //! The flow of a review: three runs of research, people who screen, and boxes that add up.
 
 use lyra_core::ErrorKind;
-use lyra_core::ports::SearchHit;
 use lyra_core::ports::testing::{FakeFetcher, FakeSearchProvider};
+use lyra_core::ports::{FetchRequest, FetchedDocument, Fetcher, SearchHit};
 use lyra_core::store::graph::Screening;
 use lyra_core::store::guard::SqlRequest;
 use lyra_core::store::model::ScreeningDecision::{self, Exclude, Include};
@@ -22,6 +22,25 @@ fn paper(title: &str, doi: &str, text: &str) -> String {
     format!(
         "---\ntitle: {title}\nauthors: [Ann Lee]\nyear: 2020\ndoi: {doi}\n---\n\n# Results\n\n{text}\n"
     )
+}
+
+/// The web alone: documents of the folder are read as ever.
+#[derive(Debug)]
+struct Web(FakeFetcher);
+
+#[async_trait::async_trait]
+impl Fetcher for Web {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn accepts(&self, url: &str) -> bool {
+        url.starts_with("https:")
+    }
+
+    async fn fetch(&self, request: &FetchRequest) -> lyra_core::Result<FetchedDocument> {
+        self.0.fetch(request).await
+    }
 }
 
 /// A hit of the index, which knows the DOI.
@@ -64,7 +83,7 @@ impl Review {
                 format!("<html><title>Trial found{n}</title><body><p>{text}</p></body></html>");
             fetcher = fetcher.with_text(&format!("{SITE}/found{n}"), "text/html", &page);
         }
-        config.fetchers.push(Arc::new(fetcher));
+        config.fetchers.push(Arc::new(Web(fetcher)));
         let index = hits
             .into_iter()
             .fold(FakeSearchProvider::new("index"), |all, hit| {
