@@ -34,6 +34,7 @@ mod onnx_judge;
 mod providers;
 mod read_only;
 mod repeat;
+mod review;
 #[cfg(feature = "http")]
 mod stopping;
 mod substance;

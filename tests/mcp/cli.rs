@@ -119,7 +119,7 @@ fn wrong_usage_exits_with_2_and_failure_with_1() {
 
     let views = run(&db, &["--config", &empty(folder.path()), "views"]);
     assert!(views.status.success());
-    assert_eq!(text(&views.stdout).lines().count(), 24);
+    assert_eq!(text(&views.stdout).lines().count(), 28);
     let config = empty(folder.path());
     let export = |format: &str| run(&db, &["--config", &config, "export", "--format", format]);
     let other = export("word");

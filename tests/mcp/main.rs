@@ -35,6 +35,7 @@ mod records;
 #[cfg(feature = "http")]
 mod replay;
 mod research;
+mod review;
 mod search_while_written;
 mod shell;
 mod sql_and_views;

@@ -473,7 +473,7 @@ fn a_session_on_real_documents_goes_from_hypothesis_to_quotes() {
         }
     }
     let views = run("list_views", json!({}));
-    assert_eq!(views["count"], 24);
+    assert_eq!(views["count"], 28);
     for view in views["views"].as_array().unwrap() {
         run(
             "query_view",

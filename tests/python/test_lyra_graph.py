@@ -423,3 +423,22 @@ def test_a_batch_is_stored_at_once_or_not_at_all(graph: Any) -> None:
     assert count() == 2
     graph.add_claim(task, "After a batch each call stores by itself")
     assert count() == 3
+
+
+def test_screening_takes_a_source_out_and_brings_it_back(filled: tuple[Any, dict[str, str]]) -> None:
+    graph, ids = filled
+    task, page = ids["task"], ids["page"]
+    graph.add_task_page(task, ids["other"])
+    before = graph.view("v_evidence_chain", task)
+    assert graph.screen(task, ids["other"], "exclude", reason="wrong population", by="ann").counts is False
+    assert len(graph.view("v_evidence_chain", task)) == len(before) - 1
+    own = graph.screening(task, by="ann").sources
+    assert [vote["decision"] for source in own for vote in source["decisions"]] == ["exclude"]
+    assert graph.screen(task, ids["other"], "include", by="ann").previous == "exclude"
+    assert graph.view("v_evidence_chain", task) == before
+    assert "PRISMA-trAIce" in graph.review(task, format="markdown")
+    assert graph.review(task, since="2026-01-01").task_id == task
+    with pytest.raises(lyra.InvalidInputError, match="reason is empty"):
+        graph.screen(task, page, "exclude")
+    with pytest.raises(lyra.InvalidInputError, match="decision"):
+        graph.screen(task, page, "maybe")

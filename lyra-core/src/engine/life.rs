@@ -379,8 +379,8 @@ impl Engine {
     }
 
     /// What changed in this graph since a day (`2026-11-01`) or a time (RFC 3339). What the graph
-    /// keeps no time of is not seen: rows that are gone, retractions, and what a judge had said
-    /// before another one did.
+    /// keeps no time of is not seen: rows that are gone, retractions that an import brought, and
+    /// what a judge had said before another one did.
     ///
     /// # Errors
     ///

@@ -9,6 +9,7 @@ mod feedback;
 mod judgements;
 mod life;
 mod record;
+mod review;
 mod views;
 mod wait;
 

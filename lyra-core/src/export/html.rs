@@ -6,6 +6,7 @@
 use super::bounded::LeftOut;
 use super::keys::all_sources;
 use super::makers::makers;
+use super::review::diagram;
 use super::sources::Source;
 use super::{report_of, unwritten};
 use crate::error::{Error, Result};
@@ -126,12 +127,29 @@ pub struct PageEvidence {
     pub after: String,
 }
 
+/// The flow diagram as a picture: its styles are its own.
+fn flow_section(svg: &str) -> String {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b" -._~:;/=(){},.".contains(&b);
+    let written = svg.bytes().map(|b| match is_plain(b) {
+        true => char::from(b).to_string(),
+        false => format!("%{b:02X}"),
+    });
+    format!(
+        "<section id=\"flow\" aria-labelledby=\"flow-title\"><h2 id=\"flow-title\">Flow of the review</h2>\
+         <img alt=\"The numbers of records in each box of a PRISMA flow diagram; the Markdown report lists them\" \
+         style=\"max-width:100%;height:auto\" src=\"data:image/svg+xml,{}\"></section>\n",
+        written.collect::<String>()
+    )
+}
+
 pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportReport> {
-    let data = data(part.reader, &task_of(part)?)?;
+    let task_id = task_of(part)?;
+    let data = data(part.reader, &task_id)?;
+    let flow = diagram(part.reader, &task_id)?;
     let json = serde_json::to_string(&data)
         .map_err(|e| Error::internal("the page's data are not JSON").with_source(e))?;
     writer
-        .write_all(page_with(&json)?.as_bytes())
+        .write_all(page_with(&json, flow.as_deref())?.as_bytes())
         .map_err(unwritten)?;
     Ok(report_of(&[
         ("claim", data.claims.len()),
@@ -147,16 +165,18 @@ pub(crate) fn app(task_id: Option<&str>) -> Result<String> {
     let task = task_id.map(|task_id| HashMap::from([("task_id", task_id)]));
     let json = serde_json::to_string(&task)
         .map_err(|e| Error::internal("the task's id is not JSON").with_source(e))?;
-    page_with(&json)
+    page_with(&json, None)
 }
 
-/// The page with its data.
-fn page_with(json: &str) -> Result<String> {
+/// The page with its data and the flow diagram.
+fn page_with(json: &str, flow: Option<&str>) -> Result<String> {
     let (before, after) = PAGE
         .split_once(DATA)
         .ok_or_else(|| Error::internal("the page has no place for its data"))?;
     let json: String = json.chars().filter(|c| !is_harmful(*c)).collect();
-    Ok([before, &json.replace('<', "\\u003c"), after].concat())
+    let flow = flow.map(flow_section).unwrap_or_default();
+    let before = before.replacen("</main>", &format!("{flow}</main>"), 1);
+    Ok([&before, &json.replace('<', "\\u003c"), after].concat())
 }
 
 /// What the page of a task shows.

@@ -3,6 +3,7 @@
 use super::bibtex::day;
 use super::keys::read_sources;
 use super::makers::makers;
+use super::review::flow_in_markdown;
 use super::sources::Source;
 use super::{report_of, unwritten};
 use crate::error::{Error, Result};
@@ -100,6 +101,7 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
                 push_claim(&mut text, claim, &found, &mut numbers);
             }
         }
+        text.push_str(&flow_in_markdown(part.reader, &task_id)?);
         writer.write_all(text.as_bytes()).map_err(unwritten)?;
         text.clear();
     }

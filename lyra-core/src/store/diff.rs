@@ -5,11 +5,14 @@
 //! is later left out and what a human changed later taken back (`since.sql`).
 
 mod changes;
+mod told;
 
 pub use changes::{
     ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, GraphDiff, NewSource,
     RetractedWork, StanceChange, TextChange,
 };
+pub(crate) use told::text as told_text;
+pub use told::{Entry, Section};
 
 use crate::clock::{format_ms, parse_ms};
 use crate::error::{Error, ErrorKind, Result};
@@ -79,8 +82,8 @@ pub(crate) fn diff_from(
 }
 
 /// What changed in a file since a time: a day (`2026-11-01`, from its start in UTC) or an RFC 3339
-/// time. What the graph keeps no time of is not seen: rows that are gone, retractions, and what a
-/// judge had said before another one did.
+/// time. What the graph keeps no time of is not seen: rows that are gone, retractions that an import
+/// brought, and what a judge had said before another one did.
 pub(crate) fn diff_since(
     graph: &EvidenceGraph,
     since: &str,
@@ -487,10 +490,12 @@ fn removed_edges() -> String {
     "SELECT o.id, o.target_id, substr(c.claim_text, 1, 200), o.source_id, p.url,
        o.relation, NULL, o.confidence, NULL, 'removed', NULL, NULL, v.judge_id, NULL,
        CASE WHEN f.id IS NULL THEN 'the passage is gone'
+         WHEN x.page_id IS NOT NULL THEN 'its source was excluded: ' || coalesce(x.reason, '')
          WHEN v.judge_id IS NOT o.judge_id THEN 'judged again: ' || v.relation || printf(' %.2f', v.confidence) END
      FROM old_edges o JOIN main.claims c ON c.id = o.target_id
        LEFT JOIN main.fragments f ON f.id = o.source_id LEFT JOIN main.pages p ON p.id = f.page_id
        LEFT JOIN main.nli_verdicts v ON v.claim_id = o.target_id AND v.fragment_id = o.source_id
+       LEFT JOIN main.excluded_pages x ON x.task_id = c.task_id AND x.page_id = f.page_id
      WHERE (?1 IS NULL OR c.task_id = ?1) AND c.claim_adoption_status = 'adopted'
        AND NOT EXISTS (SELECT 1 FROM main.edges e WHERE e.target_id = o.target_id AND e.source_id = o.source_id
          AND e.source_type = 'fragment' AND e.target_type = 'claim'

@@ -29,6 +29,8 @@ mod parser;
 mod providers;
 mod replay;
 mod research;
+mod review;
+mod screen;
 mod serve;
 mod shell;
 mod tasks;
@@ -111,6 +113,12 @@ enum Command {
     },
     /// Correct what the models got wrong, by the ids that a report shows
     Feedback(feedback::Options),
+    /// Say which sources of a task are in, and which are out and why
+    Screen(screen::Options),
+    /// What is new in a task and why, the flow of its records, its searches, and what machines did
+    Review(review::Options),
+    /// Research a task again at intervals, and tell what is new each time
+    Watch(review::WatchOptions),
     /// Judge pairs of passage and claim yourself, one a screen, those that matter most first
     Judge(judging::Options),
     /// Check a draft: every sentence against what the sources that it cites say
@@ -169,6 +177,8 @@ impl Command {
             | Self::Replay(_)
             | Self::Import { .. }
             | Self::Feedback(_)
+            | Self::Screen(_)
+            | Self::Watch(_)
             | Self::Judge(_)
             | Self::Forget { .. } => true,
             Self::Serve(_)
@@ -183,6 +193,7 @@ impl Command {
             | Self::Check(_)
             | Self::Standing(_)
             | Self::Diff(_)
+            | Self::Review(_)
             | Self::Verify
             | Self::Models(_)
             | Self::Doctor
@@ -339,6 +350,9 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
             ));
         }
         Command::Feedback(options) => feedback::run(&open(settings)?, options)?,
+        Command::Screen(options) => screen::run(&open(settings)?, options)?,
+        Command::Review(options) => review::run(&open(settings)?, &options)?,
+        Command::Watch(options) => return review::watch(settings, &options),
         Command::Judge(options) => judging::run(&open(settings)?, &options)?,
         Command::Check(options) => return check::run(settings, &options),
         Command::Standing(options) => check::standing(settings, &options)?,

@@ -4,8 +4,8 @@ use super::{Call, Outcome};
 use crate::error::ToolError;
 use crate::wire::Reply;
 use lyra_core::security::sanitize::sanitize;
-use lyra_core::store::graph::{AGENT_PREFIX, Feedback};
-use lyra_core::store::model::Relation;
+use lyra_core::store::graph::{AGENT_PREFIX, Feedback, Screening};
+use lyra_core::store::model::{Relation, ScreeningDecision};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -20,6 +20,10 @@ struct Arguments {
     claim_id: Option<String>,
     #[serde(default)]
     domain_pattern: Option<String>,
+    #[serde(default)]
+    task_id: Option<String>,
+    #[serde(default)]
+    source: Option<String>,
     #[serde(default)]
     reason: Option<String>,
     #[serde(default)]
@@ -53,14 +57,45 @@ enum Action {
     DomainBlock,
     DomainUnblock,
     DomainClearOverride,
+    SourceInclude,
+    SourceExclude,
+}
+
+/// What a call asks for.
+#[derive(Debug)]
+enum Asked {
+    Correction(Feedback),
+    /// The task, and what is decided on a source of it.
+    Screening(String, Screening),
 }
 
 impl Arguments {
-    /// What is to be corrected. Every action needs arguments of its own and takes no others.
-    fn feedback(self) -> Result<Feedback, ToolError> {
+    /// What is asked for. Every action needs arguments of its own and takes no others.
+    fn asked(self) -> Result<Asked, ToolError> {
         let action = self.action;
         self.refuse_strangers()?;
-        Ok(match action {
+        let decision = match action {
+            Action::SourceInclude => ScreeningDecision::Include,
+            Action::SourceExclude => ScreeningDecision::Exclude,
+            _ => return self.feedback().map(Asked::Correction),
+        };
+        let screening = Screening {
+            source: needed("source", self.source)?,
+            decision,
+            reason: match decision {
+                ScreeningDecision::Exclude => Some(stated(self.reason)?),
+                ScreeningDecision::Include => self.reason,
+            },
+            is_final: false,
+        };
+        Ok(Asked::Screening(
+            needed("task_id", self.task_id)?,
+            screening,
+        ))
+    }
+
+    fn feedback(self) -> Result<Feedback, ToolError> {
+        Ok(match self.action {
             Action::EdgeCorrect => Feedback::EdgeCorrect {
                 edge_id: needed("edge_id", self.edge_id)?,
                 correct_relation: needed("correct_relation", self.correct_relation)?,
@@ -82,7 +117,8 @@ impl Arguments {
                 domain_pattern: needed("domain_pattern", self.domain_pattern)?,
                 reason: stated(self.reason)?,
             },
-            Action::DomainClearOverride => Feedback::DomainClearOverride {
+            // The two about sources were answered before.
+            _ => Feedback::DomainClearOverride {
                 domain_pattern: needed("domain_pattern", self.domain_pattern)?,
                 reason: stated(self.reason)?,
             },
@@ -94,6 +130,7 @@ impl Arguments {
         let own: &[&str] = match self.action {
             Action::EdgeCorrect => &["edge_id", "correct_relation"],
             Action::ClaimReject | Action::ClaimRestore => &["claim_id"],
+            Action::SourceInclude | Action::SourceExclude => &["task_id", "source"],
             _ => &["domain_pattern"],
         };
         let given = [
@@ -101,6 +138,8 @@ impl Arguments {
             ("correct_relation", self.correct_relation.is_some()),
             ("claim_id", self.claim_id.is_some()),
             ("domain_pattern", self.domain_pattern.is_some()),
+            ("task_id", self.task_id.is_some()),
+            ("source", self.source.is_some()),
         ];
         let stranger = given
             .into_iter()
@@ -143,18 +182,34 @@ fn wrong(field: &str, message: &str) -> ToolError {
 pub(super) async fn apply(mut call: Call) -> Outcome {
     let arguments = call.parse::<Arguments>()?;
     let actor = arguments.by.actor(&call);
-    let feedback = arguments.feedback()?;
+    let (task_id, screening) = match arguments.asked()? {
+        Asked::Screening(task_id, screening) => (task_id, screening),
+        Asked::Correction(feedback) => {
+            let report = call
+                .blocking(move |engine| engine.feedback(&feedback, &actor))
+                .await
+                .map_err(name_pattern)?;
+            return Reply::of(&report);
+        }
+    };
+    let action = match screening.decision {
+        ScreeningDecision::Include => "source_include",
+        ScreeningDecision::Exclude => "source_exclude",
+    };
     let report = call
-        .blocking(move |engine| engine.feedback(&feedback, &actor))
+        .blocking(move |engine| engine.screen(&task_id, &screening, &actor))
         .await
         .map_err(name_pattern)?;
-    Reply::of(&report)
+    Reply::of(&json!({
+        "action": action, "source": report.url, "previous": report.previous,
+        "current": report.decision, "affected_count": report.verdicts_moved, "message": report.message,
+    }))
 }
 
 /// The library's error says in words that the pattern is wrong; the details say it to programs.
 fn name_pattern(error: ToolError) -> ToolError {
     let is_about = |name: &str| error.message.starts_with(name);
-    let fields = ["domain_pattern", "edge_id", "claim_id"];
+    let fields = ["domain_pattern", "edge_id", "claim_id", "source"];
     match fields.into_iter().find(|name| is_about(name)) {
         Some(field) => error.with_details(json!({ "field": field })),
         None => error,
@@ -202,9 +257,25 @@ mod tests {
                 json!({"action": "domain_clear_override", "domain_pattern": "x.org"}),
                 Some("reason"),
             ),
+            (
+                json!({"action": "source_include", "task_id": "t", "source": "s"}),
+                None,
+            ),
+            (
+                json!({"action": "source_exclude", "task_id": "t", "source": "s"}),
+                Some("reason"),
+            ),
+            (
+                json!({"action": "source_include", "source": "s"}),
+                Some("task_id"),
+            ),
+            (
+                json!({"action": "claim_restore", "claim_id": "c", "source": "s"}),
+                Some("source"),
+            ),
         ] {
             let arguments: Arguments = serde_json::from_value(given.clone()).expect("readable");
-            let refused = arguments.feedback().err().and_then(|error| error.details);
+            let refused = arguments.asked().err().and_then(|error| error.details);
             assert_eq!(
                 refused.as_deref(),
                 field.map(|field| json!({ "field": field })).as_ref(),

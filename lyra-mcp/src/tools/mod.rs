@@ -313,8 +313,9 @@ fn human_tools() -> Vec<Tool> {
             feedback::apply,
             "Corrections, logged and reversible: edge_correct (edge_id, correct_relation), \
             claim_reject and claim_restore (claim_id), domain_block, domain_unblock and \
-            domain_clear_override (domain_pattern). A rejected claim leaves views and search; a \
-            blocked domain is no longer queued, read or used."),
+            domain_clear_override (domain_pattern), source_include and source_exclude (task_id, \
+            source). What is rejected, excluded or blocked leaves the counts. by must be agent for \
+            your own judgement."),
         tool!("calibration_metrics", "Calibration metrics", READS, stored_text: false,
             lists: ["evaluations", "sources"],
             calibration::metrics,

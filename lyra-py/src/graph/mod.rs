@@ -17,6 +17,7 @@ mod correct;
 mod files;
 mod insert;
 mod open;
+mod review;
 mod tasks;
 mod vectors;
 

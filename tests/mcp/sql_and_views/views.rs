@@ -251,7 +251,7 @@ fn list_views_takes_a_filter_and_tells_all() {
         ],
     );
     let body = server.ask("list_views", &json!({}));
-    assert_eq!(body["count"], 24);
+    assert_eq!(body["count"], 28);
     for view in body["views"].as_array().unwrap() {
         assert!(!view["columns"].as_array().unwrap().is_empty(), "{view}");
     }

@@ -22,6 +22,8 @@ pub(super) struct Identified {
     pub(super) engine: String,
     /// Which query, and which provider of those that were asked.
     pub(super) place: (usize, usize),
+    /// The provider of each record that was merged into this one, its own first.
+    pub(super) found_by: Vec<String>,
 }
 
 impl Identified {
@@ -38,6 +40,7 @@ impl Identified {
             hit,
             engine: "doi".to_owned(),
             place: (0, 0),
+            found_by: vec!["doi".to_owned()],
         }
     }
 
@@ -68,6 +71,7 @@ pub(super) fn merge(answers: Vec<Answer>) -> Vec<Identified> {
             hit,
             engine: engine.clone(),
             place,
+            found_by: vec![engine.clone()],
         })
     });
     merge_found(all.collect())
@@ -258,6 +262,7 @@ fn strongest(hit: &SearchHit) -> Option<String> {
 
 /// Takes over what is missing. The entry that comes first decides; counts take the larger.
 fn complete(kept: &mut Identified, other: Identified) {
+    kept.found_by.extend(other.found_by);
     let (kept, other) = (&mut kept.hit, other.hit);
     // The user's own copy is read before anything on the web, and an abstract stands under the
     // address of whoever gave it.

@@ -82,6 +82,7 @@ impl Pipeline {
         arrival: &Arrival,
     ) -> Result<PageOutcome> {
         self.refuse_blocked(url, None, None)?;
+        self.refuse_excluded(&question.task_id, url, known)?;
         let mut document = match self.document(url, known, question).await? {
             Ok(document) => document,
             Err(need) => return Ok(PageOutcome::NeedsAuth(need)),
@@ -105,6 +106,7 @@ impl Pipeline {
             let mut report =
                 self.persist_for_task(w, &document, question, arrival, (&drafts.claims, &vectors))?;
             report.problems.clone_from(&drafts.problems);
+            w.settle_screening(&question.task_id)?;
             Ok(report)
         })?;
         Ok(PageOutcome::Read(Box::new(report)))
@@ -161,6 +163,18 @@ impl Pipeline {
             .map_err(|e| Error::invalid(format!("{url} is not an address: {e}")))?;
         let why = format!("the domain is blocked by the rule {}", pattern.as_str());
         Err(Refusal::BlockedDomain.error(&address, &why))
+    }
+
+    /// Fails for what people have excluded from the task.
+    fn refuse_excluded(&self, task_id: &str, url: &str, known: Option<&Identified>) -> Result<()> {
+        let work = known.and_then(Identified::canonical_id);
+        let is_excluded =
+            |r: &Reader<'_>| r.is_excluded_hit(task_id, &page_key(url), work.as_deref());
+        match self.graph.read(is_excluded)? {
+            false => Ok(()),
+            true => Err(Error::invalid(format!("{url}: screening has excluded it"))
+                .with_hint("include the source, and it can be read again")),
+        }
     }
 
     /// The document behind an address: the stored copy where it is current, else a fresh one.

@@ -12,8 +12,8 @@ use super::plan::expand;
 use super::question::Question;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{SearchProvider, SearchQuery, TextRole};
-use crate::store::graph::{NewHit, NewSearch, Reader, SearchEnd};
-use crate::store::model::{JobKind, QueryStatus, Target, TaskPageReason, content_id, random_id};
+use crate::store::graph::{HitFate, NewHit, Reader, SearchFigures, SearchRequest};
+use crate::store::model::{JobKind, QueryStatus, Target, TaskPageReason, random_id};
 use crate::store::text::url::is_of_domains;
 use serde::Serialize;
 use std::sync::Arc;
@@ -32,6 +32,25 @@ struct Progress {
     known: u32,
     timed_out: bool,
     errors: Vec<String>,
+}
+
+impl Progress {
+    /// Counts a page that was read.
+    fn take(&mut self, mut page: PageReport, url: &str, repeat: bool) -> HitFate {
+        if repeat && !page.fresh_fragments.contains(&true) {
+            page.fresh_fragments.clear();
+            self.known += 1;
+        }
+        count(&mut self.harvest, &page);
+        self.claims.extend(page.claims);
+        let problems = page.problems.into_iter();
+        self.errors
+            .extend(problems.map(|why| format!("{url}: {why}")));
+        HitFate {
+            page_id: Some(page.page_id),
+            ..HitFate::of("fetched", None)
+        }
+    }
 }
 
 impl Pipeline {
@@ -123,16 +142,18 @@ impl Pipeline {
         let mut question = self.question(task_id, query, cause_id).await?;
         question.refresh = options.refresh;
         let search_id = random_id("s_", 12);
-        self.open_query(&search_id, &question)?;
-        let mut errors = Vec::new();
-        let found = self.find(query, options, &mut errors);
+        self.graph
+            .write(|w| w.open_search(&search_id, task_id, query, cause_id))?;
+        let (mut errors, mut asked) = (Vec::new(), Vec::new());
+        let found = self.find(query, options, &mut errors, &mut asked);
         let found = self.in_time(task_id, found).await;
         if found.is_err() {
+            self.graph.write(|w| w.log_requests(&search_id, &asked))?;
             self.close_query(&search_id, &Harvest::default(), QueryStatus::Failed)?;
         }
         let found = found?;
         let found = self.preferred_first(task_id, found)?;
-        self.log_hits(&search_id, &found)?;
+        self.log_hits(&search_id, &found, &asked)?;
         let mut reading = Progress {
             errors,
             ..Progress::default()
@@ -201,33 +222,20 @@ impl Pipeline {
             {
                 break;
             }
-            let arrival = Arrival {
-                reason: self.reason_of_hit(&identified),
-                depth: 0,
-            };
             let url = &identified.hit.url;
-            let reading = self.read_found(&identified, question, &arrival);
-            let status = match self.in_time(&question.task_id, reading).await {
-                Ok(Found::Read(mut page)) => {
+            let fate = match self.read_hit(&identified, question).await {
+                Ok(None) => HitFate::of("excluded", None),
+                Ok(Some(Found::Read(mut page))) => {
                     // What this very job read before it was killed is no sign of exhaustion.
                     if read_before.contains(url) {
                         page.fresh_fragments.fill(true);
                     }
-                    if options.refresh && !page.fresh_fragments.contains(&true) {
-                        page.fresh_fragments.clear();
-                        progress.known += 1;
-                    }
-                    count(&mut progress.harvest, &page);
-                    progress.claims.extend(page.claims);
-                    let problems = page.problems.into_iter();
-                    progress
-                        .errors
-                        .extend(problems.map(|why| format!("{url}: {why}")));
-                    "fetched"
+                    progress.take(*page, url, options.refresh)
                 }
-                Ok(Found::NeedsAuth(need)) => {
+                Ok(Some(Found::NeedsAuth(need))) => {
+                    let fate = HitFate::of("needs_auth", Some(need.auth_type.clone()));
                     needs_auth.push(need);
-                    "needs_auth"
+                    fate
                 }
                 Err(e) if e.kind().is_of_database() => return Err(e),
                 Err(e) if e.kind() == ErrorKind::BudgetExhausted => {
@@ -236,12 +244,28 @@ impl Pipeline {
                 }
                 Err(e) => {
                     progress.errors.push(format!("{url}: {e}"));
-                    "failed"
+                    HitFate::of("failed", Some(e.message().to_owned()))
                 }
             };
-            self.mark_hit(search_id, url, status)?;
+            self.graph.write(|w| w.mark_hit(search_id, url, &fate))?;
         }
         Ok(())
+    }
+
+    /// Reads a hit; none where people have excluded it.
+    async fn read_hit(&self, hit: &Identified, question: &Question) -> Result<Option<Found>> {
+        let (url, work) = (&hit.hit.url, hit.canonical_id());
+        let is_excluded =
+            |r: &Reader<'_>| r.is_excluded_hit(&question.task_id, url, work.as_deref());
+        if self.graph.read(is_excluded)? {
+            return Ok(None);
+        }
+        let arrival = Arrival {
+            reason: self.reason_of_hit(hit),
+            depth: 0,
+        };
+        let reading = self.read_found(hit, question, &arrival);
+        self.in_time(&question.task_id, reading).await.map(Some)
     }
 
     fn reason_of_hit(&self, found: &Identified) -> TaskPageReason {
@@ -258,6 +282,7 @@ impl Pipeline {
         query: &str,
         options: &SearchOptions,
         errors: &mut Vec<String>,
+        asked: &mut Vec<SearchRequest>,
     ) -> Result<Vec<Identified>> {
         let providers = self.chosen_providers(options)?;
         let depth = if options.refresh { DEPTH_OF_REPEAT } else { 1 };
@@ -271,25 +296,34 @@ impl Pipeline {
                 };
                 searches.spawn(async move {
                     let answer = provider.search(&query).await;
-                    ((order, place), provider.name().to_owned(), answer)
+                    let request = SearchRequest::of(provider.name(), query.text, &answer);
+                    ((order, place), request, answer)
                 });
             }
         }
         let mut answers = Vec::with_capacity(searches.len());
-        let mut failures = Vec::new();
+        let (mut failures, mut requests) = (Vec::new(), Vec::new());
         while let Some(joined) = searches.join_next().await {
-            match joined {
-                Ok((place, engine, Ok(hits))) => answers.push(Answer {
+            let (place, request, answer) = match joined {
+                Ok(answered) => answered,
+                Err(e) => {
+                    failures.push(((usize::MAX, 0), format!("a provider gave up: {e}")));
+                    continue;
+                }
+            };
+            let engine = request.provider.clone();
+            requests.push((place, request));
+            match answer {
+                Ok(hits) => answers.push(Answer {
                     place,
                     engine,
                     hits,
                 }),
-                Ok((place, engine, Err(e))) => {
-                    failures.push((place, format!("provider {engine}: {e}")))
-                }
-                Err(e) => failures.push(((usize::MAX, 0), format!("a provider gave up: {e}"))),
+                Err(e) => failures.push((place, format!("provider {engine}: {e}"))),
             }
         }
+        requests.sort_by_key(|(place, _)| *place);
+        asked.extend(requests.into_iter().map(|(_, request)| request));
         // Providers answer in any order; neither the list nor the merge may depend on it.
         failures.sort();
         errors.extend(failures.into_iter().map(|(_, failure)| failure));
@@ -448,50 +482,46 @@ impl Pipeline {
         }
     }
 
-    fn open_query(&self, search_id: &str, question: &Question) -> Result<()> {
+    fn log_hits(
+        &self,
+        search_id: &str,
+        found: &[Identified],
+        asked: &[SearchRequest],
+    ) -> Result<()> {
         self.graph.write(|w| {
-            w.begin_search(&NewSearch {
-                id: search_id,
-                task_id: &question.task_id,
-                query: &question.query,
-                cause_id: question.cause_id.as_deref(),
-            })
-        })
-    }
-
-    fn log_hits(&self, search_id: &str, found: &[Identified]) -> Result<()> {
-        self.graph.write(|w| {
-            for (rank, Identified { hit, engine, .. }) in (1_i64..).zip(found) {
-                w.add_hit(&NewHit {
-                    id: &content_id("serp_", &[search_id, &hit.url]),
+            w.log_requests(search_id, asked)?;
+            for (rank, one) in (1_i64..).zip(found) {
+                let work_id = one.canonical_id();
+                w.log_hit(&NewHit {
                     search_id,
-                    engine,
+                    engine: &one.engine,
                     rank,
-                    url: &hit.url,
-                    title: hit.title.as_deref(),
-                    snippet: hit.snippet.as_deref(),
-                    published_date: hit.meta.published_date.as_deref(),
+                    url: &one.hit.url,
+                    title: one.hit.title.as_deref(),
+                    snippet: one.hit.snippet.as_deref(),
+                    published_date: one.hit.meta.published_date.as_deref(),
+                    work_id: work_id.as_deref(),
+                    found_by: &one.found_by,
                 })?;
             }
             Ok(())
         })
     }
 
-    fn mark_hit(&self, search_id: &str, url: &str, status: &str) -> Result<()> {
-        let id = content_id("serp_", &[search_id, url]);
-        self.graph.write(|w| w.mark_hit(&id, status))
-    }
-
     fn close_query(&self, search_id: &str, harvest: &Harvest, status: QueryStatus) -> Result<()> {
-        let end = SearchEnd {
-            status,
-            pages: harvest.pages,
-            useful: harvest.useful,
-            harvest_rate: harvest.harvest_rate(),
-            satisfaction: harvest.satisfaction(),
-            novelty: harvest.novelty(),
-        };
-        self.graph.write(|w| w.end_search(search_id, &end))
+        self.graph.write(|w| {
+            w.close_search(
+                search_id,
+                status,
+                &SearchFigures {
+                    pages: harvest.pages,
+                    useful: harvest.useful,
+                    harvest_rate: harvest.harvest_rate(),
+                    satisfaction: harvest.satisfaction(),
+                    novelty: harvest.novelty(),
+                },
+            )
+        })
     }
 }
 

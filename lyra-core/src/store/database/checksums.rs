@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 /// The tables whose rows have checksums, by their numbers: all but counts and indexes, which can be
 /// made again. `sql/checksums.sql` has triggers for each, later ones stand with their table.
-pub(crate) const TABLES: [&str; 26] = [
+pub(crate) const TABLES: [&str; 27] = [
     "tasks",
     "queries",
     "serp_items",
@@ -39,6 +39,7 @@ pub(crate) const TABLES: [&str; 26] = [
     "calibration_evaluations",
     "event_log",
     "blocked_edges",
+    "screenings",
 ];
 
 /// Rows of a block, and bytes of a checksum.

@@ -19,6 +19,7 @@ const STEPS: &[&str] = &[
     include_str!("sql/judgements.sql"),
     include_str!("sql/blocked_evidence.sql"),
     include_str!("sql/remembered_verdicts.sql"),
+    include_str!("sql/screening.sql"),
 ];
 
 /// The schema version that this library writes.

@@ -23,9 +23,21 @@ WITH
         WHEN e.edge_corrected_at < ?2 THEN e.edge_corrected_at END AS corrected_at
     FROM edges e LEFT JOIN first_acts a ON a.target_type = 'edge' AND a.target_id = e.id
     WHERE e.source_type = 'fragment' AND e.target_type = 'claim'
-      AND e.relation IN ('supports', 'refutes', 'neutral') AND e.created_at < ?2),
-  -- No time is kept of a retraction.
-  old_retractions AS (SELECT canonical_id FROM works WHERE is_retracted = 1),
+      AND e.relation IN ('supports', 'refutes', 'neutral') AND e.created_at < ?2
+    -- Those of sources that people have excluded since.
+    UNION ALL
+    SELECT b.id, b.source_id, b.target_id, b.judge_id, b.relation, b.nli_edge_confidence, b.edge_human_corrected,
+      b.edge_corrected_at
+    FROM blocked_edges b JOIN claims c ON c.id = b.target_id JOIN fragments f ON f.id = b.source_id
+      JOIN excluded_pages x ON x.task_id = c.task_id AND x.page_id = f.page_id
+      JOIN pages p ON p.id = f.page_id
+    WHERE b.created_at < ?2 AND NOT EXISTS (
+      SELECT 1 FROM screening_keys k WHERE k.task_id = c.task_id
+        AND k.source_key = coalesce(p.canonical_id, p.id) AND k.decided_at < ?2)),
+  -- The log keeps when a publication that was known turned out to be retracted.
+  old_retractions AS (
+    SELECT canonical_id FROM works WHERE is_retracted = 1 AND canonical_id NOT IN (
+      SELECT subject_id FROM event_log WHERE action = 'work_retracted' AND at >= ?2)),
   old_texts AS (
     SELECT page_id, max(version) AS version FROM page_texts WHERE fetched_at < ?2 GROUP BY page_id),
   old_sources AS (SELECT DISTINCT page_id FROM fragments WHERE created_at < ?2)

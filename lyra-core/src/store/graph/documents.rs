@@ -108,6 +108,11 @@ impl Writer<'_> {
     /// Stores a work; what is already known of it is completed, never blanked. A retraction that
     /// was once known stays known.
     pub fn add_work(&self, work: &WorkRecord) -> Result<()> {
+        if work.is_retracted && self.is_known_as_sound(&work.canonical_id)? {
+            let details = serde_json::json!({ "source_api": work.source_api });
+            let id = Some(work.canonical_id.as_str());
+            self.log_event("worker", "work_retracted", None, id, &details)?;
+        }
         self.db
             .run("INSERT INTO works (canonical_id, title, year, published_date, venue, doi, citation_count,
                    reference_count, is_open_access, is_retracted, oa_url, pdf_url, source_api)
@@ -137,6 +142,13 @@ impl Writer<'_> {
                 work.source_api,
             ])?;
         Ok(())
+    }
+
+    fn is_known_as_sound(&self, canonical_id: &str) -> Result<bool> {
+        self.db.holds(
+            "SELECT 1 FROM works WHERE canonical_id = ?1 AND is_retracted = 0",
+            [canonical_id],
+        )
     }
 
     /// Stores one author of a work; a position that is taken keeps its author.

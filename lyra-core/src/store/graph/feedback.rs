@@ -1,7 +1,7 @@
 //! Corrections by a human: what was wrong, in one transaction with the record of who changed what,
 //! when, why, and what it was before.
 
-use super::blocked_evidence::{self, Moved};
+use super::blocked_evidence::{self, EXCLUDED_SOURCE, Moved};
 use super::domain_rules::Rule;
 use super::verdicts::{AGENT_PREFIX, Pair, StoredVerdict};
 use super::{CalibrationFit, DomainPattern, Reader, Writer};
@@ -305,6 +305,12 @@ impl Writer<'_> {
         let (task_id, status, before) = self.reader().adoption(claim_id)?;
         let current = if is_adopted { "adopted" } else { "not_adopted" };
         let is_change = status != current;
+        if is_adopted && is_excluded(&before) {
+            return Err(Error::invalid(format!(
+                "claim_id: {claim_id} was read in a source that screening has excluded"
+            ))
+            .with_hint("include the source again, and its claims come back"));
+        }
         if is_change || !is_adopted {
             self.db.run(
                 "UPDATE claims SET claim_adoption_status = ?2, claim_rejection_reason = ?3,
@@ -376,7 +382,7 @@ impl Writer<'_> {
                 (rows, format!("no rule is about {name} any more"))
             }
         };
-        message += &moved_in_words(blocked_evidence::settle(self.db)?);
+        message += &moved_in_words(blocked_evidence::settle(self.db, &self.now)?);
         self.log_feedback(
             actor,
             &Entry {
@@ -419,7 +425,13 @@ impl Writer<'_> {
     }
 }
 
-fn required(reason: &str) -> Result<&str> {
+/// Whether a claim is out because its source is.
+fn is_excluded(adoption: &Value) -> bool {
+    let reason = adoption["claim_rejection_reason"].as_str();
+    reason.is_some_and(|reason| reason.starts_with(EXCLUDED_SOURCE))
+}
+
+pub(super) fn required(reason: &str) -> Result<&str> {
     match reason.trim() {
         "" => Err(Error::invalid(
             "reason is empty; it is kept in the log, so say why",

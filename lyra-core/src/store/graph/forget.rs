@@ -143,6 +143,7 @@ impl Forget<'_> {
                 "query_id IN (SELECT id FROM queries WHERE task_id = ?1)".to_owned(),
             ),
             ("queries", "task_id = ?1".to_owned()),
+            ("screenings", "task_id = ?1".to_owned()),
             ("task_pages", "task_id = ?1".to_owned()),
         ];
         let task_id = self.report.task_id.clone();
@@ -284,7 +285,9 @@ mod tests {
                  INSERT INTO nli_corrections (id, edge_id, task_id, premise, hypothesis, predicted_relation,
                    correct_relation, created_at) VALUES ('n_{task_id}', 'e', '{task_id}', 'p', 'h', 'neutral', 'supports', '');
                  INSERT INTO feedback_log (action, target_type, target_id, task_id, actor, created_at)
-                   VALUES ('claim_reject', 'claim', '{claim_id}', '{task_id}', 'user', '')"
+                   VALUES ('claim_reject', 'claim', '{claim_id}', '{task_id}', 'user', '');
+                 INSERT INTO screenings (id, task_id, url, revision, reviewer, decision, decided_at)
+                   VALUES ('v_{task_id}', '{task_id}', 'u', 1, 'ann', 'exclude', '')"
             ))
             .db()
         })
@@ -295,6 +298,7 @@ mod tests {
         "tasks",
         "queries",
         "serp_items",
+        "screenings",
         "jobs",
         "auth_queue",
         "hypothesis_stances",

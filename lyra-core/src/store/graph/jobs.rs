@@ -83,6 +83,13 @@ pub(crate) type JobTally = BTreeMap<(JobKind, JobState), usize>;
 const MAY_RUN: &str = "q.state = 'queued' AND (q.kind = 'target_queue' OR NOT EXISTS (
   SELECT 1 FROM jobs r WHERE r.task_id = q.task_id AND r.kind = q.kind AND r.state = 'running'))";
 
+/// The run of research that a job of task ?2 belongs to. A target begins the next one unless anything
+/// of the last one waits or runs; what follows from targets belongs to the last one.
+const WAVE: &str = "(SELECT coalesce(max(wave), 0) + (?3 = 'target_queue' AND NOT EXISTS (
+  SELECT 1 FROM jobs b WHERE b.task_id = ?2 AND b.state IN ('queued', 'running')
+    AND b.wave = (SELECT max(wave) FROM jobs c WHERE c.task_id = ?2)))
+  FROM jobs a WHERE a.task_id = ?2)";
+
 /// Of a job `q`: whether a worker may take it up.
 fn may_run(in_order: bool) -> String {
     match in_order {
@@ -315,9 +322,12 @@ impl Writer<'_> {
             return Ok(None);
         }
         let id = random_id("job_", 16);
-        self.db.run(
+        let sql = format!(
             "INSERT INTO jobs (id, task_id, kind, priority, state, input_json, cause_id, dedup_key, created_at,
-               queued_at) VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?7, ?8, ?8)",
+               queued_at, wave) VALUES (?1, ?2, ?3, ?4, 'queued', ?5, ?6, ?7, ?8, ?8, {WAVE})"
+        );
+        self.db.run(
+            &sql,
             params![
                 id,
                 job.task_id,

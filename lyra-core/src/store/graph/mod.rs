@@ -31,6 +31,8 @@ mod jobs;
 mod judgements;
 mod part;
 mod remembered_verdicts;
+mod screening;
+mod screening_list;
 mod searches;
 mod sessions;
 mod sources;
@@ -51,7 +53,7 @@ pub use feedback::{Feedback, FeedbackReport};
 pub use forget::ForgetReport;
 pub(crate) use forget::forget_task;
 pub use interchange::{ExportReport, ImportProblems, ImportReport};
-pub(crate) use interchange::{PageText, TASK_SCOPE, canonical_hash, export_jsonl, import_jsonl};
+pub(crate) use interchange::{PageText, canonical_hash, export_jsonl, import_jsonl, task_scope};
 pub use jobs::MAX_ATTEMPTS;
 pub(crate) use jobs::{Claim, Job, JobEnd, JobTally, NewJob};
 pub use judgements::{
@@ -60,7 +62,9 @@ pub use judgements::{
 };
 pub(crate) use part::{Part, Row};
 pub(crate) use remembered_verdicts::RememberedVerdict;
-pub(crate) use searches::{NewHit, NewSearch, SearchEnd};
+pub use screening::{Screening, ScreeningReport};
+pub use screening_list::{ReviewerAgreement, ScreenedSource, ScreeningList, ScreeningVote};
+pub(crate) use searches::{HitFate, NewHit, SearchFigures, SearchRequest};
 pub(crate) use sources::{ClaimStance, ReferenceCandidate, UnjudgedClaim, WorkIdentifier};
 pub(crate) use status::TOOL_CALL;
 pub use status::{QueueItem, RecentError, RecordedCall, SearchCounts, SearchDetail};

@@ -1,10 +1,10 @@
 //! Rows of the part of the graph that is exported.
 
-use super::{Reader, TASK_SCOPE};
+use super::{Reader, task_scope};
 use crate::error::Result;
 use crate::store::database::SqliteResultExt;
-use rusqlite::params_from_iter;
 use rusqlite::types::{FromSql, ValueRef};
+use rusqlite::{Params, params_from_iter};
 use serde_json::Value;
 
 /// The whole graph, or what belongs to one task.
@@ -22,6 +22,11 @@ impl Row<'_> {
         self.0.get(column).db()
     }
 
+    /// The cell of a column, by its name.
+    pub(crate) fn named<T: FromSql>(&self, column: &str) -> Result<T> {
+        self.0.get(column).db()
+    }
+
     /// The cell of a column as JSON; null for bytes.
     pub(crate) fn value(&self, column: usize) -> Result<Value> {
         Ok(match self.0.get_ref(column).db()? {
@@ -30,6 +35,24 @@ impl Row<'_> {
             ValueRef::Real(x) => x.into(),
             ValueRef::Null | ValueRef::Blob(_) => Value::Null,
         })
+    }
+}
+
+impl Reader<'_> {
+    /// The rows of a query that an export or a review makes.
+    pub(crate) fn select<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        mut read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut statement = self.db.prepare_cached(sql).db()?;
+        let mut rows = statement.query(values).db()?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next().db()? {
+            found.push(read(&Row(row))?);
+        }
+        Ok(found)
     }
 }
 
@@ -62,7 +85,7 @@ impl<'a> Part<'a> {
             sql = sql.replace(&format!("{{{set}}}"), &test);
         }
         if self.task_id.is_some() {
-            sql = format!("{TASK_SCOPE} {sql}");
+            sql = format!("{} {sql}", task_scope());
         }
         let mut statement = self.reader.db.prepare(&sql).db()?;
         let mut rows = statement.query(params_from_iter(self.task_id)).db()?;

@@ -1,26 +1,39 @@
-//! Searches and their hits.
+//! The log of searches: what was asked, what was found by whom, and what became of each hit.
 
 use super::{Reader, Writer};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::database::Statements;
-use crate::store::model::QueryStatus;
+use crate::store::model::{QueryStatus, content_id};
 use rusqlite::params;
+use serde::Serialize;
 use std::collections::HashSet;
 
-/// A search that begins.
-#[derive(Debug)]
-pub(crate) struct NewSearch<'a> {
-    pub(crate) id: &'a str,
-    pub(crate) task_id: &'a str,
-    pub(crate) query: &'a str,
-    /// The job that searches.
-    pub(crate) cause_id: Option<&'a str>,
+/// What a provider was asked, and how much it answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct SearchRequest {
+    pub(crate) provider: String,
+    pub(crate) query: String,
+    /// None where it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hits: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
-/// A hit of a search.
+impl SearchRequest {
+    pub(crate) fn of<T>(provider: &str, query: String, answer: &Result<Vec<T>>) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            query,
+            hits: answer.as_ref().ok().map(Vec::len),
+            error: answer.as_ref().err().map(ToString::to_string),
+        }
+    }
+}
+
+/// A hit of a search, before it is read.
 #[derive(Debug)]
 pub(crate) struct NewHit<'a> {
-    pub(crate) id: &'a str,
     pub(crate) search_id: &'a str,
     pub(crate) engine: &'a str,
     pub(crate) rank: i64,
@@ -28,12 +41,33 @@ pub(crate) struct NewHit<'a> {
     pub(crate) title: Option<&'a str>,
     pub(crate) snippet: Option<&'a str>,
     pub(crate) published_date: Option<&'a str>,
+    pub(crate) work_id: Option<&'a str>,
+    /// The provider of each record behind the hit.
+    pub(crate) found_by: &'a [String],
 }
 
-/// What a search came to.
+/// What became of a hit.
 #[derive(Debug)]
-pub(crate) struct SearchEnd {
-    pub(crate) status: QueryStatus,
+pub(crate) struct HitFate {
+    /// fetched, failed, needs_auth, excluded.
+    pub(crate) status: &'static str,
+    pub(crate) page_id: Option<String>,
+    pub(crate) problem: Option<String>,
+}
+
+impl HitFate {
+    pub(crate) fn of(status: &'static str, problem: Option<String>) -> Self {
+        Self {
+            status,
+            page_id: None,
+            problem,
+        }
+    }
+}
+
+/// How a search went.
+#[derive(Debug)]
+pub(crate) struct SearchFigures {
     pub(crate) pages: u32,
     pub(crate) useful: u32,
     pub(crate) harvest_rate: f64,
@@ -76,64 +110,85 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Begins a search, and ends the one that the same job left open when it was killed.
-    pub(crate) fn begin_search(&self, new: &NewSearch<'_>) -> Result<()> {
+    pub(crate) fn open_search(
+        &self,
+        search_id: &str,
+        task_id: &str,
+        query: &str,
+        cause_id: Option<&str>,
+    ) -> Result<()> {
+        // A job that was killed in the middle left its search open.
         self.db.run(
             "UPDATE queries SET status = 'failed', finished_at = ?2
-             WHERE cause_id = ?1 AND status = 'running'",
-            params![new.cause_id, self.now],
+                 WHERE cause_id = ?1 AND status = 'running'",
+            params![cause_id, self.now],
         )?;
+        self.db.run("INSERT INTO queries (id, task_id, query_text, query_type, status, created_at, cause_id)
+                 VALUES (?1, ?2, ?3, 'search', 'running', ?4, ?5)", params![search_id, task_id, query, self.now, cause_id])?;
+        Ok(())
+    }
+
+    pub(crate) fn log_requests(&self, search_id: &str, asked: &[SearchRequest]) -> Result<()> {
+        let asked = serde_json::to_string(asked).map_err(|e| Error::internal(e.to_string()))?;
         self.db.run(
-            "INSERT INTO queries (id, task_id, query_text, query_type, status, created_at, cause_id)
-             VALUES (?1, ?2, ?3, 'search', 'running', ?4, ?5)",
-            params![new.id, new.task_id, new.query, self.now, new.cause_id],
+            "UPDATE queries SET requests_json = ?2 WHERE id = ?1",
+            [search_id, &asked],
         )?;
         Ok(())
     }
 
-    /// Notes a hit that is not read yet.
-    pub(crate) fn add_hit(&self, hit: &NewHit<'_>) -> Result<()> {
+    pub(crate) fn log_hit(&self, hit: &NewHit<'_>) -> Result<()> {
+        let found_by = serde_json::json!(hit.found_by).to_string();
         self.db.run(
-            "INSERT OR IGNORE INTO serp_items
-               (id, query_id, engine, rank, url, title, snippet, published_date, fetch_status)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'skipped')",
+            "INSERT OR IGNORE INTO serp_items (id, query_id, engine, rank, url, title, snippet,
+                   published_date, fetch_status, found_by, canonical_id)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'skipped', ?9, ?10)",
             params![
-                hit.id,
+                content_id("serp_", &[hit.search_id, hit.url]),
                 hit.search_id,
                 hit.engine,
                 hit.rank,
                 hit.url,
                 hit.title,
                 hit.snippet,
-                hit.published_date
+                hit.published_date,
+                found_by,
+                hit.work_id
             ],
         )?;
         Ok(())
     }
 
-    /// Notes what became of a hit.
-    pub(crate) fn mark_hit(&self, hit_id: &str, status: &str) -> Result<()> {
-        let sql = "UPDATE serp_items SET fetch_status = ?2 WHERE id = ?1";
-        self.db.run(sql, [hit_id, status])?;
-        Ok(())
-    }
-
-    /// Ends a search.
-    pub(crate) fn end_search(&self, search_id: &str, end: &SearchEnd) -> Result<()> {
+    pub(crate) fn mark_hit(&self, search_id: &str, url: &str, fate: &HitFate) -> Result<()> {
         self.db.run(
-            "UPDATE queries SET status = ?2, pages_fetched = ?3, useful_fragments = ?4, harvest_rate = ?5,
-               satisfaction_score = ?6, novelty_score = ?7, finished_at = ?8 WHERE id = ?1",
+            "UPDATE serp_items SET fetch_status = ?2, page_id = ?3, problem = ?4 WHERE id = ?1",
             params![
-                search_id,
-                end.status,
-                end.pages,
-                end.useful,
-                end.harvest_rate,
-                end.satisfaction,
-                end.novelty,
-                self.now
+                content_id("serp_", &[search_id, url]),
+                fate.status,
+                fate.page_id,
+                fate.problem
             ],
         )?;
+        Ok(())
+    }
+
+    pub(crate) fn close_search(
+        &self,
+        search_id: &str,
+        status: QueryStatus,
+        figures: &SearchFigures,
+    ) -> Result<()> {
+        self.db.run("UPDATE queries SET status = ?2, pages_fetched = ?3, useful_fragments = ?4, harvest_rate = ?5,
+                   satisfaction_score = ?6, novelty_score = ?7, finished_at = ?8 WHERE id = ?1", params![
+                search_id,
+                status,
+                figures.pages,
+                figures.useful,
+                figures.harvest_rate,
+                figures.satisfaction,
+                figures.novelty,
+                self.now
+            ])?;
         Ok(())
     }
 }

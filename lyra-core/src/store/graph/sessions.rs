@@ -46,13 +46,10 @@ impl Reader<'_> {
 impl Writer<'_> {
     /// Removes all of them; answers from how many queue items.
     pub(super) fn forget_sessions(&self) -> Result<usize> {
-        self.db
-            .prepare_cached(
-                "UPDATE auth_queue SET session_data = NULL WHERE session_data IS NOT NULL",
-            )
-            .db()?
-            .execute([])
-            .db()
+        self.db.run(
+            "UPDATE auth_queue SET session_data = NULL WHERE session_data IS NOT NULL",
+            [],
+        )
     }
 
     /// Keeps a session with these queue items, all of its domain; older ones of the domain go.

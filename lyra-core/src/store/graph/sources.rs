@@ -320,10 +320,11 @@ impl Reader<'_> {
 
     /// The readable fragments of the newest texts of the task's pages: of those that it has read, and of
     /// those that edges lead from to its claims, as in a graph that was imported. Retracted works are no
-    /// evidence.
+    /// evidence, nor is what people have excluded.
     pub(crate) fn task_fragments(&self, task_id: &str) -> Result<HashSet<String>> {
-        self.db.all(
-            "SELECT f.id FROM pages p
+        let excluded = self.excluded_pages(task_id)?;
+        let found: Vec<(String, String)> = self.db.all(
+            "SELECT f.id, p.id FROM pages p
                JOIN fragments f ON f.page_id = p.id
                LEFT JOIN works w ON w.canonical_id = p.canonical_id
              WHERE p.id IN (
@@ -336,8 +337,12 @@ impl Reader<'_> {
                AND coalesce(w.is_retracted, 0) = 0
                AND f.page_version IS (SELECT max(version) FROM page_texts t WHERE t.page_id = p.id)",
             [task_id],
-            |r| r.get(0),
-        )
+            |r| Ok((r.get(0)?, r.get(1)?)),
+        )?;
+        let kept = found
+            .into_iter()
+            .filter(|(_, page)| !excluded.contains(page));
+        Ok(kept.map(|(fragment, _)| fragment).collect())
     }
 
     /// The fragments of these pages and works, and of pages that repeat these.

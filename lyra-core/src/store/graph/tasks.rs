@@ -17,14 +17,9 @@ impl Reader<'_> {
     /// The latest time that a job names, its lease included, in milliseconds since 1970.
     pub(crate) fn latest_time_of_jobs(&self) -> Result<i64> {
         self.db
-            .prepare_cached(
-                "SELECT coalesce(cast(unixepoch(max(max(coalesce(queued_at, ''), coalesce(started_at, ''),
+            .one("SELECT coalesce(cast(unixepoch(max(max(coalesce(queued_at, ''), coalesce(started_at, ''),
                    coalesce(finished_at, ''), coalesce(lease_until, ''))), 'subsec') * 1000 AS INTEGER), 0)
-                 FROM jobs",
-            )
-            .db()?
-            .query_row([], |r| r.get(0))
-            .db()
+                 FROM jobs", [], |r| r.get(0))
     }
 
     /// Every task, newest first.

@@ -60,8 +60,15 @@ pub(super) const PUBLIC_TABLES: &[PublicTable] = &[
 
 /// Derived tables that the `v_…` views read. Readable, too, since an authorizer cannot tell a view's
 /// reading from a query's own; not part of the schema that is shown, as the views say it better.
-pub(super) const DERIVED_TABLES: [&str; 10] = [
+pub(super) const DERIVED_TABLES: [&str; 17] = [
     "blocked_edges",
+    "screenings",
+    "screening_keys",
+    "screening_votes",
+    "screened_sources",
+    "excluded_pages",
+    "found_records",
+    "review_records",
     "stat_claims",
     "stat_evidence",
     "stat_task_fragments",

@@ -88,6 +88,16 @@ closed_set! {
 }
 
 closed_set! {
+    /// What a person says of a source in screening.
+    ScreeningDecision {
+        /// It belongs to the evidence of the task.
+        Include = "include",
+        /// It does not.
+        Exclude = "exclude",
+    }
+}
+
+closed_set! {
     /// The life of a task.
     TaskStatus {
         /// Nothing was queued yet.

@@ -15,7 +15,7 @@ mod target;
 
 pub use enums::{
     AdoptionStatus, ClaimType, EmbeddingTarget, FragmentType, JobKind, JobState, NodeKind,
-    Priority, QueryStatus, Relation, TaskPageReason, TaskStatus,
+    Priority, QueryStatus, Relation, ScreeningDecision, TaskPageReason, TaskStatus,
 };
 pub use ids::{content_id, random_id};
 pub use records::{

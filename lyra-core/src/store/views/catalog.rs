@@ -28,7 +28,7 @@ macro_rules! templates {
 }
 
 /// The templates that come with the library, by name.
-const BUILT_IN: [(&str, &str); 24] = templates![
+const BUILT_IN: [(&str, &str); 28] = templates![
     "v_bibliographic_coupling",
     "v_citation_age_gap",
     "v_citation_chains",
@@ -49,7 +49,11 @@ const BUILT_IN: [(&str, &str); 24] = templates![
     "v_open_judgements",
     "v_orphan_sources",
     "v_outdated_evidence",
+    "v_prisma",
     "v_reference_candidates",
+    "v_review_records",
+    "v_screening",
+    "v_screening_agreement",
     "v_source_authority",
     "v_source_impact",
     "v_unsupported_claims",

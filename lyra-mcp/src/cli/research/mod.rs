@@ -19,7 +19,7 @@ use clap::Args;
 use findings::Findings;
 use lyra_core::ports::{Clock, SystemClock};
 use lyra_core::{
-    Engine, Error, QueueOptions, Record, Result, StatusDetail, TaskBudget, TaskConfig,
+    Engine, Error, QueueOptions, Record, Result, StatusDetail, StatusReport, TaskBudget, TaskConfig,
 };
 use place::Place;
 use serde_json::Value;
@@ -208,48 +208,88 @@ pub(super) struct Session<'a> {
     pub(super) record: Option<&'a Path>,
 }
 
+/// Researches the targets of a task again; whether that came to its end.
+pub(super) fn again(engine: &Engine, settings: &Settings, task_id: &str) -> Result<bool> {
+    let asked = targets::of_task(engine, task_id)?;
+    refuse_idle(engine, &asked)?;
+    let work = Work {
+        asked: &asked,
+        refute: false,
+        record: None,
+    };
+    work_off(engine, settings, task_id, &work).map(|status| status.is_some())
+}
+
+/// The targets of a run.
+struct Work<'a> {
+    asked: &'a [Value],
+    /// Each query is searched for its other side as well.
+    refute: bool,
+    /// Where the run is recorded.
+    record: Option<&'a Path>,
+}
+
+/// Queues targets and works them off. None where that was interrupted.
+fn work_off(
+    engine: &Engine,
+    settings: &Settings,
+    task_id: &str,
+    work: &Work<'_>,
+) -> Result<Option<StatusReport>> {
+    let began = SystemClock.now();
+    let options = QueueOptions {
+        refute: work.refute,
+        repeat: true,
+        ..QueueOptions::default()
+    };
+    for part in work.asked.chunks(targets::AT_ONCE) {
+        let queued = engine.queue_targets(task_id, part, &options)?;
+        crate::log::line(&format!(
+            "task {task_id}: {} queued: {}",
+            counted(queued.queued_count, "target"),
+            targets::told(part)
+        ));
+        for skipped in &queued.skipped {
+            crate::log::line(&format!("skipped {}: {}", skipped.target, skipped.reason));
+        }
+    }
+    if work.record.is_some() {
+        engine.record_start(task_id)?;
+    }
+    let searches = work.asked.iter().any(|target| target["kind"] == "query");
+    let Some(status) = run::to_the_end(engine, task_id, searches)? else {
+        let place = Place::new(&settings.db, &settings.corpus, None);
+        crate::log::line(&format!(
+            "interrupted: the task is paused; what was read is kept. To go on: {} research \
+             --task {task_id}{}{}",
+            place.program(),
+            place.db(),
+            place.corpus()
+        ));
+        return Ok(None);
+    };
+    if let Some(dir) = work.record {
+        let hash = engine.record_end(task_id)?;
+        crate::log::line(&format!("recorded in {}: hash {hash}", dir.display()));
+    }
+    run::tell_trouble(engine, task_id, &began)?;
+    Ok(Some(status))
+}
+
 impl Session<'_> {
     /// Queues the targets, works them off, writes the page and prints the report; the exit code.
     pub(super) fn research(&self, asked: &[Value]) -> Result<u8> {
         let (engine, task_id) = (self.engine, self.task_id);
         let began = SystemClock.now();
         let before = engine.status(task_id, StatusDetail::Summary)?.metrics;
-        let options = QueueOptions {
+        let work = Work {
+            asked,
             refute: self.refute,
-            repeat: true,
-            ..QueueOptions::default()
+            record: self.record,
         };
-        for part in asked.chunks(targets::AT_ONCE) {
-            let queued = engine.queue_targets(task_id, part, &options)?;
-            crate::log::line(&format!(
-                "task {task_id}: {} queued: {}",
-                counted(queued.queued_count, "target"),
-                targets::told(part)
-            ));
-            for skipped in &queued.skipped {
-                crate::log::line(&format!("skipped {}: {}", skipped.target, skipped.reason));
-            }
-        }
-        if self.record.is_some() {
-            engine.record_start(task_id)?;
-        }
-        let searches = asked.iter().any(|target| target["kind"] == "query");
-        let Some(status) = run::to_the_end(engine, task_id, searches)? else {
-            let place = Place::new(&self.settings.db, &self.settings.corpus, None);
-            crate::log::line(&format!(
-                "interrupted: the task is paused; what was read is kept. To go on: {} research \
-                 --task {task_id}{}{}",
-                place.program(),
-                place.db(),
-                place.corpus()
-            ));
+        let Some(status) = work_off(engine, self.settings, task_id, &work)? else {
             return Ok(INTERRUPTED);
         };
-        if let Some(dir) = self.record {
-            let hash = engine.record_end(task_id)?;
-            crate::log::line(&format!("recorded in {}: hash {hash}", dir.display()));
-        }
-        run::tell_trouble(engine, task_id, &began)?;
         let now = status.metrics;
         if before.total_pages > 0 {
             crate::log::line(&format!(

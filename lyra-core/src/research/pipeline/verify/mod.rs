@@ -86,7 +86,7 @@ impl Pipeline {
                         self.record(w, question, found, cause_id, &mut report)?;
                     }
                 }
-                Ok(())
+                w.settle_screening(task_id)
             })?;
         }
         let look = Look {

@@ -41,14 +41,26 @@ pub(crate) fn export_jsonl(
     })
 }
 
+/// Verdicts that are aside because people have excluded their source.
+const SCREENED_OUT: &str = "SELECT b.* FROM blocked_edges b JOIN claims c ON c.id = b.target_id
+    JOIN fragments f ON f.id = b.source_id
+  WHERE EXISTS (SELECT 1 FROM excluded_pages x WHERE x.task_id = c.task_id AND x.page_id = f.page_id)";
+
 /// The sets of ids that make up the sub-graph of task ?1; `Table::scope` refers to them.
-pub(crate) const TASK_SCOPE: &str = "WITH
+pub(crate) fn task_scope() -> String {
+    scope_with("")
+}
+
+/// The same with more fragments.
+fn scope_with(more_fragments: &str) -> String {
+    format!(
+        "WITH
   scope_claims (id) AS MATERIALIZED (SELECT id FROM claims WHERE task_id = ?1),
   scope_edges (id) AS MATERIALIZED (
     SELECT e.id FROM scope_claims c JOIN edges e ON e.target_id = c.id AND e.target_type = 'claim'),
   scope_fragments (id) AS MATERIALIZED (
     SELECT DISTINCT e.source_id FROM scope_edges s JOIN edges e USING (id)
-    WHERE e.source_type = 'fragment'),
+    WHERE e.source_type = 'fragment' {more_fragments}),
   scope_pages (id) AS MATERIALIZED (
     SELECT f.page_id FROM scope_fragments s JOIN fragments f USING (id)
     UNION SELECT page_id FROM task_pages WHERE task_id = ?1
@@ -59,7 +71,9 @@ pub(crate) const TASK_SCOPE: &str = "WITH
   scope_works (id) AS MATERIALIZED (
     SELECT DISTINCT p.canonical_id FROM scope_pages s JOIN pages p USING (id)
     WHERE p.canonical_id IS NOT NULL)
-";
+"
+    )
+}
 
 /// Refuses a task that is not there.
 pub(super) fn check_task(connection: &Connection, task_id: Option<&str>) -> Result<()> {
@@ -105,14 +119,25 @@ pub(super) fn each_row(
         Record::Resource => (resources::derived("TRUE"), resources::NOT_DERIVED),
         _ => ("no_more AS (SELECT 1)".to_owned(), "TRUE"),
     };
+    // The decisions that keep these verdicts aside are written, too, and the import follows them.
+    let edges = format!("(SELECT * FROM edges UNION ALL SELECT * FROM ({SCREENED_OUT}))");
+    let name = match table.record {
+        Record::Edge => edges.as_str(),
+        _ => name,
+    };
     let sql = match task_id {
         None => {
             format!("WITH {derived} SELECT {columns} FROM {name} WHERE {told} ORDER BY {order}")
         }
-        Some(_) => format!(
-            "{TASK_SCOPE}, {derived} SELECT {columns} FROM {name}
-             WHERE ({scope}) AND {told} ORDER BY {order}"
-        ),
+        Some(_) => {
+            let scopes = scope_with(&format!(
+                "UNION SELECT source_id FROM ({SCREENED_OUT}) WHERE target_id IN scope_claims"
+            ));
+            format!(
+                "{scopes}, {derived} SELECT {columns} FROM {name}
+                 WHERE ({scope}) AND {told} ORDER BY {order}"
+            )
+        }
     };
     let mut statement = connection.prepare(&sql).db()?;
     let mut rows = statement.query(params_from_iter(task_id)).db()?;

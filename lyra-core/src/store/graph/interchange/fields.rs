@@ -26,6 +26,7 @@ pub(super) enum Record {
     Edge,
     Embedding,
     TaskPage,
+    Screening,
 }
 
 impl Record {
@@ -196,7 +197,7 @@ const fn made(name: &'static str) -> Field {
 }
 
 /// The table itself. SPEC section 2 has the columns; the schema has their SQL types.
-pub(super) static TABLES: [Table; 15] = [
+pub(super) static TABLES: [Table; 16] = [
     Table {
         record: Record::Task,
         tag: "task",
@@ -460,7 +461,7 @@ pub(super) static TABLES: [Table; 15] = [
         name: "edges",
         key: &["id"],
         order: "id",
-        scope: "id IN scope_edges OR id IN scope_citations",
+        scope: "(target_type = 'claim' AND target_id IN scope_claims) OR id IN scope_citations",
         fields: &[
             Field::new("id", Kind::Id, Absent::Null),
             required("source_type", Kind::OneOf(one_of::<NodeKind>)),
@@ -520,6 +521,27 @@ pub(super) static TABLES: [Table; 15] = [
                 .stays(),
         ],
     },
+    Table {
+        record: Record::Screening,
+        tag: "screening",
+        name: "screenings",
+        key: &["id"],
+        order: "task_id, revision, decided_at, id",
+        scope: "task_id = ?1",
+        fields: &[
+            required("id", Kind::Id),
+            required("task_id", Kind::Id).to(Record::Task),
+            required("url", Kind::Filled),
+            optional("page_id", Kind::Id),
+            optional("work_id", Kind::Id),
+            required("revision", Kind::Int(1, i64::MAX)),
+            required("reviewer", Kind::Filled),
+            required("decision", Kind::OneOf(one_of_decisions)),
+            text("reason"),
+            Field::new("is_final", Kind::Flag, Absent::Int(0)),
+            made("decided_at"),
+        ],
+    },
 ];
 
 fn one_of<T: std::str::FromStr<Err = crate::error::Error>>(text: &str) -> Result<()> {
@@ -542,6 +564,10 @@ fn spelling(text: &str, known: &[&str]) -> Result<()> {
             known.join(", ")
         ))),
     }
+}
+
+fn one_of_decisions(text: &str) -> Result<()> {
+    spelling(text, &["include", "exclude"])
 }
 
 fn one_of_verdicts(text: &str) -> Result<()> {

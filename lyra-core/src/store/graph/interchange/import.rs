@@ -276,7 +276,7 @@ impl<'t> Import<'t> {
         // The last: from here on triggers fire again.
         self.bulk.map_or(Ok(()), Bulk::end)?;
         if self.report.total_inserted > 0 {
-            blocked_evidence::settle(self.transaction)?;
+            blocked_evidence::settle(self.transaction, self.now)?;
         }
         Ok(self.report)
     }

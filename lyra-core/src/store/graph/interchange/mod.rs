@@ -33,7 +33,7 @@ mod vector;
 
 pub(crate) use canonical::canonical_hash;
 pub(super) use checks::{Quote, ends_of, matches};
-pub(crate) use export::{TASK_SCOPE, export_jsonl};
+pub(crate) use export::{export_jsonl, task_scope};
 pub(crate) use import::import_jsonl;
 pub use lines::ImportProblems;
 pub(crate) use page_text::PageText;

@@ -79,6 +79,7 @@ impl Writer<'_> {
                 }
             }
         }
+        self.settle_screening(task_id)?;
         for (claim_id, before) in before {
             let after = self.reader().balance(&claim_id)?;
             report.moved.extend(moved(claim_id, &before, &after));

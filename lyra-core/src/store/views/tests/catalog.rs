@@ -19,7 +19,7 @@ fn small_graph() -> rusqlite::Connection {
 fn every_header_is_complete_and_true() {
     let graph = empty_graph();
     let views = catalog().list();
-    assert_eq!(views.len(), 24);
+    assert_eq!(views.len(), 28);
     for view in &views {
         let name = &view.name;
         assert!(
@@ -70,7 +70,7 @@ fn every_header_is_complete_and_true() {
 fn stored_views_answer_as_the_rendered_ones() {
     let graph = small_graph();
     let stored = catalog().temp_views(2026);
-    assert_eq!(stored.len(), 24);
+    assert_eq!(stored.len(), 28);
     for (name, sql) in &stored {
         graph
             .execute_batch(&format!("CREATE TEMP VIEW {name} AS {sql}"))
@@ -188,7 +188,7 @@ fn a_folder_adds_and_overrides() {
         .unwrap()
         .with_folder(dir.path())
         .unwrap();
-    assert_eq!(catalog.list().len(), 25);
+    assert_eq!(catalog.list().len(), 29);
     assert_eq!(catalog.info("v_hub_pages").unwrap().columns, ["claim_id"]);
     let graph = small_graph();
     let ask_for = |params: ViewParams| {
@@ -415,7 +415,7 @@ fn the_examples_of_the_document_run() {
         .skip(1)
         .filter_map(|rest| rest.split("```").next())
         .collect();
-    assert!(examples.len() >= 24);
+    assert!(examples.len() >= 28);
     for example in examples {
         let sql = example
             .trim()
