@@ -33,11 +33,11 @@ pub use bounded::LeftOut;
 pub(crate) use bounded::bounded;
 pub use html::{EvidencePage, PageClaim, PageEvidence, PageSource};
 pub(crate) use html::{app as evidence_app, data as evidence_page};
-pub(crate) use review::review;
 pub use review::{
     ChangeEvent, FlowBox, MachineItem, NewerVersion, Review, ReviewFormat, ReviewRun, ReviewSince,
     ScreeningEvent, SearchLine,
 };
+pub(crate) use review::{diagram, review};
 pub use whole_file::WholeFile;
 
 use crate::error::{Error, ErrorKind, Result};

@@ -20,7 +20,7 @@ pub use seal::PackKey;
 pub use unpack::{PackReport, rows_of_pack, unpack_pack, verify_pack};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::export::{ExportFormat, export};
+use crate::export::{ExportFormat, diagram, export};
 use crate::record::outline;
 use crate::store::graph::{EvidenceGraph, canonical_hash, export_jsonl};
 use archive::{Entry, Staged, unwritable};
@@ -78,7 +78,6 @@ pub(crate) fn pack(
         Staged::of("texts.jsonl", &lines_of(&found.texts)?)?,
         Staged::of("quotes.jsonl", &lines_of(&found.quotes)?)?,
     ];
-    // A flow diagram of the review would be a line here, and one in `ro_crate::FILES`.
     for (name, format) in [
         ("evidence.html", ExportFormat::Html),
         ("sources.json", ExportFormat::CslJson),
@@ -86,6 +85,9 @@ pub(crate) fn pack(
     ] {
         let staged = Staged::new(name, |mut w| export(graph, &mut w, format, Some(task_id)))?;
         files.push(staged.0);
+    }
+    if let Some(flow) = graph.read(|r| diagram(r, task_id))? {
+        files.push(Staged::of("prisma-flow.svg", flow.as_bytes())?);
     }
     if let Some(dir) = &options.record {
         files.push(Staged::new("record.jsonl", |w| outline(dir, w))?.0);

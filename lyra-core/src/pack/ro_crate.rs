@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Name, format and description of the files of a pack.
-pub(super) const FILES: [(&str, &str, &str); 9] = [
+pub(super) const FILES: [(&str, &str, &str); 10] = [
     (
         "graph.jsonl",
         "application/x-ndjson",
@@ -39,6 +39,11 @@ pub(super) const FILES: [(&str, &str, &str); 9] = [
         "provenance.jsonld",
         "application/ld+json",
         "Where every claim comes from, as W3C PROV-O",
+    ),
+    (
+        "prisma-flow.svg",
+        "image/svg+xml",
+        "The flow of the records of the review, as PRISMA 2020 draws it",
     ),
     (
         "record.jsonl",

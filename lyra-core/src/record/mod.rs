@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use tape::Tape;
+use tape::{MANIFEST, Tape};
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -128,6 +128,33 @@ impl Record {
             start: OnceLock::new(),
             end: None,
         })
+    }
+
+    /// Where the record of the next run goes that is named by this folder: into the folder itself if it
+    /// has no record yet, else into a folder of its own below it, `2`, `3` and so on.
+    ///
+    /// ```
+    /// use lyra_core::Record;
+    /// let folder = tempfile::tempdir()?;
+    /// let run = folder.path().join("run");
+    /// Record::create(&Record::next_place(&run))?;
+    /// assert_eq!(Record::next_place(&run), run.join("2"));
+    /// assert_eq!(Record::latest_place(&run), run);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn next_place(dir: &Path) -> PathBuf {
+        match dir.join(MANIFEST).exists() {
+            true => dir.join((runs_below(dir) + 1).to_string()),
+            false => dir.to_owned(),
+        }
+    }
+
+    /// Where the record of the latest run is that is named by this folder.
+    pub fn latest_place(dir: &Path) -> PathBuf {
+        match runs_below(dir) {
+            1 => dir.to_owned(),
+            latest => dir.join(latest.to_string()),
+        }
     }
 
     /// Opens a record to be replayed. What is opened with it asks nobody.
@@ -373,6 +400,12 @@ type Models = (
     Option<Arc<dyn ClaimExtractor>>,
     Option<Arc<dyn StanceJudge>>,
 );
+
+/// How many runs a folder has on record, its own included.
+fn runs_below(dir: &Path) -> usize {
+    let has_record = |run: &usize| dir.join(run.to_string()).join(MANIFEST).exists();
+    1 + (2..).take_while(has_record).count()
+}
 
 fn header_of(line: Value) -> Result<Header> {
     match line["version"].as_u64() {

@@ -6,8 +6,8 @@ use super::{Global, open};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lyra_core::{
-    Engine, EngineConfig, Error, ErrorKind, PackKey, PackOptions, PackReport, PackTexts, Result,
-    StatedLicence, WholeFile, rows_of_pack, unpack_pack, verify_pack,
+    Engine, EngineConfig, Error, ErrorKind, PackKey, PackOptions, PackReport, PackTexts, Record,
+    Result, StatedLicence, WholeFile, rows_of_pack, unpack_pack, verify_pack,
 };
 use std::io::{BufReader, BufWriter, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ pub(super) fn pack(settings: &Settings, options: Pack) -> Result<()> {
         task_id: options.task,
         texts: options.texts,
         licences: options.licence,
-        record: options.record,
+        record: options.record.as_deref().map(Record::latest_place),
     };
     let summary = engine.pack(&mut out, &what, &key)?;
     let file = out

@@ -15,7 +15,7 @@ const TOLD: usize = 5;
 
 #[derive(Args)]
 pub(super) struct Options {
-    /// The folder that `research --record` filled
+    /// The folder that `research --record` filled; of several runs in it, the latest is replayed
     #[arg(value_name = "DIR")]
     dir: PathBuf,
     /// Workers that take the jobs; the outcome does not depend on it [default: as configured]
@@ -28,7 +28,7 @@ pub(super) fn run(settings: &Settings, flags: &Global, options: &Options) -> Res
         return Err(Error::invalid("where should the graph of the replay go?")
             .with_hint("name a new file with --db"));
     }
-    let record = Arc::new(Record::open(&options.dir)?);
+    let record = Arc::new(Record::open(&Record::latest_place(&options.dir))?);
     for warning in record.warnings() {
         crate::log::warn(&warning);
     }

@@ -211,7 +211,7 @@ fn total<'a>(flow: &'a [FlowBox], name: &str) -> Option<&'a FlowBox> {
 }
 
 /// The flow diagram of a task, for other exports; none where no run is in the log.
-pub(super) fn diagram(reader: &Reader<'_>, task_id: &str) -> Result<Option<String>> {
+pub(crate) fn diagram(reader: &Reader<'_>, task_id: &str) -> Result<Option<String>> {
     if runs(reader, task_id)?.is_empty() {
         return Ok(None);
     }

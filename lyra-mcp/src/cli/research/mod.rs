@@ -80,10 +80,11 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
     if let Some(hypothesis) = options.hypothesis.as_deref().filter(|_| !options.force) {
         refuse_what_says_nothing(hypothesis)?;
     }
+    let record = options.record.as_deref().map(Record::next_place);
     let engine = match options.task {
         // An empty database knows no task: it must not be made for one.
         Some(_) if !settings.db.exists() => return Err(super::no_database(settings)),
-        _ => open(settings, options.record.as_deref())?,
+        _ => open(settings, record.as_deref())?,
     };
     let asked = targets::asked(&options.query, &options.target);
     let (task_id, asked) = match (&options.task, &options.hypothesis) {
@@ -121,7 +122,7 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
         page: &options.page,
         refute: options.refute,
         is_example: false,
-        record: options.record.as_deref(),
+        record: record.as_deref(),
     };
     session.research(&asked)
 }

@@ -13,11 +13,12 @@ use sha2::{Digest, Sha256};
 /// Fields that two runs of the same research differ in, or that follow from others: times, the job
 /// that wrote the row, how far a task or an address is, how a server tells copies apart, and the numbers
 /// of vectors.
-const LEFT_OUT: [&str; 12] = [
+const LEFT_OUT: [&str; 13] = [
     "cause_id",
     "claim_rejected_at",
     "completed_at",
     "created_at",
+    "decided_at",
     "edge_corrected_at",
     "embedding_blob",
     "etag",

@@ -2,7 +2,10 @@
 //!
 //! Import, export and the error messages all read this table, so that they cannot disagree.
 
-use crate::error::{Error, Result};
+use super::spellings::{
+    one_of, one_of_decisions, one_of_identifiers, one_of_states, one_of_verdicts,
+};
+use crate::error::Result;
 use crate::store::model::{
     AdoptionStatus, ClaimType, EmbeddingTarget, FragmentType, NodeKind, Relation, TaskPageReason,
     TaskStatus,
@@ -543,41 +546,6 @@ pub(super) static TABLES: [Table; 16] = [
         ],
     },
 ];
-
-fn one_of<T: std::str::FromStr<Err = crate::error::Error>>(text: &str) -> Result<()> {
-    text.parse::<T>().map(|_| ())
-}
-
-fn one_of_identifiers(text: &str) -> Result<()> {
-    spelling(text, &["doi", "pmid", "arxiv", "url"])
-}
-
-fn one_of_states(text: &str) -> Result<()> {
-    spelling(text, &["known", "fetched", "failed"])
-}
-
-fn spelling(text: &str, known: &[&str]) -> Result<()> {
-    match known.contains(&text) {
-        true => Ok(()),
-        false => Err(Error::invalid(format!(
-            "{text:?} is not one of {}",
-            known.join(", ")
-        ))),
-    }
-}
-
-fn one_of_decisions(text: &str) -> Result<()> {
-    spelling(text, &["include", "exclude"])
-}
-
-fn one_of_verdicts(text: &str) -> Result<()> {
-    match text.parse::<Relation>() {
-        Ok(relation) if relation.is_nli() => Ok(()),
-        _ => Err(Error::invalid(format!(
-            "{text:?} is not one of supports, refutes, neutral"
-        ))),
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@
 //! | `lines`, `json`, `line`, `vector` | bytes → lines → JSON → checked cells; vectors in their three spellings |
 //! | `batch` | many lines at a time, on a thread of their own |
 //! | `checks`, `page_text` | what must hold between fields, and between a quote and its page |
+//! | `spellings` | the values of fields with few |
 //! | `resources` | what identifiers name, as far as it does not follow from pages and works |
 //! | `known` | ids that need not be looked up |
 //! | `merge` | lines whose rows are there already |
@@ -25,6 +26,7 @@ mod lines;
 mod merge;
 mod page_text;
 mod resources;
+mod spellings;
 #[cfg(test)]
 pub(in crate::store::graph) mod testing;
 #[cfg(test)]
