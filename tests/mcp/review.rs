@@ -32,7 +32,7 @@ fn folder() -> tempfile::TempDir {
     std::fs::write(papers.join("nurses.md"), PAPER).unwrap();
     std::fs::write(
         papers.join("guards.md"),
-        "# Guards & <others>\n\nNight shift work did not shorten sleep in 230 guards of the trial.",
+        "---\ntitle: Guards & <others>\n---\n\nNight shift work did not shorten sleep in 230 guards of the trial.",
     )
     .unwrap();
     folder

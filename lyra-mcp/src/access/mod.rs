@@ -89,7 +89,7 @@ impl Access {
         self.tasks.is_empty() || self.tasks.iter().any(|task| task == task_id)
     }
 
-    /// Whether `feedback` may be called: it is for tokens that may write and are not limited.
+    /// Whether `feedback` may correct verdicts: that is for tokens that may write and are not limited.
     pub(crate) fn may_correct(&self) -> bool {
         self.scope == Scope::Write && self.tasks.is_empty()
     }
@@ -158,6 +158,12 @@ impl Access {
                 "resolve_auth resolves items and domains for every task, and the token is limited",
                 "use target task with task_id",
             )),
+            "feedback" if !matches!(text("action"), Some("source_include" | "source_exclude")) => {
+                Err(self.denied(
+                    "corrections and domain rules concern every task, and the token is limited",
+                    "use source_include or source_exclude with task_id",
+                ))
+            }
             "query_view" => {
                 if let Some(inner) = arguments.get("params").and_then(|p| p.get("task_id")) {
                     self.check_task_of(tool, Some(inner))?;
@@ -289,8 +295,8 @@ mod tests {
         let limited = access(Scope::Write, &["task_1"]);
         let mut reached: Vec<&str> = Vec::new();
         for tool in tools::all() {
-            let arguments =
-                json!({"task_id": "task_1", "target": "task", "view_name": "v_contradictions"});
+            let arguments = json!({"task_id": "task_1", "target": "task", "view_name": "v_contradictions",
+                    "action": "source_include"});
             if outcome(&limited, tool.name, arguments).is_ok() {
                 reached.push(tool.name);
             }
@@ -312,6 +318,7 @@ mod tests {
                 "submit_judgements",
                 "get_auth_queue",
                 "resolve_auth",
+                "feedback",
             ]
         );
         for tool in tools::all() {
@@ -335,6 +342,16 @@ mod tests {
                 "not for task \"task_3\"",
             ),
             ("vector_search", json!({"query": "tea"}), "without task_id"),
+            (
+                "feedback",
+                json!({"action": "domain_block", "domain_pattern": "a.org", "task_id": "task_1"}),
+                "concern every task",
+            ),
+            (
+                "feedback",
+                json!({"action": "source_exclude", "source": "x", "task_id": "task_1"}),
+                "",
+            ),
             (
                 "vector_search",
                 json!({"query": "tea", "task_id": null}),

@@ -236,13 +236,12 @@ fn exploration_tools() -> Vec<Tool> {
             from fragment to claim, cites from page to page), page_texts, and every v_* view. \
             options.include_schema lists all columns. Examples: SELECT claim_text FROM claims WHERE task_id = :task; SELECT f.id, \
             text_content FROM fragments_fts JOIN fragments f ON f.seq = fragments_fts.rowid WHERE \
-            fragments_fts MATCH 'insulin' ORDER BY bm25(fragments_fts) LIMIT 10 (claims_fts \
-            likewise)."),
+            fragments_fts MATCH 'insulin' ORDER BY bm25(fragments_fts) LIMIT 10."),
         tool!("vector_search", "Search by meaning", READS, stored_text: true, lists: ["results"],
             vector::search,
             "Find claims or fragments (target) by meaning and by words, best first; similarity is \
             on the scale of cosines. Give the ids to query_sql or query_view to see their \
-            sources. An empty answer says in hint what to try."),
+            sources."),
         tool!("query_view", "Query a ready-made view", READS, stored_text: true, lists: ["rows"],
             view::query,
             "Ready-made analyses of a task. v_hypothesis_evidence: what the sources say for and against \
@@ -302,8 +301,8 @@ fn human_tools() -> Vec<Tool> {
     vec![
         tool!("get_auth_queue", "Pages that wait for a human", READS, stored_text: true, lists: ["items", "groups"],
             auth::queue,
-            "Pages that could not be read because they ask for a human: a challenge, a login, a \
-             cookie wall. Show them to the user, then resolve_auth."),
+            "Pages that could not be read because they ask for a human: a challenge or a \
+             login. Show them to the user, then resolve_auth."),
         tool!("resolve_auth", "Resolve waiting pages", CORRECTS, stored_text: false, lists: ["queue_ids"],
             auth::resolve,
             "Tell that the user passed a challenge (action complete: the waiting jobs run again) \
@@ -314,8 +313,7 @@ fn human_tools() -> Vec<Tool> {
             "Corrections, logged and reversible: edge_correct (edge_id, correct_relation), \
             claim_reject and claim_restore (claim_id), domain_block, domain_unblock and \
             domain_clear_override (domain_pattern), source_include and source_exclude (task_id, \
-            source). What is rejected, excluded or blocked leaves the counts. by must be agent for \
-            your own judgement."),
+            source). What is rejected, excluded or blocked leaves the counts."),
         tool!("calibration_metrics", "Calibration metrics", READS, stored_text: false,
             lists: ["evaluations", "sources"],
             calibration::metrics,
@@ -323,8 +321,7 @@ fn human_tools() -> Vec<Tool> {
             corrections: versions in force (get_stats) or every measurement (get_evaluations)."),
         tool!("calibration_rollback", "Roll calibration back", CORRECTS, stored_text: false, lists: [],
             calibration::rollback,
-            "For an administrator: return the calibration of a stance judge (source) to an earlier version. The reason \
-             is logged."),
+            "For an administrator: return the calibration of a stance judge (source) to an earlier version."),
     ]
 }
 

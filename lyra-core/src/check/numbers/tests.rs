@@ -73,6 +73,7 @@ fn one_in_so_many_is_a_share() {
     ]);
     assert_eq!(values("4 in 10 years"), [4.0, 10.0]);
     assert_eq!(values("12 in 10 countries"), [12.0, 10.0]);
+    assert_eq!(values("4 in 10,500 adults"), [4.0, 10_500.0]);
 }
 
 #[test]

@@ -25,7 +25,7 @@ pattern!(
 );
 pattern!(
     RATE,
-    r"(?i)\b(?:(?P<count>[1-9]\d?|one|two|three|four|five|six|seven|eight|nine) (?:in|out of)(?: every)? (?P<whole>[1-9]\d?|1(?:,?000|00|0,?000)|three|four|five|six|seven|eight|nine|ten|twenty|a hundred|a thousand)|(?P<over>[1-9])/(?P<under>[2-9]|10)(?P<part> of))\b"
+    r"(?i)\b(?:(?P<count>[1-9]\d?|one|two|three|four|five|six|seven|eight|nine) (?:in|out of)(?: every)? (?P<whole>1(?:00,?000|0?,?000|00)|[1-9]\d?|three|four|five|six|seven|eight|nine|ten|twenty|a hundred|a thousand)|(?P<over>[1-9])/(?P<under>[2-9]|10)(?P<part> of))\b"
 );
 pattern!(BY, r"(?i)\b(?:by|in|to|than) $");
 pattern!(
@@ -132,7 +132,10 @@ pub(super) fn rates(text: &str) -> Vec<Spoken> {
         let span = span.start..span.end - hit.name("part").map_or(0, |of| of.len());
         let is_measured = !meanings(text, span.end, None).is_empty();
         let follows_digits = in_front(text, span.start).ends_with(['.', ',', '/', '-']);
-        let is_share = count < whole && !is_measured && !follows_digits;
+        let mut after = behind(text, span.end).chars();
+        let goes_on = matches!(after.next(), Some('.' | ',' | '/'))
+            && after.next().is_some_and(|c| c.is_ascii_digit());
+        let is_share = count < whole && !is_measured && !follows_digits && !goes_on;
         is_share.then(|| of_kind(span, "share", count / whole))
     });
     hits.collect()
