@@ -100,7 +100,7 @@ suite("the Inspector's command line", { concurrency: 2 }, () => {
     const { contents } = await inspected("resources/read", "--uri", "lyra://views/v_contradictions");
     assert.equal(JSON.parse(contents[0].text).name, "v_contradictions");
     const templates = await inspected("resources/templates/list");
-    assert.equal(templates.resourceTemplates.length, 3);
+    assert.equal(templates.resourceTemplates.length, 4);
   });
   test("prompts", async () => {
     const { prompts } = await inspected("prompts/list");

@@ -5,7 +5,7 @@ import { AppBridge, getToolUiResourceUri } from "@modelcontextprotocol/ext-apps/
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -21,8 +21,9 @@ const POLICY = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src
 export function program() {
   if (process.env.LYRA_MCP_BIN) return resolve(process.env.LYRA_MCP_BIN);
   const target = process.env.CARGO_TARGET_DIR ?? fileURLToPath(new URL("../../target", import.meta.url));
-  const built = ["release", "debug"].map((profile) => join(target, profile, "lyra-mcp"));
-  return built.find((file) => existsSync(file)) ?? null;
+  const built = ["release", "debug"].map((profile) => join(target, profile, "lyra-mcp")).filter((file) => existsSync(file));
+  // The one that was built last is the one under test.
+  return built.sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)[0] ?? null;
 }
 
 /** The environment without what a developer may have set for the server. */

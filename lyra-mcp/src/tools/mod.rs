@@ -236,7 +236,8 @@ fn exploration_tools() -> Vec<Tool> {
             from fragment to claim, cites from page to page), page_texts, and every v_* view. \
             options.include_schema lists all columns. Examples: SELECT claim_text FROM claims WHERE task_id = :task; SELECT f.id, \
             text_content FROM fragments_fts JOIN fragments f ON f.seq = fragments_fts.rowid WHERE \
-            fragments_fts MATCH 'insulin' ORDER BY bm25(fragments_fts) LIMIT 10."),
+            fragments_fts MATCH 'insulin' ORDER BY bm25(fragments_fts) LIMIT 10; \
+            SELECT count(*) FROM edges."),
         tool!("vector_search", "Search by meaning", READS, stored_text: true, lists: ["results"],
             vector::search,
             "Find claims or fragments (target) by meaning and by words, best first; similarity is \
@@ -317,11 +318,11 @@ fn human_tools() -> Vec<Tool> {
         tool!("calibration_metrics", "Calibration metrics", READS, stored_text: false,
             lists: ["evaluations", "sources"],
             calibration::metrics,
-            "For an administrator: how well the confidence of each stance judge agrees with human \
-            corrections: versions in force (get_stats) or every measurement (get_evaluations)."),
+            "For an administrator: how well the confidence of judges agrees with human \
+            corrections: versions in force (get_stats) or all measurements (get_evaluations)."),
         tool!("calibration_rollback", "Roll calibration back", CORRECTS, stored_text: false, lists: [],
             calibration::rollback,
-            "For an administrator: return the calibration of a stance judge (source) to an earlier version."),
+            "For an administrator: return the calibration of a judge (source) to an earlier version."),
     ]
 }
 

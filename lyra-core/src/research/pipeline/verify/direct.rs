@@ -20,9 +20,10 @@ const WORDS: f64 = 1.58;
 /// The share of the statement's words from which on more make no difference.
 const WORDS_IN_FULL: f64 = 0.5;
 /// What a side on a hypothesis loses, in log odds, where the passage does not name the hypothesis's
-/// subject. Within a set of documents on one subject it makes little difference; a folder that was
-/// gathered for something wider tells of the same outcome with many other causes.
-const OTHER_SUBJECT: f64 = 0.9;
+/// subject. A folder that was gathered for something wider tells of the same outcome with many other
+/// causes: of 15 such sides in four folders, read by hand, none was right. Within a set of documents on
+/// one subject, where other words name it, 9 of 30 were right.
+const OTHER_SUBJECT: f64 = 1.8;
 /// Terms of a hypothesis that may be its subject.
 const LONGEST_SUBJECT: usize = 4;
 /// A side on a hypothesis, or on a sentence of a draft, is taken from here on.
@@ -103,9 +104,11 @@ pub(super) fn names_subject(hypothesis: &str, told: &str) -> bool {
     if hypothesis.chars().any(is_cjk) {
         return true;
     }
+    let words: Vec<&str> = hypothesis.split_whitespace().collect();
     let mut subject = Vec::new();
-    for word in hypothesis.split_whitespace() {
-        if subject.len() >= 2 && may_be_verb(word) || subject.len() >= LONGEST_SUBJECT {
+    for (place, word) in words.iter().enumerate() {
+        let begins_verb = !subject.is_empty() && may_be_verb(&words, place);
+        if begins_verb || subject.len() >= LONGEST_SUBJECT {
             break;
         }
         let terms = ranking_terms(word).into_iter();
@@ -115,12 +118,29 @@ pub(super) fn names_subject(hypothesis: &str, told: &str) -> bool {
     subject.is_empty() || subject.iter().any(|term| told.contains(term))
 }
 
-/// A plural passes as well: a subject that is cut short is still named by its first words.
-fn may_be_verb(word: &str) -> bool {
-    let plain = [
-        "is", "are", "can", "may", "should", "will", "must", "do", "have",
-    ];
-    plain.contains(&word) || word.ends_with('s') && !word.ends_with("ss") && !word.ends_with("us")
+/// Verbs in their plain form that hypotheses have.
+const PLAIN_VERBS: &[&str] = &[
+    "affect", "are", "can", "cause", "decrease", "delay", "do", "does", "harm", "has", "have",
+    "help", "improve", "increase", "induce", "inhibit", "is", "lead", "lower", "make", "may",
+    "must", "predict", "prevent", "promote", "protect", "raise", "reduce", "should", "slow", "was",
+    "were", "will", "worsen",
+];
+
+/// Words after which a noun stands.
+const BEFORE_NOUNS: &[&str] = &[
+    "a", "among", "an", "and", "at", "between", "by", "for", "from", "in", "of", "on", "or", "the",
+    "to", "with",
+];
+
+/// Whether a word is a verb in its plain form, or ends in s and stands neither after a preposition or an
+/// article nor before a verb, as a plural does.
+fn may_be_verb(words: &[&str], place: usize) -> bool {
+    let is_plain = |at: usize| words.get(at).is_some_and(|word| PLAIN_VERBS.contains(word));
+    let word = words[place];
+    let ends_in_s = word.ends_with('s') && !word.ends_with("ss") && !word.ends_with("us");
+    let follows = place.checked_sub(1).map(|before| words[before]);
+    !follows.is_some_and(|before| BEFORE_NOUNS.contains(&before))
+        && (is_plain(place) || ends_in_s && !is_plain(place + 1))
 }
 
 /// The share of the statement's words that are named, 1 from [`WORDS_IN_FULL`] on.
@@ -300,6 +320,17 @@ mod tests {
             (
                 "People who sleep less gain weight",
                 "Those who sleep long stay slim.",
+                true,
+            ),
+            (
+                "Exercise reduces pain in knee osteoarthritis",
+                "Risedronate reduced pain in knee osteoarthritis.",
+                false,
+            ),
+            ("Statins reduce mortality", "Mortality fell.", false),
+            (
+                "Use of statins lowers cholesterol",
+                "Statins were taken.",
                 true,
             ),
             ("睡眠不足は肥満を招く", "Tea.", true),
