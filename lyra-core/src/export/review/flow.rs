@@ -88,7 +88,7 @@ pub(super) fn svg(hypothesis: &str, flow: &[FlowBox]) -> String {
 }
 
 fn document(hypothesis: &str, flow: &[FlowBox], (body, height): (&str, usize)) -> String {
-    let title = format!("Flow of the review: {}", hypothesis);
+    let title = format!("Flow of the review: {hypothesis}");
     let numbers: Vec<String> = BOXES
         .iter()
         .map(|(name, words, _)| format!("{words}: {}", records(flow, name)))

@@ -79,7 +79,10 @@ impl Real {
         let forget = "DELETE FROM tasks";
         let graph = &self.graph;
         graph
-            .write(|w| Ok(w.sql().execute_batch(forget).unwrap()))
+            .write(|w| {
+                w.sql().execute_batch(forget).unwrap();
+                Ok(())
+            })
             .unwrap();
     }
 
