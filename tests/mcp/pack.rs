@@ -120,11 +120,9 @@ fn the_commands_of_the_page_do_what_it_says() {
         .collect();
     assert_eq!(blocks.len(), 3);
     let bin = Path::new(env!("CARGO_BIN_EXE_lyra-mcp")).parent().unwrap();
-    let path = format!(
-        "{}:{}",
-        bin.display(),
-        std::env::var("PATH").unwrap_or_default()
-    );
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::iter::once(bin.to_owned()).chain(std::env::split_paths(&others));
+    let path = std::env::join_paths(places).unwrap();
     for block in blocks {
         let tasks = text(&run(&folder.path().join("evidence.db"), &["tasks"]).stdout);
         let task = tasks

@@ -160,7 +160,7 @@ fn papers(folder: &Path) -> PathBuf {
     let papers = folder.join("papers");
     std::fs::create_dir_all(papers.join("below")).unwrap();
     let record = |n: usize| {
-        let verb = if n % 3 == 0 {
+        let verb = if n.is_multiple_of(3) {
             "did not raise"
         } else {
             "raised"
