@@ -100,7 +100,7 @@ enum Format {
 /// the format (see [`ErrorKind`](crate::ErrorKind)).
 ///
 /// The document is read in this process, which it can burden: a parser that does not end in time
-/// goes on in the background. A [`ParserProcess`](crate::documents::ParserProcess) reads untrusted
+/// goes on in the background. A [`ParserProcess`] reads untrusted
 /// documents elsewhere.
 ///
 /// ```

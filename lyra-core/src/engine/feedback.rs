@@ -12,7 +12,7 @@ impl Engine {
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
-    /// use lyra_core::{Engine, EngineConfig, graph::Feedback};
+    /// use lyra_core::{Engine, EngineConfig, store::graph::Feedback};
     /// let engine = Engine::open(EngineConfig::new(folder.path().join("evidence.db")))?;
     /// let block = Feedback::DomainBlock { domain_pattern: "*.example.org".into(), reason: "adverts".into() };
     /// let report = engine.feedback(&block, "alice")?;

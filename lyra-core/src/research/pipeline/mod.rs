@@ -10,7 +10,7 @@
 //! # std::fs::create_dir(&papers).unwrap();
 //! # std::fs::write(papers.join("a.md"), "# Nurses\n\nNight work shortened sleep by 74 minutes in 412 nurses.").unwrap();
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
-//! use lyra_core::{Engine, EngineConfig, TaskConfig, pipeline::SearchOptions};
+//! use lyra_core::{Engine, EngineConfig, TaskConfig, research::pipeline::SearchOptions};
 //! let mut config = EngineConfig::new(folder.path().join("evidence.db"));
 //! config.corpus.push(papers);
 //! let engine = Engine::open(config)?;

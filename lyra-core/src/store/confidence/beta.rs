@@ -34,7 +34,7 @@ pub struct ClaimConfidence {
 /// A confidence outside 0 to 1 is put into it; one that is not a number weighs nothing.
 ///
 /// ```
-/// use lyra_core::{confidence::claim_confidence, model::Relation};
+/// use lyra_core::{store::confidence::claim_confidence, store::model::Relation};
 /// let balance = claim_confidence(&[(Relation::Supports, 0.9), (Relation::Supports, 0.9), (Relation::Refutes, 0.8)]);
 /// assert!((balance.mean - 2.8 / 4.6).abs() < 1e-12);
 /// assert_eq!(balance.evidence_count, 3);

@@ -129,7 +129,7 @@ impl EvidenceGraph {
     /// ```
     /// # use std::sync::Arc;
     /// # let folder = tempfile::tempdir().unwrap();
-    /// use lyra_core::{graph::EvidenceGraph, ports::SystemClock};
+    /// use lyra_core::{store::graph::EvidenceGraph, ports::SystemClock};
     /// let graph = EvidenceGraph::open(&folder.path().join("g.db"), Arc::new(SystemClock))?;
     /// let tasks = graph.read(|r| r.tasks())?;
     /// assert!(tasks.is_empty());

@@ -237,7 +237,7 @@ pub fn is_preprint_doi(doi: &str) -> bool {
 /// any other, because two such documents must not become one work.
 ///
 /// ```
-/// use lyra_core::{model::DocumentMeta, text::identifiers::canonical_id};
+/// use lyra_core::{store::model::DocumentMeta, store::text::identifiers::canonical_id};
 /// let mut meta = DocumentMeta { pmid: Some("123".into()), ..DocumentMeta::default() };
 /// assert_eq!(canonical_id(&meta).as_deref(), Some("pmid:123"));
 /// meta.doi = Some("https://doi.org/10.1234/ABC".into());

@@ -26,7 +26,7 @@ const DEEPEST: u64 = 10;
 /// [`InvalidInput`](crate::ErrorKind::InvalidInput), with the name of the field in the message.
 ///
 /// ```
-/// use lyra_core::{model::Target, text::targets::parse_target};
+/// use lyra_core::{store::model::Target, store::text::targets::parse_target};
 /// use serde_json::json;
 /// assert_eq!(
 ///     parse_target(&json!({"kind": "url", "url": "https://doi.org/10.1234/ABC"}))?,
