@@ -34,9 +34,9 @@ pub use engine::{
 };
 pub use error::{Error, ErrorKind, Result};
 pub use export::{
-    ChangeEvent, EvidencePage, ExportFormat, FlowBox, LeftOut, MachineItem, NewerVersion,
+    ChangeEvent, Entry, EvidencePage, ExportFormat, FlowBox, LeftOut, MachineItem, NewerVersion,
     PageClaim, PageEvidence, PageSource, Review, ReviewFormat, ReviewRun, ReviewSince,
-    ScreeningEvent, SearchLine, WholeFile,
+    ScreeningEvent, SearchLine, Section, WholeFile,
 };
 pub use pack::{
     PackKey, PackOptions, PackReport, PackSummary, PackTexts, StatedLicence, rows_of_pack,
@@ -56,8 +56,8 @@ pub use store::graph::{EvidenceGraph, RecordedCall};
 pub use store::model::{TaskBudget, TaskConfig, TaskRecord};
 pub use store::vectors::{Cutoff, SearchMode, VectorHit, VectorReply, VectorRequest};
 pub use store::{
-    ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, Entry, GraphDiff, NewSource,
-    RetractedWork, Section, StanceChange, TextChange,
+    ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, GraphDiff, NewSource,
+    RetractedWork, StanceChange, TextChange,
 };
 
 /// Compiles the examples of the project's README.

@@ -27,6 +27,7 @@ mod review;
 mod ris;
 mod sources;
 mod spreadsheet;
+mod told;
 mod whole_file;
 
 pub use bounded::LeftOut;
@@ -38,6 +39,7 @@ pub use review::{
     ScreeningEvent, SearchLine,
 };
 pub(crate) use review::{diagram, review};
+pub use told::{Entry, Section};
 pub use whole_file::WholeFile;
 
 use crate::error::{Error, ErrorKind, Result};

@@ -5,14 +5,11 @@
 //! is later left out and what a human changed later taken back (`since.sql`).
 
 mod changes;
-mod told;
 
 pub use changes::{
     ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, GraphDiff, NewSource,
     RetractedWork, StanceChange, TextChange,
 };
-pub(crate) use told::text as told_text;
-pub use told::{Entry, Section};
 
 use crate::clock::{format_ms, parse_ms};
 use crate::error::{Error, ErrorKind, Result};

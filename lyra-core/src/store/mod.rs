@@ -13,7 +13,7 @@ pub mod vectors;
 pub mod views;
 
 pub use diff::{
-    ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, Entry, GraphDiff, NewSource,
-    RetractedWork, Section, StanceChange, TextChange,
+    ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, GraphDiff, NewSource,
+    RetractedWork, StanceChange, TextChange,
 };
-pub(crate) use diff::{diff_from, diff_since, told_text};
+pub(crate) use diff::{diff_from, diff_since};

@@ -1,8 +1,8 @@
 //! Every change of a task with its time, as the rows keep it: the entries of the feed.
 
 use crate::error::Result;
+use crate::export::told::text;
 use crate::store::graph::Reader;
-use crate::store::told_text as text;
 use serde::Serialize;
 
 /// Entries of a feed; older ones are in the graph.

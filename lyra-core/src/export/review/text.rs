@@ -1,8 +1,8 @@
 //! The review in words, for a terminal or as Markdown.
 
 use super::{FlowBox, Review};
+use crate::export::told::{Entry, Section, text};
 use crate::store::graph::ReviewerAgreement;
-use crate::store::{Entry, Section, told_text as text};
 
 /// What the boxes are called, in their order, and how deep they stand.
 pub(super) const BOXES: [(&str, &str, usize); 9] = [

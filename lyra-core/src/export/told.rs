@@ -1,11 +1,11 @@
 //! A comparison in words: a line for each change, and below it why.
 
-use super::{
+use crate::security::display::is_harmful;
+use crate::store::model::Relation;
+use crate::store::{
     ChangeCause, ClaimChange, ConfidenceChange, EdgeChange, EdgeEvent, GraphDiff, NewSource,
     RetractedWork, StanceChange, TextChange,
 };
-use crate::security::display::is_harmful;
-use crate::store::model::Relation;
 use serde::Serialize;
 
 /// Characters that a text may take on its line.
@@ -71,7 +71,7 @@ pub struct Section {
 }
 
 /// Text from a document on one line, without what is harmful, cut where it is long.
-pub(crate) fn text(words: &str) -> String {
+pub(super) fn text(words: &str) -> String {
     let parts = words.split(|c: char| c.is_control() || c.is_whitespace());
     let words: Vec<&str> = parts.filter(|word| !word.is_empty()).collect();
     let plain = words.join(" ").replace(is_harmful, "");
