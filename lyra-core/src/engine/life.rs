@@ -11,13 +11,13 @@ use crate::research::task::{
     QueueReport, StatusDetail, StatusReport, StatusWarning, StopReport, StopRequest, WarningKind,
 };
 use crate::store::graph::{
-    ExportReport, ForgetReport, ImportReport, Reader, VerifyReport, canonical_hash, export_jsonl,
-    forget_task, import_jsonl, verify,
+    ExportReport, ForgetReport, ImportReport, MergeReport, Reader, VerifyReport, canonical_hash,
+    export_jsonl, forget_task, import_jsonl, merge, verify,
 };
 use crate::store::model::{TaskBudget, TaskConfig, TaskRecord};
 use crate::store::{GraphDiff, diff_from, diff_since};
 use std::io::{BufRead, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -267,6 +267,37 @@ impl Engine {
         self.inner.pipeline.embed_newer(before).await?;
         self.inner.signal.raise();
         Ok(report)
+    }
+
+    /// Merges other graphs into this one: all of them, or nothing. It does not matter in which order
+    /// graphs are merged, or how often: docs/merge.md has the rule for each table. With `report`, the
+    /// answer tells which rows differed and which of them stayed.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` for a file that is not there, `Storage` for one that is no graph or of another
+    /// version, `InvalidInput` where an id means different things in two graphs.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use lyra_core::{Engine, EngineConfig, TaskConfig};
+    /// let (a, b) = (folder.path().join("a.db"), folder.path().join("b.db"));
+    /// let other = Engine::open(EngineConfig::new(&b))?;
+    /// other.create_task("Night work shortens sleep", TaskConfig::default())?;
+    /// let engine = Engine::open(EngineConfig::new(&a))?;
+    /// let report = engine.merge(std::slice::from_ref(&b), false).await?;
+    /// assert_eq!(report.inserted["tasks"], 1);
+    /// assert_eq!(engine.canonical_hash(None)?, other.canonical_hash(None)?);
+    /// # Ok::<(), lyra_core::Error>(()) }).unwrap();
+    /// ```
+    pub async fn merge(&self, sources: &[PathBuf], report: bool) -> Result<MergeReport> {
+        let graph = &self.inner.graph;
+        graph.check_writable()?;
+        let merged = merge(graph.database(), sources, &graph.clock().now(), report)?;
+        self.inner.pipeline.embed_missing().await?;
+        self.inner.signal.raise();
+        Ok(merged)
     }
 
     /// Writes the graph, or one task's part of it, as JSONL.

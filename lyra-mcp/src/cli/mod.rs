@@ -22,6 +22,7 @@ mod keys;
 mod layout;
 mod limits;
 mod llm;
+mod merge;
 mod models;
 mod output;
 mod pack;
@@ -176,6 +177,7 @@ impl Command {
             | Self::Research(_)
             | Self::Replay(_)
             | Self::Import { .. }
+            | Self::Merge(_)
             | Self::Feedback(_)
             | Self::Screen(_)
             | Self::Watch(_)
@@ -332,6 +334,7 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
         Command::Tasks(options) => tasks::run(&open(settings)?, &options)?,
         Command::Audit(options) => audit::run(&open(settings)?, &options)?,
         Command::Import { file } => import::run(settings, &file)?,
+        Command::Merge(options) => merge::run(settings, &options)?,
         Command::Export(options) => export::run(&open(settings)?, &options)?,
         Command::Pack(options) => pack::pack(settings, options)?,
         Command::Unpack(options) => pack::unpack(&cli.global, &options)?,

@@ -1,4 +1,4 @@
-//! Import, export, what changed, verify, forget.
+//! Import, merge, export, what changed, verify, forget.
 
 use super::EvidenceGraph;
 use crate::convert;
@@ -31,6 +31,28 @@ impl EvidenceGraph {
             })?;
             line.drive(engine.import_jsonl(BufReader::new(line.watched(file))))
         };
+        let report = long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?;
+        convert::report(py, "Report", &report)
+    }
+
+    /// Merges other graphs into this one: all of them, or nothing. Neither the order of the graphs nor
+    /// a repetition makes a difference (docs/merge.md). With `report`, `decided` tells which rows
+    /// differed and which of them stayed.
+    ///
+    /// >>> import lyra
+    /// >>> task = lyra.EvidenceGraph("a.db").create_task("Night work shortens sleep")
+    /// >>> lyra.EvidenceGraph("all.db").merge("a.db").inserted["tasks"]
+    /// 1
+    #[pyo3(signature = (*paths, report=false))]
+    fn merge<'py>(
+        &self,
+        py: Python<'py>,
+        paths: Vec<PathBuf>,
+        report: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let engine = self.engine()?;
+        let interrupter = engine.graph().interrupter();
+        let work = move |line: &Line<()>| line.drive(engine.merge(&paths, report));
         let report = long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?;
         convert::report(py, "Report", &report)
     }

@@ -24,20 +24,18 @@ pub fn store(writer: &Writer<'_>, document: &mut PreparedDocument) -> Result<()>
     let page_id = writer.put_page(&document.page)?;
     document.page.id.clone_from(&page_id);
     let version = writer.add_page_text(&page_id, &document.text)?;
-    let version_text = version.to_string();
+    let key = writer.text_key(&page_id, version)?;
+    let known = writer.fragments_by_span(&page_id, version)?;
     let page_text = PageText::new(&document.text);
     for fragment in &mut document.fragments {
         let record = &mut fragment.record;
         let span = (record.char_start.unwrap_or(0), record.char_end.unwrap_or(0));
-        record.id = content_id(
-            "frag_",
-            &[
-                &page_id,
-                &version_text,
-                &span.0.to_string(),
-                &span.1.to_string(),
-            ],
-        );
+        // By the text and not by its version: graphs that read a page at different times number its
+        // texts differently, and may be merged.
+        record.id = known.get(&span).cloned().unwrap_or_else(|| {
+            let (start, end) = (span.0.to_string(), span.1.to_string());
+            content_id("frag_", &[&page_id, &key, &start, &end])
+        });
         record.page_id.clone_from(&page_id);
         record.page_version = Some(version);
         writer.add_fragment_of(record, &page_text)?;

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 /// The tables whose rows have checksums, by their numbers: all but counts and indexes, which can be
 /// made again. `sql/checksums.sql` has triggers for each, later ones stand with their table.
-pub(crate) const TABLES: [&str; 27] = [
+pub(crate) const TABLES: [&str; 28] = [
     "tasks",
     "queries",
     "serp_items",
@@ -40,6 +40,7 @@ pub(crate) const TABLES: [&str; 27] = [
     "event_log",
     "blocked_edges",
     "screenings",
+    "forgotten",
 ];
 
 /// Rows of a block, and bytes of a checksum.

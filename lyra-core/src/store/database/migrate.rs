@@ -20,6 +20,7 @@ const STEPS: &[&str] = &[
     include_str!("sql/blocked_evidence.sql"),
     include_str!("sql/remembered_verdicts.sql"),
     include_str!("sql/screening.sql"),
+    include_str!("sql/merging.sql"),
 ];
 
 /// The schema version that this library writes.

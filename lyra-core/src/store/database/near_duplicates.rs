@@ -82,6 +82,19 @@ pub(crate) fn refresh(db: &Connection) -> Result<()> {
     point_at_originals(db)
 }
 
+/// Finds all originals anew, in the order in which the pages were read: for graphs that came together
+/// from several, each with an order of its own.
+pub(crate) fn rebuild(db: &Connection) -> Result<()> {
+    db.execute_batch(
+        "UPDATE pages SET near_duplicate_of = NULL
+           WHERE near_duplicate_of IS NOT NULL AND id IN (SELECT page_id FROM page_texts);
+         DELETE FROM page_sketch_hashes;
+         DELETE FROM page_sketches",
+    )
+    .db()?;
+    refresh(db)
+}
+
 /// A page whose newest text has no sketch yet.
 struct Waiting {
     id: String,

@@ -9,6 +9,7 @@ use crate::store::model::{
 };
 use crate::store::text::hash::sha256_hex;
 use rusqlite::{Row, params};
+use std::collections::HashMap;
 
 /// A fragment together with what is needed to judge and to cite it.
 #[derive(Debug, Clone, PartialEq)]
@@ -231,6 +232,32 @@ impl Writer<'_> {
         )?;
         near_duplicates::update(self.db, page_id, text, &hash)?;
         Ok(version)
+    }
+
+    /// What tells the text of a page from its other texts: its hash, and how often the page had told
+    /// it before, if it had.
+    pub(crate) fn text_key(&self, page_id: &str, version: i64) -> Result<String> {
+        self.db.one(
+            "SELECT text_hash || coalesce(' ' || nullif((SELECT count(*) FROM page_texts o
+               WHERE o.page_id = t.page_id AND o.text_hash = t.text_hash AND o.version < t.version), 0), '')
+             FROM page_texts t WHERE page_id = ?1 AND version = ?2",
+            params![page_id, version],
+            |r| r.get(0),
+        )
+    }
+
+    /// The fragments that a version of the page has already, by their first and last character.
+    pub(crate) fn fragments_by_span(
+        &self,
+        page_id: &str,
+        version: i64,
+    ) -> Result<HashMap<(i64, i64), String>> {
+        self.db.all(
+            "SELECT char_start, char_end, id FROM fragments
+             WHERE page_id = ?1 AND page_version = ?2 AND char_start IS NOT NULL",
+            params![page_id, version],
+            |r| Ok(((r.get(0)?, r.get(1)?), r.get(2)?)),
+        )
     }
 
     /// Stores a fragment of `page_text`, the text of its page version; answers whether it is new.

@@ -1,6 +1,7 @@
 //! Rules about domains: which are blocked, and which rule says so.
 
 use super::{Reader, Writer};
+use crate::clock::{format_ms, parse_ms};
 use crate::error::{Error, Result};
 use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::model::random_id;
@@ -164,7 +165,7 @@ impl Reader<'_> {
             .db
             .prepare_cached(
                 "SELECT domain_pattern, rule = 'block' FROM domain_rules WHERE is_active = 1
-                 ORDER BY created_at DESC, rowid DESC",
+                 ORDER BY created_at DESC, id DESC",
             )
             .db()?;
         let rows = statement
@@ -179,7 +180,7 @@ impl Reader<'_> {
             .db
             .prepare_cached(
                 "SELECT rule FROM domain_rules WHERE is_active = 1 AND domain_pattern = ?1
-                 ORDER BY created_at DESC, rowid DESC LIMIT 1",
+                 ORDER BY created_at DESC, id DESC LIMIT 1",
             )
             .db()?;
         let mut rows = statement.query([pattern.as_str()]).db()?;
@@ -205,9 +206,23 @@ impl Writer<'_> {
                 rule.as_str(),
                 reason,
                 actor,
-                self.now
+                self.time_of_rule()?
             ])?;
         Ok(replaced + 1)
+    }
+
+    /// Now, or a millisecond after the newest rule: of two rules, one is always the newer, in this graph
+    /// and in those that it is merged with.
+    fn time_of_rule(&self) -> Result<String> {
+        let newest = self
+            .db
+            .one("SELECT max(created_at) FROM domain_rules", [], |r| {
+                r.get::<_, Option<String>>(0)
+            })?;
+        let after = newest
+            .and_then(|time| parse_ms(&time))
+            .map(|ms| format_ms(ms + 1));
+        Ok(after.unwrap_or_default().max(self.now.clone()))
     }
 
     /// Takes the rules with exactly this pattern out of force; answers how many there were.

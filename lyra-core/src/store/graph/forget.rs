@@ -50,12 +50,25 @@ pub(crate) fn forget_task(
         if orphans {
             forget.orphans()?;
         }
+        forget.leave_a_note(now)?;
         forget.log(orphans, now)?;
         transaction
             .execute_batch("DROP TABLE temp.forget_pages; DROP TABLE temp.forget_works")
             .db()?;
         Ok(forget.report)
     })
+}
+
+/// Deletes a task that another graph has forgotten; its pages stay.
+pub(super) fn forget_rows(transaction: &Transaction<'_>, task_id: &str) -> Result<()> {
+    let mut forget = Forget {
+        transaction,
+        report: ForgetReport {
+            task_id: task_id.to_owned(),
+            ..ForgetReport::default()
+        },
+    };
+    forget.task()
 }
 
 struct Forget<'t> {
@@ -247,6 +260,17 @@ impl Forget<'_> {
         if rows > 0 {
             *self.report.deleted.entry(table.to_owned()).or_default() += rows;
         }
+        Ok(())
+    }
+
+    /// So that a merge does not bring the task back.
+    fn leave_a_note(&self, now: &str) -> Result<()> {
+        self.transaction
+            .execute(
+                "INSERT INTO forgotten (task_id, forgotten_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+                params![self.report.task_id, now],
+            )
+            .db()?;
         Ok(())
     }
 

@@ -29,6 +29,7 @@ mod hostile_documents;
 mod interchange;
 mod jobs;
 mod judgements;
+mod merging;
 mod part;
 mod remembered_verdicts;
 mod screening;
@@ -60,6 +61,8 @@ pub use judgements::{
     Judgement, JudgementFocus, JudgementReport, JudgementRequest, LEASE_SECONDS, LentPair,
     MOST_LENT, MovedClaim, PairKind, RefusedJudgement, agent_judge_id,
 };
+pub(crate) use merging::merge;
+pub use merging::{Decided, MergeReport};
 pub(crate) use part::{Part, Row};
 pub(crate) use remembered_verdicts::RememberedVerdict;
 pub use screening::{Screening, ScreeningReport};

@@ -109,7 +109,7 @@ pub(super) struct Import<'t> {
 }
 
 /// So many new rows, and no fewer than there were, make it worth while to build indexes anew.
-pub(super) const MANY_ROWS: usize = 4_096;
+pub(in crate::store::graph) const MANY_ROWS: usize = 4_096;
 
 pub(super) struct Statements<'t> {
     insert: CachedStatement<'t>,
@@ -271,6 +271,12 @@ impl<'t> Import<'t> {
         if self.report.total_inserted > 0 {
             resources::derive(self.transaction, self.last_old_row[Record::Page.index()])?;
             near_duplicates::refresh(self.transaction)?;
+            self.transaction
+                .execute(
+                    "DELETE FROM forgotten WHERE task_id IN (SELECT id FROM tasks)",
+                    [],
+                )
+                .db()?;
             log_import(self.transaction, self.now, &self.report)?;
         }
         // The last: from here on triggers fire again.

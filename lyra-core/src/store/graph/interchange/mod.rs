@@ -36,6 +36,7 @@ mod vector;
 pub(crate) use canonical::canonical_hash;
 pub(super) use checks::{Quote, ends_of, matches};
 pub(crate) use export::{export_jsonl, task_scope};
+pub(super) use import::MANY_ROWS;
 pub(crate) use import::import_jsonl;
 pub use lines::ImportProblems;
 pub(crate) use page_text::PageText;

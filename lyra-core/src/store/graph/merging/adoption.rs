@@ -1,0 +1,58 @@
+//! Whether a claim counts.
+
+use super::rules::in_order;
+use crate::error::Result;
+use crate::store::database::{SqliteResultExt, Statements};
+use rusqlite::Connection;
+
+/// Takes the newest decision on each claim that stands otherwise on the two sides. The logs tell when
+/// it was made, so they are merged after this. Rejections that follow from screening are no
+/// decisions: they are made again at the end.
+pub(super) fn merge(db: &Connection, source: &str) -> Result<usize> {
+    let said = |side: i32, schema: &str| {
+        format!(
+            "INSERT INTO temp.merge_said SELECT {side}, target_id, max(created_at) FROM {schema}.feedback_log
+             WHERE target_type = 'claim' GROUP BY target_id"
+        )
+    };
+    db.execute_batch(&format!(
+        "DELETE FROM temp.merge_said; {}; {}",
+        said(0, "main"),
+        said(1, source)
+    ))
+    .db()?;
+    db.run(
+        &format!(
+            "UPDATE main.claims SET (claim_adoption_status, claim_rejection_reason, claim_rejected_at) = (
+               SELECT s.claim_adoption_status, s.claim_rejection_reason, s.claim_rejected_at
+               FROM {source}.claims s WHERE s.id = claims.id)
+             WHERE id IN (
+               SELECT s.id FROM {source}.claims s JOIN main.claims t ON t.id = s.id
+               WHERE (s.claim_adoption_status IS NOT t.claim_adoption_status
+                   OR s.claim_rejection_reason IS NOT t.claim_rejection_reason)
+                 AND {} > {})",
+            decision("s", 1),
+            decision("t", 0)
+        ),
+        [],
+    )
+}
+
+/// When it was decided, and what.
+fn decision(row: &str, side: i32) -> String {
+    let by_a_person = |column: &str, otherwise: &str| {
+        format!(
+            "CASE WHEN {row}.claim_rejection_reason GLOB 'source excluded: *' THEN {otherwise}
+               ELSE {row}.{column} END"
+        )
+    };
+    in_order(&[
+        format!(
+            "max(ifnull((SELECT at FROM temp.merge_said WHERE side = {side} AND claim_id = {row}.id), ''),
+               ifnull({}, ''))",
+            by_a_person("claim_rejected_at", "''")
+        ),
+        by_a_person("claim_adoption_status", "'adopted'"),
+        by_a_person("claim_rejection_reason", "NULL"),
+    ])
+}

@@ -1,0 +1,152 @@
+//! Graphs that cannot be merged.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::database::{
+    APPLICATION_ID, SCHEMA_VERSION, SqliteResultExt, Statements, immutable_address, is_alone,
+};
+use rusqlite::Connection;
+use std::path::Path;
+
+pub(super) fn is_another_file(target: &Path, source: &Path) -> Result<()> {
+    let resolved = |path: &Path| {
+        std::fs::canonicalize(path).map_err(|error| {
+            Error::not_found(format!(
+                "there is no database at {}: {error}",
+                path.display()
+            ))
+            .with_hint("give the path of a file that Lyra made")
+        })
+    };
+    if resolved(source)? != resolved(target)? {
+        return Ok(());
+    }
+    Err(
+        Error::invalid(format!("{} is the graph that is written", source.display()))
+            .with_hint("name the target first, then the graphs that go into it"),
+    )
+}
+
+/// How SQLite is to open a source. A file that is alone is read as it lies there.
+pub(super) fn address(path: &Path) -> Result<String> {
+    let path = std::fs::canonicalize(path)
+        .map_err(|error| Error::not_found(format!("{}: {error}", path.display())))?;
+    if path.is_dir() {
+        return Err(Error::invalid(format!(
+            "{} is a folder; a graph is a file",
+            path.display()
+        )));
+    }
+    if is_alone(&path) && !cfg!(windows) {
+        return Ok(immutable_address(&path));
+    }
+    let name = path.to_str().map(str::to_owned);
+    name.ok_or_else(|| {
+        Error::invalid(format!("{} is not a name in Unicode", path.display()))
+            .with_hint("rename the file")
+    })
+}
+
+/// Refuses what is no graph, or one whose tables are not those of this version.
+pub(super) fn is_graph(db: &Connection, source: &str) -> Result<()> {
+    let number = |pragma: &str| -> Result<i64> {
+        db.pragma_query_value(Some(source), pragma, |r| r.get(0))
+            .db()
+    };
+    if number("application_id")? != i64::from(APPLICATION_ID) {
+        let message = "this file is no graph of Lyra";
+        return Err(Error::new(ErrorKind::Storage, message)
+            .with_hint("give the path of a file that Lyra made"));
+    }
+    let version = number("user_version")?;
+    if version != SCHEMA_VERSION {
+        let message = format!(
+            "the database has schema version {version} and this program merges {SCHEMA_VERSION}"
+        );
+        return Err(Error::new(ErrorKind::Storage, message).with_hint(
+            "open it once with this version, for example with lyra-mcp verify --db FILE",
+        ));
+    }
+    // A view in the place of a table could read what it likes.
+    let other: Option<String> = db.first(
+        &format!(
+            "SELECT m.name FROM main.sqlite_schema m WHERE m.type = 'table' AND NOT EXISTS (
+               SELECT 1 FROM {source}.sqlite_schema s
+               WHERE s.type = 'table' AND s.name = m.name AND s.sql IS m.sql) LIMIT 1"
+        ),
+        [],
+        |r| r.get(0),
+    )?;
+    other.map_or(Ok(()), |table| {
+        let message = format!("the table {table} is not as Lyra makes it");
+        Err(Error::new(ErrorKind::Storage, message)
+            .with_hint("export that graph, and import what was exported"))
+    })
+}
+
+/// What an id must mean on both sides: the table, and columns that have to be equal.
+const MEANINGS: [(&str, &[&str]); 4] = [
+    ("tasks", &["hypothesis"]),
+    ("pages", &["url"]),
+    ("fragments", &["page_id", "text_hash"]),
+    ("claims", &["task_id", "claim_text"]),
+];
+
+pub(super) fn ids_agree(db: &Connection, source: &str) -> Result<()> {
+    for (table, columns) in MEANINGS {
+        let differ: Vec<String> = columns
+            .iter()
+            .map(|c| format!("t.{c} IS NOT s.{c}"))
+            .collect();
+        let sql = format!(
+            "SELECT s.id FROM {source}.{table} s JOIN main.{table} t ON t.id = s.id WHERE {} LIMIT 1",
+            differ.join(" OR ")
+        );
+        if let Some(id) = db.first::<String>(&sql, [], |r| r.get(0))? {
+            let message = format!(
+                "{table}: {id} has another {} in the two graphs",
+                columns.join(" or ")
+            );
+            return Err(Error::invalid(message).with_hint(
+                "ids that Lyra makes follow from the content; give one of the two rows another id and import it again",
+            ));
+        }
+    }
+    let sql = format!(
+        "SELECT s.url, s.id, t.id FROM {source}.pages s JOIN main.pages t ON t.url = s.url AND t.id <> s.id LIMIT 1"
+    );
+    let twice = db.first(&sql, [], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?;
+    twice.map_or(Ok(()), |(url, one, other): (String, String, String)| {
+        let message =
+            format!("the address {url} is page {one} in one graph and {other} in the other");
+        Err(Error::invalid(message)
+            .with_hint("an address is one page: give both the same id and import one again"))
+    })
+}
+
+/// A row that another index than the rule's refuses.
+pub(super) fn meaning(error: Error, table: &str) -> Error {
+    let is_taken = error.message().contains("UNIQUE constraint failed");
+    if !is_taken {
+        return error.context(format!("merging {table}"));
+    }
+    Error::invalid(format!("{table}: an id means different things in the two graphs ({})", error.message()))
+        .with_hint("ids that Lyra makes follow from the content; give one of the two rows another id and import it again")
+}
+
+/// Whether both sides hold the same texts and say the same of copies.
+pub(super) fn copies_agree(db: &Connection, source: &str) -> Result<bool> {
+    for columns in [
+        "id, near_duplicate_of FROM {db}.pages",
+        "page_id, version, text_hash FROM {db}.page_texts",
+    ] {
+        let [ours, theirs] =
+            ["main", source].map(|schema| format!("SELECT {}", columns.replace("{db}", schema)));
+        let count = |rows: &str| format!("(SELECT count(*) FROM ({rows}))");
+        let sql = format!("SELECT {} = {}", count(&ours), count(&theirs));
+        let same_size: bool = db.one(&sql, [], |r| r.get(0))?;
+        if !same_size || db.holds(&format!("{ours} EXCEPT {theirs}"), [])? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,430 @@
+//! Several graphs become one.
+//!
+//! What a merge does to each table is written in `rules`; docs/merge.md explains it. The graphs that
+//! are merged are only read. All of them are merged in one transaction, or none.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `rules` | which of two rows with the same key stays |
+//! | `texts` | versions of a page's text; references and authors, which stay together as lists |
+//! | `adoption`, `jobs`, `logs` | what needs more than a rule |
+//! | `checks` | graphs that cannot be merged |
+//! | `words` | the full-text indexes |
+
+mod adoption;
+mod checks;
+mod jobs;
+mod logs;
+mod rules;
+#[cfg(test)]
+mod tests;
+mod texts;
+mod words;
+
+use super::blocked_evidence;
+use super::forget::forget_rows;
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::database::{Bulk, Database, SqliteResultExt, Statements, near_duplicates};
+use rules::Rule;
+use rusqlite::{Connection, Transaction, params};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// As many graphs as SQLite can have open beside the one that is written.
+const AT_ONCE: usize = 10;
+
+/// Decisions that are named for each table; all are counted.
+const NAMED: usize = 100;
+
+/// What a merge did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct MergeReport {
+    /// Graphs that were merged.
+    pub sources: usize,
+    /// New rows, by table; tables without any are left out.
+    pub inserted: BTreeMap<String, usize>,
+    /// Rows that changed because a source knew more, or something newer, by table.
+    pub updated: BTreeMap<String, usize>,
+    /// Tasks that are gone because one of the graphs had forgotten them.
+    pub forgotten: usize,
+    /// Rows that differed and of which a rule chose, by table; only where that was asked for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub decided: BTreeMap<String, Decided>,
+}
+
+/// Rows of a table of which a rule chose.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Decided {
+    /// Rows where the target kept what it had.
+    pub kept: usize,
+    /// Rows that took something of the source.
+    pub taken: usize,
+    /// The keys of the first hundred, with `kept` or `taken` before them.
+    pub rows: Vec<String>,
+}
+
+/// Merges graphs into this one: all of them, or none. `report` says whether the decisions of the
+/// rules are told.
+///
+/// # Errors
+/// [`crate::ErrorKind::NotFound`] where there is no file; [`crate::ErrorKind::Storage`] for a file
+/// that is no graph, or one of another version; [`crate::ErrorKind::InvalidInput`] where the same id
+/// means different things in two graphs.
+pub(crate) fn merge(
+    db: &Database,
+    sources: &[PathBuf],
+    now: &str,
+    report: bool,
+) -> Result<MergeReport> {
+    for source in sources {
+        checks::is_another_file(db.path(), source)?;
+    }
+    // What is merged in between makes no difference to the result.
+    let folder = db.path().parent().unwrap_or_else(|| Path::new("."));
+    let mut between = Vec::new();
+    let mut waiting: Vec<PathBuf> = sources.to_vec();
+    while waiting.len() > AT_ONCE {
+        let place = tempfile::Builder::new()
+            .prefix(".lyra-merge-")
+            .tempdir_in(folder);
+        let place = place.map_err(|error| {
+            let message = format!("no folder can be made in {}: {error}", folder.display());
+            Error::new(ErrorKind::Backend, message).with_source(error)
+        })?;
+        let path = place.path().join("graph.db");
+        let first: Vec<PathBuf> = waiting.drain(..AT_ONCE).collect();
+        merge_at_once(&Database::open(&path)?, &first, now, false)?;
+        waiting.push(path);
+        between.push(place);
+    }
+    let mut done = merge_at_once(db, &waiting, now, report)?;
+    done.sources = sources.len();
+    Ok(done)
+}
+
+fn merge_at_once(
+    db: &Database,
+    sources: &[PathBuf],
+    now: &str,
+    report: bool,
+) -> Result<MergeReport> {
+    let attached = db.maintain(|connection| attach(connection, sources));
+    let done = attached.and_then(|()| {
+        db.write_in_bulk(|transaction| {
+            let mut merge = Merge::new(transaction, sources.len(), report)?;
+            for number in 0..sources.len() {
+                merge.source(&name(number))?;
+            }
+            merge.finish(now)
+        })
+    });
+    let detached = db.maintain(detach);
+    let done = done?;
+    detached?;
+    Ok(done)
+}
+
+fn name(number: usize) -> String {
+    format!("source{number}")
+}
+
+fn attach(db: &Connection, sources: &[PathBuf]) -> Result<()> {
+    for (number, source) in sources.iter().enumerate() {
+        let name = name(number);
+        db.execute(&format!("ATTACH ?1 AS {name}"), [checks::address(source)?])
+            .db()
+            .and_then(|_| checks::is_graph(db, &name))
+            .map_err(|e| e.context(source.display()))?;
+    }
+    Ok(())
+}
+
+fn detach(db: &Connection) -> Result<()> {
+    let names: Vec<String> = db.all(
+        "SELECT name FROM pragma_database_list WHERE name GLOB 'source*'",
+        [],
+        |r| r.get(0),
+    )?;
+    for name in names {
+        db.execute_batch(&format!("DETACH {name}")).db()?;
+    }
+    Ok(())
+}
+
+struct Merge<'t> {
+    db: &'t Transaction<'t>,
+    report: MergeReport,
+    tell: bool,
+    last: words::Last,
+    bulk: Option<Bulk<'t>>,
+    /// Whether all graphs say the same of copies so far.
+    copies_agree: bool,
+}
+
+/// Tables for what is found out on the way.
+const TEMPORARY: [(&str, &str); 10] = [
+    ("merge_forgotten_claims", "id TEXT PRIMARY KEY"),
+    ("merge_pages", "page_id TEXT PRIMARY KEY"),
+    (
+        "merge_texts",
+        "page_id TEXT, version INTEGER, target_version INTEGER, source_version INTEGER, fetched_at TEXT,
+         PRIMARY KEY (page_id, version)",
+    ),
+    ("merge_lists", "id TEXT PRIMARY KEY"),
+    ("merge_said", "side INTEGER, claim_id TEXT, at TEXT, PRIMARY KEY (side, claim_id)"),
+    ("merge_second_jobs", "id TEXT PRIMARY KEY"),
+    ("merge_changing", "seq INTEGER PRIMARY KEY"),
+    ("merge_reindexed", "seq INTEGER PRIMARY KEY"),
+    ("merge_better_vectors", "seq INTEGER PRIMARY KEY"),
+    ("merge_gone_tasks", "id TEXT PRIMARY KEY"),
+];
+
+impl<'t> Merge<'t> {
+    fn new(db: &'t Transaction<'t>, sources: usize, tell: bool) -> Result<Self> {
+        for (table, columns) in TEMPORARY {
+            db.execute_batch(&format!("CREATE TEMP TABLE {table} ({columns})"))
+                .db()?;
+        }
+        let mut merge = Self {
+            db,
+            report: MergeReport::default(),
+            tell,
+            last: words::Last::of(db)?,
+            bulk: None,
+            copies_agree: true,
+        };
+        for number in 0..sources {
+            merge.forget(&name(number))?;
+        }
+        merge.last = words::Last::of(db)?;
+        let rows = |schema: &str| -> Result<i64> {
+            let counted = [
+                "pages",
+                "fragments",
+                "claims",
+                "edges",
+                "embeddings",
+                "nli_verdicts",
+            ]
+            .map(|table| format!("(SELECT coalesce(max(rowid), 0) FROM {schema}.{table})"));
+            db.one(&format!("SELECT {}", counted.join(" + ")), [], |r| r.get(0))
+        };
+        let mut added = 0;
+        for number in 0..sources {
+            added += rows(&name(number))?;
+        }
+        if added >= rows("main")?.max(super::interchange::MANY_ROWS as i64) {
+            merge.bulk = Some(Bulk::begin(db)?);
+        }
+        Ok(merge)
+    }
+
+    /// What one side forgot, all forget: the task, and what belongs to it. Pages stay.
+    fn forget(&mut self, source: &str) -> Result<()> {
+        self.db.run(
+            &format!(
+                "INSERT INTO main.forgotten AS t (task_id, forgotten_at)
+                   SELECT task_id, forgotten_at FROM {source}.forgotten WHERE TRUE
+                   ON CONFLICT (task_id) DO UPDATE SET forgotten_at = excluded.forgotten_at
+                     WHERE excluded.forgotten_at < t.forgotten_at"
+            ),
+            [],
+        )?;
+        let gone: Vec<String> = self.db.all(
+            "SELECT id FROM main.tasks WHERE id IN (SELECT task_id FROM main.forgotten)",
+            [],
+            |r| r.get(0),
+        )?;
+        for task in &gone {
+            forget_rows(self.db, task)?;
+            self.db.run(
+                "INSERT OR IGNORE INTO temp.merge_gone_tasks VALUES (?1)",
+                [task],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn source(&mut self, source: &str) -> Result<()> {
+        let db = self.db;
+        checks::ids_agree(db, source)?;
+        self.copies_agree = self.copies_agree && checks::copies_agree(db, source)?;
+        db.execute_batch(&format!(
+            "DELETE FROM temp.merge_forgotten_claims;
+             INSERT INTO temp.merge_forgotten_claims SELECT id FROM {source}.claims
+               WHERE task_id IN (SELECT task_id FROM main.forgotten);
+             INSERT OR IGNORE INTO temp.merge_gone_tasks SELECT id FROM {source}.tasks
+               WHERE id IN (SELECT task_id FROM main.forgotten);
+             INSERT INTO main.edges SELECT * FROM main.blocked_edges WHERE TRUE ON CONFLICT DO NOTHING;
+             DELETE FROM main.blocked_edges"
+        ))
+        .db()?;
+        self.documents(source)?;
+        for rule in [
+            &rules::CLAIMS,
+            &rules::STANCES,
+            &rules::EDGES,
+            &rules::VERDICTS,
+        ] {
+            self.rule(source, rule)?;
+        }
+        *self.updated("claims") += adoption::merge(db, source)?;
+        self.vectors(source)?;
+        for rule in [
+            &rules::TASK_PAGES,
+            &rules::SCREENINGS,
+            &rules::QUERIES,
+            &rules::HITS,
+        ] {
+            self.rule(source, rule)?;
+        }
+        jobs::settle_targets(db, source)?;
+        for rule in [
+            &rules::JOBS,
+            &rules::AUTH_QUEUE,
+            &rules::CORRECTIONS,
+            &rules::DOMAIN_RULES,
+            &rules::HOSTILE,
+        ] {
+            self.rule(source, rule)?;
+        }
+        let [feedback, events] = logs::merge(db, source)?;
+        self.count("feedback_log", feedback, feedback);
+        self.count("event_log", events, events);
+        Ok(())
+    }
+
+    fn documents(&mut self, source: &str) -> Result<()> {
+        let db = self.db;
+        self.rule(source, &rules::TASKS)?;
+        self.rule(source, &rules::WORKS)?;
+        self.counted("work_authors", |db| texts::merge_authors(db, source))?;
+        self.rule(source, &rules::WORK_IDENTIFIERS)?;
+        texts::merge_references(db, source)?;
+        self.rule(source, &rules::PAGES)?;
+        self.counted("page_references", |db| texts::insert_references(db, source))?;
+        self.counted("page_texts", |db| texts::merge(db, source))?;
+        self.rule(source, &rules::RESOURCES)?;
+        self.last.drop_changing(db, source)?;
+        self.rule(source, &rules::FRAGMENTS)
+    }
+
+    fn rule(&mut self, source: &str, rule: &Rule) -> Result<()> {
+        if self.tell {
+            self.decisions(source, rule)?;
+        }
+        let before = self.rows(rule.table)?;
+        let changed = self.db.execute(&rule.sql(source), []).db();
+        let changed = changed.map_err(|error| checks::meaning(error, rule.table))?;
+        let inserted = self.rows(rule.table)? - before;
+        self.count(rule.table, inserted, changed);
+        Ok(())
+    }
+
+    fn counted(&mut self, table: &str, work: impl FnOnce(&Connection) -> Result<()>) -> Result<()> {
+        let before = self.rows(table)?;
+        work(self.db)?;
+        let inserted = self.rows(table)?.saturating_sub(before);
+        self.count(table, inserted, inserted);
+        Ok(())
+    }
+
+    /// A vector that changes gets a new number: caches notice it by that.
+    fn vectors(&mut self, source: &str) -> Result<()> {
+        let columns = "id, target_type, target_id, model_id, embedding_blob, dimension, created_at";
+        self.db
+            .execute_batch(&format!(
+                "DELETE FROM temp.merge_better_vectors;
+                 INSERT INTO temp.merge_better_vectors
+                   SELECT t.seq FROM {source}.embeddings s JOIN main.embeddings t ON t.target_type = s.target_type
+                     AND t.target_id = s.target_id AND t.model_id = s.model_id
+                   WHERE (s.embedding_blob, s.id) > (t.embedding_blob, t.id)"
+            ))
+            .db()?;
+        let better = self.db.run(
+            "DELETE FROM main.embeddings WHERE seq IN temp.merge_better_vectors",
+            [],
+        )?;
+        *self.updated("embeddings") += better;
+        let changed = self.db.run(
+            &format!(
+                "INSERT INTO main.embeddings ({columns}) SELECT {columns} FROM {source}.embeddings s
+                 WHERE s.target_id NOT IN temp.merge_forgotten_claims
+                 ON CONFLICT (target_type, target_id, model_id) DO NOTHING"
+            ),
+            [],
+        )?;
+        self.count("embeddings", changed - better, changed - better);
+        Ok(())
+    }
+
+    fn decisions(&mut self, source: &str, rule: &Rule) -> Result<()> {
+        let mut decided = self.report.decided.remove(rule.table).unwrap_or_default();
+        let mut statement = self.db.prepare(&rule.decided_sql(source)).db()?;
+        let mut rows = statement.query([]).db()?;
+        while let Some(row) = rows.next().db()? {
+            let (key, keeps): (String, bool) = (row.get(0).db()?, row.get(1).db()?);
+            let (count, word) = match keeps {
+                true => (&mut decided.kept, "kept"),
+                false => (&mut decided.taken, "taken"),
+            };
+            *count += 1;
+            if decided.rows.len() < NAMED {
+                decided.rows.push(format!("{word} {key}"));
+            }
+        }
+        if decided != Decided::default() {
+            self.report.decided.insert(rule.table.to_owned(), decided);
+        }
+        Ok(())
+    }
+
+    fn rows(&self, table: &str) -> Result<usize> {
+        let sql = format!("SELECT count(*) FROM main.{table}");
+        self.db.one(&sql, [], |r| r.get(0))
+    }
+
+    fn count(&mut self, table: &str, inserted: usize, changed: usize) {
+        *self.report.inserted.entry(table.to_owned()).or_default() += inserted;
+        *self.updated(table) += changed - inserted;
+    }
+
+    fn updated(&mut self, table: &str) -> &mut usize {
+        self.report.updated.entry(table.to_owned()).or_default()
+    }
+
+    fn finish(mut self, now: &str) -> Result<MergeReport> {
+        let db = self.db;
+        self.last.index(db)?;
+        if !self.copies_agree {
+            near_duplicates::rebuild(db)?;
+        }
+        self.report.forgotten = db.one("SELECT count(*) FROM temp.merge_gone_tasks", [], |r| {
+            r.get(0)
+        })?;
+        self.report.inserted.retain(|_, rows| *rows > 0);
+        self.report.updated.retain(|_, rows| *rows > 0);
+        self.log(now)?;
+        // The last: from here on triggers fire again.
+        self.bulk.map_or(Ok(()), Bulk::end)?;
+        blocked_evidence::settle(db, now)?;
+        for (table, _) in TEMPORARY {
+            db.execute_batch(&format!("DROP TABLE temp.{table}")).db()?;
+        }
+        Ok(self.report)
+    }
+
+    fn log(&self, now: &str) -> Result<()> {
+        if self.report.inserted.is_empty() && self.report.updated.is_empty() {
+            return Ok(());
+        }
+        let details =
+            serde_json::json!({ "inserted": self.report.inserted, "updated": self.report.updated });
+        self.db.run(
+            "INSERT INTO event_log (at, actor, action, details_json) VALUES (?1, 'library', 'merge', ?2)",
+            params![now, details.to_string()],
+        )?;
+        Ok(())
+    }
+}

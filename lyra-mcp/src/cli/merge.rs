@@ -1,0 +1,38 @@
+//! `merge`.
+
+use super::config::Settings;
+use super::output::{Output, json};
+use clap::Args;
+use lyra_core::{Error, Result};
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(super) struct Options {
+    /// The graph that the others go into; it is made if there is none
+    target: PathBuf,
+    /// Graphs that are only read
+    #[arg(required = true)]
+    sources: Vec<PathBuf>,
+    /// Also tell the rows that differed, and which of them stayed
+    #[arg(long)]
+    report: bool,
+}
+
+/// Looks for the sources before it opens the target, so that a slip in a name makes no empty graph.
+pub(super) fn run(settings: &Settings, options: &Options) -> Result<()> {
+    for source in &options.sources {
+        if !source.is_file() {
+            let message = format!("there is no graph at {}", source.display());
+            return Err(
+                Error::not_found(message).with_hint("give the path of a file that Lyra made")
+            );
+        }
+    }
+    let mut settings = settings.clone();
+    settings.db.clone_from(&options.target);
+    let engine = super::open_or_make(&settings)?;
+    let report = super::runtime()?.block_on(engine.merge(&options.sources, options.report))?;
+    let mut out = Output::new();
+    out.line(&json(&report)?)?;
+    out.finish()
+}
