@@ -303,3 +303,36 @@ fn no_file_is_made() {
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(bytes_of(folder.path()).is_empty());
 }
+
+/// A replica is a copy that is made again and again; read-only servers follow it.
+#[tokio::test]
+async fn a_replica_follows_its_primary_and_tells_how_old_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let primary = Engine::open(EngineConfig::new(folder.path().join("primary.db"))).unwrap();
+    let copy = folder.path().join("replica.db");
+    primary.update_copy(&copy).unwrap();
+    let mut config = EngineConfig::new(&copy);
+    config.read_only = true;
+    let replica = Engine::open(config).unwrap();
+    let task = primary
+        .create_task("Night work shortens sleep", TaskConfig::default())
+        .unwrap();
+    assert!(replica.status(&task.id, StatusDetail::Summary).is_err());
+    primary.update_copy(&copy).unwrap();
+    let status = replica.status(&task.id, StatusDetail::Summary).unwrap();
+    assert!(status.as_of.is_some_and(|time| time.starts_with("20")));
+    let own = primary.status(&task.id, StatusDetail::Summary).unwrap();
+    assert_eq!(own.as_of, None, "the primary is as of now");
+
+    let other = folder.path().join("letter.txt");
+    std::fs::write(&other, "Dear reader").unwrap();
+    for (path, reason) in [
+        (folder.path().join("primary.db"), "is open for writing"),
+        (other, "letter.txt"),
+    ] {
+        let before = std::fs::read(&path).unwrap();
+        let error = primary.update_copy(&path).unwrap_err();
+        assert!(error.to_string().contains(reason), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+}

@@ -103,6 +103,7 @@ impl Engine {
             let warning = StatusWarning::new(WarningKind::Database, text);
             report.warnings.push(warning);
         }
+        report.as_of = self.inner.graph.as_of();
         if let Some(corpus) = &self.inner.corpus {
             let warnings = corpus.warnings().into_iter();
             let warnings = warnings.map(|text| StatusWarning::new(WarningKind::Corpus, text));
@@ -444,6 +445,31 @@ impl Engine {
     /// ```
     pub fn backup(&self, to: &Path) -> Result<()> {
         self.inner.graph.backup(to)
+    }
+
+    /// Copies the database to `to`, in the place of an older copy: for a replica that read-only servers
+    /// read. They notice the new copy; who reads the older one meanwhile reads it to the end.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` where there is something else at `to`, or a graph that is open for writing.
+    ///
+    /// ```
+    /// use lyra_core::{Engine, EngineConfig, StatusDetail, TaskConfig};
+    /// let folder = tempfile::tempdir()?;
+    /// let engine = Engine::open(EngineConfig::new(folder.path().join("evidence.db")))?;
+    /// let copy = folder.path().join("replica.db");
+    /// engine.update_copy(&copy)?;
+    /// let mut config = EngineConfig::new(&copy);
+    /// config.read_only = true;
+    /// let replica = Engine::open(config)?;
+    /// let task = engine.create_task("Night work shortens sleep", TaskConfig::default())?;
+    /// engine.update_copy(&copy)?;
+    /// assert!(replica.status(&task.id, StatusDetail::Summary)?.as_of.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn update_copy(&self, to: &Path) -> Result<()> {
+        self.inner.graph.update_copy(to)
     }
 
     /// Removes a task; with `orphans` also what nothing else refers to afterwards.

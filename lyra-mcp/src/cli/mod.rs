@@ -3,6 +3,7 @@
 //! usage or configuration, 130 interrupted.
 
 mod audit;
+mod backup;
 mod check;
 mod config;
 mod demo;
@@ -111,6 +112,9 @@ enum Command {
     Backup {
         /// The new file
         to: PathBuf,
+        /// Copy again so often, in the place of the older copy, until a signal comes: 30s, 5m, 1h
+        #[arg(long, value_name = "TIME", value_parser = review::period)]
+        every: Option<std::time::Duration>,
     },
     /// Correct what the models got wrong, by the ids that a report shows
     Feedback(feedback::Options),
@@ -344,14 +348,7 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
             out.line(&hash)?;
             out.finish()?;
         }
-        Command::Backup { to } => {
-            open(settings)?.backup(&to)?;
-            crate::log::line(&format!(
-                "copied {} to {}",
-                settings.db.display(),
-                to.display()
-            ));
-        }
+        Command::Backup { to, every } => backup::run(settings, &to, every)?,
         Command::Feedback(options) => feedback::run(&open(settings)?, options)?,
         Command::Screen(options) => screen::run(&open(settings)?, options)?,
         Command::Review(options) => review::run(&open(settings)?, &options)?,

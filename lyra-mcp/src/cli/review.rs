@@ -59,7 +59,7 @@ fn formats() -> impl TypedValueParser<Value = ReviewFormat> {
 }
 
 /// A number and a unit.
-fn period(text: &str) -> std::result::Result<Duration, String> {
+pub(super) fn period(text: &str) -> std::result::Result<Duration, String> {
     let wrong = || format!("{text:?} is no time; write 7d, 12h, 30m or 90s");
     let unit = text.char_indices().next_back().ok_or_else(wrong)?;
     let number: u64 = text[..unit.0].parse().map_err(|_| wrong())?;
@@ -147,7 +147,7 @@ fn once(settings: &Settings, options: &WatchOptions) -> Result<bool> {
 }
 
 /// Waits for the next run; whether a signal came first.
-fn wait(time: Duration) -> Result<bool> {
+pub(super) fn wait(time: Duration) -> Result<bool> {
     super::runtime()?.block_on(async {
         let mut signals = Signals::listen()?;
         Ok(tokio::select! {

@@ -206,7 +206,7 @@ fn task_tools() -> Vec<Tool> {
         tool!("queue_reference_candidates", "Queue cited documents", EXPLORES, stored_text: true,
             lists: ["candidates", "skipped", "target_ids"],
             references::queue,
-            "Follow citations: queue documents that the task's sources cite. Wait for get_status \
+            "Queue documents that the task's sources cite. Wait for get_status \
             milestones.citation_chase_ready, look at query_view(v_reference_candidates, task_id), \
             then choose with include_ids or exclude_ids (citation_edge_id), not both."),
         tool!("get_status", "Task status", READS, stored_text: true,

@@ -45,6 +45,9 @@ pub struct StatusReport {
     /// For a wait: whether anything changed since it began; where the work had ended before, since
     /// this engine last told of the task.
     pub changed: bool,
+    /// In a read-only graph, when its file was written last (RFC 3339): nothing newer is seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<String>,
     /// Searches, one by one, the newest 200 (full).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub searches_detail: Option<Vec<SearchDetail>>,

@@ -72,6 +72,7 @@ pub(crate) fn status(
         ),
         evidence_summary: evidence_summary(reader, task_id, &metrics)?,
         changed: false,
+        as_of: None,
         searches_detail: None,
         queue_items: None,
         jobs_by_kind: None,

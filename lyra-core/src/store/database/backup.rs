@@ -1,6 +1,6 @@
 //! A copy of the database as it is at one moment, whoever writes to it meanwhile.
 
-use super::Source;
+use super::{APPLICATION_ID, Source, is_alone};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::database::SqliteResultExt;
 use rusqlite::Connection;
@@ -16,8 +16,9 @@ const PAUSE: Duration = Duration::from_millis(1);
     clippy::disallowed_methods,
     reason = "an empty file that is filled with a copy, settings and all"
 )]
-/// Copies the database to a new file, its owner's alone, which appears when it is whole.
-pub(crate) fn backup(source: &Source, to: &Path) -> Result<()> {
+/// Copies the database to a file, its owner's alone, which appears when it is whole: a new one, or, with
+/// `replace`, one in the place of an older copy.
+pub(crate) fn backup(source: &Source, to: &Path, replace: bool) -> Result<()> {
     let failed = |error: std::io::Error| {
         Error::new(
             ErrorKind::Backend,
@@ -25,7 +26,10 @@ pub(crate) fn backup(source: &Source, to: &Path) -> Result<()> {
         )
     };
     if to.symlink_metadata().is_ok() {
-        return Err(taken(to));
+        if !replace {
+            return Err(taken(to));
+        }
+        check_is_copy(source, to)?;
     }
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
     let copy = tempfile::Builder::new()
@@ -40,6 +44,12 @@ pub(crate) fn backup(source: &Source, to: &Path) -> Result<()> {
         .db()?;
     target.close().map_err(|(_, error)| error).db()?;
     copy.as_file().sync_all().map_err(failed)?;
+    if replace {
+        return copy
+            .persist(to)
+            .map(drop)
+            .map_err(|error| failed(error.error));
+    }
     match copy.persist_noclobber(to) {
         Ok(_) => Ok(()),
         Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => Err(taken(to)),
@@ -58,6 +68,27 @@ pub(crate) fn vacuum(file: &Path) -> Result<()> {
         .execute_batch("PRAGMA wal_checkpoint(TRUNCATE); VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
         .db()?;
     connection.close().map_err(|(_, error)| error).db()
+}
+
+/// Refuses to take the place of what is no graph, or of one that somebody writes to.
+fn check_is_copy(source: &Source, to: &Path) -> Result<()> {
+    let same = std::fs::canonicalize(source.path()).ok() == std::fs::canonicalize(to).ok();
+    if same || !is_alone(to) {
+        return Err(
+            Error::invalid(format!("{} is open for writing", to.display()))
+                .with_hint("give a file that only read-only servers have open"),
+        );
+    }
+    let reading = Source::read_only(to).open()?;
+    let owner: i32 = reading
+        .connection
+        .pragma_query_value(None, "application_id", |r| r.get(0))
+        .db()?;
+    if owner == APPLICATION_ID {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("{} is no graph", to.display()))
+        .with_hint("give a new file, or an older copy of a graph"))
 }
 
 fn taken(to: &Path) -> Error {

@@ -86,6 +86,14 @@ impl Source {
         self.read_only
     }
 
+    /// When a read-only file, or the log beside it, was written last.
+    pub(crate) fn written_at(&self) -> Option<SystemTime> {
+        let written = |path: &Path| std::fs::metadata(path).ok()?.modified().ok();
+        self.read_only
+            .then(|| written(&self.path).max(written(&beside(&self.path, "-wal"))))
+            .flatten()
+    }
+
     /// Opens an existing database for reading.
     pub(crate) fn open(&self) -> Result<Reading> {
         self.open_through(None)

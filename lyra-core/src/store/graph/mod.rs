@@ -76,13 +76,14 @@ pub(crate) use verdicts::{Pair, RETIRED_JUDGES, StoredVerdict};
 pub(crate) use verify::verify;
 pub use verify::{VerifyReport, Violation};
 
-use crate::clock::{Clock, JumpWatch, Trust};
+use crate::clock::{Clock, JumpWatch, Trust, format_ms};
 use crate::error::{Error, Result};
 pub use crate::store::database::Interrupter;
 use crate::store::database::{Database, Statements, aggregates, backup, vacuum};
 use rusqlite::{Connection, Transaction, params};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 /// The evidence graph in one SQLite file.
 ///
@@ -253,12 +254,28 @@ impl EvidenceGraph {
 
     /// Copies the database to a new file; see [`Engine::backup`](crate::Engine::backup).
     pub fn backup(&self, to: &Path) -> Result<()> {
-        backup(self.db.source(), to)
+        backup(self.db.source(), to, false)
+    }
+
+    /// The same in the place of an older copy.
+    pub fn update_copy(&self, to: &Path) -> Result<()> {
+        backup(self.db.source(), to, true)
+    }
+
+    /// When the file of a read-only graph was written last, RFC 3339; none where it can be written here.
+    pub fn as_of(&self) -> Option<String> {
+        let written = self
+            .db
+            .source()
+            .written_at()?
+            .duration_since(UNIX_EPOCH)
+            .ok()?;
+        i64::try_from(written.as_millis()).ok().map(format_ms)
     }
 
     /// The same without the cookies that humans gave.
     pub(crate) fn backup_without_sessions(&self, to: &Path) -> Result<()> {
-        backup(self.db.source(), to)?;
+        backup(self.db.source(), to, false)?;
         let copy = Self::open(to, Arc::clone(self.clock()))?;
         if copy.write(|w| w.forget_sessions())? > 0 {
             drop(copy);

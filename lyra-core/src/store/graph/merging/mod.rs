@@ -408,6 +408,13 @@ impl<'t> Merge<'t> {
         self.log(now)?;
         // The last: from here on triggers fire again.
         self.bulk.map_or(Ok(()), Bulk::end)?;
+        // What follows from screening follows from that of all graphs.
+        db.run(
+            "UPDATE claims SET claim_adoption_status = 'adopted', claim_rejection_reason = NULL,
+               claim_rejected_at = NULL
+             WHERE claim_adoption_status = 'not_adopted' AND claim_rejection_reason GLOB 'source excluded: *'",
+            [],
+        )?;
         blocked_evidence::settle(db, now)?;
         for (table, _) in TEMPORARY {
             db.execute_batch(&format!("DROP TABLE temp.{table}")).db()?;

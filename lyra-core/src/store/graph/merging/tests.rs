@@ -14,11 +14,13 @@ use tempfile::TempDir;
 
 const NOW: &str = "2026-05-01T00:00:00.000Z";
 
-/// Tables of which a merge says nothing, or whose rows tell of the merge itself.
-const APART: [&str; 3] = [
+/// Tables of which a merge says nothing, or whose rows tell of the merge itself; and jobs, of which one
+/// is cancelled for another while that one is still under way.
+const APART: [&str; 4] = [
     "event_log",
     "calibration_versions",
     "calibration_evaluations",
+    "jobs",
 ];
 
 /// Random choices from a seed.
@@ -337,7 +339,7 @@ fn graph(folder: &TempDir, name: &str, seed: u64) -> PathBuf {
 fn merged(folder: &TempDir, name: &str, first: &Path, others: &[&PathBuf]) -> PathBuf {
     let path = folder.path().join(name);
     let source = Database::open(first).unwrap();
-    backup(source.source(), &path).unwrap();
+    backup(source.source(), &path, false).unwrap();
     drop(source);
     let db = Database::open(&path).unwrap();
     let others: Vec<PathBuf> = others.iter().map(|other| (*other).clone()).collect();
@@ -371,16 +373,16 @@ fn rows(path: &Path) -> BTreeMap<String, Vec<String>> {
                  WHERE name <> 'seq' AND NOT (name = 'id' AND '{table}' = 'feedback_log')"
             ),
         );
-        let columns: Vec<String> = columns
-            .iter()
-            .map(|c| {
-                if c == "embedding_blob" {
-                    format!("hex({c})")
-                } else {
-                    c.clone()
-                }
-            })
-            .collect();
+        let read = |column: &String| match column.as_str() {
+            "embedding_blob" => "hex(embedding_blob)".to_owned(),
+            // The time of the merge, where the rejection follows from screening.
+            "claim_rejected_at" => {
+                "iif(claim_rejection_reason GLOB 'source excluded*', NULL, claim_rejected_at)"
+                    .to_owned()
+            }
+            _ => column.clone(),
+        };
+        let columns: Vec<String> = columns.iter().map(read).collect();
         let sql = format!(
             "SELECT json_array({}) FROM {table} ORDER BY 1",
             columns.join(", ")
@@ -414,10 +416,30 @@ proptest! {
     }
 }
 
+#[test]
+fn of_two_jobs_for_one_target_one_is_cancelled() {
+    let folder = TempDir::new().unwrap();
+    let [a, b] = [("j1", "queued"), ("j2", "completed")].map(|(job, state)| {
+        let path = folder.path().join(format!("{job}.db"));
+        let db = Database::open(&path).unwrap();
+        let task = r#"{"type":"task","id":"t","hypothesis":"h"}"#;
+        testing::import(&db, &[task]).unwrap();
+        let sql = "INSERT INTO jobs (id, task_id, kind, priority, state, dedup_key, created_at, queued_at)
+                   VALUES (?1, 't', 'target_queue', 10, ?2, 'url', '', '')";
+        db.write(|t| t.run(sql, [job, state])).unwrap();
+        path
+    });
+    for (name, first, second) in [("ab.db", &a, &b), ("ba.db", &b, &a)] {
+        let both = Database::open(&merged(&folder, name, first, &[second])).unwrap();
+        let states = ids(&both, "SELECT id || ' ' || state FROM jobs ORDER BY id");
+        assert_eq!(states, ["j1 cancelled", "j2 completed"], "{name}");
+    }
+}
+
 fn same(folder: &TempDir, graph: &Path) -> PathBuf {
     let copy = folder.path().join("same.db");
     let db = Database::open(graph).unwrap();
-    backup(db.source(), &copy).unwrap();
+    backup(db.source(), &copy, false).unwrap();
     copy
 }
 

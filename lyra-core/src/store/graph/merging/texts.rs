@@ -8,8 +8,8 @@ use rusqlite::Connection;
 /// Added to version numbers while they change places.
 const ASIDE: i64 = 1 << 40;
 
-/// Gives the texts of a page one order: that of both sides where they number alike what they have,
-/// else by the time of reading, then by hash. A text that came back after another one counts twice.
+/// Gives the texts of a page one order: that of both sides where they have the same texts of the same
+/// times under the same numbers, else by the time of reading, then by hash. A text that came back after another one counts twice.
 /// Inserts the texts, and moves the fragments of the target along.
 pub(super) fn merge(db: &Connection, source: &str) -> Result<()> {
     note_pages_to_number(db, source)?;
@@ -29,11 +29,10 @@ pub(super) fn merge(db: &Connection, source: &str) -> Result<()> {
            FROM temp.merge_texts m JOIN {source}.page_texts s
              ON s.page_id = m.page_id AND s.version = m.source_version
            WHERE m.target_version IS NULL;
-         INSERT INTO main.page_texts AS t (page_id, version, text, text_hash, fetched_at)
+         INSERT INTO main.page_texts (page_id, version, text, text_hash, fetched_at)
            SELECT s.page_id, s.version, s.text, s.text_hash, s.fetched_at FROM {source}.page_texts s
            WHERE s.page_id NOT IN temp.merge_pages
-           ON CONFLICT (page_id, version) DO UPDATE SET fetched_at = excluded.fetched_at
-             WHERE excluded.fetched_at < t.fetched_at"
+           ON CONFLICT (page_id, version) DO NOTHING"
     ))
     .db()
 }
@@ -45,7 +44,7 @@ fn note_pages_to_number(db: &Connection, source: &str) -> Result<()> {
          INSERT OR IGNORE INTO temp.merge_pages
            SELECT s.page_id FROM {source}.page_texts s
              LEFT JOIN main.page_texts t ON t.page_id = s.page_id AND t.version = s.version
-           WHERE t.text_hash IS NOT s.text_hash
+           WHERE (t.text_hash IS NOT s.text_hash OR t.fetched_at <> s.fetched_at)
              AND EXISTS (SELECT 1 FROM main.page_texts o WHERE o.page_id = s.page_id);
          INSERT OR IGNORE INTO temp.merge_pages
            SELECT t.page_id FROM (SELECT DISTINCT page_id FROM {source}.page_texts) d

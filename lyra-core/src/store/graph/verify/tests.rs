@@ -198,6 +198,7 @@ INSERT INTO blocked_edges (id, source_type, source_id, target_type, target_id, r
   VALUES ('b1', 'fragment', 'f3', 'claim', 'c2', 'supports', 0, 'x');
 INSERT INTO screenings (id, task_id, url, revision, reviewer, decision, decided_at)
   VALUES ('v1', 't1', 'u', 1, 'ann', 'exclude', 'x');
+INSERT INTO forgotten VALUES ('t0', 'x');
 ";
 
 fn graph_with_all_tables() -> (tempfile::TempDir, Database) {
