@@ -9,6 +9,7 @@
 //! | `vectors` | embeddings as arrays |
 //! | `insert` | putting in what is known |
 //! | `correct` | feedback, pages that want a human, calibration |
+//! | `pairs` | pairs that can be judged elsewhere |
 //! | `files` | import, export, verify, forget |
 
 mod ask;
@@ -17,6 +18,7 @@ mod correct;
 mod files;
 mod insert;
 mod open;
+mod pairs;
 mod review;
 mod tasks;
 mod vectors;
@@ -155,6 +157,7 @@ pub(crate) fn _close_all(py: Python<'_>) {
     for handle in own.filter_map(|other| other.handle.upgrade()) {
         close(py, &handle);
     }
+    py.detach(crate::stages::close_idle);
 }
 
 impl EvidenceGraph {
