@@ -42,9 +42,9 @@ fn idle() -> MutexGuard<'static, Vec<(u32, Stages)>> {
 /// here, and dropping them would remove files that the parent uses.
 fn take_idle() -> Option<Stages> {
     let own = std::process::id();
-    let (mine, inherited): (Vec<_>, Vec<_>) = idle().drain(..).partition(|(pid, _)| *pid == own);
+    let (mut mine, inherited): (Vec<_>, Vec<_>) =
+        idle().drain(..).partition(|(pid, _)| *pid == own);
     std::mem::forget(inherited);
-    let mut mine = mine;
     let taken = mine.pop().map(|(_, stages)| stages);
     idle().extend(mine);
     taken

@@ -20,10 +20,25 @@ lyra = pytest.importorskip("lyra", reason="the extension is not on PYTHONPATH")
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "scale"
 CORPUS = ROOT / "examples" / "corpus"
-PAPERS = [CORPUS / name for name in ("dpp4-heart-failure-abstracts.jsonl", "tecos.md", "savor-timi-53.md")]
-HYPOTHESIS = "DPP-4 inhibitors increase the risk of hospitalization for heart failure"
+HYPOTHESIS = "Night work shortens sleep"
+SAID = (
+    "Night work shortened sleep by {n} minutes in {n} nurses.",
+    "Night work did not shorten sleep in {n} drivers.",
+    "Sleep was shorter after night work in a cohort of {n} guards.",
+)
 NOW = "2026-03-01T12:00:00Z"
 PATIENCE = 300
+
+
+@pytest.fixture(scope="module")
+def papers(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A file with a document a line, and two documents that are files; short, for they are judged."""
+    folder = tmp_path_factory.mktemp("papers")
+    lines = [{"id": n, "title": f"Study {n}", "abstract": SAID[n % 3].format(n=n + 40)} for n in range(5)]
+    (folder / "list.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "a.md").write_text("# Nurses\n\nNight work shortened sleep by 74 minutes in 412 nurses.\n")
+    (folder / "b.html").write_text("<title>Pilots</title><p>Night work did not shorten sleep in 80 pilots.</p>")
+    return [folder / name for name in ("list.jsonl", "a.md", "b.html")]
 
 
 def judged(graph: Any) -> str:
@@ -34,10 +49,10 @@ def judged(graph: Any) -> str:
 
 
 @pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
+def expected(papers: list[Path], tmp_path_factory: pytest.TempPathFactory) -> str:
     """The hash of a graph that one process has read, whole files at a time."""
     with lyra.EvidenceGraph(tmp_path_factory.mktemp("scale") / "whole.db") as graph:
-        graph.add_records(record for path in PAPERS for record in lyra.read(path, HYPOTHESIS, now=NOW))
+        graph.add_records(record for path in papers for record in lyra.read(path, HYPOTHESIS, now=NOW))
         before = graph.canonical_hash()
         after = judged(graph)
         assert before != after
@@ -47,8 +62,12 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
         return after
 
 
-def test_shards_in_threads_make_the_same_graph(expected: str, tmp_path: Path) -> None:
-    shards = [(PAPERS[0], (0, 2)), (PAPERS[0], (2, 3)), (PAPERS[0], (3, 9)), (PAPERS[1], None), (PAPERS[2], None)]
+@pytest.mark.parametrize("cuts", [(0, 9), (0, 2, 9), (0, 2, 3, 9)])
+def test_shards_in_threads_make_the_same_graph(
+    cuts: tuple[int, ...], papers: list[Path], expected: str, tmp_path: Path
+) -> None:
+    shards: list[tuple[Path, tuple[int, int] | None]] = [(papers[0], lines) for lines in zip(cuts, cuts[1:])]
+    shards += [(path, None) for path in papers[1:]]
     parts: dict[int, Any] = {}
 
     def read(place: int, path: Path, lines: tuple[int, int] | None) -> None:
@@ -68,10 +87,13 @@ def test_shards_in_threads_make_the_same_graph(expected: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("engine", "module"), [("multiprocessing", None), ("dask", "distributed"), ("ray", "ray")]
 )
-def test_an_engine_makes_the_same_graph(engine: str, module: str | None, expected: str, tmp_path: Path) -> None:
+def test_an_engine_makes_the_same_graph(
+    engine: str, module: str | None, papers: list[Path], expected: str, tmp_path: Path
+) -> None:
     if module is not None and importlib.util.find_spec(module) is None:
-        pytest.skip(f"{module} is not installed: pip install -r tests/python/requirements-scale.txt")
-    command = [sys.executable, EXAMPLES / f"read_with_{engine}.py", *PAPERS, "--out", "graph.db"]
+        assert os.environ.get("LYRA_TEST_SCALE") != "required", f"{module} is not installed"
+        pytest.skip(f"{module} is not installed: run scripts/test_scale.sh")
+    command = [sys.executable, EXAMPLES / f"read_with_{engine}.py", *papers, "--out", "graph.db"]
     command += ["--hypothesis", HYPOTHESIS, "--workers", "2", "--lines", "2"]
     done = subprocess.run(
         [str(word) for word in command],
@@ -107,7 +129,7 @@ def test_the_block_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_what_travels_can_be_pickled() -> None:
     for function in (lyra.read, lyra.judge_pairs):
         assert pickle.loads(pickle.dumps(function)) is function
-    records = lyra.read(PAPERS[1], HYPOTHESIS, now=NOW)
+    records = lyra.read(CORPUS / "dpp4-heart-failure-abstracts.jsonl", HYPOTHESIS, now=NOW)
     assert pickle.loads(pickle.dumps(records)) == records == json.loads(json.dumps(records))
 
 
