@@ -11,7 +11,7 @@ use lyra_core::models::BuiltinStanceJudge;
 use lyra_core::ports::{Clock, StanceJudge, SystemClock};
 use lyra_core::research::pipeline::{CandidatePair, JudgeRequest, judge_pairs as judge_all};
 use lyra_core::{
-    EngineConfig, Error, Limits, ReadOutcome, ReadProblem, ReadRequest, ReadSource, Result, Stages,
+    EngineConfig, Error, Limits, ReadOutcome, ReadProblem, ReadRequest, ReadSource, Stages,
 };
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
@@ -20,48 +20,12 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Adds the functions to the module.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read, module)?)?;
     module.add_function(wrap_pyfunction!(judge_pairs, module)?)
-}
-
-/// Stages with the built-in models that wait for the next call, and the process that opened them.
-static IDLE: Mutex<Vec<(u32, Stages)>> = Mutex::new(Vec::new());
-
-/// Stages kept for calls of several threads.
-const MOST_IDLE: usize = 4;
-
-fn idle() -> MutexGuard<'static, Vec<(u32, Stages)>> {
-    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Takes stages that this process has opened. Those of a parent are kept for ever: their threads are not
-/// here, and dropping them would remove files that the parent uses.
-fn take_idle() -> Option<Stages> {
-    let own = std::process::id();
-    let (mut mine, inherited): (Vec<_>, Vec<_>) =
-        idle().drain(..).partition(|(pid, _)| *pid == own);
-    std::mem::forget(inherited);
-    let taken = mine.pop().map(|(_, stages)| stages);
-    idle().extend(mine);
-    taken
-}
-
-fn keep_idle(stages: Stages) {
-    let mut idle = idle();
-    if idle.len() < MOST_IDLE {
-        idle.push((std::process::id(), stages));
-    }
-}
-
-/// Removes the private graphs of this process, at the end of the interpreter.
-pub(crate) fn close_idle() {
-    while let Some(stages) = take_idle() {
-        drop(stages);
-    }
 }
 
 /// Reads a document, or a file of records, for a hypothesis, and gives what it finds as a list of dicts:
@@ -129,40 +93,21 @@ fn read<'py>(
         task_id,
         now: time_of(now)?,
     };
-    let is_usual = limits.is_none()
-        && parser.is_none()
-        && [&embedder, &claim_extractor]
-            .iter()
-            .all(|given| given.is_none())
-        && [&embedder_url, &claim_extractor_url]
-            .iter()
-            .all(|given| given.is_none());
-    let mut config = None;
-    let waiting = is_usual.then(take_idle).flatten();
-    if waiting.is_none() {
-        let models = Models {
-            embedder: choice("embedder", "LYRA_EMBEDDER_KEY", embedder, embedder_url),
-            extractor: choice(
-                "claim_extractor",
-                "LYRA_LLM_KEY",
-                claim_extractor,
-                claim_extractor_url,
-            ),
-            onnx_runtime,
-        };
-        config = Some(config_of(py, models, limits.unwrap_or_default(), parser)?);
-    }
-    let work = move |line: &Line<()>| -> Result<ReadOutcome> {
-        let stages = match (waiting, config) {
-            (Some(stages), _) => stages,
-            (None, config) => Stages::open(config.unwrap_or_else(|| EngineConfig::new("")))?,
-        };
-        let outcome = line.drive(stages.read(&request))?;
-        if is_usual {
-            keep_idle(stages);
-        }
-        Ok(outcome)
+    let models = Models {
+        embedder: choice("embedder", "LYRA_EMBEDDER_KEY", embedder, embedder_url),
+        extractor: choice(
+            "claim_extractor",
+            "LYRA_LLM_KEY",
+            claim_extractor,
+            claim_extractor_url,
+        ),
+        onnx_runtime,
     };
+    let config = config_of(py, models, limits.unwrap_or_default(), parser)?;
+    // Opened anew in each call and not kept: engines end their processes without a word, and the private
+    // graph would stay on the disk.
+    let work =
+        move |line: &Line<()>| line.drive(async { Stages::open(config)?.read(&request).await });
     let outcome = long(py, work, |_, ()| Ok(()), || {})?;
     report_problems(py, &outcome, warns)?;
     records_of(py, &outcome.records)

@@ -157,7 +157,6 @@ pub(crate) fn _close_all(py: Python<'_>) {
     for handle in own.filter_map(|other| other.handle.upgrade()) {
         close(py, &handle);
     }
-    py.detach(crate::stages::close_idle);
 }
 
 impl EvidenceGraph {
