@@ -34,7 +34,7 @@ PATIENCE = 300
 def papers(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """A file with a document a line, and two documents that are files; short, for they are judged."""
     folder = tmp_path_factory.mktemp("papers")
-    lines = [{"id": n, "title": f"Study {n}", "abstract": SAID[n % 3].format(n=n + 40)} for n in range(5)]
+    lines = [{"id": n, "title": f"Study {n}", "abstract": SAID[n % 3].format(n=n + 40)} for n in range(3)]
     (folder / "list.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (folder / "a.md").write_text("# Nurses\n\nNight work shortened sleep by 74 minutes in 412 nurses.\n")
     (folder / "b.html").write_text("<title>Pilots</title><p>Night work did not shorten sleep in 80 pilots.</p>")
@@ -62,11 +62,9 @@ def expected(papers: list[Path], tmp_path_factory: pytest.TempPathFactory) -> st
         return after
 
 
-@pytest.mark.parametrize("cuts", [(0, 9), (0, 2, 9), (0, 2, 3, 9)])
-def test_shards_in_threads_make_the_same_graph(
-    cuts: tuple[int, ...], papers: list[Path], expected: str, tmp_path: Path
-) -> None:
-    shards: list[tuple[Path, tuple[int, int] | None]] = [(papers[0], lines) for lines in zip(cuts, cuts[1:])]
+def test_shards_in_threads_make_the_same_graph(papers: list[Path], expected: str, tmp_path: Path) -> None:
+    parts_of_list = [(0, 1), (1, 2), (2, 9)]
+    shards: list[tuple[Path, tuple[int, int] | None]] = [(papers[0], lines) for lines in parts_of_list]
     shards += [(path, None) for path in papers[1:]]
     parts: dict[int, Any] = {}
 
@@ -105,7 +103,7 @@ def test_an_engine_makes_the_same_graph(
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "7 documents in 5 shards" in done.stdout, done.stdout
+    assert "5 documents in 4 shards" in done.stdout, done.stdout
     found = re.search(r"graph\.db: ([0-9a-f]{64})", done.stdout)
     assert found and found[1] == expected, done.stdout
 
