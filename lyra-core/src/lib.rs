@@ -30,7 +30,8 @@ pub mod store;
 pub mod web;
 
 pub use engine::{
-    DoctorCheck, Engine, EngineConfig, ModelReport, ViewColumns, ViewReply, ViewRequest,
+    DoctorCheck, Engine, EngineConfig, ModelReport, ReadOutcome, ReadProblem, ReadRequest,
+    ReadSource, Stages, ViewColumns, ViewReply, ViewRequest,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use export::{

@@ -41,6 +41,7 @@ numbers! {
     position: i64,
     text_version: i64,
     status: u16,
+    batch_size: usize,
 }
 
 optional_numbers! {
@@ -72,6 +73,18 @@ fn whole<T: TryFrom<i64>>(name: &str, given: &Bound<'_, PyAny>) -> PyResult<T> {
         let bound = if number < 0 { "0 or more" } else { "less" };
         invalid(format!("{name} is {number}; expected {bound}"))
     })
+}
+
+/// The lines (start, end) of a file.
+pub(crate) fn lines(given: &Bound<'_, PyAny>) -> PyResult<Option<(usize, usize)>> {
+    if given.is_none() {
+        return Ok(None);
+    }
+    let parts: Vec<Bound<'_, PyAny>> = given.try_iter()?.collect::<PyResult<_>>()?;
+    let [start, end] = parts.as_slice() else {
+        return Err(PyTypeError::new_err("expected lines as (start, end)"));
+    };
+    Ok(Some((whole("lines[0]", start)?, whole("lines[1]", end)?)))
 }
 
 /// Items that are read between two looks at signals, and at threads that wait for the GIL.

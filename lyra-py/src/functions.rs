@@ -316,7 +316,7 @@ fn type_of_text(body: &[u8], content_type: Option<String>) -> String {
 }
 
 /// A document where Python holds it, however long it is.
-enum Body {
+pub(crate) enum Body {
     Text(PyBackedStr),
     Bytes(PyBackedBytes),
 }
@@ -332,7 +332,7 @@ impl Deref for Body {
     }
 }
 
-fn bytes_of(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Body> {
+pub(crate) fn bytes_of(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Body> {
     if given.is_instance_of::<PyString>() {
         return Ok(Body::Text(given.extract()?));
     }

@@ -10,6 +10,7 @@
 //! | `adapters` | Python callables behind the ports of lyra-core |
 //! | `graph` | the class `EvidenceGraph` |
 //! | `functions` | what needs no graph |
+//! | `stages` | reading and judging for graphs that are elsewhere |
 //! | `parser_process` | the interpreter as a process that parses documents |
 
 mod adapters;
@@ -20,6 +21,7 @@ mod error;
 mod functions;
 mod graph;
 mod parser_process;
+mod stages;
 mod waiting;
 
 use pyo3::exceptions::PyImportError;
@@ -41,6 +43,7 @@ fn _lyra(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add_class::<graph::EvidenceGraph>()?;
     functions::add_to(module)?;
+    stages::add_to(module)?;
     let close_all = wrap_pyfunction!(graph::_close_all, module)?;
     let at_exit = module.py().import("atexit")?;
     at_exit.call_method1("register", (close_all,))?;

@@ -35,6 +35,7 @@ mod providers;
 mod read_only;
 mod repeat;
 mod review;
+mod stages;
 #[cfg(feature = "http")]
 mod stopping;
 mod substance;

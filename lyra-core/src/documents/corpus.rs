@@ -433,7 +433,8 @@ fn record_source(url: &str, hash: String, length: usize, stamp: &str) -> Documen
     }
 }
 
-fn record_url(base: &str, id: &str) -> Result<String> {
+/// The address of a record of a file.
+pub(crate) fn record_url(base: &str, id: &str) -> Result<String> {
     let mut url = Url::parse(base).map_err(|e| Error::internal(e.to_string()))?;
     // The one character that set_fragment leaves alone and that decoding would take for its own.
     url.set_fragment(Some(&id.replace('%', "%25")));

@@ -37,6 +37,7 @@ mod plain;
 mod records;
 
 pub use crate::store::text::segment::Block;
+pub(crate) use corpus::record_url;
 pub use corpus::{CorpusProvider, CorpusReport, FileNote, FolderReport, SyncReport};
 pub(crate) use file_fetch::CorpusFile;
 pub use file_fetch::FileFetcher;
@@ -46,6 +47,7 @@ pub use parser::Documents;
 pub use parser_process::{ParserLimits, ParserProcess, serve_parser};
 use records::MAX_RECORDS_BYTES;
 pub use records::{RecordDocument, parse_records};
+pub(crate) use records::{is_record_file, record_lines};
 
 use crate::error::{Error, Result};
 use crate::store::model::FragmentType;

@@ -5,7 +5,10 @@ use super::meta::apply_object;
 use super::{Block, MAX_TEXT_BYTES, ParsedDocument, encoding, lead_with_title, plain, too_large};
 use crate::error::{Error, Result};
 use crate::store::model::{DocumentMeta, FragmentType};
+use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::collections::HashSet;
+use std::ops::Range;
 use std::path::Path;
 
 /// Largest `.jsonl` file that is read, in bytes.
@@ -86,13 +89,7 @@ fn record(line: &str, number: usize) -> Result<RecordDocument> {
     if blocks.is_empty() && meta.title.is_none() {
         return Err(Error::invalid("the record has no title, abstract or text"));
     }
-    let id = ["id", "_id", "doc_id"]
-        .iter()
-        .find_map(|key| match object.get(*key)? {
-            Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
-            Value::Number(number) => Some(number.to_string()),
-            _ => None,
-        });
+    let id = first_id(["id", "_id", "doc_id"].map(|key| object.get(key)));
     let mut document = ParsedDocument {
         meta,
         blocks,
@@ -105,6 +102,67 @@ fn record(line: &str, number: usize) -> Result<RecordDocument> {
         line: number,
         document,
     })
+}
+
+/// The first of these values that names a record.
+fn first_id(values: [Option<&Value>; 3]) -> Option<String> {
+    values.into_iter().find_map(|value| match value? {
+        Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    })
+}
+
+/// The keys of a record that may name it; the others are passed over.
+#[derive(Deserialize)]
+struct Named {
+    id: Option<Value>,
+    _id: Option<Value>,
+    doc_id: Option<Value>,
+}
+
+/// A line of a file of records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RecordLine {
+    /// From 1.
+    pub(crate) number: usize,
+    /// As [`RecordDocument::id`].
+    pub(crate) id: String,
+    /// Whether an earlier line of the file, of this part or before it, has the same id.
+    pub(crate) is_repeated: bool,
+    /// The line, without its end.
+    pub(crate) text: String,
+}
+
+/// The lines of a file of records that stand in `part`, counted from 0, without those that are blank.
+/// A line that is not one JSON object is named by its number, and whoever parses it says what is wrong.
+pub(crate) fn record_lines(bytes: &[u8], part: &Range<usize>) -> Result<Vec<RecordLine>> {
+    if bytes.len() > MAX_RECORDS_BYTES {
+        return Err(too_large(bytes.len(), MAX_RECORDS_BYTES));
+    }
+    let text = encoding::decode(bytes, &[]).text;
+    let mut known = HashSet::new();
+    let mut lines = Vec::new();
+    for (at, line) in text.split('\n').enumerate().take(part.end) {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let named = serde_json::from_str::<Named>(line).ok();
+        let id = named
+            .and_then(|named| first_id([&named.id, &named._id, &named.doc_id].map(Option::as_ref)));
+        let number = at + 1;
+        let id = id.unwrap_or_else(|| format!("line-{number}"));
+        let is_repeated = !known.insert(id.clone());
+        if at >= part.start {
+            lines.push(RecordLine {
+                number,
+                id,
+                is_repeated,
+                text: line.to_owned(),
+            });
+        }
+    }
+    Ok(lines)
 }
 
 /// How many values a line of JSON may have: the commas and brackets outside of its strings.
@@ -229,6 +287,26 @@ mod tests {
             "{:?}",
             document.warnings
         );
+    }
+
+    #[test]
+    fn a_part_of_a_file_has_the_ids_of_the_whole() {
+        let file =
+            b"{\"id\": \"a\"}\n\n{\"_id\": 7, \"text\": \"x\"}\nno json\n{\"doc_id\": \"a\"}\r\n";
+        let whole = record_lines(file, &(0..usize::MAX)).unwrap();
+        let ids: Vec<(usize, &str, bool)> = whole
+            .iter()
+            .map(|line| (line.number, line.id.as_str(), line.is_repeated))
+            .collect();
+        let want = [
+            (1, "a", false),
+            (3, "7", false),
+            (4, "line-4", false),
+            (5, "a", true),
+        ];
+        assert_eq!(ids, want);
+        let parts = [0..2, 2..4, 4..9].map(|part| record_lines(file, &part).unwrap());
+        assert_eq!(parts.concat(), whole);
     }
 
     #[test]

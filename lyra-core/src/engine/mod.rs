@@ -10,12 +10,14 @@ mod judgements;
 mod life;
 mod record;
 mod review;
+mod stages;
 mod views;
 mod wait;
 
 pub use config::{EngineConfig, ModelReport};
 pub use doctor::DoctorCheck;
 pub use explore::{ViewColumns, ViewReply, ViewRequest};
+pub use stages::{ReadOutcome, ReadProblem, ReadRequest, ReadSource, Stages};
 
 use crate::documents::{CorpusProvider, Documents, FileFetcher, HostileDocuments};
 use crate::error::Result;

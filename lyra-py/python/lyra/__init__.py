@@ -33,8 +33,10 @@ from lyra._lyra import (
     detect_challenge,
     extract,
     find_identifiers,
+    judge_pairs,
     kneedle_cutoff,
     normalize_url,
+    read,
     verify_pack,
 )
 from lyra._reply import Document, GraphDiff, Hits, Report, Rows, Status
@@ -69,7 +71,9 @@ __all__ = [
     "detect_challenge",
     "extract",
     "find_identifiers",
+    "judge_pairs",
     "kneedle_cutoff",
     "normalize_url",
+    "read",
     "verify_pack",
 ]

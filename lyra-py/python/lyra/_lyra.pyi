@@ -1,6 +1,6 @@
 """The compiled half of the package; the names are offered by `lyra` itself."""
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
 from os import PathLike
@@ -23,8 +23,10 @@ __all__ = [
     "detect_challenge",
     "extract",
     "find_identifiers",
+    "judge_pairs",
     "kneedle_cutoff",
     "normalize_url",
+    "read",
     "verify_pack",
 ]
 __version__: str
@@ -201,6 +203,9 @@ class EvidenceGraph:
         vectors: npt.ArrayLike,
         model_id: str | None = None,
     ) -> int: ...
+    def candidate_pairs(
+        self, task_id: str, *, batch_size: int = 256
+    ) -> Iterator[list[dict[str, Any]]]: ...
     # Putting in what is known
     def add_records(self, records: Iterable[Mapping[str, Any]]) -> Report: ...
     def batch(self) -> AbstractContextManager[EvidenceGraph]: ...
@@ -547,5 +552,32 @@ def detect_challenge(
 def extract(
     html_or_bytes: str | _Bytes, content_type: str | None = None, name: str = ""
 ) -> Document: ...
+def read(
+    source: _Path | _Bytes,
+    hypothesis: str,
+    *,
+    task_id: str | None = None,
+    url: str | None = None,
+    content_type: str | None = None,
+    lines: tuple[int, int] | None = None,
+    now: str | date | None = None,
+    on_error: Literal["raise", "warn"] = "raise",
+    embedder: _Embedder | None = None,
+    embedder_url: str | None = None,
+    claim_extractor: str | _ClaimExtractor | None = None,
+    claim_extractor_url: str | None = None,
+    onnx_runtime: _Path | None = None,
+    limits: Mapping[str, float] | None = None,
+    parser: Literal["process", "in_process"] | None = None,
+) -> list[dict[str, Any]]: ...
+def judge_pairs(
+    pairs: Iterable[Mapping[str, Any]],
+    *,
+    judge: str | _StanceJudge | None = None,
+    judge_url: str | None = None,
+    onnx_runtime: _Path | None = None,
+    limits: Mapping[str, float] | None = None,
+    now: str | date | None = None,
+) -> list[dict[str, Any]]: ...
 def verify_pack(path: _Path, *, key: _Path | None = None) -> Report: ...
 def command_line(arguments: Sequence[_Path]) -> int: ...

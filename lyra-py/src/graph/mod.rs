@@ -9,6 +9,7 @@
 //! | `vectors` | embeddings as arrays |
 //! | `insert` | putting in what is known |
 //! | `correct` | feedback, pages that want a human, calibration |
+//! | `pairs` | pairs that can be judged elsewhere |
 //! | `files` | import, export, verify, forget |
 
 mod ask;
@@ -17,6 +18,7 @@ mod correct;
 mod files;
 mod insert;
 mod open;
+mod pairs;
 mod review;
 mod tasks;
 mod vectors;

@@ -50,8 +50,8 @@ pub use options::SearchOptions;
 pub use outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome};
 pub use page::PageReport;
 pub use retractions::Retractions;
-pub use verify::VerifyReport;
 pub(crate) use verify::{Asked, ON_A_HYPOTHESIS, Side, VerificationCache};
+pub use verify::{CandidatePair, CandidatePairs, JudgeRequest, VerifyReport, judge_pairs};
 
 use crate::ports::{ClaimExtractor, SearchProvider, StanceJudge};
 use crate::research::ingest::Reading;

@@ -35,12 +35,8 @@ fn check_budget(budget: &TaskBudget) -> Result<()> {
     Ok(())
 }
 
-/// Stores a new task.
-pub(crate) fn create_task(
-    graph: &EvidenceGraph,
-    hypothesis: &str,
-    config: &TaskConfig,
-) -> Result<TaskRecord> {
+/// Refuses what no task can be about.
+pub(crate) fn check_hypothesis(hypothesis: &str) -> Result<()> {
     let length = hypothesis.trim().chars().count();
     let is_blank = |c: char| c.is_whitespace() || c.is_control() || is_invisible(c);
     if hypothesis.chars().all(is_blank) {
@@ -57,10 +53,30 @@ pub(crate) fn create_task(
             "hypothesis has {length} characters; at most {MAX_HYPOTHESIS} are taken"
         )));
     }
+    Ok(())
+}
+
+/// Stores a new task.
+pub(crate) fn create_task(
+    graph: &EvidenceGraph,
+    hypothesis: &str,
+    config: &TaskConfig,
+) -> Result<TaskRecord> {
+    create_task_as(graph, random_id("task_", 8), hypothesis, config)
+}
+
+/// Stores a new task under this id.
+pub(crate) fn create_task_as(
+    graph: &EvidenceGraph,
+    id: String,
+    hypothesis: &str,
+    config: &TaskConfig,
+) -> Result<TaskRecord> {
+    check_hypothesis(hypothesis)?;
     check_budget(&config.budget)?;
     let config_json = serde_json::to_string(config).map_err(|e| Error::internal(e.to_string()))?;
     let task = TaskRecord {
-        id: random_id("task_", 8),
+        id,
         hypothesis: hypothesis.trim().to_owned(),
         status: TaskStatus::Created,
         config_json: Some(config_json),

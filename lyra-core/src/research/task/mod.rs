@@ -24,7 +24,7 @@ pub use targets::{QueueOptions, QueueReport, SkippedTarget};
 
 pub(crate) use auth::{auth_items, expire_auth, resolve_auth};
 pub(crate) use candidates::queue_candidates;
-pub(crate) use create::{create_task, set_budget};
+pub(crate) use create::{check_hypothesis, create_task, create_task_as, set_budget};
 pub(crate) use status_query::status;
 pub(crate) use stop::stop_task;
 pub(crate) use targets::queue_targets;

@@ -174,6 +174,23 @@ impl Writer<'_> {
 }
 
 impl Reader<'_> {
+    /// The claims of a task that any judge, also a retired one, has placed against its hypothesis.
+    pub(crate) fn placed_claims(&self, task_id: &str) -> Result<std::collections::HashSet<String>> {
+        let sql = "SELECT claim_id FROM hypothesis_stances WHERE task_id = ?1";
+        self.db.all(sql, [task_id], |r| r.get(0))
+    }
+
+    /// Whether any judge has said something of the pair.
+    pub(crate) fn has_verdict(&self, fragment_id: &str, claim_id: &str) -> Result<bool> {
+        self.db.holds(
+            "SELECT 1 FROM nli_verdicts WHERE claim_id = ?2 AND fragment_id = ?1
+             UNION ALL
+             SELECT 1 FROM edges WHERE target_id = ?2 AND source_id = ?1
+               AND relation IN ('supports', 'refutes', 'neutral')",
+            [fragment_id, claim_id],
+        )
+    }
+
     /// The fragments that need no verdict on the claim: those that were judged (by `judge_id`, if one
     /// is named, and by no retired judge), those that an agent or a human has judged, and those whose
     /// edge came from elsewhere.

@@ -2,12 +2,13 @@
 
 mod direct;
 mod memory;
+mod pairs;
 mod questions;
 mod sources;
 
 use super::{Pipeline, StageOutcome};
 use crate::error::Result;
-use crate::ports::{StancePair, Verdict};
+use crate::ports::{StanceJudge, StancePair, Verdict};
 use crate::store::graph::{DomainRules, Pair, Reader, StoredVerdict, Writer};
 use crate::store::model::{EdgeRecord, NodeKind, Relation};
 use crate::store::text::only_asks;
@@ -15,6 +16,7 @@ use direct::weighed;
 pub(crate) use direct::{Asked, ON_A_HYPOTHESIS, Side};
 use memory::Look;
 pub(crate) use memory::VerificationCache;
+pub use pairs::{CandidatePair, CandidatePairs, JudgeRequest, judge_pairs};
 use questions::{Question, silence};
 use serde::Serialize;
 use serde_json::json;
@@ -104,25 +106,13 @@ impl Pipeline {
         })
     }
 
-    /// The judge's verdicts, with the confidence that a reader may have in them, and neutral where that is
-    /// too little. Of a premise that only asks no judge is asked.
+    /// [`judged_by`] the judge in use.
     pub(crate) async fn judged(
         &self,
         pairs: &[StancePair],
         asked: impl Fn(usize) -> Asked,
     ) -> Result<Vec<Verdict>> {
-        let says: Vec<usize> = (0..pairs.len())
-            .filter(|at| !only_asks(&pairs[*at].premise))
-            .collect();
-        let mut verdicts = vec![silence(); pairs.len()];
-        if says.is_empty() {
-            return Ok(verdicts);
-        }
-        let said: Vec<StancePair> = says.iter().map(|at| pairs[*at].clone()).collect();
-        for (at, verdict) in says.into_iter().zip(self.judge.judge(&said).await?) {
-            verdicts[at] = weighed(verdict, &pairs[at], asked(at));
-        }
-        Ok(verdicts)
+        judged_by(self.judge.as_ref(), pairs, asked).await
     }
 
     /// How each claim stands to the hypothesis, for claims that no judge of this rank has looked at.
@@ -169,7 +159,6 @@ impl Pipeline {
     ) -> Result<()> {
         let judge_id = self.judge.judge_id();
         let probabilities = verdict.probabilities.map(probabilities_json);
-        let quote = question.quote(verdict);
         let pair = Pair {
             fragment_id: &question.fragment_id,
             claim_id: &question.claim_id,
@@ -179,7 +168,7 @@ impl Pipeline {
             relation: verdict.relation,
             confidence: verdict.confidence,
             probabilities: probabilities.as_deref(),
-            quote,
+            quote: question.quote(verdict),
             cause_id,
             ..StoredVerdict::default()
         };
@@ -188,20 +177,8 @@ impl Pipeline {
         if verdict.confidence < self.limits.min_confidence {
             return Ok(());
         }
-        let mut edge = EdgeRecord::between(
-            (NodeKind::Fragment, &question.fragment_id),
-            verdict.relation,
-            (NodeKind::Claim, &question.claim_id),
-        );
-        edge.nli_label = Some(verdict.relation.as_str().to_owned());
-        edge.nli_edge_confidence = Some(calibrated);
-        edge.nli_probabilities = probabilities;
-        edge.judge_id = Some(judge_id.to_owned());
+        let mut edge = edge_of(question, judge_id, (verdict, calibrated));
         edge.cause_id = cause_id.map(str::to_owned);
-        if let Some((start, end)) = quote {
-            edge.quote_start = Some(start);
-            edge.quote_end = Some(end);
-        }
         if w.add_edge(&edge)? {
             match verdict.relation {
                 Relation::Supports => report.supports += 1,
@@ -211,6 +188,49 @@ impl Pipeline {
         }
         Ok(())
     }
+}
+
+/// The judge's verdicts, with the confidence that a reader may have in them, and neutral where that is
+/// too little. Of a premise that only asks no judge is asked.
+async fn judged_by(
+    judge: &dyn StanceJudge,
+    pairs: &[StancePair],
+    asked: impl Fn(usize) -> Asked,
+) -> Result<Vec<Verdict>> {
+    let says: Vec<usize> = (0..pairs.len())
+        .filter(|at| !only_asks(&pairs[*at].premise))
+        .collect();
+    let mut verdicts = vec![silence(); pairs.len()];
+    if says.is_empty() {
+        return Ok(verdicts);
+    }
+    let said: Vec<StancePair> = says.iter().map(|at| pairs[*at].clone()).collect();
+    for (at, verdict) in says.into_iter().zip(judge.judge(&said).await?) {
+        verdicts[at] = weighed(verdict, &pairs[at], asked(at));
+    }
+    Ok(verdicts)
+}
+
+/// The edge of a verdict, with its calibrated confidence.
+fn edge_of(
+    question: &Question,
+    judge_id: &str,
+    (verdict, calibrated): (&Verdict, f64),
+) -> EdgeRecord {
+    let mut edge = EdgeRecord::between(
+        (NodeKind::Fragment, &question.fragment_id),
+        verdict.relation,
+        (NodeKind::Claim, &question.claim_id),
+    );
+    edge.nli_label = Some(verdict.relation.as_str().to_owned());
+    edge.nli_edge_confidence = Some(calibrated);
+    edge.nli_probabilities = verdict.probabilities.map(probabilities_json);
+    edge.judge_id = Some(judge_id.to_owned());
+    if let Some((start, end)) = question.quote(verdict) {
+        edge.quote_start = Some(start);
+        edge.quote_end = Some(end);
+    }
+    edge
 }
 
 /// How an edge stores the probabilities of a verdict.

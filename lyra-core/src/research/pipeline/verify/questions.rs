@@ -2,6 +2,7 @@
 
 use super::super::{Pipeline, PremiseChooser};
 use super::memory::Look;
+use super::pairs::CandidatePair;
 use super::sources::{Candidate, Subject, candidate};
 use crate::error::Result;
 use crate::ports::{StancePair, Verdict};
@@ -39,6 +40,41 @@ pub(super) struct Question {
 }
 
 impl Question {
+    /// The question as a value that can be sent elsewhere.
+    pub(super) fn into_pair(self) -> CandidatePair {
+        let StancePair {
+            premise,
+            hypothesis,
+            context,
+        } = self.pair;
+        CandidatePair {
+            claim_id: self.claim_id,
+            fragment_id: Some(self.fragment_id),
+            passage: Some(self.passage).filter(|passage| *passage != premise),
+            premise,
+            statement: hypothesis,
+            context,
+            headings: self.headings,
+            passage_start: self.passage_start,
+            quote: self.quote.map(|span| (span.start, span.end)),
+            ..CandidatePair::default()
+        }
+    }
+
+    /// The question that was sent as this pair; none for a pair of claim and hypothesis.
+    pub(super) fn of_pair(pair: &CandidatePair) -> Option<Self> {
+        let passage = pair.passage.as_ref().unwrap_or(&pair.premise);
+        Some(Self {
+            claim_id: pair.claim_id.clone(),
+            fragment_id: pair.fragment_id.clone()?,
+            pair: pair.question(),
+            passage: passage.clone(),
+            headings: pair.headings.clone(),
+            passage_start: pair.passage_start,
+            quote: pair.quote.map(|(start, end)| start..end),
+        })
+    }
+
     /// The verdict, unless what decided is a question or a heading that the passage repeats: they
     /// name a subject and say nothing of it.
     pub(super) fn held(&self, verdict: Verdict) -> Verdict {

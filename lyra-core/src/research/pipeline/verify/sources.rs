@@ -8,6 +8,7 @@ use crate::store::text::missing_headings;
 use std::collections::HashSet;
 
 /// A claim with what tells its own sources from others.
+#[derive(Debug)]
 pub(super) struct Subject {
     pub(super) claim_id: String,
     pub(super) text: String,

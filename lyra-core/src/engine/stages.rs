@@ -1,0 +1,203 @@
+//! Reading without a graph of one's own: the stages of research on documents that are divided among
+//! processes or machines.
+
+mod shelf;
+mod source;
+
+pub use source::{ReadOutcome, ReadProblem, ReadRequest, ReadSource};
+
+use super::{Engine, EngineConfig};
+use crate::clock::{Clock, ManualClock, parse_ms};
+use crate::error::{Error, ErrorKind, Result};
+use crate::research::pipeline::SearchOptions;
+use crate::research::task::{check_hypothesis, create_task_as};
+use crate::store::model::{Target, TaskConfig, content_id};
+use serde_json::{Value, json};
+use shelf::Shelf;
+use source::{Document, documents_of};
+use std::sync::Arc;
+use tempfile::TempDir;
+use tokio::sync::Mutex;
+
+/// Reads documents for a hypothesis and gives what it finds as records, which belong to no graph yet.
+///
+/// Each document is read by itself: fetched, parsed, cut, embedded and searched for claims by the code
+/// that a queued address runs through, in a private graph that is empty before and after. So the records
+/// of a document are the same whichever other documents are read beside it, in whatever process.
+///
+/// ```
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// use lyra_core::{Engine, EngineConfig, ReadRequest, ReadSource, Stages};
+/// let stages = Stages::open(EngineConfig::new(""))?;
+/// let paper = ReadSource::Bytes {
+///     body: b"# Nurses\n\nNight work shortened sleep by 74 minutes in 412 nurses.".to_vec(),
+///     url: Some("https://example.org/nurses.md".into()),
+///     content_type: None,
+/// };
+/// let read = stages.read(&ReadRequest::new(paper, "Night work shortens sleep")).await?;
+/// assert_eq!((read.documents, read.problems.len()), (1, 0));
+///
+/// let folder = tempfile::tempdir().unwrap();
+/// let graph = Engine::open(EngineConfig::new(folder.path().join("evidence.db")))?;
+/// let added = graph.add_records(read.records.as_slice()).await?;
+/// assert_eq!((added.inserted["page"], added.inserted["claim"]), (1, 1));
+/// # Ok::<(), lyra_core::Error>(()) }).unwrap();
+/// ```
+#[derive(Debug)]
+pub struct Stages {
+    engine: Engine,
+    shelf: Arc<Shelf>,
+    /// Shows the time of the call that is under way.
+    clock: Arc<ManualClock>,
+    /// Shows the time.
+    now: Arc<dyn Clock>,
+    /// One document at a time is in the private graph.
+    turn: Mutex<()>,
+    _folder: TempDir,
+}
+
+impl Stages {
+    /// Opens the stages with the models, the parser, the limits and the clock of a configuration. Its
+    /// `db`, `corpus` and `read_only` are of no account: the private graph is a temporary file.
+    ///
+    /// # Errors
+    /// `Backend` where there is no place for temporary files; whatever [`Engine::open`] fails with.
+    pub fn open(mut config: EngineConfig) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("lyra-read-").tempdir();
+        let folder = folder.map_err(|e| {
+            Error::new(ErrorKind::Backend, format!("a temporary folder: {e}")).with_source(e)
+        })?;
+        let shelf = Arc::new(Shelf::default());
+        let clock = Arc::new(ManualClock::new(config.clock.now_ms()));
+        let now = std::mem::replace(&mut config.clock, Arc::clone(&clock) as Arc<dyn Clock>);
+        config.db = folder.path().join("private.db");
+        config.corpus.clear();
+        config.read_only = false;
+        config.fetchers.insert(0, Arc::clone(&shelf) as _);
+        Ok(Self {
+            engine: Engine::open(config)?,
+            shelf,
+            clock,
+            now,
+            turn: Mutex::new(()),
+            _folder: folder,
+        })
+    }
+
+    /// Reads a document, or the documents of a file of records, for a hypothesis. Calls take turns.
+    ///
+    /// # Errors
+    /// `NotFound` for a file that is not there, `InvalidInput` for a hypothesis, a time, lines or an
+    /// address that are none; what the database fails with. A document that cannot be read is a
+    /// [`ReadProblem`] of the outcome and no error.
+    pub async fn read(&self, request: &ReadRequest) -> Result<ReadOutcome> {
+        let _turn = self.turn.lock().await;
+        check_hypothesis(&request.hypothesis)?;
+        self.set_clock(request.now.as_deref())?;
+        let mut outcome = ReadOutcome::default();
+        let task = self.task_of(request);
+        let documents = documents_of(request, &mut outcome.problems).await?;
+        for document in documents {
+            let url = document.url.clone();
+            let read = self.read_one(document, &task, &mut outcome).await;
+            // Whatever became of the document, the next one finds the graph empty.
+            let left = self.engine.forget(&task.id, true);
+            match read {
+                Ok(()) => outcome.documents += 1,
+                Err(error) if error.kind().is_of_database() => return Err(error),
+                Err(error) => outcome.problems.push(ReadProblem { url, error }),
+            }
+            left?;
+        }
+        Ok(outcome)
+    }
+
+    fn set_clock(&self, given: Option<&str>) -> Result<()> {
+        let now = match given {
+            None => self.now.now_ms(),
+            Some(text) => parse_ms(text).ok_or_else(|| {
+                Error::invalid(format!("now is {text:?}; expected a time of RFC 3339"))
+                    .with_hint("write it as 2026-03-01T12:00:00Z")
+            })?,
+        };
+        self.clock.jump(now - self.clock.now_ms());
+        Ok(())
+    }
+
+    fn task_of(&self, request: &ReadRequest) -> Task {
+        let hypothesis = request.hypothesis.trim();
+        let id = request.task_id.clone();
+        Task {
+            id: id.unwrap_or_else(|| content_id("task_", &[hypothesis])),
+            hypothesis: hypothesis.to_owned(),
+            created_at: self.clock.now(),
+        }
+    }
+
+    async fn read_one(
+        &self,
+        document: Document,
+        task: &Task,
+        outcome: &mut ReadOutcome,
+    ) -> Result<()> {
+        let graph = self.engine.graph();
+        let settings = TaskConfig::default();
+        create_task_as(graph, task.id.clone(), &task.hypothesis, &settings)?;
+        let target = Target::Url {
+            url: document.url.clone(),
+            depth: 0,
+            reason: None,
+        };
+        let url = document.url.clone();
+        self.shelf.put(document);
+        let pipeline = self.engine.pipeline();
+        let done = pipeline
+            .run_target(&task.id, &target, &SearchOptions::default(), None)
+            .await?;
+        if let Some(need) = done.needs_auth.first() {
+            let message = format!("{url} wants a person first: {}", need.auth_type);
+            return Err(Error::new(ErrorKind::AuthRequired, message)
+                .with_hint("save the document and read the file"));
+        }
+        let notes = done.output["errors"].as_array().into_iter().flatten();
+        let notes = notes.filter_map(Value::as_str);
+        outcome
+            .notes
+            .extend(notes.map(|note| format!("{url}: {note}")));
+        let mut lines = Vec::new();
+        self.engine.export_jsonl(&mut lines, None)?;
+        task.begin(&mut outcome.records);
+        outcome.records.extend_from_slice(without_task(&lines));
+        Ok(())
+    }
+}
+
+/// The task that all parts of a corpus are read for.
+struct Task {
+    id: String,
+    hypothesis: String,
+    created_at: String,
+}
+
+impl Task {
+    /// Writes the task as the first record. How far it is and what it may use is for the graph to say
+    /// that the records are added to.
+    fn begin(&self, records: &mut Vec<u8>) {
+        if records.is_empty() {
+            let line = json!({
+                "type": "task",
+                "id": self.id,
+                "hypothesis": self.hypothesis,
+                "created_at": self.created_at,
+            });
+            records.extend_from_slice(line.to_string().as_bytes());
+            records.push(b'\n');
+        }
+    }
+}
+
+/// The lines of an export behind its first, which is the task.
+fn without_task(lines: &[u8]) -> &[u8] {
+    let end = lines.iter().position(|byte| *byte == b'\n');
+    end.map_or(&[], |end| &lines[end + 1..])
+}
