@@ -8,6 +8,8 @@ mod explore;
 mod feedback;
 mod judgements;
 mod life;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod record;
 mod review;
 mod views;
@@ -16,6 +18,8 @@ mod wait;
 pub use config::{EngineConfig, ModelReport};
 pub use doctor::DoctorCheck;
 pub use explore::{ViewColumns, ViewReply, ViewRequest};
+#[cfg(feature = "parquet")]
+pub use parquet::ParquetOptions;
 
 use crate::documents::{CorpusProvider, Documents, FileFetcher, HostileDocuments};
 use crate::error::Result;
