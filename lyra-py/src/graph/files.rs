@@ -34,8 +34,10 @@ impl Target {
                     .with_hint("the only partition is \"task\""));
             }
             (_, Some(_)) => {
-                return Err(Error::invalid(format!("format {format:?} has no partition_by"))
-                    .with_hint("leave partition_by out, or export as \"parquet\""));
+                return Err(
+                    Error::invalid(format!("format {format:?} has no partition_by"))
+                        .with_hint("leave partition_by out, or export as \"parquet\""),
+                );
             }
         };
         match format {

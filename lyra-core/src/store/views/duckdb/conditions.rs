@@ -39,7 +39,9 @@ fn clause(lines: &[&str], parameters: &[ViewParameter]) -> Option<(usize, String
         None => (false, condition),
     };
     let parameter = parameters.iter().find(|p| p.name == name)?;
-    let end = lines.iter().position(|line| tag(line).as_deref() == Some("endif"))?;
+    let end = lines
+        .iter()
+        .position(|line| tag(line).as_deref() == Some("endif"))?;
     let inside = lines[1..end].join("\n");
     // A subquery under OR would be run for rows that the parameter lets through anyway.
     let is_plain = !inside.contains("{%") && !inside.contains("SELECT");

@@ -30,8 +30,8 @@ CREATE OR REPLACE MACRO lyra_year() AS year(make_timestamp(epoch_us(now())));
 ";
 
 /// As the generated column of `nli_verdicts` has it.
-const JUDGE_KIND: &str = "CASE WHEN judge_id = 'human' THEN 'human' WHEN judge_id GLOB 'agent:*' \
-                          THEN 'agent' WHEN judge_id GLOB 'lyra-*' THEN 'builtin' ELSE 'model' END";
+const JUDGE_KIND: &str = "CASE WHEN t.judge_id = 'human' THEN 'human' WHEN t.judge_id GLOB 'agent:*' \
+                          THEN 'agent' WHEN t.judge_id GLOB 'lyra-*' THEN 'builtin' ELSE 'model' END";
 
 impl ViewCatalog {
     /// A script for DuckDB over the folder of an export to Parquet: a view for each table, and for
@@ -53,11 +53,13 @@ impl ViewCatalog {
             "-- The views of Lyra for DuckDB, over the folder of an export to Parquet.\n",
         );
         if dir.is_empty() {
-            script.push_str("-- Before: SET file_search_path = 'the folder that this file is in';\n");
+            script
+                .push_str("-- Before: SET file_search_path = 'the folder that this file is in';\n");
         }
         script.push_str(HELPERS);
-        for table in flat_tables() {
-            script.push_str(&table_view(&table, dir));
+        // Derived tables come first: the view `edges` needs one.
+        for table in flat_tables().iter().rev() {
+            script.push_str(&table_view(table, dir));
         }
         for info in catalog.list() {
             let (body, env) = catalog.template(&info.name)?;
@@ -95,18 +97,23 @@ fn declared(parameters: &[ViewParameter]) -> String {
     declared.collect::<Vec<_>>().join(", ")
 }
 
-/// The view of a table of the folder, with the columns of SQLite.
+/// The view of a table of the folder, with the columns of SQLite. Inside of a macro, a name without its
+/// table could be that of a parameter.
 fn table_view(table: &FlatTable, dir: &str) -> String {
     let columns = table.columns.iter().map(|column| match column.holds {
         // SQLite knows 0 and 1.
-        ColumnType::Flag => format!("CAST({0} AS INTEGER) AS {0}", column.name),
-        _ => column.name.to_owned(),
+        ColumnType::Flag => format!("CAST(t.{0} AS INTEGER) AS {0}", column.name),
+        _ => format!("t.{}", column.name),
     });
     let mut columns: Vec<String> = columns.collect();
     if table.name == "nli_verdicts" {
         columns.push(format!("{JUDGE_KIND} AS judge_kind"));
     }
-    let separator = if dir.is_empty() || dir.ends_with('/') { "" } else { "/" };
+    let separator = if dir.is_empty() || dir.ends_with('/') {
+        ""
+    } else {
+        "/"
+    };
     let files = format!("{dir}{separator}{}/**/*.parquet", table.name).replace('\'', "''");
     // Of a table that is split by task, the task stands in the names of folders.
     let split = match table.has_task() {
@@ -115,11 +122,11 @@ fn table_view(table: &FlatTable, dir: &str) -> String {
     };
     // Verdicts of excluded sources are exported, so that an import can set them aside, too.
     let only = match table.name {
-        "edges" => " AS e ANTI JOIN blocked_edges AS b ON b.id = e.id",
+        "edges" => " ANTI JOIN blocked_edges AS b ON b.id = t.id",
         _ => "",
     };
     format!(
-        "CREATE OR REPLACE VIEW {} AS SELECT {} FROM read_parquet('{files}'{split}){only};\n",
+        "CREATE OR REPLACE VIEW {} AS SELECT {} FROM read_parquet('{files}'{split}) AS t{only};\n",
         table.name,
         columns.join(", ")
     )
@@ -218,7 +225,11 @@ mod tests {
                     })
                     .collect();
                 let text = render_body(env, &info.name, &body, &chosen).unwrap();
-                assert!(variants.iter().any(|(sql, _)| *sql == text), "{}", info.name);
+                assert!(
+                    variants.iter().any(|(sql, _)| *sql == text),
+                    "{}",
+                    info.name
+                );
             }
         }
     }

@@ -35,8 +35,8 @@ pub(super) fn translated(sql: &str, parameters: &[ViewParameter]) -> Result<Stri
 /// In a macro, a bare name that a parameter has, too, is the parameter: columns need their table.
 fn refuse_hidden_columns(tokens: &[Token], parameters: &[ViewParameter]) -> Result<(), Fault> {
     for (at, token) in tokens.iter().enumerate() {
-        let is_parameter = token.kind == Kind::Word
-            && parameters.iter().any(|p| token.is_word(&p.name));
+        let is_parameter =
+            token.kind == Kind::Word && parameters.iter().any(|p| token.is_word(&p.name));
         let before = at.checked_sub(1).map(|before| &tokens[before]);
         let is_safe = before.is_some_and(|t| t.is_sign(".") || t.is_word("AS"));
         if is_parameter && !is_safe {
@@ -77,15 +77,17 @@ fn names(tokens: &mut [Token]) {
 }
 
 fn without_hints(tokens: &mut Vec<Token>) {
-    while let Some(at) = (1..tokens.len())
-        .find(|at| tokens[at - 1].is_word("INDEXED") && tokens[*at].is_word("BY"))
+    while let Some(at) =
+        (1..tokens.len()).find(|at| tokens[at - 1].is_word("INDEXED") && tokens[*at].is_word("BY"))
     {
         tokens.drain(at - 1..(at + 2).min(tokens.len()));
     }
 }
 
 fn joins(tokens: &mut Vec<Token>) {
-    let ends = ["JOIN", "LEFT", "CROSS", "WHERE", "GROUP", "ORDER", "UNION", "LIMIT"];
+    let ends = [
+        "JOIN", "LEFT", "CROSS", "WHERE", "GROUP", "ORDER", "UNION", "LIMIT",
+    ];
     let mut at = 0;
     while at + 1 < tokens.len() {
         if !(tokens[at].is_word("CROSS") && tokens[at + 1].is_word("JOIN")) {
@@ -117,7 +119,9 @@ fn functions(tokens: &mut [Token]) {
         if !tokens.get(at + 1).is_some_and(|t| t.is_sign("(")) {
             continue;
         }
-        let several = commas(tokens, at + 2, closing(tokens, at + 1)).next().is_some();
+        let several = commas(tokens, at + 2, closing(tokens, at + 1))
+            .next()
+            .is_some();
         let text = match tokens[at].text.to_lowercase().as_str() {
             "iif" => "if",
             "min" if several => "lyra_least",

@@ -2,6 +2,7 @@
 
 use super::super::fields::{Record, Table};
 use super::layout::{EXTENSION, SCRIPT, task_of};
+use super::sums::SUMS;
 use super::write::unwritable;
 use super::{FlatTable, TASK_ID, flat_tables};
 use crate::error::{Error, Result};
@@ -99,10 +100,13 @@ pub(super) fn parts(dir: &Path) -> Result<Vec<Part>> {
     for entry in entries(dir)? {
         let name = entry.file_name();
         let Some(table) = table_of(&tables, &name) else {
-            if is_ignored(&name) || name == SCRIPT {
+            if is_ignored(&name) || name == SCRIPT || name == SUMS {
                 continue;
             }
-            return Err(unknown(&entry.path(), "a folder of a table or views.sql"));
+            return Err(unknown(
+                &entry.path(),
+                "a folder of a table, views.sql or SHA256SUMS",
+            ));
         };
         known = true;
         if let Some(record) = table.record {
@@ -124,7 +128,8 @@ fn parts_of(table: &'static Table, folder: &Path) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     let mut add = |path: PathBuf, task_id: Option<String>| {
         let names = path.strip_prefix(folder).unwrap_or(&path);
-        let label = Path::new(table.name).join(names).display().to_string();
+        let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
+        let label = format!("{}/{}", table.name, names.join("/"));
         parts.push(Part {
             table,
             path,
@@ -181,7 +186,8 @@ fn refuse_foreign(dir: &Path) -> Result<()> {
     for entry in entries(dir)? {
         let path = entry.path();
         let is_table = table_of(&tables, &entry.file_name()).is_some_and(|_| path.is_dir());
-        let is_ours = entry.file_name() == SCRIPT || is_table && holds_rows_alone(&path)?;
+        let is_beside = [SCRIPT, SUMS].iter().any(|name| entry.file_name() == *name);
+        let is_ours = is_beside || is_table && holds_rows_alone(&path)?;
         if !is_ours {
             return Err(not_replaced(&path));
         }
@@ -207,7 +213,8 @@ fn holds_rows_alone(folder: &Path) -> Result<bool> {
     Ok(true)
 }
 
-fn entries(dir: &Path) -> Result<Vec<DirEntry>> {
+/// What is in a folder, by name.
+pub(super) fn entries(dir: &Path) -> Result<Vec<DirEntry>> {
     let unreadable = |e: std::io::Error| {
         Error::invalid(format!("{} cannot be read: {e}", dir.display()))
             .with_hint("give the folder of an export to Parquet")
@@ -233,5 +240,6 @@ fn is_ignored(name: &OsStr) -> bool {
 
 fn unknown(path: &Path, expected: &str) -> Error {
     let message = format!("{} is unknown; expected {expected}", path.display());
-    Error::invalid(message).with_hint("nothing was written; move what is no part of the export away")
+    Error::invalid(message)
+        .with_hint("nothing was written; move what is no part of the export away")
 }

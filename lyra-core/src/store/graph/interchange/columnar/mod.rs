@@ -13,6 +13,8 @@ mod layout;
 mod read;
 #[cfg(feature = "parquet")]
 mod rows;
+#[cfg(feature = "parquet")]
+mod sums;
 #[cfg(all(test, feature = "parquet"))]
 mod tests;
 #[cfg(feature = "parquet")]

@@ -1,13 +1,13 @@
 //! A folder of Parquet files → rows, by way of the lines of the JSONL format: every check of an
 //! import is made in one place.
 
+use super::super::ImportReport;
 use super::super::fields::{Kind, Table};
 use super::super::import::import_jsonl;
 use super::super::lines::ImportProblems;
 use super::super::vector::push_hex;
-use super::super::ImportReport;
-use super::TASK_ID;
 use super::folder::{Part, parts};
+use super::{TASK_ID, sums};
 use crate::error::{Error, Result};
 use crate::store::database::Database;
 use arrow_array::cast::AsArray;
@@ -20,8 +20,12 @@ use arrow_schema::{DataType, Schema};
 use parquet::arrow::arrow_reader::{
     ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
 use std::fs::File;
 use std::io::{BufRead, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 /// Rows that are read at a time.
@@ -34,6 +38,7 @@ const BATCH_ROWS: usize = 1_024;
 /// [`crate::ErrorKind::InvalidInput`] names the file, the row and the reason; then nothing was written.
 pub(crate) fn import_parquet(db: &Database, now: &str, dir: &Path) -> Result<ImportReport> {
     let parts = parts(dir)?;
+    sums::check(dir, &parts)?;
     for part in &parts {
         open(part)?;
     }
@@ -51,13 +56,23 @@ fn open(part: &Part) -> Result<ParquetRecordBatchReader> {
     let file = File::open(&part.path).map_err(|e| unreadable(part, e))?;
     // The types of Parquet itself, whichever program wrote the file and whatever its own types are.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
-        .map_err(|e| unreadable(part, e))?;
+    let builder = without_panic(part, || {
+        ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
+    })?;
     check_columns(part, builder.schema())?;
-    builder
-        .with_batch_size(BATCH_ROWS)
-        .build()
-        .map_err(|e| unreadable(part, e))
+    check_compression(part, builder.metadata())?;
+    without_panic(part, || builder.with_batch_size(BATCH_ROWS).build())
+}
+
+/// Some damaged files make the library panic rather than fail.
+fn without_panic<T>(part: &Part, work: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(done) => done.map_err(|e| unreadable(part, e)),
+        Err(_) => Err(unreadable(
+            part,
+            std::io::Error::other("it contradicts itself"),
+        )),
+    }
 }
 
 fn check_columns(part: &Part, schema: &Schema) -> Result<()> {
@@ -83,6 +98,20 @@ fn check_columns(part: &Part, schema: &Schema) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn check_compression(part: &Part, metadata: &ParquetMetaData) -> Result<()> {
+    let groups = metadata.row_groups().iter();
+    let mut used = groups.flat_map(|group| group.columns().iter().map(|c| c.compression()));
+    let unread = used.find(|c| !matches!(c, Compression::UNCOMPRESSED | Compression::SNAPPY));
+    match unread {
+        None => Ok(()),
+        Some(other) => Err(Error::invalid(format!(
+            "{} is compressed with {other}; expected Snappy or no compression",
+            part.label
+        ))
+        .with_hint("nothing was written; write the file again with Snappy")),
+    }
 }
 
 fn fits(kind: Kind, found: &DataType) -> bool {
@@ -247,10 +276,10 @@ impl RowLines {
             let Some((part, reader)) = &mut self.open else {
                 continue;
             };
-            match reader.next() {
+            let next = || reader.next().transpose().map_err(ParquetError::from);
+            match without_panic(part, next)? {
                 None => self.open = None,
-                Some(Err(error)) => return Err(unreadable(part, error)),
-                Some(Ok(batch)) => {
+                Some(batch) => {
                     push_lines(&mut self.bytes, part, &batch)?;
                     self.lines += batch.num_rows() as u64;
                 }

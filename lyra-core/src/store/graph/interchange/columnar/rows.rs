@@ -163,7 +163,10 @@ fn damaged(table: &FlatTable, column: &str) -> Error {
         Some(ColumnType::Vector) => "a vector of the length in `dimension`",
         _ => "text in UTF-8",
     };
-    let message = format!("{}.{column} holds something other than {expected}", table.name);
+    let message = format!(
+        "{}.{column} holds something other than {expected}",
+        table.name
+    );
     Error::new(ErrorKind::Storage, message)
         .with_hint("`verify` names the rows that another program has damaged")
 }

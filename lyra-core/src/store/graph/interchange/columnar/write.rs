@@ -5,6 +5,7 @@ use super::super::export::{check_task, each_row_by};
 use super::folder::NewFolder;
 use super::layout::{SCRIPT, part_name, partition_name, schema};
 use super::rows::Rows;
+use super::sums;
 use super::{ColumnType, FlatTable, TASK_ID, flat_tables};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::database::{Database, SqliteResultExt};
@@ -45,9 +46,8 @@ pub(crate) fn export_parquet(
         for table in &flat_tables() {
             let inside = folder.path().join(table.name);
             let mut out = TableWriter::new(table, inside, by_task)?;
-            let written = each_flat_row(connection, table, &out.order(), task_id, |row| {
-                out.row(row)
-            })?;
+            let written =
+                each_flat_row(connection, table, &out.order(), task_id, |row| out.row(row))?;
             out.finish()?;
             let Some(record) = table.record.filter(|_| written > 0) else {
                 continue;
@@ -57,6 +57,7 @@ pub(crate) fn export_parquet(
         }
         let place = folder.path().join(SCRIPT);
         std::fs::write(&place, script).map_err(|e| unwritable(&place, e))?;
+        sums::write(folder.path())?;
         folder.finish()?;
         Ok(report)
     })
@@ -148,15 +149,10 @@ impl<'t> TableWriter<'t> {
             let task = place(TASK_ID).map(|at| row.get(at)).transpose().db()?;
             return Ok(Share::Task(task.unwrap_or_default()));
         }
-        match (
-            self.has_vectors(),
-            place("model_id"),
-            place("dimension"),
-        ) {
-            (true, Some(model), Some(dimension)) => Ok(Share::Model(
-                row.get(model).db()?,
-                row.get(dimension).db()?,
-            )),
+        match (self.has_vectors(), place("model_id"), place("dimension")) {
+            (true, Some(model), Some(dimension)) => {
+                Ok(Share::Model(row.get(model).db()?, row.get(dimension).db()?))
+            }
             _ => Ok(Share::Table),
         }
     }
@@ -277,7 +273,9 @@ fn properties(table: &FlatTable) -> WriterProperties {
         .set_max_row_group_row_count(Some(GROUP_ROWS));
     let columns = table.columns.iter();
     let vectors = columns.filter(|column| column.holds == ColumnType::Vector);
-    vectors.fold(builder, |builder, column| plain(builder, column.name)).build()
+    vectors
+        .fold(builder, |builder, column| plain(builder, column.name))
+        .build()
 }
 
 /// Vectors hardly repeat, so that neither a dictionary nor compression gains anything.
