@@ -184,33 +184,33 @@ fn refuse_foreign(dir: &Path) -> Result<()> {
     }
     let tables = flat_tables();
     for entry in entries(dir)? {
-        let path = entry.path();
-        let is_table = table_of(&tables, &entry.file_name()).is_some_and(|_| path.is_dir());
-        let is_beside = [SCRIPT, SUMS].iter().any(|name| entry.file_name() == *name);
-        let is_ours = is_beside || is_table && holds_rows_alone(&path)?;
-        if !is_ours {
+        let (path, name) = (entry.path(), entry.file_name());
+        if [SCRIPT, SUMS].iter().any(|beside| name == *beside) {
+            continue;
+        }
+        if table_of(&tables, &name).is_none() || !path.is_dir() {
             return Err(not_replaced(&path));
+        }
+        if let Some(foreign) = foreign_in(&path, true)? {
+            return Err(not_replaced(&foreign));
         }
     }
     Ok(())
 }
 
-fn holds_rows_alone(folder: &Path) -> Result<bool> {
+/// What is no file of rows in the folder of a table, if there is anything.
+fn foreign_in(folder: &Path, has_task: bool) -> Result<Option<PathBuf>> {
     for entry in entries(folder)? {
-        let fits = match kind_of(&entry, true) {
-            Ok(Entry::Rows) => true,
-            Ok(Entry::Task(_)) => {
-                let inner = entries(&entry.path())?;
-                let mut kinds = inner.iter().map(|inner| kind_of(inner, false));
-                kinds.all(|kind| matches!(kind, Ok(Entry::Rows)))
-            }
-            Ok(Entry::Ignored) | Err(_) => false,
+        let foreign = match kind_of(&entry, has_task) {
+            Ok(Entry::Rows) => None,
+            Ok(Entry::Task(_)) => foreign_in(&entry.path(), false)?,
+            Ok(Entry::Ignored) | Err(_) => Some(entry.path()),
         };
-        if !fits {
-            return Ok(false);
+        if foreign.is_some() {
+            return Ok(foreign);
         }
     }
-    Ok(true)
+    Ok(None)
 }
 
 /// What is in a folder, by name.
