@@ -113,9 +113,9 @@ def main() -> int:
             values = list(params.values())
 
             def ask(more: str = "", sql: str = sql, values: list = values) -> Any:
-                return within(connection, chosen.cut_off, lambda: connection.execute(sql + more, values).fetch_arrow_table())
+                return within(connection, chosen.cut_off, lambda: connection.sql(sql + more, params=values).to_arrow_table())
 
-            ours, rows = timed(chosen.runs, lambda name=name, params=params: graph.view(name, params=params, all=True))
+            ours, rows = timed(chosen.runs, lambda name=name, params=params: graph.view(name, params=params))
             first, found = timed(chosen.runs, lambda ask=ask: ask(" LIMIT 50"))
             every, table = timed(chosen.runs, ask)
             count = "-" if table is None else f"{table.num_rows:,}"

@@ -148,12 +148,7 @@ def in_duckdb(folder: Path) -> Any:
 
 
 def of_sqlite(graph: Any, view: str, params: dict) -> list[dict]:
-    rows: list[dict] = []
-    while True:
-        page = graph.view(view, limit=200, offset=len(rows), params=params, all=True)
-        rows.extend(dict(row) for row in page)
-        if len(page) < 200 and not getattr(page, "truncated", False):
-            return rows
+    return [dict(row) for row in graph.view(view, params=params, all=True)]
 
 
 def of_duckdb(connection: Any, view: str, params: dict) -> list[dict]:
