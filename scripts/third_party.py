@@ -83,6 +83,8 @@ def texts_of(package: dict, all_of: dict[str, dict]) -> list[str]:
         return [plain(f"MIT License\n\nCopyright (c) {holder}\n\n{permission}")]
     if "0BSD" in (package["license"] or ""):
         return [plain(f"BSD Zero Clause License\n\n{ZERO_BSD}")]
+    if package["license"] == "Apache-2.0":
+        return [plain((ROOT / "LICENSE-APACHE").read_text())]
     raise SystemExit(
         f"{package['name']} {package['version']} has no file with its licence"
         f" ({package['license']}): say here which text it comes under"

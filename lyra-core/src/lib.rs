@@ -29,6 +29,8 @@ pub mod security;
 pub mod store;
 pub mod web;
 
+#[cfg(feature = "parquet")]
+pub use engine::ParquetOptions;
 pub use engine::{
     DoctorCheck, Engine, EngineConfig, ModelReport, ReadOutcome, ReadProblem, ReadRequest,
     ReadSource, Stages, ViewColumns, ViewReply, ViewRequest,

@@ -8,6 +8,8 @@ mod explore;
 mod feedback;
 mod judgements;
 mod life;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod record;
 mod review;
 mod stages;
@@ -17,6 +19,8 @@ mod wait;
 pub use config::{EngineConfig, ModelReport};
 pub use doctor::DoctorCheck;
 pub use explore::{ViewColumns, ViewReply, ViewRequest};
+#[cfg(feature = "parquet")]
+pub use parquet::ParquetOptions;
 pub use stages::{ReadOutcome, ReadProblem, ReadRequest, ReadSource, Stages};
 
 use crate::documents::{CorpusProvider, Documents, FileFetcher, HostileDocuments};

@@ -2,7 +2,8 @@
 
 use super::config::Settings;
 use super::output::Output;
-use lyra_core::{Error, Result};
+use lyra_core::store::graph::ImportReport;
+use lyra_core::{Engine, Error, Result};
 use std::fs::File;
 use std::io::{BufReader, stdin};
 use std::path::Path;
@@ -12,6 +13,9 @@ pub(super) fn run(settings: &Settings, file: &Path) -> Result<()> {
     let report = if file == Path::new("-") {
         let engine = super::open_or_make(settings)?;
         super::runtime()?.block_on(engine.import_jsonl(stdin().lock()))?
+    } else if file.is_dir() {
+        let engine = super::open_or_make(settings)?;
+        from_folder(&engine, file)?
     } else {
         let opened = File::open(file).map_err(|error| {
             Error::invalid(format!("{} cannot be read: {error}", file.display()))
@@ -22,4 +26,14 @@ pub(super) fn run(settings: &Settings, file: &Path) -> Result<()> {
     let mut out = Output::new();
     out.line(&super::output::json(&report)?)?;
     out.finish()
+}
+
+#[cfg(feature = "parquet")]
+fn from_folder(engine: &Engine, dir: &Path) -> Result<ImportReport> {
+    super::runtime()?.block_on(engine.import_parquet(dir))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn from_folder(_: &Engine, _: &Path) -> Result<ImportReport> {
+    Err(super::without_parquet())
 }

@@ -84,9 +84,9 @@ enum Command {
     Tasks(tasks::Options),
     /// Print what agents asked while the audit was on
     Audit(audit::Options),
-    /// Read a graph from a JSONL file; all of it, or on bad input nothing
+    /// Read a graph from a JSONL file or a folder of Parquet files; all of it, or on bad input nothing
     Import {
-        /// The file; - for standard input
+        /// The file or folder; - for standard input
         file: PathBuf,
     },
     /// Repeat a recorded run without a network, in a new database
@@ -160,7 +160,7 @@ enum Command {
     /// Print the manual page, or write a page for each command
     Man(shell::Man),
     /// The ready-made views
-    Views,
+    Views(view::ListOptions),
     /// The rows of a ready-made view
     View(view::Options),
     /// Parse documents for another process of this program
@@ -206,7 +206,7 @@ impl Command {
             | Self::Init(_)
             | Self::Completions(_)
             | Self::Man(_)
-            | Self::Views
+            | Self::Views(_)
             | Self::View(_)
             | Self::ParseDocuments { .. } => false,
         }
@@ -368,7 +368,8 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
         | Command::Completions(_)
         | Command::Man(_) => {}
         Command::Doctor => return doctor::run(settings).map(failed),
-        Command::Views => {
+        Command::Views(options) if options.is_script() => view::script(&options)?,
+        Command::Views(_) => {
             make_folder(settings)?;
             let engine = Engine::open(plain_config(settings))?;
             complain_of_views(&engine);
@@ -376,6 +377,13 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
         }
     }
     Ok(0)
+}
+
+/// What this program says to Parquet where it was built without.
+#[cfg(not(feature = "parquet"))]
+fn without_parquet() -> Error {
+    Error::invalid("this program was built without Parquet")
+        .with_hint("build it with the feature `parquet`, or use the format jsonl")
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime> {

@@ -1,9 +1,10 @@
-//! `view`: a ready-made view, as a table, as CSV or as JSON.
+//! `view`: a ready-made view, as a table, as CSV or as JSON. `views --dialect`: all of them as a script.
 
 use super::layout::{cut, plain, width};
 use super::output::{Output, json};
 use clap::{Args, ValueEnum};
 use lyra_core::security::display::spreadsheet_cell;
+use lyra_core::store::views::ViewCatalog;
 use lyra_core::{Engine, Error, ErrorKind, Result, ViewRequest};
 use serde_json::{Map, Value};
 
@@ -40,6 +41,40 @@ enum Format {
     Csv,
     /// A JSON object a line
     Json,
+}
+
+/// Options of `views`.
+#[derive(Args)]
+pub(super) struct ListOptions {
+    /// Print a script that makes the views in another database, over an export to Parquet
+    #[arg(long, value_enum)]
+    dialect: Option<Dialect>,
+    /// The folder of the export, as that database finds it
+    #[arg(long, value_name = "DIR", requires = "dialect")]
+    dir: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Dialect {
+    /// DuckDB
+    Duckdb,
+}
+
+impl ListOptions {
+    /// Whether a script is asked for, rather than the list.
+    pub(super) fn is_script(&self) -> bool {
+        self.dialect.is_some()
+    }
+}
+
+/// Prints the script.
+pub(super) fn script(options: &ListOptions) -> Result<()> {
+    let script = ViewCatalog::duckdb_script(options.dir.as_deref().unwrap_or_default())?;
+    let mut out = Output::new();
+    for line in script.lines() {
+        out.line(line)?;
+    }
+    out.finish()
 }
 
 pub(super) fn run(engine: &Engine, options: &Options) -> Result<()> {

@@ -473,13 +473,16 @@ class EvidenceGraph:
     ) -> Report: ...
     # The file as a whole
     def import_jsonl(self, path: _Path) -> Report: ...
+    def import_parquet(self, path: _Path) -> Report: ...
     def export(
         self,
         path: _Path,
         format: Literal[
-            "jsonl", "bibtex", "ris", "csl-json", "graphml", "markdown", "prov", "html", "csv"
+            "jsonl", "bibtex", "ris", "csl-json", "graphml", "markdown", "prov", "html", "csv", "parquet"
         ] = "jsonl",
         task_id: str | None = None,
+        *,
+        partition_by: Literal["task"] | None = None,
     ) -> Report: ...
     def canonical_hash(self, task_id: str | None = None) -> str: ...
     def pack(

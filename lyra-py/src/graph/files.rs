@@ -4,13 +4,51 @@ use super::EvidenceGraph;
 use crate::convert;
 use crate::error::{invalid, raise};
 use crate::waiting::{Line, long};
-use lyra_core::{Error, ErrorKind, ExportFormat, PackKey, PackOptions, StatedLicence, WholeFile};
+use lyra_core::{
+    Error, ErrorKind, ExportFormat, PackKey, PackOptions, ParquetOptions, StatedLicence, WholeFile,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+/// What an export writes.
+enum Target {
+    File(ExportFormat),
+    Folder(ParquetOptions),
+}
+
+impl Target {
+    fn named(
+        format: &str,
+        task_id: Option<&str>,
+        partition_by: Option<&str>,
+    ) -> lyra_core::Result<Self> {
+        let by_task = match (format, partition_by) {
+            (_, None) => false,
+            ("parquet", Some("task")) => true,
+            ("parquet", Some(other)) => {
+                return Err(Error::invalid(format!("partition_by is {other:?}"))
+                    .with_hint("the only partition is \"task\""));
+            }
+            (_, Some(_)) => {
+                return Err(
+                    Error::invalid(format!("format {format:?} has no partition_by"))
+                        .with_hint("leave partition_by out, or export as \"parquet\""),
+                );
+            }
+        };
+        match format {
+            "parquet" => Ok(Self::Folder(ParquetOptions {
+                task_id: task_id.map(str::to_owned),
+                by_task,
+            })),
+            _ => format.parse().map(Self::File),
+        }
+    }
+}
 
 #[pymethods]
 impl EvidenceGraph {
@@ -57,26 +95,52 @@ impl EvidenceGraph {
         convert::report(py, "Report", &report)
     }
 
+    /// Reads a folder of Parquet files that `export` wrote, or that another program wrote with the same
+    /// tables and columns: all of it, or on bad input nothing; then the error names file, row and
+    /// reason. What came without a vector gets one.
+    ///
+    /// >>> import lyra
+    /// >>> graph = lyra.EvidenceGraph("evidence.db")
+    /// >>> task = graph.create_task("Night work shortens sleep")
+    /// >>> graph.export("tables", "parquet").written
+    /// {'task': 1}
+    /// >>> lyra.EvidenceGraph("copy.db").import_parquet("tables").inserted
+    /// {'task': 1}
+    fn import_parquet<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
+        let engine = self.engine()?;
+        let interrupter = engine.graph().interrupter();
+        let work = move |line: &Line<()>| line.drive(engine.import_parquet(&path));
+        let report = long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?;
+        convert::report(py, "Report", &report)
+    }
+
     /// Writes the graph, or what belongs to one task, to a file: as JSONL, which `import_jsonl`
     /// reads, or in another of the formats of the command line. The file appears when it is whole.
+    /// As "parquet", `path` is a folder, which `import_parquet` reads; with `partition_by="task"`,
+    /// tables whose rows belong to a task have a folder for each.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
     /// >>> task = graph.create_task("Night work shortens sleep")
     /// >>> graph.export("graph.jsonl").written
     /// {'task': 1}
-    #[pyo3(signature = (path, format="jsonl", task_id=None))]
+    #[pyo3(signature = (path, format="jsonl", task_id=None, *, partition_by=None))]
     fn export<'py>(
         &self,
         py: Python<'py>,
         path: PathBuf,
         format: &str,
         task_id: Option<String>,
+        partition_by: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let format: ExportFormat = format.parse().map_err(raise)?;
+        let target = Target::named(format, task_id.as_deref(), partition_by).map_err(raise)?;
         let engine = self.engine()?;
         let interrupter = engine.graph().interrupter();
         let work = move |line: &Line<()>| {
+            let format = match target {
+                Target::Folder(options) => return engine.export_parquet(&path, &options),
+                Target::File(format) => format,
+            };
             let mut out = WholeFile::create(&path)?;
             let mut writer = BufWriter::new(line.watched(&mut out));
             let report = engine.export(&mut writer, format, task_id.as_deref())?;

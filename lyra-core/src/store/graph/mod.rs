@@ -53,8 +53,13 @@ pub use embeddings::{MissingVector, decode_vector, encode_vector};
 pub use feedback::{Feedback, FeedbackReport};
 pub use forget::ForgetReport;
 pub(crate) use forget::forget_task;
+pub(crate) use interchange::{
+    ColumnType, FlatTable, PageText, canonical_hash, export_jsonl, flat_tables, import_jsonl,
+    task_scope,
+};
 pub use interchange::{ExportReport, ImportProblems, ImportReport};
-pub(crate) use interchange::{PageText, canonical_hash, export_jsonl, import_jsonl, task_scope};
+#[cfg(feature = "parquet")]
+pub(crate) use interchange::{export_parquet, import_parquet};
 pub use jobs::MAX_ATTEMPTS;
 pub(crate) use jobs::{Claim, Job, JobEnd, JobTally, NewJob};
 pub use judgements::{

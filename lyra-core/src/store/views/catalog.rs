@@ -332,6 +332,11 @@ impl ViewCatalog {
         self.view(name).map(|v| &v.info)
     }
 
+    /// The template of a view without its header, and what renders it.
+    pub(super) fn template(&self, name: &str) -> Result<(&str, &Environment<'static>)> {
+        self.view(name).map(|view| (view.body.as_str(), &self.env))
+    }
+
     fn view(&self, name: &str) -> Result<&View> {
         self.views.get(name).ok_or_else(|| {
             let names: Vec<&str> = self.views.keys().map(String::as_str).collect();

@@ -6,6 +6,7 @@
 //! `query_sql` can read ([`ViewCatalog::temp_views`]).
 
 mod catalog;
+mod duckdb;
 mod header;
 mod params;
 mod render;

@@ -141,7 +141,7 @@ pub(super) fn written_out(sql: &str, defaults: &Map<String, Value>, current_year
     text
 }
 
-fn literal(value: &Value) -> String {
+pub(super) fn literal(value: &Value) -> String {
     match value {
         Value::Bool(b) => u8::from(*b).to_string(),
         Value::Number(n) => format!("({n})"),

@@ -70,7 +70,7 @@ pub(super) fn scan(text: &str) -> Vec<Found> {
 }
 
 /// How many bytes the thing at the start of `rest` (whose first character is `c`) takes.
-fn extent(rest: &str, c: char) -> usize {
+pub(super) fn extent(rest: &str, c: char) -> usize {
     for (open, close) in SKIPPED {
         if let Some(inside) = rest.strip_prefix(open) {
             // A doubled quote closes one string and opens the next, which comes to the same.

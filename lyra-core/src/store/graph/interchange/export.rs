@@ -109,12 +109,21 @@ pub(super) fn each_row(
     connection: &Connection,
     table: &Table,
     task_id: Option<&str>,
+    then: impl FnMut(&Row<'_>) -> Result<()>,
+) -> Result<usize> {
+    each_row_by(connection, table, table.order, task_id, then)
+}
+
+/// The same in another order.
+pub(super) fn each_row_by(
+    connection: &Connection,
+    table: &Table,
+    order: &str,
+    task_id: Option<&str>,
     mut then: impl FnMut(&Row<'_>) -> Result<()>,
 ) -> Result<usize> {
     let columns = table.columns();
-    let Table {
-        name, order, scope, ..
-    } = table;
+    let Table { name, scope, .. } = table;
     let (derived, told) = match table.record {
         Record::Resource => (resources::derived("TRUE"), resources::NOT_DERIVED),
         _ => ("no_more AS (SELECT 1)".to_owned(), "TRUE"),

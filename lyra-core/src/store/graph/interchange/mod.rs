@@ -10,12 +10,14 @@
 //! | `resources` | what identifiers name, as far as it does not follow from pages and works |
 //! | `known` | ids that need not be looked up |
 //! | `merge` | lines whose rows are there already |
+//! | `columnar` | the same tables as folders of Parquet files |
 //! | `canonical` | a hash of the lines, without what differs between runs |
 //! | `import`, `export` | lines → rows in one transaction; rows → lines in canonical order |
 
 mod batch;
 mod canonical;
 mod checks;
+mod columnar;
 mod export;
 mod fields;
 mod import;
@@ -35,6 +37,9 @@ mod vector;
 
 pub(crate) use canonical::canonical_hash;
 pub(super) use checks::{Quote, ends_of, matches};
+pub(crate) use columnar::{ColumnType, FlatTable, flat_tables};
+#[cfg(feature = "parquet")]
+pub(crate) use columnar::{export_parquet, import_parquet};
 pub(crate) use export::{export_jsonl, task_scope};
 pub(super) use import::MANY_ROWS;
 pub(crate) use import::import_jsonl;

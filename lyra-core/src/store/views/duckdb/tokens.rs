@@ -1,0 +1,99 @@
+//! SQL as a list of tokens, which is enough to turn one dialect into another.
+
+use super::super::scan::extent;
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A keyword, a name or a function.
+    Word,
+    Number,
+    /// `:name`.
+    Parameter,
+    /// A string, a quoted name or a sign.
+    Other,
+}
+
+/// A token, with the blanks before it.
+#[derive(Debug, Clone)]
+pub(super) struct Token {
+    pub(super) before: String,
+    pub(super) text: String,
+    pub(super) kind: Kind,
+}
+
+impl Token {
+    pub(super) fn is_word(&self, word: &str) -> bool {
+        self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
+    }
+
+    pub(super) fn is_sign(&self, sign: &str) -> bool {
+        self.kind == Kind::Other && self.text == sign
+    }
+}
+
+/// The tokens of `sql`; comments are left out.
+pub(super) fn tokens(sql: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let (mut before, mut at) = (String::new(), 0);
+    while let Some(first) = sql[at..].chars().next() {
+        let rest = &sql[at..];
+        let length = match first {
+            '0'..='9' => number_length(rest),
+            _ => extent(rest, first),
+        };
+        let text = &rest[..length];
+        at += length;
+        let kind = match first {
+            _ if text.starts_with("--") || text.starts_with("/*") => {
+                // The line that the comment ends goes on ending.
+                if before.trim_end_matches(' ').ends_with('\n') || before.is_empty() {
+                    continue;
+                }
+                before.push('\n');
+                continue;
+            }
+            c if c.is_whitespace() => {
+                before.push(c);
+                continue;
+            }
+            '0'..='9' => Kind::Number,
+            ':' if length > 1 => Kind::Parameter,
+            c if c == '_' || c.is_alphabetic() => Kind::Word,
+            _ => Kind::Other,
+        };
+        tokens.push(Token {
+            before: std::mem::take(&mut before),
+            text: text.to_owned(),
+            kind,
+        });
+    }
+    tokens
+}
+
+fn number_length(text: &str) -> usize {
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '.'));
+    end.unwrap_or(text.len())
+}
+
+/// The text of tokens.
+pub(super) fn text_of(tokens: &[Token]) -> String {
+    let parts = tokens.iter().flat_map(|t| [t.before.as_str(), &t.text]);
+    parts.collect()
+}
+
+/// Where the bracket that opens at `open` is closed; the end where it is not.
+pub(super) fn closing(tokens: &[Token], open: usize) -> usize {
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate().skip(open) {
+        if token.is_sign("(") {
+            depth += 1;
+        } else if token.is_sign(")") {
+            depth -= 1;
+            if depth == 0 {
+                return at;
+            }
+        }
+    }
+    tokens.len()
+}
