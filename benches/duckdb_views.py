@@ -101,7 +101,7 @@ def main() -> int:
         edges = graph.query("SELECT count(*) AS n FROM edges")[0]["n"]
         print(f"{edges:,} edges, {size:.1f} MB in SQLite; DuckDB {duckdb.__version__}, {os.cpu_count()} processors")
         connection = exported(graph, Path(temporary) / "graph")
-        task = connection.execute("SELECT task_id FROM claims GROUP BY task_id ORDER BY count(*) DESC LIMIT 1").fetchone()[0]
+        task = connection.execute("SELECT task_id FROM claims GROUP BY task_id ORDER BY count(*) DESC LIMIT 1").fetchall()[0][0]
         print(f"{'view':28} {'SQLite':>10} {'DuckDB 50':>10} {'DuckDB all':>11} {'rows':>10}")
         for view in graph.views():
             name, declared = view["name"], {p["name"]: p for p in view["parameters"]}
