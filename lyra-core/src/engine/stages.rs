@@ -99,7 +99,7 @@ impl Stages {
         let documents = documents_of(request, &mut outcome.problems).await?;
         for document in documents {
             let url = document.url.clone();
-            let read = self.read_one(document, &task, &mut outcome).await;
+            let read = Box::pin(self.read_one(document, &task, &mut outcome)).await;
             // Whatever became of the document, the next one finds the graph empty.
             let left = self.engine.forget(&task.id, true);
             match read {
