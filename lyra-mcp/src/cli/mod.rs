@@ -94,6 +94,8 @@ enum Command {
     /// A database of a replay that was interrupted goes on. Exit code 1 where the outcome is not that
     /// of the recorded run.
     Replay(replay::Options),
+    /// Merge graphs into one, in any order and as often as you like
+    Merge(merge::Options),
     /// Write the graph out
     Export(export::Options),
     /// Put the evidence of a task into one signed file that others can check

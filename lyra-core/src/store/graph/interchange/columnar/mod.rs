@@ -15,7 +15,8 @@ mod read;
 mod rows;
 #[cfg(feature = "parquet")]
 mod sums;
-#[cfg(all(test, feature = "parquet"))]
+#[cfg(feature = "parquet")]
+#[cfg(test)]
 mod tests;
 #[cfg(feature = "parquet")]
 mod write;
