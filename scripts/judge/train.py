@@ -27,6 +27,7 @@ from data import (
     read_sentences,
     read_sets,
     read_stretches,
+    read_swaps,
     titled,
     vary,
 )
@@ -55,8 +56,9 @@ SHARE = {
     "sections": 0.4,
     "document-neutrals": 0.8,
     "stretches": 2.0,
-    "sets": 1.4,
+    "sets": 2.2,
     "set-claims": 0.6,
+    "swaps": 1.5,
 }
 # Sources whose premises speak to their claims, in documents as users have them.
 ON_THE_QUESTION = ("scifact", "evidence-inference", "pubmedqa", "ei-titles", "scifact-titles", "own-")
@@ -71,6 +73,7 @@ def arguments():
     parser.add_argument("--sentences", help="labelled sentences of documents, JSON lines")
     parser.add_argument("--stretches", help="a folder of documents with hypotheses, JSON lines")
     parser.add_argument("--sets", help="sets of documents with hypotheses, as sets.py writes them")
+    parser.add_argument("--swaps", help="a folder of hypotheses with another cause or outcome, for --sets")
     parser.add_argument("--articles", help="Evidence Inference's annotations/txt_files, for the titles of its rows")
     parser.add_argument("--scifact", help="SciFact's folder, for the titles of its rows")
     parser.add_argument("--sections", help="PubMedQA's ori_pqal.json")
@@ -96,7 +99,9 @@ def load_rows(options, tokenizer):
     if options.stretches:
         rows += read_stretches(options.stretches)
     if options.sets:
-        rows += read_sets(options.sets)
+        rows += read_sets(options.sets, seed=options.seed)
+    if options.sets and options.swaps:
+        rows += read_swaps(options.swaps, options.sets)
     if options.sections:
         rows += read_sections(options.sections, {r["group"]: r["claim"] for r in rows if r["source"] == "pubmedqa"})
     if options.articles and options.scifact:
@@ -199,7 +204,7 @@ def report(judge, validation, tokenizer, seen, started):
         by_source[row["source"]].append(row)
     parts = {}
     for source, rows in sorted(by_source.items()):
-        if source in ("sentences", "stretches", "sections", "sets"):
+        if source in ("sentences", "stretches", "sections", "sets", "swaps"):
             sought = [[READINGS.index(x) for x in r["reading"]] for r in rows]
             found = predict(judge, rows[:800], tokenizer)[1].argmax(1)
             right = sum(f in s for f, s in zip(found, sought)) / max(1, len(found))
