@@ -82,10 +82,12 @@ def arguments():
     parser.add_argument("--start", type=Path, help="weights to go on from")
     parser.add_argument("--leave-out", nargs="*", default=[], help="sources that are validated, not trained on")
     parser.add_argument("--draws", type=int, default=300_000, help="pairs to see")
+    parser.add_argument("--minutes", type=float, default=1e9, help="the run ends after these, if not before")
     parser.add_argument("--rate", type=float, default=1.2e-4)
     parser.add_argument("--end", type=float, default=0.02, help="the rate falls linearly to this part of itself")
     parser.add_argument("--tokens", type=int, default=2048, help="tokens of a batch")
     parser.add_argument("--every", type=int, default=20_000, help="pairs between validations")
+    parser.add_argument("--most", type=int, default=800, help="pairs of a source in a validation")
     parser.add_argument("--own-share", type=float, default=OWN_SHARE)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
@@ -198,7 +200,7 @@ def groups(judge, rate):
     return torch.optim.AdamW(parts, lr=rate, betas=(0.9, 0.98), weight_decay=0.01)
 
 
-def report(judge, validation, tokenizer, seen, started):
+def report(judge, validation, most, tokenizer, seen, started):
     by_source = collections.defaultdict(list)
     for row in validation:
         by_source[row["source"]].append(row)
@@ -206,12 +208,12 @@ def report(judge, validation, tokenizer, seen, started):
     for source, rows in sorted(by_source.items()):
         if source in ("sentences", "stretches", "sections", "sets", "swaps"):
             sought = [[READINGS.index(x) for x in r["reading"]] for r in rows]
-            found = predict(judge, rows[:800], tokenizer)[1].argmax(1)
+            found = predict(judge, rows[:most], tokenizer)[1].argmax(1)
             right = sum(f in s for f, s in zip(found, sought)) / max(1, len(found))
             print(f"{source}: reading right {right:.4f}", flush=True)
             continue
-        found = predict(judge, rows[:800], tokenizer)[0]
-        parts[source] = scores(found, rows[:800])["macro_f1"]
+        found = predict(judge, rows[:most], tokenizer)[0]
+        parts[source] = scores(found, rows[:most])["macro_f1"]
     mean = sum(parts.values()) / len(parts)
     print(f"VALID seen {seen} mean {mean:.4f} at {time.time() - started:.0f} s {parts}", flush=True)
 
@@ -234,7 +236,7 @@ def main():
     shadow = Judge()
     started, seen, steps, loss_mean, right_mean, shown = time.time(), 0, 0, 0.0, 0.0, 0
     for items in stream(train, options, tokenizer):
-        part = seen / options.draws
+        part = max(seen / options.draws, (time.time() - started) / (60 * options.minutes))
         if part >= 1:
             break
         warm = min(1.0, (steps + 1) / 200)
@@ -267,10 +269,10 @@ def main():
         if seen - shown >= options.every:
             shown = seen
             shadow.load_state_dict(average)
-            report(shadow, validation, tokenizer, seen, started)
+            report(shadow, validation, options.most, tokenizer, seen, started)
             torch.save(average, options.out / "judge.pt")
     shadow.load_state_dict(average)
-    report(shadow, validation, tokenizer, seen, started)
+    report(shadow, validation, options.most, tokenizer, seen, started)
     torch.save(average, options.out / "judge.pt")
 
 
