@@ -245,7 +245,7 @@ def of_swap(found, swap):
         for key in ("other_cause", "other_outcome"):
             nothing = {"h": swap[key], "supports": [], "refutes": []}
             for row in of_document(found, nothing, document["title"], numbers, None):
-                yield {**row, "source": "swaps", "swap": key}
+                yield {**row, "source": "swaps", "swap": key, "swapped": swap["text"]}
 
 
 def title_or(title, told, sentence, rng):

@@ -58,7 +58,7 @@ SHARE = {
     "stretches": 2.0,
     "sets": 2.2,
     "set-claims": 0.6,
-    "swaps": 1.5,
+    "swaps": 5.0,
 }
 # Sources whose premises speak to their claims, in documents as users have them.
 ON_THE_QUESTION = ("scifact", "evidence-inference", "pubmedqa", "ei-titles", "scifact-titles", "own-")
