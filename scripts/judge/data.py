@@ -160,7 +160,7 @@ def of_hypothesis(document, entry, rng):
 # share most words with it, then any. Of a document that says nothing on it, fewer.
 NEAR, FAR = 8, 3
 NEAR_ELSEWHERE, FAR_ELSEWHERE = 4, 1
-SET_TIMES = 2
+SET_TIMES = 3
 
 
 def is_kept_set(name):
@@ -216,6 +216,36 @@ def of_document(found, entry, title, numbers, rng):
             "source": "set-claims" if is_claim else "sets",
             "group": found["set"],
         }
+
+
+def read_swaps(folder, sets, kept=False):
+    """Rows of hypotheses whose cause or outcome is replaced by one that their set says nothing about.
+
+    A line of FOLDER/*.jsonl names a `set`, the number of its `hypothesis`, the `text` of that, and the two
+    replacements. The sentences that take a side on the original are neutral on both. `sets` is what `sets.py`
+    writes; sets that are kept for validation are left out, or with `kept` the others."""
+    lines = [json.loads(line) for line in Path(sets).read_text().splitlines()]
+    of_name, rows = {found["set"]: found for found in lines}, []
+    for path in sorted(Path(folder).glob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            swap = json.loads(line)
+            found = of_name.get(swap["set"])
+            if found and is_kept_set(swap["set"]) == kept:
+                rows += of_swap(found, swap)
+    return rows
+
+
+def of_swap(found, swap):
+    entry = found["hypotheses"][swap["hypothesis"]]
+    if entry["h"] != swap["text"]:
+        raise ValueError(f"{swap['set']} {swap['hypothesis']}: the text is {swap['text']!r}, the set has {entry['h']!r}")
+    sides = sorted({*entry["supports"], *entry["refutes"]})
+    for document in found["docs"]:
+        numbers = [i for i in sides if found["sentences"][i][0] == document["doc"]]
+        for key in ("other_cause", "other_outcome"):
+            nothing = {"h": swap[key], "supports": [], "refutes": []}
+            for row in of_document(found, nothing, document["title"], numbers, None):
+                yield {**row, "source": "swaps", "swap": key, "swapped": swap["text"]}
 
 
 def title_or(title, told, sentence, rng):

@@ -27,6 +27,7 @@ from data import (
     read_sentences,
     read_sets,
     read_stretches,
+    read_swaps,
     titled,
     vary,
 )
@@ -55,8 +56,9 @@ SHARE = {
     "sections": 0.4,
     "document-neutrals": 0.8,
     "stretches": 2.0,
-    "sets": 1.4,
+    "sets": 2.2,
     "set-claims": 0.6,
+    "swaps": 5.0,
 }
 # Sources whose premises speak to their claims, in documents as users have them.
 ON_THE_QUESTION = ("scifact", "evidence-inference", "pubmedqa", "ei-titles", "scifact-titles", "own-")
@@ -71,6 +73,7 @@ def arguments():
     parser.add_argument("--sentences", help="labelled sentences of documents, JSON lines")
     parser.add_argument("--stretches", help="a folder of documents with hypotheses, JSON lines")
     parser.add_argument("--sets", help="sets of documents with hypotheses, as sets.py writes them")
+    parser.add_argument("--swaps", help="a folder of hypotheses with another cause or outcome, for --sets")
     parser.add_argument("--articles", help="Evidence Inference's annotations/txt_files, for the titles of its rows")
     parser.add_argument("--scifact", help="SciFact's folder, for the titles of its rows")
     parser.add_argument("--sections", help="PubMedQA's ori_pqal.json")
@@ -79,10 +82,12 @@ def arguments():
     parser.add_argument("--start", type=Path, help="weights to go on from")
     parser.add_argument("--leave-out", nargs="*", default=[], help="sources that are validated, not trained on")
     parser.add_argument("--draws", type=int, default=300_000, help="pairs to see")
+    parser.add_argument("--minutes", type=float, default=1e9, help="the run ends after these, if not before")
     parser.add_argument("--rate", type=float, default=1.2e-4)
     parser.add_argument("--end", type=float, default=0.02, help="the rate falls linearly to this part of itself")
     parser.add_argument("--tokens", type=int, default=2048, help="tokens of a batch")
     parser.add_argument("--every", type=int, default=20_000, help="pairs between validations")
+    parser.add_argument("--most", type=int, default=800, help="pairs of a source in a validation")
     parser.add_argument("--own-share", type=float, default=OWN_SHARE)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
@@ -96,7 +101,9 @@ def load_rows(options, tokenizer):
     if options.stretches:
         rows += read_stretches(options.stretches)
     if options.sets:
-        rows += read_sets(options.sets)
+        rows += read_sets(options.sets, seed=options.seed)
+    if options.sets and options.swaps:
+        rows += read_swaps(options.swaps, options.sets)
     if options.sections:
         rows += read_sections(options.sections, {r["group"]: r["claim"] for r in rows if r["source"] == "pubmedqa"})
     if options.articles and options.scifact:
@@ -193,20 +200,20 @@ def groups(judge, rate):
     return torch.optim.AdamW(parts, lr=rate, betas=(0.9, 0.98), weight_decay=0.01)
 
 
-def report(judge, validation, tokenizer, seen, started):
+def report(judge, validation, most, tokenizer, seen, started):
     by_source = collections.defaultdict(list)
     for row in validation:
         by_source[row["source"]].append(row)
     parts = {}
     for source, rows in sorted(by_source.items()):
-        if source in ("sentences", "stretches", "sections", "sets"):
+        if source in ("sentences", "stretches", "sections", "sets", "swaps"):
             sought = [[READINGS.index(x) for x in r["reading"]] for r in rows]
-            found = predict(judge, rows[:800], tokenizer)[1].argmax(1)
+            found = predict(judge, rows[:most], tokenizer)[1].argmax(1)
             right = sum(f in s for f, s in zip(found, sought)) / max(1, len(found))
             print(f"{source}: reading right {right:.4f}", flush=True)
             continue
-        found = predict(judge, rows[:800], tokenizer)[0]
-        parts[source] = scores(found, rows[:800])["macro_f1"]
+        found = predict(judge, rows[:most], tokenizer)[0]
+        parts[source] = scores(found, rows[:most])["macro_f1"]
     mean = sum(parts.values()) / len(parts)
     print(f"VALID seen {seen} mean {mean:.4f} at {time.time() - started:.0f} s {parts}", flush=True)
 
@@ -229,7 +236,7 @@ def main():
     shadow = Judge()
     started, seen, steps, loss_mean, right_mean, shown = time.time(), 0, 0, 0.0, 0.0, 0
     for items in stream(train, options, tokenizer):
-        part = seen / options.draws
+        part = max(seen / options.draws, (time.time() - started) / (60 * options.minutes))
         if part >= 1:
             break
         warm = min(1.0, (steps + 1) / 200)
@@ -262,10 +269,10 @@ def main():
         if seen - shown >= options.every:
             shown = seen
             shadow.load_state_dict(average)
-            report(shadow, validation, tokenizer, seen, started)
+            report(shadow, validation, options.most, tokenizer, seen, started)
             torch.save(average, options.out / "judge.pt")
     shadow.load_state_dict(average)
-    report(shadow, validation, tokenizer, seen, started)
+    report(shadow, validation, options.most, tokenizer, seen, started)
     torch.save(average, options.out / "judge.pt")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fits how sure a reader may be of a side, on sets of documents that are kept for validation.
 
-    python scripts/judge/weigh.py --weights OUT/judge.pt --wheel WHEEL --sets SETS.jsonl [--most N]
+    python scripts/judge/weigh.py --weights OUT/judge.pt --wheel WHEEL --sets SETS.jsonl [--most N] [--swaps FOLDER]
 
 A sentence takes the side that the network's first head holds for likelier. Whether that is right depends on how
 likely the side is, on how likely the sentence asserts something on the statement (the second head), and on how many
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from data import read_sets, starts
+from data import read_sets, read_swaps, starts
 from evaluate import predict, softmax
 from model import CLASSES, TEMPERATURE, Judge, load_tokenizer
 
@@ -55,13 +55,19 @@ def shown(rows, sure, side, labels, least, most=5):
     return len(chosen), right, opposite
 
 
-def report(name, rows, stances, readings):
-    labels = np.array([CLASSES.index(r["label"]) for r in rows])
+def values(rows, stances, readings):
+    """The likelier side, how likely it is, the relevance, and the three features, for each row."""
     chances, relevance = softmax(stances, TEMPERATURE), softmax(readings)[:, 2]
     side = (chances[:, 1] > chances[:, 0]).astype(int)
     top = chances[np.arange(len(rows)), side]
+    return side, top, relevance, np.column_stack([odds(top), odds(relevance), [words_named(r) for r in rows]])
+
+
+def report(name, rows, stances, readings):
+    """Prints how the sentences rank, and returns the fitted weights."""
+    labels = np.array([CLASSES.index(r["label"]) for r in rows])
+    side, top, relevance, features = values(rows, stances, readings)
     right = (labels == side).astype(float)
-    features = np.column_stack([odds(top), odds(relevance), [words_named(r) for r in rows]])
     weights, sure = fit(features, right)
     print(f"{name}: {len(rows)} sentences, {(labels < 2).sum()} take a side")
     print("  weights:", *(f"{n} {w:.2f}" for n, w in zip(FEATURES, weights[1:])), f"base {weights[0]:.2f}")
@@ -80,6 +86,23 @@ def report(name, rows, stances, readings):
             f"  from {least}: {taken.sum()} taken, right {right[taken].mean():.2f}, "
             f"found {right[taken].sum() / (labels < 2).sum():.2f}; five a side {count}, right {good:.2f}, opposite {bad:.2f}"
         )
+    return weights
+
+
+def report_swaps(own, swapped, weights, judge, tokenizer):
+    """Of sentences that take a side on a hypothesis: the shares that are taken for it and for its variants."""
+    parts = {"the hypothesis": own}
+    for key in ("other_cause", "other_outcome"):
+        parts[key] = [row for row in swapped if row["swap"] == key]
+    found = {}
+    for name, rows in parts.items():
+        features = values(rows, *predict(judge, rows, tokenizer))[3]
+        found[name] = 1 / (1 + np.exp(-np.column_stack([np.ones(len(rows)), features]) @ weights))
+        shares = (f"{(found[name] >= least).mean():.3f} from {least}" for least in (0.2, 0.3, 0.4, 0.5))
+        print(f"{name}: {len(rows)} sentences, taken", *shares)
+    for name in ("other_cause", "other_outcome"):
+        higher = (found["the hypothesis"][:, None] > found[name][None, :]).mean()
+        print(f"  surer of the hypothesis than of {name}: {higher:.3f} of all pairs of sentences")
 
 
 def main():
@@ -87,6 +110,7 @@ def main():
     parser.add_argument("--weights", type=Path, required=True)
     parser.add_argument("--wheel", required=True)
     parser.add_argument("--sets", required=True)
+    parser.add_argument("--swaps", help="a folder of hypotheses with another cause or outcome")
     parser.add_argument("--most", type=int, default=0, help="sets to read; all without it")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
@@ -101,7 +125,12 @@ def main():
         kept = set(names[:: max(1, len(names) // options.most)] if options.most else names)
         part = [r for r in part if r["group"] in kept]
         stances, readings = predict(judge, part, tokenizer)
-        report(name, part, stances, readings)
+        weights = report(name, part, stances, readings)
+        if name == "sets" and options.swaps:
+            swapped = read_swaps(options.swaps, options.sets, kept=True)
+            asked = {(r["group"], r["swapped"]) for r in swapped}
+            own = [r for r in rows if (r["group"], r["claim"]) in asked and r["label"] != "neutral"]
+            report_swaps(own, swapped, weights, judge, tokenizer)
 
 
 if __name__ == "__main__":
