@@ -38,7 +38,7 @@ if node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22
     fi
   )
 fi
-LYRA_MCP_BIN=$target/debug/lyra-mcp "$venv/bin/python" -m pytest -q -p no:cacheprovider tests/python
+LYRA_MCP_BIN=$target/debug/lyra-mcp "$venv/bin/python" -m pytest -q -n 2 --dist loadfile -p no:cacheprovider tests/python
 
 if [ -z "$node" ]; then
   echo "scripts/test.sh: SKIPPED tests/clients: there is no Node 22.19 or newer" >&2
