@@ -38,7 +38,11 @@ if node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22
     fi
   )
 fi
-LYRA_MCP_BIN=$target/debug/lyra-mcp "$venv/bin/python" -m pytest -q -n 2 --dist loadfile -p no:cacheprovider tests/python
+# What has deadlines, or works for minutes, goes alone.
+alone=(tests/python/test_lyra_waiting.py tests/python/test_mcp_*.py)
+export LYRA_MCP_BIN=$target/debug/lyra-mcp
+"$venv/bin/python" -m pytest -q -p no:cacheprovider "${alone[@]}"
+"$venv/bin/python" -m pytest -q -n 2 --dist loadfile -p no:cacheprovider "${alone[@]/#/--ignore=}" tests/python
 
 if [ -z "$node" ]; then
   echo "scripts/test.sh: SKIPPED tests/clients: there is no Node 22.19 or newer" >&2
