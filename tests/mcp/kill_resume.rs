@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Documents of the made-up corpus. `LYRA_TEST_CORPUS` names a folder to use instead.
 const DOCUMENTS: usize = 400;
 /// Machines that build at the same time are slow.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
 pub(crate) fn corpus(folder: &Path) -> PathBuf {
     if let Some(given) = std::env::var_os("LYRA_TEST_CORPUS") {

@@ -423,7 +423,7 @@ fn a_session_on_real_documents_goes_from_hypothesis_to_quotes() {
         (&json!(0), &json!(2))
     );
 
-    let end = Instant::now() + Duration::from_secs(180);
+    let end = Instant::now() + Duration::from_secs(400);
     let status = loop {
         let status = run(
             "get_status",

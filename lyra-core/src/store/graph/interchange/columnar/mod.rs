@@ -59,6 +59,10 @@ pub(crate) struct Column {
 
 /// One table of the folder.
 #[derive(Debug)]
+#[cfg_attr(
+    not(feature = "parquet"),
+    allow(dead_code, reason = "the views read its name and columns only")
+)]
 pub(crate) struct FlatTable {
     pub(crate) name: &'static str,
     pub(crate) columns: Vec<Column>,
