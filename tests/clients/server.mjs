@@ -19,7 +19,7 @@ export const CORPUS = join(ROOT, "examples", "corpus");
 export const CASES = JSON.parse(readFileSync(join(HERE, "cases.json"), "utf8"));
 
 /** Milliseconds that an answer may take; machines that build at the same time are slow. */
-export const PATIENCE = 400_000;
+export const PATIENCE = 900_000;
 
 export function binary() {
   const named = process.env.LYRA_MCP_BIN;
