@@ -289,6 +289,11 @@ fn is_quiet(path: &Path) -> bool {
 
 /// The address under which SQLite reads a file as it lies there.
 pub(crate) fn immutable_address(path: &Path) -> String {
+    file_address(path, "immutable=1")
+}
+
+/// The address of a file with a parameter that says how SQLite is to open it.
+pub(crate) fn file_address(path: &Path, parameter: &str) -> String {
     let mut address = String::from(if path.has_root() { "file://" } else { "file:" });
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
@@ -298,7 +303,7 @@ pub(crate) fn immutable_address(path: &Path) -> String {
             other => address.push_str(&format!("%{other:02x}")),
         }
     }
-    address + "?immutable=1"
+    address + "?" + parameter
 }
 
 #[cfg(test)]

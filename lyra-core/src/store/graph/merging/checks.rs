@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::database::{
-    APPLICATION_ID, SCHEMA_VERSION, SqliteResultExt, Statements, immutable_address, is_alone,
+    APPLICATION_ID, SCHEMA_VERSION, SqliteResultExt, Statements, file_address, is_alone,
 };
 use rusqlite::Connection;
 use std::path::Path;
@@ -36,14 +36,12 @@ pub(super) fn address(path: &Path) -> Result<String> {
             path.display()
         )));
     }
-    if is_alone(&path) && !cfg!(windows) {
-        return Ok(immutable_address(&path));
-    }
-    let name = path.to_str().map(str::to_owned);
-    name.ok_or_else(|| {
-        Error::invalid(format!("{} is not a name in Unicode", path.display()))
-            .with_hint("rename the file")
-    })
+    // Somebody else may write to it: their log is read, and they are not kept from writing.
+    let how = match is_alone(&path) && !cfg!(windows) {
+        true => "immutable=1",
+        false => "mode=ro",
+    };
+    Ok(file_address(&path, how))
 }
 
 /// Refuses what is no graph, or one whose tables are not those of this version.
@@ -66,12 +64,22 @@ pub(super) fn is_graph(db: &Connection, source: &str) -> Result<()> {
             "open it once with this version, for example with lyra-mcp verify --db FILE",
         ));
     }
-    // A view in the place of a table could read what it likes.
+    // A view or a virtual table in the place of a table could read what it likes. Columns and not SQL
+    // are compared: comments in it differ between versions.
+    let columns = |schema: &str| {
+        format!(
+            "(SELECT group_concat(name || ' ' || type || ' ' || hidden, ', ' ORDER BY cid)
+              FROM pragma_table_xinfo(m.name, '{schema}'))"
+        )
+    };
     let other: Option<String> = db.first(
         &format!(
-            "SELECT m.name FROM main.sqlite_schema m WHERE m.type = 'table' AND NOT EXISTS (
+            "SELECT m.name FROM main.sqlite_schema m
+             WHERE m.type = 'table' AND m.rootpage > 0 AND m.name NOT GLOB 'sqlite_*' AND NOT EXISTS (
                SELECT 1 FROM {source}.sqlite_schema s
-               WHERE s.type = 'table' AND s.name = m.name AND s.sql IS m.sql) LIMIT 1"
+               WHERE s.type = 'table' AND s.rootpage > 0 AND s.name = m.name AND {} IS {}) LIMIT 1",
+            columns("main"),
+            columns(source)
         ),
         [],
         |r| r.get(0),

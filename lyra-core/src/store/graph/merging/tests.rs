@@ -552,6 +552,30 @@ fn what_cannot_be_merged_is_refused_and_changes_nothing() {
 }
 
 #[test]
+fn a_graph_that_is_open_for_writing_is_merged_with_its_log() {
+    let folder = TempDir::new().unwrap();
+    let source = graph(&folder, "source.db", 7);
+    let writer = Database::open(&source).unwrap();
+    let add = "INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t9', 'Hypothesis 9', '')";
+    writer.write(|t| t.run(add, [])).unwrap();
+    // Statistics are made by whoever likes to.
+    writer
+        .maintain(|c| c.execute_batch("ANALYZE").db())
+        .unwrap();
+    let target = Database::open(&folder.path().join("target.db")).unwrap();
+    target
+        .maintain(|c| c.execute_batch("ANALYZE").db())
+        .unwrap();
+    writer
+        .write(|held| {
+            merge(&target, std::slice::from_ref(&source), NOW, false)?;
+            held.run("DELETE FROM tasks WHERE id = 't9'", [])
+        })
+        .unwrap();
+    assert_eq!(ids(&target, "SELECT id FROM tasks WHERE id = 't9'"), ["t9"]);
+}
+
+#[test]
 fn a_view_in_the_place_of_a_table_is_refused() {
     let folder = TempDir::new().unwrap();
     let source = graph(&folder, "source.db", 7);
