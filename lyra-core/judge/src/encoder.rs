@@ -1,8 +1,8 @@
 //! The forward pass: word rows, transformer layers, pooled pair, scores of two heads.
 
 use super::Scores;
-use super::kernel::{OFFSET, Tier};
-use super::math::{self, LANES};
+use super::kernel::{LANES, OFFSET, Sums, Tier, Work};
+use super::math;
 use super::weights::{Classes, Head, Layer, Linear, Weights};
 
 /// The words of a pair: the first mark, the context, the premise with its mark, the claim with its mark.
@@ -17,14 +17,27 @@ pub(crate) struct Tokens<'t> {
 
 /// The scores of both heads, before they become probabilities.
 pub(crate) fn scores(weights: &Weights<'_>, tokens: &Tokens<'_>, tier: Tier) -> Scores {
-    let mut pass = Pass::new(weights, tokens.words.len(), tier);
-    let mut scores = Scores::default();
-    tier.run(|| pass.embed(weights, tokens));
-    for layer in &weights.layers {
-        pass.layer(layer);
+    tier.run(Forward { weights, tokens })
+}
+
+struct Forward<'f> {
+    weights: &'f Weights<'f>,
+    tokens: &'f Tokens<'f>,
+}
+
+impl Work for Forward<'_> {
+    type Output = Scores;
+
+    #[inline(always)]
+    fn run<S: Sums>(self, tier: Tier) -> Scores {
+        let Self { weights, tokens } = self;
+        let mut pass = Pass::new(weights, tokens.words.len(), tier);
+        pass.embed(weights, tokens);
+        for layer in &weights.layers {
+            pass.layer::<S>(layer);
+        }
+        classify(&weights.head, &pool(&pass.x, tokens, weights.shape.hidden))
     }
-    tier.run(|| scores = classify(&weights.head, &pool(&pass.x, tokens, weights.shape.hidden)));
-    scores
 }
 
 /// The buffers of one pass over `count` tokens.
@@ -82,56 +95,48 @@ impl Pass {
         }
     }
 
-    fn layer(&mut self, layer: &Layer<'_>) {
-        let (count, hidden, heads) = (self.count, self.hidden, self.heads);
-        let tier = self.tier;
+    #[inline(always)]
+    fn layer<S: Sums>(&mut self, layer: &Layer<'_>) {
+        let (count, hidden, tier) = (self.count, self.hidden, self.tier);
         linear(tier, &layer.qkv, &self.x, &mut self.wide, &mut self.rounded);
-        let (wide, mixed) = (&self.wide[..count * 3 * hidden], &mut self.mixed);
-        tier.run(|| attend(wide, mixed, hidden, heads));
-        linear(
-            tier,
-            &layer.out,
-            &self.mixed,
-            &mut self.wide,
-            &mut self.rounded,
-        );
-        let (x, wide) = (&mut self.x, &mut self.wide);
-        tier.run(|| add_and_norm(x, wide, hidden, &layer.norm1.gain, &layer.norm1.shift));
+        let wide = &self.wide[..count * 3 * hidden];
+        attend::<S>(wide, &mut self.mixed, hidden, self.heads);
+        let (mixed, wide) = (&self.mixed, &mut self.wide);
+        linear(tier, &layer.out, mixed, wide, &mut self.rounded);
+        let norm = &layer.norm1;
+        add_and_norm(&mut self.x, &self.wide, hidden, &norm.gain, &norm.shift);
         linear(tier, &layer.up, &self.x, &mut self.wide, &mut self.rounded);
         let inner = &mut self.wide[..count * layer.up.packed.outputs];
-        tier.run(|| inner.iter_mut().for_each(|v| *v = math::gelu(*v)));
+        for value in &mut *inner {
+            *value = math::gelu(*value);
+        }
         linear(tier, &layer.down, inner, &mut self.mixed, &mut self.rounded);
-        let (x, mixed) = (&mut self.x, &mut self.mixed);
-        tier.run(|| add_and_norm(x, mixed, hidden, &layer.norm2.gain, &layer.norm2.shift));
+        let norm = &layer.norm2;
+        add_and_norm(&mut self.x, &self.mixed, hidden, &norm.gain, &norm.shift);
     }
 }
 
 /// `out = x * weights + bias`, with each row of `x` rounded to bytes by a step of its own.
+#[inline(always)]
 fn linear(tier: Tier, layer: &Linear<'_>, x: &[f32], out: &mut [f32], rounded: &mut Rounded) {
     let (inputs, outputs) = (layer.packed.inputs, layer.packed.outputs);
     let steps = &mut rounded.steps;
     let count = steps.len();
     let bytes = &mut rounded.bytes[..count * inputs];
     let sums = &mut rounded.sums[..count * outputs];
-    tier.run(|| {
-        let rows = x.chunks_exact(inputs).zip(bytes.chunks_exact_mut(inputs));
-        for (step, (row, bytes)) in steps.iter_mut().zip(rows) {
-            *step = math::quantize(row, bytes);
-        }
-    });
+    let rows = x.chunks_exact(inputs).zip(bytes.chunks_exact_mut(inputs));
+    for (step, (row, bytes)) in steps.iter_mut().zip(rows) {
+        *step = math::quantize(row, bytes);
+    }
     tier.products(bytes, layer.packed, sums);
-    tier.run(|| {
-        let rows = out
-            .chunks_exact_mut(outputs)
-            .zip(sums.chunks_exact(outputs));
-        for (i, (row, sums)) in rows.enumerate().take(count) {
-            let total: i32 = bytes[i * inputs..(i + 1) * inputs]
-                .iter()
-                .map(|b| i32::from(*b))
-                .sum();
-            rescale(row, sums, OFFSET * total, steps[i], layer);
-        }
-    });
+    let rows = out
+        .chunks_exact_mut(outputs)
+        .zip(sums.chunks_exact(outputs))
+        .zip(bytes.chunks_exact(inputs));
+    for (((row, sums), bytes), step) in rows.zip(steps) {
+        let total: i32 = bytes.iter().map(|b| i32::from(*b)).sum();
+        rescale(row, sums, OFFSET * total, *step, layer);
+    }
 }
 
 #[inline(always)]
@@ -157,53 +162,103 @@ fn add_and_norm(x: &mut [f32], change: &[f32], hidden: usize, gain: &[f32], shif
     }
 }
 
+/// Tokens whose attention is worked on at once.
+const QUERIES: usize = 4;
+
+/// One head's keys, a dimension a row, so that scores of sixteen tokens are computed at once; its
+/// values, a token a row; and the weights of all tokens for a few.
+struct Attention {
+    /// The length of a row of keys.
+    blocks: usize,
+    /// The length of a row of values.
+    parts: usize,
+    keys: Vec<[f32; LANES]>,
+    values: Vec<[f32; LANES]>,
+    chances: Vec<[f32; LANES]>,
+}
+
 /// Attention of every head: `qkv` holds queries, keys and values side by side for each token.
 #[inline(always)]
-fn attend(qkv: &[f32], mixed: &mut [f32], hidden: usize, heads: usize) {
+fn attend<S: Sums>(qkv: &[f32], mixed: &mut [f32], hidden: usize, heads: usize) {
     let width = hidden / heads;
     let count = qkv.len() / (3 * hidden);
-    let padded = count.next_multiple_of(LANES);
-    // Keys of one head, a dimension a row, so that scores of sixteen tokens are computed at once.
-    let mut keys = vec![0.0_f32; width * padded];
-    let mut chances = vec![0.0_f32; padded];
-    for head in 0..heads {
-        let column = head * width;
-        for (t, row) in qkv.chunks_exact(3 * hidden).enumerate() {
-            for (d, key) in row[hidden + column..hidden + column + width]
-                .iter()
-                .enumerate()
-            {
-                keys[d * padded + t] = *key;
+    let (blocks, parts) = (count.div_ceil(LANES), width / LANES);
+    let mut attention = Attention {
+        blocks,
+        parts,
+        keys: vec![[0.0; LANES]; width * blocks],
+        values: vec![[0.0; LANES]; count * parts],
+        chances: vec![[0.0; LANES]; QUERIES * blocks],
+    };
+    for column in (0..hidden).step_by(width) {
+        attention.read_head(qkv, hidden, column);
+        let mut token = 0;
+        while token < count {
+            let queries = &qkv[token * 3 * hidden + column..];
+            let out = &mut mixed[token * hidden + column..];
+            token += match count - token {
+                1..QUERIES => attention.mix::<S, 1>(queries, out, hidden, count),
+                _ => attention.mix::<S, QUERIES>(queries, out, hidden, count),
+            };
+        }
+    }
+}
+
+impl Attention {
+    #[inline(always)]
+    fn read_head(&mut self, qkv: &[f32], hidden: usize, column: usize) {
+        let (blocks, width) = (self.blocks, self.parts * LANES);
+        let keys = self.keys.as_flattened_mut();
+        let values = self.values.as_flattened_mut().chunks_exact_mut(width);
+        for (t, (row, value)) in qkv.chunks_exact(3 * hidden).zip(values).enumerate() {
+            for (d, key) in row[hidden + column..][..width].iter().enumerate() {
+                keys[d * blocks * LANES + t] = *key;
+            }
+            value.copy_from_slice(&row[2 * hidden + column..][..width]);
+        }
+    }
+
+    /// What `M` tokens take from all: their queries and results stand a token apart. Answers `M`.
+    #[inline(always)]
+    fn mix<S: Sums, const M: usize>(
+        &mut self,
+        queries: &[f32],
+        out: &mut [f32],
+        hidden: usize,
+        count: usize,
+    ) -> usize {
+        let (blocks, parts) = (self.blocks, self.parts);
+        let queries: [&[f32]; M] =
+            std::array::from_fn(|m| &queries[m * 3 * hidden..][..parts * LANES]);
+        for block in 0..blocks {
+            let mut sums = [S::zero(); M];
+            for (d, keys) in self.keys.iter().skip(block).step_by(blocks).enumerate() {
+                for (sums, query) in sums.iter_mut().zip(queries) {
+                    sums.add_scaled(query[d], keys);
+                }
+            }
+            for (m, sums) in sums.into_iter().enumerate() {
+                self.chances[m * blocks + block] = sums.into_array();
             }
         }
-        for t in 0..count {
-            let query = &qkv[t * 3 * hidden + column..][..width];
-            for (block, chances) in chances.chunks_exact_mut(LANES).enumerate() {
-                let mut lanes = [0.0_f32; LANES];
-                for (d, q) in query.iter().enumerate() {
-                    let keys = &keys[d * padded + block * LANES..][..LANES];
-                    for (lane, key) in lanes.iter_mut().zip(keys) {
-                        *lane += q * key;
-                    }
+        for row in self.chances.chunks_exact_mut(blocks).take(M) {
+            math::softmax(&mut row.as_flattened_mut()[..count]);
+        }
+        let chances = self.chances.as_flattened();
+        let chances: [&[f32]; M] = std::array::from_fn(|m| &chances[m * blocks * LANES..][..count]);
+        for part in 0..parts {
+            let mut sums = [S::zero(); M];
+            for (s, values) in self.values.iter().skip(part).step_by(parts).enumerate() {
+                for (sums, chances) in sums.iter_mut().zip(chances) {
+                    sums.add_scaled(chances[s], values);
                 }
-                chances.copy_from_slice(&lanes);
             }
-            math::softmax(&mut chances[..count]);
-            for (part, out) in mixed[t * hidden + column..][..width]
-                .chunks_exact_mut(LANES)
-                .enumerate()
-            {
-                let mut lanes = [0.0_f32; LANES];
-                for (s, chance) in chances[..count].iter().enumerate() {
-                    let values =
-                        &qkv[s * 3 * hidden + 2 * hidden + column + part * LANES..][..LANES];
-                    for (lane, value) in lanes.iter_mut().zip(values) {
-                        *lane += chance * value;
-                    }
-                }
-                out.copy_from_slice(&lanes);
+            for (m, sums) in sums.into_iter().enumerate() {
+                let out = &mut out[m * hidden + part * LANES..][..LANES];
+                out.copy_from_slice(&sums.into_array());
             }
         }
+        M
     }
 }
 

@@ -1,17 +1,18 @@
 //! Floating-point steps of the network, written so that they give the same bits everywhere: sums run
 //! in sixteen lanes whatever the processor, and nothing is taken from the platform's libm.
 
-/// Lanes of a sum.
-pub(crate) const LANES: usize = 16;
+use super::kernel::LANES;
 
-/// Adding and taking off 1.5 * 2^23 rounds to the nearest integer, ties to even.
+/// Adding 1.5 * 2^23 rounds to the nearest integer, ties to even: it is in the low bits of the sum then,
+/// and taking the number off again gives it as a float. Casts from floats are slower, since they
+/// saturate.
 const ROUND: f32 = 12_582_912.0;
 
 #[inline(always)]
 pub(crate) fn exp(x: f32) -> f32 {
     let scaled = x.clamp(-87.0, 87.0) * std::f32::consts::LOG2_E;
-    let whole = (scaled + ROUND) - ROUND;
-    let f = scaled - whole;
+    let shifted = scaled + ROUND;
+    let f = scaled - (shifted - ROUND);
     // Taylor's series of 2^f; |f| <= 1/2, relative error below 2e-7.
     let mut y = 1.540_353e-4;
     for c in [
@@ -24,12 +25,9 @@ pub(crate) fn exp(x: f32) -> f32 {
     ] {
         y = y * f + c;
     }
-    #[allow(
-        clippy::cast_possible_truncation,
-        reason = "an integer between -126 and 126"
-    )]
-    let power = whole as i32;
-    y * f32::from_bits(((power + 127) << 23).cast_unsigned())
+    // Between -126 and 126.
+    let power = shifted.to_bits().wrapping_sub(ROUND.to_bits());
+    y * f32::from_bits(power.wrapping_add(127) << 23)
 }
 
 #[inline(always)]
@@ -114,11 +112,8 @@ pub(crate) fn quantize(row: &[f32], bytes: &mut [i8]) -> f32 {
     let step = if top > 0.0 { top / 127.0 } else { 1.0 };
     let factor = 1.0 / step;
     for (byte, value) in bytes.iter_mut().zip(row) {
-        let rounded = (value * factor + ROUND) - ROUND;
-        #[allow(clippy::cast_possible_truncation, reason = "at most 127 either way")]
-        {
-            *byte = rounded as i32 as i8;
-        }
+        // At most 127 either way.
+        *byte = (value * factor + ROUND).to_bits().to_le_bytes()[0].cast_signed();
     }
     step
 }

@@ -9,6 +9,8 @@ mod x86;
 
 /// Outputs that one block of packed weights holds side by side.
 pub(crate) const BLOCK: usize = 16;
+/// Floats that are worked on side by side, whatever the processor.
+pub(crate) const LANES: usize = 16;
 /// Inputs of one output that stand together.
 pub(crate) const GROUP: usize = 4;
 /// Bytes of one group of inputs for a block of outputs.
@@ -83,19 +85,54 @@ impl Tier {
         }
     }
 
-    /// Runs `work` compiled for this tier's instructions. Floating-point results do not depend on
+    /// Does `work` with code for this tier's instructions. Floating-point results do not depend on
     /// the tier: the compiler neither reorders sums nor fuses products with them.
     #[allow(unsafe_code, reason = "calls code for instructions that were detected")]
-    pub(crate) fn run<W: FnOnce()>(self, work: W) {
+    pub(crate) fn run<W: Work>(self, work: W) -> W::Output {
         match self.0 {
             // SAFETY: this tier exists only where the processor has AVX-512F, BW and VNNI.
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512Vnni => unsafe { x86::run_avx512(work) },
+            Instructions::Avx512Vnni => unsafe { x86::run_avx512(work, self) },
             // SAFETY: this tier exists only where the processor has AVX2.
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => unsafe { x86::run_avx2(work) },
-            Instructions::Portable => work(),
+            Instructions::Avx2 => unsafe { x86::run_avx2(work, self) },
+            Instructions::Portable => work.run::<[f32; LANES]>(self),
         }
+    }
+}
+
+/// Work that is compiled for each tier. `run`, and what it calls, must be `#[inline(always)]`: only
+/// code that is inlined into a function with more instructions uses them. Closures may stay apart.
+pub(crate) trait Work {
+    type Output;
+    fn run<S: Sums>(self, tier: Tier) -> Self::Output;
+}
+
+/// Sums that grow side by side, in registers. Whether the compiler puts an array into registers
+/// depends on the build, so the innermost loops say it.
+pub(crate) trait Sums: Copy {
+    fn zero() -> Self;
+    /// Adds `factor * values`; products are rounded before they are added.
+    fn add_scaled(&mut self, factor: f32, values: &[f32; LANES]);
+    fn into_array(self) -> [f32; LANES];
+}
+
+impl Sums for [f32; LANES] {
+    #[inline(always)]
+    fn zero() -> Self {
+        [0.0; LANES]
+    }
+
+    #[inline(always)]
+    fn add_scaled(&mut self, factor: f32, values: &[f32; LANES]) {
+        for (sum, value) in self.iter_mut().zip(values) {
+            *sum += factor * value;
+        }
+    }
+
+    #[inline(always)]
+    fn into_array(self) -> [f32; LANES] {
+        self
     }
 }
 
