@@ -331,3 +331,27 @@ async fn pairs_are_judged_by_the_judge_that_they_were_made_for() {
             .is_err()
     );
 }
+
+#[test]
+fn merges_at_the_same_time_do_not_disturb_each_other() {
+    let folder = TempDir::new().unwrap();
+    let sources = ["a.db", "b.db", "c.db"].map(|name| {
+        let hypothesis = format!("{HYPOTHESIS} ({name})");
+        let source = graph(&folder, name);
+        source
+            .create_task(&hypothesis, TaskConfig::default())
+            .unwrap();
+        folder.path().join(name)
+    });
+    let target = graph(&folder, "target.db");
+    std::thread::scope(|scope| {
+        for source in &sources {
+            scope.spawn(|| {
+                let runtime = tokio::runtime::Runtime::new().unwrap();
+                let merged = runtime.block_on(target.merge(std::slice::from_ref(source), false));
+                assert_eq!(merged.unwrap().inserted["tasks"], 1);
+            });
+        }
+    });
+    assert_eq!(target.tasks().unwrap().len(), 3);
+}

@@ -7,7 +7,7 @@ use super::source::{Reading, Source};
 use super::{aggregates, checksums};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::database::SqliteResultExt;
-use parking_lot::{FairMutex, FairMutexGuard};
+use parking_lot::{FairMutex, FairMutexGuard, Mutex};
 use r2d2::{ManageConnection, Pool};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, Transaction, TransactionBehavior};
 use std::path::Path;
@@ -32,6 +32,8 @@ pub(crate) struct Database {
 struct Writing {
     connection: FairMutex<Connection>,
     queue: Queue,
+    /// Held while other files are attached to the connection.
+    attaching: Mutex<()>,
 }
 
 /// Opens and checks reading connections for the pool. Ours, because the ready-made manager lags
@@ -107,6 +109,7 @@ impl Database {
                 Arc::new(Writing {
                     connection: FairMutex::new(connection),
                     queue: Queue::of(source.path()),
+                    attaching: Mutex::new(()),
                 })
             }),
             source,
@@ -208,6 +211,12 @@ impl Database {
             connection.execute_batch("PRAGMA shrink_memory").db()
         });
         answer
+    }
+
+    /// Runs work that attaches other files to the writing connection: one such work at a time.
+    pub(crate) fn attaching<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let _alone = self.writing()?.attaching.lock();
+        work()
     }
 
     /// Runs `work` on the writing connection outside of any transaction.

@@ -165,7 +165,7 @@ impl Source {
         set_up_reader(&connection)?;
         Ok(Reading {
             connection,
-            stamp: FileStamp(None),
+            stamp: FileStamp::unneeded(),
         })
     }
 
@@ -174,14 +174,11 @@ impl Source {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_URI;
-        let stamp = Stamp::of(&self.path).ok_or_else(|| written_meanwhile(&self.path))?;
+        let stamp = FileStamp::of(&self.path)?;
         let address = immutable_address(&self.path);
         let connection = open_at(Path::new(&address), &self.path, flags, vfs)?;
         set_up_reader(&connection)?;
-        Ok(Reading {
-            connection,
-            stamp: FileStamp(Some((self.path.clone(), stamp))),
-        })
+        Ok(Reading { connection, stamp })
     }
 
     fn log_out_of_reach(&self, error: Error) -> Error {
@@ -216,6 +213,17 @@ impl FileId {
 }
 
 impl FileStamp {
+    /// For a file that somebody else opens as it lies there.
+    pub(crate) fn of(path: &Path) -> Result<Self> {
+        let stamp = Stamp::of(path).ok_or_else(|| written_meanwhile(path))?;
+        Ok(Self(Some((path.to_owned(), stamp))))
+    }
+
+    /// For a file that SQLite reads with its locks.
+    pub(crate) const fn unneeded() -> Self {
+        Self(None)
+    }
+
     /// Whether the file is what it was when the connection was opened.
     pub(crate) fn holds(&self) -> bool {
         match &self.0 {

@@ -254,8 +254,8 @@ pub(super) fn inside(quote: Quote, from: i64, to: i64) -> Result<(), String> {
 /// Compares the line with the stored row of its key: the fields to fill in, or what differs.
 ///
 /// `was_before`: the row stood there before this import. Then fields that change during the life
-/// of a row keep the stored value. Within one file they must agree, or the result would depend on
-/// the order of the lines.
+/// of a row keep the stored value. Within one file they must agree, or the greater is taken, or the
+/// result would depend on the order of the lines.
 pub(super) fn compare(
     row: &Row<'_>,
     stored: &rusqlite::Row<'_>,
@@ -281,6 +281,10 @@ pub(super) fn compare(
             fills.push(place);
         } else if field.fills && *cell == blank(field) {
             // The line knows less than the row.
+        } else if field.greatest && !was_before {
+            if cell.exceeds(stored) {
+                fills.push(place);
+            }
         } else if !(was_before && (field.stored_stays || (corrected && is_verdict(field)))) {
             return Err(super::import::Failure::Line(format!(
                 "field {:?}: {} already exists with another {}",

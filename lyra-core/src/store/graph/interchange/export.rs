@@ -120,7 +120,7 @@ pub(super) fn each_row_by(
     table: &Table,
     order: &str,
     task_id: Option<&str>,
-    mut then: impl FnMut(&Row<'_>) -> Result<()>,
+    then: impl FnMut(&Row<'_>) -> Result<()>,
 ) -> Result<usize> {
     let columns = table.columns();
     let Table { name, scope, .. } = table;
@@ -148,7 +148,17 @@ pub(super) fn each_row_by(
             )
         }
     };
-    let mut statement = connection.prepare(&sql).db()?;
+    each_row_of(connection, &sql, task_id, then)
+}
+
+/// Calls `then` with the rows of a statement, which may be about one task; answers how many.
+pub(super) fn each_row_of(
+    connection: &Connection,
+    sql: &str,
+    task_id: Option<&str>,
+    mut then: impl FnMut(&Row<'_>) -> Result<()>,
+) -> Result<usize> {
+    let mut statement = connection.prepare(sql).db()?;
     let mut rows = statement.query(params_from_iter(task_id)).db()?;
     let mut written = 0;
     while let Some(row) = rows.next().db()? {

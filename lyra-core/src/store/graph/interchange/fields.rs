@@ -101,6 +101,9 @@ pub(super) struct Field {
     pub(super) stored_stays: bool,
     /// A row that has no value takes the one of the line.
     pub(super) fills: bool,
+    /// Of two values in one import the greater is taken: sources describe one publication
+    /// differently, and the order of the lines must not matter.
+    pub(super) greatest: bool,
 }
 
 impl Field {
@@ -113,6 +116,7 @@ impl Field {
             refers: None,
             stored_stays: false,
             fills: false,
+            greatest: false,
         }
     }
 
@@ -124,6 +128,11 @@ impl Field {
     const fn fills(mut self) -> Self {
         self.fills = true;
         self
+    }
+
+    const fn described(mut self) -> Self {
+        self.greatest = true;
+        self.fills().stays()
     }
 
     const fn to(mut self, record: Record) -> Self {
@@ -233,19 +242,19 @@ pub(super) static TABLES: [Table; 16] = [
         scope: "canonical_id IN scope_works",
         fields: &[
             required("canonical_id", Kind::Id),
-            text("title").fills(),
-            optional("year", YEAR).fills(),
-            text("published_date").fills(),
-            text("venue").fills(),
-            text("doi").fills(),
-            optional("citation_count", COUNT).fills().stays(),
-            optional("reference_count", COUNT).fills().stays(),
-            optional("is_open_access", Kind::Flag).fills().stays(),
+            text("title").described(),
+            optional("year", YEAR).described(),
+            text("published_date").described(),
+            text("venue").described(),
+            text("doi").described(),
+            optional("citation_count", COUNT).described(),
+            optional("reference_count", COUNT).described(),
+            optional("is_open_access", Kind::Flag).described(),
             // A retraction that is known anywhere is known.
-            Field::new("is_retracted", Kind::Flag, Absent::Int(0)).fills(),
-            text("oa_url").fills().stays(),
-            text("pdf_url").fills().stays(),
-            text("source_api").fills().stays(),
+            Field::new("is_retracted", Kind::Flag, Absent::Int(0)).described(),
+            text("oa_url").described(),
+            text("pdf_url").described(),
+            text("source_api").described(),
         ],
     },
     Table {
@@ -258,9 +267,9 @@ pub(super) static TABLES: [Table; 16] = [
         fields: &[
             required("canonical_id", Kind::Id).to(Record::Work),
             required("position", COUNT),
-            required("name", Kind::Filled),
-            text("affiliation").fills(),
-            text("orcid").fills(),
+            required("name", Kind::Filled).described(),
+            text("affiliation").described(),
+            text("orcid").described(),
         ],
     },
     Table {
@@ -274,10 +283,10 @@ pub(super) static TABLES: [Table; 16] = [
             required("canonical_id", Kind::Id).to(Record::Work),
             required("provider", Kind::Id),
             required("provider_paper_id", Kind::Id),
-            text("doi").fills(),
-            text("pmid").fills(),
-            text("pmcid").fills(),
-            text("arxiv_id").fills(),
+            text("doi").described(),
+            text("pmid").described(),
+            text("pmcid").described(),
+            text("arxiv_id").described(),
         ],
     },
     Table {

@@ -402,6 +402,15 @@ impl Cell<'_> {
             _ => false,
         }
     }
+
+    /// Whether a stored number or text is less.
+    pub(super) fn exceeds(&self, stored: ValueRef<'_>) -> bool {
+        match (self, stored) {
+            (Self::Int(a), ValueRef::Integer(b)) => *a > b,
+            (Self::Text(a), ValueRef::Text(b)) => a.as_bytes() > b,
+            _ => false,
+        }
+    }
 }
 
 impl ToSql for Cell<'_> {

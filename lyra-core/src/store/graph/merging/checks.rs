@@ -2,7 +2,8 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::database::{
-    APPLICATION_ID, SCHEMA_VERSION, SqliteResultExt, Statements, file_address, is_alone,
+    APPLICATION_ID, FileStamp, SCHEMA_VERSION, SqliteResultExt, Statements, file_address,
+    immutable_address, is_alone,
 };
 use rusqlite::Connection;
 use std::path::Path;
@@ -26,8 +27,9 @@ pub(super) fn is_another_file(target: &Path, source: &Path) -> Result<()> {
     )
 }
 
-/// How SQLite is to open a source. A file that is alone is read as it lies there.
-pub(super) fn address(path: &Path) -> Result<String> {
+/// How SQLite is to open a source, and what tells whether it changed. A file that is alone is read as it
+/// lies there.
+pub(super) fn address(path: &Path) -> Result<(String, FileStamp)> {
     let path = std::fs::canonicalize(path)
         .map_err(|error| Error::not_found(format!("{}: {error}", path.display())))?;
     if path.is_dir() {
@@ -37,11 +39,10 @@ pub(super) fn address(path: &Path) -> Result<String> {
         )));
     }
     // Somebody else may write to it: their log is read, and they are not kept from writing.
-    let how = match is_alone(&path) && !cfg!(windows) {
-        true => "immutable=1",
-        false => "mode=ro",
-    };
-    Ok(file_address(&path, how))
+    Ok(match is_alone(&path) && !cfg!(windows) {
+        true => (immutable_address(&path), FileStamp::of(&path)?),
+        false => (file_address(&path, "mode=ro"), FileStamp::unneeded()),
+    })
 }
 
 /// Refuses what is no graph, or one whose tables are not those of this version.

@@ -24,7 +24,9 @@ mod words;
 use super::blocked_evidence;
 use super::forget::forget_rows;
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::database::{Bulk, Database, SqliteResultExt, Statements, near_duplicates};
+use crate::store::database::{
+    Bulk, Database, FileStamp, SqliteResultExt, Statements, near_duplicates,
+};
 use rules::Rule;
 use rusqlite::{Connection, Transaction, params};
 use serde::Serialize;
@@ -109,35 +111,41 @@ fn merge_at_once(
     now: &str,
     report: bool,
 ) -> Result<MergeReport> {
-    let attached = db.maintain(|connection| attach(connection, sources));
-    let done = attached.and_then(|()| {
-        db.write_in_bulk(|transaction| {
-            let mut merge = Merge::new(transaction, sources.len(), report)?;
-            for number in 0..sources.len() {
-                merge.source(&name(number))?;
-            }
-            merge.finish(now)
-        })
-    });
-    let detached = db.maintain(detach);
-    let done = done?;
-    detached?;
-    Ok(done)
+    db.attaching(|| {
+        let attached = db.maintain(|connection| attach(connection, sources));
+        let done = attached.and_then(|stamps| {
+            db.write_in_bulk(|transaction| {
+                let mut merge = Merge::new(transaction, sources.len(), report)?;
+                for number in 0..sources.len() {
+                    merge.source(&name(number))?;
+                }
+                let done = merge.finish(now)?;
+                stamps.iter().try_for_each(FileStamp::check)?;
+                Ok(done)
+            })
+        });
+        let detached = db.maintain(detach);
+        let done = done?;
+        detached?;
+        Ok(done)
+    })
 }
 
 fn name(number: usize) -> String {
     format!("source{number}")
 }
 
-fn attach(db: &Connection, sources: &[PathBuf]) -> Result<()> {
-    for (number, source) in sources.iter().enumerate() {
+fn attach(db: &Connection, sources: &[PathBuf]) -> Result<Vec<FileStamp>> {
+    let attach = |(number, source): (usize, &PathBuf)| {
         let name = name(number);
-        db.execute(&format!("ATTACH ?1 AS {name}"), [checks::address(source)?])
+        let (address, stamp) = checks::address(source)?;
+        db.execute(&format!("ATTACH ?1 AS {name}"), [address])
             .db()
             .and_then(|_| checks::is_graph(db, &name))
             .map_err(|e| e.context(source.display()))?;
-    }
-    Ok(())
+        Ok(stamp)
+    };
+    sources.iter().enumerate().map(attach).collect()
 }
 
 fn detach(db: &Connection) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Rows → a folder of Parquet files.
 
 use super::super::ExportReport;
-use super::super::export::{check_task, each_row_by};
+use super::super::export::{check_task, each_row_by, each_row_of};
 use super::folder::NewFolder;
 use super::layout::{SCRIPT, part_name, partition_name, schema};
 use super::rows::Rows;
@@ -14,7 +14,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, params_from_iter};
+use rusqlite::{Connection, Row};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn each_flat_row(
     table: &FlatTable,
     order: &str,
     task_id: Option<&str>,
-    mut then: impl FnMut(&Row<'_>) -> Result<()>,
+    then: impl FnMut(&Row<'_>) -> Result<()>,
 ) -> Result<usize> {
     if let Some(record) = table.record {
         return each_row_by(connection, record, order, task_id, then);
@@ -81,14 +81,7 @@ fn each_flat_row(
         names.join(", "),
         table.from
     );
-    let mut statement = connection.prepare(&sql).db()?;
-    let mut rows = statement.query(params_from_iter(task_id)).db()?;
-    let mut written = 0;
-    while let Some(row) = rows.next().db()? {
-        then(row)?;
-        written += 1;
-    }
-    Ok(written)
+    each_row_of(connection, &sql, task_id, then)
 }
 
 /// What all rows of one file have in common.
