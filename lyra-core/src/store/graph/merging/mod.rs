@@ -96,26 +96,35 @@ pub(crate) fn merge(
         })?;
         let path = place.path().join("graph.db");
         let first: Vec<PathBuf> = waiting.drain(..AT_ONCE).collect();
-        merge_at_once(&Database::open(&path)?, &first, now, false)?;
+        merge_at_once(&Database::open(&path)?, &first, now, Purpose::Between)?;
         waiting.push(path);
         between.push(place);
     }
-    let mut done = merge_at_once(db, &waiting, now, report)?;
+    let mut done = merge_at_once(db, &waiting, now, Purpose::Result { report })?;
     done.sources = sources.len();
     Ok(done)
+}
+
+/// What a merge is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// The graph that was asked for, with what the rules decided if that is to be told.
+    Result { report: bool },
+    /// A graph that is merged into another one: nobody searches it, so full text and copies are left out.
+    Between,
 }
 
 fn merge_at_once(
     db: &Database,
     sources: &[PathBuf],
     now: &str,
-    report: bool,
+    purpose: Purpose,
 ) -> Result<MergeReport> {
     db.attaching(|| {
         let attached = db.maintain(|connection| attach(connection, sources));
         let done = attached.and_then(|stamps| {
             db.write_in_bulk(|transaction| {
-                let mut merge = Merge::new(transaction, sources.len(), report)?;
+                let mut merge = Merge::new(transaction, sources.len(), purpose)?;
                 for number in 0..sources.len() {
                     merge.source(&name(number))?;
                 }
@@ -163,7 +172,7 @@ fn detach(db: &Connection) -> Result<()> {
 struct Merge<'t> {
     db: &'t Transaction<'t>,
     report: MergeReport,
-    tell: bool,
+    purpose: Purpose,
     last: words::Last,
     bulk: Option<Bulk<'t>>,
     /// Whether all graphs say the same of copies so far.
@@ -189,7 +198,7 @@ const TEMPORARY: [(&str, &str); 10] = [
 ];
 
 impl<'t> Merge<'t> {
-    fn new(db: &'t Transaction<'t>, sources: usize, tell: bool) -> Result<Self> {
+    fn new(db: &'t Transaction<'t>, sources: usize, purpose: Purpose) -> Result<Self> {
         for (table, columns) in TEMPORARY {
             db.execute_batch(&format!("CREATE TEMP TABLE {table} ({columns})"))
                 .db()?;
@@ -197,7 +206,7 @@ impl<'t> Merge<'t> {
         let mut merge = Self {
             db,
             report: MergeReport::default(),
-            tell,
+            purpose,
             last: words::Last::of(db)?,
             bulk: None,
             copies_agree: true,
@@ -319,7 +328,7 @@ impl<'t> Merge<'t> {
     }
 
     fn rule(&mut self, source: &str, rule: &Rule) -> Result<()> {
-        if self.tell {
+        if self.purpose == (Purpose::Result { report: true }) {
             self.decisions(source, rule)?;
         }
         let before = self.rows(rule.table)?;
@@ -404,9 +413,11 @@ impl<'t> Merge<'t> {
 
     fn finish(mut self, now: &str) -> Result<MergeReport> {
         let db = self.db;
-        self.last.index(db)?;
-        if !self.copies_agree {
-            near_duplicates::rebuild(db)?;
+        if self.purpose != Purpose::Between {
+            self.last.index(db)?;
+            if !self.copies_agree {
+                near_duplicates::rebuild(db)?;
+            }
         }
         self.report.forgotten = db.one("SELECT count(*) FROM temp.merge_gone_tasks", [], |r| {
             r.get(0)
