@@ -131,7 +131,7 @@ fn mixture(n: i64) -> (String, Option<&'static str>) {
             call(
                 id,
                 "query_sql",
-                &json!({"sql": "SELECT ? AS n", "params": [n], "timeout_ms": 2000}),
+                &json!({"sql": "SELECT ? AS n", "params": [n], "options": {"timeout_ms": 2000}}),
             ),
             None,
         ),
