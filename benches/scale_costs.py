@@ -64,24 +64,26 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def timed(work: Callable[[Any], bytes], items: Iterable[Any]) -> tuple[list[float], list[bytes]]:
+    """Seconds of processor time for each item, and the results."""
+    seconds, results = [], []
+    for item in items:
+        began = time.process_time()
+        results.append(work(item))
+        seconds.append(time.process_time() - began)
+    return seconds, results
+
+
 def alone(shards: list[Any], graph: lyra.EvidenceGraph, task: Callable[[], str]) -> Costs:
     """Everything in this process, timed; prints what it cost."""
-    read, parts = [], []
-    for shard in shards:
-        began = time.process_time()
-        parts.append(read_shard(shard))
-        read.append(time.process_time() - began)
+    read, parts = timed(read_shard, shards)
     began = time.perf_counter()
     added = graph.add_records(record for part in parts for record in unpacked(part))
     add_documents = time.perf_counter() - began
     began = time.perf_counter()
     batches = [packed(batch) for batch in graph.candidate_pairs(task())]
     find_pairs = time.perf_counter() - began
-    judge, verdicts = [], []
-    for batch in batches:
-        began = time.process_time()
-        verdicts.append(judge_batch(batch))
-        judge.append(time.process_time() - began)
+    judge, verdicts = timed(judge_batch, batches)
     began = time.perf_counter()
     judged = graph.add_records(record for part in verdicts for record in unpacked(part))
     add_verdicts = time.perf_counter() - began

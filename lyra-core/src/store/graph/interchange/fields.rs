@@ -267,7 +267,8 @@ pub(super) static TABLES: [Table; 16] = [
         fields: &[
             required("canonical_id", Kind::Id).to(Record::Work),
             required("position", COUNT),
-            required("name", Kind::Filled).described(),
+            // Of two lists in another order, the greater name in each place would name one author twice.
+            required("name", Kind::Filled),
             text("affiliation").described(),
             text("orcid").described(),
         ],
