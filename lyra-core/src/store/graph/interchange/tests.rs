@@ -1,6 +1,7 @@
 //! Import and export as their users meet them.
 
 mod large;
+mod publications;
 mod round_trip;
 mod verdicts;
 
