@@ -154,13 +154,21 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::Busy`] where others write for longer than a writer waits.
     pub(crate) fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        self.transact(true, work)
+    }
+
+    fn transact<T>(
+        &self,
+        derive: bool,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
         let writing = self.writing()?;
         let until = Instant::now() + queue::PATIENCE;
         let connection = writing.connection(until)?;
         let head = writing.queue.wait(until)?;
         let transaction = begin(&connection, until)?;
         drop(head);
-        finish(transaction, work)
+        finish(transaction, derive, work)
     }
 
     /// The same if nobody else is writing, here or in another process, and the file can be written
@@ -187,15 +195,17 @@ impl Database {
             Err(error) => Err(error),
             Ok(transaction) => {
                 drop(head);
-                finish(transaction, work).map(Some)
+                finish(transaction, true, work).map(Some)
             }
         }
     }
 
     /// The same for a transaction that may grow large: its pages stay in memory instead of going
-    /// to the log and coming back.
+    /// to the log and coming back. `derive` says whether counts and checksums are brought up to date before
+    /// the commit.
     pub(crate) fn write_in_bulk<T>(
         &self,
+        derive: bool,
         work: impl FnOnce(&Transaction<'_>) -> Result<T>,
     ) -> Result<T> {
         self.maintain(|connection| {
@@ -203,7 +213,7 @@ impl Database {
             set_temporary_storage(connection, "FILE")?;
             set_cache(connection, BULK_CACHE_KIB)
         })?;
-        let answer = self.write(work);
+        let answer = self.transact(derive, work);
         // What was committed is committed, whether or not memory is given back at once.
         let _ = self.maintain(|connection| {
             set_temporary_storage(connection, "MEMORY")?;
@@ -280,11 +290,14 @@ fn begin(connection: &Connection, until: Instant) -> Result<Transaction<'_>> {
 
 fn finish<T>(
     transaction: Transaction<'_>,
+    derive: bool,
     work: impl FnOnce(&Transaction<'_>) -> Result<T>,
 ) -> Result<T> {
     let answer = work(&transaction)?;
-    aggregates::refresh(&transaction)?;
-    checksums::refresh(&transaction)?;
+    if derive {
+        aggregates::refresh(&transaction)?;
+        checksums::refresh(&transaction)?;
+    }
     transaction.commit().db()?;
     Ok(answer)
 }

@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(entries(folder.path()), 1, "nothing beside it");
         for write in [
             db.write(|_| Ok(())),
-            db.write_in_bulk(|_| Ok(())),
+            db.write_in_bulk(true, |_| Ok(())),
             db.maintain(|_| Ok(())),
         ] {
             assert_eq!(write.unwrap_err().kind(), ErrorKind::Unsupported);

@@ -30,7 +30,7 @@ use std::io::BufRead;
 /// [`crate::ErrorKind::InvalidInput`] names the line, the field and the reason, for the first 20
 /// bad lines; then nothing was written.
 pub(crate) fn import_jsonl(db: &Database, now: &str, reader: impl BufRead) -> Result<ImportReport> {
-    db.write_in_bulk(|transaction| {
+    db.write_in_bulk(true, |transaction| {
         let mut import = Import::new(transaction, now)?;
         import.stream(reader)?;
         import.finish()

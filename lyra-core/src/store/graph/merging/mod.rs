@@ -110,7 +110,8 @@ pub(crate) fn merge(
 enum Purpose {
     /// The graph that was asked for, with what the rules decided if that is to be told.
     Result { report: bool },
-    /// A graph that is merged into another one: nobody searches it, so full text and copies are left out.
+    /// A graph that is merged into another one and then deleted. It gets rows alone: no full text, copies,
+    /// counts, checksums or log, and not all indexes.
     Between,
 }
 
@@ -123,7 +124,8 @@ fn merge_at_once(
     db.attaching(|| {
         let attached = db.maintain(|connection| attach(connection, sources));
         let done = attached.and_then(|stamps| {
-            db.write_in_bulk(|transaction| {
+            let derive = purpose != Purpose::Between;
+            db.write_in_bulk(derive, |transaction| {
                 let mut merge = Merge::new(transaction, sources.len(), purpose)?;
                 for number in 0..sources.len() {
                     merge.source(&name(number))?;
@@ -413,11 +415,12 @@ impl<'t> Merge<'t> {
 
     fn finish(mut self, now: &str) -> Result<MergeReport> {
         let db = self.db;
-        if self.purpose != Purpose::Between {
-            self.last.index(db)?;
-            if !self.copies_agree {
-                near_duplicates::rebuild(db)?;
-            }
+        if self.purpose == Purpose::Between {
+            return Ok(self.report);
+        }
+        self.last.index(db)?;
+        if !self.copies_agree {
+            near_duplicates::rebuild(db)?;
         }
         self.report.forgotten = db.one("SELECT count(*) FROM temp.merge_gone_tasks", [], |r| {
             r.get(0)
