@@ -203,10 +203,14 @@ fn shares(fragment: &str, payload: &str) -> bool {
 /// Reads every page into a fresh graph; the fragments of each as (text, flags).
 fn read(folder: &Path, pages: &[Page]) -> BTreeMap<String, Vec<(String, Option<String>)>> {
     let corpus = folder.join("corpus");
-    let mut client = Client::connect(
-        &folder.join("a.db"),
-        &["--corpus", corpus.to_str().unwrap()],
-    );
+    // Flags are set when a page is stored; no passage is near enough to be read for claims.
+    let arguments = [
+        "--corpus",
+        corpus.to_str().unwrap(),
+        "--limit",
+        "passage_floor=1",
+    ];
+    let mut client = Client::connect(&folder.join("a.db"), &arguments);
     let task = client.ok(
         "create_task",
         json!({"hypothesis": "Coffee increases blood pressure",

@@ -26,7 +26,7 @@ pub struct Limits {
     pub references_per_paper: usize,
     /// Claims taken from one document.
     pub claims_per_document: usize,
-    /// Least cosine of a passage to hypothesis or query for its claims to matter.
+    /// Passages whose cosine to the question is below it are not read for claims; 0 reads any.
     pub passage_floor: f32,
     /// Passages of a document that the ranking by words lets through to the ranking by meaning.
     pub bm25_top_k: usize,
@@ -58,7 +58,7 @@ impl Default for Limits {
             cited_papers: 5,
             references_per_paper: 10,
             claims_per_document: 4,
-            passage_floor: 0.25,
+            passage_floor: 0.0,
             bm25_top_k: 150,
             embedding_weight: None,
             kneedle: true,

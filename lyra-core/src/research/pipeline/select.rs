@@ -21,16 +21,17 @@ pub(super) fn select(
     embedding_weight: f64,
     limits: &Limits,
 ) -> Vec<usize> {
+    let is_readable = |passage: &Passage<'_>| {
+        !matches!(
+            passage.kind,
+            FragmentType::Heading | FragmentType::Code | FragmentType::Figure | FragmentType::Table
+        )
+    };
+    let floor = f64::from(limits.passage_floor);
+    let is_near =
+        |passage: &Passage<'_>| floor == 0.0 || cosine(passage.vector, question.1) >= floor;
     let readable: Vec<usize> = (0..passages.len())
-        .filter(|i| {
-            !matches!(
-                passages[*i].kind,
-                FragmentType::Heading
-                    | FragmentType::Code
-                    | FragmentType::Figure
-                    | FragmentType::Table
-            )
-        })
+        .filter(|i| is_readable(&passages[*i]) && is_near(&passages[*i]))
         .collect();
     let tokens: Vec<Vec<String>> = readable
         .iter()
@@ -111,6 +112,11 @@ mod tests {
         };
         let question = ("heart failure with saxagliptin", &[1.0, 0.0][..]);
         assert_eq!(select(&passages, question, 0.5, &limits), [1]);
+        let limits = Limits {
+            passage_floor: 0.15,
+            ..Limits::default()
+        };
+        assert_eq!(select(&passages, question, 0.5, &limits), [1, 3]);
         let heading = [Passage {
             kind: FragmentType::Heading,
             ..passages[1]
