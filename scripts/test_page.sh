@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
-# The Node that scripts/test.sh installed, if it has run.
+bash scripts/test_tools.sh
 PATH=$target/test-venv/bin:$PATH
 cd tests/page
 
@@ -20,8 +20,4 @@ command -v npm >/dev/null || without "there is no npm"
 [ "$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ] || without "node is older than 20"
 [ -x "$CHROMIUM" ] || without "there is no Chromium at $CHROMIUM"
 
-# What the lock file names, once: a second run finds it there.
-if ! [ node_modules/.package-lock.json -nt package-lock.json ]; then
-  npm_config_cache=$target/npm-cache npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-fi
 npm test --silent
