@@ -9,9 +9,12 @@ use lyra_core::{
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
+
+/// When the tests begin, in milliseconds since 1970.
+const START: i64 = 1_700_000_000_000;
 
 /// Documents of the corpus, each with a few fragments.
 const DOCUMENTS: usize = 120;
@@ -105,8 +108,35 @@ fn open(folder: &Path, clock: &Arc<ManualClock>, embedder: Option<Arc<Letters>>)
     Engine::open(config).unwrap()
 }
 
-/// Researches two tasks with the built-in table; answers their ids.
-async fn research(folder: &Path, clock: &Arc<ManualClock>) -> [String; 2] {
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+/// A graph with two tasks that were researched with the built-in table, and their ids. Reading the corpus
+/// takes most of the time of a test, so all of them begin with a copy.
+static RESEARCHED: LazyLock<(Vec<u8>, [String; 2])> = LazyLock::new(|| {
+    let work = || {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::new(START));
+        let ids = runtime().block_on(research_anew(folder.path(), &clock));
+        (std::fs::read(folder.path().join("graph.db")).unwrap(), ids)
+    };
+    // A test may be inside of a runtime of its own.
+    std::thread::spawn(work).join().unwrap()
+});
+
+/// Writes the researched graph into a folder and moves the clock to its end; answers the ids of its tasks.
+fn research(folder: &Path, clock: &ManualClock) -> [String; 2] {
+    let (graph, ids) = &*RESEARCHED;
+    std::fs::write(folder.join("graph.db"), graph).unwrap();
+    clock.advance(2_000);
+    ids.clone()
+}
+
+async fn research_anew(folder: &Path, clock: &Arc<ManualClock>) -> [String; 2] {
     let mut config = EngineConfig::new(folder.join("graph.db"));
     config.clock = Arc::clone(clock) as _;
     config.corpus.push(corpus(folder));
@@ -161,8 +191,8 @@ fn full(engine: &Engine, task: &str) -> StatusReport {
 #[tokio::test]
 async fn another_embedder_gets_its_vectors_by_jobs() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = Arc::new(ManualClock::new(1_700_000_000_000));
-    let [coffee, noise] = research(folder.path(), &clock).await;
+    let clock = Arc::new(ManualClock::new(START));
+    let [coffee, noise] = research(folder.path(), &clock);
 
     let embedder = Arc::new(Letters::new(32));
     let engine = open(folder.path(), &clock, Some(Arc::clone(&embedder)));
@@ -232,8 +262,8 @@ async fn another_embedder_gets_its_vectors_by_jobs() {
 #[tokio::test]
 async fn rows_of_another_model_are_counted_and_not_compared() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = Arc::new(ManualClock::new(1_700_000_000_000));
-    let [coffee, _] = research(folder.path(), &clock).await;
+    let clock = Arc::new(ManualClock::new(START));
+    let [coffee, _] = research(folder.path(), &clock);
     let engine = open(folder.path(), &clock, Some(Arc::new(Letters::new(32))));
     let claims = engine
         .graph()
@@ -283,14 +313,8 @@ async fn rows_of_another_model_are_counted_and_not_compared() {
 #[test]
 fn a_killed_job_goes_on_where_it_stood() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = Arc::new(ManualClock::new(1_700_000_000_000));
-    let runtime = || {
-        tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .unwrap()
-    };
-    let [_, noise] = runtime().block_on(research(folder.path(), &clock));
+    let clock = Arc::new(ManualClock::new(START));
+    let [_, noise] = research(folder.path(), &clock);
 
     // A process that hangs after its second batch and is killed.
     let slow = Arc::new(Letters {
@@ -375,8 +399,8 @@ fn a_killed_job_goes_on_where_it_stood() {
 #[tokio::test]
 async fn jobs_for_an_embedder_that_is_gone_are_taken_back() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = Arc::new(ManualClock::new(1_700_000_000_000));
-    let [coffee, _] = research(folder.path(), &clock).await;
+    let clock = Arc::new(ManualClock::new(START));
+    let [coffee, _] = research(folder.path(), &clock);
     let engine = open(folder.path(), &clock, Some(Arc::new(Letters::new(32))));
     assert_eq!(engine.queue_missing_embeddings().unwrap(), 2);
     // Back to the table: nothing is missing, and the run ends although jobs had been queued.
@@ -393,8 +417,8 @@ async fn jobs_for_an_embedder_that_is_gone_are_taken_back() {
 #[tokio::test]
 async fn words_are_found_while_the_embedder_is_away() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = Arc::new(ManualClock::new(1_700_000_000_000));
-    let [coffee, _] = research(folder.path(), &clock).await;
+    let clock = Arc::new(ManualClock::new(START));
+    let [coffee, _] = research(folder.path(), &clock);
     let mut silent = Letters::new(32);
     silent.stop_after = 0;
     let engine = open(folder.path(), &clock, Some(Arc::new(silent)));
