@@ -218,11 +218,14 @@ def of_document(found, entry, title, numbers, rng):
         }
 
 
-def read_swaps(folder, sets, kept=False):
-    """Rows of hypotheses whose cause or outcome is replaced by one that their set says nothing about.
+SWAPPED = ("other_cause", "other_outcome", "other_population", "other_relation")
 
-    A line of FOLDER/*.jsonl names a `set`, the number of its `hypothesis`, the `text` of that, and the two
-    replacements. The sentences that take a side on the original are neutral on both. `sets` is what `sets.py`
+
+def read_swaps(folder, sets, kept=False):
+    """Rows of hypotheses that are changed into one that their set says nothing about; see `SWAPPED`.
+
+    A line of FOLDER/*.jsonl names a `set`, the number of its `hypothesis`, the `text` of that, and the
+    variants. The sentences that take a side on the original are neutral on each variant. `sets` is what `sets.py`
     writes; sets that are kept for validation are left out, or with `kept` the others."""
     lines = [json.loads(line) for line in Path(sets).read_text().splitlines()]
     of_name, rows = {found["set"]: found for found in lines}, []
@@ -242,10 +245,33 @@ def of_swap(found, swap):
     sides = sorted({*entry["supports"], *entry["refutes"]})
     for document in found["docs"]:
         numbers = [i for i in sides if found["sentences"][i][0] == document["doc"]]
-        for key in ("other_cause", "other_outcome"):
-            nothing = {"h": swap[key], "supports": [], "refutes": []}
-            for row in of_document(found, nothing, document["title"], numbers, None):
+        for key in SWAPPED:
+            nothing = {"h": swap.get(key), "supports": [], "refutes": []}
+            for row in of_document(found, nothing, document["title"], numbers, None) if nothing["h"] else ():
                 yield {**row, "source": "swaps", "swap": key, "swapped": swap["text"]}
+
+
+def read_swap_texts(folder):
+    """Rows of hypotheses and their variants alone: each supports itself, and the original is neutral on its
+    variants. A variant is neutral on the original, too, but for another relation, which may presume it."""
+    rows = []
+    for path in sorted(Path(folder).glob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            swap = json.loads(line)
+            if not is_kept_set(swap["set"]):
+                rows += of_texts(swap)
+    return rows
+
+
+def of_texts(swap):
+    common = {"context": None, "source": "swap-texts", "group": swap["set"]}
+    text = swap["text"]
+    for key in SWAPPED:
+        if variant := swap.get(key):
+            yield {**common, "premise": variant, "claim": variant, "label": "supports", "reading": ["on"]}
+            yield {**common, "premise": text, "claim": variant, "label": "neutral", "reading": None}
+            if key != "other_relation":
+                yield {**common, "premise": variant, "claim": text, "label": "neutral", "reading": None}
 
 
 def title_or(title, told, sentence, rng):

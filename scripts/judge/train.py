@@ -27,6 +27,7 @@ from data import (
     read_sentences,
     read_sets,
     read_stretches,
+    read_swap_texts,
     read_swaps,
     titled,
     vary,
@@ -44,8 +45,8 @@ SHARE = {
     "breaking-nli": 0.5,
     "negation-nli": 0.7,
     "fool-me-twice": 1.0,
-    "fever-symmetric": 1.2,
-    "scifact": 2.0,
+    "fever-symmetric": 2.0,
+    "scifact": 2.5,
     "scifact-titles": 1.2,
     "evidence-inference": 0.8,
     "evidence-inference-weak": 0.3,
@@ -58,7 +59,8 @@ SHARE = {
     "stretches": 2.0,
     "sets": 2.2,
     "set-claims": 0.6,
-    "swaps": 5.0,
+    "swaps": 3.0,
+    "swap-texts": 1.0,
 }
 # Sources whose premises speak to their claims, in documents as users have them.
 ON_THE_QUESTION = ("scifact", "evidence-inference", "pubmedqa", "ei-titles", "scifact-titles", "own-")
@@ -73,7 +75,7 @@ def arguments():
     parser.add_argument("--sentences", help="labelled sentences of documents, JSON lines")
     parser.add_argument("--stretches", help="a folder of documents with hypotheses, JSON lines")
     parser.add_argument("--sets", help="sets of documents with hypotheses, as sets.py writes them")
-    parser.add_argument("--swaps", help="a folder of hypotheses with another cause or outcome, for --sets")
+    parser.add_argument("--swaps", help="a folder of hypotheses and variants that their documents say nothing on, for --sets")
     parser.add_argument("--articles", help="Evidence Inference's annotations/txt_files, for the titles of its rows")
     parser.add_argument("--scifact", help="SciFact's folder, for the titles of its rows")
     parser.add_argument("--sections", help="PubMedQA's ori_pqal.json")
@@ -103,7 +105,7 @@ def load_rows(options, tokenizer):
     if options.sets:
         rows += read_sets(options.sets, seed=options.seed)
     if options.sets and options.swaps:
-        rows += read_swaps(options.swaps, options.sets)
+        rows += read_swaps(options.swaps, options.sets) + read_swap_texts(options.swaps)
     if options.sections:
         rows += read_sections(options.sections, {r["group"]: r["claim"] for r in rows if r["source"] == "pubmedqa"})
     if options.articles and options.scifact:

@@ -430,11 +430,11 @@ async fn documents_that_share_only_a_title_speak_to_each_other() {
     for (name, finding) in [
         (
             "a.md",
-            "Coffee increased blood pressure in the adults of the trial.",
+            "Coffee increased blood pressure in 300 adults of the trial.",
         ),
         (
             "b.md",
-            "Coffee did not increase blood pressure in the adults of the trial.",
+            "Coffee did not increase blood pressure in 900 adults of the trial.",
         ),
         (
             "c.txt",

@@ -152,11 +152,11 @@ def errors_of(graph: Any, status: Any) -> list[str]:
 def check_that_the_built_in_one_read(graph: Any, status: Any, name: str, reason: str) -> None:
     assert status.is_idle and status.metrics.total_pages == 2, "no document is lost"
     extractors = graph.query("SELECT DISTINCT extractor_id FROM claims").column("extractor_id")
-    assert extractors == ["lyra-minilm-claims-v3"]
+    assert extractors == ["lyra-minilm-claims-v4"]
     errors = errors_of(graph, status)
     assert len(errors) == 2, errors
     for error in errors:
-        assert "lyra-minilm-claims-v3 was used instead" in error
+        assert "lyra-minilm-claims-v4 was used instead" in error
         assert name in error and reason in error
     assert graph.verify().ok
 
@@ -222,7 +222,7 @@ def test_one_document_that_an_extractor_chokes_on_leaves_the_others_alone(papers
     graph = lyra.EvidenceGraph(tmp_path / "evidence.db", corpus=papers, claim_extractor=picky)
     status = research(graph)
     ids = graph.query("SELECT DISTINCT extractor_id FROM claims ORDER BY 1").column("extractor_id")
-    assert len(ids) == 2 and ids[0] == "lyra-minilm-claims-v3" and ids[1].endswith("picky"), ids
+    assert len(ids) == 2 and ids[0] == "lyra-minilm-claims-v4" and ids[1].endswith("picky"), ids
     assert len(errors_of(graph, status)) == 1
 
 

@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// The id that [`BuiltinClaimExtractor`] stores with its claims.
-pub(crate) const EXTRACTOR_ID: &str = "lyra-minilm-claims-v3";
+pub(crate) const EXTRACTOR_ID: &str = "lyra-minilm-claims-v4";
 
 /// Finds the sentences of a document that speak to the hypothesis.
 #[derive(Debug, Clone, Copy, Default)]

@@ -192,7 +192,7 @@ async fn hostile_text_is_read_in_time() {
     assert!(found.iter().all(|c| !c.text.is_empty()));
     assert_eq!(
         BuiltinClaimExtractor.extractor_id(),
-        "lyra-minilm-claims-v3"
+        "lyra-minilm-claims-v4"
     );
     assert!(BuiltinClaimExtractor.is_builtin());
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Stored with every verdict.
-pub(crate) const JUDGE_ID: &str = "lyra-minilm-judge-v3";
+pub(crate) const JUDGE_ID: &str = "lyra-minilm-judge-v4";
 
 /// The classes, in the order of the network's scores.
 const CLASSES: [Relation; 3] = [Relation::Supports, Relation::Refutes, Relation::Neutral];
