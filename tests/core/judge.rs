@@ -1,6 +1,8 @@
 //! The built-in judge on pairs that it was not trained on, and on changes that must not fool it.
 //! The bars are a little below what was measured (lyra-core/judge/MODEL.md): a worse network fails.
 
+use crate::corpus::{World, number, research};
+use lyra_core::TaskConfig;
 use lyra_core::models::BuiltinStanceJudge;
 use lyra_core::ports::{StanceJudge, StancePair, Verdict};
 use lyra_core::store::model::Relation;
@@ -114,4 +116,37 @@ async fn the_part_of_a_passage_that_decides_is_quoted() {
     assert!(quoted.contains("lower risk of gout"), "{quoted}");
     let [supports, refutes, neutral] = verdict.probabilities.unwrap();
     assert!((supports + refutes + neutral - 1.0).abs() < 1e-6);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_amount_of_the_same_effect_is_no_contradiction() {
+    let world = World::new();
+    for (name, text) in [
+        (
+            "nurses",
+            "Night work shortened total sleep by 74 minutes a day compared with day work (95% CI 61 to 87).",
+        ),
+        (
+            "drivers",
+            "Night work was associated with shorter sleep in 1,204 bus drivers: sleep after night shifts was 92 minutes shorter than after day shifts.",
+        ),
+    ] {
+        let page = format!(
+            "---\ntitle: Sleep of {name} at night\nurl: https://{name}.org/\n---\n\n# Results\n\n{text}\n"
+        );
+        std::fs::write(world.papers().join(format!("{name}.md")), page).unwrap();
+    }
+    let engine = world.engine();
+    let task = engine
+        .create_task("Night work shortens sleep", TaskConfig::default())
+        .unwrap();
+    research(&engine, &task.id, "night work sleep").await;
+    let edges = |relation: &str| {
+        number(
+            &engine,
+            &format!("SELECT count(*) FROM edges WHERE relation = '{relation}'"),
+        )
+    };
+    assert_eq!(edges("refutes"), 0);
+    assert!(edges("supports") > 0);
 }

@@ -26,7 +26,7 @@ pattern!(BRACKETS, r"\s*[(\[][^()\[\]]*\d[^()\[\]]*[)\]]");
 pattern!(
     EXTENT,
     format!(
-        r"(?i)\s+by\s+(?:(?:about|around|nearly|almost|roughly|approximately|more than|less than|over|up to|at least|an average of)\s+)?{NUMBER}(?:(?:\s?[-–]\s?|\s+(?:to|and)\s+)\d[\d.,]*)?(?:\s?%|-fold|\s+(?:percentage points?|per cent|\p{{L}}+))?(?:\s+(?:an?|per|each)\s+\p{{L}}+)?"
+        r"(?i)\s+by\s+(?:(?:about|around|nearly|almost|roughly|approximately|more than|less than|over|up to|at least|an average of)\s+)?{NUMBER}(?:(?:\s?[-–]\s?|\s+(?:to|and)\s+)\d[\d.,]*)?(?P<unit>\s?%|-fold|\s+(?:percentage points?|per cent|\p{{L}}+))?(?:\s+(?:an?|per|each)\s+\p{{L}}+)?"
     )
 );
 pattern!(
@@ -36,19 +36,24 @@ pattern!(
     )
 );
 
-/// The statement without estimates in brackets, without by how much something changed, and without
+/// The statement without estimates in brackets, without the number by which something changed, and without
 /// the number of those in whom it was found: what another source can agree with, whatever it measured.
+/// "By some minutes" stays: the built-in judge reads "shortened sleep by some minutes" rightly where it takes
+/// "shortened sleep" for the opposite of shorter sleep.
 ///
 /// ```
 /// use lyra_core::store::text::without_measures;
 /// let finding = "In a cohort of 412 nurses, night work shortened sleep by 74 minutes a day (95% CI 61 to 87).";
-/// assert_eq!(without_measures(finding), "Night work shortened sleep.");
+/// assert_eq!(without_measures(finding), "Night work shortened sleep by some minutes.");
 /// ```
 pub fn without_measures(statement: &str) -> Cow<'_, str> {
     let plain = BRACKETS.replace_all(statement, "");
-    let plain = EXTENT.replace_all(&plain, |found: &Captures<'_>| match is_year(&found["n"]) {
-        true => found[0].to_owned(),
-        false => String::new(),
+    let plain = EXTENT.replace_all(&plain, |found: &Captures<'_>| {
+        match (is_year(&found["n"]), found.name("unit")) {
+            (true, _) => found[0].to_owned(),
+            (false, Some(unit)) => format!(" by some {}", unit.as_str().trim_start()),
+            (false, None) => String::new(),
+        }
     });
     let plain = SAMPLE.replace_all(&plain, |found: &Captures<'_>| {
         let is_sample = !is_year(&found["n"]) && !UNITS.contains(&&*found["who"].to_lowercase());
@@ -85,16 +90,17 @@ mod tests {
             ),
             (
                 "Saxagliptin raised admissions by nearly 27% (hazard ratio 1.27, 95% CI 1.07 to 1.51; P = 0.007).",
-                "Saxagliptin raised admissions.",
+                "Saxagliptin raised admissions by some %.",
             ),
             (
                 "Among 120 engineers at work, tea lowered stress by two points, in 2016.",
-                "Among 120 engineers at work, tea lowered stress, in 2016.",
+                "Among 120 engineers at work, tea lowered stress by some points, in 2016.",
             ),
             (
                 "The rate rose by 1.5 to 2.5 percentage points per year.",
-                "The rate rose.",
+                "The rate rose by some percentage points.",
             ),
+            ("It fell by 5%.", "It fell by some %."),
         ] {
             assert_eq!(without_measures(statement), expected);
         }
@@ -107,7 +113,7 @@ mod tests {
             "The wound heals in 3 weeks.",
             "Tea with 2 doses of sugar is sweet.",
             "In 2016, wheat yields fell in France.",
-            "It fell by 5%.",
+            "It fell by half.",
             "睡眠は74分短くなった。",
         ] {
             assert!(
