@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from data import read_sets, read_swaps, starts
+from data import SWAPPED, read_sets, read_swaps, starts
 from evaluate import predict, softmax
 from model import CLASSES, TEMPERATURE, Judge, load_tokenizer
 
@@ -92,7 +92,7 @@ def report(name, rows, stances, readings):
 def report_swaps(own, swapped, weights, judge, tokenizer):
     """Of sentences that take a side on a hypothesis: the shares that are taken for it and for its variants."""
     parts = {"the hypothesis": own}
-    for key in ("other_cause", "other_outcome"):
+    for key in SWAPPED:
         parts[key] = [row for row in swapped if row["swap"] == key]
     found = {}
     for name, rows in parts.items():
@@ -100,7 +100,7 @@ def report_swaps(own, swapped, weights, judge, tokenizer):
         found[name] = 1 / (1 + np.exp(-np.column_stack([np.ones(len(rows)), features]) @ weights))
         shares = (f"{(found[name] >= least).mean():.3f} from {least}" for least in (0.2, 0.3, 0.4, 0.5))
         print(f"{name}: {len(rows)} sentences, taken", *shares)
-    for name in ("other_cause", "other_outcome"):
+    for name in SWAPPED:
         higher = (found["the hypothesis"][:, None] > found[name][None, :]).mean()
         print(f"  surer of the hypothesis than of {name}: {higher:.3f} of all pairs of sentences")
 
@@ -110,7 +110,7 @@ def main():
     parser.add_argument("--weights", type=Path, required=True)
     parser.add_argument("--wheel", required=True)
     parser.add_argument("--sets", required=True)
-    parser.add_argument("--swaps", help="a folder of hypotheses with another cause or outcome")
+    parser.add_argument("--swaps", help="a folder of hypotheses and variants that their documents say nothing on")
     parser.add_argument("--most", type=int, default=0, help="sets to read; all without it")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
