@@ -26,6 +26,7 @@ mod injection;
 mod judgements;
 mod judges;
 mod kill_resume;
+mod merge;
 mod models;
 mod pack;
 mod privacy;

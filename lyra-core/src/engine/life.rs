@@ -5,6 +5,7 @@ use crate::documents::{CorpusReport, SyncReport};
 use crate::error::{Error, Result};
 use crate::export::{EvidencePage, ExportFormat, bounded, evidence_app, evidence_page, export};
 use crate::pack::{PackKey, PackOptions, PackSummary, pack};
+use crate::research::ingest::blocking;
 use crate::research::jobs::{WorkerOptions, Workers, queue_embedding, run_until_idle};
 use crate::research::task::{
     self, AuthAction, AuthResolution, AuthTarget, CandidateReport, CandidateRequest, QueueOptions,
@@ -272,7 +273,8 @@ impl Engine {
 
     /// Merges other graphs into this one: all of them, or nothing. It does not matter in which order
     /// graphs are merged, or how often: docs/merge.md has the rule for each table. With `report`, the
-    /// answer tells which rows differed and which of them stayed.
+    /// answer tells which rows differed and which of them stayed. The work is done on a thread for
+    /// blocking work, and goes on if the future is dropped.
     ///
     /// # Errors
     ///
@@ -293,9 +295,13 @@ impl Engine {
     /// # Ok::<(), lyra_core::Error>(()) }).unwrap();
     /// ```
     pub async fn merge(&self, sources: &[PathBuf], report: bool) -> Result<MergeReport> {
-        let graph = &self.inner.graph;
-        graph.check_writable()?;
-        let merged = merge(graph.database(), sources, &graph.clock().now(), report)?;
+        self.inner.graph.check_writable()?;
+        let (inner, sources) = (Arc::clone(&self.inner), sources.to_vec());
+        let merge = move || {
+            let graph = &inner.graph;
+            merge(graph.database(), &sources, &graph.clock().now(), report)
+        };
+        let merged = blocking(merge).await?;
         self.inner.pipeline.embed_missing().await?;
         self.inner.signal.raise();
         Ok(merged)

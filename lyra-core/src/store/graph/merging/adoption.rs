@@ -5,10 +5,8 @@ use crate::error::Result;
 use crate::store::database::{SqliteResultExt, Statements};
 use rusqlite::Connection;
 
-/// Takes the newest decision on each claim that stands otherwise on the two sides. The logs tell when
-/// it was made, so they are merged after this. Rejections that follow from screening are no
-/// decisions: they are made again at the end.
-pub(super) fn merge(db: &Connection, source: &str) -> Result<usize> {
+/// Notes when claims were decided on, on both sides. Before the logs are merged, which tell it.
+pub(super) fn note_decisions(db: &Connection, source: &str) -> Result<()> {
     let said = |side: i32, schema: &str| {
         format!(
             "INSERT INTO temp.merge_said SELECT {side}, target_id, max(created_at) FROM {schema}.feedback_log
@@ -20,17 +18,38 @@ pub(super) fn merge(db: &Connection, source: &str) -> Result<usize> {
         said(0, "main"),
         said(1, source)
     ))
-    .db()?;
+    .db()
+}
+
+/// The claims that stand otherwise on the two sides, and whether the target keeps its own.
+pub(super) fn decided_sql(source: &str) -> String {
+    format!(
+        "SELECT t.id, {} <= {} FROM {}",
+        decision("s", 1),
+        decision("t", 0),
+        differing(source)
+    )
+}
+
+fn differing(source: &str) -> String {
+    format!(
+        "{source}.claims s JOIN main.claims t ON t.id = s.id
+         WHERE (s.claim_adoption_status IS NOT t.claim_adoption_status
+             OR s.claim_rejection_reason IS NOT t.claim_rejection_reason)"
+    )
+}
+
+/// Takes the newest decision on each claim that stands otherwise on the two sides. Rejections that
+/// follow from screening are no decisions: they are made again at the end.
+pub(super) fn merge(db: &Connection, source: &str) -> Result<usize> {
     db.run(
         &format!(
             "UPDATE main.claims SET (claim_adoption_status, claim_rejection_reason, claim_rejected_at) = (
                SELECT s.claim_adoption_status, s.claim_rejection_reason, s.claim_rejected_at
                FROM {source}.claims s WHERE s.id = claims.id)
              WHERE id IN (
-               SELECT s.id FROM {source}.claims s JOIN main.claims t ON t.id = s.id
-               WHERE (s.claim_adoption_status IS NOT t.claim_adoption_status
-                   OR s.claim_rejection_reason IS NOT t.claim_rejection_reason)
-                 AND {} > {})",
+               SELECT s.id FROM {} AND {} > {})",
+            differing(source),
             decision("s", 1),
             decision("t", 0)
         ),

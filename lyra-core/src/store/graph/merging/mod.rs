@@ -288,6 +288,8 @@ impl<'t> Merge<'t> {
         ] {
             self.rule(source, rule)?;
         }
+        adoption::note_decisions(db, source)?;
+        self.decisions("claims", &adoption::decided_sql(source))?;
         *self.updated("claims") += adoption::merge(db, source)?;
         self.vectors(source)?;
         for rule in [
@@ -318,6 +320,7 @@ impl<'t> Merge<'t> {
         let db = self.db;
         self.rule(source, &rules::TASKS)?;
         self.rule(source, &rules::WORKS)?;
+        self.decisions("work_authors", &texts::decided_authors_sql(source))?;
         self.counted("work_authors", |db| texts::merge_authors(db, source))?;
         self.rule(source, &rules::WORK_IDENTIFIERS)?;
         texts::merge_references(db, source)?;
@@ -330,9 +333,7 @@ impl<'t> Merge<'t> {
     }
 
     fn rule(&mut self, source: &str, rule: &Rule) -> Result<()> {
-        if self.purpose == (Purpose::Result { report: true }) {
-            self.decisions(source, rule)?;
-        }
+        self.decisions(rule.table, &rule.decided_sql(source))?;
         let before = self.rows(rule.table)?;
         let changed = self.db.execute(&rule.sql(source), []).db();
         let changed = changed.map_err(|error| checks::meaning(error, rule.table))?;
@@ -351,6 +352,16 @@ impl<'t> Merge<'t> {
 
     /// A vector that changes gets a new number: caches notice it by that.
     fn vectors(&mut self, source: &str) -> Result<()> {
+        self.decisions(
+            "embeddings",
+            &format!(
+                "SELECT concat_ws(' ', t.target_type, t.target_id, t.model_id),
+                   (s.embedding_blob, s.id) <= (t.embedding_blob, t.id)
+                 FROM {source}.embeddings s JOIN main.embeddings t ON t.target_type = s.target_type
+                   AND t.target_id = s.target_id AND t.model_id = s.model_id
+                 WHERE s.embedding_blob <> t.embedding_blob"
+            ),
+        )?;
         let columns = "id, target_type, target_id, model_id, embedding_blob, dimension, created_at";
         self.db
             .execute_batch(&format!(
@@ -378,9 +389,13 @@ impl<'t> Merge<'t> {
         Ok(())
     }
 
-    fn decisions(&mut self, source: &str, rule: &Rule) -> Result<()> {
-        let mut decided = self.report.decided.remove(rule.table).unwrap_or_default();
-        let mut statement = self.db.prepare(&rule.decided_sql(source)).db()?;
+    /// Notes what was chosen of a table: `sql` gives keys, and whether the target keeps what it has.
+    fn decisions(&mut self, table: &str, sql: &str) -> Result<()> {
+        if self.purpose != (Purpose::Result { report: true }) {
+            return Ok(());
+        }
+        let mut decided = self.report.decided.remove(table).unwrap_or_default();
+        let mut statement = self.db.prepare(sql).db()?;
         let mut rows = statement.query([]).db()?;
         while let Some(row) = rows.next().db()? {
             let (key, keeps): (String, bool) = (row.get(0).db()?, row.get(1).db()?);
@@ -394,7 +409,7 @@ impl<'t> Merge<'t> {
             }
         }
         if decided != Decided::default() {
-            self.report.decided.insert(rule.table.to_owned(), decided);
+            self.report.decided.insert(table.to_owned(), decided);
         }
         Ok(())
     }

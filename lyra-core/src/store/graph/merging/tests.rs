@@ -12,6 +12,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+mod reports;
+
 const NOW: &str = "2026-05-01T00:00:00.000Z";
 
 /// Tables of which a merge says nothing, or whose rows tell of the merge itself; and jobs, of which one

@@ -115,12 +115,6 @@ pub(super) fn insert_references(db: &Connection, source: &str) -> Result<()> {
 
 /// The authors of a work are one list: the longer one, then the greater one.
 pub(super) fn merge_authors(db: &Connection, source: &str) -> Result<()> {
-    let list = |schema: &str, work: &str| {
-        format!(
-            "(SELECT count(*), json_group_array(json_array(position, name, affiliation, orcid) ORDER BY position)
-              FROM {schema}.work_authors WHERE canonical_id = {work})"
-        )
-    };
     db.execute_batch(&format!(
         "DELETE FROM temp.merge_lists;
          INSERT INTO temp.merge_lists
@@ -130,8 +124,26 @@ pub(super) fn merge_authors(db: &Connection, source: &str) -> Result<()> {
          INSERT INTO main.work_authors (canonical_id, position, name, affiliation, orcid)
            SELECT canonical_id, position, name, affiliation, orcid
            FROM {source}.work_authors WHERE canonical_id IN temp.merge_lists",
-        list(source, "d.canonical_id"),
-        list("main", "d.canonical_id"),
+        authors(source, "d.canonical_id"),
+        authors("main", "d.canonical_id"),
     ))
     .db()
+}
+
+/// The works whose lists differ, and whether the target keeps its own.
+pub(super) fn decided_authors_sql(source: &str) -> String {
+    let (theirs, ours) = (authors(source, "d.id"), authors("main", "d.id"));
+    format!(
+        "SELECT d.id, {theirs} < {ours} FROM (
+           SELECT canonical_id AS id FROM {source}.work_authors INTERSECT
+           SELECT canonical_id FROM main.work_authors) d
+         WHERE {theirs} <> {ours}"
+    )
+}
+
+fn authors(schema: &str, work: &str) -> String {
+    format!(
+        "(SELECT count(*), json_group_array(json_array(position, name, affiliation, orcid) ORDER BY position)
+          FROM {schema}.work_authors WHERE canonical_id = {work})"
+    )
 }

@@ -7,7 +7,7 @@ use super::super::import::import_jsonl;
 use super::super::lines::ImportProblems;
 use super::super::vector::push_hex;
 use super::folder::{Part, parts};
-use super::{TASK_ID, sums};
+use super::{TASK_ID, bounds, sums};
 use crate::error::{Error, Result};
 use crate::store::database::Database;
 use arrow_array::cast::AsArray;
@@ -27,9 +27,7 @@ use std::fs::File;
 use std::io::{BufRead, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-
-/// Rows that are read at a time.
-const BATCH_ROWS: usize = 1_024;
+use std::sync::Arc;
 
 /// Reads a folder that [`super::export_parquet`] wrote into the graph: all of it, or nothing. Derived
 /// tables are left out: they follow from the others.
@@ -53,15 +51,17 @@ pub(crate) fn import_parquet(db: &Database, now: &str, dir: &Path) -> Result<Imp
 
 /// Opens a file and checks its columns.
 fn open(part: &Part) -> Result<ParquetRecordBatchReader> {
-    let file = File::open(&part.path).map_err(|e| unreadable(part, e))?;
+    let file = Arc::new(File::open(&part.path).map_err(|e| unreadable(part, e))?);
     // The types of Parquet itself, whichever program wrote the file and whatever its own types are.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let builder = without_panic(part, || {
+        let file = file.try_clone()?;
         ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
     })?;
     check_columns(part, builder.schema())?;
     check_compression(part, builder.metadata())?;
-    without_panic(part, || builder.with_batch_size(BATCH_ROWS).build())
+    let rows = without_panic(part, || bounds::batch_rows(&file, builder.metadata()))?;
+    without_panic(part, || builder.with_batch_size(rows).build())
 }
 
 /// Some damaged files make the library panic rather than fail.
