@@ -4,7 +4,7 @@
 
 DATABASE is a graph, such as one that
 
-    cargo run --release -p lyra-core --example views_at_scale -- 1000000 --keep FOLDER
+    cargo run --release -p lyra-core --example views_at_scale -- 1000000 --keep FOLDER --make
 
 leaves in FOLDER. Wants the packages `lyra` and `duckdb`.
 

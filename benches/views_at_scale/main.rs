@@ -2,11 +2,12 @@
 //! views as plain SQL in the same file, and what keeping the views fast costs an import.
 //!
 //! `cargo run --release -p lyra-core --example views_at_scale -- [SIZES] [--tasks N] [--keep FOLDER]
-//! [--cut-off SECONDS]`
+//! [--make] [--cut-off SECONDS]`
 //!
 //! SIZES are numbers of edges (10000 100000 1000000 if none is given). A graph of E edges has E/10
 //! claims, E/5 fragments and E/20 pages; `generate.rs` says how they hang together. The claims are in
-//! one task, or spread over N with about 2/N in the first. `--keep` leaves the files in FOLDER.
+//! one task, or spread over N with about 2/N in the first. `--keep` leaves the files in FOLDER;
+//! `--make` does only that.
 //!
 //! Measured, for each size:
 //! - rows a second of `Engine::import_jsonl` into a new file with full text and without vectors
@@ -67,6 +68,7 @@ struct Options {
     sizes: Vec<usize>,
     tasks: usize,
     keep: Option<PathBuf>,
+    make: bool,
     cut_off: Duration,
 }
 
@@ -82,7 +84,7 @@ fn main() -> Result<ExitCode> {
             edges: *edges,
             tasks: options.tasks,
         };
-        failures.extend(one_size(shape, folder, options.cut_off)?);
+        failures.extend(one_size(shape, folder, &options)?);
     }
     for failure in &failures {
         println!("FAIL {failure}");
@@ -98,6 +100,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options> {
         sizes: Vec::new(),
         tasks: 1,
         keep: None,
+        make: false,
         cut_off: Duration::from_secs(20),
     };
     let number = |what: &str, text: Option<String>, least: usize| {
@@ -113,6 +116,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options> {
                 let seconds = number("--cut-off", words.next(), 1)?;
                 options.cut_off = Duration::from_secs(seconds as u64);
             }
+            "--make" => options.make = true,
             "--keep" => options.keep = words.next().map(PathBuf::from),
             _ => options
                 .sizes
@@ -126,7 +130,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options> {
 }
 
 /// Measures one graph; what is wrong with it.
-fn one_size(shape: Shape, folder: &Path, cut_off: Duration) -> Result<Vec<String>> {
+fn one_size(shape: Shape, folder: &Path, options: &Options) -> Result<Vec<String>> {
     let (edges, tasks) = (shape.edges, shape.tasks);
     let lines = folder.join(format!("graph_{edges}_{tasks}.jsonl"));
     let written = generate::write(&lines, shape).map_err(|e| Error::internal(e.to_string()))?;
@@ -137,8 +141,12 @@ fn one_size(shape: Shape, folder: &Path, cut_off: Duration) -> Result<Vec<String
         written.claims_of_largest_task
     );
     let db = folder.join(format!("graph_{edges}_{tasks}.db"));
+    if options.make {
+        println!("import: {}", import(&db, &lines, true)?.show(written.lines));
+        return Ok(Vec::new());
+    }
     imports(&db, &lines, &written)?;
-    views(&db, &written.largest_task, cut_off, edges)
+    views(&db, &written.largest_task, options.cut_off, edges)
 }
 
 // ---------------------------------------------------------------- import

@@ -9,7 +9,9 @@ Every node of the cluster needs lyra, and the papers at the same path.
 
 from __future__ import annotations
 
+import os
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,9 @@ from pyspark.sql import SparkSession
 
 def start(workers: int, address: str | None) -> SparkSession:
     """Connects to the cluster, or starts processes on this machine."""
+    if address is None:
+        # Otherwise Spark takes the first Python of the PATH.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = SparkSession.builder.appName("lyra").master(address or f"local[{workers}]").getOrCreate()
     session.sparkContext.addPyFile(str(Path(shards.__file__)))
     return session
