@@ -13,7 +13,19 @@ bash scripts/test_tools.sh
 # Clippy compiles the examples; nothing is gained by linking them. lyra-py has no test of its own in Rust:
 # with it, dependencies are compiled with the features that the wheel needs, and once.
 export LYRA_TEST_PYTHON=$venv/bin/python
-cargo test --workspace --all-features --tests
+cargo test --workspace --all-features --tests --no-run
+# The servers' tests beside all others, each with one thread: one after the other, a core is idle while the
+# longest tests of each end.
+rust_tests() {
+  cargo test --workspace --all-features "$@" -- --test-threads 1
+}
+aside=$(mktemp)
+trap 'rm -f "$aside"' EXIT
+{ rust_tests --lib --bins && rust_tests --test core; } >"$aside" 2>&1 &
+rust_tests --test mcp || failed=1
+wait "$!" || failed=1
+cat "$aside"
+[ -z "${failed:-}" ]
 cargo test --workspace --all-features --doc
 
 # The wheel as users get it, but for optimisation.
@@ -23,10 +35,10 @@ rm -rf "$wheels"
 "$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$wheels"/*.whl
 
 PATH=$venv/bin:$PATH
-# What has deadlines, or works for minutes, goes alone.
-alone=(tests/python/test_lyra_waiting.py tests/python/test_mcp_*.py)
+# What has deadlines goes alone.
+alone=tests/python/test_lyra_waiting.py
 export LYRA_MCP_BIN=$target/debug/lyra-mcp
-"$venv/bin/python" -m pytest -q -p no:cacheprovider "${alone[@]}"
-"$venv/bin/python" -m pytest -q -n 2 --dist loadfile -p no:cacheprovider "${alone[@]/#/--ignore=}" tests/python
+"$venv/bin/python" -m pytest -q -p no:cacheprovider "$alone"
+"$venv/bin/python" -m pytest -q -n 2 --dist loadfile -p no:cacheprovider --ignore="$alone" tests/python
 
 [ "${LYRA_TEST_CLIENTS:-}" = apart ] || bash scripts/test_clients.sh

@@ -384,7 +384,7 @@ fn what_cannot_be_researched_is_refused_with_a_hint() {
 #[test]
 fn an_interruption_pauses_the_task() {
     let desk = Desk::new();
-    for number in 0..150 {
+    for number in 0..40 {
         desk.write(&format!("{number}.md"), &long_paper(number));
     }
     let child = binary(&desk.db)
@@ -430,7 +430,7 @@ fn an_interruption_pauses_the_task() {
 #[cfg(unix)]
 fn long_paper(number: usize) -> String {
     let mut paper = format!("# Office {number}\n\n");
-    for part in 0..20 {
+    for part in 0..8 {
         write!(paper, "In part {part} of office {number}, standing desks reduced back pain in {} workers.\n\n", number + part).unwrap();
     }
     paper

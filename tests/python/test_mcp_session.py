@@ -4,6 +4,7 @@ Environment: LYRA_MCP_BIN names the binary; without it target/release and target
 """
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -26,9 +27,13 @@ def binary() -> str:
     pytest.fail(f"no server binary among {[str(c) for c in candidates]}; set LYRA_MCP_BIN")
 
 
-def test_no_reply_of_a_long_session_is_above_its_budget(tmp_path: Path) -> None:
-    db = session_bytes.demo(binary(), tmp_path)
-    sizes = session_bytes.replay(binary(), db)
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(session_bytes.demo(binary(), tmp_path_factory.mktemp("demo")))
+
+
+def test_no_reply_of_a_long_session_is_above_its_budget(demo: Path, tmp_path: Path) -> None:
+    sizes = session_bytes.replay(binary(), Path(shutil.copy(demo, tmp_path)))
     replies = [(name, size) for name, size, _ in sizes if name not in ("tools/list", "resources/list")]
     assert len(replies) >= 150
     over = [(name, size) for name, size in replies if size > session_bytes.BUDGET]
@@ -39,8 +44,8 @@ def test_no_reply_of_a_long_session_is_above_its_budget(tmp_path: Path) -> None:
     assert median < 8 * 1024, median
 
 
-def test_a_typical_session_takes_less_than_everything_at_once(tmp_path: Path) -> None:
-    db = session_bytes.demo(binary(), tmp_path)
+def test_a_typical_session_takes_less_than_everything_at_once(demo: Path, tmp_path: Path) -> None:
+    db = Path(shutil.copy(demo, tmp_path))
     at_once = session_bytes.everything(db, binary())
     sizes = session_bytes.typical(binary(), db)
     replies = [size for name, size, _ in sizes if "/" not in name]

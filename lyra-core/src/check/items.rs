@@ -190,7 +190,7 @@ pub(super) fn read(
     for piece in parts.prose {
         let mut before: Option<usize> = None;
         for sentence in citations::read(&piece, &numbers) {
-            let kind = kind(&piece.kind, &sentence);
+            let kind = kind(&piece, &sentence);
             let mut item = Item {
                 kind,
                 resolved: Vec::new(),

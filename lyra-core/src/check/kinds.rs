@@ -1,7 +1,7 @@
 //! Which sentences of a draft assert something that a source can bear out.
 
 use super::citations::Sentence;
-use super::draft::PieceKind;
+use super::draft::{Piece, PieceKind};
 use super::report::SentenceKind;
 use crate::store::text::{is_cjk, is_question};
 
@@ -34,9 +34,9 @@ pattern!(
 
 /// What a sentence is. One that cites something asserts it, unless it asks, or only says where to read
 /// on.
-pub(super) fn kind(piece: &PieceKind, sentence: &Sentence) -> SentenceKind {
+pub(super) fn kind(piece: &Piece, sentence: &Sentence) -> SentenceKind {
     let text = sentence.text.as_str();
-    if matches!(piece, PieceKind::Heading(_)) {
+    if matches!(piece.kind, PieceKind::Heading(_)) || repeats_a_heading(piece) {
         return SentenceKind::Heading;
     }
     if is_question(text) {
@@ -64,10 +64,19 @@ pub(super) fn kind(piece: &PieceKind, sentence: &Sentence) -> SentenceKind {
         return SentenceKind::Opinion;
     }
     // A cell of a table is no sentence; a line of it says what its head does not.
-    if LEADS_OVER.is_match(text) || matches!(piece, PieceKind::Row) {
+    if LEADS_OVER.is_match(text) || matches!(piece.kind, PieceKind::Row) {
         return SentenceKind::Transition;
     }
     SentenceKind::Assertion
+}
+
+/// Whether this is an entry of a table of contents: nothing but a link within the draft.
+fn repeats_a_heading(piece: &Piece) -> bool {
+    let [link] = piece.links.as_slice() else {
+        return false;
+    };
+    let length = piece.text.trim_end().chars().count();
+    link.url.starts_with('#') && link.span.start == 0 && link.span.end >= length
 }
 
 /// How many words with letters a text has.
@@ -79,6 +88,7 @@ fn words(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::citations::Citation;
+    use super::super::draft::Link;
     use super::*;
 
     fn kind_of(text: &str, is_cited: bool) -> SentenceKind {
@@ -92,7 +102,36 @@ mod tests {
             span: 0..text.chars().count(),
             citations: is_cited.then_some(citation).into_iter().collect(),
         };
-        kind(&PieceKind::Paragraph, &sentence)
+        kind(&piece(text, Vec::new()), &sentence)
+    }
+
+    fn piece(text: &str, links: Vec<Link>) -> Piece {
+        Piece {
+            kind: PieceKind::Paragraph,
+            text: text.to_owned(),
+            places: (0..text.chars().count()).collect(),
+            links,
+            marks: Vec::new(),
+            breaks: Vec::new(),
+            code: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_entry_of_a_table_of_contents_is_a_heading() {
+        let text = "Rollout, Upgrade and Rollback Planning";
+        let sentence = Sentence {
+            text: text.to_owned(),
+            span: 0..text.len(),
+            citations: Vec::new(),
+        };
+        let of = |url: &str, span| {
+            let url = url.to_owned();
+            kind(&piece(text, vec![Link { span, url }]), &sentence)
+        };
+        assert_eq!(of("#rollout", 0..text.len()), SentenceKind::Heading);
+        assert_eq!(of("#rollout", 0..7), SentenceKind::Assertion);
+        assert_eq!(of("guide.md", 0..text.len()), SentenceKind::Assertion);
     }
 
     #[test]

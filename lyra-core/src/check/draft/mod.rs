@@ -6,6 +6,8 @@ mod latex;
 mod markdown;
 mod piece;
 
+#[cfg(test)]
+pub(super) use piece::Link;
 pub(super) use piece::{Piece, PieceKind, RAISED};
 
 use crate::error::{Error, Result};
