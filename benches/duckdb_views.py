@@ -24,12 +24,14 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import sqlite3
 import statistics
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +100,8 @@ def main() -> int:
     failures = []
     with tempfile.TemporaryDirectory() as temporary, lyra.EvidenceGraph(chosen.database, read_only=True) as graph:
         size = chosen.database.stat().st_size / 1e6
-        edges = graph.query("SELECT count(*) AS n FROM edges")[0]["n"]
+        with closing(sqlite3.connect(f"{chosen.database.resolve().as_uri()}?mode=ro", uri=True)) as plain:
+            (edges,) = plain.execute("SELECT count(*) FROM edges").fetchone()
         print(f"{edges:,} edges, {size:.1f} MB in SQLite; DuckDB {duckdb.__version__}, {os.cpu_count()} processors")
         connection = exported(graph, Path(temporary) / "graph")
         task = connection.execute("SELECT task_id FROM claims GROUP BY task_id ORDER BY count(*) DESC LIMIT 1").fetchall()[0][0]

@@ -39,8 +39,7 @@ const UNSOUND: Weights = Weights {
     has_numbers: -1.85,
     overstates: 1.18,
 };
-/// From these log odds on a sentence is flagged. Of the sound sentences of half "a" 3.4 % are flagged as well;
-/// the bar is stricter than a cross-validated 5 % asks for, since other sources do worse.
+/// From these log odds on a sentence is flagged. Of the sound sentences of half "a" 5 % are flagged as well.
 const FLAGGED_FROM: f64 = 1.3;
 /// Whether a flagged sentence says the opposite of its source, fitted on the unsound sentences of half "a".
 const OPPOSITE: Weights = Weights {

@@ -208,27 +208,38 @@ fn copies_of(db: &Connection, page_id: &str) -> Result<Vec<String>> {
 
 /// The original of the earliest page before `seq` that tells nearly the same.
 fn original_of(db: &Connection, seq: i64, sketch: &Sketch) -> Result<Option<String>> {
+    let hashes = sketch.smallest(INDEXED).iter().map(|h| h.cast_signed());
+    original_among(db, seq, sketch, hashes)
+}
+
+/// The same where it is known which of the hashes an earlier page has as well.
+fn original_among(
+    db: &Connection,
+    seq: i64,
+    sketch: &Sketch,
+    hashes: impl IntoIterator<Item = i64>,
+) -> Result<Option<String>> {
     // How many hashes a page shares: of those that few have, and of those that many have.
     let mut shared = [HashMap::new(), HashMap::new()];
-    for hash in sketch.smallest(INDEXED) {
-        let pages = stored_holders(db, hash.cast_signed(), seq)?;
+    for hash in hashes {
+        let pages = stored_holders(db, hash, seq)?;
         let is_common = pages.len() == PAGES_PER_HASH;
         for page in pages {
             *shared[usize::from(is_common)].entry(page).or_default() += 1;
         }
     }
     let [rare, common] = shared.map(|pages: HashMap<i64, usize>| pages.into_iter().collect());
-    let is_alike = |other| Ok(stored_sketch(db, other)?.tells_the_same_as(sketch));
-    let first = first_alike(rare, common, is_alike)?;
+    let first = first_alike(db, sketch, rare, common)?;
     first.map(|seq| stored_original(db, seq)).transpose()
 }
 
 /// The earliest sketch that tells the same, of those that share most hashes with it. `rare` and
 /// `common`: sketches, and how many hashes of either kind they share.
 fn first_alike(
+    db: &Connection,
+    sketch: &Sketch,
     rare: Vec<(i64, usize)>,
     common: Vec<(i64, usize)>,
-    is_alike: impl Fn(i64) -> Result<bool>,
 ) -> Result<Option<i64>> {
     for (mut candidates, fewest) in [(rare, 1), (common, FEWEST_COMMON)] {
         candidates.retain(|(_, count)| *count >= fewest);
@@ -238,7 +249,7 @@ fn first_alike(
         }
         candidates.sort_unstable();
         for (other, _) in candidates {
-            if is_alike(other)? {
+            if stored_sketch(db, other)?.tells_the_same_as(sketch) {
                 return Ok(Some(other));
             }
         }
