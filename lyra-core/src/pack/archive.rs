@@ -2,7 +2,7 @@
 //! reader can tell whether any of them was changed. Files are stored as they are, in order of their names,
 //! without times, comments or extra fields.
 
-use super::broken;
+use super::format::broken;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::text::hash::hex;
 use sha2::{Digest, Sha256};
@@ -278,4 +278,16 @@ fn short(number: usize) -> u16 {
 
 pub(super) fn unwritable(error: io::Error) -> Error {
     Error::new(ErrorKind::Backend, format!("writing the pack: {error}")).with_source(error)
+}
+
+/// The hashes of the files in the form of `sha256sum`.
+pub(super) fn manifest<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<u8> {
+    let mut lines: Vec<(&str, &str)> = entries
+        .map(|e| (e.name.as_str(), e.sha256.as_str()))
+        .collect();
+    lines.sort_unstable();
+    let lines = lines.into_iter();
+    lines
+        .flat_map(|(name, hash)| format!("{hash}  {name}\n").into_bytes())
+        .collect()
 }

@@ -3,12 +3,14 @@
 //! | file | what it is for |
 //! |---|---|
 //! | `archive` | the ZIP file, of which every byte is determined |
+//! | `format` | the names of its files, and what is said of one that is broken |
 //! | `lines`, `licence` | the task's rows, without the texts that may not be passed on; the quotes |
 //! | `ro_crate` | what is in it |
 //! | `seal` | the signature and its key |
 //! | `unpack` | the checks of the reader |
 
 mod archive;
+mod format;
 mod licence;
 mod lines;
 mod ro_crate;
@@ -19,22 +21,18 @@ pub use licence::{PackTexts, StatedLicence};
 pub use seal::PackKey;
 pub use unpack::{PackReport, rows_of_pack, unpack_pack, verify_pack};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::export::{ExportFormat, diagram, export};
 use crate::record::outline;
 use crate::store::graph::{EvidenceGraph, canonical_hash, export_jsonl};
-use archive::{Entry, Staged, unwritable};
+use archive::{Entry, Staged, manifest, unwritable};
+use format::{ATTESTATION, MANIFEST, METADATA};
 use lines::{Filter, Found};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
-
-/// The signature.
-const ATTESTATION: &str = "attestation.dsse.json";
-const METADATA: &str = "ro-crate-metadata.json";
-const MANIFEST: &str = "manifest-sha256.txt";
 
 /// What goes into a pack.
 #[derive(Debug, Clone, Default)]
@@ -150,18 +148,6 @@ fn lines_of(rows: &[impl Serialize]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The hashes of the files in the form of `sha256sum`.
-fn manifest<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<u8> {
-    let mut lines: Vec<(&str, &str)> = entries
-        .map(|e| (e.name.as_str(), e.sha256.as_str()))
-        .collect();
-    lines.sort_unstable();
-    let lines = lines.into_iter();
-    lines
-        .flat_map(|(name, hash)| format!("{hash}  {name}\n").into_bytes())
-        .collect()
-}
-
 fn summary(files: &[Staged], found: &Found, key: &PackKey) -> PackSummary {
     let included = found.texts.iter().filter(|text| text.included).count();
     let entries = files.iter().map(|file| &file.entry);
@@ -179,10 +165,4 @@ fn summary(files: &[Staged], found: &Found, key: &PackKey) -> PackSummary {
         texts_withheld: found.texts.len() - included,
         key_id: key.id(),
     }
-}
-
-/// What is said of a pack that is not as it was packed: which file, and why.
-fn broken(file: &str, why: &str) -> Error {
-    Error::new(ErrorKind::InvalidInput, format!("{file}: {why}"))
-        .with_hint("the pack was changed or damaged after it was signed: ask for it again")
 }

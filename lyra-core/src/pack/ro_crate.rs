@@ -3,8 +3,8 @@
 //! <https://www.researchobject.org/ro-crate/specification/1.1/>
 
 use super::archive::Entry;
+use super::format::{ATTESTATION, METADATA};
 use super::lines::Found;
-use super::{ATTESTATION, METADATA};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

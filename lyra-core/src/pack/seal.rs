@@ -3,7 +3,7 @@
 //! <https://github.com/secure-systems-lab/dsse>, <https://in-toto.io/Statement/v1>
 
 use super::archive::Entry;
-use super::{ATTESTATION, broken};
+use super::format::{ATTESTATION, broken};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::text::hash::sha256_hex;
 use base64::Engine as _;

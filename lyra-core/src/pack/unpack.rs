@@ -1,8 +1,10 @@
 //! The reader's side: nothing of a pack is believed that the signature does not cover.
 
+use super::archive::manifest;
 use super::archive::{self, Entry, unwritable};
+use super::format::{ATTESTATION, MANIFEST, METADATA, broken};
 use super::lines::{QuoteLine, TextLine};
-use super::{ATTESTATION, MANIFEST, METADATA, broken, manifest, seal};
+use super::seal;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::graph::PageText;
 use crate::store::text::hash::sha256_hex;

@@ -20,15 +20,22 @@ use crate::documents::FileFetcher;
 use crate::error::{Error, Result};
 use crate::ports::{ClaimExtractor, Embedder, EmbedderInfo, Fetcher, SearchProvider, StanceJudge};
 use crate::research::pipeline::Limits;
-pub(crate) use outline::outline;
 
 use files::{Copies, FileLine};
 use ports::{ExtractorInfo, JudgeInfo, ProviderInfo, Recorded};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use tape::{MANIFEST, Tape};
+
+/// Writes the list of a record with hashes in place of replies, and of texts that models were asked
+/// about. Only a record that is whole is passed on.
+pub(crate) fn outline(dir: &Path, writer: &mut dyn Write) -> Result<()> {
+    Record::open(dir)?;
+    outline::write(dir, writer)
+}
 
 /// The version of the format.
 const VERSION: u32 = 1;

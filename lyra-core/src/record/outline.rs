@@ -10,9 +10,7 @@ use std::path::Path;
 
 /// Writes the list of a record with hashes in place of replies, and of texts that models were asked
 /// about.
-pub(crate) fn outline(dir: &Path, writer: &mut dyn Write) -> Result<()> {
-    // Only a record that is whole is passed on.
-    super::Record::open(dir)?;
+pub(super) fn write(dir: &Path, writer: &mut dyn Write) -> Result<()> {
     let path = dir.join(MANIFEST);
     let file = File::open(&path).map_err(|e| failed(&path, e))?;
     for line in BufReader::new(file).lines() {

@@ -1,7 +1,7 @@
 //! From pieces of lines in the order of the file to lines in the order in which they are read.
 
 use super::bidi::is_mostly_rtl;
-use super::lines::Line;
+use super::line::Line;
 
 /// Fewest rows that a gap must cross to stand between two columns.
 const ROWS: usize = 6;

@@ -2,7 +2,7 @@
 
 use super::super::Block;
 use super::super::lines::{self, ends_sentence, heading_level, is_unspaced, list_item};
-use super::lines::Line;
+use super::line::Line;
 use crate::store::model::FragmentType;
 use std::collections::{HashMap, HashSet, VecDeque};
 

@@ -3,29 +3,13 @@
 use super::super::lines::is_unspaced;
 use super::bidi::{is_mark, is_rtl, logical};
 use super::columns::in_reading_order;
+use super::line::Line;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 use std::time::Instant;
 
 /// Most characters that are kept of one file.
 const MAX_CHARS: usize = 20_000_000;
-
-/// A line of a page. Lengths are in points; `x` runs along the writing direction.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Line {
-    /// What stands on it.
-    pub(super) text: String,
-    /// From 1.
-    pub(super) page: u32,
-    /// Where it starts.
-    pub(super) left: f64,
-    /// Where it ends.
-    pub(super) right: f64,
-    /// Height of its baseline on the page, growing upwards.
-    pub(super) base: f64,
-    /// Size of most of its characters.
-    pub(super) size: f64,
-}
 
 /// Direction of writing, in degrees.
 type Turn = i32;

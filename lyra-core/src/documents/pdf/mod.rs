@@ -5,6 +5,7 @@ mod columns;
 mod fonts;
 mod layout;
 mod limits;
+mod line;
 mod lines;
 mod text;
 
@@ -15,7 +16,8 @@ use crate::error::{Error, Result};
 use crate::store::model::DocumentMeta;
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use layout::{Layout, layout};
-use lines::{Collector, Line};
+use line::Line;
+use lines::Collector;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 use text::Reader;

@@ -7,6 +7,8 @@
 mod retry;
 mod wire;
 
+pub use wire::EmbeddingApi;
+
 use super::unit_vector::normalise;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{Embedder, EmbedderInfo, TextRole};
@@ -28,32 +30,6 @@ const REPLY_BYTES: usize = 64 * 1024 * 1024;
 
 /// For a connection to a server; one that is there takes far less.
 const CONNECT: Duration = Duration::from_secs(10);
-
-/// How a server wants to be asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EmbeddingApi {
-    /// `POST /v1/embeddings`, as OpenAI, vLLM, llama.cpp, LM Studio and others speak it.
-    OpenAi,
-    /// `POST /api/embed` of Ollama.
-    Ollama,
-}
-
-impl EmbeddingApi {
-    /// Where the server is if nobody says.
-    pub fn default_url(self) -> &'static str {
-        match self {
-            Self::OpenAi => "https://api.openai.com/v1",
-            Self::Ollama => "http://127.0.0.1:11434",
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::Ollama => "ollama",
-        }
-    }
-}
 
 /// Which server and model, and how patient we are.
 #[derive(Debug, Clone)]

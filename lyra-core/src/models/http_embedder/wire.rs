@@ -1,11 +1,36 @@
 //! What is sent to an embedding server, and what comes back, taken apart and checked.
 
-use super::EmbeddingApi;
 use crate::error::{Error, ErrorKind, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+/// How a server wants to be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmbeddingApi {
+    /// `POST /v1/embeddings`, as OpenAI, vLLM, llama.cpp, LM Studio and others speak it.
+    OpenAi,
+    /// `POST /api/embed` of Ollama.
+    Ollama,
+}
+
+impl EmbeddingApi {
+    /// Where the server is if nobody says.
+    pub fn default_url(self) -> &'static str {
+        match self {
+            Self::OpenAi => "https://api.openai.com/v1",
+            Self::Ollama => "http://127.0.0.1:11434",
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Ollama => "ollama",
+        }
+    }
+}
 
 /// The body of a request.
 pub(super) fn request(api: EmbeddingApi, model: &str, texts: &[String], base64: bool) -> Value {

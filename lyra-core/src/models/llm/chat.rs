@@ -1,7 +1,7 @@
 //! Asking a model for JSON of a given form.
 
+use super::options::{ChatApi, LlmOptions};
 use super::wire::{self, Quirks, Said};
-use super::{ChatApi, LlmOptions};
 use crate::clock::SystemClock;
 use crate::error::{Error, Result};
 use crate::ports::ProviderFailure;

@@ -1,8 +1,8 @@
 //! A claim extractor that asks a language model.
 
-use super::LlmOptions;
 use super::chat::{ChatModel, Prompt, room};
 use super::fence::Fence;
+use super::options::LlmOptions;
 use super::reply::{items, unit};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{

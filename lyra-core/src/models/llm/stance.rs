@@ -1,8 +1,8 @@
 //! A stance judge that asks a language model.
 
-use super::LlmOptions;
 use super::chat::{ChatModel, Prompt, room};
 use super::fence::Fence;
+use super::options::LlmOptions;
 use super::reply::{items, unit};
 use crate::error::Result;
 use crate::ports::{StanceJudge, StancePair, Verdict};

@@ -1,6 +1,6 @@
 //! What is sent to a chat server, and what comes back.
 
-use super::{ChatApi, LlmOptions};
+use super::options::{ChatApi, LlmOptions};
 use serde_json::{Value, json};
 
 /// What this server was found not to understand; it is not sent again.

@@ -4,6 +4,10 @@ use crate::error::{Error, ErrorKind, Result};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
+/// What to do about files that contradict one another.
+pub(super) const SAME_MODEL: &str =
+    "tokenizer.json, config.json and the graph must come from the same model";
+
 /// Where the graph of a folder is looked for.
 const GRAPHS: [&str; 2] = ["model.onnx", "onnx/model.onnx"];
 

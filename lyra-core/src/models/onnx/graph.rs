@@ -1,6 +1,6 @@
 //! The graph: its inputs and outputs as the file declares them, and running it on a batch.
 
-use super::SAME_MODEL;
+use super::folder::SAME_MODEL;
 use super::folder::{ModelFolder, unsupported};
 use crate::error::{Error, ErrorKind, Result};
 use ort::environment::Environment;

@@ -1,7 +1,7 @@
 //! The tokenizer of a model.
 
-use super::SAME_MODEL;
 use super::folder::ModelFolder;
+use super::folder::SAME_MODEL;
 use crate::error::{Error, ErrorKind, Result};
 use tokenizers::Tokenizer;
 

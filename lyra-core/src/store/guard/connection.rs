@@ -14,10 +14,6 @@ use rusqlite::{Connection, ffi};
 use std::ffi::CString;
 use std::ptr;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How long a query waits for a lock; SQLite's default of seconds would outlive its deadline.
-pub(super) const BUSY_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// One connection with its budget and authorizer. It runs one query at a time.
 #[derive(Debug)]
@@ -44,7 +40,7 @@ impl GuardedConnection {
             mut connection,
             stamp,
         } = source.open_through(Some(temp_files::VFS))?;
-        connection.busy_timeout(BUSY_TIMEOUT).db()?;
+        connection.busy_timeout(limits::BUSY_TIMEOUT).db()?;
         let budget = Arc::new(Budget::new());
         functions::register(&connection, &budget, source)?;
         full_text::register(&connection, &budget)?;

@@ -2,23 +2,18 @@
 //! texts. The bundled SQLite has none of the first three.
 
 use super::budget::{Budget, interrupted};
-use super::connection::BUSY_TIMEOUT;
 use super::heap::{self, Held};
-use super::limits::{PATTERN_BYTES, VALUE_BYTES};
+use super::limits::{BUSY_TIMEOUT, PATTERN_BYTES, VALUE_BYTES};
+use super::scalar::{PURE, read_arguments, scalar, wrong};
 use super::text_functions;
 use crate::error::Result;
 use crate::store::database::SqliteResultExt;
 use crate::store::database::{Reading, Source};
 use regex::bytes::{Regex, RegexBuilder};
-use rusqlite::functions::{Aggregate, Context, FunctionFlags, SqlFnOutput};
+use rusqlite::functions::{Aggregate, Context};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Same input, same output, and harmless in a view.
-pub(super) const PURE: FunctionFlags = FunctionFlags::SQLITE_UTF8
-    .union(FunctionFlags::SQLITE_DETERMINISTIC)
-    .union(FunctionFlags::SQLITE_INNOCUOUS);
 
 /// Values that one `median()` or `percentile()` may collect: 8 MiB.
 const MAX_COLLECTED: usize = 1 << 20;
@@ -48,35 +43,6 @@ pub(super) fn register(
     regexp(connection, budget).db()?;
     page_text_slice(connection, budget, database).db()?;
     text_functions::register(connection, budget).db()
-}
-
-/// Registers a function whose arguments can all be read by the time it is called.
-pub(super) fn scalar<T: SqlFnOutput>(
-    connection: &Connection,
-    name: &str,
-    arguments: i32,
-    function: impl Fn(&Context<'_>) -> rusqlite::Result<T> + Send + 'static,
-) -> rusqlite::Result<()> {
-    connection.create_scalar_function(name, arguments, PURE, move |context: &Context<'_>| {
-        read_arguments(context)?;
-        function(context)
-    })
-}
-
-/// Has SQLite bring all arguments into the form in which they are read. It may need memory for
-/// that, but only the first time.
-fn read_arguments(context: &Context<'_>) -> rusqlite::Result<()> {
-    (0..context.len()).try_for_each(|index| {
-        heap::read_value(|| {
-            let _ = context.get_raw(index);
-            Ok(())
-        })
-    })
-}
-
-/// An error that says what a function expected.
-pub(super) fn wrong(message: impl Into<String>) -> rusqlite::Error {
-    rusqlite::Error::UserFunctionError(message.into().into())
 }
 
 fn mathematics(connection: &Connection) -> rusqlite::Result<()> {

@@ -4,6 +4,10 @@ use crate::error::Result;
 use crate::store::database::SqliteResultExt;
 use rusqlite::Connection;
 use rusqlite::limits::Limit;
+use std::time::Duration;
+
+/// How long a query waits for a lock; SQLite's default of seconds would outlive its deadline.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Bytes of the longest string or blob, stored or computed. It is what stops `zeroblob(1e9)`,
 /// `printf('%.*c', 1e9, 'x')` and their kin before they allocate.

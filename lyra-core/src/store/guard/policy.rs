@@ -1,7 +1,7 @@
 //! What queries may read and call: of the evidence graph, or of a database of the caller's own.
 
-use super::functions::{scalar, wrong};
-use super::table::{DERIVED_TABLES, FTS_TABLES, PUBLIC_TABLES};
+use super::public::{DERIVED_TABLES, FTS_TABLES, PUBLIC_TABLES};
+use super::scalar::{scalar, wrong};
 use crate::error::{Error, Result};
 use crate::store::database::SqliteResultExt;
 use rusqlite::Connection;

@@ -2,10 +2,10 @@
 //! one call of theirs on 250 kB runs for seconds, and nothing can stop SQLite inside a function.
 
 use super::budget::{Budget, interrupted};
-use super::functions::{scalar, wrong};
 use super::heap::Held;
 use super::like::Pattern;
 use super::limits::{PATTERN_BYTES, VALUE_BYTES};
+use super::scalar::{scalar, wrong};
 use rusqlite::functions::Context;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Result, ffi};

@@ -5,7 +5,7 @@
 //! ⟨x, y⟩ = s·t·⟨q, v⟩ + ⟨r, y⟩ + s·⟨q, u⟩, and by Cauchy and Schwarz the last two are at most
 //! |r|·|y| and |s·q|·|u|. A byte is chosen as near as can be, so |r| ≤ |x| ≤ 1 and |s·q| ≤ 2.
 
-use super::kernel::{BLOCK_ROWS, CHUNK_GROUPS, GROUP, Lanes, Line};
+use super::block::{BLOCK_ROWS, CHUNK_GROUPS, GROUP, Lanes, Line};
 use super::memory::prefer_large_pages;
 
 /// Longer vectors get no byte copy: their sums would not fit into 32 bits.

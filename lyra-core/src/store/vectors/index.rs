@@ -1,7 +1,8 @@
 //! Exact nearest neighbours: a first pass over bytes with proven bounds, then exact scores.
 
+use super::block::{BLOCK_ROWS, Line};
 use super::codes::{ByteQuery, Codes, MAX_DIMENSION};
-use super::kernel::{BLOCK_ROWS, FirstPass, Line, Tier};
+use super::kernel::{FirstPass, Tier};
 use super::memory::prefer_large_pages;
 use super::rows::RowSet;
 use crate::error::{Error, Result};

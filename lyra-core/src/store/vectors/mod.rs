@@ -6,6 +6,7 @@
 //! | `matrix`, `scope`, `store` | keeps them in step with the database, and knows who may be found |
 //! | `lexical`, `search` | words, and the search that a user asks for |
 
+mod block;
 mod codes;
 mod index;
 mod kernel;

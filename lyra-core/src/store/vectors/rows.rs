@@ -1,6 +1,6 @@
 //! A set of row numbers.
 
-use super::kernel::BLOCK_ROWS;
+use super::block::BLOCK_ROWS;
 
 /// Rows as bits, with their number and how many blocks of sixteen they touch.
 ///

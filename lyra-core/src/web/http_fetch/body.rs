@@ -1,6 +1,6 @@
 //! Bodies, read within limits of size and time.
 
-use super::connect::{failed, network_error};
+use super::connect::{failed, network_error, text_header};
 use crate::error::{Error, ErrorKind, Result};
 use reqwest::Response;
 use reqwest::header::HeaderMap;
@@ -86,7 +86,7 @@ pub(super) async fn read(url: &Url, mut response: Response, limits: Limits) -> R
 
 /// Refuses what says that it is a picture, a film, an archive: it would be read for nothing.
 pub(super) fn check_type(url: &Url, headers: &HeaderMap) -> Result<()> {
-    let Some(content_type) = super::text_header(headers, "content-type") else {
+    let Some(content_type) = text_header(headers, "content-type") else {
         return Ok(());
     };
     let name = content_type.split(';').next().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The client: which addresses it connects to, and what its failures say.
 
-use super::HttpOptions;
+use super::options::HttpOptions;
 use crate::error::{Error, ErrorKind};
 use crate::security::url_policy::is_public;
 use crate::web::web_client;

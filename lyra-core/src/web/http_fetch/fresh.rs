@@ -1,6 +1,6 @@
 //! How long a server lets a copy of a page be used without being asked again (RFC 9111).
 
-use super::text_header;
+use super::connect::text_header;
 use jiff::fmt::rfc2822;
 use reqwest::header::{AGE, CACHE_CONTROL, DATE, EXPIRES, HeaderMap};
 use std::time::Duration;

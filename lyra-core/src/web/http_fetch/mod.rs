@@ -16,81 +16,31 @@ mod body;
 mod challenge;
 mod connect;
 mod fresh;
+mod options;
 mod pace;
+mod request;
 mod retry;
 mod robots;
 
 pub use challenge::detect_challenge;
+pub use options::HttpOptions;
 
 use crate::error::{Error, Result};
 use crate::ports::{FetchRequest, FetchedDocument, Fetcher, SiteSession, Validators};
 use crate::security::url_policy::{check_url, is_public};
 use crate::store::model::DocumentMeta;
 use crate::store::text::url::registrable_domain;
-use body::{Limits, Patience, check_type};
-use connect::{client_builder, failed, network_error, text_header};
+use body::{Patience, check_type};
+use connect::{client_builder, failed, text_header};
 use pace::{Pace, Turn};
-use reqwest::header::{
-    ACCEPT, CONTENT_TYPE, COOKIE, ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH,
-    LAST_MODIFIED, LOCATION,
-};
-use reqwest::{Client, ClientBuilder, Response, StatusCode};
+use request::{Web, redirect_of};
+use reqwest::header::{CONTENT_TYPE, ETAG, HeaderMap, LAST_MODIFIED};
+use reqwest::{ClientBuilder, Response, StatusCode};
 use robots::RobotsCache;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use url::{Host, Url};
-
-/// How web pages are fetched.
-#[derive(Debug, Clone)]
-pub struct HttpOptions {
-    /// Whether addresses on private networks may be fetched.
-    pub allow_private_hosts: bool,
-    /// Whether `robots.txt` is obeyed.
-    pub obey_robots: bool,
-    /// What the network may take for one document: redirects, retries and body together. Waiting
-    /// for a site's turn is not counted.
-    pub timeout: Duration,
-    /// Longest pause in the middle of a body.
-    pub idle_timeout: Duration,
-    /// Of the decoded body.
-    pub max_bytes: usize,
-    /// Redirects followed.
-    pub max_redirects: usize,
-    /// How often a server that answers 429, 500, 502, 503 or 504 is asked again.
-    pub max_retries: u32,
-    /// The wait before the first retry; each further one doubles it. A server's `Retry-After`
-    /// counts where it is longer.
-    pub retry_base: Duration,
-    /// A server that asks for a longer wait than this is given up.
-    pub max_wait: Duration,
-    /// Documents that are fetched from one site (registrable domain) at once.
-    pub per_site: usize,
-    /// Time between the beginnings of two visits to a site. `Crawl-delay` counts where it is
-    /// longer (up to 20 s). Hosts on private networks are only paced by their own wish.
-    pub site_interval: Duration,
-    /// Longest wait for a site's turn.
-    pub max_queueing: Duration,
-}
-
-impl Default for HttpOptions {
-    fn default() -> Self {
-        Self {
-            allow_private_hosts: false,
-            obey_robots: true,
-            timeout: Duration::from_secs(30),
-            idle_timeout: Duration::from_secs(10),
-            max_bytes: 16 * 1024 * 1024,
-            max_redirects: 10,
-            max_retries: 2,
-            retry_base: Duration::from_millis(500),
-            max_wait: Duration::from_secs(30),
-            per_site: 2,
-            site_interval: Duration::from_millis(500),
-            max_queueing: Duration::from_secs(300),
-        }
-    }
-}
 
 /// Fetches `http:` and `https:` addresses.
 #[derive(Debug)]
@@ -100,13 +50,6 @@ pub struct HttpFetcher {
     pace: Pace,
     /// What servers said of the life of their pages, by address.
     lifetimes: Mutex<HashMap<String, Duration>>,
-}
-
-/// The client and how it is used.
-#[derive(Debug)]
-struct Web {
-    client: Client,
-    options: HttpOptions,
 }
 
 /// More lifetimes than this are not remembered.
@@ -329,52 +272,6 @@ impl Fetcher for HttpFetcher {
     }
 }
 
-impl Web {
-    fn check(&self, url: &Url) -> Result<()> {
-        check_url(url, self.options.allow_private_hosts)
-    }
-
-    async fn get(
-        &self,
-        url: &Url,
-        validators: &Validators,
-        session: Option<&SiteSession>,
-    ) -> Result<Response> {
-        let accept = "text/html,application/xhtml+xml,application/pdf;q=0.9,application/xml;q=0.8,text/plain;q=0.7,*/*;q=0.1";
-        let mut get = self.client.get(url.clone()).header(ACCEPT, accept);
-        if let Some(session) = session {
-            let mut cookies = HeaderValue::from_str(&session.cookies).map_err(|_| {
-                Error::invalid(format!(
-                    "the session of {} is no Cookie header",
-                    session.domain
-                ))
-            })?;
-            cookies.set_sensitive(true);
-            get = get.header(COOKIE, cookies);
-        }
-        if let Some(etag) = &validators.etag {
-            get = get.header(IF_NONE_MATCH, etag);
-        }
-        if let Some(date) = &validators.last_modified {
-            get = get.header(IF_MODIFIED_SINCE, date);
-        }
-        get.send().await.map_err(|e| network_error(url, &e))
-    }
-
-    fn limits(&self, status: StatusCode) -> Limits {
-        let is_document = status.is_success();
-        Limits {
-            bytes: if is_document {
-                self.options.max_bytes
-            } else {
-                challenge::WINDOW.min(self.options.max_bytes)
-            },
-            cut: !is_document,
-            idle: self.options.idle_timeout,
-        }
-    }
-}
-
 fn needs_auth(url: &Url, auth_type: &str) -> Attempt {
     Attempt::Done(FetchedDocument::NeedsAuth {
         auth_type: auth_type.to_owned(),
@@ -440,21 +337,6 @@ fn is_markup(headers: &HeaderMap, body: &[u8]) -> bool {
     let kind = text_header(headers, CONTENT_TYPE.as_str()).unwrap_or_default();
     let start = body.trim_ascii_start();
     kind.contains("html") || (kind.is_empty() && start.starts_with(b"<"))
-}
-
-fn redirect_of(url: &Url, response: &Response) -> Result<Option<Url>> {
-    if !response.status().is_redirection() || response.status() == StatusCode::NOT_MODIFIED {
-        return Ok(None);
-    }
-    let Some(location) = text_header(response.headers(), LOCATION.as_str()) else {
-        return Ok(None);
-    };
-    url.join(&location).map(Some).map_err(|e| {
-        failed(
-            url,
-            &format!("redirects to {location:?}, which is no address: {e}"),
-        )
-    })
 }
 
 #[cfg(test)]

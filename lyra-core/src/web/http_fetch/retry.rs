@@ -1,7 +1,7 @@
 //! When a server that is busy or broken is asked again.
 
+use super::connect::text_header;
 use super::fresh::http_date_ms;
-use super::text_header;
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use std::time::Duration;

@@ -2,7 +2,8 @@
 
 use super::body::{self, Limits, Patience};
 use super::connect::PRODUCT;
-use super::{Web, fresh};
+use super::fresh;
+use super::request::{Web, redirect_of};
 use crate::error::{Error, Result};
 use crate::security::url_policy::Refusal;
 use reqwest::StatusCode;
@@ -122,7 +123,7 @@ async fn fetch(web: &Web, page: &Url) -> Result<(Rules, Duration)> {
             Ok(response) => response,
             Err(e) => return Ok(unreachable(e.message())),
         };
-        match super::redirect_of(&url, &response) {
+        match redirect_of(&url, &response) {
             Ok(Some(next)) => {
                 url = next;
                 continue;

@@ -5,8 +5,10 @@ mod pooling;
 mod settings;
 
 use super::folder::ModelFolder;
+use super::folder::SAME_MODEL;
 use super::graph::{Declared, Row};
-use super::{Model, OnnxOptions, SAME_MODEL, batches, tokens};
+use super::model::{Model, OnnxOptions, batches};
+use super::tokens;
 use crate::error::{Error, ErrorKind, Result};
 use crate::models::unit_vector::normalise;
 use crate::ports::{Embedder, EmbedderInfo, TextRole};

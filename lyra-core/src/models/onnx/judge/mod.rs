@@ -6,7 +6,7 @@ mod pair;
 
 use super::folder::ModelFolder;
 use super::graph::{Declared, Row};
-use super::{Model, OnnxOptions, batches};
+use super::model::{Model, OnnxOptions, batches};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{StanceJudge, StancePair, Verdict};
 use labels::{CROSS_ENCODER, Labels};

@@ -1,7 +1,7 @@
 //! A premise and a hypothesis as one row of tokens, the way the tokenizer's template joins pairs.
 
-use super::super::Model;
 use super::super::graph::Row;
+use super::super::model::Model;
 use super::super::tokens;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::StancePair;

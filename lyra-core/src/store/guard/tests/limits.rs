@@ -282,7 +282,7 @@ fn private_columns_read_as_null_and_lie_in_no_index() {
     let reply = run(&guard, "SELECT * FROM auth_queue");
     assert!(reply.rows.iter().all(|row| row["session_data"].is_null()));
     assert_eq!(reply.row_count, 2);
-    for table in table::PUBLIC_TABLES
+    for table in public::PUBLIC_TABLES
         .iter()
         .filter(|t| !t.private_columns.is_empty())
     {

@@ -1,6 +1,7 @@
 //! The loops in plain Rust: what every processor runs, and what the others are measured against.
 
-use super::{BLOCK_ROWS, CHUNK_GROUPS, FirstPass, GROUP, Lanes, Line};
+use super::super::block::{BLOCK_ROWS, CHUNK_GROUPS, GROUP, Lanes, Line};
+use super::first_pass::FirstPass;
 use crate::store::vectors::codes::ByteQuery;
 
 /// Sums that a dot product is kept in; their order is part of what a score is.

@@ -1,6 +1,8 @@
 //! The loops for x86-64 with AVX-512 VNNI, and with AVX2.
 
-use super::{CHUNK_GROUPS, FirstPass, Lanes, Line, portable};
+use super::super::block::{CHUNK_GROUPS, Lanes, Line};
+use super::first_pass::FirstPass;
+use super::portable;
 use crate::store::vectors::codes::ByteQuery;
 use std::arch::x86_64::*;
 
