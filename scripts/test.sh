@@ -13,16 +13,25 @@ bash scripts/test_tools.sh
 # Clippy compiles the examples; nothing is gained by linking them. lyra-py has no test of its own in Rust:
 # with it, dependencies are compiled with the features that the wheel needs, and once.
 export LYRA_TEST_PYTHON=$venv/bin/python
-cargo test --workspace --all-features --tests --no-run
+programs=$(cargo test --workspace --all-features --tests --no-run --message-format json-render-diagnostics | python3 -c '
+import json, pathlib, sys
+for line in map(json.loads, sys.stdin):
+    if line.get("executable") and line["profile"]["test"]:
+        print(line["target"]["name"], pathlib.Path(line["manifest_path"]).parent, line["executable"])')
 # The servers' tests beside all others, each with one thread: one after the other, a core is idle while the
 # longest tests of each end.
-rust_tests() {
-  cargo test --workspace --all-features "$@" -- --test-threads 1
+run_tests() {
+  local name folder program failed=0
+  while read -r name folder program; do
+    printf '\n== %s\n' "$program"
+    (cd "$folder" && "$program" --test-threads 1) </dev/null || failed=1
+  done
+  return "$failed"
 }
 aside=$(mktemp)
 trap 'rm -f "$aside"' EXIT
-{ rust_tests --lib --bins && rust_tests --test core; } >"$aside" 2>&1 &
-rust_tests --test mcp || failed=1
+grep -v '^mcp ' <<<"$programs" | run_tests >"$aside" 2>&1 &
+grep '^mcp ' <<<"$programs" | run_tests || failed=1
 wait "$!" || failed=1
 cat "$aside"
 [ -z "${failed:-}" ]

@@ -66,7 +66,7 @@ impl ManageConnection for Readers {
 }
 
 /// KiB of pages that a large transaction keeps in memory, if it needs as many.
-const BULK_CACHE_KIB: i64 = 196_608;
+const BULK_CACHE_KIB: i64 = 131_072;
 
 /// At most so many threads read at once; more wait their turn.
 const READERS: u32 = 8;

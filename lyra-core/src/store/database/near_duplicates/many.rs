@@ -1,8 +1,8 @@
 //! Many pages at once whose texts nobody has looked at yet.
 //!
-//! Nothing that is done for one page looks at a sketch that comes after its own. So all sketches are stored
-//! first, and their hashes go into the index in its own order: row by row in the order of the pages they
-//! would be written all over it.
+//! Nothing that is done for one page looks at a sketch that comes after its own. So the sketches of many
+//! pages are stored first, and their hashes go into the index in its own order: in the order of the pages
+//! they would be written all over it.
 
 use super::super::deferred::Deferred;
 use super::super::run_in_parallel;
@@ -14,6 +14,10 @@ use crate::error::Result;
 use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::text::similarity::Sketch;
 use rusqlite::{Connection, params};
+
+/// Pages that are noted together. For each of their hashes SQLite looks up the sketch, about 2 KiB; those of
+/// so many pages stay in its cache.
+const PAGES_AT_A_TIME: usize = 65_536;
 
 /// Texts that are in memory at once, or twice as many.
 const TEXTS_AT_A_TIME: usize = 64;
@@ -37,12 +41,17 @@ pub(super) fn note_many(db: &Connection, pages: &[Waiting]) -> Result<()> {
     db.execute_batch(
         "CREATE TEMP TABLE new_hashes (hash INTEGER, sketch_seq INTEGER);
          CREATE TEMP TABLE sorted_hashes (hash INTEGER, sketch_seq INTEGER);
-         CREATE TEMP TABLE shared_hashes (sketch_seq INTEGER, hash INTEGER)",
+         CREATE TEMP TABLE shared_hashes (sketch_seq INTEGER, hash INTEGER);
+         CREATE INDEX temp.shared_hashes_by_sketch ON shared_hashes (sketch_seq)",
     )
     .db()?;
-    store(db, originals)?;
-    find_originals(db, originals)?;
-    store(db, copies)?;
+    for pages in originals.chunks(PAGES_AT_A_TIME) {
+        store(db, pages)?;
+        find_originals(db, pages)?;
+    }
+    for pages in copies.chunks(PAGES_AT_A_TIME) {
+        store(db, pages)?;
+    }
     db.execute_batch(
         "DROP TABLE temp.new_hashes; DROP TABLE temp.sorted_hashes; DROP TABLE temp.shared_hashes",
     )
@@ -105,10 +114,10 @@ fn store_sketches(db: &Connection, sketched: Vec<Sketched<'_>>) -> Result<()> {
 /// one, so that there is nothing to compare.
 fn find_originals(db: &Connection, pages: &[Waiting]) -> Result<()> {
     db.execute_batch(
-        "INSERT INTO temp.shared_hashes SELECT n.sketch_seq, n.hash FROM temp.sorted_hashes n
+        "DELETE FROM temp.shared_hashes;
+         INSERT INTO temp.shared_hashes SELECT n.sketch_seq, n.hash FROM temp.sorted_hashes n
            WHERE EXISTS (SELECT 1 FROM page_sketch_hashes h
-             WHERE h.hash = n.hash AND h.sketch_seq < n.sketch_seq);
-         CREATE INDEX temp.shared_hashes_by_sketch ON shared_hashes (sketch_seq)",
+             WHERE h.hash = n.hash AND h.sketch_seq < n.sketch_seq)",
     )
     .db()?;
     for page in pages {
