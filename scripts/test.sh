@@ -17,12 +17,12 @@ programs=$(cargo test --workspace --all-features --tests --no-run --message-form
 import json, pathlib, sys
 for line in map(json.loads, sys.stdin):
     if line.get("executable") and line["profile"]["test"]:
-        print(line["target"]["name"], pathlib.Path(line["manifest_path"]).parent, line["executable"])')
+        print(line["target"]["name"], pathlib.Path(line["manifest_path"]).parent, line["executable"], sep="\t")')
 # The servers' tests beside all others, each with one thread: one after the other, a core is idle while the
 # longest tests of each end.
 run_tests() {
   local name folder program failed=0
-  while read -r name folder program; do
+  while IFS=$'\t' read -r name folder program; do
     printf '\n== %s\n' "$program"
     (cd "$folder" && "$program" --test-threads 1) </dev/null || failed=1
   done
@@ -30,8 +30,8 @@ run_tests() {
 }
 aside=$(mktemp)
 trap 'rm -f "$aside"' EXIT
-grep -v '^mcp ' <<<"$programs" | run_tests >"$aside" 2>&1 &
-grep '^mcp ' <<<"$programs" | run_tests || failed=1
+grep -v $'^mcp\t' <<<"$programs" | run_tests >"$aside" 2>&1 &
+grep $'^mcp\t' <<<"$programs" | run_tests || failed=1
 wait "$!" || failed=1
 cat "$aside"
 [ -z "${failed:-}" ]

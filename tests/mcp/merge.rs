@@ -26,11 +26,8 @@ fn shard(folder: &Path, number: usize) -> PathBuf {
         "{\"type\":\"task\",\"id\":\"t\",\"hypothesis\":\"Night work shortens sleep\"}\n",
     );
     for n in number * PAGES..(number + 1) * PAGES {
-        let n = if n % 3 == 0 {
-            n.saturating_sub(PAGES)
-        } else {
-            n
-        };
+        let is_shared = number > 0 && n % 3 == 0;
+        let n = if is_shared { n - PAGES } else { n };
         let text = format!("Ward {n} followed {} nurses. ", 20 + n).repeat(40);
         for line in [
             json!({"type": "page", "id": format!("p{n}"), "url": format!("https://site.example/{n}")}),
@@ -49,7 +46,7 @@ fn shard(folder: &Path, number: usize) -> PathBuf {
     db
 }
 
-/// The process's own arguments name the target; `--db` is of another graph.
+/// `merge TARGET SOURCE…`.
 fn merge(target: &Path, sources: &[PathBuf]) -> std::process::Command {
     let mut command = binary(target);
     command.arg("merge").arg(target).args(sources);

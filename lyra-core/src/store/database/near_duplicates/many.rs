@@ -15,8 +15,8 @@ use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::text::similarity::Sketch;
 use rusqlite::{Connection, params};
 
-/// Pages that are noted together. For each of their hashes SQLite looks up the sketch, about 2 KiB; those of
-/// so many pages stay in its cache.
+/// Pages that are noted together. For each of their hashes SQLite looks up the sketch, about 2 KiB; most of
+/// those of so many pages stay in its cache.
 const PAGES_AT_A_TIME: usize = 65_536;
 
 /// Texts that are in memory at once, or twice as many.
