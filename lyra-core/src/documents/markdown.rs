@@ -108,8 +108,7 @@ impl Reader<'_> {
     fn start(&mut self, tag: Tag<'_>, span: &Range<usize>) {
         match tag {
             Tag::Link { dest_url, .. } => {
-                let at = self.text.end() + usize::from(self.text.is_apart());
-                self.open_link = Some((at, dest_url.into_string()));
+                self.open_link = Some((self.text.end(), dest_url.into_string()));
             }
             Tag::Emphasis if self.is_inside_number(span) => self.text.push("*"),
             Tag::CodeBlock(_) | Tag::HtmlBlock => {
@@ -131,7 +130,10 @@ impl Reader<'_> {
         match tag {
             TagEnd::Link => {
                 if let Some((start, target)) = self.open_link.take() {
-                    let range = start..self.text.end().max(start);
+                    // Only now is it known whether a space stands before the words, or any word at all.
+                    let words = self.text.text.get(start..).unwrap_or_default();
+                    let end = self.text.end();
+                    let range = end - words.trim_start().len()..end;
                     self.links_in_text.push(Link { target, range });
                 }
             }
@@ -356,6 +358,29 @@ mod tests {
         ];
         for (text, want) in cases {
             assert_eq!(outline(&parse(text).blocks), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_link_without_words_is_a_reference_wherever_it_stands() {
+        for text in [
+            "日日\n[](a)日日日日",
+            "日日\n![](b)[](a)\n日",
+            "one [](a)\ntwo",
+            "[](a)",
+        ] {
+            let got = parse(text);
+            let found = got.meta.references.iter().filter_map(|r| r.url.as_deref());
+            assert_eq!(found.count(), 0, "{text}");
+            let text = text.replace("(a)", "(https://example.org/a)");
+            let got = parse(&text);
+            let found: Vec<_> = got
+                .meta
+                .references
+                .iter()
+                .map(|r| r.url.as_deref())
+                .collect();
+            assert_eq!(found, [Some("https://example.org/a")], "{text}");
         }
     }
 
