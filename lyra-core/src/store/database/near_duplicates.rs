@@ -17,15 +17,16 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// Hashes of a sketch that are indexed. Of two texts of which half is common, each of the smallest
-/// hashes of both together is common with a chance of one half.
-const INDEXED: usize = 64;
+/// hashes of both together is common with a chance of one half, and none of them once in 65,536 times.
+/// Graphs of earlier versions hold more hashes a page, which does no harm.
+const INDEXED: usize = 16;
 
 /// Pages looked up for one hash, the earliest. A run of words that more pages have is a phrase of the
 /// trade, a template, or a text that is told everywhere.
 const PAGES_PER_HASH: usize = 64;
 
 /// Hashes that everybody has must be shared in this number, to be worth a comparison.
-const FEWEST_COMMON: usize = 8;
+const FEWEST_COMMON: usize = 2;
 
 /// Sketches compared for one page, those that share most.
 const COMPARED: usize = 16;

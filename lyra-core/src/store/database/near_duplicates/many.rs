@@ -30,10 +30,7 @@ pub(in crate::store::database) const INDEXES: [&str; 1] = ["page_sketch_hashes_b
 
 /// [`super::note`] or [`super::update`] for pages that have no sketches, known copies last.
 pub(super) fn note_many(db: &Connection, pages: &[Waiting]) -> Result<()> {
-    let known: i64 = db.one("SELECT coalesce(max(seq), 0) FROM page_sketches", [], |r| {
-        r.get(0)
-    })?;
-    let is_worth_it = pages.len() >= MANY_PAGES && pages.len() as i64 >= known;
+    let is_worth_it = pages.len() >= MANY_PAGES && pages.len() as i64 >= last_sketch(db)?;
     let indexes = is_worth_it
         .then(|| Deferred::take_away(db, &INDEXES))
         .transpose()?;
@@ -46,8 +43,9 @@ pub(super) fn note_many(db: &Connection, pages: &[Waiting]) -> Result<()> {
     )
     .db()?;
     for pages in originals.chunks(PAGES_AT_A_TIME) {
+        let first = last_sketch(db)? + 1;
         store(db, pages)?;
-        find_originals(db, pages)?;
+        find_originals(db, first)?;
     }
     for pages in copies.chunks(PAGES_AT_A_TIME) {
         store(db, pages)?;
@@ -57,6 +55,12 @@ pub(super) fn note_many(db: &Connection, pages: &[Waiting]) -> Result<()> {
     )
     .db()?;
     indexes.map_or(Ok(()), |indexes| indexes.put_back(db))
+}
+
+fn last_sketch(db: &Connection) -> Result<i64> {
+    db.one("SELECT coalesce(max(seq), 0) FROM page_sketches", [], |r| {
+        r.get(0)
+    })
 }
 
 /// Stores the sketches of pages and indexes them. One thread reads and stores, another boils texts down.
@@ -110,9 +114,9 @@ fn store_sketches(db: &Connection, sketched: Vec<Sketched<'_>>) -> Result<()> {
     Ok(())
 }
 
-/// Finds the originals of pages whose sketches were stored last. Most pages share no hash with an earlier
-/// one, so that there is nothing to compare.
-fn find_originals(db: &Connection, pages: &[Waiting]) -> Result<()> {
+/// Finds the originals of pages whose sketches were stored last, from `first` on. Most pages share no hash
+/// with an earlier one, so that there is nothing to compare.
+fn find_originals(db: &Connection, first: i64) -> Result<()> {
     db.execute_batch(
         "DELETE FROM temp.shared_hashes;
          INSERT INTO temp.shared_hashes SELECT n.sketch_seq, n.hash FROM temp.sorted_hashes n
@@ -120,23 +124,24 @@ fn find_originals(db: &Connection, pages: &[Waiting]) -> Result<()> {
              WHERE h.hash = n.hash AND h.sketch_seq < n.sketch_seq)",
     )
     .db()?;
-    for page in pages {
-        let copies = copies_of(db, &page.id)?;
-        let seq: i64 = db.one(
-            "SELECT seq FROM page_sketches WHERE page_id = ?1",
-            [&page.id],
-            |r| r.get(0),
-        )?;
+    // Copies that are known already may have to follow a page that is found to be a copy itself.
+    let pages: Vec<(i64, String)> = db.all(
+        "SELECT seq, page_id FROM page_sketches WHERE seq >= ?1
+           AND (seq IN (SELECT sketch_seq FROM temp.shared_hashes)
+             OR page_id IN (SELECT near_duplicate_of FROM pages))
+         ORDER BY seq",
+        [first],
+        |r| Ok((r.get(0)?, r.get(1)?)),
+    )?;
+    for (seq, page) in pages {
         let hashes: Vec<i64> = db.all(
             "SELECT hash FROM temp.shared_hashes WHERE sketch_seq = ?1",
             [seq],
             |r| r.get(0),
         )?;
-        let original = match hashes.is_empty() {
-            true => None,
-            false => original_among(db, seq, &stored_sketch(db, seq)?, hashes)?,
-        };
-        set_original(db, &page.id, original)?;
+        let copies = copies_of(db, &page)?;
+        let original = original_among(db, seq, &stored_sketch(db, seq)?, hashes)?;
+        set_original(db, &page, original)?;
         for copy in copies {
             assign(db, &copy)?;
         }

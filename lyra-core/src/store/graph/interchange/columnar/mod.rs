@@ -4,6 +4,7 @@
 //! The derived ones hold what the views read besides, so that DuckDB answers them without counting
 //! the graph again; an import leaves them out.
 
+#[cfg(feature = "parquet")]
 mod bounds;
 mod derived;
 #[cfg(feature = "parquet")]
