@@ -34,11 +34,6 @@ impl<'c> ClaimCounter<'c> {
         }
     }
 
-    /// Makes ready for many claims.
-    pub(super) fn expect_many(&mut self) -> Result<()> {
-        self.places.preload()
-    }
-
     /// Counts one claim again: its own row at once, its share in the sums into `deltas`.
     pub(super) fn count(&mut self, claim_seq: i64, deltas: &mut Deltas) -> Result<()> {
         let before = self.counted(claim_seq)?;
@@ -104,9 +99,10 @@ impl<'c> ClaimCounter<'c> {
         let mut statement = self
             .db
             .prepare_cached(
-                "SELECT id, source_id, relation, nli_edge_confidence FROM edges
-                 WHERE target_id = ?1 AND relation IN ('origin', 'supports', 'refutes', 'neutral')
-                   AND source_type = 'fragment' AND target_type = 'claim'",
+                "SELECT e.id, e.source_id, e.relation, e.nli_edge_confidence, f.seq
+                 FROM edges AS e LEFT JOIN fragments AS f ON f.id = e.source_id
+                 WHERE e.target_id = ?1 AND e.relation IN ('origin', 'supports', 'refutes', 'neutral')
+                   AND e.source_type = 'fragment' AND e.target_type = 'claim'",
             )
             .db()?;
         let mut rows = statement.query([&claim.id]).db()?;
@@ -119,21 +115,22 @@ impl<'c> ClaimCounter<'c> {
                 Ok("refutes") => Bearing::Refutes,
                 _ => Bearing::Neutral,
             };
-            let fragment_id = row.get_ref(1).db()?;
-            let place = self
-                .places
-                .of_fragment(fragment_id.as_str().unwrap_or_default())?;
-            if place.is_none() {
-                self.note_missing(claim_seq, fragment_id.as_str().unwrap_or_default())?;
-            }
-            let at = place.map(|place| {
-                let at = *known.entry(Rc::clone(&place.page.id)).or_insert_with(|| {
-                    let page = (place.page.id.to_string(), place.page.year);
-                    snapshot.pages.push(page);
-                    pages.push(Rc::clone(&place.page));
+            let fragment: Option<i64> = row.get(4).db()?;
+            let page = match fragment {
+                Some(fragment) => self.places.of_fragment(fragment)?,
+                None => {
+                    let id = row.get_ref(1).db()?.as_str().unwrap_or_default();
+                    self.note_missing(claim_seq, id)?;
+                    None
+                }
+            };
+            let at = fragment.zip(page).map(|(fragment, page)| {
+                let at = *known.entry(Rc::clone(&page.id)).or_insert_with(|| {
+                    snapshot.pages.push((page.id.to_string(), page.year));
+                    pages.push(Rc::clone(&page));
                     pages.len() - 1
                 });
-                (place.fragment_seq, at)
+                (fragment, at)
             });
             snapshot
                 .evidence

@@ -1,20 +1,16 @@
-//! Where fragments stand: looked up once for many claims.
+//! The pages of fragments, looked up once for many claims.
 
 use crate::error::Result;
-use crate::store::database::{SqliteResultExt, Statements};
+use crate::store::database::Statements;
 use rusqlite::Connection;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Fragments remembered at most, about 100 bytes each.
-const REMEMBERED: usize = 300_000;
+/// Fragments remembered at most, about 30 bytes each.
+const FRAGMENTS: usize = 4_000_000;
 
-/// A fragment's number and its page.
-#[derive(Debug, Clone)]
-pub(super) struct Place {
-    pub(super) fragment_seq: i64,
-    pub(super) page: Rc<Page>,
-}
+/// Pages remembered at most, about 250 bytes each.
+const PAGES: usize = 1_000_000;
 
 /// A page, with what its publication says.
 #[derive(Debug)]
@@ -29,11 +25,11 @@ pub(super) struct Page {
     pub(super) is_retracted: bool,
 }
 
-/// A memory of [`Place`]s. It holds for as long as nothing but counts is written.
+/// A memory of the pages of fragments. It holds for as long as nothing but counts is written.
 #[derive(Debug)]
 pub(super) struct Places<'c> {
     db: &'c Connection,
-    fragments: HashMap<String, Option<Place>>,
+    fragments: HashMap<i64, Option<Rc<Page>>>,
     pages: HashMap<Rc<str>, Rc<Page>>,
 }
 
@@ -46,46 +42,23 @@ impl<'c> Places<'c> {
         }
     }
 
-    /// Reads all fragments in one go, which is quicker than finding many one by one; does nothing
-    /// where there are more than are remembered.
-    pub(super) fn preload(&mut self) -> Result<()> {
-        let mut statement = self
-            .db
-            .prepare_cached("SELECT id, seq, page_id FROM fragments WHERE (SELECT count(*) FROM fragments) <= ?1")
-            .db()?;
-        let mut rows = statement.query([REMEMBERED as i64]).db()?;
-        while let Some(row) = rows.next().db()? {
-            let place = self.of_page(row.get(2).db()?)?;
-            let fragment_seq = row.get(1).db()?;
-            let place = place.map(|page| Place { fragment_seq, page });
-            self.fragments.insert(row.get(0).db()?, place);
+    /// The page of a fragment, if there is one.
+    pub(super) fn of_fragment(&mut self, fragment_seq: i64) -> Result<Option<Rc<Page>>> {
+        if let Some(page) = self.fragments.get(&fragment_seq) {
+            return Ok(page.clone());
         }
-        Ok(())
-    }
-
-    /// None if there is no such fragment on any page.
-    pub(super) fn of_fragment(&mut self, fragment_id: &str) -> Result<Option<Place>> {
-        if let Some(place) = self.fragments.get(fragment_id) {
-            return Ok(place.clone());
-        }
-        if self.fragments.len() >= REMEMBERED {
+        if self.fragments.len() >= FRAGMENTS || self.pages.len() >= PAGES {
             self.fragments.clear();
             self.pages.clear();
         }
-        let found: Option<(i64, String)> = self.db.first(
-            "SELECT seq, page_id FROM fragments WHERE id = ?1",
-            [fragment_id],
-            |r| Ok((r.get(0)?, r.get(1)?)),
+        let page_id: String = self.db.one(
+            "SELECT page_id FROM fragments WHERE seq = ?1",
+            [fragment_seq],
+            |r| r.get(0),
         )?;
-        let place = match found {
-            None => None,
-            Some((fragment_seq, page_id)) => {
-                let page = self.of_page(page_id)?;
-                page.map(|page| Place { fragment_seq, page })
-            }
-        };
-        self.fragments.insert(fragment_id.to_owned(), place.clone());
-        Ok(place)
+        let page = self.of_page(page_id)?;
+        self.fragments.insert(fragment_seq, page.clone());
+        Ok(page)
     }
 
     fn of_page(&mut self, page_id: String) -> Result<Option<Rc<Page>>> {

@@ -25,7 +25,7 @@ use rusqlite::{Connection, params};
 /// Edges that are counted before the sums are written, about 300 bytes each.
 const EDGES_AT_A_TIME: usize = 400_000;
 
-/// So many stale claims make it worth while to read all fragments at once.
+/// So many stale claims make it worth while to build the indexes anew.
 const MANY_CLAIMS: usize = 8_192;
 
 /// What only the views need, in the order in which it was made.
@@ -121,9 +121,6 @@ fn note_new_rows(db: &Connection) -> Result<()> {
 fn count_claims(db: &Connection) -> Result<()> {
     let stale: Vec<i64> = { db.all("SELECT claim_seq FROM stale_claims", [], |r| r.get(0))? };
     let mut counter = ClaimCounter::new(db, reference_year(db)?);
-    if stale.len() > MANY_CLAIMS {
-        counter.expect_many()?;
-    }
     let mut deltas = Deltas::default();
     for claim_seq in stale {
         counter.count(claim_seq, &mut deltas)?;
