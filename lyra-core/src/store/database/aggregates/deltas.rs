@@ -141,9 +141,9 @@ impl Deltas {
         }
     }
 
-    /// Edges that differ.
-    pub(super) fn edges(&self) -> usize {
-        self.come.len() + self.gone.len()
+    /// How many differences are held.
+    pub(super) fn len(&self) -> usize {
+        self.come.len() + self.gone.len() + self.pages.len() + self.fragments.len()
     }
 
     /// One copy of each id.

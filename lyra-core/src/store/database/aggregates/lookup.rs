@@ -3,13 +3,13 @@
 use crate::error::Result;
 use crate::store::database::Statements;
 use rusqlite::Connection;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// Fragments remembered at most, about 30 bytes each.
 const FRAGMENTS: usize = 4_000_000;
 
-/// Pages remembered at most, about 250 bytes each.
+/// Pages remembered at most, about 200 bytes each.
 const PAGES: usize = 1_000_000;
 
 /// A page, with what its publication says.
@@ -21,7 +21,7 @@ pub(super) struct Page {
     /// another, that other.
     pub(super) source: Rc<str>,
     /// The site of a page that is no publication.
-    pub(super) site: Option<String>,
+    pub(super) site: Option<Rc<str>>,
     pub(super) is_retracted: bool,
 }
 
@@ -31,6 +31,7 @@ pub(super) struct Places<'c> {
     db: &'c Connection,
     fragments: HashMap<i64, Option<Rc<Page>>>,
     pages: HashMap<Rc<str>, Rc<Page>>,
+    sites: HashSet<Rc<str>>,
 }
 
 impl<'c> Places<'c> {
@@ -39,6 +40,7 @@ impl<'c> Places<'c> {
             db,
             fragments: HashMap::new(),
             pages: HashMap::new(),
+            sites: HashSet::new(),
         }
     }
 
@@ -50,6 +52,7 @@ impl<'c> Places<'c> {
         if self.fragments.len() >= FRAGMENTS || self.pages.len() >= PAGES {
             self.fragments.clear();
             self.pages.clear();
+            self.sites.clear();
         }
         let page_id: String = self.db.one(
             "SELECT page_id FROM fragments WHERE seq = ?1",
@@ -67,6 +70,7 @@ impl<'c> Places<'c> {
         }
         let id: Rc<str> = page_id.into();
         // Neither a disk nor a resolver of DOIs publishes anything.
+        let sites = &mut self.sites;
         let found = self
             .db
             .first("SELECT w.year, coalesce(v.canonical_id, o.id, p.id),
@@ -76,11 +80,15 @@ impl<'c> Places<'c> {
                    LEFT JOIN pages AS o ON o.id = coalesce(p.near_duplicate_of, p.id)
                    LEFT JOIN works AS v ON v.canonical_id = o.canonical_id
                  WHERE p.id = ?1", [&*id], |r| {
+                let source = r.get_ref(1)?.as_str()?;
                 Ok(Page {
                     id: Rc::clone(&id),
                     year: r.get(0)?,
-                    source: r.get::<_, String>(1)?.into(),
-                    site: r.get(3)?,
+                    source: match source == &*id {
+                        true => Rc::clone(&id),
+                        false => source.into(),
+                    },
+                    site: r.get_ref(3)?.as_str_or_null()?.map(|site| shared(sites, site)),
                     is_retracted: r.get(2)?,
                 })
             })?;
@@ -90,4 +98,14 @@ impl<'c> Places<'c> {
         self.pages.insert(id, Rc::clone(&page));
         Ok(Some(page))
     }
+}
+
+/// The one copy of a text that many pages hold.
+fn shared(texts: &mut HashSet<Rc<str>>, text: &str) -> Rc<str> {
+    if let Some(known) = texts.get(text) {
+        return Rc::clone(known);
+    }
+    let new: Rc<str> = text.into();
+    texts.insert(Rc::clone(&new));
+    new
 }

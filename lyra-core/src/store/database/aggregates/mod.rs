@@ -22,8 +22,8 @@ use claims::ClaimCounter;
 use deltas::Deltas;
 use rusqlite::{Connection, params};
 
-/// Edges that are counted before the sums are written, about 300 bytes each.
-const EDGES_AT_A_TIME: usize = 400_000;
+/// Differences that are held before the sums are written, about 200 bytes each.
+const DIFFERENCES: usize = 600_000;
 
 /// So many stale claims make it worth while to build the indexes anew.
 const MANY_CLAIMS: usize = 8_192;
@@ -124,7 +124,7 @@ fn count_claims(db: &Connection) -> Result<()> {
     let mut deltas = Deltas::default();
     for claim_seq in stale {
         counter.count(claim_seq, &mut deltas)?;
-        if deltas.edges() >= EDGES_AT_A_TIME {
+        if deltas.len() >= DIFFERENCES {
             std::mem::take(&mut deltas).apply(db)?;
         }
     }
