@@ -1,7 +1,8 @@
 //! What must hold between the fields of a line, and between a line and the rows that it meets.
 
 use super::fields::{Absent, Field, Record, Table};
-use super::line::{Cell, Row, shown};
+use super::json::shown;
+use super::line::{Cell, Row};
 use super::page_text::{PageText, first_difference};
 use crate::security::injection;
 use crate::store::graph::AGENT_PREFIX;

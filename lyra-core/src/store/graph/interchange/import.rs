@@ -354,7 +354,7 @@ impl<'t> Import<'t> {
                     return Err(Failure::Line(format!(
                         "field {field:?}: there is no {} {}, neither here nor in the graph",
                         table.tag,
-                        super::line::shown(&id)
+                        super::json::shown(&id)
                     )));
                 }
             }
