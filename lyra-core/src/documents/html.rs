@@ -258,7 +258,7 @@ mod tests {
     fn parse(bytes: &[u8], charset: Option<&str>, name: &str) -> Result<ParsedDocument> {
         let charset = charset.map(|charset| format!("; charset={charset}"));
         let content_type = format!("text/html{}", charset.unwrap_or_default());
-        super::super::parse::parse(bytes, Some(&content_type), name)
+        super::super::any_format::parse(bytes, Some(&content_type), name)
     }
 
     const PAGE: &str = include_str!("../../../tests/data/documents/page.html");

@@ -5,6 +5,7 @@
 //! document a line. Nothing here opens a file or a connection. Bytes are hostile: every parser has
 //! caps on size, depth and time, and a broken document fails alone, with its reason.
 
+mod any_format;
 mod context;
 mod corpus;
 mod dates;
@@ -32,7 +33,6 @@ mod lines;
 mod local_file;
 mod markdown;
 mod meta;
-mod parse;
 mod parser;
 mod parser_process;
 #[cfg(feature = "pdf")]
@@ -43,13 +43,13 @@ mod title;
 
 pub use crate::ports::ParsedDocument;
 pub use crate::store::text::segment::Block;
+pub use any_format::parse;
 pub(crate) use corpus::record_url;
 pub use corpus::{CorpusProvider, CorpusReport, FileNote, FolderReport, SyncReport};
 pub(crate) use file_fetch::CorpusFile;
 pub use file_fetch::FileFetcher;
 pub(crate) use hostile_documents::HostileDocuments;
 pub use meta::apply_sidecar;
-pub use parse::parse;
 pub use parser::Documents;
 pub use parser_process::{ParserLimits, ParserProcess, serve_parser};
 pub use records::{RecordDocument, parse_records};

@@ -1,6 +1,6 @@
 //! The document formats behind the parser port.
 
-use super::parse;
+use super::any_format::parse;
 use super::records::parse_records;
 use crate::error::{Error, Result};
 use crate::ports::{DocumentParser, ParsedDocument};
@@ -16,7 +16,7 @@ impl DocumentParser for Documents {
             let record = first.ok_or_else(|| Error::invalid(format!("{name}: no record")))??;
             return Ok(record.document);
         }
-        parse::parse(body, content_type, name)
+        parse(body, content_type, name)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::confine;
 use super::frames::{self, Fault, Received};
+use crate::documents::any_format::parse_unbounded;
 use crate::documents::limits::STACK;
-use crate::documents::parse::parse_unbounded;
 use crate::error::{Error, Result};
 use crate::ports::ParsedDocument;
 use std::io::Write;

@@ -7,7 +7,7 @@ use crate::store::graph::UnjudgedClaim;
 use serde::{Deserialize, Serialize};
 
 /// A pair of texts that verification would judge: a passage and a claim, or a claim and the hypothesis
-/// of its task. It holds all that [`judge_pairs`] needs.
+/// of its task. It holds all that [`judge_pairs`](super::judge_pairs) needs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CandidatePair {

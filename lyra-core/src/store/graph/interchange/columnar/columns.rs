@@ -17,7 +17,7 @@ pub(crate) enum ColumnType {
     Vector,
 }
 
-/// One column of a [`FlatTable`].
+/// One column of a [`FlatTable`](super::FlatTable).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
