@@ -75,7 +75,8 @@ fn within(
     })
 }
 
-/// The same as [`parse`] on this thread, which needs [`STACK`](super::limits::STACK), for as long as it takes. Panics.
+/// The same as [`parse`] on this thread, which needs [`STACK`](super::limits::STACK), for as long as
+/// it takes. Panics.
 pub(super) fn parse_unbounded(
     bytes: Vec<u8>,
     content_type: Option<&str>,

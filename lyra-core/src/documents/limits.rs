@@ -4,7 +4,8 @@ use crate::error::Error;
 #[cfg(any(feature = "html", feature = "pdf"))]
 use std::time::Duration;
 
-/// Largest text document that is read, in bytes; [`parse`](super::parse) names the cap when it refuses.
+/// Largest text document that is read, in bytes; [`parse`](super::parse) names
+/// the cap when it refuses.
 pub(super) const MAX_TEXT_BYTES: usize = 20 * 1024 * 1024;
 
 /// Stack of a thread that parses, in bytes: parsers recurse over trees that are hundreds of levels

@@ -361,7 +361,7 @@ fn kind_of(value: &Value) -> &'static str {
 pub(super) const FRONT_MATTER: &str = "front matter, ";
 
 /// Where the bibliographic data of a file that cannot hold its own stands.
-pub(in crate::documents) fn sidecar_path(path: &Path) -> PathBuf {
+pub(super) fn sidecar_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".meta.json");
     PathBuf::from(name)

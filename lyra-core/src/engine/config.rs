@@ -27,7 +27,7 @@ pub struct EngineConfig {
     pub workers: usize,
     /// How far a task goes: documents a query, claims a document, pairs a claim.
     pub limits: Limits,
-    /// How long [`Engine::stop_task`](super::handle::Engine::stop_task) waits for running jobs, in the modes
+    /// How long [`Engine::stop_task`](super::Engine::stop_task) waits for running jobs, in the modes
     /// that do: 30 seconds by default.
     pub stop_patience: Duration,
     /// A folder of `.sql.j2` files that add views or take the place of built-in ones.

@@ -1,10 +1,4 @@
 //! Waiting for a task to change.
-//!
-//! While somebody waits, one thread looks for all of them: at SQLite's `data_version`, which moves
-//! with every commit of any other connection, in this process or in another. It is read from
-//! memory that the processes share, in microseconds. Only when it has moved are the tasks looked
-//! at that somebody waits for, once each however many wait. The thread has a connection of its
-//! own and takes none from those who ask questions; it ends when nobody waits any more.
 
 use super::handle::Engine;
 use super::waiters::{Waiter, Waiters, fingerprint};

@@ -10,7 +10,7 @@ pub(super) struct Offsets {
     starts: Option<Vec<bool>>,
 }
 
-pub(super) const STEP: usize = 256;
+const STEP: usize = 256;
 
 impl Offsets {
     pub(super) fn of(text: &str) -> Self {

@@ -39,7 +39,7 @@ impl Listed {
     }
 }
 
-pub(in crate::check) fn page_ids(resolved: &Resolved, sources: &Sources) -> Vec<String> {
+pub(super) fn page_ids(resolved: &Resolved, sources: &Sources) -> Vec<String> {
     let ids = resolved.sources.iter().map(|at| &sources.all[*at].page_id);
     ids.cloned().collect()
 }

@@ -1,4 +1,4 @@
-//! Everything that the stages work with.
+//! The pipeline: what its stages work with.
 
 use super::embedding_turn::EmbeddingTurn;
 use super::limits::Limits;

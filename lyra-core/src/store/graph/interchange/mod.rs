@@ -13,6 +13,7 @@
 //! | `columnar` | the same tables as folders of Parquet files |
 //! | `canonical` | a hash of the lines, without what differs between runs |
 //! | `import`, `export` | lines → rows in one transaction; rows → lines in canonical order |
+//! | `reports`, `failure` | what they say that they did; why a line was not stored |
 
 mod batch;
 mod canonical;

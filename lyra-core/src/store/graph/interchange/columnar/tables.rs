@@ -57,7 +57,7 @@ pub(crate) fn flat_tables() -> Vec<FlatTable> {
     records.chain(derived).collect()
 }
 
-pub(super) fn column_of(field: &Field) -> Column {
+fn column_of(field: &Field) -> Column {
     let holds = match field.kind {
         Kind::Id | Kind::Text | Kind::Filled | Kind::LongText | Kind::Time => ColumnType::Text,
         Kind::JsonObject | Kind::JsonArray => ColumnType::Text,
