@@ -46,7 +46,7 @@ const STRANGERS: &[(&str, &str)] = &[
     ("store::views", "store::vectors"),
 ];
 
-fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+pub(crate) fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() {

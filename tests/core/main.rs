@@ -6,6 +6,7 @@
 mod calibration;
 mod check;
 mod check_again;
+mod circles;
 mod contract;
 mod copies;
 mod corpus;

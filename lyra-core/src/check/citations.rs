@@ -1,9 +1,12 @@
 //! Citations in the forms that people write, and the sentences that they belong to.
 
 mod authors;
+mod citation;
 mod forms;
 
-pub(super) use authors::Further;
+use citation::Found;
+pub(super) use citation::Further;
+pub(super) use citation::{Citation, Sentence, Target};
 
 use super::draft::{Piece, PieceKind};
 use crate::store::text::identifiers::find_identifiers;
@@ -27,70 +30,6 @@ const LONGEST_PHRASE: usize = 5;
 
 /// Sentences of a longer quotation stand alone, in code points.
 const LONGEST_QUOTATION: usize = 800;
-
-/// What a citation names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Target {
-    /// The entry with this number or label, or this key of the bibliography.
-    Label(String),
-    /// The first author's family name, the year, and what else is said of the work.
-    AuthorYear(String, i64, Further),
-    /// An address, a file, or a text with a DOI, PubMed or arXiv id.
-    Address(String),
-}
-
-/// A citation and where it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Citation {
-    /// Code points of the draft.
-    pub(super) span: Range<usize>,
-    pub(super) targets: Vec<Target>,
-    /// A link on words of the sentence that name no source, as in "see how to [install] it": it may
-    /// lead to more on these words, and not to where the sentence is from.
-    pub(super) is_pointer: bool,
-}
-
-impl Citation {
-    /// Whether it names works by their authors and nothing more exact.
-    fn names_authors(&self) -> bool {
-        let is_author = |target: &Target| matches!(target, Target::AuthorYear(..));
-        self.targets.iter().all(is_author)
-    }
-}
-
-/// A sentence without the marks of its citations.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Sentence {
-    pub(super) text: String,
-    /// Code points of the draft.
-    pub(super) span: Range<usize>,
-    pub(super) citations: Vec<Citation>,
-}
-
-/// What was found in a piece.
-struct Found {
-    /// Bytes of the piece's text.
-    bytes: Range<usize>,
-    targets: Vec<Target>,
-    /// Whether the words are no part of the sentence.
-    is_mark: bool,
-    /// See [`Citation::is_pointer`].
-    is_pointer: bool,
-    /// Where it stands in the draft, where that is not where its words stand.
-    place: Option<Range<usize>>,
-}
-
-impl Found {
-    fn mark(bytes: Range<usize>, targets: Vec<Target>) -> Self {
-        Self {
-            bytes,
-            targets,
-            is_mark: true,
-            is_pointer: false,
-            place: None,
-        }
-    }
-}
 
 /// A citation with its place among the sentences.
 struct Placed {

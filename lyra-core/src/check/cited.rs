@@ -1,14 +1,15 @@
 //! What a draft cites that the graph has no text of, and reading it.
 
-use super::CheckRequest;
 use super::citations::Target as Cited;
 use super::draft::Draft;
 use super::items::{self, Listed};
+use super::references::address_of;
+use super::request::CheckRequest;
 use super::resolve::{Resolved, Sources};
 use crate::error::{Error, Result};
 use crate::research::pipeline::{Pipeline, SearchOptions};
 use crate::store::model::{Target, TaskBudget, TaskConfig};
-use crate::store::text::identifiers::{Identifiers, find_identifiers};
+use crate::store::text::identifiers::find_identifiers;
 use crate::store::text::targets::{dedup_key, parse_target_text};
 use serde::Serialize;
 use std::collections::{HashSet, VecDeque};
@@ -57,17 +58,6 @@ fn unread(request: &CheckRequest, sources: &Sources) -> Result<Vec<Target>> {
         (is_address && seen.insert(dedup_key(&target))).then_some(target)
     });
     Ok(targets.take(MOST).collect())
-}
-
-/// Where a work is read: its DOI, a page that its identifier names, or the address itself.
-pub(super) fn address_of(ids: &Identifiers, url: Option<&str>) -> Option<String> {
-    let page = |base: &str, id: &Option<String>| id.as_ref().map(|id| format!("{base}{id}"));
-    ids.doi
-        .clone()
-        .or_else(|| page("https://arxiv.org/abs/", &ids.arxiv_id))
-        .or_else(|| page("https://pmc.ncbi.nlm.nih.gov/articles/", &ids.pmcid))
-        .or_else(|| page("https://pubmed.ncbi.nlm.nih.gov/", &ids.pmid))
-        .or_else(|| url.filter(|url| url.starts_with("http")).map(str::to_owned))
 }
 
 /// Reads what a draft cites into a new task, under the rules that hold for every address.

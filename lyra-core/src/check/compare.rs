@@ -1,12 +1,12 @@
 //! The sentences of a draft against the texts of the sources that they cite.
 
-use super::Check;
 use super::decide::{Decided, Heard, decide};
 use super::items::{Item, RULE};
 use super::numbers::{Quantity, quantities};
 use super::questions::{Question, in_parts};
 use super::quotations::{diff, find, nearest, quotations};
 use super::report::{CheckCode, Evidence, Finding};
+use super::request::Check;
 use super::source_text::SourceText;
 use super::stance::Claim;
 use super::stance::{Judged, candidates};

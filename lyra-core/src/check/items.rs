@@ -1,22 +1,25 @@
 //! The sentences of a draft with what they cite, and what is wrong with the citations themselves.
 
 mod by_author;
+mod head;
+mod listed;
 
-use self::by_author::{Head, by_author};
-use super::CheckRequest;
+use self::by_author::by_author;
 use super::bibliography::bibliography;
 use super::citations::{self, Sentence, Target};
-use super::cited::address_of;
 use super::draft::Draft;
 use super::kinds::kind;
-use super::references::{self, Entry};
-use super::report::{
-    CheckCode, CheckedCitation, CheckedReference, CheckedSentence, Finding, SentenceKind,
-};
+use super::references;
+use super::references::{MOST_REFERENCES, not_more};
+use super::report::{CheckCode, CheckedCitation, CheckedSentence, Finding, SentenceKind};
+use super::request::CheckRequest;
 use super::resolve::{EntryFault, Resolved, Sources};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::text::identifiers::find_identifiers;
 use crate::store::text::points_back;
+use head::Head;
+pub(super) use listed::Listed;
+use listed::page_ids;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -25,8 +28,6 @@ pub(super) const RULE: &str = "rule";
 
 /// Sentences, and citations, of a draft that are checked at once.
 const MOST_SENTENCES: usize = 20_000;
-/// Entries of a list of references.
-pub(super) const MOST_REFERENCES: usize = 5_000;
 
 /// Said where keys are cited and nothing tells what they mean.
 const NO_BIBLIOGRAPHY: &str =
@@ -42,17 +43,6 @@ pub(super) struct Item {
     /// It goes on from the sentence before and shares its citations.
     inherits: bool,
     pub(super) findings: Vec<Finding>,
-}
-
-/// An entry of the list of references on its way through the check.
-#[derive(Debug)]
-pub(super) struct Listed {
-    entry: Entry,
-    pub(super) resolved: Resolved,
-    faults: Vec<EntryFault>,
-    head: Head,
-    cited: usize,
-    findings: Vec<Finding>,
 }
 
 impl Item {
@@ -111,35 +101,8 @@ impl Item {
     }
 }
 
-impl Listed {
-    /// Where the work is read; none for an entry of a file that the draft does not cite.
-    pub(super) fn address(&self) -> Option<String> {
-        let is_of_the_draft = self.entry.span.is_some() || self.cited > 0;
-        let url = self.entry.urls.first().map(String::as_str);
-        address_of(&self.entry.ids, url).filter(|_| is_of_the_draft)
-    }
-
-    pub(super) fn checked(mut self, sources: &Sources) -> CheckedReference {
-        self.findings.sort_by_key(|finding| finding.code);
-        CheckedReference {
-            label: self.entry.label,
-            text: self.entry.text,
-            start: self.entry.span.as_ref().map(|span| span.start),
-            end: self.entry.span.as_ref().map(|span| span.end),
-            page_ids: page_ids(&self.resolved, sources),
-            cited: self.cited,
-            findings: self.findings,
-        }
-    }
-}
-
 fn cut(draft: &[char], span: &Range<usize>) -> String {
     draft.get(span.clone()).unwrap_or_default().iter().collect()
-}
-
-fn page_ids(resolved: &Resolved, sources: &Sources) -> Vec<String> {
-    let ids = resolved.sources.iter().map(|at| &sources.all[*at].page_id);
-    ids.cloned().collect()
 }
 
 /// A finding that is no judge's.
@@ -217,14 +180,6 @@ pub(super) fn read(
         not_more(citations, MOST_SENTENCES, "citations")?;
     }
     Ok((items, listed))
-}
-
-pub(super) fn not_more(count: usize, most: usize, what: &str) -> Result<()> {
-    if count <= most {
-        return Ok(());
-    }
-    let message = format!("the draft has {count} {what}; at most {most} are checked at once");
-    Err(Error::invalid(message).with_hint("check its chapters one by one"))
 }
 
 /// Entries by label, number or key. A label that is given twice is its first entry's.

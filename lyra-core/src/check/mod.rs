@@ -40,6 +40,7 @@ mod quotations;
 mod references;
 mod render;
 mod report;
+mod request;
 mod resolve;
 mod source_text;
 mod stance;
@@ -53,6 +54,8 @@ pub use report::{
     CheckCode, CheckReport, CheckSummary, CheckedCitation, CheckedReference, CheckedSentence,
     Evidence, Finding, SentenceKind,
 };
+use request::Check;
+pub use request::{CheckProgress, CheckRequest};
 pub(crate) use standing::standing;
 pub use standing::{SourceStanding, Standing, StandingRequest, Unreached};
 
@@ -65,53 +68,6 @@ use resolve::Sources;
 use source_text::SourceText;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// What is to be checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckRequest {
-    /// The bytes of the draft.
-    pub draft: Vec<u8>,
-    /// How it is written.
-    pub format: DraftFormat,
-    /// The texts of bibliographies beside it, BibTeX or CSL-JSON, for its citation keys.
-    pub bibliographies: Vec<String>,
-    /// Whether the other sources of the graph are asked, too.
-    pub other_sources: bool,
-    /// Only the sources of this task; otherwise all.
-    pub task_id: Option<String>,
-}
-
-impl CheckRequest {
-    /// A draft alone, checked against all sources.
-    pub fn new(draft: impl Into<Vec<u8>>, format: DraftFormat) -> Self {
-        Self {
-            draft: draft.into(),
-            format,
-            bibliographies: Vec::new(),
-            other_sources: true,
-            task_id: None,
-        }
-    }
-}
-
-/// How far a check is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CheckProgress {
-    /// Pairs of sentence and passage that were judged.
-    pub judged: usize,
-    /// Pairs in all, as far as is known.
-    pub pairs: usize,
-}
-
-/// Everything that the steps of a check work with.
-struct Check<'p> {
-    pipeline: &'p Pipeline,
-    sources: Arc<Sources>,
-    texts: HashMap<usize, Arc<SourceText>>,
-    progress: &'p (dyn Fn(CheckProgress) + Send + Sync),
-    judged: usize,
-    pairs: usize,
-}
 
 /// Checks a draft.
 pub(crate) async fn check(

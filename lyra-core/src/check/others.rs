@@ -1,11 +1,11 @@
 //! What the other sources of the graph say on the sentences of a draft.
 
-use super::Check;
 use super::compare::shorten;
 use super::decide::{Heard, Sentence, sentences};
 use super::items::Item;
 use super::questions::{Question, in_parts};
 use super::report::{CheckCode, Finding};
+use super::request::Check;
 use super::resolve::Sources;
 use super::source_text::SourceText;
 use super::stance::Claim;

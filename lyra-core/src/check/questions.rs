@@ -3,9 +3,9 @@
 use super::decide::Heard;
 use super::items::Item;
 use super::report::SentenceKind;
+use super::request::{Check, CheckProgress};
 use super::source_text::SourceText;
 use super::stance::{Candidate, Claim, judged};
-use super::{Check, CheckProgress};
 use crate::error::{Error, Result};
 use crate::ports::TextRole;
 use regex::Regex;

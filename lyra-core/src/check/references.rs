@@ -1,7 +1,7 @@
 //! The list of references of a draft.
 
 use super::draft::{Piece, PieceKind};
-use super::items::MOST_REFERENCES;
+use crate::error::{Error, Result};
 use crate::store::text::identifiers::{Identifiers, find_identifiers};
 use regex::Regex;
 use std::borrow::Cow;
@@ -354,6 +354,28 @@ fn labelled(piece: &Piece, (mut span, text): (Range<usize>, String)) -> Entry {
         start.min(span.end)..span.end,
         &text[end..],
     )
+}
+
+/// Entries of a list of references.
+pub(super) const MOST_REFERENCES: usize = 5_000;
+
+pub(super) fn not_more(count: usize, most: usize, what: &str) -> Result<()> {
+    if count <= most {
+        return Ok(());
+    }
+    let message = format!("the draft has {count} {what}; at most {most} are checked at once");
+    Err(Error::invalid(message).with_hint("check its chapters one by one"))
+}
+
+/// Where a work is read: its DOI, a page that its identifier names, or the address itself.
+pub(super) fn address_of(ids: &Identifiers, url: Option<&str>) -> Option<String> {
+    let page = |base: &str, id: &Option<String>| id.as_ref().map(|id| format!("{base}{id}"));
+    ids.doi
+        .clone()
+        .or_else(|| page("https://arxiv.org/abs/", &ids.arxiv_id))
+        .or_else(|| page("https://pmc.ncbi.nlm.nih.gov/articles/", &ids.pmcid))
+        .or_else(|| page("https://pubmed.ncbi.nlm.nih.gov/", &ids.pmid))
+        .or_else(|| url.filter(|url| url.starts_with("http")).map(str::to_owned))
 }
 
 #[cfg(test)]

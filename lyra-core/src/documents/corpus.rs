@@ -5,14 +5,14 @@
 //! Pages and fragments are global: being in the corpus does not make a page part of a task.
 
 mod inspect;
+mod notes;
 mod report;
 mod walk;
 
 pub use report::{CorpusReport, FileNote, FolderReport};
 
-use super::file_fetch::{FileFetcher, file_url};
-use super::records::is_record_file;
-use crate::documents;
+use super::file_fetch::FileFetcher;
+use super::records::{is_record_file, parse_records};
 use crate::error::{Error, Result};
 use crate::ports::{
     FetchRequest, ParsedDocument, SearchHit, SearchProvider, SearchQuery, TextRole, Validators,
@@ -22,10 +22,11 @@ use crate::store::graph::{EvidenceGraph, Reader};
 use crate::store::model::DocumentMeta;
 use crate::store::text::hash::sha256_hex;
 use crate::store::vectors::{Ranking, Scored, SearchMode, VectorStore};
-use inspect::SideFile;
+use notes::{about_meta, reason_of};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex as Lock, PoisonError};
+use std::time::SystemTime;
 use tokio::sync::Mutex;
 use url::Url;
 use walk::Walk;
@@ -80,6 +81,14 @@ struct Latest {
     side_files: HashMap<PathBuf, SideFile>,
     /// The report in words.
     warnings: Vec<String>,
+}
+
+/// What a side file was like when it was read, and what was wrong with it.
+#[derive(Debug)]
+struct SideFile {
+    /// Bytes and time of the last change.
+    state: (u64, Option<SystemTime>),
+    notes: Vec<String>,
 }
 
 impl CorpusProvider {
@@ -213,7 +222,7 @@ impl CorpusProvider {
         let (files, place) = (self.files.clone(), path.to_owned());
         let parsing = blocking(move || {
             let (stamp, body) = (files.stamp(&place)?, files.read(&place)?);
-            Ok((documents::parse_records(&body)?, body, stamp))
+            Ok((parse_records(&body)?, body, stamp))
         });
         let (records, body, stamp) = parsing.await?;
         let hashes = self.graph.read(|r| r.record_hashes(&base))?;
@@ -380,42 +389,6 @@ impl SearchProvider for CorpusProvider {
             }))
         })
     }
-}
-
-/// Whether a warning of the parser concerns what a document says about itself.
-fn about_meta(warning: &str) -> bool {
-    warning.starts_with(documents::FRONT_MATTER)
-}
-
-/// What could not be taken of a file of records: lines, and values of good lines.
-fn record_notes(records: &[Result<documents::RecordDocument>]) -> Vec<String> {
-    let of_one = |record: &Result<documents::RecordDocument>| match record {
-        Ok(record) => {
-            let warning = record.document.warnings.first()?;
-            Some(format!("line {}: {warning}", record.line))
-        }
-        Err(e) => Some(e.to_string()),
-    };
-    records.iter().filter_map(of_one).collect()
-}
-
-/// Why a file was not read, without its own name, which stands beside it.
-fn reason_of(path: &Path, message: &str) -> String {
-    if path.metadata().is_ok_and(|meta| meta.len() == 0) {
-        return "the file is empty".to_owned();
-    }
-    let names = [
-        file_url(path).unwrap_or_default(),
-        path.display().to_string(),
-    ];
-    let mut reason = message;
-    while let Some(rest) = names
-        .iter()
-        .find_map(|name| reason.strip_prefix(name.as_str())?.strip_prefix(": "))
-    {
-        reason = rest;
-    }
-    reason.to_owned()
 }
 
 fn record_source(url: &str, hash: String, length: usize, stamp: &str) -> DocumentSource {

@@ -3,7 +3,7 @@
 //! A thread cannot be stopped, and keeps its memory until it ends. Where documents are untrusted, a
 //! [`ParserProcess`](crate::documents::ParserProcess) reads them, and nothing here is used.
 
-use super::STACK;
+use super::limits::STACK;
 use crate::error::{Error, ErrorKind, Result};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};

@@ -2,9 +2,10 @@
 
 use super::corpus::documents_below;
 use super::local_file::LocalFile;
+use super::meta::apply_sidecar;
+pub(super) use super::meta::sidecar_path;
 use super::parser::record_line;
-use super::records::is_record_file;
-use super::{MAX_RECORDS_BYTES, apply_sidecar};
+use super::records::{MAX_RECORDS_BYTES, is_record_file};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{FetchRequest, FetchedDocument, Fetcher, Validators};
 use crate::research::ingest::blocking;
@@ -280,13 +281,6 @@ fn own_address(root: &Path) -> Result<String> {
 fn below<'a>(url: &'a str, address: &str) -> Option<&'a str> {
     let rest = url.strip_prefix(address)?;
     (rest.is_empty() || rest.starts_with(['/', '#'])).then_some(rest)
-}
-
-/// Where the bibliographic data of a file that cannot hold its own stands.
-pub(super) fn sidecar_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".meta.json");
-    PathBuf::from(name)
 }
 
 /// The id behind the `#` of an address, as it stands in the file.

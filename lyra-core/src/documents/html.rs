@@ -3,8 +3,10 @@
 use super::html_blocks::{Walk, read_blocks};
 use super::html_flatten::tame;
 use super::html_meta::{canonical_address, metadata};
+use super::limits::too_large;
 use super::meta::{MAX_REFERENCES, add_reference, reference_to};
-use super::{Block, ParsedDocument, encoding, title_from_heading, too_large};
+use super::title::title_from_heading;
+use super::{Block, ParsedDocument, encoding};
 use crate::error::{Error, Result};
 use crate::store::model::{DocumentMeta, FragmentType};
 use trafilatura::dom::Document;
@@ -256,7 +258,7 @@ mod tests {
     fn parse(bytes: &[u8], charset: Option<&str>, name: &str) -> Result<ParsedDocument> {
         let charset = charset.map(|charset| format!("; charset={charset}"));
         let content_type = format!("text/html{}", charset.unwrap_or_default());
-        super::super::parse(bytes, Some(&content_type), name)
+        super::super::any_format::parse(bytes, Some(&content_type), name)
     }
 
     const PAGE: &str = include_str!("../../../tests/data/documents/page.html");

@@ -1,7 +1,8 @@
 //! From a tree of HTML elements to blocks and links.
 
+use super::Block;
+use super::context::context_of;
 use super::lines::Running;
-use super::{Block, context_of};
 use crate::store::model::FragmentType;
 use std::ops::Range;
 use trafilatura::dom::{Document, NodeId};

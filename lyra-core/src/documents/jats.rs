@@ -4,7 +4,8 @@
 use super::dates::{iso_date, year_in};
 use super::jats_body::{BodyReader, child, inline_text, named};
 use super::meta::{MAX_REFERENCES, add_reference, doi_in, reference_to, says_retracted};
-use super::{Block, ParsedDocument, entities, lead_with_title};
+use super::title::lead_with_title;
+use super::{Block, ParsedDocument, entities};
 use crate::error::{Error, Result};
 use crate::security::quoting::quoted;
 use crate::store::model::{DocumentMeta, Reference};

@@ -1,7 +1,8 @@
 //! The running text of a JATS article: sections, paragraphs, lists, tables, figures.
 
+use super::Block;
+use super::context::context_of;
 use super::lines::Running;
-use super::{Block, context_of};
 use crate::store::model::FragmentType;
 use roxmltree::Node;
 use std::collections::HashMap;

@@ -9,6 +9,7 @@ use crate::store::text::identifiers::{find_identifiers, normalize_doi};
 use crate::store::text::names::nearest;
 use crate::store::text::url::request_url;
 use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
 
 /// Most references that are kept of one document.
 pub(super) const MAX_REFERENCES: usize = 2_000;
@@ -354,6 +355,16 @@ fn kind_of(value: &Value) -> &'static str {
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     }
+}
+
+/// How warnings begin that concern what a document says about itself.
+pub(super) const FRONT_MATTER: &str = "front matter, ";
+
+/// Where the bibliographic data of a file that cannot hold its own stands.
+pub(super) fn sidecar_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".meta.json");
+    PathBuf::from(name)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The document formats behind the parser port.
 
-use crate::documents;
+use super::any_format::parse;
+use super::records::parse_records;
 use crate::error::{Error, Result};
 use crate::ports::{DocumentParser, ParsedDocument};
 
@@ -11,11 +12,11 @@ pub struct Documents;
 impl DocumentParser for Documents {
     fn parse(&self, body: &[u8], content_type: Option<&str>, name: &str) -> Result<ParsedDocument> {
         if is_record(content_type, name) {
-            let first = documents::parse_records(body)?.into_iter().next();
+            let first = parse_records(body)?.into_iter().next();
             let record = first.ok_or_else(|| Error::invalid(format!("{name}: no record")))??;
             return Ok(record.document);
         }
-        documents::parse(body, content_type, name)
+        parse(body, content_type, name)
     }
 }
 
@@ -33,7 +34,7 @@ fn is_record(content_type: Option<&str>, name: &str) -> bool {
 
 /// The line of a file of records that holds the record with this id.
 pub(super) fn record_line(body: &[u8], id: &str) -> Option<Vec<u8>> {
-    let records = documents::parse_records(body).ok()?;
+    let records = parse_records(body).ok()?;
     let record = records
         .into_iter()
         .flatten()

@@ -1,8 +1,10 @@
 //! JSON lines: one object a line, each a document.
 
+use super::limits::{MAX_TEXT_BYTES, too_large};
 use super::lines::{collapse, push_line};
 use super::meta::apply_object;
-use super::{Block, MAX_TEXT_BYTES, ParsedDocument, encoding, lead_with_title, plain, too_large};
+use super::title::lead_with_title;
+use super::{Block, ParsedDocument, encoding, plain};
 use crate::error::{Error, Result};
 use crate::store::model::{DocumentMeta, FragmentType};
 use serde::Deserialize;

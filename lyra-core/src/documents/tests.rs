@@ -1,4 +1,7 @@
+use super::context::{MAX_CONTEXT, context_of};
+use super::format::{Format, sniff};
 use super::*;
+use crate::store::model::FragmentType;
 use proptest::prelude::*;
 
 /// Blocks as `kind text|kind text`, with the level behind the kind of a heading.

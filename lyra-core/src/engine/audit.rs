@@ -1,6 +1,6 @@
 //! What an agent asked, for whoever has to account for it.
 
-use super::Engine;
+use super::handle::Engine;
 use crate::error::Result;
 use crate::store::graph::{RecordedCall, TOOL_CALL};
 use serde_json::Value;

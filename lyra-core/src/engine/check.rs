@@ -1,6 +1,6 @@
 //! Drafts and statements against the sources of the graph.
 
-use super::Engine;
+use super::handle::Engine;
 use crate::check::{
     CheckProgress, CheckReport, CheckRequest, CitedReading, Standing, StandingRequest,
 };

@@ -1,6 +1,6 @@
 //! What is configured, what works, and what to do about the rest.
 
-use super::Engine;
+use super::handle::Engine;
 use crate::security::quoting::quoted;
 use crate::store::database::mode_for_others;
 use crate::store::views::BrokenView;

@@ -1,6 +1,7 @@
 //! Asking the graph.
 
-use super::{Engine, ModelReport};
+use super::ModelReport;
+use super::handle::Engine;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{StancePair, TextRole, Verdict};
 use crate::research::task::{AuthItem, auth_items};

@@ -1,6 +1,6 @@
 //! Corrections by humans, and what follows from them.
 
-use super::Engine;
+use super::handle::Engine;
 use crate::error::Result;
 use crate::store::graph::{
     CalibrationEvaluation, CalibrationStats, Feedback, FeedbackReport, RollbackReport,

@@ -1,6 +1,6 @@
 //! Pairs on loan to a judge that stands outside: the agent that asks, or a human at a terminal.
 
-use super::Engine;
+use super::handle::Engine;
 use crate::error::Result;
 use crate::store::graph::{Judgement, JudgementReport, JudgementRequest, LentPair};
 

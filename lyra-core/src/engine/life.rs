@@ -1,6 +1,7 @@
 //! The life of a task, and what concerns the file as a whole.
 
-use super::{Engine, wait};
+use super::handle::Engine;
+use super::waiters::fingerprint;
 use crate::documents::{CorpusReport, SyncReport};
 use crate::error::{Error, Result};
 use crate::export::{EvidencePage, ExportFormat, bounded, evidence_app, evidence_page, export};
@@ -26,7 +27,7 @@ impl Engine {
     /// A new task around a hypothesis.
     pub fn create_task(&self, hypothesis: &str, config: TaskConfig) -> Result<TaskRecord> {
         let task = task::create_task(&self.actors_graph(), hypothesis, &config)?;
-        let made = |r: &Reader<'_>| wait::fingerprint(r, &task.id);
+        let made = |r: &Reader<'_>| fingerprint(r, &task.id);
         // The task is stored: that its state cannot be looked at costs no more than a wait.
         if let Ok(Some(now)) = self.inner.graph.read(made) {
             self.inner.reported.note(&task.id, now);
@@ -86,7 +87,7 @@ impl Engine {
         let now = self.inner.graph.clock().now_ms();
         // The fingerprint first: what is committed in between is news to whoever waits next.
         let (state, mut report) = self.inner.graph.read(|r| {
-            let state = wait::fingerprint(r, task_id)?;
+            let state = fingerprint(r, task_id)?;
             Ok((state, task::status(r, task_id, detail, now)?))
         })?;
         if let Some(state) = state {

@@ -1,6 +1,6 @@
 //! The graph as a folder of Parquet files, out and in.
 
-use super::Engine;
+use super::handle::Engine;
 use crate::error::Result;
 use crate::store::graph::{ExportReport, ImportReport, export_parquet, import_parquet};
 use crate::store::views::ViewCatalog;

@@ -1,6 +1,6 @@
 //! Screening by people, and the review of a task.
 
-use super::Engine;
+use super::handle::Engine;
 use crate::error::Result;
 use crate::export::{Review, ReviewSince, review};
 use crate::store::graph::{Screening, ScreeningList, ScreeningReport};

@@ -6,7 +6,8 @@ mod source;
 
 pub use source::{ReadOutcome, ReadProblem, ReadRequest, ReadSource};
 
-use super::{Engine, EngineConfig};
+use super::EngineConfig;
+use super::handle::Engine;
 use crate::clock::{Clock, ManualClock, parse_ms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::research::pipeline::SearchOptions;

@@ -1,5 +1,6 @@
 //! The evidence page in a number of bytes: what matters most stays, and it says what does not.
 
+use super::html::LeftOut;
 use super::html::{EvidencePage, PageEvidence, PageSource};
 use serde::Serialize;
 
@@ -11,16 +12,6 @@ const CONTEXT: usize = 400;
 const TEXT: usize = 1000;
 const AUTHORS: usize = 30;
 const CITATIONS: usize = 5000;
-
-/// What a page does not show of its task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct LeftOut {
-    /// Claims.
-    pub claims: usize,
-    /// Passages.
-    pub passages: usize,
-}
 
 /// Which rows stay, and how many bytes they take.
 struct Kept {

@@ -4,7 +4,7 @@ use super::dates::Date;
 use super::keys::read_sources;
 use super::people::Name;
 use super::sources::{Kind, Source};
-use super::{report_of, unwritten};
+use super::written::{report_of, unwritten};
 use crate::error::{Error, Result};
 use crate::security::display::is_harmful;
 use crate::store::graph::ExportReport;

@@ -1,6 +1,6 @@
 //! Claims, fragments and pages with their edges, as GraphML (Brandes et al. 2002).
 
-use super::{report_of, unwritten};
+use super::written::{report_of, unwritten};
 use crate::error::Result;
 use crate::security::display::is_harmful;
 use crate::store::graph::{ExportReport, Part, Row};

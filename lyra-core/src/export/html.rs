@@ -3,12 +3,11 @@
 //! The page is a template with a place for the data; the data are JSON in which no `<` is left, so
 //! that nothing in them can end the element that they stand in.
 
-use super::bounded::LeftOut;
 use super::keys::all_sources;
 use super::makers::makers;
 use super::review::diagram;
 use super::sources::Source;
-use super::{report_of, unwritten};
+use super::written::{report_of, unwritten};
 use crate::error::{Error, Result};
 use crate::security::display::is_harmful;
 use crate::store::confidence::claim_confidence;
@@ -372,4 +371,14 @@ fn source(source: &Source, successor: Option<&String>) -> PageSource {
         is_retracted: source.is_retracted,
         accessed: source.accessed.clone(),
     }
+}
+
+/// What a page does not show of its task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// Claims.
+    pub claims: usize,
+    /// Passages.
+    pub passages: usize,
 }

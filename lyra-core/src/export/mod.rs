@@ -29,10 +29,10 @@ mod sources;
 mod spreadsheet;
 mod told;
 mod whole_file;
+mod written;
 
-pub use bounded::LeftOut;
 pub(crate) use bounded::bounded;
-pub use html::{EvidencePage, PageClaim, PageEvidence, PageSource};
+pub use html::{EvidencePage, LeftOut, PageClaim, PageEvidence, PageSource};
 pub(crate) use html::{app as evidence_app, data as evidence_page};
 pub use review::{
     ChangeEvent, FlowBox, MachineItem, NewerVersion, Review, ReviewFormat, ReviewRun, ReviewSince,
@@ -42,10 +42,11 @@ pub(crate) use review::{diagram, review};
 pub use told::{Entry, Section};
 pub use whole_file::WholeFile;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::store::graph::{EvidenceGraph, ExportReport, Part, Reader, export_jsonl};
 use std::io::Write;
 use std::str::FromStr;
+use written::unwritten;
 
 /// A format to export to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,21 +137,6 @@ fn write_as(
         ExportFormat::Prov => prov::write(&part, writer),
         ExportFormat::Html => html::write(&part, writer),
         ExportFormat::Csv => spreadsheet::write(&part, writer),
-    }
-}
-
-fn unwritten(error: std::io::Error) -> Error {
-    Error::new(ErrorKind::Backend, format!("writing the export: {error}")).with_source(error)
-}
-
-/// What was written, from counts by kind.
-fn report_of(counts: &[(&str, usize)]) -> ExportReport {
-    ExportReport {
-        written: counts
-            .iter()
-            .map(|(kind, n)| ((*kind).to_owned(), *n))
-            .collect(),
-        total_written: 0,
     }
 }
 

@@ -8,7 +8,7 @@
 //! Identifiers are `urn:lyra:` names of the graph's own ids.
 
 use super::sources::{file_name, is_web};
-use super::{report_of, unwritten};
+use super::written::{report_of, unwritten};
 use crate::error::{Error, Result};
 use crate::security::display::harmless_json;
 use crate::store::graph::{ExportReport, Part, Row};

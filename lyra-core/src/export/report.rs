@@ -5,7 +5,7 @@ use super::keys::read_sources;
 use super::makers::makers;
 use super::review::flow_in_markdown;
 use super::sources::Source;
-use super::{report_of, unwritten};
+use super::written::{report_of, unwritten};
 use crate::error::{Error, Result};
 use crate::security::display::is_harmful;
 use crate::security::injection;

@@ -2,7 +2,7 @@
 
 use super::keys::read_sources;
 use super::sources::Source;
-use super::{report_of, unwritten};
+use super::written::{report_of, unwritten};
 use crate::error::{Error, Result};
 use crate::security::display::spreadsheet_cell;
 use crate::store::graph::{ExportReport, Part, Row};

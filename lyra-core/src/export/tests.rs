@@ -1,5 +1,6 @@
 use super::*;
 use crate::clock::ManualClock;
+use crate::error::ErrorKind;
 use crate::store::graph::Feedback;
 use crate::store::model::Relation;
 use serde_json::Value;

@@ -1,6 +1,7 @@
 //! Citations by author and year, in brackets and as words of a sentence.
 
-use super::{Found, Target};
+use super::citation::Further;
+use super::citation::{Found, Target};
 
 /// A family name in a sentence.
 const NAME: &str = r"(?:(?:van|von|de|der|den|di|la|le|du)\s+)*\p{Lu}[\p{L}'’-]+";
@@ -115,17 +116,6 @@ const BEFORE_PLACES: &[&str] = &[
     "unlike",
     "within",
 ];
-
-/// What a citation by author and year says of the work besides its first author and year.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::check) struct Further {
-    /// The family names after the first.
-    pub(in crate::check) names: Vec<String>,
-    /// Whether there are more authors than are named.
-    pub(in crate::check) has_others: bool,
-    /// The `a` of 2019a.
-    pub(in crate::check) letter: Option<char>,
-}
 
 /// The works in brackets, and those whose authors are words of the sentence.
 pub(super) fn authors(text: &str, found: &mut Vec<Found>) {

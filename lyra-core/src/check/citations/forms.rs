@@ -1,7 +1,7 @@
 //! The forms in which a text cites by itself: numbers, keys, authors with years, addresses.
 
 use super::super::draft::RAISED;
-use super::{Found, Target};
+use super::citation::{Found, Target};
 use crate::store::text::identifiers::find_identifiers;
 use crate::store::text::is_cjk;
 use std::collections::HashSet;

@@ -1,6 +1,6 @@
 //! Drafts in HTML.
 
-use super::Offsets;
+use super::offsets::Offsets;
 use super::piece::{Link, Piece, PieceKind};
 use html5gum::emitters::default::{DefaultEmitter, StartTag};
 use html5gum::{Token, Tokenizer};

@@ -2,7 +2,7 @@
 
 mod signs;
 
-use super::Offsets;
+use super::offsets::Offsets;
 use super::piece::{Link, Mark, Piece, PieceKind};
 use crate::store::text::identifiers::find_identifiers;
 use std::ops::Range;

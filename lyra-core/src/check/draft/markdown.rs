@@ -1,6 +1,6 @@
 //! Drafts in Markdown, and plain text, which is read as Markdown without its marks.
 
-use super::Offsets;
+use super::offsets::Offsets;
 use super::piece::{Link, Mark, Piece, PieceKind};
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use regex::Regex;

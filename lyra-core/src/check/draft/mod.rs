@@ -4,15 +4,16 @@ mod docx;
 mod html;
 mod latex;
 mod markdown;
+mod offsets;
 mod piece;
 
+pub(super) use piece::Draft;
 #[cfg(test)]
 pub(super) use piece::Link;
 pub(super) use piece::{Piece, PieceKind, RAISED};
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 
 /// Larger drafts are refused, in bytes.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -52,14 +53,6 @@ impl DraftFormat {
     }
 }
 
-/// A draft that was read.
-#[derive(Debug)]
-pub(super) struct Draft {
-    /// What offsets count in.
-    pub(super) text: String,
-    pub(super) pieces: Vec<Piece>,
-}
-
 impl Draft {
     /// Reads the bytes of a draft.
     pub(super) fn read(bytes: &[u8], format: DraftFormat) -> Result<Self> {
@@ -91,56 +84,6 @@ impl Draft {
             text: text.to_owned(),
             pieces,
         })
-    }
-}
-
-/// Byte offsets to code points.
-struct Offsets {
-    /// Code points before every [`STEP`]th byte.
-    marks: Vec<usize>,
-    /// The bytes that begin no code point, where there are any.
-    starts: Option<Vec<bool>>,
-}
-
-const STEP: usize = 256;
-
-impl Offsets {
-    fn of(text: &str) -> Self {
-        if text.is_ascii() {
-            return Self {
-                marks: Vec::new(),
-                starts: None,
-            };
-        }
-        let starts: Vec<bool> = (0..=text.len())
-            .map(|at| text.is_char_boundary(at))
-            .collect();
-        let mut marks = Vec::with_capacity(starts.len() / STEP + 1);
-        let mut count = 0;
-        for (at, start) in starts.iter().enumerate() {
-            if at % STEP == 0 {
-                marks.push(count);
-            }
-            count += usize::from(*start);
-        }
-        Self {
-            marks,
-            starts: Some(starts),
-        }
-    }
-
-    fn at(&self, byte: usize) -> usize {
-        let Some(starts) = &self.starts else {
-            return byte;
-        };
-        let byte = byte.min(starts.len() - 1);
-        let mark = byte / STEP;
-        let after = starts[mark * STEP..byte].iter().filter(|start| **start);
-        self.marks[mark] + after.count()
-    }
-
-    fn span(&self, bytes: &Range<usize>) -> Range<usize> {
-        self.at(bytes.start)..self.at(bytes.end)
     }
 }
 

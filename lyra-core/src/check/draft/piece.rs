@@ -200,3 +200,11 @@ impl Piece {
         start..end.map_or(start, |end| end + 1).max(start)
     }
 }
+
+/// A draft that was read.
+#[derive(Debug)]
+pub(in crate::check) struct Draft {
+    /// What offsets count in.
+    pub(in crate::check) text: String,
+    pub(in crate::check) pieces: Vec<Piece>,
+}

@@ -1,92 +1,8 @@
 //! The entry of the list that a citation by author and year means.
 
 use super::super::citations::Further;
-use super::Listed;
-
-/// The part of an entry in which its authors are looked for, in code points.
-const LONGEST_HEAD: usize = 160;
-/// Words of a first author.
-const WORDS_OF_FIRST: usize = 4;
-
-/// The start of an entry, where its authors stand.
-#[derive(Debug)]
-pub(super) struct Head {
-    /// Lower case, without the marks around them.
-    words: Vec<String>,
-    /// How many of them are the first author.
-    of_first: usize,
-    /// Whether the authors before a year in brackets are more than one; none where that is not told.
-    has_others: Option<bool>,
-}
-
-impl Head {
-    pub(super) fn of(text: &str) -> Self {
-        let start: String = text.chars().take(LONGEST_HEAD).collect();
-        let written: Vec<&str> = start.split_whitespace().collect();
-        let ends = |at: &usize| {
-            let word = written[*at];
-            // The dot of an initial ends nothing.
-            let is_last = word.ends_with('.') && bare(word).chars().count() > 2;
-            let next = written.get(at + 1).copied().unwrap_or_default();
-            is_last || word.ends_with([',', ';', ':', ')']) || matches!(next, "and" | "&" | "und")
-        };
-        let end = (0..written.len()).find(ends).map_or(0, |at| at + 1);
-        Self {
-            of_first: end.clamp(1, WORDS_OF_FIRST),
-            words: written.iter().map(|word| bare(word)).collect(),
-            has_others: has_others(&start),
-        }
-    }
-
-    /// How well it fits a first author: 3 where it begins with all of the name.
-    fn fit(&self, who: &str) -> u8 {
-        let capital = who
-            .split_whitespace()
-            .filter(|w| w.starts_with(char::is_uppercase));
-        let capital: Vec<String> = capital.map(bare).collect();
-        let Some(family) = capital.last() else {
-            return 0;
-        };
-        let first = &self.words[..self.words.len().min(self.of_first.max(capital.len()))];
-        if capital.iter().all(|word| first.contains(word)) {
-            3
-        } else if first.contains(family) {
-            2
-        } else {
-            u8::from(self.names(family))
-        }
-    }
-
-    fn names(&self, family: &str) -> bool {
-        self.words.iter().any(|word| word == family)
-    }
-}
-
-/// A word as names are compared.
-fn bare(word: &str) -> String {
-    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-    word.replace('’', "'").to_lowercase()
-}
-
-/// Whether several authors stand before the year in brackets that begins an entry.
-fn has_others(start: &str) -> Option<bool> {
-    let authors = &start[..start.find("(19").or(start.find("(20"))?];
-    if [" and ", " & ", ";", " et al"]
-        .iter()
-        .any(|mark| authors.contains(mark))
-    {
-        return Some(true);
-    }
-    let Some((_, given)) = authors.split_once(',') else {
-        return Some(false);
-    };
-    let is_initial = |word: &str| {
-        word.chars()
-            .all(|c| c.is_uppercase() || c == '.' || c == '-')
-    };
-    let is_alone = !given.contains(',') && given.split_whitespace().all(is_initial);
-    is_alone.then_some(false)
-}
+use super::head::bare;
+use super::listed::Listed;
 
 /// The entries that fit an author and a year best: by who is first, then by the other authors, then by
 /// the letter of the year.
@@ -132,6 +48,7 @@ fn prefer(entries: &mut Vec<usize>, fits: impl Fn(usize) -> bool) {
 mod tests {
     use super::super::super::references::Entry;
     use super::super::super::resolve::Resolved;
+    use super::super::head::Head;
     use super::*;
 
     fn found(entries: &[&str], who: &str, names: &[&str], letter: Option<char>) -> Vec<usize> {

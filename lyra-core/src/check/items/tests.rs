@@ -1,4 +1,5 @@
-use super::super::{CheckReport, CheckRequest, DraftFormat};
+use super::super::request::CheckRequest;
+use super::super::{CheckReport, DraftFormat};
 use super::*;
 use crate::{Engine, EngineConfig};
 

@@ -1,7 +1,7 @@
 //! A table of the findings, for a comment below a pull request.
 
 use super::super::{CheckCode, CheckReport, Finding};
-use super::Lines;
+use super::lines::Lines;
 use std::fmt::Write;
 
 pub(super) fn render(report: &CheckReport, name: &str) -> String {

@@ -1,11 +1,13 @@
 //! A report of a check in the formats that people and tools read.
 
 mod html;
+mod lines;
 mod markdown;
 mod sarif;
 
 use super::{CheckCode, CheckReport};
 use crate::error::{Error, Result};
+use lines::Lines;
 use std::str::FromStr;
 
 /// A format of a report.
@@ -66,25 +68,6 @@ impl CheckReport {
             true => "no assertions".to_owned(),
             false => format!("{assertions} {noun}: {}", verdicts.join(", ")),
         }
-    }
-}
-
-/// The line and column of a place in the draft, both from 1.
-struct Lines {
-    starts: Vec<usize>,
-}
-
-impl Lines {
-    fn of(text: &str) -> Self {
-        let breaks = text.chars().enumerate().filter(|(_, c)| *c == '\n');
-        let mut starts = vec![0];
-        starts.extend(breaks.map(|(at, _)| at + 1));
-        Self { starts }
-    }
-
-    fn place(&self, at: usize) -> (usize, usize) {
-        let line = self.starts.partition_point(|start| *start <= at);
-        (line, at - self.starts[line - 1] + 1)
     }
 }
 

@@ -1,7 +1,7 @@
 //! SARIF 2.1.0 (OASIS, 2020): findings as code hosts show them.
 
 use super::super::{CheckCode, CheckReport, Finding};
-use super::Lines;
+use super::lines::Lines;
 use crate::error::{Error, Result};
 use crate::store::text::hash::sha256_hex;
 use serde_json::{Value, json};

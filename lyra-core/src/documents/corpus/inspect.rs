@@ -1,14 +1,14 @@
 //! A look at the corpus that changes nothing: which of its files can be read.
 
+use super::notes::{about_meta, reason_of, record_notes};
 use super::report::{CorpusReport, FileNote, FolderReport};
 use super::walk::Walk;
-use super::{CorpusProvider, about_meta, reason_of, record_notes};
-use crate::documents;
-use crate::documents::records::is_record_file;
+use super::{CorpusProvider, SideFile};
+use crate::documents::records::{is_record_file, parse_records};
 use crate::error::{Error, Result};
 use crate::store::text::segment::assemble;
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 /// Files that are new to the graph are parsed for so long; the rest is counted.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -41,7 +41,7 @@ impl CorpusProvider {
     /// How many documents a file holds, and what is left out of them.
     fn readable(&self, path: &Path) -> Result<(usize, Vec<String>)> {
         if is_record_file(path) {
-            let records = documents::parse_records(&self.files.read(path)?)?;
+            let records = parse_records(&self.files.read(path)?)?;
             let count = records.iter().flatten().count();
             let notes = record_notes(&records);
             return match (count, notes.first()) {
@@ -101,14 +101,6 @@ impl CorpusProvider {
         self.latest().side_files.insert(path.to_owned(), known);
         notes
     }
-}
-
-/// What a side file was like when it was read, and what was wrong with it.
-#[derive(Debug)]
-pub(super) struct SideFile {
-    /// Bytes and time of the last change.
-    state: (u64, Option<SystemTime>),
-    notes: Vec<String>,
 }
 
 impl FolderReport {

@@ -1,6 +1,6 @@
 //! The files below a corpus folder: what is read, what cannot be, and what is of another kind.
 
-use super::super::file_fetch::sidecar_path;
+use super::super::meta::sidecar_path;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

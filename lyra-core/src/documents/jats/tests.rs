@@ -160,7 +160,7 @@ fn real_articles_are_read_whole() {
             continue;
         }
         let bytes = std::fs::read(&path).unwrap();
-        let got = super::super::parse(&bytes, None, "a.nxml").unwrap();
+        let got = super::super::any_format::parse(&bytes, None, "a.nxml").unwrap();
         let text: usize = got.blocks.iter().map(|block| block.text.len()).sum();
         assert!(
             got.meta.doi.is_some() && got.meta.pmid.is_some(),
@@ -186,7 +186,7 @@ fn real_articles_are_read_whole() {
         );
         for cut in (0..bytes.len()).step_by(bytes.len() / 20 + 1) {
             assert!(
-                super::super::parse(&bytes[..cut], None, "a.nxml").is_err() || cut == 0,
+                super::super::any_format::parse(&bytes[..cut], None, "a.nxml").is_err() || cut == 0,
                 "{path:?}"
             );
         }

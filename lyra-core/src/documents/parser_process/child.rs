@@ -2,7 +2,8 @@
 
 use super::confine;
 use super::frames::{self, Fault, Received};
-use crate::documents;
+use crate::documents::any_format::parse_unbounded;
+use crate::documents::limits::STACK;
 use crate::error::{Error, Result};
 use crate::ports::ParsedDocument;
 use std::io::Write;
@@ -27,11 +28,11 @@ pub fn serve_parser(memory: u64, seconds: u64) -> u8 {
 
 fn serve(memory: u64, seconds: u64) -> Result<(), Fault> {
     let mut output = confine::own_output()?;
-    let gauge = confine::limit(memory.saturating_add(documents::STACK as u64))?;
+    let gauge = confine::limit(memory.saturating_add(STACK as u64))?;
     frames::write_greeting(&mut output)?;
     let (work, waiting) = sync_channel::<Received>(0);
     let parser = std::thread::Builder::new()
-        .stack_size(documents::STACK)
+        .stack_size(STACK)
         .spawn(move || {
             // What a large document leaves behind would count against the next.
             let most_kept = gauge.data_bytes().map(|data| data + memory / 4);
@@ -69,7 +70,7 @@ fn serve_each(
 fn parse(request: Received) -> Result<ParsedDocument> {
     let parse = || {
         let content_type = request.content_type.as_deref();
-        documents::parse_unbounded(request.body, content_type, &request.name)
+        parse_unbounded(request.body, content_type, &request.name)
     };
     catch_unwind(AssertUnwindSafe(parse)).unwrap_or_else(|_| {
         Err(Error::invalid("the document broke the parser")

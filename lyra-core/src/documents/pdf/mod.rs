@@ -9,9 +9,10 @@ mod line;
 mod lines;
 mod text;
 
+use super::ParsedDocument;
+use super::limits::{DEADLINE, too_large};
 use super::lines::{collapse, is_unspaced};
 use super::meta::{doi_in, says_retracted};
-use super::{DEADLINE, ParsedDocument, encoding, too_large};
 use crate::error::{Error, Result};
 use crate::store::model::DocumentMeta;
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
@@ -21,6 +22,7 @@ use lines::Collector;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 use text::Reader;
+use text::decode;
 
 /// Largest file that is read, in bytes.
 const MAX_BYTES: usize = 50 * 1024 * 1024;
@@ -125,11 +127,6 @@ fn read_pages(file: &Pdf, warnings: &mut Vec<String>) -> Vec<Line> {
         ));
     }
     collector.lines
-}
-
-/// A text string: UTF-16 or UTF-8 with a mark, else a Latin encoding.
-fn decode(bytes: &[u8]) -> String {
-    collapse(&encoding::decode(bytes, &["windows-1252"]).text)
 }
 
 /// Word processors put file names and placeholders into the title field.

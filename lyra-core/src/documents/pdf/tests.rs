@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// As a document is read: by its bytes, with a deadline.
 fn parse(bytes: &[u8]) -> Result<ParsedDocument> {
-    super::super::parse(bytes, None, "a.pdf")
+    super::super::any_format::parse(bytes, None, "a.pdf")
 }
 
 const PAPER: &[u8] = include_bytes!("../../../../tests/data/documents/paper.pdf");
@@ -84,7 +84,7 @@ fn real_files_give_text_or_a_reason() {
     };
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        let got = super::super::parse(&std::fs::read(&path).unwrap(), None, "a.pdf");
+        let got = super::super::any_format::parse(&std::fs::read(&path).unwrap(), None, "a.pdf");
         let got = got.unwrap_or_else(|e| panic!("{path:?}: {e}"));
         let words: usize = got
             .blocks

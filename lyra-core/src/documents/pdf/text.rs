@@ -1,5 +1,7 @@
 //! What the pages of a PDF show: the operators that move or show text, and nothing else.
 
+use super::super::encoding;
+use super::super::lines::collapse;
 use super::fonts::{Face, Fonts};
 use super::limits::decoded;
 use super::lines::{Collector, Glyph};
@@ -359,7 +361,7 @@ impl<'a, 'c> Reader<'a, 'c> {
                 && kind.is_some_and(|kind| kind.as_ref() == b"Pagination");
             mark.actual = dict
                 .get::<PdfString<'_>>(keys::ACTUAL_TEXT)
-                .map(|text| super::decode(text.as_bytes()))
+                .map(|text| decode(text.as_bytes()))
                 .filter(|text| text.chars().count() <= MOST_ACTUAL)
                 .map(Rc::from);
         };
@@ -517,4 +519,9 @@ fn layers_off(file: &Pdf) -> HashSet<ObjectIdentifier> {
             MaybeRef::NotRef(_) => None,
         })
         .collect()
+}
+
+/// A text string: UTF-16 or UTF-8 with a mark, else a Latin encoding.
+pub(super) fn decode(bytes: &[u8]) -> String {
+    collapse(&encoding::decode(bytes, &["windows-1252"]).text)
 }

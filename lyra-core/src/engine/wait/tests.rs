@@ -1,5 +1,6 @@
 use super::*;
 use crate::engine::EngineConfig;
+use crate::engine::waiters::LOOK;
 use crate::error::ErrorKind;
 use crate::research::task::{AuthAction, AuthTarget, StopRequest};
 use crate::store::graph::{Feedback, NewJob};

@@ -1,6 +1,6 @@
 //! The changes as an Atom feed (RFC 4287).
 
-use super::Review;
+use super::parts::Review;
 use crate::security::display::harmless;
 
 /// What ids begin with: a name in the tag scheme (RFC 4151), which nobody has to resolve.

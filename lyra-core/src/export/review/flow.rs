@@ -1,8 +1,8 @@
 //! The flow diagram of PRISMA 2020 as SVG: one file that needs no font and no network.
 
 use super::atom::xml;
+use super::parts::{FlowBox, total};
 use super::text::{BOXES, shortened};
-use super::{FlowBox, total};
 use crate::store::text::is_cjk;
 
 const WIDTH: usize = 860;

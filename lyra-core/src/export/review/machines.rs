@@ -1,7 +1,7 @@
 //! What machines did in a review, filled in from the graph: the respects that reports on machines in
 //! systematic reviews are asked for (PRISMA-trAIce). What the graph does not keep is said to be missing.
 
-use super::MachineItem;
+use super::parts::MachineItem;
 use crate::error::Result;
 use crate::store::graph::Reader;
 

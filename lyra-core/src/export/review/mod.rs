@@ -5,15 +5,18 @@ mod atom;
 mod flow;
 mod log;
 mod machines;
+mod parts;
 mod text;
 
 pub use log::ChangeEvent;
+pub use parts::{
+    FlowBox, MachineItem, NewerVersion, Review, ReviewRun, ScreeningEvent, SearchLine,
+};
 
 use crate::error::{Error, Result};
-use crate::store::graph::{EvidenceGraph, Reader, ReviewerAgreement};
+use crate::store::diff_since;
+use crate::store::graph::{EvidenceGraph, Reader};
 use crate::store::views::{ViewCatalog, ViewParams};
-use crate::store::{GraphDiff, diff_since};
-use serde::Serialize;
 
 /// From when on a review tells what is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,121 +76,6 @@ impl std::str::FromStr for ReviewFormat {
     }
 }
 
-/// The review of a task.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Review {
-    /// The task.
-    pub task_id: String,
-    /// What it asks.
-    pub hypothesis: String,
-    /// Its runs of research.
-    pub runs: Vec<ReviewRun>,
-    /// The boxes of `v_prisma`, those of the whole task last.
-    pub flow: Vec<FlowBox>,
-    /// What changed since then, with causes.
-    pub changes: GraphDiff,
-    /// Newer versions of sources, such as the publication of a preprint, that became known since then.
-    pub newer_versions: Vec<NewerVersion>,
-    /// What people decided since then.
-    pub screenings: Vec<ScreeningEvent>,
-    /// How far reviewers agree.
-    pub agreement: Vec<ReviewerAgreement>,
-    /// Sources on which they disagree, and which nobody has settled.
-    pub disputed: Vec<String>,
-    /// What was searched.
-    pub searches: Vec<SearchLine>,
-    /// What machines did, item by item.
-    pub machines: Vec<MachineItem>,
-    /// Every change with its time, newest first.
-    pub log: Vec<ChangeEvent>,
-}
-
-/// A run of research.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ReviewRun {
-    /// Its number, from 1; 0 for targets of a file of an older version.
-    pub wave: i64,
-    /// When its first target was queued.
-    pub began_at: String,
-    /// When the last of it was done.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended_at: Option<String>,
-    /// Targets.
-    pub targets: i64,
-}
-
-/// A box of the flow, with what it is made of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FlowBox {
-    /// The run; none for the whole task.
-    pub wave: Option<i64>,
-    /// Its name in `v_prisma`.
-    pub name: String,
-    /// Records in it.
-    pub records: i64,
-    /// Sources or reasons, with their numbers, the most frequent first.
-    pub details: Vec<(String, i64)>,
-}
-
-/// A newer version of a source.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct NewerVersion {
-    /// Address of the source.
-    pub url: String,
-    /// Its title.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// Address of the newer version.
-    pub newer_url: String,
-    /// When that became known.
-    pub at: String,
-}
-
-/// A decision of a person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ScreeningEvent {
-    /// Address of the source.
-    pub url: String,
-    /// Who.
-    pub reviewer: String,
-    /// include or exclude.
-    pub decision: String,
-    /// Why.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Whether it settles the source.
-    pub is_final: bool,
-    /// When.
-    pub at: String,
-}
-
-/// One request to one provider.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SearchLine {
-    /// The run.
-    pub wave: i64,
-    /// The provider; of older versions, all that answered.
-    pub provider: String,
-    /// The query as it was sent.
-    pub query: String,
-    /// When.
-    pub at: String,
-    /// Hits; none where it failed.
-    pub hits: Option<i64>,
-    /// Why it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-}
-
-/// What machines did, in one respect.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct MachineItem {
-    /// The respect.
-    pub item: String,
-    /// What the graph tells.
-    pub text: String,
-}
-
 impl Review {
     /// The review in a format.
     ///
@@ -203,11 +91,6 @@ impl Review {
             ReviewFormat::Svg => Ok(flow::svg(&self.hypothesis, &self.flow)),
         }
     }
-}
-
-fn total<'a>(flow: &'a [FlowBox], name: &str) -> Option<&'a FlowBox> {
-    flow.iter()
-        .find(|one| one.wave.is_none() && one.name == name)
 }
 
 /// The flow diagram of a task, for other exports; none where no run is in the log.

@@ -1,6 +1,6 @@
 //! The review in words, for a terminal or as Markdown.
 
-use super::{FlowBox, Review};
+use super::parts::{FlowBox, Review};
 use crate::export::told::{Entry, Section, text};
 use crate::store::graph::ReviewerAgreement;
 
@@ -109,7 +109,7 @@ fn line(line: String) -> Entry {
 }
 
 fn runs(review: &Review) -> Section {
-    let run = |run: &super::ReviewRun| {
+    let run = |run: &super::parts::ReviewRun| {
         let end = run.ended_at.as_deref().unwrap_or("not ended");
         line(format!(
             "run {}: {} to {end}, {} targets",
@@ -226,7 +226,7 @@ fn screening(review: &Review) -> Option<Section> {
 }
 
 fn searches(review: &Review) -> Section {
-    let search = |one: &super::SearchLine| {
+    let search = |one: &super::parts::SearchLine| {
         let hits = match (&one.error, one.hits) {
             (Some(error), _) => format!("failed: {}", text(error)),
             (None, Some(hits)) => format!("{hits} hits"),

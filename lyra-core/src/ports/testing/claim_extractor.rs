@@ -1,6 +1,6 @@
 //! What a claim extractor promises.
 
-use super::{answered, is_a_name};
+use super::promises::{answered, is_a_name};
 use crate::ports::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Passage};
 use crate::store::text::segment::slice_chars;
 

@@ -1,6 +1,6 @@
 //! What an embedder promises.
 
-use super::{SAME, TEXTS, answered, is_a_name};
+use super::promises::{SAME, TEXTS, answered, is_a_name};
 use crate::ports::{Embedder, TextRole};
 
 const ROLES: [TextRole; 2] = [TextRole::Query, TextRole::Document];

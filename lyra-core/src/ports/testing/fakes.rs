@@ -402,7 +402,7 @@ impl Fetcher for FakeFetcher {
     }
 
     fn accepts(&self, url: &str) -> bool {
-        super::is_fetchable(url)
+        super::promises::is_fetchable(url)
     }
 
     /// A document whose validators the request knows already is not modified.

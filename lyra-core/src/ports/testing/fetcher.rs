@@ -1,6 +1,6 @@
 //! What a fetcher promises.
 
-use super::{answered, is_a_name, is_fetchable};
+use super::promises::{answered, is_a_name, is_fetchable};
 use crate::error::Result;
 use crate::ports::{FetchRequest, FetchedDocument, Fetcher, Validators};
 

@@ -1,6 +1,6 @@
 //! What a search provider promises.
 
-use super::{answered, is_a_name, is_fetchable};
+use super::promises::{answered, is_a_name, is_fetchable};
 use crate::ports::{SearchHit, SearchProvider, SearchQuery};
 
 /// Runs every check of a search provider that works; `query` must be one that it finds something

@@ -1,6 +1,6 @@
 //! What a stance judge promises.
 
-use super::{SAME, answered, is_a_name};
+use super::promises::{SAME, answered, is_a_name};
 use crate::ports::{StanceJudge, StancePair, Verdict};
 use crate::store::model::Relation;
 

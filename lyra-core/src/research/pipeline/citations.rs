@@ -1,9 +1,10 @@
 //! From references to `cites` edges: what pages say themselves, and for the papers that matter
 //! most, what providers know.
 
+use super::StageOutcome;
 use super::identify::{Answer, Identified, identity, merge};
+use super::stages::Pipeline;
 use super::works::record_work;
-use super::{Pipeline, StageOutcome};
 use crate::error::Result;
 use crate::ports::{TextRole, WorkId};
 use crate::research::ingest::page_key;

@@ -1,7 +1,7 @@
 //! Claims out of the chosen passages, each tied to the characters that it rests on.
 
-use super::Pipeline;
 use super::question::Question;
+use super::stages::Pipeline;
 use crate::error::Result;
 use crate::ports::{ClaimExtractor, ExtractedClaim, Extraction, ExtractionRequest, Passage};
 use crate::research::ingest::within;

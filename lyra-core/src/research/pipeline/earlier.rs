@@ -1,8 +1,8 @@
 //! What was read and what was passed over when a query was searched before.
 
-use super::Pipeline;
 use super::identify::Identified;
 use super::question::Question;
+use super::stages::Pipeline;
 use crate::error::Result;
 use std::collections::HashSet;
 

@@ -1,19 +1,13 @@
 //! Vectors for what has none of the current model: imported rows, rows of an earlier model.
 
-use super::Pipeline;
+use super::stages::Pipeline;
 use crate::error::Result;
 use crate::ports::TextRole;
 use crate::store::graph::Writer;
 use crate::store::model::EmbeddingTarget;
-use std::sync::Arc;
-use tokio::sync::Mutex;
 
 /// Texts embedded and stored in one go: what a killed process does again.
 const BATCH: usize = 128;
-
-/// Held while a batch is read, embedded and stored, so that two jobs that fill gaps at the same
-/// time share the work and do none of it twice.
-pub(crate) type EmbeddingTurn = Arc<Mutex<()>>;
 
 /// How far the filling of gaps has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

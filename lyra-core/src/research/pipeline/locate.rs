@@ -1,11 +1,11 @@
 //! Where a document is: on the user's disk, in the graph, with a provider, on the web.
 
-use super::Pipeline;
 use super::identify::{Answer, Identified, identity, merge};
 use super::options::SearchOptions;
 use super::outcome::AuthNeed;
 use super::page::{Arrival, PageOutcome, PageReport};
 use super::question::Question;
+use super::stages::Pipeline;
 use super::works::record_work;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{SearchHit, WorkId};

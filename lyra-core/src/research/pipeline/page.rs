@@ -1,5 +1,6 @@
 //! One document for one task: read, select, extract, persist.
 
+use super::AuthNeed;
 use super::claims::{DraftClaim, Drafts, draft_claims};
 use super::identify::Identified;
 use super::metrics::is_primary_source;
@@ -7,8 +8,8 @@ use super::outcome::FoundClaim;
 use super::question::Question;
 use super::select::{Passage, select};
 use super::source::source_of;
+use super::stages::Pipeline;
 use super::works::{abstract_document, known_meta, record_work};
-use super::{AuthNeed, Pipeline};
 use crate::clock::parse_ms;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{FetchRequest, SiteSession, TextRole, Validators};

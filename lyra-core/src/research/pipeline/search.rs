@@ -1,6 +1,5 @@
 //! Targets: a query is searched and its pages are read; an address or a DOI is read.
 
-use super::Pipeline;
 use super::budget::Budget;
 use super::identify::{Answer, Identified, merge};
 use super::locate::Found;
@@ -10,6 +9,7 @@ use super::outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome}
 use super::page::{Arrival, PageOutcome, PageReport};
 use super::plan::expand;
 use super::question::Question;
+use super::stages::Pipeline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{SearchProvider, SearchQuery, TextRole};
 use crate::store::graph::{HitFate, NewHit, Reader, SearchFigures, SearchRequest};

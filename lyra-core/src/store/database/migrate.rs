@@ -1,6 +1,6 @@
 //! Numbered steps from any released schema to the newest.
 
-use super::open::{APPLICATION_ID, check_ownership};
+use super::ownership::{APPLICATION_ID, check_ownership};
 use super::{aggregates, checksums, near_duplicates};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::database::SqliteResultExt;

@@ -10,6 +10,7 @@ mod interrupt;
 mod migrate;
 pub(crate) mod near_duplicates;
 mod open;
+mod ownership;
 mod parallel;
 mod pool;
 mod private;
@@ -25,7 +26,7 @@ pub use interrupt::Interrupter;
 pub(crate) use migrate::SCHEMA_VERSION;
 #[cfg(test)]
 pub(crate) use migrate::in_memory;
-pub(crate) use open::APPLICATION_ID;
+pub(crate) use ownership::APPLICATION_ID;
 pub(crate) use parallel::run_in_parallel;
 pub(crate) use pool::Database;
 pub(crate) use private::mode_for_others;

@@ -5,31 +5,17 @@
 //! always names an original: a page whose own `near_duplicate_of` is null.
 
 mod many;
+mod sketches;
 
 #[cfg(test)]
 pub(super) use many::INDEXES;
+pub(crate) use sketches::assign;
+use sketches::{INDEXED, Waiting, copies_of, newest_text, store_sketch};
 
 use crate::error::Result;
 use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::text::similarity::Sketch;
 use rusqlite::{Connection, params};
-use std::cmp::Reverse;
-use std::collections::HashMap;
-
-/// Hashes of a sketch that are indexed. Of two texts of which half is common, each of the smallest
-/// hashes of both together is common with a chance of one half, and none of them once in 65,536 times.
-/// Graphs of earlier versions hold more hashes a page, which does no harm.
-const INDEXED: usize = 16;
-
-/// Pages looked up for one hash, the earliest. A run of words that more pages have is a phrase of the
-/// trade, a template, or a text that is told everywhere.
-const PAGES_PER_HASH: usize = 64;
-
-/// Hashes that everybody has must be shared in this number, to be worth a comparison.
-const FEWEST_COMMON: usize = 2;
-
-/// Sketches compared for one page, those that share most.
-const COMPARED: usize = 16;
 
 /// Notes the newest text of a page and finds the page that told it before.
 pub(crate) fn update(db: &Connection, page_id: &str, text: &str, text_hash: &str) -> Result<()> {
@@ -96,32 +82,6 @@ pub(crate) fn rebuild(db: &Connection) -> Result<()> {
     refresh(db)
 }
 
-/// A page whose newest text has no sketch yet.
-struct Waiting {
-    id: String,
-    is_known_copy: bool,
-    /// It has no sketch of an earlier text either.
-    is_new: bool,
-}
-
-fn newest_text(db: &Connection, page_id: &str) -> Result<(String, String)> {
-    db.one(
-        "SELECT text, text_hash FROM page_texts WHERE page_id = ?1 ORDER BY version DESC LIMIT 1",
-        [page_id],
-        |r| Ok((r.get(0)?, r.get(1)?)),
-    )
-}
-
-/// The earliest sketches before this one that hold the hash.
-fn stored_holders(db: &Connection, hash: i64, before: i64) -> Result<Vec<i64>> {
-    db.all(
-        "SELECT sketch_seq FROM page_sketch_hashes WHERE hash = ?1 AND sketch_seq < ?2
-             ORDER BY sketch_seq LIMIT ?3",
-        params![hash, before, PAGES_PER_HASH],
-        |r| r.get(0),
-    )
-}
-
 /// The pages that are copies of one of those in the table `temp.forget_pages` and are not in it.
 pub(crate) fn copies_of_forgotten(db: &Connection) -> Result<Vec<String>> {
     let mut statement = db
@@ -133,36 +93,6 @@ pub(crate) fn copies_of_forgotten(db: &Connection) -> Result<Vec<String>> {
         .db()?;
     let rows = statement.query_map([], |r| r.get(0)).db()?;
     rows.collect::<rusqlite::Result<_>>().db()
-}
-
-/// Finds the original of a page anew.
-pub(crate) fn assign(db: &Connection, page_id: &str) -> Result<()> {
-    let own: Option<(i64, Vec<u8>)> = db.first(
-        "SELECT seq, sketch FROM page_sketches WHERE page_id = ?1",
-        [page_id],
-        |r| Ok((r.get(0)?, r.get(1)?)),
-    )?;
-    let Some((seq, sketch)) = own else {
-        // Without a text there is nothing to compare. What a file says of the page stays, and
-        // follows its original where that turned out to be a copy.
-        return follow(db, page_id);
-    };
-    let original = original_of(db, seq, &Sketch::from_bytes(&sketch))?;
-    set_original(db, page_id, original)
-}
-
-fn set_original(db: &Connection, page_id: &str, original: Option<String>) -> Result<()> {
-    db.run(
-        "UPDATE pages SET near_duplicate_of = ?2 WHERE id = ?1 AND near_duplicate_of IS NOT ?2",
-        params![page_id, original],
-    )?;
-    Ok(())
-}
-
-fn follow(db: &Connection, page_id: &str) -> Result<()> {
-    db.run("UPDATE pages SET near_duplicate_of = o.near_duplicate_of FROM pages o
-         WHERE pages.id = ?1 AND o.id = pages.near_duplicate_of AND o.near_duplicate_of IS NOT NULL", [page_id])?;
-    Ok(())
 }
 
 /// Stores the sketch of a text; answers whether there was another one or none.
@@ -188,92 +118,6 @@ fn note(db: &Connection, page_id: &str, text: &str, text_hash: &str) -> Result<b
         insert.execute(params![hash.cast_signed(), seq]).db()?;
     }
     Ok(true)
-}
-
-fn store_sketch(db: &Connection, page_id: &str, text_hash: &str, sketch: &Sketch) -> Result<i64> {
-    db.one(
-        "INSERT INTO page_sketches (page_id, text_hash, sketch) VALUES (?1, ?2, ?3) RETURNING seq",
-        params![page_id, text_hash, sketch.to_bytes()],
-        |r| r.get(0),
-    )
-}
-
-fn copies_of(db: &Connection, page_id: &str) -> Result<Vec<String>> {
-    db.all(
-        "SELECT p.id FROM pages p LEFT JOIN page_sketches s ON s.page_id = p.id
-             WHERE p.near_duplicate_of = ?1 ORDER BY s.seq, p.id",
-        [page_id],
-        |r| r.get(0),
-    )
-}
-
-/// The original of the earliest page before `seq` that tells nearly the same.
-fn original_of(db: &Connection, seq: i64, sketch: &Sketch) -> Result<Option<String>> {
-    let hashes = sketch.smallest(INDEXED).iter().map(|h| h.cast_signed());
-    original_among(db, seq, sketch, hashes)
-}
-
-/// The same where it is known which of the hashes an earlier page has as well.
-fn original_among(
-    db: &Connection,
-    seq: i64,
-    sketch: &Sketch,
-    hashes: impl IntoIterator<Item = i64>,
-) -> Result<Option<String>> {
-    // How many hashes a page shares: of those that few have, and of those that many have.
-    let mut shared = [HashMap::new(), HashMap::new()];
-    for hash in hashes {
-        let pages = stored_holders(db, hash, seq)?;
-        let is_common = pages.len() == PAGES_PER_HASH;
-        for page in pages {
-            *shared[usize::from(is_common)].entry(page).or_default() += 1;
-        }
-    }
-    let [rare, common] = shared.map(|pages: HashMap<i64, usize>| pages.into_iter().collect());
-    let first = first_alike(db, sketch, rare, common)?;
-    first.map(|seq| stored_original(db, seq)).transpose()
-}
-
-/// The earliest sketch that tells the same, of those that share most hashes with it. `rare` and
-/// `common`: sketches, and how many hashes of either kind they share.
-fn first_alike(
-    db: &Connection,
-    sketch: &Sketch,
-    rare: Vec<(i64, usize)>,
-    common: Vec<(i64, usize)>,
-) -> Result<Option<i64>> {
-    for (mut candidates, fewest) in [(rare, 1), (common, FEWEST_COMMON)] {
-        candidates.retain(|(_, count)| *count >= fewest);
-        if candidates.len() > COMPARED {
-            candidates.select_nth_unstable_by_key(COMPARED, |(seq, n)| (Reverse(*n), *seq));
-            candidates.truncate(COMPARED);
-        }
-        candidates.sort_unstable();
-        for (other, _) in candidates {
-            if stored_sketch(db, other)?.tells_the_same_as(sketch) {
-                return Ok(Some(other));
-            }
-        }
-    }
-    Ok(None)
-}
-
-fn stored_sketch(db: &Connection, seq: i64) -> Result<Sketch> {
-    db.one(
-        "SELECT sketch FROM page_sketches WHERE seq = ?1",
-        [seq],
-        |r| Ok(Sketch::from_bytes(r.get_ref(0)?.as_blob()?)),
-    )
-}
-
-/// The page of a sketch, or the page that this one repeats.
-fn stored_original(db: &Connection, seq: i64) -> Result<String> {
-    db.one(
-        "SELECT coalesce(p.near_duplicate_of, p.id) FROM page_sketches s
-           JOIN pages p ON p.id = s.page_id WHERE s.seq = ?1",
-        [seq],
-        |r| r.get(0),
-    )
 }
 
 /// A file may name originals that are not there, or that are copies here.

@@ -8,9 +8,6 @@ use std::ffi::CStr;
 use std::path::Path;
 use std::time::Duration;
 
-/// Marks a file as ours in the SQLite header: "LYRA" in ASCII.
-pub(crate) const APPLICATION_ID: i32 = 0x4C59_5241;
-
 /// How long a connection of ours waits for another one's lock.
 pub(super) const BUSY_TIMEOUT: Duration = super::queue::PATIENCE;
 
@@ -121,27 +118,6 @@ pub(super) fn open_at(
         .map_err(|e| e.context(format!("opening {}", path.display())))?;
     tokenizer::register(&connection)?;
     Ok(connection)
-}
-
-/// Refuses files that are databases, but not ours.
-pub(crate) fn check_ownership(connection: &Connection) -> Result<()> {
-    let id: i32 = connection
-        .pragma_query_value(None, "application_id", |r| r.get(0))
-        .db()?;
-    if id == APPLICATION_ID {
-        return Ok(());
-    }
-    let objects: i64 = connection
-        .query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))
-        .db()?;
-    if id == 0 && objects == 0 {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::Storage,
-        "this SQLite file belongs to another program",
-    )
-    .with_hint("give the path of a new file, or of one that Lyra made, with --db"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Pages that wait for a human, and the jobs that wait for them.
 
-use super::{Reader, Writer};
+use super::handles::{Reader, Writer};
 use crate::error::Result;
 use crate::store::database::Statements;
 use crate::store::model::{Priority, random_id};

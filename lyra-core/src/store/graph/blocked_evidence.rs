@@ -5,7 +5,7 @@
 //! as they were when nothing keeps them away any more. Where a claim was read is no verdict and
 //! stays; a claim that was read in excluded sources only is not adopted meanwhile.
 
-use super::Reader;
+use super::handles::Reader;
 use crate::error::Result;
 use crate::store::database::{SqliteResultExt, Statements};
 use rusqlite::{Connection, params};

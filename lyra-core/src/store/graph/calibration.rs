@@ -1,6 +1,6 @@
 //! The calibrations of the stance judges: fitted from corrections, numbered, kept, rolled back.
 
-use super::{Reader, Writer};
+use super::handles::{Reader, Writer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::confidence::{
     Calibration, Candidate, MIN_OF_EACH, MIN_OUTCOMES, Outcome, Scores, choose, is_enough, rated,

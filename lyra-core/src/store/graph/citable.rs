@@ -1,6 +1,6 @@
 //! The sources of the graph as somebody who writes about them cites them.
 
-use super::Reader;
+use super::handles::Reader;
 use crate::error::Result;
 use crate::store::database::Statements;
 

@@ -1,6 +1,6 @@
 //! Claims and edges.
 
-use super::{Reader, Writer};
+use super::handles::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::store::database::Statements;
 use crate::store::model::{ClaimRecord, EdgeRecord, NodeKind, Relation, content_id};

@@ -1,6 +1,7 @@
 //! Works, pages, their texts and the fragments that point into them.
 
-use super::{PageText, Reader, Writer};
+use super::PageText;
+use super::handles::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::store::database::near_duplicates;
 use crate::store::database::{SqliteResultExt, Statements};

@@ -1,6 +1,6 @@
 //! Rules about domains: which are blocked, and which rule says so.
 
-use super::{Reader, Writer};
+use super::handles::{Reader, Writer};
 use crate::clock::{format_ms, parse_ms};
 use crate::error::{Error, Result};
 use crate::store::database::{SqliteResultExt, Statements};

@@ -1,6 +1,6 @@
 //! Vectors of fragments and claims.
 
-use super::{Reader, Writer};
+use super::handles::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::model::{EmbeddingTarget, content_id};

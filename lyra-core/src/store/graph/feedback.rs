@@ -3,8 +3,9 @@
 
 use super::blocked_evidence::{self, EXCLUDED_SOURCE, Moved};
 use super::domain_rules::Rule;
+use super::handles::{Reader, Writer};
 use super::verdicts::{AGENT_PREFIX, Pair, StoredVerdict};
-use super::{CalibrationFit, DomainPattern, Reader, Writer};
+use super::{CalibrationFit, DomainPattern};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::database::Statements;
 use crate::store::model::{Relation, random_id};

@@ -1,6 +1,6 @@
 //! Pages whose addresses lie in given ranges: the documents of a folder, the records of a file.
 
-use super::Reader;
+use super::handles::Reader;
 use crate::error::Result;
 use crate::store::database::Statements;
 use rusqlite::params_from_iter;

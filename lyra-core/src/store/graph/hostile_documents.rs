@@ -1,6 +1,6 @@
 //! Documents that a parser did not survive.
 
-use super::{Reader, Writer};
+use super::handles::{Reader, Writer};
 use crate::error::Result;
 use crate::store::database::{SqliteResultExt, Statements};
 use rusqlite::params;

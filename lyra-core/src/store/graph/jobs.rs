@@ -1,6 +1,6 @@
 //! Jobs as rows: queued, claimed by one compare-and-swap, kept by leases, ended once.
 
-use super::{Reader, Writer};
+use super::handles::{Reader, Writer};
 use crate::clock::JUMP_MS;
 use crate::error::Result;
 use crate::store::database::Statements;

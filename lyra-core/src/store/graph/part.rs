@@ -1,6 +1,7 @@
 //! Rows of the part of the graph that is exported.
 
-use super::{Reader, task_scope};
+use super::handles::Reader;
+use super::task_scope;
 use crate::error::Result;
 use crate::store::database::SqliteResultExt;
 use rusqlite::types::{FromSql, ValueRef};

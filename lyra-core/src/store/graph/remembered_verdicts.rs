@@ -1,6 +1,6 @@
 //! What judges said of sentences of drafts, by content.
 
-use super::{Reader, Writer};
+use super::handles::{Reader, Writer};
 use crate::error::Result;
 use crate::store::database::{SqliteResultExt, Statements};
 use rusqlite::params;

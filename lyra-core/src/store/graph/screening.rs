@@ -7,7 +7,7 @@
 
 use super::blocked_evidence;
 use super::feedback::required;
-use super::{Reader, Writer};
+use super::handles::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::store::database::Statements;
 use crate::store::model::{ScreeningDecision, content_id};

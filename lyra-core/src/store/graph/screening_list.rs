@@ -1,6 +1,6 @@
 //! What people have decided on the sources of a task, and what is left to decide.
 
-use super::Reader;
+use super::handles::Reader;
 use crate::error::Result;
 use crate::store::database::SqliteResultExt;
 use crate::store::model::ScreeningDecision;

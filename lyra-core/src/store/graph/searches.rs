@@ -1,6 +1,6 @@
 //! The log of searches: what was asked, what was found by whom, and what became of each hit.
 
-use super::{Reader, Writer};
+use super::handles::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::store::database::Statements;
 use crate::store::model::{QueryStatus, content_id};

@@ -1,6 +1,6 @@
 //! Sessions that humans opened at sites, kept in a column that no reply, log or export shows.
 
-use super::{Reader, Writer};
+use super::handles::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::ports::SiteSession;
 use crate::store::database::{SqliteResultExt, Statements};
@@ -78,7 +78,7 @@ impl Writer<'_> {
 mod tests {
     use super::*;
     use crate::clock::SystemClock;
-    use crate::store::graph::EvidenceGraph;
+    use crate::store::graph::handles::EvidenceGraph;
     use std::sync::Arc;
 
     #[test]

@@ -1,6 +1,6 @@
 //! What stands behind claims and passages: pages, works, and which of them are one source.
 
-use super::{Reader, Writer};
+use super::handles::{Reader, Writer};
 use crate::error::Result;
 use crate::store::database::Statements;
 use crate::store::graph::RETIRED_JUDGES;

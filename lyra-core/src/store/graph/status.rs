@@ -1,6 +1,6 @@
 //! What a status report reads: counts, and the newest rows behind them.
 
-use super::Reader;
+use super::handles::Reader;
 use crate::error::Result;
 use crate::store::database::Statements;
 use rusqlite::{Row, params};

@@ -1,6 +1,6 @@
 //! Tasks, and which pages belong to them.
 
-use super::{Reader, Writer};
+use super::handles::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::model::{TaskConfig, TaskPageRecord, TaskRecord, TaskStatus};

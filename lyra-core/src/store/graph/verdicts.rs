@@ -3,7 +3,7 @@
 //! Judges rank: a human before an agent, an agent before a configured model, a model before the built-in
 //! judge. Among equals the newest verdict counts.
 
-use super::{Reader, Writer};
+use super::handles::{Reader, Writer};
 use crate::error::Result;
 use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::model::{EdgeRecord, NodeKind, Relation};

@@ -1,6 +1,6 @@
 //! A connection that waits for commits and takes none from those who ask questions.
 
-use super::{EvidenceGraph, Reader};
+use super::handles::{EvidenceGraph, Reader};
 use crate::error::Result;
 use crate::store::database::{Reading, Source, SqliteResultExt, Statements};
 

@@ -1,29 +1,29 @@
 //! Verification: each claim against what other sources say of the same thing.
 
+mod candidate_pair;
 mod direct;
+mod judging;
 mod memory;
 mod pairs;
 mod questions;
 mod sources;
 
-use super::{Pipeline, StageOutcome};
+use super::StageOutcome;
+use super::stages::Pipeline;
 use crate::error::Result;
-use crate::ports::{StanceJudge, StancePair, Verdict};
+use crate::ports::{StancePair, Verdict};
 use crate::store::graph::{DomainRules, Pair, Reader, StoredVerdict, Writer};
-use crate::store::model::{EdgeRecord, NodeKind, Relation};
-use crate::store::text::only_asks;
-use direct::weighed;
+use crate::store::model::Relation;
+pub use candidate_pair::CandidatePair;
 pub(crate) use direct::{Asked, ON_A_HYPOTHESIS, Side};
+use judging::{BATCH, edge_of, judged_by, probabilities_json};
 use memory::Look;
 pub(crate) use memory::VerificationCache;
-pub use pairs::{CandidatePair, CandidatePairs, JudgeRequest, judge_pairs};
-use questions::{Question, silence};
+pub use pairs::{CandidatePairs, JudgeRequest, judge_pairs};
+use questions::Question;
 use serde::Serialize;
-use serde_json::json;
 use sources::{Subject, candidate, subjects};
 
-/// Claims whose evidence is judged in one transaction.
-const BATCH: usize = 8;
 /// Claims whose stance to the hypothesis is.
 const STANCE_BATCH: usize = 64;
 
@@ -188,56 +188,6 @@ impl Pipeline {
         }
         Ok(())
     }
-}
-
-/// The judge's verdicts, with the confidence that a reader may have in them, and neutral where that is
-/// too little. Of a premise that only asks no judge is asked.
-async fn judged_by(
-    judge: &dyn StanceJudge,
-    pairs: &[StancePair],
-    asked: impl Fn(usize) -> Asked,
-) -> Result<Vec<Verdict>> {
-    let says: Vec<usize> = (0..pairs.len())
-        .filter(|at| !only_asks(&pairs[*at].premise))
-        .collect();
-    let mut verdicts = vec![silence(); pairs.len()];
-    if says.is_empty() {
-        return Ok(verdicts);
-    }
-    let said: Vec<StancePair> = says.iter().map(|at| pairs[*at].clone()).collect();
-    for (at, verdict) in says.into_iter().zip(judge.judge(&said).await?) {
-        verdicts[at] = weighed(verdict, &pairs[at], asked(at));
-    }
-    Ok(verdicts)
-}
-
-/// The edge of a verdict, with its calibrated confidence.
-fn edge_of(
-    question: &Question,
-    judge_id: &str,
-    (verdict, calibrated): (&Verdict, f64),
-) -> EdgeRecord {
-    let mut edge = EdgeRecord::between(
-        (NodeKind::Fragment, &question.fragment_id),
-        verdict.relation,
-        (NodeKind::Claim, &question.claim_id),
-    );
-    edge.nli_label = Some(verdict.relation.as_str().to_owned());
-    edge.nli_edge_confidence = Some(calibrated);
-    edge.nli_probabilities = verdict.probabilities.map(probabilities_json);
-    edge.judge_id = Some(judge_id.to_owned());
-    if let Some((start, end)) = question.quote(verdict) {
-        edge.quote_start = Some(start);
-        edge.quote_end = Some(end);
-    }
-    edge
-}
-
-/// How an edge stores the probabilities of a verdict.
-fn probabilities_json([supports, refutes, neutral]: [f64; 3]) -> String {
-    let rounded = |p: f64| (p * 1e4).round() / 1e4;
-    let [supports, refutes, neutral] = [supports, refutes, neutral].map(rounded);
-    json!({"supports": supports, "refutes": refutes, "neutral": neutral}).to_string()
 }
 
 /// Whether the claim is still adopted and the fragment's domain still free.

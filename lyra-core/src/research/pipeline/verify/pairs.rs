@@ -1,15 +1,14 @@
 //! The pairs that verification judges, as values: they are made where the graph is and judged anywhere.
 
-use super::super::Pipeline;
-use super::direct::Asked;
+use super::super::stages::Pipeline;
+use super::candidate_pair::CandidatePair;
+use super::judging::{BATCH, edge_of, judged_by, probabilities_json};
 use super::questions::Question;
 use super::sources::{Subject, subjects};
-use super::{BATCH, edge_of, judged_by, probabilities_json};
 use crate::error::{Error, Result};
 use crate::ports::{StanceJudge, StancePair, Verdict};
 use crate::store::confidence::Calibration;
 use crate::store::graph::{Reader, UnjudgedClaim};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::{HashSet, VecDeque};
 
@@ -18,84 +17,6 @@ const ASKED_AT_ONCE: usize = 64;
 
 /// Largest batch of [`Pipeline::candidate_pairs`].
 const MAX_BATCH: usize = 65_536;
-
-/// A pair of texts that verification would judge: a passage and a claim, or a claim and the hypothesis
-/// of its task. It holds all that [`judge_pairs`] needs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CandidatePair {
-    /// The task.
-    pub task_id: String,
-    /// The claim.
-    pub claim_id: String,
-    /// The fragment that the claim is judged against; none where the claim itself is judged against the
-    /// hypothesis.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fragment_id: Option<String>,
-    /// The judge that the pair was made for. Judges differ in how much of a passage they are given.
-    pub judge_id: String,
-    /// What the judge reads: a passage, some of its sentences, or the claim.
-    pub premise: String,
-    /// What it is asked about: the claim, or the hypothesis.
-    pub statement: String,
-    /// Title and heading above the premise, where they say what it leaves out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<String>,
-    /// The fragment's text, where it is not the premise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub passage: Option<String>,
-    /// The title of the document and the heading above the fragment.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub headings: Vec<String>,
-    /// Where the fragment begins in the page's text, in code points.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub passage_start: Option<i64>,
-    /// First code point, and one past the last, of the sentence of the fragment that a verdict quotes,
-    /// where it is known before the judge is asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quote: Option<(usize, usize)>,
-    /// Whether claim and context name the subject of the hypothesis; only where the claim is judged
-    /// against it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub names_subject: Option<bool>,
-    /// How the graph corrects the confidence of this judge, where it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub calibration: Option<Calibration>,
-}
-
-impl CandidatePair {
-    pub(super) fn question(&self) -> StancePair {
-        StancePair {
-            context: self.context.clone(),
-            ..StancePair::new(&self.premise, &self.statement)
-        }
-    }
-
-    fn of_claim(claim: &UnjudgedClaim, hypothesis: &str) -> Self {
-        let StancePair {
-            premise,
-            hypothesis: statement,
-            context,
-        } = claim.pair(hypothesis);
-        Self {
-            claim_id: claim.id.clone(),
-            premise,
-            statement,
-            context,
-            names_subject: Some(claim.names_subject(hypothesis)),
-            ..Self::default()
-        }
-    }
-
-    fn asked(&self) -> Asked {
-        match self.fragment_id {
-            Some(_) => Asked::Claim,
-            None => Asked::Hypothesis {
-                names_subject: self.names_subject.unwrap_or(true),
-            },
-        }
-    }
-}
 
 /// How [`judge_pairs`] judges.
 #[derive(Debug, Clone, PartialEq)]

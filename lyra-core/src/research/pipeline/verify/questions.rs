@@ -1,8 +1,8 @@
 //! Which pairs are worth a verdict, and what of a fragment the judge is shown.
 
-use super::super::{Pipeline, PremiseChooser};
+use super::super::stages::{Pipeline, PremiseChooser};
+use super::candidate_pair::CandidatePair;
 use super::memory::Look;
-use super::pairs::CandidatePair;
 use super::sources::{Candidate, Subject, candidate};
 use crate::error::Result;
 use crate::ports::{StancePair, Verdict};

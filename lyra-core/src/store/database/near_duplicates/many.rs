@@ -6,7 +6,7 @@
 
 use super::super::deferred::Deferred;
 use super::super::run_in_parallel;
-use super::{
+use super::sketches::{
     INDEXED, Waiting, assign, copies_of, newest_text, original_among, set_original, store_sketch,
     stored_sketch,
 };

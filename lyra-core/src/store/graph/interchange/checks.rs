@@ -1,7 +1,8 @@
 //! What must hold between the fields of a line, and between a line and the rows that it meets.
 
 use super::fields::{Absent, Field, Record, Table};
-use super::line::{Cell, Row, shown};
+use super::json::shown;
+use super::line::{Cell, Row};
 use super::page_text::{PageText, first_difference};
 use crate::security::injection;
 use crate::store::graph::AGENT_PREFIX;
@@ -260,7 +261,7 @@ pub(super) fn compare(
     row: &Row<'_>,
     stored: &rusqlite::Row<'_>,
     was_before: bool,
-) -> Result<Vec<usize>, super::import::Failure> {
+) -> Result<Vec<usize>, super::failure::Failure> {
     let column = |name: &str| row.table.fields.iter().position(|f| f.name == name);
     let value = |place: usize| stored.get_ref(place + 1);
     // A human's and an agent's verdict here outrank a model's in the file.
@@ -286,7 +287,7 @@ pub(super) fn compare(
                 fills.push(place);
             }
         } else if !(was_before && (field.stored_stays || (corrected && is_verdict(field)))) {
-            return Err(super::import::Failure::Line(format!(
+            return Err(super::failure::Failure::Line(format!(
                 "field {:?}: {} already exists with another {}",
                 field.name,
                 row.label(),

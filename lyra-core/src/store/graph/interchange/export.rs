@@ -1,7 +1,7 @@
 //! Rows → JSON lines, in an order that depends on nothing but the rows.
 
-use super::ExportReport;
 use super::fields::{Kind, Record, TABLES, Table};
+use super::reports::ExportReport;
 use super::resources;
 use super::vector::push_hex;
 use crate::error::{Error, ErrorKind, Result};

@@ -4,14 +4,15 @@
 //! export passes through without being held in memory. A line that comes too early waits for the
 //! end of the file. Nothing is committed unless every line was good.
 
-use super::ImportReport;
 use super::batch::{Batch, Parsed, parse_during, prepare};
 use super::checks::{self, Quote};
+use super::failure::Failure;
 use super::fields::{Record, TABLES, Table};
 use super::known::KnownIds;
 use super::line::{Cell, Refusal, Row};
 use super::lines::{Lines, Problems};
 use super::page_text::TextCache;
+use super::reports::ImportReport;
 use super::resources;
 use crate::error::{Error, Result};
 use crate::store::database::SqliteResultExt;
@@ -59,32 +60,6 @@ pub(super) enum Outcome {
     Skipped,
     /// Something that it refers to is not there yet.
     TooEarly,
-}
-
-/// Why a line was not stored.
-pub(super) enum Failure {
-    /// The line is wrong.
-    Line(String),
-    /// The database failed.
-    Fatal(Error),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Fatal(error)
-    }
-}
-
-impl From<String> for Failure {
-    fn from(reason: String) -> Self {
-        Self::Line(reason)
-    }
-}
-
-impl From<rusqlite::Error> for Failure {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Fatal(Error::sqlite(error))
-    }
 }
 
 pub(super) struct Import<'t> {
@@ -354,7 +329,7 @@ impl<'t> Import<'t> {
                     return Err(Failure::Line(format!(
                         "field {field:?}: there is no {} {}, neither here nor in the graph",
                         table.tag,
-                        super::line::shown(&id)
+                        super::json::shown(&id)
                     )));
                 }
             }

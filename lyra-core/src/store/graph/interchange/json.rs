@@ -1,6 +1,5 @@
 //! JSON as a line of the format may hold it, read without copying what needs no unescaping.
 
-use super::line::shown;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
@@ -175,3 +174,15 @@ fn rest_of_array<'de, A: SeqAccess<'de>>(
     }
     Ok(Json::Nested(serde_json::Value::Array(values)))
 }
+
+/// The text in quotes, cut where it is long: messages are read by people.
+pub(super) fn shown(text: &str) -> String {
+    if text.len() <= SHOWN {
+        return format!("{text:?}");
+    }
+    let cut: String = text.chars().take(SHOWN / 2).collect();
+    format!("{cut:?}… ({} bytes)", text.len())
+}
+
+/// Longest piece of the file that a message repeats, in bytes.
+pub(super) const SHOWN: usize = 80;

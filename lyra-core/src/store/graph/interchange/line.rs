@@ -1,6 +1,8 @@
 //! One line of the format: JSON text → the cells of a row, each checked against its field.
 
 use super::fields::{Absent, Field, Kind, MAX_CELL_BYTES, TABLES, Table};
+use super::json::SHOWN;
+use super::json::shown;
 use super::json::{Entries, Json};
 use super::vector;
 use crate::clock::{format_ms, parse_ms};
@@ -287,18 +289,6 @@ fn time(text: &str) -> Result<String, String> {
                 shown(text)
             )
         })
-}
-
-/// Longest piece of the file that a message repeats, in bytes.
-const SHOWN: usize = 80;
-
-/// The text in quotes, cut where it is long: messages are read by people.
-pub(super) fn shown(text: &str) -> String {
-    if text.len() <= SHOWN {
-        return format!("{text:?}");
-    }
-    let cut: String = text.chars().take(SHOWN / 2).collect();
-    format!("{cut:?}… ({} bytes)", text.len())
 }
 
 fn json_problem(line: &str, error: &serde_json::Error) -> String {

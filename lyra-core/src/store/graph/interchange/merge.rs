@@ -1,8 +1,9 @@
 //! Lines whose rows, or rows of the same meaning, are there already.
 
 use super::checks;
+use super::failure::Failure;
 use super::fields::Record;
-use super::import::{Failure, Import, Outcome, lacks_parent};
+use super::import::{Import, Outcome, lacks_parent};
 use super::line::{Cell, Row};
 use crate::error::Error;
 use rusqlite::{params, params_from_iter};

@@ -13,12 +13,14 @@
 //! | `columnar` | the same tables as folders of Parquet files |
 //! | `canonical` | a hash of the lines, without what differs between runs |
 //! | `import`, `export` | lines → rows in one transaction; rows → lines in canonical order |
+//! | `reports`, `failure` | what they say that they did; why a line was not stored |
 
 mod batch;
 mod canonical;
 mod checks;
 mod columnar;
 mod export;
+mod failure;
 mod fields;
 mod import;
 mod json;
@@ -27,6 +29,7 @@ mod line;
 mod lines;
 mod merge;
 mod page_text;
+mod reports;
 mod resources;
 mod spellings;
 #[cfg(test)]
@@ -45,31 +48,5 @@ pub(super) use import::MANY_ROWS;
 pub(crate) use import::import_jsonl;
 pub use lines::ImportProblems;
 pub(crate) use page_text::PageText;
+pub use reports::{ExportReport, ImportReport};
 pub(super) use vector::check as check_vector;
-
-use serde::Serialize;
-use std::collections::BTreeMap;
-
-/// What an import did, by type of line.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct ImportReport {
-    /// Lines that were not blank.
-    pub lines: usize,
-    /// New rows.
-    pub inserted: BTreeMap<String, usize>,
-    /// Rows that knew less than the line, and now know as much.
-    pub updated: BTreeMap<String, usize>,
-    /// Lines whose row, or a row of the same meaning, was there already.
-    pub skipped: BTreeMap<String, usize>,
-    /// The sum of `inserted`.
-    pub total_inserted: usize,
-}
-
-/// What an export wrote, by type of line.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct ExportReport {
-    /// Lines written.
-    pub written: BTreeMap<String, usize>,
-    /// The sum of `written`.
-    pub total_written: usize,
-}

@@ -27,7 +27,7 @@ pub(in crate::store::graph) fn with(lines: &[impl AsRef<str>]) -> (TempDir, Data
 pub(in crate::store::graph) fn import(
     db: &Database,
     lines: &[impl AsRef<str>],
-) -> Result<super::ImportReport> {
+) -> Result<super::reports::ImportReport> {
     let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
     import_jsonl(db, NOW, lines.join("\n").as_bytes())
 }

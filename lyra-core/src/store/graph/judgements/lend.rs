@@ -6,7 +6,7 @@ use super::{
 };
 use crate::error::Result;
 use crate::store::database::Statements;
-use crate::store::graph::{EvidenceGraph, Reader, Writer};
+use crate::store::graph::handles::{EvidenceGraph, Reader, Writer};
 use crate::store::model::random_id;
 use rusqlite::{Row, named_params, params};
 

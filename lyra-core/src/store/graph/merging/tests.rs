@@ -1,8 +1,9 @@
 //! The laws, on random graphs; and what is refused.
 
 use super::super::forget::forget_task;
+use super::super::handles::Writer;
 use super::super::interchange::testing;
-use super::super::{Writer, verify};
+use super::super::verify;
 use super::*;
 use crate::store::database::backup;
 use crate::store::graph::{Feedback, Screening};

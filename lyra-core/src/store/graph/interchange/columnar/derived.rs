@@ -1,6 +1,6 @@
 //! Tables that follow from the others and that the views read.
 
-use super::{Column, ColumnType};
+use super::columns::{Column, ColumnType};
 
 /// A table that an export adds and an import leaves out.
 pub(super) struct Derived {

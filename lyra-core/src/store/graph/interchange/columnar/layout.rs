@@ -1,9 +1,12 @@
 //! The names of folders and files, and the Arrow schema of a table.
 
-use super::{Column, ColumnType, FlatTable, TASK_ID};
+use super::columns::{Column, ColumnType};
+use super::tables::{FlatTable, TASK_ID};
+use crate::error::ErrorKind;
 use crate::error::{Error, Result};
 use arrow_schema::{DataType, Field, Schema};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The script beside the tables that makes the views in DuckDB.
@@ -81,6 +84,17 @@ fn field(column: &Column, dimension: Option<i32>) -> Field {
     };
     Field::new(column.name, data_type, column.nullable)
 }
+
+pub(super) fn unwritable(
+    place: &Path,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> Error {
+    let message = format!("{} cannot be written: {error}", place.display());
+    Error::new(ErrorKind::Backend, message).with_source(error)
+}
+
+/// The file with the checksums.
+pub(super) const SUMS: &str = "SHA256SUMS";
 
 #[cfg(test)]
 mod tests {

@@ -1,13 +1,14 @@
 //! A folder of Parquet files → rows, by way of the lines of the JSONL format: every check of an
 //! import is made in one place.
 
-use super::super::ImportReport;
 use super::super::fields::{Kind, Table};
 use super::super::import::import_jsonl;
 use super::super::lines::ImportProblems;
+use super::super::reports::ImportReport;
 use super::super::vector::push_hex;
 use super::folder::{Part, parts};
-use super::{TASK_ID, bounds, sums};
+use super::tables::TASK_ID;
+use super::{bounds, sums};
 use crate::error::{Error, Result};
 use crate::store::database::Database;
 use arrow_array::cast::AsArray;

@@ -1,6 +1,7 @@
 //! Rows of SQLite → record batches.
 
-use super::{ColumnType, FlatTable};
+use super::columns::ColumnType;
+use super::tables::FlatTable;
 use crate::error::{Error, ErrorKind, Result};
 use arrow_array::builder::{
     ArrayBuilder, BooleanBuilder, FixedSizeListBuilder, Float32Builder, Float64Builder,

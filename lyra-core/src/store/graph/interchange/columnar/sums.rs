@@ -2,15 +2,13 @@
 //! sound Parquet.
 
 use super::folder::{Part, entries};
-use super::write::unwritable;
+use super::layout::SUMS;
+use super::layout::unwritable;
 use crate::error::{Error, Result};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
-
-/// The file with the checksums.
-pub(super) const SUMS: &str = "SHA256SUMS";
 
 /// Writes the checksum of every file in `dir`.
 pub(super) fn write(dir: &Path) -> Result<()> {

@@ -1,13 +1,15 @@
 //! Rows → a folder of Parquet files.
 
-use super::super::ExportReport;
 use super::super::export::{check_task, each_row_by, each_row_of};
+use super::super::reports::ExportReport;
+use super::columns::ColumnType;
 use super::folder::NewFolder;
+use super::layout::unwritable;
 use super::layout::{SCRIPT, part_name, partition_name, schema};
 use super::rows::Rows;
 use super::sums;
-use super::{ColumnType, FlatTable, TASK_ID, flat_tables};
-use crate::error::{Error, ErrorKind, Result};
+use super::tables::{FlatTable, TASK_ID, flat_tables};
+use crate::error::{Error, Result};
 use crate::store::database::{Database, SqliteResultExt};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
@@ -281,12 +283,4 @@ fn plain(builder: WriterPropertiesBuilder, column: &str) -> WriterPropertiesBuil
             .set_column_dictionary_enabled(path.clone(), false)
             .set_column_compression(path, Compression::UNCOMPRESSED)
     })
-}
-
-pub(super) fn unwritable(
-    place: &Path,
-    error: impl std::error::Error + Send + Sync + 'static,
-) -> Error {
-    let message = format!("{} cannot be written: {error}", place.display());
-    Error::new(ErrorKind::Backend, message).with_source(error)
 }

@@ -1,0 +1,20 @@
+//! Places of a draft as lines and columns.
+
+/// The line and column of a place in the draft, both from 1.
+pub(super) struct Lines {
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    pub(super) fn of(text: &str) -> Self {
+        let breaks = text.chars().enumerate().filter(|(_, c)| *c == '\n');
+        let mut starts = vec![0];
+        starts.extend(breaks.map(|(at, _)| at + 1));
+        Self { starts }
+    }
+
+    pub(super) fn place(&self, at: usize) -> (usize, usize) {
+        let line = self.starts.partition_point(|start| *start <= at);
+        (line, at - self.starts[line - 1] + 1)
+    }
+}

@@ -1,0 +1,24 @@
+//! How much a document may hold, and how much a parser may use of this process.
+
+use crate::error::Error;
+#[cfg(any(feature = "html", feature = "pdf"))]
+use std::time::Duration;
+
+/// Largest text document that is read, in bytes; [`parse`](super::parse) names
+/// the cap when it refuses.
+pub(super) const MAX_TEXT_BYTES: usize = 20 * 1024 * 1024;
+
+/// Stack of a thread that parses, in bytes: parsers recurse over trees that are hundreds of levels
+/// deep.
+pub(super) const STACK: usize = 32 * 1024 * 1024;
+
+/// How long one document of a format with a parser that is not ours may take in this process.
+#[cfg(any(feature = "html", feature = "pdf"))]
+pub(super) const DEADLINE: Duration = Duration::from_secs(10);
+
+pub(super) fn too_large(bytes: usize, cap: usize) -> Error {
+    Error::invalid(format!(
+        "the document has {bytes} bytes; at most {cap} are read"
+    ))
+    .with_hint("split it, or save its text alone")
+}
