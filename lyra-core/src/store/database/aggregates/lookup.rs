@@ -7,10 +7,10 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// Fragments remembered at most, about 30 bytes each.
-const FRAGMENTS: usize = 4_000_000;
+const FRAGMENTS: usize = 2_000_000;
 
 /// Pages remembered at most, about 200 bytes each.
-const PAGES: usize = 1_000_000;
+const PAGES: usize = 500_000;
 
 /// A page, with what its publication says.
 #[derive(Debug)]
