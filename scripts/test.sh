@@ -10,7 +10,7 @@ venv=$target/test-venv
 bash scripts/test_tools.sh
 
 # Some Rust tests compare their results with those of Python packages.
-# Clippy compiles the examples; nothing is gained by linking them. lyra-py has no test of its own in Rust:
+# .ci/run compiles the examples. lyra-py has no test of its own in Rust:
 # with it, dependencies are compiled with the features that the wheel needs, and once.
 export LYRA_TEST_PYTHON=$venv/bin/python
 programs=$(cargo test --workspace --all-features --tests --no-run --message-format json-render-diagnostics | python3 -c '

@@ -214,8 +214,7 @@ def test_eight_threads_search_and_query_while_another_writes(tmp_path: Path) -> 
         return run
 
     def look() -> None:
-        # The default deadline may pass on a machine that is busy with other work.
-        count = graph.query("SELECT count(*) AS n FROM claims", timeout_ms=2_000)[0]["n"]
+        count = graph.query("SELECT count(*) AS n FROM claims")[0]["n"]
         assert count >= 300
         hits = graph.search("Drug 7 lowers glucose", top_k=5)
         assert len(hits) == 5 and hits.total_searched >= 300
