@@ -1,7 +1,6 @@
 //! Bibliographies that come beside a draft: BibTeX, BibLaTeX, CSL-JSON.
 
-use super::references::Entry;
-use super::references::{MOST_REFERENCES, not_more};
+use super::references::{Entry, MOST_REFERENCES, not_more};
 use crate::error::{Error, Result};
 use biblatex::{Bibliography, ChunksExt, Field, RawBibliography, RawChunk, RawEntry};
 use serde_json::Value;

@@ -4,8 +4,9 @@ use super::context::context_of;
 use super::entities;
 use super::front_matter::front_matter;
 use super::lines::{Running, is_unspaced};
-use super::meta::FRONT_MATTER;
-use super::meta::{MAX_REFERENCES, add_reference, apply_object, reference_to, slips_of_keys};
+use super::meta::{
+    FRONT_MATTER, MAX_REFERENCES, add_reference, apply_object, reference_to, slips_of_keys,
+};
 use super::title::lead_with_title;
 use super::{Block, ParsedDocument};
 use crate::store::model::{DocumentMeta, FragmentType};

@@ -6,8 +6,7 @@ use super::sources::{Kind, Source};
 use super::written::{report_of, unwritten};
 use crate::error::Result;
 use crate::security::display::is_harmful;
-use crate::store::graph::ExportReport;
-use crate::store::graph::Part;
+use crate::store::graph::{ExportReport, Part};
 use std::io::Write;
 
 /// Names of months that every style knows; they stand without braces.

@@ -1,7 +1,6 @@
 //! The evidence page in a number of bytes: what matters most stays, and it says what does not.
 
-use super::html::LeftOut;
-use super::html::{EvidencePage, PageEvidence, PageSource};
+use super::html::{EvidencePage, LeftOut, PageEvidence, PageSource};
 use serde::Serialize;
 
 /// Passages of one claim at most.

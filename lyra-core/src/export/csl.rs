@@ -7,8 +7,7 @@ use super::sources::{Kind, Source};
 use super::written::{report_of, unwritten};
 use crate::error::{Error, Result};
 use crate::security::display::is_harmful;
-use crate::store::graph::ExportReport;
-use crate::store::graph::Part;
+use crate::store::graph::{ExportReport, Part};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 

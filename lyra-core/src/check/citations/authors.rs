@@ -1,7 +1,6 @@
 //! Citations by author and year, in brackets and as words of a sentence.
 
-use super::citation::Further;
-use super::citation::{Found, Target};
+use super::citation::{Found, Further, Target};
 
 /// A family name in a sentence.
 const NAME: &str = r"(?:(?:van|von|de|der|den|di|la|le|du)\s+)*\p{Lu}[\p{L}'’-]+";

@@ -1,7 +1,6 @@
 //! Drafts in Word's format: the paragraphs of the document and its footnotes.
 
-use super::piece::Draft;
-use super::piece::{Mark, Piece, PieceKind};
+use super::piece::{Draft, Mark, Piece, PieceKind};
 use crate::error::{Error, Result};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::HashMap;

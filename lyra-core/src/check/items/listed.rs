@@ -1,7 +1,6 @@
 //! An entry of the list of references on its way through the check.
 
-use super::super::references::Entry;
-use super::super::references::address_of;
+use super::super::references::{Entry, address_of};
 use super::super::report::{CheckedReference, Finding};
 use super::super::resolve::{EntryFault, Resolved, Sources};
 use super::head::Head;

@@ -3,8 +3,7 @@
 use super::PageText;
 use super::handles::{Reader, Writer};
 use crate::error::{Error, Result};
-use crate::store::database::near_duplicates;
-use crate::store::database::{SqliteResultExt, Statements};
+use crate::store::database::{SqliteResultExt, Statements, near_duplicates};
 use crate::store::model::{
     FragmentRecord, FragmentType, PageRecord, Reference, WorkAuthorRecord, WorkRecord,
 };

@@ -2,8 +2,7 @@
 
 use crate::clock::{Clock, JumpWatch, Trust, format_ms};
 use crate::error::{Error, Result};
-use crate::store::database::Interrupter;
-use crate::store::database::{Database, Statements, aggregates, backup, vacuum};
+use crate::store::database::{Database, Interrupter, Statements, aggregates, backup, vacuum};
 use rusqlite::{Connection, Transaction, params};
 use std::path::Path;
 use std::sync::Arc;

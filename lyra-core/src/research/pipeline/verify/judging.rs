@@ -1,7 +1,6 @@
 //! What the judge says of pairs, and how that is stored.
 
-use super::direct::Asked;
-use super::direct::weighed;
+use super::direct::{Asked, weighed};
 use super::questions::{Question, silence};
 use crate::error::Result;
 use crate::ports::{StanceJudge, StancePair, Verdict};

@@ -1,5 +1,6 @@
 //! Differences to the sums over many claims, and how they are written.
 
+use super::lookup::shared;
 use super::snapshot::{Bearing, Evidence, Snapshot, UNDATED};
 use crate::error::Result;
 use crate::store::database::SqliteResultExt;
@@ -18,7 +19,7 @@ type ByKey<K, const N: usize> = HashMap<K, Sums<N>>;
 /// What has to be added to the sums, worked out claim by claim.
 #[derive(Debug, Default)]
 pub(super) struct Deltas {
-    names: HashMap<String, Rc<str>>,
+    names: HashSet<Rc<str>>,
     pages: ByKey<PageOfTask, 6>,
     years: ByKey<(Rc<str>, i64), 3>,
     eras: ByKey<(Rc<str>, i64), 3>,
@@ -148,12 +149,7 @@ impl Deltas {
 
     /// One copy of each id.
     fn name(&mut self, id: &str) -> Rc<str> {
-        if let Some(name) = self.names.get(id) {
-            return Rc::clone(name);
-        }
-        let name: Rc<str> = id.into();
-        self.names.insert(id.to_owned(), Rc::clone(&name));
-        name
+        shared(&mut self.names, id)
     }
 
     /// Writes the differences.

@@ -100,8 +100,8 @@ impl<'c> Places<'c> {
     }
 }
 
-/// The one copy of a text that many pages hold.
-fn shared(texts: &mut HashSet<Rc<str>>, text: &str) -> Rc<str> {
+/// The one copy of a text that many hold.
+pub(super) fn shared(texts: &mut HashSet<Rc<str>>, text: &str) -> Rc<str> {
     if let Some(known) = texts.get(text) {
         return Rc::clone(known);
     }

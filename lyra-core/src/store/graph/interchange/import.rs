@@ -15,8 +15,9 @@ use super::page_text::TextCache;
 use super::reports::ImportReport;
 use super::resources;
 use crate::error::{Error, Result};
-use crate::store::database::SqliteResultExt;
-use crate::store::database::{Bulk, Database, Statements as _, near_duplicates, with_tokens};
+use crate::store::database::{
+    Bulk, Database, SqliteResultExt, Statements as _, near_duplicates, with_tokens,
+};
 use crate::store::graph::blocked_evidence;
 use rusqlite::{CachedStatement, OptionalExtension, Transaction, ffi, params, params_from_iter};
 use std::collections::{HashMap, HashSet};

@@ -1,9 +1,7 @@
 //! One line of the format: JSON text → the cells of a row, each checked against its field.
 
 use super::fields::{Absent, Field, Kind, MAX_CELL_BYTES, TABLES, Table};
-use super::json::SHOWN;
-use super::json::shown;
-use super::json::{Entries, Json};
+use super::json::{Entries, Json, SHOWN, shown};
 use super::vector;
 use crate::clock::{format_ms, parse_ms};
 use crate::store::text::names::nearest;

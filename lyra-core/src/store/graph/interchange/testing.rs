@@ -2,8 +2,7 @@
 
 use super::{export_jsonl, import_jsonl};
 use crate::error::Result;
-use crate::store::database::Database;
-use crate::store::database::SqliteResultExt;
+use crate::store::database::{Database, SqliteResultExt};
 use std::collections::BTreeSet;
 use tempfile::TempDir;
 

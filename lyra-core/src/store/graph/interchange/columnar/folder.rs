@@ -1,9 +1,7 @@
 //! The folder of an export: made as a whole, and told from folders that are none.
 
 use super::super::fields::{Record, Table};
-use super::layout::SUMS;
-use super::layout::unwritable;
-use super::layout::{EXTENSION, SCRIPT, task_of};
+use super::layout::{EXTENSION, SCRIPT, SUMS, task_of, unwritable};
 use super::tables::{FlatTable, TASK_ID, flat_tables};
 use crate::error::{Error, Result};
 use std::ffi::OsStr;

@@ -2,8 +2,7 @@
 
 use super::columns::{Column, ColumnType};
 use super::tables::{FlatTable, TASK_ID};
-use crate::error::ErrorKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use arrow_schema::{DataType, Field, Schema};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::path::Path;

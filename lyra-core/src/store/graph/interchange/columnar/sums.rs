@@ -2,8 +2,7 @@
 //! sound Parquet.
 
 use super::folder::{Part, entries};
-use super::layout::SUMS;
-use super::layout::unwritable;
+use super::layout::{SUMS, unwritable};
 use crate::error::{Error, Result};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
