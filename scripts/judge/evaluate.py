@@ -10,7 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from model import CLASSES, HAS_BF16, Judge, batch, load_tokenizer, pair_ids
+from model import CLASSES, HAS_BF16, TEMPERATURE, Judge, batch, load_tokenizer, pair_ids
+
+READ_AGAIN_BELOW = 0.7
 
 
 @torch.no_grad()
@@ -35,6 +37,20 @@ def predict(judge, rows, tokenizer, tokens=4096):
             head[chosen] = logits.float().numpy()
         at = end
     return found
+
+
+def predict_as_shipped(judge, rows, tokenizer):
+    """As the library asks: pairs that are not clearly neutral are read once more without their contexts, and the
+    means of both stances count (lyra-core/src/models/network.rs)."""
+    stances, readings = predict(judge, rows, tokenizer)
+    again = [
+        i
+        for i, chance in enumerate(softmax(stances, TEMPERATURE)[:, 2])
+        if chance < READ_AGAIN_BELOW and rows[i].get("context")
+    ]
+    alone = predict(judge, [{**rows[i], "context": None} for i in again], tokenizer)[0]
+    stances[again] = (stances[again] + alone) / 2
+    return stances, readings
 
 
 def softmax(logits, temperature=1.0):

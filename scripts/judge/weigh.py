@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from data import SWAPPED, read_sets, read_swaps, starts
-from evaluate import predict, softmax
+from evaluate import predict_as_shipped, softmax
 from model import CLASSES, TEMPERATURE, Judge, load_tokenizer
 
 # The relevance and the side as log odds, the share of words up to a half.
@@ -96,7 +96,7 @@ def report_swaps(own, swapped, weights, judge, tokenizer):
         parts[key] = [row for row in swapped if row["swap"] == key]
     found = {}
     for name, rows in parts.items():
-        features = values(rows, *predict(judge, rows, tokenizer))[3]
+        features = values(rows, *predict_as_shipped(judge, rows, tokenizer))[3]
         found[name] = 1 / (1 + np.exp(-np.column_stack([np.ones(len(rows)), features]) @ weights))
         shares = (f"{(found[name] >= least).mean():.3f} from {least}" for least in (0.2, 0.3, 0.4, 0.5))
         print(f"{name}: {len(rows)} sentences, taken", *shares)
@@ -124,7 +124,7 @@ def main():
         names = sorted({r["group"] for r in part})
         kept = set(names[:: max(1, len(names) // options.most)] if options.most else names)
         part = [r for r in part if r["group"] in kept]
-        stances, readings = predict(judge, part, tokenizer)
+        stances, readings = predict_as_shipped(judge, part, tokenizer)
         weights = report(name, part, stances, readings)
         if name == "sets" and options.swaps:
             swapped = read_swaps(options.swaps, options.sets, kept=True)

@@ -171,6 +171,26 @@ async fn sentences_are_told_by_what_their_source_says() {
 }
 
 #[tokio::test]
+async fn what_asserts_nothing_needs_no_source() {
+    let graph = Graph::new().await;
+    let report = graph
+        .check(
+            "# Plan\n\n- Gather feedback from providers using the feature\n\
+             - Production readiness review approved\n\
+             - Coffee lowers the risk of gout in adults\n",
+            DraftFormat::Markdown,
+        )
+        .await;
+    let told: Vec<_> = report.sentences[1..]
+        .iter()
+        .map(|s| (s.kind, s.verdict))
+        .collect();
+    let nothing = (SentenceKind::Transition, None);
+    let uncited = (SentenceKind::Assertion, Some(CheckCode::Uncited));
+    assert_eq!(told, [nothing, nothing, uncited]);
+}
+
+#[tokio::test]
 async fn every_place_is_exact_in_the_draft_and_in_the_source() {
     let graph = Graph::new().await;
     let draft =

@@ -8,7 +8,7 @@ use super::quotations::{diff, find, nearest, quotations};
 use super::report::{CheckCode, Evidence, Finding};
 use super::request::Check;
 use super::source_text::SourceText;
-use super::stance::{Claim, Judged, candidates};
+use super::stance::{Claim, Judged, candidates, together};
 use crate::error::Result;
 use crate::research::pipeline::Pipeline;
 use std::sync::Arc;
@@ -54,10 +54,12 @@ fn questions(
         let mut questions = Vec::new();
         for (claim, sources) in cited {
             for source in sources {
+                let candidates = candidates(pipeline, reader, source, claim)?;
                 questions.push(Question {
                     item: claim.item,
                     source: Arc::clone(source),
-                    candidates: candidates(pipeline, reader, source, claim)?,
+                    together: together(pipeline, &candidates),
+                    candidates,
                 });
             }
         }

@@ -59,6 +59,11 @@ impl Item {
         !self.sentence.citations.is_empty()
     }
 
+    /// Whether it asserts something and cites nothing for it.
+    pub(super) fn is_uncited(&self) -> bool {
+        self.kind == SentenceKind::Assertion && !self.is_cited()
+    }
+
     /// Whether no citation says that the sentence is from there.
     pub(super) fn only_points(&self) -> bool {
         self.is_cited() && self.sentence.citations.iter().all(|c| c.is_pointer)
@@ -278,7 +283,7 @@ pub(super) fn resolve_findings(items: &mut [Item], listed: &mut [Listed], source
         }
         let found = citation_findings(item, listed, sources);
         item.findings.extend(found);
-        if item.kind == SentenceKind::Assertion && !item.is_cited() {
+        if item.is_uncited() {
             let uncited = item.finding(CheckCode::Uncited, "no source is cited for this");
             item.findings.push(uncited);
         }

@@ -89,6 +89,7 @@ pub(crate) async fn check(
         pairs: 0,
     };
     let (mut items, mut listed) = items::read(&draft, request, &check.sources)?;
+    check.set_aside_what_asserts_nothing(&mut items).await?;
     check.read_texts(&items)?;
     items::resolve_findings(&mut items, &mut listed, &check.sources);
     let claims = check.claims(&items).await?;

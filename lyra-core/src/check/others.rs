@@ -101,6 +101,7 @@ impl Search {
                 item: self.claim.item,
                 source: Arc::new(source),
                 candidates,
+                together: None,
             });
             if questions.len() == SOURCES {
                 break;

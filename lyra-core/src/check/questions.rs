@@ -7,12 +7,15 @@ use super::request::{Check, CheckProgress};
 use super::source_text::SourceText;
 use super::stance::{Candidate, Claim, judged};
 use crate::error::{Error, Result};
-use crate::ports::TextRole;
+use crate::models::asserts_nothing;
+use crate::ports::{StancePair, TextRole};
 use regex::Regex;
 use std::sync::{Arc, LazyLock};
 
 /// Pairs that are judged at once, between two reports of progress.
 const BATCH: usize = 64;
+/// Sentences that cite nothing and are read for whether they assert something. It takes some milliseconds each.
+const MOST_READ: usize = 2_000;
 /// Threads that look for candidates.
 const MOST_WORKERS: usize = 4;
 
@@ -28,6 +31,15 @@ pub(super) struct Question {
     pub(super) item: usize,
     pub(super) source: Arc<SourceText>,
     pub(super) candidates: Vec<Candidate>,
+    /// Several candidates as one premise.
+    pub(super) together: Option<StancePair>,
+}
+
+impl Question {
+    fn pairs(&self) -> impl Iterator<Item = &StancePair> {
+        let alone = self.candidates.iter().map(|one| &one.pair);
+        alone.chain(&self.together)
+    }
 }
 
 impl Check<'_> {
@@ -55,14 +67,39 @@ impl Check<'_> {
         Ok(claims)
     }
 
+    /// What cites nothing and asserts nothing needs no source.
+    pub(super) async fn set_aside_what_asserts_nothing(&self, items: &mut [Item]) -> Result<()> {
+        let uncited = items.iter().enumerate();
+        let uncited = uncited
+            .filter(|(_, item)| item.is_uncited())
+            .take(MOST_READ);
+        let asked: Vec<(usize, String)> = uncited
+            .map(|(at, item)| (at, item.sentence.text.clone()))
+            .collect();
+        let found = in_parts(asked, |part| {
+            part.iter()
+                .map(|(at, text)| Ok((*at, asserts_nothing(text)?)))
+                .collect()
+        });
+        for (at, is_nothing) in found.await? {
+            if is_nothing {
+                items[at].kind = SentenceKind::Transition;
+            }
+        }
+        Ok(())
+    }
+
     /// Has the questions judged, telling how far that is. Answers for each item what its sources say.
     pub(super) async fn hear(
         &mut self,
         questions: Vec<Question>,
         items: usize,
     ) -> Result<Vec<Vec<Heard>>> {
-        let candidates = questions.iter().flat_map(|one| &one.candidates);
-        let pairs: Vec<_> = candidates.map(|one| one.pair.clone()).collect();
+        let pairs: Vec<_> = questions
+            .iter()
+            .flat_map(Question::pairs)
+            .cloned()
+            .collect();
         self.pairs += pairs.len();
         let mut said = Vec::with_capacity(pairs.len());
         self.tell();
@@ -77,6 +114,10 @@ impl Check<'_> {
             let both = one.candidates.iter().zip(said.by_ref());
             heard[one.item].push(Heard {
                 judged: both.map(|(of, said)| judged(of, said)).collect(),
+                together: one
+                    .together
+                    .and_then(|_| said.next())
+                    .map(|said| said.probabilities),
                 source: one.source,
             });
         }

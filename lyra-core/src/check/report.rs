@@ -149,7 +149,7 @@ pub enum SentenceKind {
     Opinion,
     /// It tells what the author or the draft does.
     Method,
-    /// It leads over to something else, or is too short to say anything.
+    /// It leads over to something else, or says nothing that a source could bear out.
     Transition,
 }
 

@@ -116,6 +116,19 @@ fn pair(source: &SourceText, at: usize, claim: &str, is_builtin: bool) -> Stance
     }
 }
 
+/// The two nearest sentences as one premise, the nearest last. What a claim says is often spread over two
+/// sentences, of which each leaves it open. A judge that is not ours reads more than one sentence anyway.
+pub(super) fn together(pipeline: &Pipeline, candidates: &[Candidate]) -> Option<StancePair> {
+    let [nearest, second, ..] = candidates else {
+        return None;
+    };
+    pipeline.judge.is_builtin().then(|| StancePair {
+        premise: format!("{} {}", second.pair.premise, nearest.pair.premise),
+        context: None,
+        ..nearest.pair.clone()
+    })
+}
+
 /// What the judge says of a candidate.
 pub(super) fn judged(candidate: &Candidate, said: RememberedVerdict) -> Judged {
     let pair = &candidate.pair;

@@ -126,6 +126,7 @@ pub(crate) async fn standing(pipeline: &Pipeline, request: &StandingRequest) -> 
         let both = candidates.iter().zip(said.by_ref());
         answer.add(&Heard {
             judged: both.map(|(of, said)| judged(of, said)).collect(),
+            together: None,
             source,
         });
     }

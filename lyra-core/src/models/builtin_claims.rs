@@ -55,6 +55,22 @@ const CITED: f64 = 0.7;
 /// How much of their words two sentences share before they say the same.
 const SAME_FROM: f64 = 0.8;
 
+/// What the network is asked of a sentence that is read for no question.
+const NO_QUESTION: &str = "The proposal is useful.";
+/// From this probability on a sentence asserts nothing. Of 1,000 sentences of documents that the network was
+/// not trained on, it finds half of those that assert nothing; of the others it takes 2 % for one.
+const NOTHING_FROM: f64 = 0.8;
+
+/// Whether a sentence asserts nothing, whatever it is read for: an item of a list of tasks, an instruction, a
+/// label. False where the network does not read.
+pub(crate) fn asserts_nothing(sentence: &str) -> Result<bool> {
+    if is_unread(sentence) {
+        return Ok(false);
+    }
+    let found = network::read("", sentence, NO_QUESTION)?;
+    Ok(found.is_some_and(|found| found.asserts[0] >= NOTHING_FROM))
+}
+
 /// A sentence that may be a claim.
 struct Candidate {
     passage: usize,

@@ -13,10 +13,10 @@ use std::collections::HashSet;
 
 /// A logistic regression of whether a side is right, fitted on sets of documents that the network was not
 /// trained on (`scripts/judge/weigh.py`). Side and relevance are log odds.
-const BASE: f64 = -2.58;
-const SIDE: f64 = 0.69;
-const RELEVANCE: f64 = 0.46;
-const WORDS: f64 = 1.58;
+const BASE: f64 = -2.08;
+const SIDE: f64 = 0.96;
+const RELEVANCE: f64 = 0.32;
+const WORDS: f64 = 1.54;
 /// The share of the statement's words from which on more make no difference.
 const WORDS_IN_FULL: f64 = 0.5;
 /// What a side on a hypothesis loses, in log odds, where the passage does not name the hypothesis's
