@@ -41,15 +41,16 @@ def predict(judge, rows, tokenizer, tokens=4096):
 
 def predict_as_shipped(judge, rows, tokenizer):
     """As the library asks: pairs that are not clearly neutral are read once more without their contexts, and the
-    means of both stances count (lyra-core/src/models/network.rs)."""
+    means of both scores count (lyra-core/src/models/network.rs)."""
     stances, readings = predict(judge, rows, tokenizer)
     again = [
         i
         for i, chance in enumerate(softmax(stances, TEMPERATURE)[:, 2])
         if chance < READ_AGAIN_BELOW and rows[i].get("context")
     ]
-    alone = predict(judge, [{**rows[i], "context": None} for i in again], tokenizer)[0]
-    stances[again] = (stances[again] + alone) / 2
+    alone = predict(judge, [{**rows[i], "context": None} for i in again], tokenizer)
+    stances[again] = (stances[again] + alone[0]) / 2
+    readings[again] = (readings[again] + alone[1]) / 2
     return stances, readings
 
 

@@ -5,7 +5,6 @@ use super::overstated;
 use super::report::Evidence;
 use super::source_text::SourceText;
 use super::stance::Judged;
-use crate::research::pipeline::ON_A_HYPOTHESIS;
 use crate::store::model::Relation;
 use std::sync::Arc;
 
@@ -227,7 +226,7 @@ pub(super) fn side(heard: &Heard) -> Decided {
     };
     let side = surest.1.side;
     match side.relation {
-        _ if !side.is_taken(ON_A_HYPOTHESIS) => {
+        _ if !side.is_taken() => {
             let near = greatest(heard, |judged| judged.closeness);
             Decided::Silent(near.map(evidence), 1.0 - side.sure)
         }

@@ -28,6 +28,9 @@ pub(super) fn is_unread(text: &str) -> bool {
 }
 
 #[cfg(not(feature = "neural-judge"))]
+pub(super) use read as read_twice;
+
+#[cfg(not(feature = "neural-judge"))]
 pub(super) fn read(
     _context: &str,
     _premise: &str,
@@ -37,7 +40,7 @@ pub(super) fn read(
 }
 
 #[cfg(feature = "neural-judge")]
-pub(super) use words::read;
+pub(super) use words::{read, read_twice};
 
 #[cfg(feature = "neural-judge")]
 mod words {
@@ -53,7 +56,7 @@ mod words {
     const MAX_CONTEXT: usize = 32;
 
     /// A pair whose probability of `neutral` is below this is read once more without its context, and the
-    /// mean of both stances counts. A title that names what the claim is about makes the network take a
+    /// means of both scores count. A title that names what the claim is about makes the network take a
     /// side too easily; without it the network misses subjects that the title alone names. On documents
     /// that it was not trained on, the mean ranks sides better than either (MODEL.md).
     const READ_AGAIN_BELOW: f64 = 0.7;
@@ -61,11 +64,29 @@ mod words {
     /// A word piece's row, `None` for a word that the pieces do not cover.
     type Piece = Option<u32>;
 
-    /// What the network says of a pair; none where a side has no words.
+    /// What the network says of a pair under its context; none where a side has no words.
     pub(in super::super) fn read(
         context: &str,
         premise: &str,
         claim: &str,
+    ) -> Result<Option<Reading>> {
+        read_once_or_twice(context, premise, claim, false)
+    }
+
+    /// The same; a pair that is not clearly neutral is read without its context, too.
+    pub(in super::super) fn read_twice(
+        context: &str,
+        premise: &str,
+        claim: &str,
+    ) -> Result<Option<Reading>> {
+        read_once_or_twice(context, premise, claim, true)
+    }
+
+    fn read_once_or_twice(
+        context: &str,
+        premise: &str,
+        claim: &str,
+        is_twice: bool,
     ) -> Result<Option<Reading>> {
         let network = Network::builtin()
             .map_err(|e| Error::internal(format!("the built-in judge's weights: {e}")))?;
@@ -74,15 +95,23 @@ mod words {
             return Ok(None);
         }
         let context = word_pieces(context)?;
-        let mut scores = scores(network, &context, &premise, &claim);
-        if !context.is_empty() && softmax(scores.stance, TEMPERATURE)[2] < READ_AGAIN_BELOW {
-            let alone = self::scores(network, &[], &premise, &claim);
-            scores.stance = mean(scores.stance, alone.stance);
+        let found = scores(network, &context, &premise, &claim);
+        let is_clear = softmax(found.stance, TEMPERATURE)[2] >= READ_AGAIN_BELOW;
+        if !is_twice || context.is_empty() || is_clear {
+            return Ok(Some(reading(&found)));
         }
-        Ok(Some(Reading {
+        let alone = scores(network, &[], &premise, &claim);
+        Ok(Some(reading(&Scores {
+            stance: mean(found.stance, alone.stance),
+            reading: mean(found.reading, alone.reading),
+        })))
+    }
+
+    fn reading(scores: &Scores) -> Reading {
+        Reading {
             stance: softmax(scores.stance, TEMPERATURE),
             asserts: softmax(scores.reading, 1.0),
-        }))
+        }
     }
 
     fn scores(network: &Network, context: &[Piece], premise: &[Piece], claim: &[Piece]) -> Scores {

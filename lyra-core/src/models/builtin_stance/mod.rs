@@ -9,7 +9,7 @@ mod premise;
 
 pub use premise::choose_premise;
 
-use super::network::{Reading, is_unread, read};
+use super::network::{Reading, is_unread, read_twice};
 use crate::error::{Error, Result};
 use crate::ports::{StanceJudge, StancePair, Verdict};
 use crate::store::model::Relation;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Stored with every verdict.
-pub(crate) const JUDGE_ID: &str = "lyra-minilm-judge-v4";
+pub(crate) const JUDGE_ID: &str = "lyra-minilm-judge-v5";
 
 /// The classes, in the order of the network's scores.
 const CLASSES: [Relation; 3] = [Relation::Supports, Relation::Refutes, Relation::Neutral];
@@ -117,7 +117,7 @@ fn judge_pair(pair: &StancePair) -> Result<Verdict> {
             continue;
         };
         let context = pair.context.as_deref().unwrap_or_default();
-        let Some(found) = read(context, part, &pair.hypothesis)? else {
+        let Some(found) = read_twice(context, part, &pair.hypothesis)? else {
             continue;
         };
         let side = |found: &Reading| found.stance[0].max(found.stance[1]) * found.asserts[2];

@@ -53,5 +53,5 @@ pub use outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome};
 pub use page::PageReport;
 pub use retractions::Retractions;
 pub use stages::{Pipeline, PremiseChooser};
-pub(crate) use verify::{Asked, ON_A_HYPOTHESIS, Side, VerificationCache};
+pub(crate) use verify::{Asked, Side, VerificationCache};
 pub use verify::{CandidatePair, CandidatePairs, JudgeRequest, VerifyReport, judge_pairs};

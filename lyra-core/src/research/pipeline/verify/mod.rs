@@ -15,7 +15,7 @@ use crate::ports::{StancePair, Verdict};
 use crate::store::graph::{DomainRules, Pair, Reader, StoredVerdict, Writer};
 use crate::store::model::Relation;
 pub use candidate_pair::CandidatePair;
-pub(crate) use direct::{Asked, ON_A_HYPOTHESIS, Side};
+pub(crate) use direct::{Asked, Side};
 use judging::{BATCH, edge_of, judged_by, probabilities_json};
 use memory::Look;
 pub(crate) use memory::VerificationCache;
