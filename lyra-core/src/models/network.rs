@@ -3,6 +3,7 @@
 //!
 //! It reads English. In a build without the feature `neural-judge` it reads nothing.
 
+use crate::error::Result;
 use crate::store::text::is_cjk;
 
 /// A text whose share of Chinese, Japanese and Korean characters is larger is not read.
@@ -17,6 +18,33 @@ pub(super) struct Reading {
     pub(super) asserts: [f64; 3],
 }
 
+/// A pair whose probability of `neutral` is below this is read once more without its context, and the
+/// mean of both scores counts. A title that names what the claim is about makes the network take a
+/// side too easily; without it the network misses subjects that the title alone names. On documents
+/// that it was not trained on, the mean ranks sides better than either (MODEL.md).
+const READ_AGAIN_BELOW: f64 = 0.7;
+
+/// What the network says of a pair; one that is not clearly neutral is read without its context, too.
+pub(super) fn read_twice(context: &str, premise: &str, claim: &str) -> Result<Option<Reading>> {
+    let under = read(context, premise, claim)?;
+    let Some(under) = under.filter(|one| !context.is_empty() && one.stance[2] < READ_AGAIN_BELOW)
+    else {
+        return Ok(under);
+    };
+    let alone = read("", premise, claim)?;
+    Ok(Some(alone.map_or(under, |alone| Reading {
+        stance: mean(under.stance, alone.stance),
+        asserts: mean(under.asserts, alone.asserts),
+    })))
+}
+
+/// The probabilities that the mean of two scores has.
+fn mean(one: [f64; 3], other: [f64; 3]) -> [f64; 3] {
+    let both: [f64; 3] = std::array::from_fn(|class| (one[class] * other[class]).sqrt());
+    let total: f64 = both.iter().sum();
+    both.map(|chance| chance / total)
+}
+
 /// Whether a text is in a script that the network has not learned.
 pub(super) fn is_unread(text: &str) -> bool {
     let (mut cjk, mut all) = (0.0, 0.0);
@@ -28,26 +56,19 @@ pub(super) fn is_unread(text: &str) -> bool {
 }
 
 #[cfg(not(feature = "neural-judge"))]
-pub(super) use read as read_twice;
-
-#[cfg(not(feature = "neural-judge"))]
-pub(super) fn read(
-    _context: &str,
-    _premise: &str,
-    _claim: &str,
-) -> crate::error::Result<Option<Reading>> {
+pub(super) fn read(_context: &str, _premise: &str, _claim: &str) -> Result<Option<Reading>> {
     Ok(None)
 }
 
 #[cfg(feature = "neural-judge")]
-pub(super) use words::{read, read_twice};
+pub(super) use words::read;
 
 #[cfg(feature = "neural-judge")]
 mod words {
     use super::super::static_embedder::word_pieces;
     use super::Reading;
     use crate::error::{Error, Result};
-    use lyra_judge::{Network, Scores};
+    use lyra_judge::Network;
 
     /// What the stance's scores are divided by before they become probabilities, fitted on held-out
     /// pairs.
@@ -55,38 +76,14 @@ mod words {
     /// Words of the headings that precede a premise.
     const MAX_CONTEXT: usize = 32;
 
-    /// A pair whose probability of `neutral` is below this is read once more without its context, and the
-    /// means of both scores count. A title that names what the claim is about makes the network take a
-    /// side too easily; without it the network misses subjects that the title alone names. On documents
-    /// that it was not trained on, the mean ranks sides better than either (MODEL.md).
-    const READ_AGAIN_BELOW: f64 = 0.7;
-
     /// A word piece's row, `None` for a word that the pieces do not cover.
     type Piece = Option<u32>;
 
-    /// What the network says of a pair under its context; none where a side has no words.
+    /// What the network says of a pair; none where a side has no words.
     pub(in super::super) fn read(
         context: &str,
         premise: &str,
         claim: &str,
-    ) -> Result<Option<Reading>> {
-        read_once_or_twice(context, premise, claim, false)
-    }
-
-    /// The same; a pair that is not clearly neutral is read without its context, too.
-    pub(in super::super) fn read_twice(
-        context: &str,
-        premise: &str,
-        claim: &str,
-    ) -> Result<Option<Reading>> {
-        read_once_or_twice(context, premise, claim, true)
-    }
-
-    fn read_once_or_twice(
-        context: &str,
-        premise: &str,
-        claim: &str,
-        is_twice: bool,
     ) -> Result<Option<Reading>> {
         let network = Network::builtin()
             .map_err(|e| Error::internal(format!("the built-in judge's weights: {e}")))?;
@@ -94,33 +91,16 @@ mod words {
         if premise.is_empty() || claim.is_empty() {
             return Ok(None);
         }
-        let context = word_pieces(context)?;
-        let found = scores(network, &context, &premise, &claim);
-        let is_clear = softmax(found.stance, TEMPERATURE)[2] >= READ_AGAIN_BELOW;
-        if !is_twice || context.is_empty() || is_clear {
-            return Ok(Some(reading(&found)));
-        }
-        let alone = scores(network, &[], &premise, &claim);
-        Ok(Some(reading(&Scores {
-            stance: mean(found.stance, alone.stance),
-            reading: mean(found.reading, alone.reading),
-        })))
-    }
-
-    fn reading(scores: &Scores) -> Reading {
-        Reading {
+        let Sequence {
+            words,
+            context,
+            split,
+        } = sequence(network, &word_pieces(context)?, &premise, &claim);
+        let scores = network.scores(&words, context, split);
+        Ok(Some(Reading {
             stance: softmax(scores.stance, TEMPERATURE),
             asserts: softmax(scores.reading, 1.0),
-        }
-    }
-
-    fn scores(network: &Network, context: &[Piece], premise: &[Piece], claim: &[Piece]) -> Scores {
-        let sequence = sequence(network, context, premise, claim);
-        network.scores(&sequence.words, sequence.context, sequence.split)
-    }
-
-    fn mean(one: [f32; 3], other: [f32; 3]) -> [f32; 3] {
-        std::array::from_fn(|class| f32::midpoint(one[class], other[class]))
+        }))
     }
 
     fn softmax(scores: [f32; 3], temperature: f64) -> [f64; 3] {
