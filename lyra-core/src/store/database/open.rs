@@ -3,6 +3,7 @@
 use super::{migrate, private, tokenizer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::database::SqliteResultExt;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
 use std::ffi::CStr;
 use std::path::Path;
@@ -45,7 +46,7 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
         connection
             .pragma_update(None, "temp_store", "MEMORY")
             .db()?;
-        connection.set_prepared_statement_cache_capacity(128);
+        keep_statements(connection)?;
         // Another process may be counting a large file for the first time.
         connection.busy_timeout(MIGRATION_TIMEOUT).db()?;
         migrate::migrate(connection)?;
@@ -62,7 +63,16 @@ pub(super) fn set_up_reader(connection: &Connection) -> Result<()> {
     connection
         .pragma_update(None, "cache_size", -READER_CACHE_KIB)
         .db()?;
+    keep_statements(connection)
+}
+
+/// Statements stay prepared. By default SQLite prepares one again whenever a value is bound that it
+/// compared with the condition of a partial index, which is most of them.
+fn keep_statements(connection: &Connection) -> Result<()> {
     connection.set_prepared_statement_cache_capacity(128);
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        .db()?;
     Ok(())
 }
 
