@@ -8,12 +8,16 @@ mod http_fetch;
 #[cfg(feature = "http")]
 mod providers;
 #[cfg(feature = "http")]
+pub(crate) mod retry;
+#[cfg(feature = "http")]
 pub(crate) mod web_client;
 
 #[cfg(feature = "http")]
-pub use api::{ApiOptions, Backoff};
+pub use api::ApiOptions;
 pub use api_key::ApiKey;
 #[cfg(feature = "http")]
 pub use http_fetch::{HttpFetcher, HttpOptions, detect_challenge};
 #[cfg(feature = "http")]
 pub use providers::{ProviderKind, ProvidersConfig, ServiceConfig};
+#[cfg(feature = "http")]
+pub use retry::Backoff;

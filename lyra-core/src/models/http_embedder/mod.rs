@@ -4,7 +4,6 @@
 //! the one length, none of zeros or of values that are not finite. The key travels in a header and
 //! nowhere else.
 
-mod retry;
 mod wire;
 
 pub use wire::EmbeddingApi;
@@ -16,6 +15,7 @@ use crate::security::quoting::quoted;
 use crate::store::text::hash::sha256_hex;
 use crate::web::ApiKey;
 use crate::web::api::{Endpoint, complaint};
+use crate::web::retry::{Backoff, Dice, is_transient, retry_after};
 use crate::web::web_client;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, StatusCode, redirect};
@@ -30,6 +30,9 @@ const REPLY_BYTES: usize = 64 * 1024 * 1024;
 
 /// For a connection to a server; one that is there takes far less.
 const CONNECT: Duration = Duration::from_secs(10);
+
+/// The longest pause after the first failure; each further one is up to twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
 /// Which server and model, and how patient we are.
 #[derive(Debug, Clone)]
@@ -200,12 +203,15 @@ impl HttpEmbedder {
             if !failure.passing || failures >= self.options.attempts {
                 return Err(failure.error);
             }
-            let chance = f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX);
-            let longest = self.options.longest_pause;
-            match retry::pause(failures, failure.wanted_pause, longest, chance) {
-                Some(pause) => tokio::time::sleep(pause).await,
-                None => return Err(failure.error),
+            let backoff = Backoff {
+                base: FIRST_PAUSE,
+                max: self.options.longest_pause,
+            };
+            let pause = backoff.wait(failures - 1, failure.wanted_pause, &mut Dice::new(None));
+            if pause > self.options.longest_pause {
+                return Err(failure.error);
             }
+            tokio::time::sleep(pause).await;
         }
     }
 
@@ -225,12 +231,12 @@ impl HttpEmbedder {
             .await
             .map_err(|e| Failure::passing(self.network_error(&e)))?;
         let status = response.status();
-        let wanted_pause = retry::retry_after(response.headers());
+        let wanted_pause = retry_after(response.headers(), None);
         let body = self.body(response).await?;
         if !status.is_success() {
             return Err(Failure {
                 error: self.refused(status, &body),
-                passing: retry::is_passing(status),
+                passing: is_transient(status),
                 wanted_pause,
             });
         }

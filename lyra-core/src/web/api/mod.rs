@@ -9,16 +9,16 @@ mod endpoint;
 mod pace;
 
 use super::ApiKey;
+use super::retry::{Backoff, Dice, is_transient, retry_after};
 use super::web_client;
 pub(crate) use complaint::complaint;
 pub(crate) use endpoint::Endpoint;
-pub use pace::Backoff;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{Clock, ProviderFailure};
 use crate::security::quoting::quoted;
-use pace::{Breaker, Dice, TokenBucket, retry_after};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, DATE, RETRY_AFTER};
+use pace::{Breaker, TokenBucket};
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Client, Response, StatusCode, redirect};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -252,11 +252,8 @@ impl ApiClient {
         if !is_passing || attempt >= self.options.attempts {
             return None;
         }
-        let mut pacing = self.pacing();
-        let random = pacing.dice.roll();
-        let jittered = self.options.backoff.delay(attempt - 1, random);
-        // Retry-After is the least; the jitter on top keeps clients apart.
-        let wait = trouble.wait.map_or(jittered, |least| least.max(jittered));
+        let dice = &mut self.pacing().dice;
+        let wait = self.options.backoff.wait(attempt - 1, trouble.wait, dice);
         (begun.elapsed() + wait <= self.options.patience).then_some(wait)
     }
 
@@ -368,23 +365,14 @@ impl ApiClient {
     }
 
     async fn refusal(&self, status: StatusCode, response: Response) -> Trouble {
-        let header = |name| {
-            response
-                .headers()
-                .get(name)
-                .and_then(|value| value.to_str().ok())
-                .map(str::to_owned)
-        };
-        let wait = header(RETRY_AFTER)
-            .and_then(|value| retry_after(&value, header(DATE).as_deref(), self.clock.now_ms()));
+        let wait = retry_after(response.headers(), Some(self.clock.now_ms()));
         let mut detail = format!("answered {status}");
         let failure = match status {
             StatusCode::TOO_MANY_REQUESTS => ProviderFailure::RateLimited {
                 retry_after: wait.map(|wait| wait.as_secs()),
             },
-            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY => ProviderFailure::Outage,
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ProviderFailure::BadKey,
-            _ if status.is_server_error() => ProviderFailure::Outage,
+            _ if is_transient(status) => ProviderFailure::Outage,
             _ if status.is_redirection() => {
                 detail += " to another host, which is not followed";
                 ProviderFailure::Refused

@@ -1,7 +1,7 @@
 //! How long a server lets a copy of a page be used without being asked again (RFC 9111).
 
 use super::connect::text_header;
-use jiff::fmt::rfc2822;
+use crate::web::retry::http_date_ms;
 use reqwest::header::{AGE, CACHE_CONTROL, DATE, EXPIRES, HeaderMap};
 use std::time::Duration;
 
@@ -41,23 +41,15 @@ pub(super) fn lifetime(headers: &HeaderMap) -> Option<Duration> {
         return Some(Duration::from_secs(seconds.saturating_sub(age)).min(LONGEST));
     }
     let expires = text_header(headers, EXPIRES.as_str())?;
-    let date = |text: &str| http_date_ms(text);
     let sent = text_header(headers, DATE.as_str())
         .as_deref()
-        .and_then(date);
+        .and_then(http_date_ms);
     // `Expires: 0` and other broken dates mean "has expired".
-    let left = date(&expires).zip(sent).map_or(0, |(end, sent)| end - sent);
+    let left = http_date_ms(&expires)
+        .zip(sent)
+        .map_or(0, |(end, sent)| end - sent);
     let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
     Some(left.min(LONGEST))
-}
-
-/// An HTTP date (`Sun, 06 Nov 1994 08:49:37 GMT`) as milliseconds since 1970.
-pub(super) fn http_date_ms(text: &str) -> Option<i64> {
-    static PARSER: rfc2822::DateTimeParser = rfc2822::DateTimeParser::new();
-    PARSER
-        .parse_timestamp(text.trim())
-        .ok()
-        .map(|time| time.as_millisecond())
 }
 
 #[cfg(test)]

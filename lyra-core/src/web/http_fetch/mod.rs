@@ -5,7 +5,6 @@
 //! | `connect` | the client, names resolved to public addresses only (SSRF, DNS rebinding) |
 //! | `robots` | `robots.txt` by RFC 9309 |
 //! | `pace` | how often and by how many at once a site is asked |
-//! | `retry` | busy and broken servers, `Retry-After` |
 //! | `body` | limits of size and time |
 //! | `challenge` | gates that want a human |
 //! | `fresh` | `Cache-Control` |
@@ -19,7 +18,6 @@ mod fresh;
 mod options;
 mod pace;
 mod request;
-mod retry;
 mod robots;
 
 pub use challenge::detect_challenge;
@@ -30,6 +28,7 @@ use crate::ports::{FetchRequest, FetchedDocument, Fetcher, SiteSession, Validato
 use crate::security::url_policy::{check_url, is_public};
 use crate::store::model::DocumentMeta;
 use crate::store::text::url::registrable_domain;
+use crate::web::retry::{Backoff, Dice, is_transient, retry_after};
 use body::{Patience, check_type};
 use connect::{client_builder, failed, text_header};
 use pace::{Pace, Turn};
@@ -41,6 +40,9 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use url::{Host, Url};
+
+/// Waits between tries grow no longer than this.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 
 /// Fetches `http:` and `https:` addresses.
 #[derive(Debug)]
@@ -175,8 +177,8 @@ impl HttpFetcher {
         {
             return Ok(needs_auth(&url, kind));
         }
-        if retry::is_transient(status) {
-            let wait = retry::retry_after(&headers);
+        if is_transient(status) {
+            let wait = retry_after(&headers, None);
             return Ok(Attempt::Busy { url, status, wait });
         }
         if !status.is_success() {
@@ -265,8 +267,11 @@ impl Fetcher for HttpFetcher {
             if too_long || tried >= options.max_retries {
                 return Err(given_up(&url, &start, status, wait, tried));
             }
-            let pause = retry::backoff_with_jitter(tried, options.retry_base);
-            tokio::time::sleep(pause.max(wait.unwrap_or_default())).await;
+            let backoff = Backoff {
+                base: options.retry_base,
+                max: LONGEST_BACKOFF,
+            };
+            tokio::time::sleep(backoff.wait(tried, wait, &mut Dice::new(None))).await;
         }
         Err(Error::internal("retries have no end"))
     }
