@@ -1,20 +1,17 @@
 //! Settings: `lyra.toml`, then `LYRA_*` variables, then flags; the later wins.
 
-use super::Global;
-use super::embedder::EmbedderLayer;
-use super::http::{HttpLayer, HttpSettings};
-use super::judge::JudgeLayer;
-use super::limits::LimitsLayer;
-use super::llm::{Llm, LlmLayer};
+use super::http::HttpSettings;
+use super::llm::Llm;
 use super::models as added;
-use super::parser::{ParserLayer, ParserSettings};
-use super::providers;
+use super::parser::ParserSettings;
+use super::sources::{Env, Sources};
+use super::{Global, embedder, http, judge, limits, llm, parser, providers};
 use crate::tools::Set;
 use clap::ValueEnum;
 use lyra_core::models::{EmbedderChoice, EmbedderSettings, JudgeChoice, JudgeSettings};
 use lyra_core::store::text::names::nearest;
 use lyra_core::{Error, Limits, Result};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Keys of `lyra.toml`.
@@ -118,110 +115,55 @@ pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-fn settle_with(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Settings> {
+fn settle_with(flags: &Global, env: Env<'_>) -> Result<Settings> {
     let file = config_file(flags, env)?;
-    let mut layer = match &file {
-        Some(path) => read_file(path, env)?,
-        None => Layer::default(),
+    let table = match &file {
+        Some(path) => read_file(path).map_err(|error| error.context(path.display()))?,
+        None => toml::Table::new(),
     };
-    layer.overlay(from_env(env)?);
-    layer.overlay(Layer {
-        db: flags.db.clone(),
-        read_only: flags.read_only.then_some(true),
-        audit: flags.audit.then_some(true),
-        tools: flags.tools,
-        corpus: (!flags.corpus.is_empty()).then(|| flags.corpus.clone()),
-        allow_private_hosts: flags.allow_private_hosts.then_some(true),
-        workers: None,
-        limits: LimitsLayer::from_flags(flags)?,
-        views_dir: flags.views_dir.clone(),
-        parser: ParserLayer::from_flags(flags)?,
-        embedder: EmbedderLayer::from_flags(flags)?,
-        judge: JudgeLayer::from_flags(flags)?,
-        llm: LlmLayer::from_flags(flags)?,
-        providers: providers::Layer::of_flags(flags),
-        // Its flags are those of one command.
-        http: HttpLayer::default(),
-    });
-    let models = data_folder(env).join("lyra").join("models");
     let beside = file.as_deref().and_then(Path::parent);
-    let mut embedder = layer.embedder.settle()?;
+    let given = flags.given();
+    let sources = Sources::new(&given, env, &table, beside.unwrap_or(Path::new("")));
+    let models = data_folder(env).join("lyra").join("models");
+    let mut embedder = embedder::settle(sources)?;
     if let EmbedderChoice::Onnx(place) = &mut embedder.choice {
         added::resolve(place, &models, beside);
     }
-    let mut judge = layer.judge.settle(embedder.onnx_runtime.as_deref())?;
+    let mut judge = judge::settle(sources, embedder.onnx_runtime.as_deref())?;
     if let Some(JudgeChoice::Onnx(place)) = judge.as_mut().map(|judge| &mut judge.choice) {
         added::resolve(place, &models, beside);
     }
+    let db = sources.path("db")?;
+    let workers = sources.number("workers", 1..=64)?;
     Ok(Settings {
-        db_is_default: layer.db.is_none(),
-        db: layer
-            .db
-            .unwrap_or_else(|| data_folder(env).join("lyra").join("lyra.db")),
-        read_only: layer.read_only.unwrap_or(false),
-        audit: layer.audit.unwrap_or(false),
-        tools: layer.tools.unwrap_or_default(),
-        corpus: layer.corpus.unwrap_or_default(),
-        allow_private_hosts: layer.allow_private_hosts.unwrap_or(false),
-        workers: layer.workers.unwrap_or(WORKERS),
-        limits: layer.limits.settle()?,
-        views_dir: layer.views_dir,
-        parser: layer.parser.settle(env),
+        db_is_default: db.is_none(),
+        db: db.unwrap_or_else(|| data_folder(env).join("lyra").join("lyra.db")),
+        read_only: sources.truth("read_only")?.unwrap_or(false),
+        audit: sources.truth("audit")?.unwrap_or(false),
+        tools: tool_set(sources)?.unwrap_or_default(),
+        corpus: sources.paths("corpus")?.unwrap_or_default(),
+        allow_private_hosts: sources.truth("allow_private_hosts")?.unwrap_or(false),
+        workers: workers
+            .and_then(|n| usize::try_from(n).ok())
+            .unwrap_or(WORKERS),
+        limits: limits::settle(sources)?,
+        views_dir: sources.path("views_dir")?,
+        parser: parser::settle(sources)?,
         judge,
         embedder,
         models,
         // Variables of other programs, too: what is odd in them stops nobody who adds no model.
         model_hub: env("HF_ENDPOINT").map(|address| address.to_string_lossy().into_owned()),
         model_hub_key: env("HF_TOKEN"),
-        llm: layer.llm.settle()?,
-        providers: layer.providers.resolve(env)?,
-        http: layer.http.settle(),
+        llm: llm::settle(sources)?,
+        providers: providers::settle(sources)?,
+        http: http::settle(sources)?,
         file,
     })
 }
 
-/// What one source says; what it is silent about, the source below decides.
-#[derive(Debug, Default, PartialEq)]
-struct Layer {
-    db: Option<PathBuf>,
-    read_only: Option<bool>,
-    audit: Option<bool>,
-    tools: Option<Set>,
-    corpus: Option<Vec<PathBuf>>,
-    allow_private_hosts: Option<bool>,
-    workers: Option<usize>,
-    limits: LimitsLayer,
-    views_dir: Option<PathBuf>,
-    parser: ParserLayer,
-    embedder: EmbedderLayer,
-    judge: JudgeLayer,
-    llm: LlmLayer,
-    providers: providers::Layer,
-    http: HttpLayer,
-}
-
-impl Layer {
-    fn overlay(&mut self, above: Self) {
-        self.db = above.db.or(self.db.take());
-        self.read_only = above.read_only.or(self.read_only);
-        self.audit = above.audit.or(self.audit);
-        self.tools = above.tools.or(self.tools);
-        self.corpus = above.corpus.or(self.corpus.take());
-        self.allow_private_hosts = above.allow_private_hosts.or(self.allow_private_hosts);
-        self.workers = above.workers.or(self.workers);
-        self.limits.overlay(above.limits);
-        self.views_dir = above.views_dir.or(self.views_dir.take());
-        self.parser.overlay(above.parser);
-        self.embedder.overlay(above.embedder);
-        self.judge.overlay(above.judge);
-        self.llm.overlay(above.llm);
-        self.providers.overlay(above.providers);
-        self.http.overlay(above.http);
-    }
-}
-
 /// The configuration file: the one that was named, else the first that is there.
-fn config_file(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Option<PathBuf>> {
+fn config_file(flags: &Global, env: Env<'_>) -> Result<Option<PathBuf>> {
     let named = flags
         .config
         .clone()
@@ -242,142 +184,38 @@ fn config_file(flags: &Global, env: &dyn Fn(&str) -> Option<OsString>) -> Result
     Ok(usual.into_iter().find(|path| path.is_file()))
 }
 
-fn read_file(path: &Path, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
-    let place = path.display();
+fn read_file(path: &Path) -> Result<toml::Table> {
     let text = std::fs::read_to_string(path)
-        .map_err(|error| Error::invalid(format!("{place} cannot be read: {error}")))?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    from_toml(&text, folder, env).map_err(|error| error.context(place))
-}
-
-/// Paths in the file are relative to the folder of the file, wherever the program was started.
-fn from_toml(text: &str, folder: &Path, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
+        .map_err(|error| Error::invalid(format!("it cannot be read: {error}")))?;
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         Error::invalid(format!("not valid TOML: {}", error.message()))
     })?;
-    if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        let known = KEYS.join(", ");
-        let error = Error::invalid(format!("key {key:?} is not known; expected one of {known}"));
-        return Err(match nearest(key, KEYS).first() {
-            Some(near) => error.with_hint(format!("did you mean {near:?}?")),
-            None => error,
-        });
-    }
-    let path = |key: &str| match table.get(key) {
-        None => Ok(None),
-        Some(toml::Value::String(path)) => Ok(Some(folder.join(path))),
-        Some(_) => Err(wrong(key, "a string")),
+    let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) else {
+        return Ok(table);
     };
-    let corpus = match table.get("corpus") {
-        None => None,
-        Some(toml::Value::Array(items)) => Some(
-            items
-                .iter()
-                .map(|item| item.as_str().map(|path| folder.join(path)))
-                .collect::<Option<Vec<_>>>()
-                .ok_or_else(|| wrong("corpus", "an array of strings"))?,
-        ),
-        Some(_) => return Err(wrong("corpus", "an array of strings")),
-    };
-    let truth = |key: &str| {
-        let value = table.get(key);
-        let truth = value.map(|value| value.as_bool().ok_or_else(|| wrong(key, "true or false")));
-        truth.transpose()
-    };
-    let workers = match table.get("workers") {
-        None => None,
-        Some(value) => Some(
-            value
-                .as_integer()
-                .and_then(|n| usize::try_from(n).ok())
-                .filter(|n| (1..=64).contains(n))
-                .ok_or_else(|| wrong("workers", "an integer from 1 to 64"))?,
-        ),
-    };
-    Ok(Layer {
-        db: path("db")?,
-        read_only: truth("read_only")?,
-        audit: truth("audit")?,
-        tools: tool_set("tools", table.get("tools").map(toml::Value::as_str))?,
-        corpus,
-        allow_private_hosts: truth("allow_private_hosts")?,
-        workers,
-        limits: LimitsLayer::from_toml(&table)?,
-        views_dir: path("views_dir")?,
-        parser: ParserLayer::from_toml(&table)?,
-        embedder: EmbedderLayer::from_toml(&table, folder)?,
-        judge: JudgeLayer::from_toml(&table, folder)?,
-        llm: LlmLayer::from_toml(&table, folder, env)?,
-        providers: providers::Layer::of_toml(&table, folder)?,
-        http: HttpLayer::from_toml(&table, folder)?,
+    let known = KEYS.join(", ");
+    let error = Error::invalid(format!("key {key:?} is not known; expected one of {known}"));
+    Err(match nearest(key, KEYS).first() {
+        Some(near) => error.with_hint(format!("did you mean {near:?}?")),
+        None => error,
     })
 }
 
-/// The set of tools that a source names; the inner `None` is what is not a text.
-#[allow(
-    clippy::option_option,
-    reason = "what is not there and what is no text differ"
-)]
-fn tool_set(key: &str, name: Option<Option<&str>>) -> Result<Option<Set>> {
-    let set = name.map(|name| Set::from_str(name.unwrap_or_default(), true));
+fn tool_set(sources: Sources<'_>) -> Result<Option<Set>> {
+    let set = sources
+        .text("tools")?
+        .map(|name| Set::from_str(&name, true));
     set.transpose()
-        .map_err(|_| Error::invalid(format!("{key}: expected standard, connector or all")))
-}
-
-pub(super) fn wrong(key: &str, expected: &str) -> Error {
-    Error::invalid(format!(
-        "key {key:?} has the wrong type; expected {expected}"
-    ))
-}
-
-fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer> {
-    let truth = |name: &str| match env(name) {
-        None => Ok(None),
-        Some(value) => match value.to_str().map(str::to_lowercase).as_deref() {
-            Some("1" | "true" | "yes" | "on") => Ok(Some(true)),
-            Some("0" | "false" | "no" | "off") => Ok(Some(false)),
-            _ => Err(Error::invalid(format!("{name}: expected 1 or 0"))),
-        },
-    };
-    let workers = match env("LYRA_WORKERS") {
-        None => None,
-        Some(value) => Some(
-            value
-                .to_str()
-                .and_then(|text| text.parse().ok())
-                .filter(|n| (1..=64).contains(n))
-                .ok_or_else(|| Error::invalid("LYRA_WORKERS: expected an integer from 1 to 64"))?,
-        ),
-    };
-    Ok(Layer {
-        db: env("LYRA_DB").map(PathBuf::from),
-        read_only: truth("LYRA_READ_ONLY")?,
-        audit: truth("LYRA_AUDIT")?,
-        tools: tool_set(
-            "LYRA_TOOLS",
-            env("LYRA_TOOLS").as_deref().map(OsStr::to_str),
-        )?,
-        corpus: env("LYRA_CORPUS").map(|list| std::env::split_paths(&list).collect()),
-        allow_private_hosts: truth("LYRA_ALLOW_PRIVATE_HOSTS")?,
-        workers,
-        limits: LimitsLayer::from_env(env)?,
-        views_dir: env("LYRA_VIEWS_DIR").map(PathBuf::from),
-        parser: ParserLayer::from_env(env)?,
-        embedder: EmbedderLayer::from_env(env)?,
-        judge: JudgeLayer::from_env(env)?,
-        llm: LlmLayer::from_env(env)?,
-        providers: providers::Layer::of_env(env)?,
-        http: HttpLayer::from_env(env)?,
-    })
+        .map_err(|_| sources.wrong("tools", "standard, connector or all"))
 }
 
 /// Where the database goes when nobody says. It does not depend on the working folder, because
 /// clients start servers in folders of their own choosing.
-fn data_folder(env: &dyn Fn(&str) -> Option<OsString>) -> PathBuf {
+fn data_folder(env: Env<'_>) -> PathBuf {
     user_folder(env, "XDG_DATA_HOME", "LOCALAPPDATA", ".local/share")
 }
 
-fn config_folder(env: &dyn Fn(&str) -> Option<OsString>) -> PathBuf {
+fn config_folder(env: Env<'_>) -> PathBuf {
     user_folder(env, "XDG_CONFIG_HOME", "APPDATA", ".config")
 }
 
@@ -386,12 +224,7 @@ pub(super) fn user_config_folder() -> PathBuf {
     config_folder(&|name| std::env::var_os(name))
 }
 
-fn user_folder(
-    env: &dyn Fn(&str) -> Option<OsString>,
-    xdg: &str,
-    windows: &str,
-    below_home: &str,
-) -> PathBuf {
+fn user_folder(env: Env<'_>, xdg: &str, windows: &str, below_home: &str) -> PathBuf {
     let absolute = |name: &str| {
         env(name)
             .map(PathBuf::from)
@@ -496,24 +329,20 @@ mod tests {
                 "key \"corpse\" is not known",
                 Some("did you mean \"corpus\"?"),
             ),
-            (
-                "db = 5",
-                "key \"db\" has the wrong type; expected a string",
-                None,
-            ),
+            ("db = 5", "key \"db\" is 5; expected a string", None),
             (
                 "corpus = \"docs\"",
-                "key \"corpus\" has the wrong type; expected an array",
+                "key \"corpus\" is \"docs\"; expected an array",
                 None,
             ),
             (
                 "corpus = [5]",
-                "key \"corpus\" has the wrong type; expected an array",
+                "key \"corpus\" is [5]; expected an array",
                 None,
             ),
             (
                 "workers = 0",
-                "key \"workers\" has the wrong type; expected an integer from 1",
+                "key \"workers\" is 0; expected an integer from 1",
                 None,
             ),
             ("db = ", "not valid TOML", None),

@@ -1,168 +1,55 @@
-//! The settings that choose the embedder, from the same three sources as the others.
+//! The settings that choose the embedder.
 
-use super::Global;
-use super::config::wrong;
-use super::keys::read_key;
-use super::llm::timeout;
+use super::keys::key;
+use super::llm::TIMEOUTS;
+use super::sources::Sources;
+use lyra_core::Result;
 use lyra_core::models::{EmbedderChoice, EmbedderSettings};
-use lyra_core::web::ApiKey;
-use lyra_core::{Error, Result};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-/// What one source says about the embedder.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct EmbedderLayer {
-    choice: Option<EmbedderChoice>,
-    url: Option<String>,
-    key: Option<ApiKey>,
-    key_file: Option<PathBuf>,
-    dimension: Option<usize>,
-    /// Seconds.
-    timeout: Option<u64>,
-    onnx_runtime: Option<PathBuf>,
-}
-
-impl EmbedderLayer {
-    pub(super) fn from_flags(flags: &Global) -> Result<Self> {
-        let choice = flags.embedder.as_deref().map(str::parse).transpose();
-        Ok(Self {
-            choice: choice.map_err(|e: Error| e.context("--embedder"))?,
-            url: flags.embedder_url.clone(),
-            ..Self::default()
-        })
-    }
-
-    pub(super) fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Self> {
-        let text = |name: &str| -> Result<Option<String>> {
-            let value = env(name).map(OsString::into_string).transpose();
-            // The value is not repeated: it may be the key.
-            value.map_err(|_| Error::invalid(format!("{name}: expected plain text")))
-        };
-        let choice = text("LYRA_EMBEDDER")?
-            .as_deref()
-            .map(str::parse)
-            .transpose();
-        let key = text("LYRA_EMBEDDER_KEY")?
-            .as_deref()
-            .map(|key| ApiKey::new("LYRA_EMBEDDER_KEY", key))
-            .transpose();
-        let dimension = text("LYRA_EMBEDDER_DIMENSION")?
-            .map(|text| text.parse().ok().filter(|n| *n > 0))
-            .map(|n| {
-                n.ok_or_else(|| {
-                    Error::invalid("LYRA_EMBEDDER_DIMENSION: expected a positive integer")
-                })
-            });
-        let seconds = text("LYRA_EMBEDDER_TIMEOUT")?.map(|text| text.trim().parse().unwrap_or(0));
-        // ORT_DYLIB_PATH is what every program with ONNX Runtime reads.
-        let runtime = env("LYRA_ONNX_RUNTIME").or_else(|| env("ORT_DYLIB_PATH"));
-        Ok(Self {
-            choice: choice.map_err(|e: Error| e.context("LYRA_EMBEDDER"))?,
-            url: text("LYRA_EMBEDDER_URL")?,
-            key: key.map_err(|e: Error| e.context("LYRA_EMBEDDER_KEY"))?,
-            key_file: env("LYRA_EMBEDDER_KEY_FILE").map(PathBuf::from),
-            dimension: dimension.transpose()?,
-            timeout: timeout(seconds, "LYRA_EMBEDDER_TIMEOUT")?,
-            onnx_runtime: runtime.map(PathBuf::from),
-        })
-    }
-
-    /// Paths are relative to the folder of the file.
-    pub(super) fn from_toml(table: &toml::Table, folder: &Path) -> Result<Self> {
-        let text = |key: &str| match table.get(key) {
-            None => Ok(None),
-            Some(toml::Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(wrong(key, "a string")),
-        };
-        let choice = match text("embedder")?.as_deref().map(str::parse).transpose()? {
-            Some(EmbedderChoice::Onnx(model)) => Some(EmbedderChoice::Onnx(folder.join(model))),
-            other => other,
-        };
-        let dimension = match table.get("embedder_dimension") {
-            None => None,
-            Some(value) => Some(
-                value
-                    .as_integer()
-                    .and_then(|n| usize::try_from(n).ok())
-                    .filter(|n| *n > 0)
-                    .ok_or_else(|| wrong("embedder_dimension", "a positive integer"))?,
-            ),
-        };
-        let seconds = match table.get("embedder_timeout") {
-            None => None,
-            Some(value) => Some(
-                value
-                    .as_integer()
-                    .and_then(|n| u64::try_from(n).ok())
-                    .ok_or_else(|| wrong("embedder_timeout", "seconds from 1 to 3600"))?,
-            ),
-        };
-        Ok(Self {
-            choice,
-            url: text("embedder_url")?,
-            key: None,
-            key_file: text("embedder_key_file")?.map(|path| folder.join(path)),
-            dimension,
-            timeout: timeout(seconds, "embedder_timeout")?,
-            onnx_runtime: text("onnx_runtime")?.map(|path| folder.join(path)),
-        })
-    }
-
-    /// Who chooses another embedder does not want the address and length of the one below.
-    pub(super) fn overlay(&mut self, above: Self) {
-        if above.choice.is_some() {
-            (self.url, self.dimension) = (None, None);
-        }
-        // A key beats a file with a key of the same source, and both beat what lies below.
-        if above.key.is_some() || above.key_file.is_some() {
-            (self.key, self.key_file) = (above.key, above.key_file);
-        }
-        self.choice = above.choice.or(self.choice.take());
-        self.url = above.url.or(self.url.take());
-        self.dimension = above.dimension.or(self.dimension);
-        self.timeout = above.timeout.or(self.timeout);
-        self.onnx_runtime = above.onnx_runtime.or(self.onnx_runtime.take());
-    }
-
-    /// The settings in force; reads the file with the key where a server is asked.
-    pub(super) fn settle(self) -> Result<EmbedderSettings> {
-        let choice = self.choice.unwrap_or_default();
-        let key = match (self.key, self.key_file) {
-            (Some(key), _) => Some(key),
-            (None, Some(path)) if choice.is_remote() => Some(read_key(&path)?),
-            _ => None,
-        };
-        Ok(EmbedderSettings {
-            choice,
-            url: self.url,
-            key,
-            dimension: self.dimension,
-            timeout: self.timeout.map(Duration::from_secs),
-            onnx_runtime: self.onnx_runtime,
-        })
-    }
+/// The settings in force.
+pub(super) fn settle(sources: Sources<'_>) -> Result<EmbedderSettings> {
+    let choice = sources.parsed_at("embedder", |choice, folder| match choice {
+        EmbedderChoice::Onnx(model) => EmbedderChoice::Onnx(folder.join(model)),
+        other => other,
+    })?;
+    let choice = choice.unwrap_or_default();
+    let own = sources.not_below("embedder");
+    let dimension = own.number("embedder_dimension", 1..=u64::from(u32::MAX))?;
+    let timeout = sources.number("embedder_timeout", TIMEOUTS)?;
+    // ORT_DYLIB_PATH is what every program with ONNX Runtime reads.
+    let usual = sources.variable("ORT_DYLIB_PATH").map(PathBuf::from);
+    let runtime = match sources.variable("LYRA_ONNX_RUNTIME") {
+        None => usual,
+        Some(_) => None,
+    };
+    Ok(EmbedderSettings {
+        key: key(sources, "embedder", choice.is_remote())?,
+        url: own.text("embedder_url")?,
+        dimension: dimension.and_then(|n| usize::try_from(n).ok()),
+        timeout: timeout.map(Duration::from_secs),
+        onnx_runtime: match runtime {
+            Some(path) => Some(path),
+            None => sources.path("onnx_runtime")?,
+        },
+        choice,
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Global;
+    use super::super::sources::settled;
     use super::*;
+    use lyra_core::web::ApiKey;
 
     fn layer(file: &str, env: &[(&str, &str)], flag: Option<&str>) -> Result<EmbedderSettings> {
-        let table: toml::Table = file.parse().expect("good TOML");
-        let mut layer = EmbedderLayer::from_toml(&table, Path::new("/conf"))?;
-        let find = |name: &str| {
-            let found = env.iter().find(|(key, _)| *key == name);
-            found.map(|(_, value)| OsString::from(value))
-        };
-        layer.overlay(EmbedderLayer::from_env(&find)?);
         let flags = Global {
             embedder: flag.map(str::to_owned),
             ..Global::default()
         };
-        layer.overlay(EmbedderLayer::from_flags(&flags)?);
-        layer.settle()
+        settled((file, "/conf"), env, &flags, super::settle)
     }
 
     #[test]
@@ -239,31 +126,31 @@ mod tests {
                 "embedder = 5",
                 vec![],
                 None,
-                "\"embedder\" has the wrong type",
+                "key \"embedder\" is 5; expected a string",
             ),
             (
                 "embedder_dimension = 0",
                 vec![],
                 None,
-                "expected a positive integer",
+                "\"embedder_dimension\" is 0; expected an integer from 1",
             ),
             (
                 "embedder_timeout = \"5\"",
                 vec![],
                 None,
-                "expected seconds from 1 to 3600",
+                "expected an integer from 1 to 3600",
             ),
             (
                 "embedder_timeout = 3601",
                 vec![],
                 None,
-                "embedder_timeout: expected seconds from 1 to 3600",
+                "\"embedder_timeout\" is 3601; expected an integer from 1 to 3600",
             ),
             (
                 "",
                 vec![("LYRA_EMBEDDER_TIMEOUT", "long")],
                 None,
-                "LYRA_EMBEDDER_TIMEOUT: expected seconds",
+                "LYRA_EMBEDDER_TIMEOUT is \"long\"; expected an integer",
             ),
             (
                 "",
@@ -275,7 +162,7 @@ mod tests {
                 "",
                 vec![("LYRA_EMBEDDER_DIMENSION", "-1")],
                 None,
-                "LYRA_EMBEDDER_DIMENSION: expected",
+                "LYRA_EMBEDDER_DIMENSION is",
             ),
             (
                 "",

@@ -1,6 +1,8 @@
 //! The flags that every command takes.
 
-use clap::Args;
+use super::sources::Flags;
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Flags that every command takes. They win over LYRA_* variables, and these over lyra.toml.
@@ -86,4 +88,42 @@ pub(super) struct Global {
     /// user's configuration folder]
     #[arg(long, global = true, value_name = "PATH")]
     pub(super) config: Option<PathBuf>,
+}
+
+impl Global {
+    /// The settings among the flags that are given, by their names.
+    pub(super) fn given(&self) -> Flags {
+        let yes = |given: bool| given.then(|| OsString::from("true"));
+        let path = |given: &Option<PathBuf>| given.clone().map(OsString::from);
+        let text = |given: &Option<String>| given.clone().map(OsString::from);
+        let tools = self.tools.and_then(|set| set.to_possible_value());
+        let once = [
+            ("db", path(&self.db)),
+            ("read_only", yes(self.read_only)),
+            ("audit", yes(self.audit)),
+            ("tools", tools.map(|set| set.get_name().into())),
+            ("allow_private_hosts", yes(self.allow_private_hosts)),
+            ("views_dir", path(&self.views_dir)),
+            ("parser", text(&self.parser)),
+            ("embedder", text(&self.embedder)),
+            ("embedder_url", text(&self.embedder_url)),
+            ("judge", text(&self.judge)),
+            ("judge_url", text(&self.judge_url)),
+            ("llm", text(&self.llm)),
+            ("llm_url", text(&self.llm_url)),
+            ("claim_extractor", text(&self.claim_extractor)),
+            ("stance_judge", text(&self.stance_judge)),
+            ("mailto", text(&self.mailto)),
+            ("retractions_csv", path(&self.retractions_csv)),
+        ];
+        let words = |texts: &[String]| texts.iter().map(OsString::from).collect();
+        let repeated: [(_, Vec<OsString>); 3] = [
+            ("corpus", self.corpus.iter().map(OsString::from).collect()),
+            ("limits", words(&self.limit)),
+            ("providers", words(&self.provider)),
+        ];
+        let once = once.map(|(name, word)| (name, Vec::from_iter(word)));
+        let all = once.into_iter().chain(repeated);
+        all.filter(|(_, words)| !words.is_empty()).collect()
+    }
 }

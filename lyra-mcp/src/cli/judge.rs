@@ -1,109 +1,37 @@
-//! The settings that choose the stance judge, from the same three sources as the others.
+//! The settings that choose the stance judge.
 
-use super::Global;
-use super::config::wrong;
-use super::keys::read_key;
+use super::keys::key;
+use super::sources::Sources;
+use lyra_core::Result;
 use lyra_core::models::{JudgeChoice, JudgeSettings};
-use lyra_core::web::ApiKey;
-use lyra_core::{Error, Result};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// What one source says about the judge.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct JudgeLayer {
-    choice: Option<JudgeChoice>,
-    url: Option<String>,
-    key: Option<ApiKey>,
-    key_file: Option<PathBuf>,
-}
-
-impl JudgeLayer {
-    pub(super) fn from_flags(flags: &Global) -> Result<Self> {
-        Ok(Self {
-            choice: choice(flags.judge.as_deref(), "--judge")?,
-            url: flags.judge_url.clone(),
-            ..Self::default()
-        })
-    }
-
-    pub(super) fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Self> {
-        let text = |name: &str| -> Result<Option<String>> {
-            let value = env(name).map(OsString::into_string).transpose();
-            // The value is not repeated: it may be the key.
-            value.map_err(|_| Error::invalid(format!("{name}: expected plain text")))
-        };
-        let key = text("LYRA_JUDGE_KEY")?
-            .as_deref()
-            .map(|key| ApiKey::new("LYRA_JUDGE_KEY", key))
-            .transpose()?;
-        Ok(Self {
-            choice: choice(text("LYRA_JUDGE")?.as_deref(), "LYRA_JUDGE")?,
-            url: text("LYRA_JUDGE_URL")?,
-            key,
-            key_file: env("LYRA_JUDGE_KEY_FILE").map(PathBuf::from),
-        })
-    }
-
-    /// Paths are relative to the folder of the file.
-    pub(super) fn from_toml(table: &toml::Table, folder: &Path) -> Result<Self> {
-        let text = |key: &str| match table.get(key) {
-            None => Ok(None),
-            Some(toml::Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(wrong(key, "a string")),
-        };
-        let choice = match choice(text("judge")?.as_deref(), "judge")? {
-            Some(JudgeChoice::Onnx(model)) => Some(JudgeChoice::Onnx(folder.join(model))),
-            other => other,
-        };
-        Ok(Self {
-            choice,
-            url: text("judge_url")?,
-            key: None,
-            key_file: text("judge_key_file")?.map(|path| folder.join(path)),
-        })
-    }
-
-    /// Who chooses another judge does not want the address of the one below.
-    pub(super) fn overlay(&mut self, above: Self) {
-        if above.choice.is_some() {
-            self.url = None;
-        }
-        // A key beats a file with a key of the same source, and both beat what lies below.
-        if above.key.is_some() || above.key_file.is_some() {
-            (self.key, self.key_file) = (above.key, above.key_file);
-        }
-        self.choice = above.choice.or(self.choice.take());
-        self.url = above.url.or(self.url.take());
-    }
-
-    /// The settings in force, if a judge is named; reads the file with the key where a server is
-    /// asked. The ONNX Runtime library is that of the embedder.
-    pub(super) fn settle(self, onnx_runtime: Option<&Path>) -> Result<Option<JudgeSettings>> {
-        let Some(choice) = self.choice else {
-            return Ok(None);
-        };
-        let key = match (self.key, self.key_file) {
-            (Some(key), _) => Some(key),
-            (None, Some(path)) if choice.is_remote() => Some(read_key(&path)?),
-            _ => None,
-        };
-        Ok(Some(JudgeSettings {
-            choice,
-            url: self.url,
-            key,
-            onnx_runtime: onnx_runtime.map(Path::to_path_buf),
-        }))
-    }
-}
-
-fn choice(text: Option<&str>, place: &str) -> Result<Option<JudgeChoice>> {
-    let parsed = text.map(str::parse).transpose();
-    parsed.map_err(|e: Error| e.context(place))
+/// The settings in force, if a judge is named. The ONNX Runtime library is that of the embedder.
+pub(super) fn settle(
+    sources: Sources<'_>,
+    onnx_runtime: Option<&Path>,
+) -> Result<Option<JudgeSettings>> {
+    let choice = sources.parsed_at("judge", |choice, folder| match choice {
+        JudgeChoice::Onnx(model) => JudgeChoice::Onnx(folder.join(model)),
+        other => other,
+    })?;
+    let is_remote = choice.as_ref().is_some_and(JudgeChoice::is_remote);
+    let (url, key) = (
+        sources.not_below("judge").text("judge_url")?,
+        key(sources, "judge", is_remote)?,
+    );
+    Ok(choice.map(|choice| JudgeSettings {
+        choice,
+        url,
+        key,
+        onnx_runtime: onnx_runtime.map(Path::to_path_buf),
+    }))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Global;
+    use super::super::sources::settled;
     use super::*;
     use lyra_core::models::LlmChoice;
 
@@ -112,19 +40,13 @@ mod tests {
         env: &[(&str, &str)],
         flag: Option<&str>,
     ) -> Result<Option<JudgeSettings>> {
-        let table: toml::Table = file.parse().expect("good TOML");
-        let find = |name: &str| {
-            let found = env.iter().find(|(key, _)| *key == name);
-            found.map(|(_, value)| OsString::from(value))
-        };
-        let mut layer = JudgeLayer::from_toml(&table, Path::new("/conf"))?;
-        layer.overlay(JudgeLayer::from_env(&find)?);
         let flags = Global {
             judge: flag.map(str::to_owned),
             ..Global::default()
         };
-        layer.overlay(JudgeLayer::from_flags(&flags)?);
-        layer.settle(Some(Path::new("/ort")))
+        settled((file, "/conf"), env, &flags, |sources| {
+            settle(sources, Some(Path::new("/ort")))
+        })
     }
 
     #[test]
@@ -167,14 +89,19 @@ mod tests {
                 "judge = \"candle:x\"",
                 vec![],
                 None,
-                "judge: there is no judge \"candle:x\"",
+                "key \"judge\": there is no judge \"candle:x\"",
             ),
-            ("judge = 5", vec![], None, "\"judge\" has the wrong type"),
+            (
+                "judge = 5",
+                vec![],
+                None,
+                "key \"judge\" is 5; expected a string",
+            ),
             (
                 "judge_url = 5",
                 vec![],
                 None,
-                "\"judge_url\" has the wrong type",
+                "key \"judge_url\" is 5; expected a string",
             ),
             (
                 "",

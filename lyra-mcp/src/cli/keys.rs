@@ -1,11 +1,25 @@
 //! Files that hold keys.
 
+use super::sources::Sources;
 use lyra_core::web::ApiKey;
 use lyra_core::{Error, Result};
 use std::path::Path;
 
+/// The key of a server: of the variable `LYRA_<SERVER>_KEY`, or in the file that `<server>_key_file` names,
+/// which is read only where the key is needed.
+pub(super) fn key(sources: Sources<'_>, server: &str, is_needed: bool) -> Result<Option<ApiKey>> {
+    let variable = format!("LYRA_{}_KEY", server.to_uppercase());
+    if let Some(key) = sources.secret(&variable)? {
+        return ApiKey::new(variable, &key).map(Some);
+    }
+    match sources.path(&format!("{server}_key_file"))? {
+        Some(path) if is_needed => read_key(&path).map(Some),
+        _ => Ok(None),
+    }
+}
+
 /// The key in a file of its own; warns where others may read it.
-pub(super) fn read_key(path: &Path) -> Result<ApiKey> {
+fn read_key(path: &Path) -> Result<ApiKey> {
     let place = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|e| Error::invalid(format!("the key file {place} cannot be read: {e}")))?;
@@ -18,13 +32,13 @@ pub(super) fn read_key(path: &Path) -> Result<ApiKey> {
 }
 
 #[cfg(unix)]
-fn others_may_read(path: &Path) -> bool {
+pub(super) fn others_may_read(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     std::fs::metadata(path).is_ok_and(|data| data.permissions().mode() & 0o077 != 0)
 }
 
 #[cfg(not(unix))]
-fn others_may_read(_path: &Path) -> bool {
+pub(super) fn others_may_read(_path: &Path) -> bool {
     false
 }
 

@@ -1,88 +1,58 @@
 //! The limits of research: `[limits]`, `LYRA_LIMITS`, `--limit NAME=VALUE`.
 
-use super::Global;
-use super::config::wrong;
+use super::sources::{Sources, real, shown};
 use lyra_core::{Error, Limits, Result};
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 
-/// What one source says, by name.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct LimitsLayer(BTreeMap<String, f64>);
-
-impl LimitsLayer {
-    pub(super) fn from_flags(flags: &Global) -> Result<Self> {
-        let given = flags.limit.iter().map(String::as_str);
-        Self::of_pairs("--limit", given)
-    }
-
-    pub(super) fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Self> {
-        let given = env("LYRA_LIMITS").unwrap_or_default();
-        let given = given.to_string_lossy();
-        let given = given.split(',').filter(|pair| !pair.trim().is_empty());
-        Self::of_pairs("LYRA_LIMITS", given)
-    }
-
-    pub(super) fn from_toml(table: &toml::Table) -> Result<Self> {
-        let given = match table.get("limits") {
-            None => return Ok(Self::default()),
-            Some(toml::Value::Table(given)) => given,
-            Some(_) => return Err(wrong("limits", "a table of names and numbers")),
+/// The limits in force: each by itself, the later source wins.
+pub(super) fn settle(sources: Sources<'_>) -> Result<Limits> {
+    let mut limits = Limits::default();
+    // What is wrong is told with the place where it stands.
+    let mut set = |place: &str, name: &str, value: f64| {
+        let set = limits.set(name, value);
+        set.map_err(|error| error.context(place))
+    };
+    if let Some(given) = sources.key("limits") {
+        let wrong = || {
+            sources
+                .file()
+                .wrong("limits", "a table of names and numbers")
         };
-        let number = |value: &toml::Value| match value {
-            toml::Value::Integer(n) => i32::try_from(*n).ok().map(f64::from),
-            toml::Value::Float(n) => Some(*n),
-            toml::Value::Boolean(is_on) => Some(f64::from(u8::from(*is_on))),
-            _ => None,
-        };
-        let mut layer = Self::default();
-        for (name, value) in given {
-            let value =
-                number(value).ok_or_else(|| wrong(&format!("limits.{name}"), "a number"))?;
-            layer.put("limits", name, value)?;
-        }
-        Ok(layer)
-    }
-
-    pub(super) fn overlay(&mut self, above: Self) {
-        self.0.extend(above.0);
-    }
-
-    pub(super) fn settle(self) -> Result<Limits> {
-        let mut limits = Limits::default();
-        for (name, value) in self.0 {
-            limits.set(&name, value)?;
-        }
-        Ok(limits)
-    }
-
-    fn of_pairs<'a>(place: &str, pairs: impl Iterator<Item = &'a str>) -> Result<Self> {
-        let mut layer = Self::default();
-        for pair in pairs {
-            let parts = pair.split_once('=').and_then(|(name, value)| {
-                let value = value.trim().parse().ok()?;
-                Some((name.trim(), value))
+        for (name, value) in given.as_table().ok_or_else(wrong)? {
+            let truth = value.as_bool().map(|is_on| f64::from(u8::from(is_on)));
+            let number = truth.or_else(|| real(value)).ok_or_else(|| {
+                let (place, given) = (format!("limits.{name}"), shown(value));
+                Error::invalid(format!("key {place:?} is {given}; expected a number"))
             });
-            let (name, value) = parts.ok_or_else(|| {
-                Error::invalid(format!("{place}: {pair:?} is not of the form NAME=NUMBER"))
-            })?;
-            layer.put(place, name, value)?;
+            set("limits", name, number?)?;
         }
-        Ok(layer)
     }
+    let variable = sources.variable("LYRA_LIMITS").unwrap_or_default();
+    let variable = variable.to_string_lossy();
+    let pairs = variable.split(',').filter(|pair| !pair.trim().is_empty());
+    for pair in pairs {
+        let (name, value) = parts("LYRA_LIMITS", pair)?;
+        set("LYRA_LIMITS", name, value)?;
+    }
+    for pair in sources.flag("limits") {
+        let pair = pair.to_string_lossy();
+        let (name, value) = parts("--limit", &pair)?;
+        set("--limit", name, value)?;
+    }
+    Ok(limits)
+}
 
-    /// What is wrong is told with the place where it stands.
-    fn put(&mut self, place: &str, name: &str, value: f64) -> Result<()> {
-        Limits::default()
-            .set(name, value)
-            .map_err(|error| error.context(place))?;
-        self.0.insert(name.to_owned(), value);
-        Ok(())
-    }
+fn parts<'p>(place: &str, pair: &'p str) -> Result<(&'p str, f64)> {
+    let parts = pair.split_once('=').and_then(|(name, value)| {
+        let value = value.trim().parse().ok()?;
+        Some((name.trim(), value))
+    });
+    parts.ok_or_else(|| Error::invalid(format!("{place}: {pair:?} is not of the form NAME=NUMBER")))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Global;
+    use super::super::sources::settled;
     use super::*;
 
     fn settle(file: &str, env: &str, flags: &[&str]) -> Result<Limits> {
@@ -90,10 +60,7 @@ mod tests {
             limit: flags.iter().map(ToString::to_string).collect(),
             ..Global::default()
         };
-        let mut layer = LimitsLayer::from_toml(&file.parse().expect("TOML"))?;
-        layer.overlay(LimitsLayer::from_env(&|_| Some(env.into()))?);
-        layer.overlay(LimitsLayer::from_flags(&flags)?);
-        layer.settle()
+        settled((file, ""), &[("LYRA_LIMITS", env)], &flags, super::settle)
     }
 
     #[test]
@@ -117,12 +84,17 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (file, env, flags, message) in [
-            ("limits = 5", "", &[][..], "\"limits\" has the wrong type"),
+            (
+                "limits = 5",
+                "",
+                &[][..],
+                "\"limits\" is 5; expected a table",
+            ),
             (
                 "[limits]\nkneedle = \"on\"",
                 "",
                 &[],
-                "\"limits.kneedle\" has the wrong type",
+                "\"limits.kneedle\" is \"on\"; expected a number",
             ),
             (
                 "[limits]\nverify_pairs = 0",

@@ -1,37 +1,20 @@
-//! The settings that choose a language model, and what it does, from the same three sources as the
-//! others.
+//! The settings that choose a language model, and what it does.
 
-use super::Global;
-use super::config::wrong;
-use super::keys::read_key;
+use super::keys;
+use super::sources::Sources;
 use lyra_core::models::{LlmChoice, LlmSettings};
 use lyra_core::web::ApiKey;
 use lyra_core::{EngineConfig, Error, Result};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Seconds that a request may be given.
-const TIMEOUTS: std::ops::RangeInclusive<u64> = 1..=3_600;
+/// Seconds that a request to a model may be given.
+pub(super) const TIMEOUTS: std::ops::RangeInclusive<u64> = 1..=3_600;
 
 /// Who does a part of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Builtin,
     Llm,
-}
-
-/// What one source says about language models.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct LlmLayer {
-    choice: Option<LlmChoice>,
-    url: Option<String>,
-    key: Option<ApiKey>,
-    key_file: Option<PathBuf>,
-    timeout: Option<u64>,
-    at_once: Option<usize>,
-    claim_extractor: Option<Part>,
-    stance_judge: Option<Part>,
 }
 
 /// The model in force, and what it is used for.
@@ -67,192 +50,80 @@ impl Llm {
     }
 }
 
-impl LlmLayer {
-    pub(super) fn from_flags(flags: &Global) -> Result<Self> {
-        Ok(Self {
-            choice: choice(flags.llm.as_deref(), "--llm")?,
-            url: flags.llm_url.clone(),
-            claim_extractor: part(flags.claim_extractor.as_deref(), "--claim-extractor")?,
-            stance_judge: part(flags.stance_judge.as_deref(), "--stance-judge")?,
-            ..Self::default()
-        })
-    }
-
-    pub(super) fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Self> {
-        let text = |name: &str| -> Result<Option<String>> {
-            let value = env(name).map(OsString::into_string).transpose();
-            // The value is not repeated: it may be the key.
-            value.map_err(|_| Error::invalid(format!("{name}: expected plain text")))
+/// The model in force, if one is. It finds claims unless that is left to the built-in extractor, and judges
+/// if that is asked for.
+pub(super) fn settle(sources: Sources<'_>) -> Result<Option<Llm>> {
+    let claim_extractor = part(sources, "claim_extractor")?;
+    let stance_judge = part(sources, "stance_judge")?;
+    let choice: Option<LlmChoice> = sources.parsed("llm")?;
+    let finds_claims = choice.is_some() && claim_extractor != Some(Part::Builtin);
+    let judges = choice.is_some() && stance_judge == Some(Part::Llm);
+    let timeout = sources.number("llm_timeout", TIMEOUTS)?;
+    let at_once = sources.number("llm_at_once", 1..=64)?;
+    let (url, key) = (
+        sources.not_below("llm").text("llm_url")?,
+        key(sources, finds_claims || judges)?,
+    );
+    let Some(choice) = choice else {
+        let parts = [
+            ("claim_extractor", claim_extractor),
+            ("stance_judge", stance_judge),
+        ];
+        let wanting = parts.iter().find(|(_, part)| *part == Some(Part::Llm));
+        return match wanting {
+            None => Ok(None),
+            Some((name, _)) => Err(Error::invalid(format!(
+                "{name} is \"llm\", but no language model is named"
+            ))
+            .with_hint("name one: llm = \"ollama:MODEL\" or \"openai:MODEL\"")),
         };
-        let number = |name: &str| -> Result<Option<u64>> {
-            let number = text(name)?.map(|text| text.trim().parse::<u64>());
-            let wrong = |_| Error::invalid(format!("{name}: expected a positive integer"));
-            number.transpose().map_err(wrong)
-        };
-        let key = text("LYRA_LLM_KEY")?
-            .as_deref()
-            .map(|key| ApiKey::new("LYRA_LLM_KEY", key))
-            .transpose()?;
-        Ok(Self {
-            choice: choice(text("LYRA_LLM")?.as_deref(), "LYRA_LLM")?,
-            url: text("LYRA_LLM_URL")?,
+    };
+    Ok(Some(Llm {
+        settings: LlmSettings {
+            url,
             key,
-            key_file: env("LYRA_LLM_KEY_FILE").map(PathBuf::from),
-            timeout: timeout(number("LYRA_LLM_TIMEOUT")?, "LYRA_LLM_TIMEOUT")?,
-            at_once: at_once(number("LYRA_LLM_AT_ONCE")?, "LYRA_LLM_AT_ONCE")?,
-            claim_extractor: part(
-                text("LYRA_CLAIM_EXTRACTOR")?.as_deref(),
-                "LYRA_CLAIM_EXTRACTOR",
-            )?,
-            stance_judge: part(text("LYRA_STANCE_JUDGE")?.as_deref(), "LYRA_STANCE_JUDGE")?,
-        })
-    }
-
-    /// Paths are relative to the folder of the file. `llm_key_env` names the variable that holds
-    /// the key.
-    pub(super) fn from_toml(
-        table: &toml::Table,
-        folder: &Path,
-        env: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<Self> {
-        let text = |key: &str| match table.get(key) {
-            None => Ok(None),
-            Some(toml::Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(wrong(key, "a string")),
-        };
-        let number = |key: &str| match table.get(key) {
-            None => Ok(None),
-            Some(value) => {
-                let number = value.as_integer().and_then(|n| u64::try_from(n).ok());
-                number
-                    .map(Some)
-                    .ok_or_else(|| wrong(key, "a positive integer"))
-            }
-        };
-        let key = text("llm_key_env")?.map(|name| {
-            let value = env(&name).and_then(|value| value.into_string().ok());
-            let missing = || {
-                Error::invalid(format!("llm_key_env: the variable {name} is not set"))
-                    .with_hint("set it, or leave llm_key_env out for a server without keys")
-            };
-            ApiKey::new(&name, value.ok_or_else(missing)?)
-        });
-        Ok(Self {
-            choice: choice(text("llm")?.as_deref(), "llm")?,
-            url: text("llm_url")?,
-            key: key.transpose()?,
-            key_file: text("llm_key_file")?.map(|path| folder.join(path)),
-            timeout: timeout(number("llm_timeout")?, "llm_timeout")?,
-            at_once: at_once(number("llm_at_once")?, "llm_at_once")?,
-            claim_extractor: part(text("claim_extractor")?.as_deref(), "claim_extractor")?,
-            stance_judge: part(text("stance_judge")?.as_deref(), "stance_judge")?,
-        })
-    }
-
-    /// Who chooses another model does not want the address of the one below.
-    pub(super) fn overlay(&mut self, above: Self) {
-        if above.choice.is_some() {
-            self.url = None;
-        }
-        // A key beats a file with a key of the same source, and both beat what lies below.
-        if above.key.is_some() || above.key_file.is_some() {
-            (self.key, self.key_file) = (above.key, above.key_file);
-        }
-        self.choice = above.choice.or(self.choice.take());
-        self.url = above.url.or(self.url.take());
-        self.timeout = above.timeout.or(self.timeout);
-        self.at_once = above.at_once.or(self.at_once);
-        self.claim_extractor = above.claim_extractor.or(self.claim_extractor);
-        self.stance_judge = above.stance_judge.or(self.stance_judge);
-    }
-
-    /// The model in force, if one is. It finds claims unless that is left to the built-in
-    /// extractor, and judges if that is asked for.
-    pub(super) fn settle(self) -> Result<Option<Llm>> {
-        let Some(choice) = self.choice else {
-            let parts = [
-                ("claim_extractor", self.claim_extractor),
-                ("stance_judge", self.stance_judge),
-            ];
-            let wanting = parts.iter().find(|(_, part)| *part == Some(Part::Llm));
-            return match wanting {
-                None => Ok(None),
-                Some((name, _)) => Err(Error::invalid(format!(
-                    "{name} is \"llm\", but no language model is named"
-                ))
-                .with_hint("name one: llm = \"ollama:MODEL\" or \"openai:MODEL\"")),
-            };
-        };
-        let finds_claims = self.claim_extractor != Some(Part::Builtin);
-        let judges = self.stance_judge == Some(Part::Llm);
-        let key = match (self.key, self.key_file) {
-            (Some(key), _) => Some(key),
-            (None, Some(path)) if finds_claims || judges => Some(read_key(&path)?),
-            _ => None,
-        };
-        Ok(Some(Llm {
-            settings: LlmSettings {
-                url: self.url,
-                key,
-                timeout: self.timeout.map(Duration::from_secs),
-                at_once: self.at_once,
-                ..LlmSettings::new(choice)
-            },
-            finds_claims,
-            judges,
-        }))
-    }
+            timeout: timeout.map(Duration::from_secs),
+            at_once: at_once.and_then(|n| usize::try_from(n).ok()),
+            ..LlmSettings::new(choice)
+        },
+        finds_claims,
+        judges,
+    }))
 }
 
-fn choice(text: Option<&str>, place: &str) -> Result<Option<LlmChoice>> {
-    let parsed = text.map(str::parse).transpose();
-    parsed.map_err(|e: Error| e.context(place))
+/// The key: the file may also name a variable of its own that holds it.
+fn key(sources: Sources<'_>, is_needed: bool) -> Result<Option<ApiKey>> {
+    let usual = ["LYRA_LLM_KEY", "LYRA_LLM_KEY_FILE"];
+    let is_usual = usual.iter().any(|name| sources.variable(name).is_some());
+    let Some(name) = sources.file().text("llm_key_env")?.filter(|_| !is_usual) else {
+        return keys::key(sources, "llm", is_needed);
+    };
+    let key = sources.secret(&name)?.ok_or_else(|| {
+        Error::invalid(format!("llm_key_env: the variable {name} is not set"))
+            .with_hint("set it, or leave llm_key_env out for a server without keys")
+    })?;
+    ApiKey::new(name, key).map(Some)
 }
 
-fn part(text: Option<&str>, place: &str) -> Result<Option<Part>> {
-    match text.map(str::trim) {
+fn part(sources: Sources<'_>, name: &str) -> Result<Option<Part>> {
+    match sources.text(name)?.as_deref().map(str::trim) {
         None => Ok(None),
         Some("builtin") => Ok(Some(Part::Builtin)),
         Some("llm") => Ok(Some(Part::Llm)),
-        Some(_) => Err(Error::invalid(format!("{place}: expected builtin or llm"))
+        Some(_) => Err(sources
+            .wrong(name, "builtin or llm")
             .with_hint("llm is the model that the key llm names")),
-    }
-}
-
-/// Seconds that one request may take.
-pub(super) fn timeout(seconds: Option<u64>, place: &str) -> Result<Option<u64>> {
-    match seconds {
-        Some(seconds) if !TIMEOUTS.contains(&seconds) => Err(Error::invalid(format!(
-            "{place}: expected seconds from 1 to 3600"
-        ))),
-        seconds => Ok(seconds),
-    }
-}
-
-fn at_once(count: Option<u64>, place: &str) -> Result<Option<usize>> {
-    match count.map(usize::try_from) {
-        None => Ok(None),
-        Some(Ok(count @ 1..=64)) => Ok(Some(count)),
-        Some(_) => Err(Error::invalid(format!(
-            "{place}: expected an integer from 1 to 64"
-        ))),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Global;
+    use super::super::sources::settled;
     use super::*;
 
     fn layer(file: &str, env: &[(&str, &str)], flags: Global) -> Result<Option<Llm>> {
-        let table: toml::Table = file.parse().expect("good TOML");
-        let find = |name: &str| {
-            let found = env.iter().find(|(key, _)| *key == name);
-            found.map(|(_, value)| OsString::from(value))
-        };
-        let mut layer = LlmLayer::from_toml(&table, Path::new("/conf"), &find)?;
-        layer.overlay(LlmLayer::from_env(&find)?);
-        layer.overlay(LlmLayer::from_flags(&flags)?);
-        layer.settle()
+        settled((file, "/conf"), env, &flags, super::settle)
     }
 
     #[test]
@@ -314,23 +185,23 @@ mod tests {
             (
                 "llm = \"candle:x\"",
                 vec![],
-                "llm: there is no language model \"candle:x\"",
+                "key \"llm\": there is no language model \"candle:x\"",
             ),
-            ("llm = 5", vec![], "\"llm\" has the wrong type"),
+            ("llm = 5", vec![], "key \"llm\" is 5; expected a string"),
             (
                 "llm_timeout = 0",
                 vec![],
-                "llm_timeout: expected seconds from 1 to 3600",
+                "\"llm_timeout\" is 0; expected an integer from 1 to 3600",
             ),
             (
                 "llm_at_once = 100",
                 vec![],
-                "llm_at_once: expected an integer from 1 to 64",
+                "\"llm_at_once\" is 100; expected an integer from 1 to 64",
             ),
             (
                 "llm_at_once = -1",
                 vec![],
-                "\"llm_at_once\" has the wrong type",
+                "\"llm_at_once\" is -1; expected an integer from 1 to 64",
             ),
             (
                 "llm_key_env = \"NO_KEY\"",
@@ -340,7 +211,7 @@ mod tests {
             (
                 "stance_judge = \"onnx\"",
                 vec![],
-                "stance_judge: expected builtin or llm",
+                "\"stance_judge\" is \"onnx\"; expected builtin or llm",
             ),
             (
                 "stance_judge = \"llm\"",
@@ -355,7 +226,7 @@ mod tests {
             (
                 "",
                 vec![("LYRA_LLM_TIMEOUT", "long")],
-                "LYRA_LLM_TIMEOUT: expected a positive",
+                "LYRA_LLM_TIMEOUT is \"long\"; expected an integer from 1",
             ),
             (
                 "",
@@ -365,7 +236,7 @@ mod tests {
             (
                 "",
                 vec![("LYRA_CLAIM_EXTRACTOR", "gpt")],
-                "LYRA_CLAIM_EXTRACTOR: expected builtin",
+                "LYRA_CLAIM_EXTRACTOR is \"gpt\"; expected builtin",
             ),
         ] {
             let error = layer(file, &env, Global::default()).expect_err(why);

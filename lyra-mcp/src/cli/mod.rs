@@ -35,6 +35,7 @@ mod review;
 mod screen;
 mod serve;
 mod shell;
+mod sources;
 mod tasks;
 mod token;
 mod verify;

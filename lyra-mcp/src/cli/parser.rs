@@ -1,7 +1,6 @@
 //! The settings of the parser, and the program that its children run: this one.
 
-use super::Global;
-use super::config::wrong;
+use super::sources::Sources;
 use lyra_core::documents::{ParserLimits, ParserProcess};
 use lyra_core::{Error, Result};
 use std::ffi::OsString;
@@ -28,14 +27,6 @@ const MEMORY: std::ops::RangeInclusive<u64> = 16..=65_536;
 /// Seconds that a document may be given.
 const SECONDS: std::ops::RangeInclusive<u64> = 1..=3_600;
 
-/// What one source says about the parser.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct ParserLayer {
-    in_process: Option<bool>,
-    memory: Option<u64>,
-    seconds: Option<u64>,
-}
-
 /// The settings in force.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ParserSettings {
@@ -44,74 +35,32 @@ pub(super) struct ParserSettings {
     variables: Vec<(&'static str, OsString)>,
 }
 
-impl ParserLayer {
-    pub(super) fn from_flags(flags: &Global) -> Result<Self> {
-        Ok(Self {
-            in_process: in_process(flags.parser.as_deref(), "--parser")?,
-            ..Self::default()
-        })
-    }
-
-    pub(super) fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Self> {
-        let text = |name: &str| env(name).map(|value| value.to_string_lossy().into_owned());
-        let number = |name: &str, range: std::ops::RangeInclusive<u64>| {
-            let value = text(name).map(|text| {
-                let number = text.trim().parse().ok().filter(|n| range.contains(n));
-                number.ok_or_else(|| Error::invalid(format!("{name}: {}", expected(&range))))
-            });
-            value.transpose()
-        };
-        Ok(Self {
-            in_process: in_process(text("LYRA_PARSER").as_deref(), "LYRA_PARSER")?,
-            memory: number("LYRA_PARSER_MEMORY", MEMORY)?,
-            seconds: number("LYRA_PARSER_SECONDS", SECONDS)?,
-        })
-    }
-
-    pub(super) fn from_toml(table: &toml::Table) -> Result<Self> {
-        let number = |key: &str, range: std::ops::RangeInclusive<u64>| {
-            let value = table.get(key).map(|value| {
-                let number = value.as_integer().and_then(|n| u64::try_from(n).ok());
-                let number = number.filter(|n| range.contains(n));
-                number.ok_or_else(|| wrong(key, &expected(&range)))
-            });
-            value.transpose()
-        };
-        let which = match table.get("parser") {
-            None => None,
-            Some(toml::Value::String(which)) => Some(which.as_str()),
-            Some(_) => return Err(wrong("parser", "a string")),
-        };
-        Ok(Self {
-            in_process: in_process(which, "parser")?,
-            memory: number("parser_memory", MEMORY)?,
-            seconds: number("parser_seconds", SECONDS)?,
-        })
-    }
-
-    pub(super) fn overlay(&mut self, above: Self) {
-        self.in_process = above.in_process.or(self.in_process);
-        self.memory = above.memory.or(self.memory);
-        self.seconds = above.seconds.or(self.seconds);
-    }
-
-    pub(super) fn settle(self, env: &dyn Fn(&str) -> Option<OsString>) -> ParserSettings {
-        let mut limits = ParserLimits::default();
-        if let Some(memory) = self.memory {
-            limits.memory = memory * 1024 * 1024;
+/// The settings in force.
+pub(super) fn settle(sources: Sources<'_>) -> Result<ParserSettings> {
+    let in_process = match sources.text("parser")?.as_deref() {
+        None | Some("process") => false,
+        Some("in_process") => true,
+        Some(other) => {
+            let place = sources.place("parser");
+            return Err(Error::invalid(format!(
+                "{place}: there is no parser {other:?}; expected \"process\" or \"in_process\""
+            )));
         }
-        if let Some(seconds) = self.seconds {
-            limits = limits.with_seconds(seconds);
-        }
-        let needed = NEEDED
-            .into_iter()
-            .filter_map(|name| Some((name, env(name)?)));
-        ParserSettings {
-            in_process: self.in_process.unwrap_or(false),
-            limits,
-            variables: needed.collect(),
-        }
+    };
+    let mut limits = ParserLimits::default();
+    if let Some(memory) = sources.number("parser_memory", MEMORY)? {
+        limits.memory = memory * 1024 * 1024;
     }
+    if let Some(seconds) = sources.number("parser_seconds", SECONDS)? {
+        limits = limits.with_seconds(seconds);
+    }
+    let needed = NEEDED.into_iter();
+    let needed = needed.filter_map(|name| Some((name, sources.variable(name)?)));
+    Ok(ParserSettings {
+        in_process,
+        limits,
+        variables: needed.collect(),
+    })
 }
 
 impl ParserSettings {
@@ -143,39 +92,19 @@ fn own_file() -> PathBuf {
     }
 }
 
-fn in_process(which: Option<&str>, place: &str) -> Result<Option<bool>> {
-    match which {
-        None => Ok(None),
-        Some("process") => Ok(Some(false)),
-        Some("in_process") => Ok(Some(true)),
-        Some(other) => Err(Error::invalid(format!(
-            "{place}: there is no parser {other:?}; expected \"process\" or \"in_process\""
-        ))),
-    }
-}
-
-fn expected(range: &std::ops::RangeInclusive<u64>) -> String {
-    format!("an integer from {} to {}", range.start(), range.end())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::Global;
+    use super::super::sources::settled;
     use super::*;
     use std::time::Duration;
 
     fn settle(file: &str, env: &[(&str, &str)], flag: Option<&str>) -> Result<ParserSettings> {
-        let env = |name: &str| {
-            let found = env.iter().find(|(variable, _)| *variable == name);
-            found.map(|(_, value)| OsString::from(value))
-        };
         let flags = Global {
             parser: flag.map(str::to_owned),
             ..Global::default()
         };
-        let mut layer = ParserLayer::from_toml(&file.parse().expect("TOML"))?;
-        layer.overlay(ParserLayer::from_env(&env)?);
-        layer.overlay(ParserLayer::from_flags(&flags)?);
-        Ok(layer.settle(&env))
+        settled((file, ""), env, &flags, super::settle)
     }
 
     #[test]
@@ -204,7 +133,7 @@ mod tests {
             (
                 "parser = \"fast\"",
                 None,
-                "parser: there is no parser \"fast\"",
+                "key \"parser\": there is no parser \"fast\"",
             ),
             (
                 "parser_memory = 1",
@@ -224,7 +153,7 @@ mod tests {
             (
                 "",
                 Some(("LYRA_PARSER_SECONDS", "0")),
-                "LYRA_PARSER_SECONDS: an integer from 1",
+                "LYRA_PARSER_SECONDS is \"0\"; expected an integer from 1",
             ),
         ] {
             let error = settle(file, env.as_slice(), None).expect_err(file);
