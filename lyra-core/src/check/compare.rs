@@ -128,9 +128,13 @@ fn findings(
         }
         Decided::Supports(evidence, sure) if found.is_empty() => {
             let message = format!("the source says: {}", shorten(&evidence.quote));
-            let mut one = item.finding(CheckCode::Supported, message);
+            let mut one = with_judge(item.finding(CheckCode::Supported, message), sure);
+            if one.is_uncertain() {
+                let quote = shorten(&evidence.quote);
+                one.message = format!("not certain; the nearest words of the source: {quote}");
+            }
             one.evidence = Some(evidence);
-            found.push(with_judge(one, sure));
+            found.push(one);
         }
         // Numbers that differ say on what the source speaks.
         Decided::Silent(evidence, sure) if quoted.is_none() && !has_number_fault => {

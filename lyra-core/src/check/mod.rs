@@ -57,7 +57,7 @@ pub use report::{
 use request::Check;
 pub use request::{CheckProgress, CheckRequest};
 pub(crate) use standing::standing;
-pub use standing::{SourceStanding, Standing, StandingRequest, Unreached};
+pub use standing::{MOST_UNREACHED, SourceStanding, Standing, StandingRequest, Unreached};
 
 use crate::error::Result;
 use crate::research::pipeline::Pipeline;

@@ -257,6 +257,22 @@ pub struct CheckedReference {
     pub findings: Vec<Finding>,
 }
 
+/// A sentence that is supported with less confidence is one to read again.
+const CERTAIN_FROM: f64 = 0.5;
+
+impl Finding {
+    /// Whether this is support that the judge is not sure of. Reports show it beside the faults.
+    pub fn is_uncertain(&self) -> bool {
+        let is_unsure = self.confidence.is_some_and(|sure| sure < CERTAIN_FROM);
+        self.code == CheckCode::Supported && is_unsure
+    }
+
+    /// Whether it is a fault, or support that the judge is not sure of.
+    pub fn is_worth_a_look(&self) -> bool {
+        self.code != CheckCode::Supported || self.is_uncertain()
+    }
+}
+
 /// Counts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CheckSummary {

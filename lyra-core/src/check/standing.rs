@@ -19,7 +19,7 @@ const MOST_SOURCES: usize = 20;
 /// Longer statements are refused, in code points.
 const LONGEST: usize = 2_000;
 /// Sources without a text that are named at most.
-const MOST_UNREACHED: usize = 50;
+pub const MOST_UNREACHED: usize = 50;
 
 /// A question how the sources stand to a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -199,7 +199,7 @@ impl Engine {
         let checks = folders.zip(&self.inner.config.corpus).map(|(found, given)| {
             let has_documents = found.documents + found.not_looked_at > 0;
             let advice = (!has_documents).then_some(
-                "nothing here can be searched: put documents in it (.md .html .pdf .txt .xml .jsonl)",
+                "nothing here can be searched: put documents in it (.md .rst .org .txt .html .pdf .xml .jsonl)",
             );
             let detail = format!("{}: {}", given.display(), found.summary());
             check("corpus", has_documents, detail, advice)

@@ -6,8 +6,8 @@ use super::output::{Output, ProgressLine, Style, json, with_styles};
 use super::{engine_config, no_database, runtime};
 use clap::{Args, ValueEnum};
 use lyra_core::check::{
-    CheckCode, CheckFormat, CheckProgress, CheckReport, CheckRequest, DraftFormat, Finding,
-    SourceStanding, Standing, StandingRequest,
+    CheckCode, CheckFormat, CheckProgress, CheckReport, CheckRequest, CheckedSentence, DraftFormat,
+    Finding, MOST_UNREACHED, SourceStanding, Standing, StandingRequest,
 };
 use lyra_core::{Engine, Error, ErrorKind, Result, WholeFile};
 use std::io::{Read, Write};
@@ -275,7 +275,7 @@ fn terminal(report: &CheckReport, name: &str) -> String {
     let mut lines = vec![
         Style::Strong.of(&format!("{}: {}", plain(name), report.headline())),
         format!(
-            "judge: {}; sources known: {}",
+            "judge: {}; pages that could be cited: {}",
             report.judge, report.summary.sources_known
         ),
     ];
@@ -285,7 +285,7 @@ fn terminal(report: &CheckReport, name: &str) -> String {
         let told: Vec<&Finding> = sentence
             .findings
             .iter()
-            .filter(|finding| finding.code != CheckCode::Supported)
+            .filter(|finding| finding.is_worth_a_look())
             .collect();
         if told.is_empty() {
             continue;
@@ -308,6 +308,17 @@ fn terminal(report: &CheckReport, name: &str) -> String {
         for finding in &reference.findings {
             finding_lines(&mut lines, finding);
         }
+    }
+    let hidden = |sentence: &&CheckedSentence| {
+        let findings = &sentence.findings;
+        !findings.is_empty() && !findings.iter().any(Finding::is_worth_a_look)
+    };
+    let hidden = report.sentences.iter().filter(hidden).count();
+    if hidden > 0 {
+        lines.push(String::new());
+        lines.push(format!(
+            "not listed: {hidden} supported; --format html or json shows the words of the sources"
+        ));
     }
     lines.join("\n")
 }
@@ -358,7 +369,7 @@ fn standing_text(standing: &Standing) -> String {
     let mut lines = Vec::new();
     indent(&mut lines, "", &standing.text);
     lines.push(format!(
-        "{} for, {} against, {} silent; {} sources searched; judge: {}",
+        "{} for, {} against, {} silent; the nearest of {} sources that have a text; judge: {}",
         standing.independent_for,
         standing.independent_against,
         standing.silent.len(),
@@ -377,7 +388,12 @@ fn standing_text(standing: &Standing) -> String {
     if !standing.unreached.is_empty() {
         lines.push(String::new());
         lines.push(format!(
-            "{} sources have no text to search",
+            "without a text, so not searched: {}{} pages, such as what others cite or link",
+            if standing.unreached.len() < MOST_UNREACHED {
+                ""
+            } else {
+                "at least "
+            },
             standing.unreached.len()
         ));
     }

@@ -133,12 +133,22 @@ fn every_key_is_described() {
 fn every_variable_is_described() {
     let mut there = BTreeSet::new();
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli");
+    let variable = |name: &str| format!("LYRA_{}", name.to_uppercase());
+    let config = std::fs::read_to_string(sources.join("config.rs")).unwrap();
+    let (_, keys) = config.split_once("const KEYS").unwrap();
+    let keys = keys.split("];").next().unwrap();
+    let of_file = ["llm_key_env", "provider"];
+    let keys = keys.split('"').skip(1).step_by(2);
+    there.extend(keys.filter(|key| !of_file.contains(key)).map(variable));
     for entry in std::fs::read_dir(&sources).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|ending| ending == "rs") {
             let text = std::fs::read_to_string(&path).unwrap();
             let code = text.split("mod tests").next().unwrap();
             there.extend(words(code, "LYRA_", is_variable));
+            let servers = code.split("key(sources, \"").skip(1);
+            let servers = servers.filter_map(|rest| rest.split('"').next());
+            there.extend(servers.map(|server| variable(server) + "_KEY"));
         }
     }
     let text = page(CONFIGURATION);

@@ -1,6 +1,6 @@
-//! A table of the findings, for a comment below a pull request.
+//! A table of the findings, without what is certainly supported, for a comment below a pull request.
 
-use super::super::{CheckCode, CheckReport, Finding};
+use super::super::{CheckReport, Finding};
 use super::lines::Lines;
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ pub(super) fn render(report: &CheckReport, name: &str) -> String {
     let of_references = report.references.iter().flat_map(|r| &r.findings);
     let told: Vec<&Finding> = of_sentences
         .chain(of_references)
-        .filter(|finding| finding.code != CheckCode::Supported)
+        .filter(|finding| finding.is_worth_a_look())
         .collect();
     if told.is_empty() {
         return text;

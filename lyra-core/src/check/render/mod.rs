@@ -56,7 +56,14 @@ impl CheckReport {
         let assertions: usize = self.summary.verdicts.values().sum();
         let verdicts = CheckCode::ALL.into_iter().rev().filter_map(|code| {
             let count = self.summary.verdicts.get(&code)?;
-            Some(format!("{count} {code}"))
+            let unsure = match code {
+                CheckCode::Supported => self.uncertain(),
+                _ => 0,
+            };
+            Some(match unsure {
+                0 => format!("{count} {code}"),
+                unsure => format!("{count} {code} ({unsure} not certain)"),
+            })
         });
         let verdicts: Vec<String> = verdicts.collect();
         let noun = if assertions == 1 {
@@ -72,6 +79,12 @@ impl CheckReport {
 }
 
 impl CheckReport {
+    /// Sentences that are supported, and the judge is not sure.
+    fn uncertain(&self) -> usize {
+        let worst = self.sentences.iter().filter_map(|s| s.findings.first());
+        worst.filter(|finding| finding.is_uncertain()).count()
+    }
+
     /// The line and the column, both from 1, of a place in the draft.
     pub fn places(&self, at: &[usize]) -> Vec<(usize, usize)> {
         let lines = Lines::of(&self.text);

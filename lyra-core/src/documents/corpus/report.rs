@@ -7,10 +7,12 @@ use std::collections::BTreeMap;
 const NAMED: usize = 5;
 
 /// Kinds of files that people keep papers and notes in, and that are not read: a note says so. Others
-/// beside the documents (pictures, styles, lists) are counted, but nobody misses them in a search.
+/// beside the documents (pictures, styles, lists) are counted, but nobody misses them in a search, unless
+/// there are no documents at all.
 const WRITINGS: &[&str] = &[
-    "adoc", "csv", "doc", "docx", "epub", "json", "odp", "ods", "odt", "ppt", "pptx", "rtf", "tex",
-    "xls", "xlsx",
+    "", "adoc", "asciidoc", "csv", "doc", "docx", "epub", "erb", "ipynb", "json", "mobi", "odp",
+    "ods", "odt", "pages", "ppt", "pptx", "qmd", "rmd", "rtf", "tex", "textile", "wiki", "xls",
+    "xlsx",
 ];
 
 /// A file and what is to be said of it.
@@ -108,23 +110,28 @@ impl CorpusReport {
     }
 
     /// The files that people may miss in a search although nothing is wrong with them: writings of a
-    /// kind that is not read, such as `.docx` and `.xlsx`.
+    /// kind that is not read, such as `.docx` and `.xlsx`; all of them where nothing is read.
     ///
     /// ```
     /// use lyra_core::documents::{CorpusReport, FolderReport};
     /// let mut folder = FolderReport::default();
     /// folder.other_kinds.extend([("xlsx".to_owned(), 2), ("png".to_owned(), 1)]);
+    /// let nothing_read = CorpusReport { folders: vec![folder.clone()] };
+    /// folder.documents = 1;
     /// let report = CorpusReport { folders: vec![folder] };
     /// assert!(report.warnings().is_empty());
     /// let note = "the corpus holds 2 files of a kind that is not read (.xlsx)";
     /// assert_eq!(report.unread_kinds().as_deref(), Some(note));
+    /// assert!(nothing_read.unread_kinds().unwrap().contains("3 files"));
     /// ```
     pub fn unread_kinds(&self) -> Option<String> {
         let mut others: BTreeMap<String, usize> = BTreeMap::new();
         for (ending, count) in self.folders.iter().flat_map(|folder| &folder.other_kinds) {
             *others.entry(ending.clone()).or_default() += count;
         }
-        others.retain(|ending, _| WRITINGS.contains(&ending.as_str()));
+        if self.folders.iter().any(|folder| folder.documents > 0) {
+            others.retain(|ending, _| WRITINGS.contains(&ending.as_str()));
+        }
         let count: usize = others.values().sum();
         (count > 0).then(|| {
             format!(

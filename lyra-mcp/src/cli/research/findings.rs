@@ -7,7 +7,8 @@ use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::{Error, Result};
 use serde_json::{Map, Value, json};
 
-/// Claims that are shown for the hypothesis, and against it; each from another source.
+/// Claims that are shown for the hypothesis, and against it; each from another source, as long as there are
+/// others.
 const CLAIMS_A_SIDE: usize = 6;
 
 /// Contradictions that are shown.
@@ -51,6 +52,7 @@ pub(super) struct Counts {
     pub(super) contradicted: i64,
     pub(super) claims_for: i64,
     pub(super) claims_against: i64,
+    pub(super) claims_aside: i64,
 }
 
 /// A publication, or the page alone where there is none.
@@ -213,6 +215,8 @@ impl Graph<'_> {
                  WHERE task_id = :task AND relation = 'supports') AS claims_for,
                (SELECT count(*) FROM hypothesis_stances
                  WHERE task_id = :task AND relation = 'refutes') AS claims_against,
+               (SELECT count(*) FROM hypothesis_stances
+                 WHERE task_id = :task AND relation = 'neutral') AS claims_aside,
                (SELECT count(*) FROM v_contradictions WHERE task_id = :task) AS contradicted",
             &[],
         )?;
@@ -241,6 +245,7 @@ impl Graph<'_> {
             contradicted: number(row, "contradicted"),
             claims_for: number(row, "claims_for"),
             claims_against: number(row, "claims_against"),
+            claims_aside: number(row, "claims_aside"),
         })
     }
 
@@ -249,8 +254,8 @@ impl Graph<'_> {
         report.map_or(0, |report| report.folders.iter().map(|f| f.documents).sum())
     }
 
-    /// The claims that stand to the hypothesis as `relation` says: the surest of each document. One that
-    /// points back ("It", "These") has the sentence before it in brackets.
+    /// The claims that stand to the hypothesis as `relation` says: the surest of each document, and where that
+    /// leaves room the next of each. One that points back ("It", "These") has the sentence before it in brackets.
     fn stated(&self, relation: &str) -> Result<Vec<Stated>> {
         // Of what takes no side, the least certain comes first.
         let order = if relation == "neutral" { "ASC" } else { "DESC" };
@@ -261,12 +266,12 @@ impl Graph<'_> {
                SELECT v.*, row_number() OVER (PARTITION BY v.page_id ORDER BY v.confidence {order}, v.claim_id) AS place
                FROM v_hypothesis_evidence AS v
                WHERE v.task_id = :task AND v.relation = :relation
+               ORDER BY place, v.confidence {order}, v.claim_id LIMIT {CLAIMS_A_SIDE}
              ) AS told
              JOIN claims AS c ON c.id = told.claim_id
              JOIN pages AS p ON p.id = told.page_id
              LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
-             WHERE told.place = 1
-             ORDER BY told.confidence {order}, told.claim_id LIMIT {CLAIMS_A_SIDE}"
+             ORDER BY told.confidence {order}, told.claim_id"
         );
         Ok(self
             .rows(&sql, &[("relation", relation)])?

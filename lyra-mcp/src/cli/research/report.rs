@@ -72,6 +72,10 @@ fn counts(counts: &Counts, out: &mut Print<'_>) -> Result<()> {
         counts.claims_for, counts.claims_against
     ))?;
     out(&format!(
+        " Claims that take no side: {}.",
+        counts.claims_aside
+    ))?;
+    out(&format!(
         " Passages that support a claim: {}; that refute one: {}; that do neither: {}.",
         counts.supports, counts.refutes, counts.neutral
     ))?;
@@ -96,7 +100,7 @@ fn models(findings: &Findings, out: &mut Print<'_>) -> Result<()> {
 }
 
 fn side(title: &str, claims: &[Stated], total: i64, out: &mut Print<'_>) -> Result<()> {
-    let note = format!("{} of {total} claims, one a source", claims.len());
+    let note = format!("{} of {total} claims", claims.len());
     heading(title, &note, out)?;
     if claims.is_empty() {
         return out(" none found");
@@ -111,10 +115,23 @@ fn side(title: &str, claims: &[Stated], total: i64, out: &mut Print<'_>) -> Resu
                 " Possible, the judge being less than {POSSIBLE_BELOW:.2} sure:"
             ))?;
         }
-        quoted(&format!("{:.2}", stated.confidence), &stated.claim, out)?;
+        quoted(&shown(stated.confidence), &stated.claim, out)?;
         attribution(&stated.source, 6, out)?;
     }
-    Ok(())
+    let hidden = total - i64::try_from(claims.len()).unwrap_or(total);
+    match hidden {
+        ..=0 => Ok(()),
+        hidden => out(&format!(" … and {hidden} more: view v_hypothesis_evidence")),
+    }
+}
+
+/// A confidence, in digits on the same side of [`POSSIBLE_BELOW`].
+fn shown(confidence: f64) -> String {
+    let rounded = (confidence * 100.0).round() / 100.0;
+    match confidence < POSSIBLE_BELOW && rounded >= POSSIBLE_BELOW {
+        true => format!("{:.2}", POSSIBLE_BELOW - 0.01),
+        false => format!("{rounded:.2}"),
+    }
 }
 
 /// What is shown where no claim takes a side.
@@ -173,7 +190,10 @@ fn contradictions(findings: &Findings, out: &mut Print<'_>) -> Result<()> {
     let note = format!("{} of {} claims", shown.len(), findings.counts.contradicted);
     heading("WHERE SOURCES CONTRADICT EACH OTHER", &note, out)?;
     if shown.is_empty() {
-        return out(" none found");
+        return out(match findings.counts.contradicted {
+            0 => " none found",
+            _ => " none between sources on a claim that takes a side; see view v_contradictions",
+        });
     }
     for (index, contradiction) in shown.iter().enumerate() {
         if index > 0 {

@@ -27,7 +27,13 @@ function claimColumn(name, title, keep) {
 function claimItem(at) {
   const claim = data.claims[at];
   const link = foreign("a", short(claim.text, 420), { href: claimLink(at), class: "claim-link" });
-  return el("li", { class: "claim" }, link, readIn(at), tally(claim), balance(claim));
+  return el("li", { class: "claim" }, link, sureness(claim), readIn(at), tally(claim), balance(claim));
+}
+
+/** How sure the judge is of the side that a claim takes. */
+function sureness(claim) {
+  if (!takesSide(claim) || claim.stance_confidence === null) return null;
+  return el("p", { class: "small" }, `${isPossible(claim) ? "Possible: the" : "The"} judge is ${twoDigits(claim.stance_confidence)} sure.`);
 }
 
 /** Where a claim was taken from, with what speaks against the source. */
@@ -42,25 +48,38 @@ function readIn(at) {
 /** A side that the judge is less sure of is called possible; confidence::POSSIBLE_BELOW of the library. */
 const POSSIBLE_BELOW = 0.6;
 
+const takesSide = (claim) => claim.stance === "supports" || claim.stance === "refutes";
+
+const isPossible = (claim) => takesSide(claim) && (claim.stance_confidence ?? 1) < POSSIBLE_BELOW;
+
+/** A confidence, in digits on the same side of POSSIBLE_BELOW. */
+function twoDigits(confidence) {
+  const rounded = Math.round(confidence * 100) / 100;
+  return (confidence < POSSIBLE_BELOW && rounded >= POSSIBLE_BELOW ? POSSIBLE_BELOW - 0.01 : rounded).toFixed(2);
+}
+
 /** Stance of a claim to the hypothesis, in words. */
 function stanceBadge(claim) {
   const stance = RELATIONS.includes(claim.stance) ? claim.stance : "unjudged";
   const words = { supports: "supports the hypothesis", refutes: "refutes the hypothesis", neutral: "neutral to the hypothesis" };
-  const sure = claim.stance_confidence === null ? "" : ` (confidence ${claim.stance_confidence.toFixed(2)})`;
-  const takesSide = stance === "supports" || stance === "refutes";
-  const possibly = takesSide && (claim.stance_confidence ?? 1) < POSSIBLE_BELOW ? "possibly " : "";
+  const sure = claim.stance_confidence === null ? "" : ` (confidence ${twoDigits(claim.stance_confidence)})`;
+  const possibly = isPossible(claim) ? "possibly " : "";
   return badge(stance, possibly + (words[stance] ?? "stance not judged") + sure);
 }
 
 /** How many claims stand on which side, as a bar and in words. */
 function startVerdict() {
-  const of = (stance) => data.claims.filter((claim) => (claim.stance ?? "unjudged") === stance).length;
+  const of = (stance) => data.claims.filter((claim) => (claim.stance ?? "unjudged") === stance);
   const parts = [
     ["supports", "support it"],
     ["neutral", "neutral"],
     ["unjudged", "not judged"],
     ["refutes", "refute it"],
-  ].map(([stance, words]) => ({ stance, words, n: of(stance) }));
+  ].map(([stance, words]) => {
+    const possible = of(stance).filter(isPossible).length;
+    const some = possible ? ` (${number.format(possible)} possibly)` : "";
+    return { stance, words: words + some, n: of(stance).length };
+  });
   const shown = parts.filter((part) => part.n > 0);
   const total = Math.max(1, data.claims.length);
   let x = 0;

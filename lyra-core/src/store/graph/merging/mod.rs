@@ -10,8 +10,10 @@
 //! | `adoption`, `jobs`, `logs` | what needs more than a rule |
 //! | `checks` | graphs that cannot be merged |
 //! | `words` | the full-text indexes |
+//! | `between` | the folder of a merge of many sources |
 
 mod adoption;
+mod between;
 mod checks;
 mod jobs;
 mod logs;
@@ -23,15 +25,16 @@ mod words;
 
 use super::blocked_evidence;
 use super::forget::forget_rows;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::store::database::{
     Bulk, Database, FileStamp, SqliteResultExt, Statements, near_duplicates,
 };
+use between::Between;
 use rules::Rule;
 use rusqlite::{Connection, Transaction, params};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// As many graphs as SQLite can have open beside the one that is written.
 const AT_ONCE: usize = 10;
@@ -83,21 +86,18 @@ pub(crate) fn merge(
         checks::is_another_file(db.path(), source)?;
     }
     // What is merged in between makes no difference to the result.
-    let folder = db.path().parent().unwrap_or_else(|| Path::new("."));
     let mut between = Vec::new();
     let mut waiting: Vec<PathBuf> = sources.to_vec();
     while waiting.len() > AT_ONCE {
-        let place = tempfile::Builder::new()
-            .prefix(".lyra-merge-")
-            .tempdir_in(folder);
-        let place = place.map_err(|error| {
-            let message = format!("no folder can be made in {}: {error}", folder.display());
-            Error::new(ErrorKind::Backend, message).with_source(error)
-        })?;
-        let path = place.path().join("graph.db");
+        let place = Between::beside(db.path())?;
         let first: Vec<PathBuf> = waiting.drain(..AT_ONCE).collect();
-        merge_at_once(&Database::open(&path)?, &first, now, Purpose::Between)?;
-        waiting.push(path);
+        merge_at_once(
+            &Database::open(&place.graph())?,
+            &first,
+            now,
+            Purpose::Between,
+        )?;
+        waiting.push(place.graph());
         between.push(place);
     }
     let mut done = merge_at_once(db, &waiting, now, Purpose::Result { report })?;

@@ -11,8 +11,8 @@ use crate::store::model::{Relation, ScreeningDecision, content_id};
 use crate::store::text::hash::sha256_hex;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use std::path::Path;
 use tempfile::TempDir;
-
 mod reports;
 
 const NOW: &str = "2026-05-01T00:00:00.000Z";
