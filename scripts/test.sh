@@ -18,13 +18,13 @@ import json, pathlib, sys
 for line in map(json.loads, sys.stdin):
     if line.get("executable") and line["profile"]["test"]:
         print(line["target"]["name"], pathlib.Path(line["manifest_path"]).parent, line["executable"], sep="\t")')
-# The servers' tests beside all others, each with one thread: one after the other, a core is idle while the
-# longest tests of each end.
+# The servers' tests wait for processes half of the time, so they run beside all others, and two threads of
+# each keep two cores busy.
 run_tests() {
   local name folder program failed=0
   while IFS=$'\t' read -r name folder program; do
     printf '\n== %s\n' "$program"
-    (cd "$folder" && "$program" --test-threads 1) </dev/null || failed=1
+    (cd "$folder" && "$program" --test-threads 2) </dev/null || failed=1
   done
   return "$failed"
 }

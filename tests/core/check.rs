@@ -411,6 +411,23 @@ async fn word_files_are_read_and_broken_ones_are_refused() {
 }
 
 #[tokio::test]
+async fn support_that_the_judge_is_not_sure_of_is_shown() {
+    let graph = Graph::new().await;
+    let draft = "Night work shortened the sleep of nurses ([a](nurses.md)).\n";
+    let mut report = graph.check(draft, DraftFormat::Markdown).await;
+    assert_eq!(codes(&report), [[CheckCode::Supported]]);
+    for (sure, headline, rows) in [
+        (0.9, "1 assertion: 1 supported", 0),
+        (0.3, "1 assertion: 1 supported (1 not certain)", 1),
+    ] {
+        report.sentences[0].findings[0].confidence = Some(sure);
+        assert_eq!(report.headline(), headline);
+        let table = report.render(CheckFormat::Markdown, "a.md").unwrap();
+        assert_eq!(table.matches("| supported |").count(), rows, "{table}");
+    }
+}
+
+#[tokio::test]
 async fn hostile_drafts_stay_text() {
     let graph = Graph::new().await;
     let draft = "Well, <script>alert(1)</script> night work <b onclick=x>shortened</b> sleep by 47 minutes \

@@ -96,6 +96,9 @@ pub(super) fn run(engine: &Engine, options: &Options) -> Result<()> {
             for line in table(&columns, &rows) {
                 out.line(&line)?;
             }
+            if rows.is_empty() {
+                crate::log::line("no rows");
+            }
         }
     }
     out.finish()

@@ -34,7 +34,8 @@ impl Amount<'_> {
 ///
 /// `play` is the share by which a rough number may be off.
 pub(super) fn meets(draft: &Amount<'_>, source: &Amount<'_>, play: f64) -> bool {
-    if is_multiple_of_share(draft, source) || is_multiple_of_share(source, draft) {
+    let is_multiple = is_multiple_of_share(draft, source) || is_multiple_of_share(source, draft);
+    if is_multiple || is_change_by_ratio(draft, source, play) {
         return true;
     }
     let Some([a, b]) = in_one_measure(draft, source) else {
@@ -105,6 +106,18 @@ fn is_multiple_of_share(multiple: &Amount<'_>, share: &Amount<'_>) -> bool {
     let share = share.value * of.factor;
     let is_it = |value: f64| (value - share).abs() <= multiple.step.min(0.1) * 0.5;
     is_it(multiple.value) || is_it((multiple.value - 1.0).abs())
+}
+
+/// A ratio of risks is told as a change: 0.88 as "12 per cent less", 1.27 as "27 per cent more". Ratios are
+/// given with two digits behind the point.
+fn is_change_by_ratio(change: &Amount<'_>, ratio: &Amount<'_>, play: f64) -> bool {
+    let Some(share) = change.unit.filter(|unit| unit.kind == "share") else {
+        return false;
+    };
+    let is_ratio = ratio.unit.is_none() && ratio.step < 0.1 && (0.0..10.0).contains(&ratio.value);
+    let told = (ratio.value - 1.0).abs();
+    let rounding = ratio.step.max(change.step * share.factor) * (0.5 + 1e-6);
+    is_ratio && (change.value * share.factor - told).abs() <= rounding.max(play * told)
 }
 
 /// How far amounts in other units of a kind may be apart.

@@ -77,6 +77,22 @@ fn one_in_so_many_is_a_share() {
 }
 
 #[test]
+fn a_ratio_of_risks_is_a_change_in_per_cent() {
+    all_met(&[
+        ("12% lower", "odds ratio 0.88"),
+        ("27 percent more", "hazard ratio 1.27"),
+        ("about 30%", "RR 0.69"),
+        ("a 62% increase", "HR 1.62 (95% CI 1.1 to 2.4)"),
+    ]);
+    none_met(&[
+        ("21% lower", "odds ratio 0.88"),
+        ("12% lower", "a score of 0.9"),
+        ("12% lower", "0.88 mg"),
+        ("12 patients", "odds ratio 0.88"),
+    ]);
+}
+
+#[test]
 fn units_are_converted() {
     all_met(&[
         ("0.5 s", "500 ms"),
