@@ -18,7 +18,7 @@ import json, pathlib, sys
 for line in map(json.loads, sys.stdin):
     if line.get("executable") and line["profile"]["test"]:
         print(line["target"]["name"], pathlib.Path(line["manifest_path"]).parent, line["executable"], sep="\t")')
-# The servers' tests wait for processes half of the time, so they run beside all others, and two threads of
+# The servers' tests wait for processes a third of the time, so they run beside all others, and two threads of
 # each keep two cores busy.
 run_tests() {
   local name folder program failed=0
