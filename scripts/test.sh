@@ -48,6 +48,6 @@ PATH=$venv/bin:$PATH
 alone=tests/python/test_lyra_waiting.py
 export LYRA_MCP_BIN=$target/debug/lyra-mcp
 "$venv/bin/python" -m pytest -q -p no:cacheprovider "$alone"
-"$venv/bin/python" -m pytest -q -n 2 --dist loadfile -p no:cacheprovider --ignore="$alone" tests/python
+"$venv/bin/python" -m pytest -q -n 3 --dist loadfile -p no:cacheprovider --ignore="$alone" tests/python
 
 [ "${LYRA_TEST_CLIENTS:-}" = apart ] || bash scripts/test_clients.sh
