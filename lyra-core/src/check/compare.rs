@@ -127,10 +127,10 @@ fn findings(
             found.push(one);
         }
         Decided::Supports(evidence, sure) if found.is_empty() => {
-            let message = format!("the source says: {}", shorten(&evidence.quote));
+            let quote = shorten(&evidence.quote);
+            let message = format!("the source says: {quote}");
             let mut one = with_judge(item.finding(CheckCode::Supported, message), sure);
             if one.is_uncertain() {
-                let quote = shorten(&evidence.quote);
                 one.message = format!("not certain; the nearest words of the source: {quote}");
             }
             one.evidence = Some(evidence);

@@ -34,8 +34,7 @@ impl Amount<'_> {
 ///
 /// `play` is the share by which a rough number may be off.
 pub(super) fn meets(draft: &Amount<'_>, source: &Amount<'_>, play: f64) -> bool {
-    let is_multiple = is_multiple_of_share(draft, source) || is_multiple_of_share(source, draft);
-    if is_multiple || is_change_by_ratio(draft, source, play) {
+    if is_multiple_of_share(draft, source) || is_multiple_of_share(source, draft) {
         return true;
     }
     let Some([a, b]) = in_one_measure(draft, source) else {
@@ -110,7 +109,7 @@ fn is_multiple_of_share(multiple: &Amount<'_>, share: &Amount<'_>) -> bool {
 
 /// A ratio of risks is told as a change: 0.88 as "12 per cent less", 1.27 as "27 per cent more". Ratios are
 /// given with two digits behind the point.
-fn is_change_by_ratio(change: &Amount<'_>, ratio: &Amount<'_>, play: f64) -> bool {
+pub(super) fn is_change_by_ratio(change: &Amount<'_>, ratio: &Amount<'_>, play: f64) -> bool {
     let Some(share) = change.unit.filter(|unit| unit.kind == "share") else {
         return false;
     };

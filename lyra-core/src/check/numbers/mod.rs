@@ -8,7 +8,7 @@ mod words;
 mod written;
 
 use crate::store::text::is_stop_word;
-use meets::{Amount, is_moment, meets};
+use meets::{Amount, is_change_by_ratio, is_moment, meets};
 use names::{Label, Month};
 use std::ops::Range;
 use units::{Meaning, Unit};
@@ -249,7 +249,12 @@ impl Quantity {
         }
         let amounts = self.amounts();
         let others = other.amounts();
-        let is_met = |a| others.iter().any(|b| meets(a, b, self.play));
+        // P = 0.88 is no ratio.
+        let is_change = |a, b| !other.is_probability && is_change_by_ratio(a, b, self.play);
+        let is_met = |a| {
+            let mut others = others.iter();
+            others.any(|b| meets(a, b, self.play) || is_change(a, b))
+        };
         amounts.iter().any(is_met)
     }
 

@@ -88,6 +88,7 @@ fn a_ratio_of_risks_is_a_change_in_per_cent() {
         ("21% lower", "odds ratio 0.88"),
         ("12% lower", "a score of 0.9"),
         ("12% lower", "0.88 mg"),
+        ("12% lower", "P = 0.88"),
         ("12 patients", "odds ratio 0.88"),
     ]);
 }

@@ -56,13 +56,13 @@ impl CheckReport {
         let assertions: usize = self.summary.verdicts.values().sum();
         let verdicts = CheckCode::ALL.into_iter().rev().filter_map(|code| {
             let count = self.summary.verdicts.get(&code)?;
-            let unsure = match code {
+            let uncertain = match code {
                 CheckCode::Supported => self.uncertain(),
                 _ => 0,
             };
-            Some(match unsure {
+            Some(match uncertain {
                 0 => format!("{count} {code}"),
-                unsure => format!("{count} {code} ({unsure} not certain)"),
+                some => format!("{count} {code} ({some} not certain)"),
             })
         });
         let verdicts: Vec<String> = verdicts.collect();
@@ -79,7 +79,7 @@ impl CheckReport {
 }
 
 impl CheckReport {
-    /// Sentences that are supported, and the judge is not sure.
+    /// How many sentences are supported without the judge being sure.
     fn uncertain(&self) -> usize {
         let worst = self.sentences.iter().filter_map(|s| s.findings.first());
         worst.filter(|finding| finding.is_uncertain()).count()

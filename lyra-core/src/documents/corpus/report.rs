@@ -129,7 +129,8 @@ impl CorpusReport {
         for (ending, count) in self.folders.iter().flat_map(|folder| &folder.other_kinds) {
             *others.entry(ending.clone()).or_default() += count;
         }
-        if self.folders.iter().any(|folder| folder.documents > 0) {
+        let has_documents = |folder: &FolderReport| folder.documents + folder.not_looked_at > 0;
+        if self.folders.iter().any(has_documents) {
             others.retain(|ending, _| WRITINGS.contains(&ending.as_str()));
         }
         let count: usize = others.values().sum();

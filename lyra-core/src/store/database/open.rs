@@ -66,8 +66,9 @@ pub(super) fn set_up_reader(connection: &Connection) -> Result<()> {
     keep_statements(connection)
 }
 
-/// Statements stay prepared. By default SQLite prepares one again whenever a value is bound that it
-/// compared with the condition of a partial index, which is most of them.
+/// Statements stay prepared. By default SQLite prepares one again whenever a value is bound that it has
+/// compared with the condition of a partial index. No query needs that: those that use such an index name
+/// its condition in their text.
 fn keep_statements(connection: &Connection) -> Result<()> {
     connection.set_prepared_statement_cache_capacity(128);
     connection
