@@ -3,7 +3,8 @@
 use super::decide::{Decided, Heard, decide};
 use super::items::{Item, RULE};
 use super::numbers::{Quantity, quantities};
-use super::questions::{Question, in_parts};
+use super::parts::in_parts;
+use super::questions::Question;
 use super::quotations::{diff, find, nearest, quotations};
 use super::report::{CheckCode, Evidence, Finding};
 use super::request::Check;

@@ -1,9 +1,11 @@
 //! What the judge says of sentences and passages, asked once.
 
+use super::parts::in_parts;
 use crate::error::Result;
+use crate::models::{self, EXTRACTOR_ID};
 use crate::ports::{StancePair, Verdict};
 use crate::research::pipeline::{Asked, Pipeline};
-use crate::store::graph::RememberedVerdict;
+use crate::store::graph::{EvidenceGraph, RememberedVerdict};
 use crate::store::model::Relation;
 use sha2::{Digest, Sha256};
 
@@ -17,36 +19,96 @@ pub(super) async fn said(
     pairs: &[StancePair],
 ) -> Result<Vec<RememberedVerdict>> {
     let judge = pipeline.judge.judge_id();
-    let keys: Vec<[u8; 32]> = pairs.iter().map(|pair| key(judge, pair)).collect();
-    let known = pipeline.graph.read(|reader| {
-        keys.iter()
-            .map(|key| reader.remembered_verdict(key))
-            .collect::<Result<Vec<_>>>()
-    })?;
-    let open: Vec<usize> = (0..pairs.len()).filter(|at| known[*at].is_none()).collect();
-    let mut said: Vec<RememberedVerdict> =
-        known.into_iter().map(Option::unwrap_or_default).collect();
-    if open.is_empty() {
-        return Ok(said);
+    let mut memory = Memory::of(
+        &pipeline.graph,
+        pairs.iter().map(|pair| {
+            let context = pair.context.as_deref().unwrap_or_default();
+            key([judge, &pair.premise, context, &pair.hypothesis])
+        }),
+    )?;
+    let asked: Vec<StancePair> = memory.open().map(|at| pairs[at].clone()).collect();
+    if !asked.is_empty() {
+        let verdicts = pipeline.judged(&asked, |_| Asked::Claim).await?;
+        memory.keep(verdicts.iter().map(of).collect())?;
     }
-    let asked: Vec<StancePair> = open.iter().map(|at| pairs[*at].clone()).collect();
-    let verdicts = pipeline.judged(&asked, |_| Asked::Claim).await?;
-    for (at, verdict) in open.iter().zip(&verdicts) {
-        said[*at] = of(verdict);
-    }
-    if !pipeline.graph.is_read_only() {
-        let new = open.iter().map(|at| (&keys[*at][..], said[*at]));
-        pipeline
-            .graph
-            .write(|writer| writer.remember_verdicts(new))?;
-    }
-    Ok(said)
+    Ok(memory.said())
 }
 
-fn key(judge: &str, pair: &StancePair) -> [u8; 32] {
-    let context = pair.context.as_deref().unwrap_or_default();
+/// Whether each sentence asserts nothing, remembered likewise.
+pub(super) async fn asserts_nothing(
+    pipeline: &Pipeline,
+    sentences: &[String],
+) -> Result<Vec<bool>> {
+    let mut memory = Memory::of(
+        &pipeline.graph,
+        sentences
+            .iter()
+            .map(|sentence| key([EXTRACTOR_ID, sentence, "", ""])),
+    )?;
+    let asked: Vec<String> = memory.open().map(|at| sentences[at].clone()).collect();
+    if !asked.is_empty() {
+        let found = in_parts(asked, |part| {
+            let read = |sentence: &String| models::asserts_nothing(sentence);
+            part.iter().map(read).collect()
+        });
+        let found = found
+            .await?
+            .into_iter()
+            .map(|is_nothing| RememberedVerdict {
+                probabilities: [0.0, 0.0, f64::from(u8::from(is_nothing))],
+                relevance: None,
+            });
+        memory.keep(found.collect())?;
+    }
+    let said = memory.said().into_iter();
+    Ok(said.map(|said| said.probabilities[2] > 0.5).collect())
+}
+
+/// What is remembered of some questions.
+struct Memory<'a> {
+    graph: &'a EvidenceGraph,
+    keys: Vec<[u8; 32]>,
+    said: Vec<Option<RememberedVerdict>>,
+}
+
+impl<'a> Memory<'a> {
+    fn of(graph: &'a EvidenceGraph, keys: impl Iterator<Item = [u8; 32]>) -> Result<Self> {
+        let keys: Vec<_> = keys.collect();
+        let said = graph.read(|reader| {
+            let known = keys.iter().map(|key| reader.remembered_verdict(key));
+            known.collect::<Result<_>>()
+        })?;
+        Ok(Self { graph, keys, said })
+    }
+
+    /// The questions that have no answer yet.
+    fn open(&self) -> impl Iterator<Item = usize> {
+        (0..self.said.len()).filter(|at| self.said[*at].is_none())
+    }
+
+    /// Takes the answers to the open questions, and remembers them unless the graph is read-only.
+    fn keep(&mut self, answers: Vec<RememberedVerdict>) -> Result<()> {
+        let open: Vec<usize> = self.open().collect();
+        if !self.graph.is_read_only() {
+            let new = open.iter().map(|at| &self.keys[*at][..]);
+            let new = new.zip(answers.iter().copied());
+            self.graph.write(|writer| writer.remember_verdicts(new))?;
+        }
+        for (at, answer) in open.into_iter().zip(answers) {
+            self.said[at] = Some(answer);
+        }
+        Ok(())
+    }
+
+    fn said(self) -> Vec<RememberedVerdict> {
+        let said = self.said.into_iter();
+        said.map(Option::unwrap_or_default).collect()
+    }
+}
+
+fn key(parts: [&str; 4]) -> [u8; 32] {
     let mut hash = Sha256::new();
-    for part in [WEIGHED, judge, &pair.premise, context, &pair.hypothesis] {
+    for part in [WEIGHED].into_iter().chain(parts) {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }

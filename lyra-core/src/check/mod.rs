@@ -35,6 +35,7 @@ mod memory;
 mod numbers;
 mod others;
 mod overstated;
+mod parts;
 mod questions;
 mod quotations;
 mod references;

@@ -3,7 +3,8 @@
 use super::compare::shorten;
 use super::decide::{Heard, Sentence, sentences};
 use super::items::Item;
-use super::questions::{Question, in_parts};
+use super::parts::in_parts;
+use super::questions::Question;
 use super::report::{CheckCode, Finding};
 use super::request::Check;
 use super::resolve::Sources;

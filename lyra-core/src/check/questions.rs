@@ -6,8 +6,7 @@ use super::report::SentenceKind;
 use super::request::{Check, CheckProgress};
 use super::source_text::SourceText;
 use super::stance::{Candidate, Claim, judged};
-use crate::error::{Error, Result};
-use crate::models::asserts_nothing;
+use crate::error::Result;
 use crate::ports::{StancePair, TextRole};
 use regex::Regex;
 use std::sync::{Arc, LazyLock};
@@ -16,8 +15,6 @@ use std::sync::{Arc, LazyLock};
 const BATCH: usize = 64;
 /// Sentences that cite nothing and are read for whether they assert something. It takes some milliseconds each.
 const MOST_READ: usize = 2_000;
-/// Threads that look for candidates.
-const MOST_WORKERS: usize = 4;
 
 /// "Roe et al. (2019) found that …": who says it is no part of what is said.
 static SAID_BY: LazyLock<Regex> = LazyLock::new(|| {
@@ -73,15 +70,11 @@ impl Check<'_> {
         let uncited = uncited
             .filter(|(_, item)| item.is_uncited())
             .take(MOST_READ);
-        let asked: Vec<(usize, String)> = uncited
+        let (places, texts): (Vec<usize>, Vec<String>) = uncited
             .map(|(at, item)| (at, item.sentence.text.clone()))
-            .collect();
-        let found = in_parts(asked, |part| {
-            part.iter()
-                .map(|(at, text)| Ok((*at, asserts_nothing(text)?)))
-                .collect()
-        });
-        for (at, is_nothing) in found.await? {
+            .unzip();
+        let found = super::memory::asserts_nothing(self.pipeline, &texts).await?;
+        for (at, is_nothing) in places.into_iter().zip(found) {
             if is_nothing {
                 items[at].kind = SentenceKind::Transition;
             }
@@ -144,30 +137,4 @@ pub(super) fn without_speaker(text: &str) -> String {
     let mut letters = rest.chars();
     let first = letters.next().map(char::to_uppercase);
     first.into_iter().flatten().chain(letters).collect()
-}
-
-/// Does work that computes on several threads, away from those that answer others; in order.
-pub(super) async fn in_parts<T, R>(
-    work: Vec<T>,
-    each: impl Fn(&[T]) -> Result<Vec<R>> + Clone + Send + 'static,
-) -> Result<Vec<R>>
-where
-    T: Clone + Send + 'static,
-    R: Send + 'static,
-{
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = work.len().div_ceil(workers.min(MOST_WORKERS)).max(1);
-    let parts: Vec<_> = work
-        .chunks(share)
-        .map(|part| {
-            let (part, each) = (part.to_vec(), each.clone());
-            tokio::task::spawn_blocking(move || each(&part))
-        })
-        .collect();
-    let mut done = Vec::new();
-    for part in parts {
-        let part = part.await;
-        done.extend(part.map_err(|e| Error::internal(format!("a check's thread: {e}")))??);
-    }
-    Ok(done)
 }

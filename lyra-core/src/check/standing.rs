@@ -143,6 +143,10 @@ async fn statement(pipeline: &Pipeline, text: &str) -> Result<Claim> {
         let message = format!("the statement has {length} characters; expected 1 to {LONGEST}");
         return Err(Error::invalid(message).with_hint("give one sentence, such as a claim"));
     }
+    if text.ends_with(['?', '？']) {
+        let message = "the text is a question; expected a statement that can be right or wrong";
+        return Err(Error::invalid(message).with_hint("write the answer that you expect"));
+    }
     let embedder = &pipeline.reading.embedder;
     let vectors = embedder.embed(&[text], TextRole::Query).await?;
     Ok(Claim {

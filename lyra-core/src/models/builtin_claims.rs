@@ -11,8 +11,10 @@ use crate::ports::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Passage};
 use crate::store::model::ClaimType;
 use crate::store::text::sentence::sentence_texts;
 use crate::store::text::{is_cjk, missing_headings, points_back, ranking_terms};
+use regex::Regex;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// The id that [`BuiltinClaimExtractor`] stores with its claims.
 pub(crate) const EXTRACTOR_ID: &str = "lyra-minilm-claims-v4";
@@ -189,6 +191,7 @@ fn by_words(candidate: &Candidate) -> Option<f64> {
 fn read_passage(index: usize, passage: &Passage, topic: &Topic) -> Vec<Candidate> {
     let mut last = String::new();
     sentence_texts(&passage.text)
+        .map(|(quote, raw)| without_label(quote, raw))
         .filter_map(|(quote, raw)| {
             let text = raw.split_whitespace().collect::<Vec<_>>().join(" ");
             let before = std::mem::replace(&mut last, text.clone());
@@ -209,6 +212,23 @@ fn read_passage(index: usize, passage: &Passage, topic: &Topic) -> Vec<Candidate
             })
         })
         .collect()
+}
+
+/// A sentence without the label of its part of a structured abstract: "RESULTS", "Conclusion:".
+fn without_label(quote: Range<usize>, sentence: &str) -> (Range<usize>, &str) {
+    static LABEL: LazyLock<Regex> = LazyLock::new(|| {
+        let parts = "background|conclusions?|discussion|findings|importance|interpretation|results?|significance|summary";
+        let pattern = format!(
+            r"^(?:(?:[A-Z]+[ ,/&]+){{0,3}}(?:{})\b:?|(?i:(?:(?:key|main|principal) )?(?:{parts})):)\s+",
+            parts.to_uppercase()
+        );
+        Regex::new(&pattern).expect("constant and tested")
+    });
+    let Some(label) = LABEL.find(sentence) else {
+        return (quote, sentence);
+    };
+    let start = quote.start + label.as_str().chars().count();
+    (start..quote.end, &sentence[label.end()..])
 }
 
 fn is_japanese(text: &str) -> bool {

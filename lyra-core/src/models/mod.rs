@@ -28,7 +28,7 @@ mod static_embedder;
 mod unit_vector;
 
 pub use builtin_claims::BuiltinClaimExtractor;
-pub(crate) use builtin_claims::asserts_nothing;
+pub(crate) use builtin_claims::{EXTRACTOR_ID, asserts_nothing};
 pub use builtin_stance::{BuiltinStanceJudge, choose_premise};
 pub use embedder_choice::{EmbedderChoice, EmbedderSettings, onnx_can_run};
 #[cfg(feature = "http")]

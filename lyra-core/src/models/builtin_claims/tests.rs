@@ -114,6 +114,25 @@ fn every_claim_is_a_quote_with_its_span() {
 }
 
 #[test]
+fn a_label_of_a_structured_abstract_is_no_part_of_the_claim() {
+    for (label, sentence) in [
+        ("RESULTS ", "Statins lowered the risk."),
+        ("CONCLUSIONS/INTERPRETATION: ", "Statins lowered the risk."),
+        ("METHODS AND RESULTS ", "Statins lowered the risk."),
+        ("Main results:  ", "Ten trials reported deaths."),
+        ("", "AQUACEL Ag dressing was associated with less pain."),
+        ("", "Results of ten trials were pooled."),
+        ("", "The results: ten trials agree, two do not."),
+    ] {
+        let length = |text: &str| text.chars().count();
+        let whole = format!("{label}{sentence}");
+        let found = without_label(7..7 + length(&whole), &whole);
+        let expected = 7 + length(label)..7 + length(&whole);
+        assert_eq!(found, (expected, sentence), "{whole}");
+    }
+}
+
+#[test]
 fn findings_on_the_question_come_first_and_only_once() {
     let found = found_in(&request(&[
         "Glycated hemoglobin was lowered by 0.3 percentage points with the drug.",

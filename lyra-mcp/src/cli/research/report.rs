@@ -174,8 +174,8 @@ fn citation(source: &Source) -> String {
         .or(source.title.as_ref())
         .unwrap_or(&source.file);
     parts.push(match source.year {
-        Some(year) => format!("{} {year}", cut(who, 60)),
-        None => cut(who, 60),
+        Some(year) => format!("{} {year}", cut(who, 120)),
+        None => cut(who, 120),
     });
     parts.extend(source.venue.clone());
     parts.extend(source.doi.as_ref().map(|doi| format!("doi:{doi}")));

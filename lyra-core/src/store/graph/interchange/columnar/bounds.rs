@@ -1,14 +1,11 @@
 //! How many rows are read at a time. Repeated values take no place in a file, so a few kilobytes may
 //! stand for gigabytes of rows.
 
-use super::super::fields::MAX_DIMENSION;
+use super::pages::{SNAPPY_EXPANSION, count_values};
 use parquet::basic::{Compression, Type};
-use parquet::column::page::PageReader;
-use parquet::errors::{ParquetError, Result};
+use parquet::errors::Result;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
-use parquet::file::serialized_reader::SerializedPageReader;
 use std::fs::File;
-use std::sync::Arc;
 
 /// Rows that are read at a time where they are small.
 const MOST_ROWS: u64 = 1_024;
@@ -16,20 +13,18 @@ const MOST_ROWS: u64 = 1_024;
 /// Bytes that the values of one column of a batch may take, if one row does not take more.
 const BATCH_BYTES: u64 = 16 << 20;
 
-/// Snappy writes at most 64 bytes for three.
-const SNAPPY_EXPANSION: u64 = 22;
-
 /// Rows to read at a time, so that a batch stays small whatever the rows repeat.
 ///
 /// # Errors
-/// Lists that are longer than any vector, and pages that cannot be read.
-pub(super) fn batch_rows(file: &Arc<File>, metadata: &ParquetMetaData) -> Result<usize> {
+/// Lists that are longer than any vector, and pages that cannot be what they state.
+pub(super) fn batch_rows(file: &File, metadata: &ParquetMetaData) -> Result<usize> {
     let mut longest = 1;
     for group in metadata.row_groups() {
         let rows = u64::try_from(group.num_rows()).unwrap_or_default();
         for column in group.columns() {
+            let values = count_values(file, column, rows)?;
             let bytes = match column.column_type() {
-                _ if column.column_descr().max_rep_level() > 0 => list_bytes(file, column, rows)?,
+                _ if column.column_descr().max_rep_level() > 0 => list_bytes(values, rows),
                 Type::BYTE_ARRAY => text_bytes(column),
                 _ => continue,
             };
@@ -49,25 +44,11 @@ fn text_bytes(column: &ColumnChunkMetaData) -> u64 {
     }
 }
 
-/// What a list of the column takes on average. The heads of the pages say how many values there are,
-/// and nothing is unpacked for it.
-fn list_bytes(file: &Arc<File>, column: &ColumnChunkMetaData, rows: u64) -> Result<u64> {
-    let most = rows.saturating_mul(MAX_DIMENSION.unsigned_abs());
-    let count = usize::try_from(rows).unwrap_or(usize::MAX);
-    let mut pages = SerializedPageReader::new(Arc::clone(file), column, count, None)?;
-    let mut values: u64 = 0;
-    while let Some(page) = pages.peek_next_page()? {
-        values = values.saturating_add(page.num_levels.unwrap_or_default() as u64);
-        if values > most {
-            return Err(ParquetError::General(format!(
-                "{values} values in {rows} lists; expected at most {MAX_DIMENSION} for each"
-            )));
-        }
-        pages.skip_next_page()?;
-    }
-    Ok(values
+/// What a list of the column takes on average.
+fn list_bytes(values: u64, rows: u64) -> u64 {
+    values
         .div_ceil(rows.max(1))
-        .saturating_mul(size_of::<f64>() as u64))
+        .saturating_mul(size_of::<f64>() as u64)
 }
 
 #[cfg(test)]
@@ -78,8 +59,15 @@ mod tests {
     use parquet::arrow::ArrowWriter;
     use parquet::file::properties::WriterProperties;
     use parquet::file::reader::{FileReader, SerializedFileReader};
+    use std::io::{Read, Seek, SeekFrom, Write};
+    use std::sync::Arc;
 
     fn rows_at_a_time(name: &str, column: ArrayRef) -> Result<usize> {
+        let (file, reader) = written(name, column);
+        batch_rows(&file, reader.metadata())
+    }
+
+    fn written(name: &str, column: ArrayRef) -> (File, SerializedFileReader<File>) {
         let file = tempfile::tempfile().unwrap();
         let batch = RecordBatch::try_from_iter([(name, column)]).unwrap();
         let snappy = WriterProperties::builder()
@@ -90,7 +78,7 @@ mod tests {
         writer.write(&batch).unwrap();
         writer.close().unwrap();
         let reader = SerializedFileReader::new(file.try_clone().unwrap()).unwrap();
-        batch_rows(&Arc::new(file), reader.metadata())
+        (file, reader)
     }
 
     fn texts(text: &str, rows: usize) -> ArrayRef {
@@ -124,6 +112,28 @@ mod tests {
             error
                 .to_string()
                 .contains("in 2 lists; expected at most 65536"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_page_that_states_more_than_it_holds_is_not_unpacked() {
+        let (mut file, reader) = written("claim_text", texts(&"x".repeat(500_000), 2));
+        let column = reader.metadata().row_group(0).column(0);
+        let head = u64::try_from(column.dictionary_page_offset().unwrap()).unwrap();
+        // The kind of the page, and the number of its next field: its size, as three bytes.
+        let mut start = [0; 6];
+        file.seek(SeekFrom::Start(head)).unwrap();
+        file.read_exact(&mut start).unwrap();
+        assert!(
+            start[..3] == [0x15, 4, 0x15] && start[5] < 128,
+            "{start:x?}"
+        );
+        file.seek(SeekFrom::Start(head + 3)).unwrap();
+        file.write_all(&[0xfe, 0xff, 0x7f]).unwrap();
+        let error = batch_rows(&file, reader.metadata()).unwrap_err();
+        assert!(
+            error.to_string().contains("states 1048575 bytes"),
             "{error}"
         );
     }

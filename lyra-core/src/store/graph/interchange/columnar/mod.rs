@@ -13,6 +13,8 @@ mod folder;
 #[cfg(feature = "parquet")]
 mod layout;
 #[cfg(feature = "parquet")]
+mod pages;
+#[cfg(feature = "parquet")]
 mod read;
 #[cfg(feature = "parquet")]
 mod rows;

@@ -28,7 +28,6 @@ use std::fs::File;
 use std::io::{BufRead, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
 
 /// Reads a folder that [`super::export_parquet`] wrote into the graph: all of it, or nothing. Derived
 /// tables are left out: they follow from the others.
@@ -52,7 +51,7 @@ pub(crate) fn import_parquet(db: &Database, now: &str, dir: &Path) -> Result<Imp
 
 /// Opens a file and checks its columns.
 fn open(part: &Part) -> Result<ParquetRecordBatchReader> {
-    let file = Arc::new(File::open(&part.path).map_err(|e| unreadable(part, e))?);
+    let file = File::open(&part.path).map_err(|e| unreadable(part, e))?;
     // The types of Parquet itself, whichever program wrote the file and whatever its own types are.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let builder = without_panic(part, || {
