@@ -48,7 +48,13 @@ const MOST_READ: usize = 60;
 
 /// Least probability that a sentence asserts something on the question.
 const ON_FROM: f64 = 0.3;
-/// Least share of the question's words, where the network does not read.
+/// The same of the one claim of a document that has no such sentence.
+const WEAK_FROM: f64 = 0.1;
+/// The share of the question's words that makes it a claim below that.
+const NEAR_FROM: f64 = 0.6;
+/// The confidence of that claim.
+const WEAK: f64 = 0.3;
+/// Least share of the question's words, where the network does not read or is not sure.
 const CLOSE_FROM: f64 = 0.34;
 
 /// What a statement of another, cited work counts for beside one of the document's own.
@@ -97,18 +103,33 @@ fn extract(request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>> {
     // Of sentences that are equally close, those of the passage that was chosen first.
     candidates.sort_by(|a, b| b.closeness.total_cmp(&a.closeness));
     candidates.truncate(MOST_READ);
-    let mut worth = Vec::new();
+    let mut read = Vec::new();
     for candidate in candidates {
-        if let Some(confidence) = confidence(request, &candidate)? {
-            worth.push((confidence, candidate));
-        }
+        read.push((relevance(request, &candidate)?, candidate));
     }
+    // A document without a clear claim gives one that is not.
+    let is_clear = read.iter().any(|(on, _)| *on >= ON_FROM);
+    let most = if is_clear { request.max_claims } else { 1 };
+    let is_worth = |(on, candidate): &(f64, Candidate)| match is_clear {
+        true => *on >= ON_FROM,
+        false if *on >= WEAK_FROM => candidate.closeness >= CLOSE_FROM,
+        false => candidate.closeness >= NEAR_FROM,
+    };
+    let mut worth: Vec<(f64, Candidate)> = read
+        .into_iter()
+        .filter(is_worth)
+        .map(|(on, candidate)| (on * voice(&candidate.text), candidate))
+        .collect();
     worth.sort_by(|(a, first), (b, second)| {
         b.total_cmp(a)
             .then(first.passage.cmp(&second.passage))
             .then(first.quote.start.cmp(&second.quote.start))
     });
-    Ok(distinct(worth, request.max_claims))
+    let mut claims = distinct(worth, most.min(request.max_claims));
+    if !is_clear {
+        claims.iter_mut().for_each(|claim| claim.confidence = WEAK);
+    }
+    Ok(claims)
 }
 
 /// The best claims, none that says what a better one says.
@@ -138,8 +159,11 @@ fn distinct(candidates: Vec<(f64, Candidate)>, most: usize) -> Vec<ExtractedClai
     kept.into_iter().map(|(_, claim)| claim).collect()
 }
 
-/// How likely a sentence asserts something on the question; none if it is not worth keeping.
-fn confidence(request: &ExtractionRequest, candidate: &Candidate) -> Result<Option<f64>> {
+/// How likely a sentence asserts something on the question.
+fn relevance(request: &ExtractionRequest, candidate: &Candidate) -> Result<f64> {
+    if is_unread(&candidate.text) || is_unread(&request.hypothesis) {
+        return Ok(by_words(candidate));
+    }
     let passage = &request.passages[candidate.passage];
     let headings: Vec<&str> = candidate
         .before
@@ -149,26 +173,17 @@ fn confidence(request: &ExtractionRequest, candidate: &Candidate) -> Result<Opti
         .map(String::as_str)
         .collect();
     let context = missing_headings(&candidate.text, &headings, &request.hypothesis);
-    let is_read = !is_unread(&candidate.text) && !is_unread(&request.hypothesis);
-    let reading = match is_read {
-        true => network::read(&context, &candidate.text, &request.hypothesis)?,
-        false => None,
-    };
-    let voice = match cites(&candidate.text) {
-        true => CITED,
-        false => 1.0,
-    };
-    Ok(match reading {
-        Some(reading) => Some(reading.asserts[2])
-            .filter(|on| *on >= ON_FROM)
-            .map(|on| on * voice),
-        None => by_words(candidate),
-    })
+    let reading = network::read(&context, &candidate.text, &request.hypothesis)?;
+    Ok(reading.map_or_else(|| by_words(candidate), |reading| reading.asserts[2]))
+}
+
+fn voice(text: &str) -> f64 {
+    if cites(text) { CITED } else { 1.0 }
 }
 
 /// The same where the network does not read: by the words of the question, and in Japanese by phrases
 /// that tell a finding, since the question may be in English.
-fn by_words(candidate: &Candidate) -> Option<f64> {
+fn by_words(candidate: &Candidate) -> f64 {
     const FOUND: &[&str] = &[
         "有意",
         "認められ",
@@ -185,28 +200,24 @@ fn by_words(candidate: &Candidate) -> Option<f64> {
     let tells = FOUND.iter().any(|phrase| candidate.text.contains(phrase));
     let close = candidate.closeness.min(0.9);
     let confidence = if tells { close.max(CLOSE_FROM) } else { close };
-    (confidence >= CLOSE_FROM && !announces(&candidate.text)).then_some(confidence)
+    match confidence >= CLOSE_FROM && !announces(&candidate.text) {
+        true => confidence,
+        false => 0.0,
+    }
 }
 
 fn read_passage(index: usize, passage: &Passage, topic: &Topic) -> Vec<Candidate> {
-    let mut last = String::new();
+    let mut last = "";
     sentence_texts(&passage.text)
-        .map(|(quote, raw)| without_label(quote, raw))
-        .filter_map(|(quote, raw)| {
-            let text = raw.split_whitespace().collect::<Vec<_>>().join(" ");
-            let before = std::mem::replace(&mut last, text.clone());
-            if !has_length_of_a_claim(&text)
-                || !has_form_of_a_statement(&text)
-                || tells_an_aim(&text)
-            {
-                return None;
-            }
+        .filter_map(|(quote, sentence)| {
+            let before = std::mem::replace(&mut last, sentence);
+            let (quote, text) = statement(quote, sentence)?;
             let terms: HashSet<String> = ranking_terms(&text).into_iter().collect();
             Some(Candidate {
                 passage: index,
                 closeness: topic.closeness(&terms),
                 quote,
-                before: Some(before).filter(|_| points_back(&text)),
+                before: points_back(&text).then(|| on_one_line(before)),
                 text,
                 terms,
             })
@@ -214,21 +225,42 @@ fn read_passage(index: usize, passage: &Passage, topic: &Topic) -> Vec<Candidate
         .collect()
 }
 
-/// A sentence without the label of its part of a structured abstract: "RESULTS", "Conclusion:".
-fn without_label(quote: Range<usize>, sentence: &str) -> (Range<usize>, &str) {
+/// A sentence that is written as a statement, and its span, without the label of its part of an abstract. None in
+/// parts that tell aims and methods.
+fn statement(quote: Range<usize>, sentence: &str) -> Option<(Range<usize>, String)> {
+    let (label, text) = sentence.split_at(label_of(sentence));
+    let quote = quote.start + label.chars().count()..quote.end;
+    let text = on_one_line(text);
+    let is_statement = !AIMS_OR_METHODS.is_match(label)
+        && has_length_of_a_claim(&text)
+        && has_form_of_a_statement(&text)
+        && !tells_an_aim(&text);
+    is_statement.then_some((quote, text))
+}
+
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The last word of labels in structured abstracts.
+const PARTS: &str = "aims?|background|conclusions?|design|discussion|findings|importance|interpretation|measurements|\
+    measures|methods?|objectives?|outcomes?|participants|patients|purpose|results?|setting|significance|summary";
+
+static AIMS_OR_METHODS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)(?:aims?|design|measurements|measures|methods?|objectives?|participants|patients|purpose|setting)\W*$")
+        .expect("constant and tested")
+});
+
+/// How many bytes of a sentence are the label of its part of a structured abstract: "RESULTS", "Main results:".
+fn label_of(sentence: &str) -> usize {
     static LABEL: LazyLock<Regex> = LazyLock::new(|| {
-        let parts = "background|conclusions?|discussion|findings|importance|interpretation|results?|significance|summary";
         let pattern = format!(
-            r"^(?:(?:[A-Z]+[ ,/&]+){{0,3}}(?:{})\b:?|(?i:(?:(?:key|main|principal) )?(?:{parts})):)\s+",
-            parts.to_uppercase()
+            r"^(?:(?:[A-Z]+[ ,/&]+){{0,3}}(?:{})(?::\s*|\s+)|(?i:(?:[a-z]+/|(?:key|main|principal) )?(?:{PARTS})):\s*)",
+            PARTS.to_uppercase()
         );
         Regex::new(&pattern).expect("constant and tested")
     });
-    let Some(label) = LABEL.find(sentence) else {
-        return (quote, sentence);
-    };
-    let start = quote.start + label.as_str().chars().count();
-    (start..quote.end, &sentence[label.end()..])
+    LABEL.find(sentence).map_or(0, |label| label.end())
 }
 
 fn is_japanese(text: &str) -> bool {
@@ -385,6 +417,8 @@ fn tells_an_aim(text: &str) -> bool {
         "aim of",
         "aims of",
         "hypothesis of this",
+        "investigated the hypothesis",
+        "tested the hypothesis",
         "hypothesis of the present",
         "hypothesized that",
         "hypothesised that",

@@ -6,20 +6,11 @@ use crate::error::Result;
 use crate::ports::{ClaimExtractor, ExtractedClaim, Extraction, ExtractionRequest, Passage};
 use crate::research::ingest::within;
 use crate::store::graph::StoredFragment;
-use crate::store::model::{ClaimType, FragmentType};
+use crate::store::model::ClaimType;
+use crate::store::text::details;
 use crate::store::text::segment::slice_chars;
 use crate::store::text::sentence::sentence_texts;
-use crate::store::text::{details, ranking_terms};
-use std::collections::HashSet;
 use std::sync::Arc;
-
-/// Confidence of a claim that nobody extracted: the best sentence of a page that gave no claims.
-const FALLBACK_CONFIDENCE: f64 = 0.3;
-/// Share of the hypothesis's words that such a sentence names at least: one that names fewer is not on the
-/// question.
-const FALLBACK_SHARE: f64 = 0.5;
-/// Sentences shorter than this, in characters, say nothing.
-const SHORTEST_SENTENCE: usize = 20;
 
 /// A claim that is ready to be stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,8 +36,7 @@ pub(super) struct Drafts {
     pub(super) problems: Vec<String>,
 }
 
-/// Reads the chosen fragments for claims. Where nothing is found, the best sentence is taken if it is on the
-/// question.
+/// Reads the chosen fragments for claims.
 pub(super) async fn draft_claims(
     pipeline: &Pipeline,
     question: &Question,
@@ -74,12 +64,8 @@ pub(super) async fn draft_claims(
         .claims
         .into_iter()
         .filter_map(|claim| draft_of(claim, chosen, extractor_id));
-    let mut claims: Vec<DraftClaim> = drafts.collect();
-    if claims.is_empty() {
-        claims.extend(best_sentence(question, chosen));
-    }
     Ok(Drafts {
-        claims,
+        claims: drafts.collect(),
         problems: extraction.remarks,
     })
 }
@@ -148,49 +134,6 @@ fn draft_of(
             start + to_i64(claim.quote.end),
         ),
     })
-}
-
-/// The sentence that shares most words with the question, if it names enough of the hypothesis.
-fn best_sentence(question: &Question, chosen: &[&StoredFragment]) -> Option<DraftClaim> {
-    let wanted: HashSet<String> =
-        ranking_terms(&format!("{} {}", question.hypothesis, question.query))
-            .into_iter()
-            .collect();
-    let named = ranking_terms(&question.hypothesis).len();
-    let fewest = (named as f64 * FALLBACK_SHARE).ceil() as usize;
-    let mut best: Option<(usize, DraftClaim)> = None;
-    for fragment in chosen
-        .iter()
-        .filter(|f| f.fragment_type != FragmentType::Heading)
-    {
-        for (span, text) in sentence_texts(&fragment.text) {
-            if span.len() < SHORTEST_SENTENCE {
-                continue;
-            }
-            let shared: HashSet<String> = ranking_terms(text).into_iter().collect();
-            let score = shared.intersection(&wanted).count();
-            if score < fewest.max(1) || text.trim_end().ends_with(['?', ':']) {
-                continue;
-            }
-            if best.as_ref().is_none_or(|(known, _)| score > *known) {
-                let start = fragment.char_start.unwrap_or(0);
-                let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-                let before = sentence_before(&fragment.text, span.start);
-                let draft = DraftClaim {
-                    details: details(&text, before.as_deref()),
-                    text,
-                    claim_type: ClaimType::Fact,
-                    confidence: FALLBACK_CONFIDENCE,
-                    extractor_id: "lyra-best-sentence-v1".to_owned(),
-                    fragment_start: fragment.char_start,
-                    fragment_text: fragment.text.clone(),
-                    quote: (start + to_i64(span.start), start + to_i64(span.end)),
-                };
-                best = Some((score, draft));
-            }
-        }
-    }
-    best.map(|(_, draft)| draft)
 }
 
 /// The last sentence of a passage that ends before a place in it.
