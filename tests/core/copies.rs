@@ -10,7 +10,7 @@ async fn copies_of_documents_add_no_evidence() {
     for (name, finding) in [
         (
             "tea",
-            "Tea increased blood pressure in 40 adults over two weeks of the trial.",
+            "The caffeine in tea increased blood pressure in 40 adults over two weeks of the trial.",
         ),
         (
             "cola",
@@ -18,7 +18,7 @@ async fn copies_of_documents_add_no_evidence() {
         ),
         (
             "coffee",
-            "Coffee increased blood pressure in adults, and the effect lasted for hours.",
+            "The caffeine in coffee increased blood pressure in adults for hours.",
         ),
     ] {
         let text = format!("# A study of {name}\n\n{finding}\n");

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::ports::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Passage};
 use crate::store::model::ClaimType;
 use crate::store::text::sentence::sentence_texts;
-use crate::store::text::{is_cjk, missing_headings, points_back, ranking_terms};
+use crate::store::text::{is_cjk, missing_headings, names_subject, points_back, ranking_terms};
 use regex::Regex;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -50,7 +50,7 @@ const MOST_READ: usize = 60;
 const ON_FROM: f64 = 0.3;
 /// The same of the one claim of a document that has no such sentence.
 const WEAK_FROM: f64 = 0.1;
-/// The share of the question's words that makes it a claim below that.
+/// The share of the question's words that makes it a claim below that, if its subject is named.
 const NEAR_FROM: f64 = 0.6;
 /// The confidence of that claim.
 const WEAK: f64 = 0.3;
@@ -110,10 +110,16 @@ fn extract(request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>> {
     // A document without a clear claim gives one that is not.
     let is_clear = read.iter().any(|(on, _)| *on >= ON_FROM);
     let most = if is_clear { request.max_claims } else { 1 };
+    let names = |candidate: &Candidate| {
+        let heading = request.passages[candidate.passage].heading.as_deref();
+        let told = [request.title.as_deref(), heading, Some(&candidate.text)];
+        let told = told.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        names_subject(&request.hypothesis, &told)
+    };
     let is_worth = |(on, candidate): &(f64, Candidate)| match is_clear {
         true => *on >= ON_FROM,
         false if *on >= WEAK_FROM => candidate.closeness >= CLOSE_FROM,
-        false => candidate.closeness >= NEAR_FROM,
+        false => candidate.closeness >= NEAR_FROM && names(candidate),
     };
     let mut worth: Vec<(f64, Candidate)> = read
         .into_iter()

@@ -35,6 +35,7 @@ pub mod segment;
 pub mod sentence;
 pub mod similarity;
 mod spellings;
+mod subject;
 pub mod targets;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -46,6 +47,7 @@ pub use headings::missing_headings;
 pub use measures::without_measures;
 pub use questions::{is_question, only_asks};
 pub(crate) use spellings::{number_in_words, number_of_one, number_of_two, other_spellings};
+pub(crate) use subject::names_subject;
 pub use tokens::{
     Token, TokenKind, TokenMode, for_each_token, is_cjk, is_hiragana, is_stop_word, ranking_terms,
     tokenize,

@@ -1,10 +1,9 @@
 //! What verification reads: claims with where they come from, fragments with whom they speak for.
 
-use super::direct::names_subject;
 use crate::error::Result;
 use crate::ports::StancePair;
 use crate::store::graph::{DomainRules, Reader, UnjudgedClaim};
-use crate::store::text::missing_headings;
+use crate::store::text::{missing_headings, names_subject};
 use std::collections::HashSet;
 
 /// A claim with what tells its own sources from others.
