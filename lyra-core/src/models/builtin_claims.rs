@@ -105,7 +105,9 @@ fn extract(request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>> {
     candidates.truncate(MOST_READ);
     let mut read = Vec::new();
     for candidate in candidates {
-        read.push((relevance(request, &candidate)?, candidate));
+        if let Some(on) = relevance(request, &candidate)? {
+            read.push((on, candidate));
+        }
     }
     // A document without a clear claim gives one that is not.
     let is_clear = read.iter().any(|(on, _)| *on >= ON_FROM);
@@ -165,8 +167,8 @@ fn distinct(candidates: Vec<(f64, Candidate)>, most: usize) -> Vec<ExtractedClai
     kept.into_iter().map(|(_, claim)| claim).collect()
 }
 
-/// How likely a sentence asserts something on the question.
-fn relevance(request: &ExtractionRequest, candidate: &Candidate) -> Result<f64> {
+/// How likely a sentence asserts something on the question; none if it more likely asserts nothing at all.
+fn relevance(request: &ExtractionRequest, candidate: &Candidate) -> Result<Option<f64>> {
     if is_unread(&candidate.text) || is_unread(&request.hypothesis) {
         return Ok(by_words(candidate));
     }
@@ -180,7 +182,11 @@ fn relevance(request: &ExtractionRequest, candidate: &Candidate) -> Result<f64> 
         .collect();
     let context = missing_headings(&candidate.text, &headings, &request.hypothesis);
     let reading = network::read(&context, &candidate.text, &request.hypothesis)?;
-    Ok(reading.map_or_else(|| by_words(candidate), |reading| reading.asserts[2]))
+    let Some(reading) = reading else {
+        return Ok(by_words(candidate));
+    };
+    let [nothing, _, on] = reading.asserts;
+    Ok(Some(on).filter(|on| nothing <= 0.5 || *on >= ON_FROM))
 }
 
 fn voice(text: &str) -> f64 {
@@ -189,7 +195,7 @@ fn voice(text: &str) -> f64 {
 
 /// The same where the network does not read: by the words of the question, and in Japanese by phrases
 /// that tell a finding, since the question may be in English.
-fn by_words(candidate: &Candidate) -> f64 {
+fn by_words(candidate: &Candidate) -> Option<f64> {
     const FOUND: &[&str] = &[
         "有意",
         "認められ",
@@ -206,10 +212,7 @@ fn by_words(candidate: &Candidate) -> f64 {
     let tells = FOUND.iter().any(|phrase| candidate.text.contains(phrase));
     let close = candidate.closeness.min(0.9);
     let confidence = if tells { close.max(CLOSE_FROM) } else { close };
-    match confidence >= CLOSE_FROM && !announces(&candidate.text) {
-        true => confidence,
-        false => 0.0,
-    }
+    (confidence >= CLOSE_FROM && !announces(&candidate.text)).then_some(confidence)
 }
 
 fn read_passage(index: usize, passage: &Passage, topic: &Topic) -> Vec<Candidate> {

@@ -144,6 +144,26 @@ fn a_label_of_a_structured_abstract_is_no_part_of_the_claim() {
 }
 
 #[test]
+fn a_document_without_a_clear_claim_gives_one_at_most() {
+    let of = |texts: &[&str]| {
+        let hypothesis = "DPP-4 inhibitors increase the risk of hospitalization for heart failure in patients with type 2 diabetes.";
+        found_in(&ExtractionRequest {
+            hypothesis: hypothesis.to_owned(),
+            ..request(texts)
+        })
+    };
+    let member = "Saxagliptin increased the risk of hospitalization for heart failure compared with placebo \
+        (3.5% versus 2.8%; hazard ratio 1.27, 95% CI 1.07 to 1.51; P = 0.007).";
+    let elsewhere = "Metformin lowered glucose in patients with diabetes during the first year.";
+    let no_assertion = "Regulators asked for data on the risk of hospitalization for heart failure in patients with \
+        type 2 diabetes who took DPP-4 inhibitors.";
+    let found = of(&[elsewhere, no_assertion, member]);
+    assert_eq!(texts(&found), [member]);
+    assert!((found[0].confidence - WEAK).abs() < 1e-9, "{found:?}");
+    assert_eq!(of(&[elsewhere, no_assertion]), []);
+}
+
+#[test]
 fn findings_on_the_question_come_first_and_only_once() {
     let found = found_in(&request(&[
         "Glycated hemoglobin was lowered by 0.3 percentage points with the drug.",
