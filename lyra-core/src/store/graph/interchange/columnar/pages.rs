@@ -249,7 +249,7 @@ mod tests {
             assert!(heads(&sound[..end]).next().is_err(), "{end} bytes");
         }
         // The size once more, by its full number.
-        let mut twice = sound.clone();
+        let mut twice = sound;
         twice.splice(6..6, [0x05, 4, 0x22]);
         assert!(heads(&twice).next().is_err());
         let negative = page(&[21], 10);
