@@ -105,6 +105,10 @@ impl<R: Read + Seek> Heads<R> {
                 0 => zigzag(self.varint()?).unsigned_abs(),
                 step => number + u64::from(step),
             };
+            // The library keeps sixteen bits, and would take a greater number for another field.
+            if number > i16::MAX.unsigned_abs().into() {
+                return Err(unsound());
+            }
             let path = [path, &[number]].concat();
             self.value(byte & 15, &path, fields)?;
         }
@@ -249,9 +253,13 @@ mod tests {
             assert!(heads(&sound[..end]).next().is_err(), "{end} bytes");
         }
         // The size once more, by its full number.
-        let mut twice = sound;
+        let mut twice = sound.clone();
         twice.splice(6..6, [0x05, 4, 0x22]);
         assert!(heads(&twice).next().is_err());
+        // Field 65,538, which is field 2 in sixteen bits.
+        let mut wrapped = sound;
+        wrapped.splice(6..6, [0x05, 0x84, 0x80, 0x08, 0x22]);
+        assert!(heads(&wrapped).next().is_err());
         let negative = page(&[21], 10);
         assert!(heads(&negative).next().is_err());
         let endless = [0x15; 40].map(|_| 0xff);
