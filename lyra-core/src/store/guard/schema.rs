@@ -15,6 +15,7 @@ pub(super) fn snapshot(
     views: &[String],
 ) -> Result<SchemaSnapshot> {
     let mut tables = Vec::with_capacity(policy.tables.len() + views.len());
+    let mut comments = comments_of(policy.notes);
     for table in &policy.tables {
         let kind = if policy.full_text.contains(&table.name) {
             "fts"
@@ -26,7 +27,7 @@ pub(super) fn snapshot(
         // An older file may lack a table.
         if !columns.is_empty() {
             let joins = joins_of(connection, &table.name)?;
-            let notes = comments_of(policy.notes, &table.name);
+            let notes = comments.remove(table.name.as_str()).unwrap_or_default();
             tables.push(described(&table.name, kind, (columns, joins), notes));
         }
     }
@@ -78,37 +79,42 @@ struct Comments {
     columns: BTreeMap<String, String>,
 }
 
-/// The comment lines above a table's CREATE and those behind its columns.
-fn comments_of(schema: &str, table: &str) -> Comments {
-    let mut comments = Comments::default();
+/// Of each table: the comment lines above its CREATE and those behind its columns.
+fn comments_of(schema: &str) -> BTreeMap<&str, Comments> {
+    let mut described: BTreeMap<&str, Comments> = BTreeMap::new();
     let mut above: Vec<&str> = Vec::new();
-    let mut inside = false;
+    let mut table = None;
     for line in schema.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        if inside {
+        if let Some(comments) = table.and_then(|table| described.get_mut(table)) {
             if line.starts_with(')') {
-                break;
-            }
-            if let ([column, ..], Some((_, note))) = (&words[..], line.split_once(" -- "))
-                && *column != "--"
+                table = None;
+            } else if let Some((column, note)) = line.split_once(" -- ")
+                && let Some(name) = column.split_whitespace().next()
             {
                 comments
                     .columns
-                    .insert((*column).to_owned(), note.trim().to_owned());
+                    .insert(name.to_owned(), note.trim().to_owned());
             }
-        } else if words.starts_with(&["CREATE"])
-            && words.contains(&table)
-            && words.contains(&"TABLE")
-        {
-            comments.table = Some(above.join(" ")).filter(|text| !text.is_empty());
-            inside = true;
+        } else if let Some(statement) = line.strip_prefix("CREATE ") {
+            let mut words = statement.split_whitespace();
+            table = words
+                .find(|word| *word == "TABLE")
+                .and_then(|_| words.next());
+            if let Some(table) = table {
+                let comments = Comments {
+                    table: Some(above.join(" ")).filter(|text| !text.is_empty()),
+                    ..Comments::default()
+                };
+                described.insert(table, comments);
+            }
+            above.clear();
         } else if let Some(text) = line.strip_prefix("-- ").filter(|t| !t.starts_with("---")) {
             above.push(text);
         } else {
             above.clear();
         }
     }
-    comments
+    described
 }
 
 /// Names and declared types; a view's may have none.
@@ -148,22 +154,25 @@ mod tests {
         let schema = "-- ---- a section\n\n-- Not this.\n\n-- What it holds,\n-- in two lines.\nCREATE TABLE t (\n\
             \x20 id   TEXT PRIMARY KEY,  -- how it looks\n  -- about nothing\n  size INTEGER\n) STRICT;\n\
             CREATE TABLE u (\n  x TEXT -- another\n);";
-        let comments = comments_of(schema, "t");
+        let described = comments_of(schema);
+        let comments = &described["t"];
         assert_eq!(
             comments.table.as_deref(),
             Some("What it holds, in two lines.")
         );
         let expected = [("id".to_owned(), "how it looks".to_owned())];
         assert_eq!(comments.columns, BTreeMap::from(expected));
-        assert_eq!(comments_of(schema, "v"), Comments::default());
+        assert!(!described.contains_key("v"));
     }
 
     #[test]
     fn every_public_table_is_described() {
         let policy = GuardPolicy::of_graph();
+        let described = comments_of(policy.notes);
         for table in &policy.tables {
+            let comments = described.get(table.name.as_str());
             assert!(
-                comments_of(policy.notes, &table.name).table.is_some(),
+                comments.is_some_and(|c| c.table.is_some()),
                 "{}",
                 table.name
             );

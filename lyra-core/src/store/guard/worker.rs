@@ -112,7 +112,7 @@ impl WorkerPool {
         asked_at: Instant,
         is_unwanted: &dyn Fn() -> bool,
     ) -> Result<SqlReply> {
-        let deadline = asked_at + request.options.timeout();
+        let mut deadline = asked_at + request.options.timeout();
         let mut had_slice = false;
         loop {
             let turn = self
@@ -120,7 +120,13 @@ impl WorkerPool {
                 .wait(deadline, had_slice, is_unwanted)
                 .map_err(|why| no_turn(why, request))?;
             let end = turn.slice_end.map_or(deadline, |end| end.min(deadline));
-            let reply = self.run(request, had_slice, (end, deadline), is_unwanted);
+            // A first connection takes longer to open than most queries run, so it has time of its own.
+            let opening = Instant::now();
+            let worker = self.worker()?;
+            let opened = opening.elapsed();
+            deadline += opened;
+            let end = end + opened;
+            let reply = self.run(worker, request, had_slice, (end, deadline), is_unwanted);
             drop(turn);
             match reply {
                 Err(error) if end < deadline && hint::spent(&error) == Some(Spent::Time) => {
@@ -134,12 +140,12 @@ impl WorkerPool {
     /// Runs a query until `end`, and gives it up at the deadline.
     fn run(
         &self,
+        Worker { mut guarded, line }: Worker,
         request: &SqlRequest,
         had_slice: bool,
         (end, deadline): (Instant, Instant),
         is_unwanted: &dyn Fn() -> bool,
     ) -> Result<SqlReply> {
-        let Worker { mut guarded, line } = self.worker()?;
         if !had_slice
             && run::may_be_brief(&request.sql)
             && let Some(result) = run::run_briefly(&mut guarded, request, end)
