@@ -1,4 +1,4 @@
-//! Bibliographies that come beside a draft: BibTeX, BibLaTeX, CSL-JSON.
+//! Bibliographies supplied with a draft: BibTeX, BibLaTeX, CSL-JSON.
 
 use super::references::{Entry, MOST_REFERENCES, not_more};
 use crate::error::{Error, Result};
@@ -6,15 +6,15 @@ use biblatex::{Bibliography, ChunksExt, Field, RawBibliography, RawChunk, RawEnt
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Size of a bibliography.
+/// Maximum size of a bibliography.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
-/// Braces of a bibliography that stand inside one another.
+/// Maximum nesting depth of braces.
 const DEEPEST: usize = 100;
-/// Parts of values: `"a" # b`.
+/// Maximum number of `#` concatenations: `"a" # b`.
 const MOST_JOINED: usize = 20_000;
-/// A `@string` that is used, in bytes.
+/// Maximum length of a `@string` that is used, in bytes.
 const LONGEST_STRING: usize = 1_000;
-/// The fields of an entry that are read. Others, and what they refer to, are not looked at.
+/// The fields of an entry that are read. Other fields, and what they refer to, are ignored.
 const FIELDS: [&str; 6] = ["author", "date", "year", "title", "doi", "url"];
 
 /// The entries of a bibliography in BibTeX, BibLaTeX or CSL-JSON.
@@ -35,7 +35,7 @@ pub(super) fn bibliography(text: &str) -> Result<Vec<Entry>> {
     Ok(entries.map(|entry| bibtex(entry.v, &strings)).collect())
 }
 
-/// What would exhaust the stack, or the patience, of a parser of BibTeX.
+/// Refuses input that would exhaust the stack of a BibTeX parser, or take it too long.
 fn check_shape(text: &str) -> Result<()> {
     let (mut depth, mut deepest, mut joined) = (0_usize, 0, 0);
     for byte in text.bytes() {
@@ -49,8 +49,8 @@ fn check_shape(text: &str) -> Result<()> {
     }
     for (found, most, what) in [
         (text.len(), MOST_BYTES, "bytes"),
-        (deepest, DEEPEST, "braces inside one another"),
-        (joined, MOST_JOINED, "texts that # joins"),
+        (deepest, DEEPEST, "levels of nested braces"),
+        (joined, MOST_JOINED, "texts joined by #"),
     ] {
         if found > most {
             let message = format!("the bibliography has {found} {what}; at most {most} are read");
@@ -70,7 +70,7 @@ fn bibtex<'b>(raw: RawEntry<'b>, strings: &HashMap<&'b str, &Field<'b>>) -> Entr
         }
         pair.value.v = with_strings(pair.value.v, strings);
         let written: String = pair.value.v.iter().map(|chunk| letters(&chunk.v)).collect();
-        // One field at a time: commands that cannot be read leave the others as they are.
+        // Fields are formatted one at a time, so that an unreadable command does not affect the others.
         let alone = RawEntry {
             key: raw.key.clone(),
             kind: raw.kind.clone(),
@@ -98,8 +98,8 @@ fn bibtex<'b>(raw: RawEntry<'b>, strings: &HashMap<&'b str, &Field<'b>>) -> Entr
     }
 }
 
-/// A value with its `@string`s. Long ones are left out, and those that are made of others: they may be
-/// made of themselves.
+/// A value with its `@string`s expanded. Long strings are left out, and so are strings that refer
+/// to other strings, because the references may be circular.
 fn with_strings<'b>(value: Field<'b>, strings: &HashMap<&'b str, &Field<'b>>) -> Field<'b> {
     let is_short = |chunk: &RawChunk<'_>| match chunk {
         RawChunk::Normal(text) => text.len() <= LONGEST_STRING,
@@ -125,7 +125,7 @@ fn letters<'b>(chunk: &RawChunk<'b>) -> &'b str {
     }
 }
 
-/// The text of an entry's only field, without the commands of LaTeX.
+/// The text of an entry's only field, without LaTeX commands.
 fn formatted(entry: RawEntry<'_>, name: &str) -> Option<String> {
     let raw = RawBibliography {
         preamble: String::new(),

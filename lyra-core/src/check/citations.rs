@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// The words of links that only say where a source is.
+/// Link texts that only say where a source is.
 static LINK_WORDS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?i)^(?:\W*(?:source|link|here|ref|reference|paper|study|article|doi|pdf|\d{1,3}|https?://\S+|10\.\d{4,9}/\S+)\W*)+$",
@@ -25,13 +25,13 @@ static LINK_WORDS: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is sound")
 });
 
-/// Words that a link may stand on and name no source.
+/// Maximum number of words in a link text that names no source.
 const LONGEST_PHRASE: usize = 5;
 
-/// Sentences of a longer quotation stand alone, in code points.
+/// The sentences of a quotation longer than this, in code points, are kept separate.
 const LONGEST_QUOTATION: usize = 800;
 
-/// A citation with its place among the sentences.
+/// A citation with its position among the sentences.
 struct Placed {
     /// Before this code point of the text without marks.
     at: usize,
@@ -39,8 +39,8 @@ struct Placed {
     citation: Citation,
 }
 
-/// The sentences of a piece, each with what it cites. `numbers` are those of the list of references:
-/// a raised number that is none of them may be a power.
+/// The sentences of a piece, each with its citations. `numbers` are those of the list of
+/// references: a superscript number that is not in the list may be an exponent.
 pub(super) fn read(piece: &Piece, numbers: &HashSet<String>) -> Vec<Sentence> {
     let bytes = byte_places(&piece.text);
     let point = |byte: usize| bytes.partition_point(|at| *at < byte);
@@ -51,7 +51,7 @@ pub(super) fn read(piece: &Piece, numbers: &HashSet<String>) -> Vec<Sentence> {
     for one in all_found(piece, &bytes, numbers) {
         let (start, end) = (point(one.bytes.start), point(one.bytes.end));
         if start < read_to && one.place.is_none() {
-            // Inside what was read already, as an address in brackets is.
+            // Skips a match inside an earlier one, such as an address in brackets.
             if let Some(last) = placed.last_mut()
                 && last.citation.names_authors()
             {
@@ -81,13 +81,13 @@ pub(super) fn read(piece: &Piece, numbers: &HashSet<String>) -> Vec<Sentence> {
     assign(piece, &plain, placed)
 }
 
-/// Where each code point begins, and where the text ends.
+/// The byte offset of each code point, and of the end of the text.
 fn byte_places(text: &str) -> Vec<usize> {
     let starts = text.char_indices().map(|(at, _)| at);
     starts.chain([text.len()]).collect()
 }
 
-/// Everything in a piece that cites, in order. `bytes` are those where its code points begin.
+/// All citations in a piece, in order. `bytes` are the byte offsets of its code points.
 fn all_found(piece: &Piece, bytes: &[usize], numbers: &HashSet<String>) -> Vec<Found> {
     let mut found = Vec::new();
     marks_of_format(piece, bytes, &mut found);
@@ -105,12 +105,12 @@ fn all_found(piece: &Piece, bytes: &[usize], numbers: &HashSet<String>) -> Vec<F
         code.get(next)
             .is_none_or(|span| one.bytes.end <= span.start)
     }));
-    // What the format says goes before what the words look like.
+    // Citations marked by the format take precedence over those recognised by their wording.
     found.sort_by_key(|one| (one.bytes.start, one.place.is_none(), one.bytes.end));
     found
 }
 
-/// The marks that the format has for citations.
+/// The format's own citation marks.
 fn marks_of_format(piece: &Piece, bytes: &[usize], found: &mut Vec<Found>) {
     for mark in &piece.marks {
         let at = |point: usize| bytes.get(point).copied().unwrap_or(piece.text.len());
@@ -129,7 +129,7 @@ fn marks_of_format(piece: &Piece, bytes: &[usize], found: &mut Vec<Found>) {
     }
 }
 
-/// The text of a piece without marks; for each code point its place in the piece's text.
+/// The text of a piece without marks, and for each code point its place in the piece's text.
 #[derive(Default)]
 struct Plain {
     text: String,
@@ -143,7 +143,7 @@ impl Plain {
     }
 }
 
-/// Cuts the sentences and gives each what stands in it or behind it.
+/// Splits the text into sentences and gives each the citations in it or after it.
 fn assign(piece: &Piece, plain: &Plain, placed: Vec<Placed>) -> Vec<Sentence> {
     let spans = match piece.kind {
         PieceKind::Heading(_) => std::iter::once(0..plain.places.len()).collect(),
@@ -171,7 +171,7 @@ fn assign(piece: &Piece, plain: &Plain, placed: Vec<Placed>) -> Vec<Sentence> {
         citation,
     } in placed
     {
-        // A mark between two belongs to the one that it follows, words to the one that they begin.
+        // A mark between two sentences belongs to the first, citing words to the sentence that they begin.
         let begins = |span: &Range<usize>| span.start < at || !is_mark && span.start == at;
         let index = spans.partition_point(begins).saturating_sub(1);
         let index = index.min(cut.len().saturating_sub(1));
@@ -182,7 +182,7 @@ fn assign(piece: &Piece, plain: &Plain, placed: Vec<Placed>) -> Vec<Sentence> {
     cut
 }
 
-/// Joins the sentences of one quotation: what is cited at its end is cited for all of it.
+/// Joins the sentences of one quotation: a citation at its end applies to all of it.
 fn with_whole_quotations(spans: Vec<Range<usize>>, chars: &[char]) -> Vec<Range<usize>> {
     let mut joined: Vec<Range<usize>> = Vec::with_capacity(spans.len());
     for span in spans {
@@ -230,7 +230,7 @@ fn links(piece: &Piece, bytes: &[usize], found: &mut Vec<Found>) {
     }
 }
 
-/// What a link cites; none where it leads to a section of the draft, or is read as a number.
+/// What a link cites; none if it points to a section of the draft or is read as a number.
 fn link_target(url: &str, words: &str, raised: Option<&str>) -> Option<Target> {
     let Some(anchor) = url.strip_prefix('#') else {
         return Some(Target::Address(url.to_owned()));
@@ -246,7 +246,7 @@ fn link_target(url: &str, words: &str, raised: Option<&str>) -> Option<Target> {
     Some(Target::Label(digits.to_owned()))
 }
 
-/// Whether a few words name nothing: no title, no author, no year.
+/// Whether a short text names no source: no title, no author, no year.
 fn is_phrase(words: &str) -> bool {
     words.split_whitespace().count() <= LONGEST_PHRASE
         && !words.contains(|c: char| c.is_uppercase() || c.is_ascii_digit() || is_cjk(c))

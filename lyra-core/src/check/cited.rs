@@ -1,4 +1,4 @@
-//! What a draft cites that the graph has no text of, and reading it.
+//! Finds the cited sources that have no text in the graph, and reads them.
 
 use super::citations::Target as Cited;
 use super::draft::Draft;
@@ -15,15 +15,15 @@ use serde::Serialize;
 use std::collections::{HashSet, VecDeque};
 use tokio::task::JoinSet;
 
-/// Addresses of a draft that are read at most.
+/// Maximum number of addresses of a draft that are read.
 const MOST: usize = 200;
-/// Addresses that are read at the same time; one site is asked no faster for that.
+/// Addresses that are read concurrently. The request rate per site does not increase.
 const AT_ONCE: usize = 4;
 
-/// What became of the sources that a draft cites and the graph had no text of.
+/// The outcome for the cited sources that had no text in the graph.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CitedReading {
-    /// The task that holds the sources; none where nothing had to be read.
+    /// The task that holds the sources; none if nothing had to be read.
     pub task_id: Option<String>,
     /// Addresses and DOIs that were tried, up to 200.
     pub tried: usize,
@@ -31,7 +31,7 @@ pub struct CitedReading {
     pub failed: Vec<(String, String)>,
 }
 
-/// The addresses and DOIs of sources that a draft cites and the graph has no text of.
+/// The addresses and DOIs of cited sources that have no text in the graph.
 fn unread(request: &CheckRequest, sources: &Sources) -> Result<Vec<Target>> {
     let draft = Draft::read(&request.draft, request.format)?;
     let (items, listed) = items::read(&draft, request, sources)?;
@@ -52,7 +52,7 @@ fn unread(request: &CheckRequest, sources: &Sources) -> Result<Vec<Target>> {
     }
     let mut seen = HashSet::new();
     let targets = addresses.into_iter().filter_map(|address| {
-        // What is no address of the web is nobody's to open.
+        // Skip anything that is not a web address.
         let target = parse_target_text(&address).ok()?;
         let is_address = !matches!(target, Target::Query { .. });
         (is_address && seen.insert(dedup_key(&target))).then_some(target)
@@ -60,7 +60,7 @@ fn unread(request: &CheckRequest, sources: &Sources) -> Result<Vec<Target>> {
     Ok(targets.take(MOST).collect())
 }
 
-/// Reads what a draft cites into a new task, under the rules that hold for every address.
+/// Reads the cited sources into a new task, under the rules that apply to every address.
 pub(crate) async fn read_cited(
     pipeline: &Pipeline,
     request: &CheckRequest,
@@ -109,7 +109,7 @@ pub(crate) async fn read_cited(
     Ok(reading)
 }
 
-/// Reads one source; answers with its address and the reason where that fails.
+/// Reads one source; on failure, returns its address and the reason.
 async fn read(
     pipeline: &Pipeline,
     task_id: &str,

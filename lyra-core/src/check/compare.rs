@@ -1,4 +1,4 @@
-//! The sentences of a draft against the texts of the sources that they cite.
+//! Compares the sentences of a draft with the texts of the sources that they cite.
 
 use super::decide::{Decided, Heard, decide};
 use super::items::{Item, RULE};
@@ -8,13 +8,13 @@ use super::questions::Question;
 use super::quotations::{diff, find, nearest, quotations};
 use super::report::{CheckCode, Evidence, Finding};
 use super::request::Check;
-use super::source_text::SourceText;
+use super::source_text::{SourceSentence, SourceText};
 use super::stance::{Claim, Judged, candidates, together};
 use crate::error::Result;
 use crate::research::pipeline::Pipeline;
 use std::sync::Arc;
 
-/// Numbers are looked for in sentences that come at least so near to the nearest one.
+/// Numbers are searched for in sentences at least this close to the claim, relative to the closest one.
 const NEAR_ENOUGH: f64 = 0.5;
 
 impl Check<'_> {
@@ -26,8 +26,11 @@ impl Check<'_> {
             .collect();
         let pipeline = self.pipeline.clone();
         let questions = in_parts(cited.clone(), move |part| questions(&pipeline, part)).await?;
-        let heard = self.hear(questions, items.len()).await?;
         let judge = &self.pipeline.judge;
+        let heard = match judge.is_builtin() {
+            true => self.hear_nearest_first(questions, items.len()).await?,
+            false => self.hear(questions, items.len()).await?,
+        };
         let judge = (judge.judge_id().to_owned(), judge.is_builtin());
         for (claim, texts) in cited {
             let item = &mut items[claim.item];
@@ -60,6 +63,11 @@ fn questions(
                     item: claim.item,
                     source: Arc::clone(source),
                     together: together(pipeline, &candidates),
+                    // The section that a link names is read in any case.
+                    asked_first: match claim.sections.is_empty() {
+                        true => 1,
+                        false => candidates.len(),
+                    },
                     candidates,
                 });
             }
@@ -68,7 +76,7 @@ fn questions(
     })
 }
 
-/// What is found of a sentence whose sources have no text.
+/// The findings for a sentence whose sources have no text.
 fn unread(item: &Item) -> Vec<Finding> {
     if item.sources().is_empty() {
         return Vec::new();
@@ -77,7 +85,7 @@ fn unread(item: &Item) -> Vec<Finding> {
     vec![item.finding(CheckCode::NotChecked, message)]
 }
 
-/// What is found of a sentence with its sources.
+/// The findings for a sentence and its sources.
 fn findings(
     item: &Item,
     claim: &str,
@@ -91,7 +99,7 @@ fn findings(
     let mut found = Vec::new();
     let quoted = quotation_findings(item, texts, &mut found);
     let stance = decide(claim, heard, is_builtin);
-    // Beside a quotation that is there, a number is the author's own remark.
+    // If the sentence is mostly a correct quotation, its other numbers are the author's own remark.
     let is_quote = quoted == Some(true) && is_mostly_quoted(&item.sentence.text);
     let numbers = number_finding(item, claim, texts, heard).filter(|_| !is_quote);
     let has_number_fault = numbers.is_some();
@@ -102,7 +110,7 @@ fn findings(
         finding
     };
     match stance {
-        // What is compared letter by letter says it better.
+        // An exact comparison already reports the same words.
         Decided::Refutes(evidence, _) if repeats(&found, &evidence) => {}
         Decided::Refutes(evidence, sure) => {
             let message = format!("the source says: {}", shorten(&evidence.quote));
@@ -117,7 +125,7 @@ fn findings(
             if item.only_points() =>
         {
             let message =
-                "the link may lead to more on its words; what it leads to does not say this";
+                "the link may only point to more on its words; the linked page does not say this";
             let mut one = item.finding(CheckCode::NotChecked, message);
             one.evidence = Some(evidence);
             found.push(one);
@@ -137,7 +145,7 @@ fn findings(
             one.evidence = Some(evidence);
             found.push(one);
         }
-        // Numbers that differ say on what the source speaks.
+        // A number that differs shows that the source covers the subject.
         Decided::Silent(evidence, sure) if quoted.is_none() && !has_number_fault => {
             let message = "nothing in the cited source says this; the nearest passage is shown";
             let mut one = item.finding(CheckCode::NotInSource, message);
@@ -166,8 +174,8 @@ fn repeats(found: &[Finding], evidence: &Evidence) -> bool {
     found.iter().any(same)
 }
 
-/// Adds a finding for each quotation that is in no source; answers whether there are quotations and
-/// all are there.
+/// Adds a finding for each quotation that is in no source. Returns whether there are quotations and
+/// all of them were found.
 fn quotation_findings(
     item: &Item,
     texts: &[Arc<SourceText>],
@@ -204,7 +212,7 @@ fn quotation_findings(
     (!quotations.is_empty()).then_some(all)
 }
 
-/// The numbers of a sentence that its sources do not give where they speak of the same.
+/// The numbers of a sentence that differ from those of its sources on the same subject.
 fn number_finding(
     item: &Item,
     claim: &str,
@@ -241,7 +249,7 @@ fn number_finding(
     Some(finding)
 }
 
-/// The sentence nearest to the claim that gives another number of the same measure: what readers
+/// The sentence closest to the claim that gives another number of the same measure, which readers
 /// want to see.
 fn alike(views: &[View<'_>], quantity: &Quantity) -> Option<Evidence> {
     let found = views.iter().filter_map(|view| {
@@ -252,13 +260,16 @@ fn alike(views: &[View<'_>], quantity: &Quantity) -> Option<Evidence> {
     best.map(|(view, at)| view.source.evidence(at))
 }
 
-/// The sentence that speaks to the claim most and gives any numbers.
+/// The sentence most relevant to the claim that contains any numbers.
 fn strongest(heard: &[Heard]) -> Option<Evidence> {
     let judged = heard
         .iter()
         .flat_map(|one| one.judged.iter().map(move |judged| (one, judged)));
-    let with_numbers =
-        judged.filter(|(one, judged)| !one.source.sentences[judged.sentence].quantities.is_empty());
+    let with_numbers = judged.filter(|(one, judged)| {
+        !one.source.sentences[judged.sentence]
+            .quantities()
+            .is_empty()
+    });
     let best = with_numbers.max_by(|(_, a), (_, b)| {
         let rank = |j: &Judged| j.closeness + j.probabilities[0];
         rank(a)
@@ -268,12 +279,12 @@ fn strongest(heard: &[Heard]) -> Option<Evidence> {
     best.map(|(one, judged)| one.source.evidence(judged.sentence))
 }
 
-/// A source as a claim sees it.
+/// A source in relation to a claim.
 struct View<'s> {
     source: &'s SourceText,
-    /// How near each sentence comes to the claim.
+    /// How close each sentence is to the claim.
     closeness: Vec<f64>,
-    /// From here on a sentence speaks of what the claim is about.
+    /// The closeness from which a sentence counts as on the claim's subject.
     near_from: f64,
     title: Vec<Quantity>,
 }
@@ -291,14 +302,19 @@ impl<'s> View<'s> {
         }
     }
 
-    /// The numbers of the sentences that speak of what the claim is about, with their places.
+    /// The numbers in the sentences on the claim's subject, with their positions.
     fn near(&self) -> impl Iterator<Item = (usize, &'s Quantity)> {
         let source = self.source;
         let places = (0..source.sentences.len()).filter(|at| self.closeness[*at] >= self.near_from);
-        places.flat_map(|at| source.sentences[at].quantities.iter().map(move |q| (at, q)))
+        places.flat_map(|at| {
+            source.sentences[at]
+                .quantities()
+                .iter()
+                .map(move |q| (at, q))
+        })
     }
 
-    /// Of the near numbers that are wanted the one nearest to the claim.
+    /// The matching number that is closest to the claim.
     fn nearest_with(&self, is_wanted: impl Fn(&Quantity) -> bool) -> Option<(usize, &'s Quantity)> {
         let wanted = self.near().filter(|(_, quantity)| is_wanted(quantity));
         wanted.max_by(|(a, _), (b, _)| {
@@ -307,11 +323,16 @@ impl<'s> View<'s> {
         })
     }
 
-    /// Whether the source gives a number where it speaks of what the claim is about. A small number
-    /// in words is the author's own count, unless the source counts the same otherwise.
+    /// Whether the source gives a number in its sentences on the claim's subject. A small number in
+    /// words counts as the author's own count, unless the source gives another count of the same
+    /// thing.
     fn gives(&self, quantity: &Quantity) -> bool {
         let is_given = |other: &Quantity| quantity.is_met_by(other);
-        let mut anywhere = self.source.sentences.iter().flat_map(|one| &one.quantities);
+        let mut anywhere = self
+            .source
+            .sentences
+            .iter()
+            .flat_map(SourceSentence::quantities);
         let is_there = match quantity.is_moment() || quantity.is_name() {
             true => anywhere.any(is_given),
             false => self.near().any(|(_, other)| is_given(other)),
@@ -331,7 +352,7 @@ impl<'s> View<'s> {
     }
 }
 
-/// A quotation for a message.
+/// Shortens a quotation for a message.
 pub(super) fn shorten(text: &str) -> String {
     const LONGEST: usize = 240;
     match text.char_indices().nth(LONGEST) {

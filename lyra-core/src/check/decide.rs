@@ -1,4 +1,4 @@
-//! From what the judge says of single sentences to how the sources stand to a claim.
+//! Combines the judge's verdicts on single sentences into how the sources relate to a claim.
 
 use super::numbers::{Quantity, quantities};
 use super::overstated;
@@ -8,15 +8,15 @@ use super::stance::Judged;
 use crate::store::model::Relation;
 use std::sync::Arc;
 
-/// What a source shows of a claim. The judge's probabilities are those of the sentence that supports, or
-/// refutes, most, each weighed by closeness.
+/// The judge's evidence from a source on a claim. The probabilities are those of the sentence that
+/// supports, or refutes, most, each weighted by closeness.
 struct Shown {
     supports: f64,
     refutes: f64,
-    /// Of the nearest sentences as one premise.
+    /// The support from the nearest sentences as one premise.
     together_supports: f64,
     together_refutes: f64,
-    /// Of the nearest sentence.
+    /// The closeness of the nearest sentence.
     closeness: f64,
     has_numbers: bool,
     overstates: bool,
@@ -45,7 +45,7 @@ const UNSOUND: Weights = Weights {
     has_numbers: -1.50,
     overstates: 1.47,
 };
-/// From these log odds on a sentence is flagged. Of the sound sentences of half "a" 5 % are flagged as well.
+/// From these log odds, a sentence is flagged. Of the sound sentences of half "a" 5 % are flagged as well.
 const FLAGGED_FROM: f64 = 1.2;
 /// Whether a flagged sentence says the opposite of its source, fitted on the unsound sentences of half "a".
 const OPPOSITE: Weights = Weights {
@@ -58,12 +58,13 @@ const OPPOSITE: Weights = Weights {
     has_numbers: -0.41,
     overstates: -1.54,
 };
-/// From these log odds on a flagged sentence says the opposite. On half "a" that is right in 7 of 10 cases.
+/// From these log odds, a flagged sentence says the opposite. On half "a" that is right in 7 of 10 cases.
 const OPPOSITE_FROM: f64 = -0.3;
-/// A flagged sentence that the judge is this sure of says the opposite, whatever it leaves out.
+/// From this weighted probability of refutation, a flagged sentence says the opposite, whatever it
+/// leaves out.
 const CLEARLY_OPPOSITE_FROM: f64 = 0.7;
-/// A sentence that is neutral with this probability does not speak to the claim: what it limits is not what the
-/// claim says.
+/// A sentence that is neutral with at least this probability is not about the claim, so its
+/// limitations do not limit what the claim says.
 const SILENT_FROM: f64 = 0.8;
 
 impl Weights {
@@ -81,29 +82,29 @@ impl Weights {
     }
 }
 
-/// What the judge says of a claim and one of its sources.
+/// The judge's verdicts for a claim and one of its sources.
 pub(super) struct Heard {
     pub(super) source: Arc<SourceText>,
     pub(super) judged: Vec<Judged>,
-    /// What the judge says of the nearest sentences as one premise: supports, refutes, neutral.
+    /// The judge's probabilities for the nearest sentences as one premise: supports, refutes, neutral.
     pub(super) together: Option<[f64; 3]>,
 }
 
-/// How the sources of a claim stand to it.
+/// How the sources of a claim relate to it.
 pub(super) enum Decided {
     /// With the judge's confidence.
     Supports(Evidence, f64),
     /// With the judge's confidence.
     Refutes(Evidence, f64),
-    /// With what the claim leaves out of the source's words.
+    /// With what the claim omits from the source's words.
     Overstates(Evidence, String),
-    /// The nearest words, where there are any.
+    /// The nearest words, if any.
     Silent(Option<Evidence>, f64),
 }
 
 pub(super) type Sentence<'h> = (&'h Arc<SourceText>, &'h Judged);
 
-/// Every sentence that was judged.
+/// All judged sentences.
 pub(super) fn sentences(heard: &[Heard]) -> impl Iterator<Item = Sentence<'_>> {
     heard
         .iter()
@@ -122,7 +123,7 @@ fn greatest<'h>(heard: &'h [Heard], score: impl Fn(&Judged) -> f64) -> Option<Se
     best.map(|(_, sentence)| sentence)
 }
 
-/// A probability of a judged sentence, weighed by how much of the claim's words it holds.
+/// A probability of a judged sentence, weighted by how many of the claim's words it contains.
 fn weighed(judged: &Judged, class: usize) -> f64 {
     judged.probabilities[class] * (0.3 + 1.4 * judged.closeness).min(1.0)
 }
@@ -131,8 +132,8 @@ fn evidence((source, judged): Sentence<'_>) -> Evidence {
     source.evidence(judged.sentence)
 }
 
-/// The greatest probability that a source's nearest sentences have as one premise. A source of one sentence
-/// has what that sentence has.
+/// The greatest probability for a source's nearest sentences as one premise. A source of one
+/// sentence uses the probability of that sentence.
 fn together(heard: &[Heard], class: usize) -> f64 {
     let of = |one: &Heard| {
         let alone = one.judged.first().map(|judged| judged.probabilities);
@@ -141,7 +142,7 @@ fn together(heard: &[Heard], class: usize) -> f64 {
     heard.iter().map(of).fold(0.0, f64::max)
 }
 
-/// What the claim leaves out of the sentence's words.
+/// What the claim omits from the sentence's words.
 fn lost(claim: &str, (source, judged): Sentence<'_>) -> Option<String> {
     let before = source
         .before(judged.sentence)
@@ -151,7 +152,7 @@ fn lost(claim: &str, (source, judged): Sentence<'_>) -> Option<String> {
     overstated::lost(claim, &source.sentences[judged.sentence].text, &around)
 }
 
-/// Whether one sentence, with what stands around it, gives all numbers of the claim.
+/// Whether one sentence, with its surrounding text, gives all numbers of the claim.
 fn has_numbers(claim: &str, heard: &[Heard]) -> bool {
     let wanted = quantities(claim);
     !wanted.is_empty()
@@ -164,7 +165,27 @@ fn has_numbers(claim: &str, heard: &[Heard]) -> bool {
         })
 }
 
-/// Whether the sources of a claim bear it out. The claim cites them, so that silence is a fault.
+/// Whether the nearest sentences of the sources support a claim so clearly that no other sentence
+/// could change the verdict.
+pub(super) fn is_settled(heard: &[Heard]) -> bool {
+    let pro = greatest(heard, |judged| weighed(judged, 0));
+    let near = greatest(heard, |judged| judged.closeness);
+    let (Some(pro), Some(near)) = (pro, near) else {
+        return false;
+    };
+    let at_worst = Shown {
+        supports: weighed(pro.1, 0),
+        refutes: 1.0,
+        together_supports: together(heard, 0),
+        together_refutes: together(heard, 1),
+        closeness: near.1.closeness,
+        has_numbers: false,
+        overstates: true,
+    };
+    UNSOUND.of(&at_worst) < 0.0
+}
+
+/// Whether the sources of a claim support it. The claim cites them, so silence is a fault.
 pub(super) fn decide(claim: &str, heard: &[Heard], is_builtin: bool) -> Decided {
     let pro = greatest(heard, |judged| weighed(judged, 0));
     let contra = greatest(heard, |judged| weighed(judged, 1));
@@ -203,7 +224,7 @@ pub(super) fn decide(claim: &str, heard: &[Heard], is_builtin: bool) -> Decided 
     }
 }
 
-/// A larger judge's word is taken as it is.
+/// The verdict of a larger judge is used as it is.
 fn of_a_model(claim: &str, pro: Sentence<'_>, contra: Sentence<'_>, near: Sentence<'_>) -> Decided {
     let (supports, refutes) = (pro.1.probabilities[0], contra.1.probabilities[1]);
     if supports < 0.5 && refutes < 0.5 {
@@ -218,7 +239,7 @@ fn of_a_model(claim: &str, pro: Sentence<'_>, contra: Sentence<'_>, near: Senten
     }
 }
 
-/// The side that a source takes on a statement that does not cite it.
+/// The position of a source on a statement that does not cite it.
 pub(super) fn side(heard: &Heard) -> Decided {
     let heard = std::slice::from_ref(heard);
     let Some(surest) = greatest(heard, |judged| judged.side.sure) else {

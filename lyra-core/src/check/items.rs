@@ -1,4 +1,4 @@
-//! The sentences of a draft with what they cite, and what is wrong with the citations themselves.
+//! The sentences of a draft with their citations, and the faults of the citations themselves.
 
 mod by_author;
 mod head;
@@ -23,24 +23,24 @@ use listed::page_ids;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Who judged what is compared letter by letter.
+/// The judge recorded for exact comparisons.
 pub(super) const RULE: &str = "rule";
 
-/// Sentences, and citations, of a draft that are checked at once.
+/// Maximum number of sentences, and of citations, checked in one draft.
 const MOST_SENTENCES: usize = 20_000;
 
-/// Said where keys are cited and nothing tells what they mean.
+/// The message for cited keys without a bibliography that defines them.
 const NO_BIBLIOGRAPHY: &str =
     "; no bibliography was given that says what the key means: name one with --bibliography FILE";
 
-/// A sentence on its way through the check.
+/// A sentence and its state during the check.
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) sentence: Sentence,
     pub(super) kind: SentenceKind,
-    /// For each citation what it was resolved to.
+    /// What each citation was resolved to.
     pub(super) resolved: Vec<Resolved>,
-    /// It goes on from the sentence before and shares its citations.
+    /// Whether it continues the sentence before and shares its citations.
     inherits: bool,
     pub(super) findings: Vec<Finding>,
 }
@@ -59,17 +59,17 @@ impl Item {
         !self.sentence.citations.is_empty()
     }
 
-    /// Whether it asserts something and cites nothing for it.
+    /// Whether it is an assertion without a citation.
     pub(super) fn is_uncited(&self) -> bool {
         self.kind == SentenceKind::Assertion && !self.is_cited()
     }
 
-    /// Whether no citation says that the sentence is from there.
+    /// Whether all of its citations are pointers, not statements of where the sentence is from.
     pub(super) fn only_points(&self) -> bool {
         self.is_cited() && self.sentence.citations.iter().all(|c| c.is_pointer)
     }
 
-    /// The sections that its links lead to.
+    /// The sections that its links point to.
     pub(super) fn sections(&self) -> Vec<String> {
         let targets = self.sentence.citations.iter().flat_map(|c| &c.targets);
         let sections = targets.filter_map(|target| match target {
@@ -110,7 +110,7 @@ fn cut(draft: &[char], span: &Range<usize>) -> String {
     draft.get(span.clone()).unwrap_or_default().iter().collect()
 }
 
-/// A finding that is no judge's.
+/// A finding that is not from a judge.
 pub(super) fn finding(code: CheckCode, message: impl Into<String>, span: &Range<usize>) -> Finding {
     Finding {
         code,
@@ -124,7 +124,7 @@ pub(super) fn finding(code: CheckCode, message: impl Into<String>, span: &Range<
     }
 }
 
-/// The sentences of a draft and the entries of its list.
+/// The sentences of a draft and the entries of its list of references.
 pub(super) fn read(
     draft: &Draft,
     request: &CheckRequest,
@@ -187,7 +187,7 @@ pub(super) fn read(
     Ok((items, listed))
 }
 
-/// Entries by label, number or key. A label that is given twice is its first entry's.
+/// Entries by label, number or key. A label that occurs twice refers to its first entry.
 fn labels(listed: &[Listed]) -> HashMap<String, usize> {
     let mut by_label = HashMap::new();
     for (at, one) in listed.iter().enumerate() {
@@ -230,7 +230,7 @@ impl Item {
     }
 }
 
-/// What the entries were resolved to that a citation fits: several works are ambiguous.
+/// The resolution of the entries that a citation matches; several works are ambiguous.
 fn of_entries(listed: &mut [Listed], entries: &[usize], sources: &Sources) -> Resolved {
     let mut found = Resolved::default();
     let mut unread = 0;
@@ -257,8 +257,7 @@ fn is_number(label: &str) -> bool {
     label.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Whether a citation has a key that only a bibliography beside the draft could explain, and none was
-/// given.
+/// Whether a citation has a key that only a separate bibliography could define, and none was given.
 fn lacks_bibliography(targets: &[Target], listed: &[Listed]) -> bool {
     let is_listed = |label: &String| {
         let labels = listed.iter().filter_map(|one| one.entry.label.as_ref());
@@ -273,7 +272,7 @@ fn lacks_bibliography(targets: &[Target], listed: &[Listed]) -> bool {
     listed.iter().all(|one| one.entry.span.is_some()) && targets.iter().any(is_key)
 }
 
-/// What the citations and the list show by themselves, before anything is compared.
+/// Finds the faults of the citations and the list, before anything is compared.
 pub(super) fn resolve_findings(items: &mut [Item], listed: &mut [Listed], sources: &Sources) {
     for item in items.iter_mut() {
         match item.kind {
@@ -289,7 +288,7 @@ pub(super) fn resolve_findings(items: &mut [Item], listed: &mut [Listed], source
         }
     }
     let mut first: HashMap<String, String> = HashMap::new();
-    // A file of references may serve other drafts, too: what this one does not cite is not its fault.
+    // A bibliography file may serve several drafts, so entries that this draft does not cite are ignored.
     let of_the_draft = |one: &&mut Listed| one.entry.span.is_some() || one.cited > 0;
     for one in listed.iter_mut().filter(of_the_draft) {
         let found = entry_findings(one, sources, &mut first);
@@ -304,7 +303,7 @@ fn citation_findings(item: &Item, listed: &[Listed], sources: &Sources) -> Vec<F
     }
     for (citation, resolved) in item.sentence.citations.iter().zip(&item.resolved) {
         let span = &citation.span;
-        // Outside of assertions a link to somewhere is no citation.
+        // Outside of assertions, a link without an identifier is not a citation.
         let is_link = |target: &Target| match target {
             Target::Address(address) => find_identifiers(address).is_empty(),
             _ => false,

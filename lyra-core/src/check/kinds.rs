@@ -1,13 +1,13 @@
-//! Which sentences of a draft assert something that a source can bear out.
+//! Decides which sentences of a draft make an assertion that a source can support.
 
 use super::citations::Sentence;
 use super::draft::{Piece, PieceKind};
 use super::report::SentenceKind;
 use crate::store::text::{is_cjk, is_question};
 
-/// Shorter ones say too little, in words.
+/// Minimum number of words of an assertion.
 const FEWEST_WORDS: usize = 4;
-/// "Costs fell [3]." is a whole statement.
+/// The minimum for a cited sentence: "Costs fell [3]." is a whole statement.
 const FEWEST_CITED: usize = 2;
 
 pattern!(
@@ -32,8 +32,8 @@ pattern!(
     r"(?i)^\(?(?:please|see|cf\.|here(?:'s|’s| is| are)|(?:for|more) (?:more|further|details|information)) "
 );
 
-/// What a sentence is. One that cites something asserts it, unless it asks, or only says where to read
-/// on.
+/// The kind of a sentence. A sentence with a citation is an assertion, unless it is a question or
+/// only says where to read on.
 pub(super) fn kind(piece: &Piece, sentence: &Sentence) -> SentenceKind {
     let text = sentence.text.as_str();
     if matches!(piece.kind, PieceKind::Heading(_)) || repeats_a_heading(piece) {
@@ -46,7 +46,7 @@ pub(super) fn kind(piece: &Piece, sentence: &Sentence) -> SentenceKind {
         return SentenceKind::Transition;
     }
     let is_cited = !sentence.citations.is_empty();
-    // A link alone in an item of a list, "User guide", says nothing and ends with no full stop.
+    // A list item that is only a link, such as "User guide", asserts nothing and has no full stop.
     let fewest = match is_cited && text.trim_end().ends_with(['.', '!']) {
         true => FEWEST_CITED,
         false => FEWEST_WORDS,
@@ -63,14 +63,14 @@ pub(super) fn kind(piece: &Piece, sentence: &Sentence) -> SentenceKind {
     if OF_AN_OPINION.is_match(text) {
         return SentenceKind::Opinion;
     }
-    // A cell of a table is no sentence; a line of it says what its head does not.
+    // A table cell is not a sentence, and a row is incomplete without the table's header.
     if LEADS_OVER.is_match(text) || matches!(piece.kind, PieceKind::Row) {
         return SentenceKind::Transition;
     }
     SentenceKind::Assertion
 }
 
-/// Whether this is an entry of a table of contents: nothing but a link within the draft.
+/// Whether this is an entry of a table of contents: only a link within the draft.
 fn repeats_a_heading(piece: &Piece) -> bool {
     let [link] = piece.links.as_slice() else {
         return false;
@@ -79,7 +79,7 @@ fn repeats_a_heading(piece: &Piece) -> bool {
     link.url.starts_with('#') && link.span.start == 0 && link.span.end >= length
 }
 
-/// How many words with letters a text has.
+/// The number of words with letters in a text.
 fn words(text: &str) -> usize {
     let words = text.split_whitespace();
     words.filter(|w| w.contains(char::is_alphabetic)).count()

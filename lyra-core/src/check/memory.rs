@@ -1,4 +1,4 @@
-//! What the judge says of sentences and passages, asked once.
+//! Remembers the judge's answers on sentences and passages, so that each is asked only once.
 
 use super::parts::in_parts;
 use crate::error::Result;
@@ -9,11 +9,11 @@ use crate::store::graph::{EvidenceGraph, RememberedVerdict};
 use crate::store::model::Relation;
 use sha2::{Digest, Sha256};
 
-/// Part of each key; another number where verdicts are weighed otherwise than before.
+/// Part of each key. Change it when the weighing of verdicts changes.
 const WEIGHED: &str = "1";
 
-/// What the judge says of each pair. What it has said before is remembered in the graph, unless that is
-/// read-only.
+/// The judge's answer for each pair. Earlier answers are reused, and new ones stored in the graph
+/// unless it is read-only.
 pub(super) async fn said(
     pipeline: &Pipeline,
     pairs: &[StancePair],
@@ -34,7 +34,7 @@ pub(super) async fn said(
     Ok(memory.said())
 }
 
-/// Whether each sentence asserts nothing, remembered likewise.
+/// Whether each sentence asserts nothing; the answers are remembered in the same way.
 pub(super) async fn asserts_nothing(
     pipeline: &Pipeline,
     sentences: &[String],
@@ -64,7 +64,7 @@ pub(super) async fn asserts_nothing(
     Ok(said.map(|said| said.probabilities[2] > 0.5).collect())
 }
 
-/// What is remembered of some questions.
+/// The remembered answers to some questions.
 struct Memory<'a> {
     graph: &'a EvidenceGraph,
     keys: Vec<[u8; 32]>,
@@ -81,12 +81,12 @@ impl<'a> Memory<'a> {
         Ok(Self { graph, keys, said })
     }
 
-    /// The questions that have no answer yet.
+    /// The questions without an answer.
     fn open(&self) -> impl Iterator<Item = usize> {
         (0..self.said.len()).filter(|at| self.said[*at].is_none())
     }
 
-    /// Takes the answers to the open questions, and remembers them unless the graph is read-only.
+    /// Accepts the answers to the open questions, and stores them unless the graph is read-only.
     fn keep(&mut self, answers: Vec<RememberedVerdict>) -> Result<()> {
         let open: Vec<usize> = self.open().collect();
         if !self.graph.is_read_only() {
@@ -115,7 +115,7 @@ fn key(parts: [&str; 4]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// A judge that gives no probabilities is as unsure of the one other relation as of the other.
+/// If a judge gives no probabilities, the rest is split equally between the two other relations.
 fn of(verdict: &Verdict) -> RememberedVerdict {
     let sure = verdict.confidence;
     let rest = (1.0 - sure) / 2.0;

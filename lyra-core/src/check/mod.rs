@@ -1,9 +1,9 @@
-//! Checks a draft: every sentence against what the sources that it cites really say.
+//! Checks a draft: compares every sentence with what its cited sources say.
 //!
-//! [`Engine::check`](crate::Engine::check) reads a draft, tells which of its sentences assert
-//! something, resolves what they cite to sources of the graph, and compares: quotations and numbers
-//! letter by letter, the rest by the stance judge. Nothing of the draft is opened, fetched or
-//! followed, and nothing of it is stored: the graph only remembers what the judge said of a hash.
+//! [`Engine::check`](crate::Engine::check) reads a draft, identifies the sentences that make an
+//! assertion, resolves their citations to sources of the graph, and compares them: quotations and
+//! numbers exactly, the rest with the stance judge. Nothing in the draft is opened, fetched or
+//! followed, and nothing of it is stored: the graph only remembers the judge's answer for a hash.
 //!
 //! ```
 //! # let folder = tempfile::tempdir().unwrap();

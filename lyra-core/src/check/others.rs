@@ -1,4 +1,4 @@
-//! What the other sources of the graph say on the sentences of a draft.
+//! Compares the sentences of a draft with other sources of the graph.
 
 use super::compare::shorten;
 use super::decide::{Heard, Sentence, sentences};
@@ -18,19 +18,19 @@ use crate::store::vectors::{Ranking, SearchMode};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Fragments that are looked at for a sentence.
+/// Fragments considered for a sentence.
 const FRAGMENTS: usize = 24;
-/// Other sources that are asked about a sentence.
+/// Other sources compared with a sentence.
 const SOURCES: usize = 3;
-/// Another source contests a sentence only where its side is this sure, and where it names most of
-/// what the sentence names: a false alarm costs a reader more than a missed one.
+/// Minimum confidence with which another source contests a sentence. It must also name most of what
+/// the sentence names: a false alarm costs a reader more than a missed one.
 const CONTESTS_FROM: f64 = 0.6;
-/// The share of the sentence's words.
+/// The minimum share of the sentence's words.
 const SPEAKS_OF_THE_SAME: f64 = 0.6;
-/// A source that may be cited for a sentence that cites none.
+/// Minimum confidence to suggest a source for a sentence without a citation.
 const SAYS_IT_FROM: f64 = 0.5;
 
-/// What is looked for about a claim: sources that it does not cite.
+/// A claim for which uncited sources are searched.
 #[derive(Clone)]
 struct Search {
     claim: Claim,
@@ -39,7 +39,7 @@ struct Search {
 }
 
 impl Check<'_> {
-    /// Asks the sources that a sentence does not cite whether they say the opposite.
+    /// Finds uncited sources that say the opposite of a sentence.
     pub(super) async fn ask_others(&mut self, items: &mut [Item], claims: &[Claim]) -> Result<()> {
         let is_refuted = |item: &Item| {
             let mut codes = item.findings.iter().map(|finding| finding.code);
@@ -101,6 +101,7 @@ impl Search {
             questions.push(Question {
                 item: self.claim.item,
                 source: Arc::new(source),
+                asked_first: candidates.len(),
                 candidates,
                 together: None,
             });
@@ -112,13 +113,14 @@ impl Search {
     }
 }
 
-/// The sources with the fragments that come nearest to a statement, one of each work, best first.
-pub(super) fn related(
+/// The sources with the fragments closest to a statement, one per work, best first. A text is split
+/// into sentences on demand.
+pub(super) fn related<'s>(
     pipeline: &Pipeline,
     reader: &Reader<'_>,
-    sources: &Sources,
+    sources: &'s Sources,
     claim: &Claim,
-) -> Result<Vec<SourceText>> {
+) -> Result<impl Iterator<Item = SourceText> + use<'s>> {
     let ranking = Ranking {
         query: &claim.text,
         vector: &claim.vector,
@@ -139,7 +141,7 @@ pub(super) fn related(
         let work = sources.work(at);
         match works.iter_mut().find(|(known, _, _)| known == work) {
             Some((_, first, fragments)) if *first == at => fragments.push(fragment),
-            // A copy says it a second time.
+            // A copy repeats the same source.
             Some(_) => {}
             None => works.push((work.to_owned(), at, vec![fragment])),
         }
@@ -147,10 +149,10 @@ pub(super) fn related(
     let texts = works
         .into_iter()
         .map(|(_, at, fragments)| SourceText::of(&sources.all[at], String::new(), fragments));
-    Ok(texts.filter(|text| !text.is_empty()).collect())
+    Ok(texts.filter(|text| !text.is_empty()))
 }
 
-/// The sentence that takes a side most surely.
+/// The sentence with this relation and the greatest confidence.
 fn surest(heard: &[Heard], relation: Relation, least: f64) -> Option<Sentence<'_>> {
     sentences(heard)
         .filter(|(_, judged)| judged.side.relation == relation && judged.side.sure >= least)
@@ -169,7 +171,7 @@ fn contested(item: &Item, heard: &[Heard], judge: &str) -> Option<Finding> {
     Some(finding)
 }
 
-/// Names a source for a sentence that cites none.
+/// Suggests a source for a sentence without a citation.
 fn suggest(item: &mut Item, heard: &[Heard]) {
     let Some(uncited) = item
         .findings

@@ -1,7 +1,7 @@
-//! What a sentence leaves out of what its source says: doubt, association, animals, limits.
+//! Finds qualifications of a source that a sentence omits: doubt, association, animals, limits.
 //!
-//! A stance judge sees agreement where a source says "may" and a draft does not. The words that limit
-//! a statement are few, so they are compared as words.
+//! A stance judge reports agreement when a source says "may" and a draft does not. The words that
+//! limit a statement are few, so they are compared as words.
 
 use crate::store::text::ranking_terms;
 use regex::Regex;
@@ -35,22 +35,22 @@ pattern!(
     ABSOLUTE,
     r"(?i)\b(?:all|every|everyone|everybody|everywhere|always|never|none|no one|nobody|entirely|completely|totally|fully|guarantee[sd]?|prove[sdn]?|proof|definitive(?:ly)?|undeniabl[ey]|certainly|conclusive(?:ly)?|without exception|invariably|universal(?:ly)?|any|only|solely|eliminat(?:e|es|ed|ing)|unquestionabl[ey]|undoubtedly|beyond doubt|must|establish(?:es|ed)? that|confirm(?:s|ed)? (?:that|the|its|their|it|an?|how)|demonstrates? conclusively|settled)\b"
 );
-// "Not all" and "not at all" are no "all", and "in all" counts.
+// "Not all" and "not at all" do not mean "all", but "in all" counts.
 pattern!(
     NO_ABSOLUTE,
     r"(?i)(?:\b(?:not|cannot|never|nor|neither|without|hardly|rarely)|n['’]t)(?: \w+){0,2}? (?:all|every|everyone|everywhere|always|entirely|completely|totally|fully|any|only|certainly|universally)\b|\b(?:at|in|after|above|first of|most of) all(?:[.,;:)]|$)|\ball (?:but|in all)\b|\bif any\b|\bthan any\b"
 );
-// "Associated with a reduced risk" names no cause.
+// "Associated with a reduced risk" does not name a cause.
 pattern!(
     ASSOCIATED_WITH,
     r"(?i)\b(?:associat(?:ed|ions?)|correlat(?:es?|ed|ions?)|linked|related|relation(?:ship)?|predict(?:s|ed|ors?|ive)?)(?: (?:with|to|of|between))?(?: (?:an?|the))?(?: \w+ly)? \w+"
 );
-// "Costs increased by 5%", "prices were lowered in 2019": nobody is said to have done it.
+// "Costs increased by 5%", "prices were lowered in 2019": these name no agent.
 pattern!(
     BY_ITSELF,
     r"(?i)^(?:$|[.,;:)]|\s(?:by (?:about |around |nearly |almost |over |more than |less than )?[\d$€£]|from|to|in|since|over|during|after|between|and|at|on|with|among)\b)"
 );
-// A trial that draws lots may speak of association and still show a cause.
+// A randomised trial may speak of association and still show a cause.
 pattern!(
     RANDOMISED,
     r"(?i)\b(?:randomi[sz]ed|randomly|at random|placebo)\b"
@@ -60,7 +60,7 @@ pattern!(
     r"(?i)\b(?:some|several|many|most|a few|few|partly|partially|in part|partial|subgroups?|subsets?|among (?:those|women|men|patients)|in a (?:small|single)|sometimes|often|occasionally|usually|generally|typically|certain|nearly|almost|mostly|largely|approximately|about|half|majority|minority|modest(?:ly)?|slight(?:ly)?|small|one of)\b"
 );
 
-/// What the sentence leaves out of its source's words, as the end of "the source …".
+/// What the sentence omits from its source's words, as the end of "the source …".
 ///
 /// `around` are the title of the source and the sentence before.
 pub(super) fn lost(claim: &str, evidence: &str, around: &str) -> Option<String> {
@@ -99,7 +99,7 @@ pub(super) fn lost(claim: &str, evidence: &str, around: &str) -> Option<String> 
     None
 }
 
-/// The clauses of a source's sentence that speak to the claim: a doubt in another one is not about it.
+/// The clauses of a source's sentence that are about the claim. Doubt in another clause does not apply.
 fn speaking_to(claim: &str, evidence: &str) -> String {
     let wanted: HashSet<String> = ranking_terms(claim).into_iter().collect();
     let shared = |clause: &str| {
@@ -117,7 +117,7 @@ fn speaking_to(claim: &str, evidence: &str) -> String {
         .join("; ")
 }
 
-/// Whether a text says that something brings something about, not only that it changes.
+/// Whether a text says that one thing causes another, not only that something changes.
 fn names_cause(text: &str) -> bool {
     let mut hits = CAUSE.find_iter(text);
     hits.any(|hit| !BY_ITSELF.is_match(&text[hit.end()..]))

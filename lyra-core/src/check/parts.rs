@@ -1,11 +1,12 @@
-//! Work that computes, on several threads.
+//! CPU-bound work on several threads.
 
 use crate::error::{Error, Result};
 
-/// Threads at most.
+/// Maximum number of threads.
 const MOST_WORKERS: usize = 4;
 
-/// Does work that computes on several threads, away from those that answer others; in order.
+/// Runs CPU-bound work on several threads, away from the threads that serve other requests; results
+/// are in order.
 pub(super) async fn in_parts<T, R>(
     work: Vec<T>,
     each: impl Fn(&[T]) -> Result<Vec<R>> + Clone + Send + 'static,

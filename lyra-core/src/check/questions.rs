@@ -1,6 +1,6 @@
-//! What the judge is asked about the sentences of a draft, and what it answers.
+//! The questions to the judge about the sentences of a draft, and its answers.
 
-use super::decide::Heard;
+use super::decide::{Heard, is_settled};
 use super::items::Item;
 use super::report::SentenceKind;
 use super::request::{Check, CheckProgress};
@@ -8,26 +8,34 @@ use super::source_text::SourceText;
 use super::stance::{Candidate, Claim, judged};
 use crate::error::Result;
 use crate::ports::{StancePair, TextRole};
+use crate::store::graph::RememberedVerdict;
 use regex::Regex;
 use std::sync::{Arc, LazyLock};
 
-/// Pairs that are judged at once, between two reports of progress.
+/// Pairs judged in one batch, between two progress reports.
 const BATCH: usize = 64;
-/// Sentences that cite nothing and are read for whether they assert something. It takes some milliseconds each.
+/// A pair that is not judged counts as silent on the claim.
+const UNASKED: RememberedVerdict = RememberedVerdict {
+    probabilities: [0.0, 0.0, 1.0],
+    relevance: None,
+};
+/// Maximum number of uncited sentences that are tested for being an assertion. Each takes some milliseconds.
 const MOST_READ: usize = 2_000;
 
-/// "Roe et al. (2019) found that …": who says it is no part of what is said.
+/// "Roe et al. (2019) found that …": the speaker is not part of the statement.
 static SAID_BY: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:(?:According to|As per|In)\s+)?[^.;:]{2,80}?\((?:19|20)\d{2}[a-z]?\)(?:,|\s+(?:also\s+)?(?:found|finds?|showed?|shows|reported|reports?|concluded?s?|observed|saw|noted?s?|argued?s?|demonstrated?s?|estimated?s?|stated?s?|wrote|writes|suggested)(?:\s+that)?)\s+")
         .expect("the pattern is sound")
 });
 
-/// What is asked about a claim and a source.
+/// The question about a claim and a source.
 #[derive(Debug)]
 pub(super) struct Question {
     pub(super) item: usize,
     pub(super) source: Arc<SourceText>,
     pub(super) candidates: Vec<Candidate>,
+    /// The number of candidates that are judged in any case; the others only if these leave a doubt.
+    pub(super) asked_first: usize,
     /// Several candidates as one premise.
     pub(super) together: Option<StancePair>,
 }
@@ -37,10 +45,22 @@ impl Question {
         let alone = self.candidates.iter().map(|one| &one.pair);
         alone.chain(&self.together)
     }
+
+    /// Moves the candidates that are not asked first into a separate question.
+    fn split_off(&mut self) -> Self {
+        let first = self.asked_first.min(self.candidates.len());
+        Self {
+            item: self.item,
+            source: Arc::clone(&self.source),
+            candidates: self.candidates.split_off(first),
+            asked_first: 0,
+            together: None,
+        }
+    }
 }
 
 impl Check<'_> {
-    /// What the assertions say.
+    /// The statements of the assertions.
     pub(super) async fn claims(&self, items: &[Item]) -> Result<Vec<Claim>> {
         let asserting = items.iter().enumerate();
         let mut claims: Vec<Claim> = asserting
@@ -64,7 +84,7 @@ impl Check<'_> {
         Ok(claims)
     }
 
-    /// What cites nothing and asserts nothing needs no source.
+    /// Reclassifies uncited sentences that assert nothing, since they need no source.
     pub(super) async fn set_aside_what_asserts_nothing(&self, items: &mut [Item]) -> Result<()> {
         let uncited = items.iter().enumerate();
         let uncited = uncited
@@ -82,7 +102,38 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Has the questions judged, telling how far that is. Answers for each item what its sources say.
+    /// Judges the candidates that are asked first, usually only the nearest sentence of each cited
+    /// source, and the others if the result is not clear.
+    pub(super) async fn hear_nearest_first(
+        &mut self,
+        mut questions: Vec<Question>,
+        items: usize,
+    ) -> Result<Vec<Vec<Heard>>> {
+        let others: Vec<Question> = questions.iter_mut().map(Question::split_off).collect();
+        let mut heard = self.hear(questions, items).await?;
+        let (settled, open): (Vec<Question>, Vec<Question>) = others
+            .into_iter()
+            .partition(|one| is_settled(&heard[one.item]));
+        let more = self.hear(open, items).await?;
+        for (heard, more) in heard.iter_mut().zip(more) {
+            // An item is settled with all of its sources or with none.
+            for (one, more) in heard.iter_mut().zip(more) {
+                one.judged.extend(more.judged);
+            }
+        }
+        for one in settled {
+            let of_source = heard[one.item]
+                .iter_mut()
+                .find(|heard| Arc::ptr_eq(&heard.source, &one.source));
+            if let Some(heard) = of_source {
+                let silent = one.candidates.iter().map(|of| judged(of, UNASKED));
+                heard.judged.extend(silent);
+            }
+        }
+        Ok(heard)
+    }
+
+    /// Judges the questions and reports progress. Returns the answers of the sources for each item.
     pub(super) async fn hear(
         &mut self,
         questions: Vec<Question>,
@@ -125,7 +176,7 @@ impl Check<'_> {
     }
 }
 
-/// What a sentence says, without who says it.
+/// The statement of a sentence, without its speaker.
 pub(super) fn without_speaker(text: &str) -> String {
     let Some(found) = SAID_BY.find(text) else {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Words in quotation marks against the words of a source.
+//! Compares words in quotation marks with the words of a source.
 
 use super::report::Evidence;
 use super::source_text::SourceText;
@@ -12,12 +12,12 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Quotations of fewer words are names and terms.
+/// Quotations with fewer words are names and terms.
 const FEWEST_WORDS: usize = 3;
-/// A sentence that shares less of a quotation's words is not shown as what may be meant.
+/// Minimum share of a quotation's words for a sentence to be shown as the likely original.
 const NEAR: f64 = 0.5;
 
-/// Shorter ones are names, and longer ones were never closed.
+/// Limits of a quotation's length: shorter ones are names, and longer ones have no closing mark.
 const LENGTHS: Range<usize> = 6..601;
 
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
@@ -28,7 +28,7 @@ static GAP: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\s*(?:\[[^\]]*\]|\(\.\.\.\)|…|\.\.\.)\s*").expect("the pattern is sound")
 });
 
-/// ‘…’: an apostrophe stands between letters.
+/// ‘…’: a mark between letters is an apostrophe.
 static SINGLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?:^|[\s(\[—–])‘((?:[^‘’]|’\p{L})+)’(?:$|[\s.,;:!?)\]—–])"#)
         .expect("the pattern is sound")
@@ -39,7 +39,7 @@ static SINGLE: LazyLock<Regex> = LazyLock::new(|| {
 pub(super) struct Quotation {
     /// Code points of the sentence, without the marks.
     pub(super) span: Range<usize>,
-    /// What stands between what was left out.
+    /// The parts between omissions.
     pub(super) parts: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn quotations(sentence: &str) -> Vec<Quotation> {
     let inside = |hit: Captures<'_>| hit.iter().skip(1).flatten().next().map(|hit| hit.range());
     let mut spans: Vec<Range<usize>> = QUOTED.captures_iter(sentence).filter_map(inside).collect();
     let single: Vec<Range<usize>> = SINGLE.captures_iter(sentence).filter_map(inside).collect();
-    // What a quotation quotes is a part of it.
+    // A quotation within a quotation is part of the outer one.
     let is_apart = |one: &Range<usize>| {
         let mut others = spans.iter();
         !others.any(|other| one.start < other.end && other.start < one.end)
@@ -79,7 +79,7 @@ fn quotation(sentence: &str, span: Range<usize>) -> Option<Quotation> {
     })
 }
 
-/// Where a source has all parts of a quotation: the place of the first.
+/// Finds a source passage with all parts of a quotation; returns the position of the first part.
 pub(super) fn find(source: &SourceText, quotation: &Quotation) -> Option<Evidence> {
     let mut first = None;
     for part in &quotation.parts {
@@ -108,7 +108,7 @@ pub(super) fn find(source: &SourceText, quotation: &Quotation) -> Option<Evidenc
     Some(source.evidence_of(at, place.start - start..place.end - start, quote))
 }
 
-/// Too short to be looked for letter by letter: as it is written, without regard to case.
+/// A part too short for an exact search: as written, ignoring case.
 fn short(text: &str, part: &str) -> Option<Range<usize>> {
     let (text, part) = (text.to_lowercase(), part.to_lowercase());
     let at = text.find(&part)?;
@@ -116,7 +116,8 @@ fn short(text: &str, part: &str) -> Option<Range<usize>> {
     Some(start..start + part.chars().count())
 }
 
-/// The sentence of a source that a quotation may mean: its place and the words that differ.
+/// The sentence of a source that a quotation may mean: the share of the quotation's words that it
+/// contains, and its position.
 pub(super) fn nearest(source: &SourceText, quotation: &Quotation) -> Option<(f64, usize)> {
     let wanted = words(&quotation.parts.join(" "));
     if wanted.is_empty() {
@@ -138,7 +139,7 @@ fn words(text: &str) -> HashSet<String> {
     tokens.map(|token| token.text).collect()
 }
 
-/// The words of a draft against as many words of a source, those that come nearest.
+/// The difference between the words of a draft and the closest run of words in a source.
 pub(super) fn diff(draft: &str, source: &str) -> String {
     let near = nearest_words(draft, source);
     let mut text = String::new();
@@ -159,7 +160,7 @@ pub(super) fn diff(draft: &str, source: &str) -> String {
     text
 }
 
-/// The words in a row that share most with a draft's.
+/// The run of words that shares most words with the draft's.
 fn nearest_words(draft: &str, source: &str) -> String {
     let wanted = words(draft);
     let there: Vec<&str> = source.split_whitespace().collect();
@@ -168,7 +169,7 @@ fn nearest_words(draft: &str, source: &str) -> String {
         .count()
         .clamp(1, there.len().max(1));
     let draft: Vec<&str> = draft.split_whitespace().collect();
-    // Of rows that share as much, the one whose words stand in the same places.
+    // Of runs that share equally many words, the one whose words are in the same positions.
     let score = |row: &[&str]| {
         let shared = wanted.intersection(&words(&row.join(" "))).count();
         let in_place = row.iter().zip(&draft).filter(|(a, b)| a == b).count();

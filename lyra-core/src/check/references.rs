@@ -73,14 +73,14 @@ pub(super) struct Entry {
     pub(super) label: Option<String>,
     /// As it is written.
     pub(super) text: String,
-    /// Code points of the draft; none for an entry of a file beside it.
+    /// Code points of the draft; none for an entry of a separate file.
     pub(super) span: Option<Range<usize>>,
     pub(super) ids: Identifiers,
-    /// Addresses that are no DOI, and paths of files.
+    /// Addresses that are not DOIs, and paths of files.
     pub(super) urls: Vec<String>,
-    /// Years that it names outside of addresses.
+    /// Years outside of addresses.
     pub(super) years: Vec<i64>,
-    /// The title, where a field says which part it is.
+    /// The title, if a field gives it.
     pub(super) title: Option<String>,
 }
 
@@ -104,7 +104,7 @@ impl Entry {
             }
         }
         if ids.is_empty() {
-            // "PMID: 123" and "doi: 10.1/x" are two words.
+            // "PMID: 123" and "doi: 10.1/x" are two words each.
             ids = find_identifiers(&text);
         }
         let years = YEAR.captures_iter(&prose);
@@ -119,7 +119,7 @@ impl Entry {
         }
     }
 
-    /// The words that are no address and no identifier.
+    /// The words that are not part of an address or identifier.
     pub(super) fn prose(&self) -> String {
         let words = self.text.split_whitespace();
         let plain = words.filter(|word| !word.contains("://") && find_identifiers(word).is_empty());
@@ -127,21 +127,21 @@ impl Entry {
     }
 }
 
-/// What a draft says, told from the list of what it cites.
+/// The text of a draft, separated from its list of references.
 pub(super) struct Parts<'d> {
-    /// With the sections that hold references left out.
+    /// The prose without the sections that contain references.
     pub(super) prose: Vec<Cow<'d, Piece>>,
     pub(super) entries: Vec<Entry>,
 }
 
-/// Tells the list of references from the text.
+/// Separates the list of references from the text.
 pub(super) fn split(pieces: &[Piece]) -> Parts<'_> {
     let mut parts = Parts {
         prose: Vec::new(),
         entries: Vec::new(),
     };
     let mut inside: Option<u8> = None;
-    // Labels of notes say nothing about those of the list.
+    // Labels of notes are independent of those of the list.
     let mut of_the_list = Vec::new();
     for piece in pieces {
         match &piece.kind {
@@ -159,7 +159,7 @@ pub(super) fn split(pieces: &[Piece]) -> Parts<'_> {
                 let entry = whole(Some(label.clone()), piece);
                 parts.entries.push(entry);
             }
-            // Plain text marks its headings by nothing.
+            // Plain text has no markup for headings.
             PieceKind::Paragraph if inside.is_none() && is_heading(&piece.text) => inside = Some(1),
             _ if inside.is_some() => {
                 let first = parts.entries.len();
@@ -184,7 +184,7 @@ pub(super) fn split(pieces: &[Piece]) -> Parts<'_> {
     parts
 }
 
-/// Numbers that a list leaves out are its order.
+/// Numbers the entries in order, if the list has no numbers.
 fn number(entries: &mut [Entry], of_the_list: &[usize]) {
     let is_unnumbered = |at: &usize| entries.get(*at).is_some_and(|one| one.label.is_none());
     if !of_the_list.iter().all(is_unnumbered) {
@@ -197,14 +197,14 @@ fn number(entries: &mut [Entry], of_the_list: &[usize]) {
     }
 }
 
-/// Whether it says that a list of references follows, as `3. References:` does.
+/// Whether this is the heading of a list of references, such as `3. References:`.
 fn is_heading(text: &str) -> bool {
     let name = text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ' '));
     let name = name.trim_end_matches([':', '：', ' ']).to_lowercase();
     HEADINGS.contains(&name.as_str())
 }
 
-/// The line of a paragraph that is the heading of the entries on the lines below it.
+/// The line of a paragraph that is the heading of the entries on the lines after it.
 fn heading_line(piece: &Piece) -> Option<Range<usize>> {
     if piece.kind != PieceKind::Paragraph || piece.breaks.is_empty() {
         return None;
@@ -212,14 +212,14 @@ fn heading_line(piece: &Piece) -> Option<Range<usize>> {
     let lines = texts(piece);
     let heading = lines.windows(2).find(|pair| {
         let (heading, next) = (pair[0].1.trim(), pair[1].1.trim());
-        // A line of a sentence may be the word alone.
+        // A line of running text may consist of the word alone.
         let is_small = heading.starts_with(char::is_lowercase);
         !is_small && is_heading(heading) && (begins_entry(next) || is_telling(next))
     });
     heading.map(|pair| pair[0].0.clone())
 }
 
-/// The lines of a piece: their places in its text, and their words.
+/// The lines of a piece: their positions in its text, and their words.
 fn texts(piece: &Piece) -> Vec<(Range<usize>, String)> {
     let mut chars = piece.text.chars();
     let mut read_to = 0;
@@ -239,12 +239,12 @@ fn begins_entry(line: &str) -> bool {
         || BEGINS.is_match(line)
 }
 
-/// Whether a line alone could say which work it is about.
+/// Whether a line alone contains enough to identify a work.
 fn is_telling(line: &str) -> bool {
     YEAR.is_match(line) || line.contains("://") || !find_identifiers(line).is_empty()
 }
 
-/// Whether every line is an entry: none only goes on with one.
+/// Whether every line is a separate entry, with no continuation lines.
 fn is_line_each(lines: &[(Range<usize>, String)]) -> bool {
     let opens = |text: &str| text.trim().starts_with(|c: char| !c.is_lowercase());
     let is_whole = |text: &str| opens(text) && is_telling(text);
@@ -258,7 +258,7 @@ fn whole(label: Option<String>, piece: &Piece) -> Entry {
     part(label, piece, 0..piece.len(), &piece.text)
 }
 
-/// `text` is that of the span.
+/// `text` is the text of the span.
 fn part(label: Option<String>, piece: &Piece, span: Range<usize>, text: &str) -> Entry {
     let mut text = text.to_owned();
     let mut paths = Vec::new();
@@ -278,7 +278,7 @@ fn part(label: Option<String>, piece: &Piece, span: Range<usize>, text: &str) ->
     entry
 }
 
-/// The entries of a piece of the list: one, or as many as it has numbers in order.
+/// The entries in a piece of the list: one, or as many as it has consecutive numbers.
 fn entries_of(piece: &Piece, entries: &mut Vec<Entry>) {
     if let PieceKind::Item(Some(number)) = piece.kind {
         entries.push(whole(Some(number.to_string()), piece));
@@ -317,7 +317,7 @@ fn entries_of(piece: &Piece, entries: &mut Vec<Entry>) {
     }
 }
 
-/// The entries of a piece without numbers: one a line, or all of it.
+/// The entries of a piece without numbers: one per line, or the whole piece.
 fn unnumbered(piece: &Piece, entries: &mut Vec<Entry>) {
     let lines = texts(piece);
     let mut open: Option<(Range<usize>, String)> = None;
@@ -331,7 +331,7 @@ fn unnumbered(piece: &Piece, entries: &mut Vec<Entry>) {
             _ => entries.extend(open.replace((span, text)).map(|one| labelled(piece, one))),
         }
         if entries.len() > MOST_REFERENCES {
-            // Refused by the one who asked.
+            // The caller refuses lists that are too long.
             return;
         }
     }
@@ -356,7 +356,7 @@ fn labelled(piece: &Piece, (mut span, text): (Range<usize>, String)) -> Entry {
     )
 }
 
-/// Entries of a list of references.
+/// Maximum number of entries of a list of references.
 pub(super) const MOST_REFERENCES: usize = 5_000;
 
 pub(super) fn not_more(count: usize, most: usize, what: &str) -> Result<()> {
@@ -367,7 +367,7 @@ pub(super) fn not_more(count: usize, most: usize, what: &str) -> Result<()> {
     Err(Error::invalid(message).with_hint("check its chapters one by one"))
 }
 
-/// Where a work is read: its DOI, a page that its identifier names, or the address itself.
+/// Where a work can be read: its DOI, a page for its identifier, or its address.
 pub(super) fn address_of(ids: &Identifiers, url: Option<&str>) -> Option<String> {
     let page = |base: &str, id: &Option<String>| id.as_ref().map(|id| format!("{base}{id}"));
     ids.doi

@@ -1,33 +1,33 @@
-//! What a check answers. The JSON of these types is described in docs/check.md.
+//! The result of a check. The JSON of these types is described in docs/check.md.
 
 use super::draft::DraftFormat;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The version of the JSON that a report is.
+/// The version of the report's JSON.
 pub(super) const SCHEMA: u32 = 1;
 
-/// What was found of a sentence or a reference, the gravest first.
+/// A finding on a sentence or a reference, most severe first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CheckCode {
     /// Words in quotation marks are not in the cited source.
     QuoteMismatch,
-    /// A number differs from the cited source's.
+    /// A number differs from the one in the cited source.
     NumberMismatch,
     /// A cited source says the opposite.
     ContradictedBySource,
     /// The cited source was retracted.
     RetractedSource,
-    /// The citation leads to nothing that the graph knows.
+    /// The citation cannot be resolved to a source of the graph.
     ReferenceNotFound,
     /// The identifier of a reference belongs to a work with another title.
     ReferenceWrongDoi,
-    /// A reference names another year than its work's.
+    /// A reference gives a different year than its work.
     ReferenceWrongYear,
-    /// Two references are one work.
+    /// Two references are the same work.
     ReferenceDuplicate,
     /// The citation fits several works.
     ReferenceAmbiguous,
@@ -48,7 +48,7 @@ pub enum CheckCode {
 }
 
 impl CheckCode {
-    /// Every code, the gravest first.
+    /// Every code, most severe first.
     pub const ALL: [Self; 16] = [
         Self::QuoteMismatch,
         Self::NumberMismatch,
@@ -68,7 +68,7 @@ impl CheckCode {
         Self::Supported,
     ];
 
-    /// As it is written in JSON.
+    /// The code as written in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ContradictedBySource => "contradicted_by_source",
@@ -90,7 +90,7 @@ impl CheckCode {
         }
     }
 
-    /// What it means, in a sentence.
+    /// The meaning in one sentence.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::ContradictedBySource => "The cited source says the opposite.",
@@ -134,12 +134,12 @@ impl std::str::FromStr for CheckCode {
     }
 }
 
-/// What a sentence is in a draft.
+/// The kind of a sentence in a draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SentenceKind {
-    /// It says something that a source can bear out.
+    /// It makes a statement that a source can support.
     Assertion,
     /// A heading.
     Heading,
@@ -147,9 +147,9 @@ pub enum SentenceKind {
     Question,
     /// It gives a view or advice of its author.
     Opinion,
-    /// It tells what the author or the draft does.
+    /// It describes what the author or the draft does.
     Method,
-    /// It leads over to something else, or says nothing that a source could bear out.
+    /// It is a transition, or makes no statement that a source could support.
     Transition,
 }
 
@@ -175,14 +175,14 @@ pub struct Evidence {
     pub char_end: Option<usize>,
 }
 
-/// One thing that was found.
+/// A single finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What.
+    /// The code.
     pub code: CheckCode,
-    /// The same for readers, with the particulars.
+    /// The same as a message for readers, with details.
     pub message: String,
-    /// The part of the draft that it is about, in code points.
+    /// The start of the part of the draft that it is about, in code points.
     pub start: usize,
     /// Its end.
     pub end: usize,
@@ -192,9 +192,9 @@ pub struct Finding {
     /// The draft's words against the source's: `[-only in the draft-]{+only in the source+}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// Who judged: the stance judge, or `rule` for what is compared letter by letter.
+    /// Who judged: the stance judge, or `rule` for exact comparisons.
     pub judge: String,
-    /// 0 to 1, where a stance judge judged.
+    /// 0 to 1, if a stance judge judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
 }
@@ -202,7 +202,7 @@ pub struct Finding {
 /// A citation and the sources that it was resolved to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckedCitation {
-    /// As it stands in the draft.
+    /// As written in the draft.
     pub text: String,
     /// Where it begins in the draft, in code points.
     pub start: usize,
@@ -221,15 +221,15 @@ pub struct CheckedSentence {
     pub end: usize,
     /// The sentence without the marks of its citations.
     pub text: String,
-    /// What it is.
+    /// Its kind.
     pub kind: SentenceKind,
-    /// The gravest of its findings; none for what is no assertion and has none.
+    /// The most severe of its findings; none for a sentence that is not an assertion and has no findings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<CheckCode>,
-    /// What it cites.
+    /// Its citations.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub citations: Vec<CheckedCitation>,
-    /// The gravest first.
+    /// Most severe first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub findings: Vec<Finding>,
 }
@@ -240,7 +240,7 @@ pub struct CheckedReference {
     /// Its number, label or key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// As it is written.
+    /// As written.
     pub text: String,
     /// Where it begins in the draft, in code points; none for an entry of a bibliography file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -252,22 +252,22 @@ pub struct CheckedReference {
     pub page_ids: Vec<String>,
     /// How many sentences cite it.
     pub cited: usize,
-    /// The gravest first.
+    /// Most severe first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub findings: Vec<Finding>,
 }
 
-/// A sentence that is supported with less confidence is one to read again.
+/// A sentence supported with less confidence should be read again.
 const CERTAIN_FROM: f64 = 0.5;
 
 impl Finding {
-    /// Whether this is support that the judge is not sure of. Reports show it beside the faults.
+    /// Whether this is support with low confidence. Reports show it beside the faults.
     pub fn is_uncertain(&self) -> bool {
         let is_unsure = self.confidence.is_some_and(|sure| sure < CERTAIN_FROM);
         self.code == CheckCode::Supported && is_unsure
     }
 
-    /// Whether it is a fault, or support that the judge is not sure of.
+    /// Whether it is a fault, or support with low confidence.
     pub fn is_worth_a_look(&self) -> bool {
         self.code != CheckCode::Supported || self.is_uncertain()
     }
@@ -276,9 +276,9 @@ impl Finding {
 /// Counts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CheckSummary {
-    /// Sentences of the draft, its references left out.
+    /// Sentences of the draft, without its references.
     pub sentences: usize,
-    /// Sentences by what they are.
+    /// Sentences by kind.
     pub kinds: BTreeMap<SentenceKind, usize>,
     /// Assertions by their verdicts.
     pub verdicts: BTreeMap<CheckCode, usize>,
@@ -290,12 +290,12 @@ pub struct CheckSummary {
     pub sources_known: usize,
 }
 
-/// What a check answers.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckReport {
     /// Version of this JSON.
     pub schema: u32,
-    /// How the draft was read.
+    /// The format in which the draft was read.
     pub format: DraftFormat,
     /// SHA-256 of the draft's bytes.
     pub sha256: String,
@@ -307,7 +307,7 @@ pub struct CheckReport {
     pub sentences: Vec<CheckedSentence>,
     /// In order.
     pub references: Vec<CheckedReference>,
-    /// What offsets count in: the draft, or for Word files the text that was read out of it.
+    /// The text that offsets refer to: the draft, or for Word files the extracted text.
     #[serde(skip)]
     pub text: String,
 }

@@ -1,4 +1,4 @@
-//! What is to be checked, and what the steps of a check work with.
+//! The request for a check, and the state shared by the steps of a check.
 
 use super::draft::DraftFormat;
 use super::resolve::Sources;
@@ -7,23 +7,23 @@ use crate::research::pipeline::Pipeline;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What is to be checked.
+/// A request to check a draft.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckRequest {
     /// The bytes of the draft.
     pub draft: Vec<u8>,
-    /// How it is written.
+    /// The format of the draft.
     pub format: DraftFormat,
-    /// The texts of bibliographies beside it, BibTeX or CSL-JSON, for its citation keys.
+    /// The texts of separate bibliographies, BibTeX or CSL-JSON, for its citation keys.
     pub bibliographies: Vec<String>,
-    /// Whether the other sources of the graph are asked, too.
+    /// Whether the other sources of the graph are also compared.
     pub other_sources: bool,
-    /// Only the sources of this task; otherwise all.
+    /// Restricts the check to the sources of this task; otherwise all.
     pub task_id: Option<String>,
 }
 
 impl CheckRequest {
-    /// A draft alone, checked against all sources.
+    /// A check of a draft without bibliographies, against all sources.
     pub fn new(draft: impl Into<Vec<u8>>, format: DraftFormat) -> Self {
         Self {
             draft: draft.into(),
@@ -35,16 +35,16 @@ impl CheckRequest {
     }
 }
 
-/// How far a check is.
+/// The progress of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckProgress {
     /// Pairs of sentence and passage that were judged.
     pub judged: usize,
-    /// Pairs in all, as far as is known.
+    /// The total number of pairs, as far as is known.
     pub pairs: usize,
 }
 
-/// Everything that the steps of a check work with.
+/// The state shared by the steps of a check.
 pub(super) struct Check<'p> {
     pub(super) pipeline: &'p Pipeline,
     pub(super) sources: Arc<Sources>,

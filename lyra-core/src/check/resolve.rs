@@ -1,4 +1,4 @@
-//! Which source of the graph a citation means.
+//! Finds the source of the graph that a citation refers to.
 
 use super::citations::Target;
 use super::references::Entry;
@@ -13,38 +13,38 @@ use regex::Regex;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-/// What publishers put before the title of a work that was taken back; who cites it leaves it out.
+/// The prefix that publishers put before the title of a retracted work. Citations leave it out.
 static RETRACTED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)^\W*(?:retracted|withdrawn)(?: (?:article|paper|chapter))?\s*[\]):.–—-]\W*")
         .expect("the pattern is sound")
 });
 
-/// Shorter titles are found in texts that mean something else, in letters.
+/// Minimum length of a title, in letters: shorter ones also match unrelated texts.
 const SHORTEST_TITLE: usize = 12;
-/// Share of a title's words that an entry must hold to be about that work.
+/// Share of a title's words that an entry must contain to be about that work.
 const OF_TITLE: f64 = 0.8;
-/// An entry that names so little of the title of its DOI's work is about another one.
+/// An entry with a smaller share of the title of its DOI's work is about another work.
 const OF_OTHER: f64 = 0.5;
-/// Entries of fewer words say no title.
+/// Entries with fewer words contain no title.
 const FEWEST_WORDS: usize = 5;
-/// The same where one of them is the author's name.
+/// The same if one of the words is the author's name.
 const FEWEST_WORDS_WITH_AUTHOR: usize = 10;
-/// Words of a title up to its colon that tell it from others.
+/// Minimum number of words before the colon of a title that distinguish it from others.
 const FEWEST_OF_MAIN_TITLE: usize = 6;
 
 /// How a citation was resolved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Resolved {
-    /// Places among [`Sources::all`], best first; copies and versions of one work stand together.
+    /// Indexes into [`Sources::all`], best first; copies and versions of one work are adjacent.
     pub(super) sources: Vec<usize>,
     /// Whether they are different works.
     pub(super) is_ambiguous: bool,
 }
 
-/// What of an entry differs from its work.
+/// How an entry differs from its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum EntryFault {
-    /// Its DOI is that of a work with another title.
+    /// Its DOI belongs to a work with another title.
     Title(usize),
     /// The work has another DOI.
     Doi(usize),
@@ -52,32 +52,32 @@ pub(super) enum EntryFault {
     Year(usize, i64),
 }
 
-/// The sources of the graph, findable by what a draft may say of them.
+/// The sources of the graph, indexed by what a draft may say about them.
 pub(super) struct Sources {
     pub(super) all: Vec<CitableSource>,
     titles: Vec<String>,
-    /// The titles up to a colon; empty where that is too short to tell works apart.
+    /// The titles up to a colon; empty if that is too short to tell works apart.
     main_titles: Vec<String>,
     by_id: HashMap<String, Vec<usize>>,
     by_url: HashMap<String, usize>,
     by_file: HashMap<String, Vec<usize>>,
     by_author_year: HashMap<(String, i64), Vec<usize>>,
-    /// Rare words of titles, to compare an entry with few of them.
+    /// Rare words of titles, to limit the number of titles that an entry is compared with.
     by_word: HashMap<String, Vec<usize>>,
     by_page: HashMap<String, usize>,
-    /// The fragments of a task, where only its sources count.
+    /// The fragments of a task, if only its sources count.
     pub(super) members: Option<HashSet<String>>,
 }
 
 impl Sources {
-    /// Those of the graph, or of a task alone.
+    /// Reads the sources of the graph, or only those of a task.
     pub(super) fn read(
         reader: &Reader<'_>,
         task_id: Option<&str>,
         retractions: Option<&Retractions>,
     ) -> Result<Self> {
         let mut all = reader.citable_sources()?;
-        // A graph may be older than the list.
+        // The graph may be older than the list of retractions.
         for source in all.iter_mut().filter(|source| !source.is_retracted) {
             let is_marked = source
                 .title
@@ -120,7 +120,7 @@ impl Sources {
         sources
     }
 
-    /// The place of a page.
+    /// The index of a page.
     pub(super) fn place(&self, page_id: &str) -> Option<usize> {
         self.by_page.get(page_id).copied()
     }
@@ -174,7 +174,7 @@ impl Sources {
         self.titles.push(title);
     }
 
-    /// What a citation names that is no entry of the list.
+    /// Resolves a citation that is not an entry of the list.
     pub(super) fn target(&self, target: &Target) -> Resolved {
         match target {
             Target::Label(_) => Resolved::default(),
@@ -200,7 +200,7 @@ impl Sources {
         if plain.contains("://") {
             return Resolved::default();
         }
-        // A path beside the draft.
+        // A path relative to the draft.
         let file = plain
             .rsplit(['/', '\\'])
             .next()
@@ -247,7 +247,7 @@ impl Sources {
         self.resolved(found.cloned().unwrap_or_default())
     }
 
-    /// The source of an entry: by its identifiers, else by its addresses, else by its title.
+    /// The source of an entry: by its identifiers, otherwise by its addresses, otherwise by its title.
     pub(super) fn entry(&self, entry: &Entry) -> (Resolved, Vec<EntryFault>) {
         let mut found = self.identifiers(&entry.ids);
         for url in &entry.urls {
@@ -264,7 +264,7 @@ impl Sources {
                 .any(|known| self.work(*known) == self.work(*at))
         });
         if by_identifier && !titled.is_empty() && !is_named {
-            // What its author read is more likely what the title says than what the identifier does.
+            // The author more likely read the work with this title than the one with this identifier.
             let fault = found.sources.first().map(|at| EntryFault::Title(*at));
             return (self.resolved(titled), fault.into_iter().collect());
         }
@@ -287,7 +287,7 @@ impl Sources {
             .authors
             .first()
             .and_then(|name| author_surname(name));
-        // "Roe et al. 2019, the NIGHT trial" has no room for a title.
+        // "Roe et al. 2019, the NIGHT trial" is too short to contain a title.
         let fewest = match author.is_some_and(|author| holds(&prose, &author)) {
             true => FEWEST_WORDS_WITH_AUTHOR,
             false => FEWEST_WORDS,
@@ -309,7 +309,7 @@ impl Sources {
         faults
     }
 
-    /// The works whose titles an entry holds.
+    /// The works whose titles an entry contains.
     fn by_title(&self, entry: &Entry) -> Vec<usize> {
         let text = entry.title.clone().unwrap_or_else(|| entry.prose());
         let prose = title_normalize(&text);
@@ -330,7 +330,7 @@ impl Sources {
                 found.push((score, at));
             }
         }
-        // Where one title is part of another, the longer one is meant.
+        // If one title is part of another, the longer one is meant.
         let length = |at: usize| self.titles[at].len();
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then(length(b.1).cmp(&length(a.1))));
         let best = found.first().copied();
@@ -340,7 +340,7 @@ impl Sources {
         same.map(|(_, at)| at).collect()
     }
 
-    /// With the other pages of the same works, those that have a text first.
+    /// Adds the other pages of the same works; those with a text come first.
     fn resolved(&self, found: Vec<usize>) -> Resolved {
         let works: HashSet<&str> = found.iter().map(|at| self.work(*at)).collect();
         let mut sources = found.clone();
@@ -360,13 +360,13 @@ impl Sources {
         }
     }
 
-    /// What makes two pages one source.
+    /// The key that makes two pages one source.
     pub(super) fn work(&self, at: usize) -> &str {
         let source = &self.all[at];
         if let Some(work) = &source.work_id {
             return work;
         }
-        // A copy counts as what it is a copy of, which may be a publication.
+        // A copy counts as its original, which may be a publication.
         let original = source.copy_of.as_deref().and_then(|page| self.place(page));
         let original = original.map_or(source, |at| &self.all[at]);
         original.work_id.as_ref().unwrap_or(&original.page_id)
@@ -384,12 +384,12 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(' ').filter(|word| !word.is_empty())
 }
 
-/// Whether a text has these words in this order.
+/// Whether a text contains these words in this order.
 fn holds(text: &str, words: &str) -> bool {
     format!(" {text} ").contains(&format!(" {words} "))
 }
 
-/// How much of the title's words, in order of neighbours, the text holds.
+/// The share of the title's words that the text contains; 1 only if it contains the whole title.
 fn share(title: &str, text: &str) -> f64 {
     if holds(text, title) {
         return 1.0;
@@ -400,6 +400,6 @@ fn share(title: &str, text: &str) -> f64 {
         all += 1.0;
         there += f64::from(u8::from(held.contains(word)));
     }
-    // Exact repetition beats words that only occur.
+    // An exact match beats words that only occur.
     if all == 0.0 { 0.0 } else { 0.99 * there / all }
 }

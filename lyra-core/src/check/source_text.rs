@@ -1,4 +1,4 @@
-//! The text of a source, cut into sentences that can be compared with a claim.
+//! The text of a source, split into sentences that can be compared with a claim.
 
 use super::numbers::{Quantity, quantities};
 use super::report::Evidence;
@@ -9,43 +9,52 @@ use crate::store::text::sentence::sentence_texts;
 use crate::store::text::{is_question, ranking_terms};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 pattern!(SHORT_NAME, r"\b([A-Za-z]{2,8})-?(\d{1,3})\b");
 
-/// Sentences of a source that are compared; the rest of a longer one is left out.
+/// Maximum number of sentences of a source that are compared; the rest is ignored.
 const MOST_SENTENCES: usize = 20_000;
 
 /// A sentence of a source.
 #[derive(Debug)]
 pub(super) struct SourceSentence {
-    /// Place among the fragments.
+    /// The index of its fragment.
     pub(super) fragment: usize,
     /// Code points of the fragment.
     pub(super) span: Range<usize>,
     pub(super) text: String,
     pub(super) terms: HashSet<String>,
-    pub(super) quantities: Vec<Quantity>,
+    quantities: OnceLock<Vec<Quantity>>,
+}
+
+impl SourceSentence {
+    /// The numbers in it. They are computed on demand: it costs as much as all other work on a
+    /// sentence, and few are needed.
+    pub(super) fn quantities(&self) -> &[Quantity] {
+        self.quantities.get_or_init(|| quantities(&self.text))
+    }
 }
 
 /// A source with its text.
 #[derive(Debug)]
 pub(super) struct SourceText {
     pub(super) source: CitableSource,
-    /// The newest text, for quotations that go over the ends of fragments.
+    /// The newest text, for quotations that cross fragment boundaries.
     pub(super) text: String,
     pub(super) fragments: Vec<StoredFragment>,
     pub(super) sentences: Vec<SourceSentence>,
-    /// In how many sentences a term stands.
+    /// The number of sentences that contain a term.
     holders: HashMap<String, usize>,
     /// The words of the title.
     title: HashSet<String>,
     /// The words of each fragment's heading.
     headings: Vec<HashSet<String>>,
     /// Numbers with the words before them.
-    names: HashSet<String>,
+    names: OnceLock<HashSet<String>>,
 }
 
-/// What a word counts that the title, the heading or the sentence before names.
+/// The weight of a word that occurs in the title, the heading or the sentence before.
 const AROUND: f64 = 0.8;
 
 impl SourceText {
@@ -80,7 +89,7 @@ impl SourceText {
                 sentences.push(SourceSentence {
                     fragment: at,
                     span,
-                    quantities: quantities(text),
+                    quantities: OnceLock::new(),
                     text: text.to_owned(),
                     terms,
                 });
@@ -93,11 +102,7 @@ impl SourceText {
         Self {
             title: terms(source.title.as_deref()),
             headings: headings.collect(),
-            names: sentences
-                .iter()
-                .flat_map(|sentence| &sentence.quantities)
-                .filter_map(Quantity::as_name)
-                .collect(),
+            names: OnceLock::new(),
             source: source.clone(),
             text,
             fragments,
@@ -110,8 +115,8 @@ impl SourceText {
         self.sentences.is_empty()
     }
 
-    /// For each sentence the share of the claim's words that it holds; rare words count more, and
-    /// those that stand around it less.
+    /// The share of the claim's words that each sentence contains. Rare words count more, and words
+    /// that occur only around the sentence count less.
     pub(super) fn closeness(&self, claim: &str) -> Vec<f64> {
         let wanted: HashSet<String> = ranking_terms(claim).into_iter().collect();
         let all = self.sentences.len() as f64;
@@ -123,7 +128,7 @@ impl SourceText {
                 (term, weight)
             })
             .collect();
-        // Sums of the same numbers in another order differ in their last digits.
+        // The order is fixed because the order of a floating-point sum changes its last digits.
         weights.sort_by(|a, b| a.0.cmp(&b.0));
         let total: f64 = weights
             .iter()
@@ -150,7 +155,7 @@ impl SourceText {
         (0..self.sentences.len()).map(share).collect()
     }
 
-    /// The words of a sentence and where they stand.
+    /// The words of a sentence and their position.
     pub(super) fn evidence(&self, at: usize) -> Evidence {
         let sentence = &self.sentences[at];
         self.evidence_of(
@@ -160,7 +165,7 @@ impl SourceText {
         )
     }
 
-    /// The words of a part of a fragment and where they stand.
+    /// The words of a part of a fragment and their position.
     pub(super) fn evidence_of(
         &self,
         fragment: usize,
@@ -184,11 +189,11 @@ impl SourceText {
 
     /// The numbers of a sentence, of the one before it, and of the title.
     pub(super) fn numbers_around(&self, at: usize) -> Vec<Quantity> {
-        let mut numbers = self.sentences[at].quantities.clone();
+        let mut numbers = self.sentences[at].quantities().to_vec();
         numbers.extend(
             self.before(at)
                 .into_iter()
-                .flat_map(|before| before.quantities.clone()),
+                .flat_map(|before| before.quantities().to_vec()),
         );
         numbers.extend(
             self.source
@@ -201,7 +206,7 @@ impl SourceText {
         numbers
     }
 
-    /// Whether a number is part of a name that the source uses, or shortens: `angiopoietin 2` and `Ang2`.
+    /// Whether a number is part of a name that the source uses or abbreviates: `angiopoietin 2` and `Ang2`.
     pub(super) fn holds_name(&self, quantity: &Quantity) -> bool {
         let Some(name) = quantity.as_name() else {
             return false;
@@ -211,14 +216,18 @@ impl SourceText {
             let mut short = short.filter(|found| found[2] == *number);
             short.any(|found| word.starts_with(&found[1].to_lowercase()))
         };
-        self.names.contains(&name)
+        let names = || {
+            let numbers = self.sentences.iter().flat_map(SourceSentence::quantities);
+            numbers.filter_map(Quantity::as_name).collect()
+        };
+        self.names.get_or_init(names).contains(&name)
             || name
                 .rsplit_once(' ')
                 .is_some_and(|(word, number)| shortens(word, number))
     }
 
-    /// Whether a sentence stands under a heading that one of the links leads to, as code hosts make
-    /// addresses of headings.
+    /// Whether a sentence is under a heading that one of the links points to, with anchors as code
+    /// hosts generate them from headings.
     pub(super) fn is_in_section(&self, at: usize, sections: &[String]) -> bool {
         let heading = self.fragments[self.sentences[at].fragment]
             .heading
@@ -227,7 +236,7 @@ impl SourceText {
         slug.is_some_and(|slug| sections.contains(&slug))
     }
 
-    /// Whether a number is the year in which the source appeared.
+    /// Whether a number is the source's year of publication.
     pub(super) fn is_year_of(&self, quantity: &Quantity) -> bool {
         quantity.is_year()
             && self
@@ -236,7 +245,7 @@ impl SourceText {
                 .is_some_and(|year| year as f64 == quantity.value)
     }
 
-    /// The sentence before, where it stands in the same fragment.
+    /// The sentence before, if it is in the same fragment.
     pub(super) fn before(&self, at: usize) -> Option<&SourceSentence> {
         let before = self.sentences.get(at.checked_sub(1)?)?;
         (before.fragment == self.sentences[at].fragment).then_some(before)

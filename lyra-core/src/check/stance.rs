@@ -1,4 +1,4 @@
-//! What a source says on a claim, as the stance judge reads it.
+//! The relation of a source to a claim, according to the stance judge.
 
 use super::source_text::SourceText;
 use crate::error::Result;
@@ -9,31 +9,31 @@ use crate::store::text::points_back;
 use crate::store::vectors::{Ranking, SearchMode};
 use std::collections::{BTreeSet, HashSet};
 
-/// What an assertion says.
+/// The statement of an assertion.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {
-    /// Place of the sentence among the items.
+    /// The index of the sentence among the items.
     pub(super) item: usize,
-    /// The sentence without who says it.
+    /// The sentence without its speaker.
     pub(super) text: String,
     pub(super) vector: Vec<f32>,
-    /// The sections that its links lead to: `methods` of `paper.md#methods`.
+    /// The sections that its links point to: `methods` of `paper.md#methods`.
     pub(super) sections: Vec<String>,
 }
 
 /// Sentences of a source that are judged because of their words.
 const BY_WORDS: usize = 4;
-/// Fragments of a source that are looked at because of their meaning.
+/// Fragments of a source that are considered because of their meaning.
 const BY_MEANING: usize = 3;
-/// A judge that is not ours is asked less, since each question costs more.
+/// The limit for judges other than the built-in one, since each of their questions costs more.
 const OF_OTHERS: usize = 3;
 
-/// A sentence of a source that may speak to a claim.
+/// A sentence of a source that may be relevant to a claim.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
-    /// Place among the source's sentences.
+    /// The index among the source's sentences.
     pub(super) sentence: usize,
-    /// The share of the claim's words that it holds.
+    /// The share of the claim's words that it contains.
     pub(super) closeness: f64,
     pub(super) pair: StancePair,
 }
@@ -43,13 +43,13 @@ pub(super) struct Candidate {
 pub(super) struct Judged {
     pub(super) sentence: usize,
     pub(super) closeness: f64,
-    /// Of supports, refutes, neutral.
+    /// The probabilities of supports, refutes, neutral.
     pub(super) probabilities: [f64; 3],
-    /// The side that the judge leans to.
+    /// The side that the judge favours.
     pub(super) side: Side,
 }
 
-/// The sentences of a source that come nearest to a claim, by words and by meaning.
+/// The sentences of a source closest to a claim, by words and by meaning.
 pub(super) fn candidates(
     pipeline: &Pipeline,
     reader: &Reader<'_>,
@@ -60,22 +60,10 @@ pub(super) fn candidates(
     let mut order: Vec<usize> = (0..closeness.len()).collect();
     order.sort_by(|a, b| closeness[*b].total_cmp(&closeness[*a]).then(a.cmp(b)));
     let mut chosen: BTreeSet<usize> = order.iter().take(BY_WORDS).copied().collect();
-    let members: HashSet<String> = source.fragments.iter().map(|f| f.id.clone()).collect();
-    let ranking = Ranking {
-        query: &claim.text,
-        vector: &claim.vector,
-        members: Some(&members),
-        mode: SearchMode::Semantic,
-        limit: BY_MEANING,
-    };
-    let model = pipeline.reading.embedder.info();
-    // A source whose fragments have no vectors yet is looked at by its words alone.
-    let near = pipeline.vectors.rank_fragments(reader, model, &ranking);
-    for scored in near.unwrap_or_default() {
-        let fragment = source.fragments.iter().position(|f| f.id == scored.id);
+    for fragment in nearest(pipeline, reader, source, claim) {
         let best = order
             .iter()
-            .find(|at| Some(source.sentences[**at].fragment) == fragment);
+            .find(|at| source.sentences[**at].fragment == fragment);
         chosen.extend(best);
     }
     if !claim.sections.is_empty() {
@@ -95,10 +83,36 @@ pub(super) fn candidates(
     Ok(asked.collect())
 }
 
-/// What the judge is asked of a sentence. One that points back comes with the one before it.
+/// The fragments of a source closest in meaning to a claim. A source whose fragments have no
+/// vectors yet is compared by its words only.
+fn nearest(
+    pipeline: &Pipeline,
+    reader: &Reader<'_>,
+    source: &SourceText,
+    claim: &Claim,
+) -> Vec<usize> {
+    if source.fragments.len() <= BY_MEANING {
+        return (0..source.fragments.len()).collect();
+    }
+    let members: HashSet<String> = source.fragments.iter().map(|f| f.id.clone()).collect();
+    let ranking = Ranking {
+        query: &claim.text,
+        vector: &claim.vector,
+        members: Some(&members),
+        mode: SearchMode::Semantic,
+        limit: BY_MEANING,
+    };
+    let model = pipeline.reading.embedder.info();
+    let near = pipeline.vectors.rank_fragments(reader, model, &ranking);
+    let place = |id: &String| source.fragments.iter().position(|f| f.id == *id);
+    let near = near.unwrap_or_default();
+    near.iter().filter_map(|scored| place(&scored.id)).collect()
+}
+
+/// The judge's question about a sentence. A sentence that refers back is sent with the one before it.
 fn pair(source: &SourceText, at: usize, claim: &str, is_builtin: bool) -> StancePair {
     let sentence = &source.sentences[at];
-    // The built-in judge reads a sentence best alone, under its headings.
+    // The built-in judge works best on a single sentence with its headings.
     let before = source
         .before(at)
         .filter(|_| !is_builtin && points_back(&sentence.text));
@@ -116,8 +130,9 @@ fn pair(source: &SourceText, at: usize, claim: &str, is_builtin: bool) -> Stance
     }
 }
 
-/// The two nearest sentences as one premise, the nearest last. What a claim says is often spread over two
-/// sentences, of which each leaves it open. A judge that is not ours reads more than one sentence anyway.
+/// The two nearest sentences as one premise, the nearest last. A claim's statement is often spread
+/// over two sentences, neither of which decides it alone. Other judges read more than one sentence
+/// anyway.
 pub(super) fn together(pipeline: &Pipeline, candidates: &[Candidate]) -> Option<StancePair> {
     let [nearest, second, ..] = candidates else {
         return None;
@@ -129,7 +144,7 @@ pub(super) fn together(pipeline: &Pipeline, candidates: &[Candidate]) -> Option<
     })
 }
 
-/// What the judge says of a candidate.
+/// The judge's answer for a candidate.
 pub(super) fn judged(candidate: &Candidate, said: RememberedVerdict) -> Judged {
     let pair = &candidate.pair;
     let told = format!(

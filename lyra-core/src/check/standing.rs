@@ -1,4 +1,4 @@
-//! How the sources of the graph stand to one statement.
+//! How the sources of the graph relate to one statement.
 
 use super::decide::{Decided, Heard, side};
 use super::memory;
@@ -14,23 +14,23 @@ use crate::store::model::Relation;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Sources that are asked at most.
+/// Maximum number of sources that are judged.
 const MOST_SOURCES: usize = 20;
-/// Longer statements are refused, in code points.
+/// Maximum length of a statement, in code points; longer ones are refused.
 const LONGEST: usize = 2_000;
-/// Sources without a text that are named at most.
+/// Maximum number of sources without a text that are listed.
 pub const MOST_UNREACHED: usize = 50;
 
-/// A question how the sources stand to a statement.
+/// A request for how the sources relate to a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandingRequest {
     /// The statement, one sentence.
     pub text: String,
-    /// Only the sources of this task.
+    /// Restricts the answer to the sources of this task.
     pub task_id: Option<String>,
 }
 
-/// How a source stands to a statement.
+/// How a source relates to a statement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SourceStanding {
     /// The source's title.
@@ -42,51 +42,51 @@ pub struct SourceStanding {
     pub page_id: String,
     /// `supports`, `refutes` or `neutral`.
     pub relation: Relation,
-    /// 0 to 1: how sure a reader may be of the relation.
+    /// 0 to 1: the confidence in the relation.
     pub confidence: f64,
-    /// The words that decided; of a silent source the nearest.
+    /// The words that decided; for a silent source, the nearest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
     /// Whether the source was retracted; it then counts for neither side.
     pub is_retracted: bool,
 }
 
-/// A source that could not be asked.
+/// A source that could not be judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unreached {
     /// Page of the graph.
     pub page_id: String,
     /// Its address.
     pub url: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// How the sources stand to a statement. Copies and versions of one work are one source.
+/// How the sources relate to a statement. Copies and versions of one work are one source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     /// The statement.
     pub text: String,
     /// The stance judge.
     pub judge: String,
-    /// Independent sources that say it, those that were retracted left out.
+    /// Independent sources that say it, without retracted ones.
     pub independent_for: usize,
     /// Independent sources that say the opposite.
     pub independent_against: usize,
-    /// Sources that say it, the surest first.
+    /// Sources that say it, most confident first.
     #[serde(rename = "for")]
     pub supporting: Vec<SourceStanding>,
-    /// Sources that say the opposite, the surest first.
+    /// Sources that say the opposite, most confident first.
     pub against: Vec<SourceStanding>,
-    /// Sources that come near and say neither, the nearest first.
+    /// Sources on the subject that say neither, nearest first.
     pub silent: Vec<SourceStanding>,
-    /// Sources with a text that were searched.
+    /// Number of sources with a text that were searched.
     pub sources_searched: usize,
-    /// Sources that could not be asked, up to 50.
+    /// Sources that could not be judged, up to 50.
     pub unreached: Vec<Unreached>,
 }
 
-/// Answers how the sources stand to a statement.
+/// Computes how the sources relate to a statement.
 pub(crate) async fn standing(pipeline: &Pipeline, request: &StandingRequest) -> Result<Standing> {
     let text = request.text.trim();
     let claim = statement(pipeline, text).await?;
@@ -136,7 +136,7 @@ pub(crate) async fn standing(pipeline: &Pipeline, request: &StandingRequest) -> 
     Ok(answer)
 }
 
-/// A statement as a claim to compare sources with.
+/// A statement as a claim to compare with sources.
 async fn statement(pipeline: &Pipeline, text: &str) -> Result<Claim> {
     let length = text.chars().count();
     if length == 0 || length > LONGEST {

@@ -7,7 +7,7 @@ const NAME: &str = r"(?:(?:van|von|de|der|den|di|la|le|du)\s+)*\p{Lu}[\p{L}'’-
 /// `2019a`, `2016, 2017`, `2019a, b`.
 const YEARS: &str =
     r"(?:19|20)[0-9]{2}[a-z]?(?:\s*(?:,|&|and)\s*(?:(?:19|20)[0-9]{2}[a-z]?|[a-z]\b))*";
-/// Where in the source it stands.
+/// A location within the source.
 const LOCATOR: &str = r"(?:\s*[,:]\s*(?:pp?\.|ch\.|sec\.|table|fig\.)?\s?[\w.–-]+)?";
 
 pattern!(ROUND, r"\s?\(([^()]{4,300})\)");
@@ -58,12 +58,12 @@ pattern!(
 );
 pattern!(AND, r",?\s+(?:and|&|und|et|y)\s+");
 
-/// Words before a year that are no author's.
+/// Words before a year that are not author names.
 const MONTHS: &[&str] = &[
     "Jan", "Feb", "March", "April", "May", "June", "July", "Aug", "Sept", "Oct", "Nov", "Dec",
     "Spring", "Summer", "Autumn", "Winter", "Fall",
 ];
-/// Parts of family names that are written small.
+/// Parts of family names that are written in lower case.
 const PARTICLES: &[&str] = &[
     "van", "von", "de", "der", "den", "di", "la", "le", "du", "da", "dos", "el", "al", "ter", "ten",
 ];
@@ -98,7 +98,7 @@ const OPENERS: &[&str] = &[
     "Together",
     "Yet",
 ];
-/// Words before a place or a time, which a comma parts from the authors.
+/// Words before a place or a time that is separated from the authors by a comma.
 const BEFORE_PLACES: &[&str] = &[
     "across",
     "after",
@@ -116,7 +116,7 @@ const BEFORE_PLACES: &[&str] = &[
     "within",
 ];
 
-/// The works in brackets, and those whose authors are words of the sentence.
+/// The works cited in brackets, and those whose authors are part of the sentence.
 pub(super) fn authors(text: &str, found: &mut Vec<Found>) {
     let round = ROUND.captures_iter(text);
     for hit in round.chain(SQUARE.captures_iter(text)) {
@@ -148,7 +148,7 @@ fn is_before_place(before: &str) -> bool {
     BEFORE_PLACES.contains(&word.to_lowercase().as_str())
 }
 
-/// `see Smith et al., 2019; 2020; Jones & Roe 2020a, p. 4`: all of it, or it is no citation.
+/// `see Smith et al., 2019; 2020; Jones & Roe 2020a, p. 4`: must match as a whole to be a citation.
 fn works(inside: &str) -> Option<Vec<Target>> {
     let mut targets = Vec::new();
     let mut last: Option<(String, Further)> = None;
@@ -166,7 +166,7 @@ fn works(inside: &str) -> Option<Vec<Target>> {
     Some(targets)
 }
 
-/// The works that commas part, where the whole is not one.
+/// The works separated by commas, if the whole is not one work.
 fn apart(part: &str) -> Vec<&str> {
     let mut works = Vec::new();
     let mut rest = part;
@@ -192,7 +192,7 @@ fn author_year(part: &str) -> Option<(String, Further, &str)> {
     Some((who, further, found.name("years")?.as_str()))
 }
 
-/// The first author, and the others. A list of several names ends with "and" or "et al.".
+/// The first author and the other authors. A list of several names ends with "and" or "et al.".
 fn names(who: &str) -> Option<(String, Further)> {
     let named = OTHERS.replace(who.trim(), "");
     let has_others = named.len() < who.trim().len();

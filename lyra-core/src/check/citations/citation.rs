@@ -1,13 +1,13 @@
-//! What a citation is, and what of it is found in a text.
+//! The citation types, and the matches found in a text.
 
 use std::ops::Range;
 
-/// What a citation by author and year says of the work besides its first author and year.
+/// What a citation by author and year states about the work besides its first author and year.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::check) struct Further {
     /// The family names after the first.
     pub(in crate::check) names: Vec<String>,
-    /// Whether there are more authors than are named.
+    /// Whether there are more authors than are listed.
     pub(in crate::check) has_others: bool,
     /// The `a` of 2019a.
     pub(in crate::check) letter: Option<char>,
@@ -18,32 +18,33 @@ pub(in crate::check) struct Further {
 pub(in crate::check) enum Target {
     /// The entry with this number or label, or this key of the bibliography.
     Label(String),
-    /// The first author's family name, the year, and what else is said of the work.
+    /// The first author's family name, the year, and the other details of the work.
     AuthorYear(String, i64, Further),
     /// An address, a file, or a text with a DOI, PubMed or arXiv id.
     Address(String),
 }
 
-/// A citation and where it stands.
+/// A citation and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::check) struct Citation {
     /// Code points of the draft.
     pub(in crate::check) span: Range<usize>,
     pub(in crate::check) targets: Vec<Target>,
-    /// A link on words of the sentence that name no source, as in "see how to [install] it": it may
-    /// lead to more on these words, and not to where the sentence is from.
+    /// Whether this is a link on words of the sentence that name no source, as in "see how to
+    /// [install] it". Such a link may point to further information, not to the source of the
+    /// sentence.
     pub(in crate::check) is_pointer: bool,
 }
 
 impl Citation {
-    /// Whether it names works by their authors and nothing more exact.
+    /// Whether it identifies works only by their authors.
     pub(super) fn names_authors(&self) -> bool {
         let is_author = |target: &Target| matches!(target, Target::AuthorYear(..));
         self.targets.iter().all(is_author)
     }
 }
 
-/// A sentence without the marks of its citations.
+/// A sentence without its citation marks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::check) struct Sentence {
     pub(in crate::check) text: String,
@@ -52,16 +53,16 @@ pub(in crate::check) struct Sentence {
     pub(in crate::check) citations: Vec<Citation>,
 }
 
-/// What was found in a piece.
+/// A match found in a piece.
 pub(super) struct Found {
     /// Bytes of the piece's text.
     pub(super) bytes: Range<usize>,
     pub(super) targets: Vec<Target>,
-    /// Whether the words are no part of the sentence.
+    /// Whether the matched words are not part of the sentence.
     pub(super) is_mark: bool,
     /// See [`Citation::is_pointer`].
     pub(super) is_pointer: bool,
-    /// Where it stands in the draft, where that is not where its words stand.
+    /// Its position in the draft, if it differs from the position of its words.
     pub(super) place: Option<Range<usize>>,
 }
 

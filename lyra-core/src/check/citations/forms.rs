@@ -1,4 +1,4 @@
-//! The forms in which a text cites by itself: numbers, keys, authors with years, addresses.
+//! The citation forms of plain text: numbers, keys, authors with years, addresses.
 
 use super::super::draft::RAISED;
 use super::citation::{Found, Target};
@@ -28,15 +28,15 @@ pattern!(
 );
 pattern!(ADDRESS, r#"\s?\(?https?://[^\s<>"\]]+"#);
 
-/// Words before brackets that hold the ends of an interval.
+/// Words before brackets that contain the bounds of an interval.
 const OF_INTERVALS: &[&str] = &["ci", "cri", "iqr", "interval", "pi", "range"];
 
-/// Words whose raised number is a power. Those of one or two letters always are.
+/// Words whose superscript number is an exponent. Words of one or two letters always count as such.
 const WITH_POWERS: &[&str] = &[
     "chi", "cos", "deg", "eta", "exp", "inch", "log", "mol", "rad", "sec", "sin", "tan",
 ];
 
-/// What the text cites by itself, in no order. `numbers` are those of the list of references.
+/// The citations written as plain text, unordered. `numbers` are those of the list of references.
 pub(super) fn marks_in_text(text: &str, numbers: &HashSet<String>, found: &mut Vec<Found>) {
     for hit in NUMBERS.find_iter(text) {
         let labels = labels(hit.as_str());
@@ -81,7 +81,7 @@ fn all(labels: Vec<String>) -> Vec<Target> {
     labels.into_iter().map(Target::Label).collect()
 }
 
-/// A match without the bracket whose partner it lacks.
+/// A match without unbalanced brackets.
 fn balanced(text: &str, mut bytes: Range<usize>) -> Range<usize> {
     let words = &text[bytes.clone()];
     let blank = words.len() - words.trim_start().len();
@@ -95,19 +95,19 @@ fn balanced(text: &str, mut bytes: Range<usize>) -> Range<usize> {
     bytes
 }
 
-/// Whether a number in brackets stands on these words of a link.
+/// Whether the words of a link are a number in brackets.
 pub(super) fn is_number_in_brackets(words: &str) -> bool {
     ONE_GROUP.is_match(words)
 }
 
-/// The number of a link whose words are raised digits and nothing else.
+/// The number of a link whose text consists of superscript digits only.
 pub(super) fn raised_number(words: &str) -> Option<String> {
     let words = words.trim();
     let is_raised = !words.is_empty() && words.chars().all(|c| RAISED.contains(&c));
     is_raised.then(|| plain_digits(words))
 }
 
-/// `[1]–[3], [see 5, p. 7]` → 1, 2, 3, 5. None where one of them is no label: lists begin with 1.
+/// `[1]–[3], [see 5, p. 7]` → 1, 2, 3, 5. None if one of them is not a label: lists begin with 1.
 fn labels(run: &str) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     let mut read_to = 0;
@@ -126,7 +126,7 @@ fn labels(run: &str) -> Vec<String> {
     labels
 }
 
-/// The labels between two, where they make a range.
+/// The labels from the first to the last, if they form a range.
 fn between(first: &str, last: &str) -> Vec<String> {
     match (first.parse::<u32>(), last.parse::<u32>()) {
         (Ok(first), Ok(last)) if first < last && last - first < 100 => {
@@ -142,7 +142,7 @@ fn listed(inside: &str) -> Vec<String> {
     let mut labels = Vec::new();
     for part in inside[first_digit..].split([',', ';']).map(str::trim) {
         if !part.starts_with(|c: char| c.is_ascii_digit()) {
-            // Where in the source it stands.
+            // A location within the source.
             continue;
         }
         let ends = part.split_once(['-', '–', '—']);
@@ -160,7 +160,7 @@ fn listed(inside: &str) -> Vec<String> {
     labels
 }
 
-/// Whether brackets behind this text hold the ends of an interval.
+/// Whether brackets after this text contain the bounds of an interval.
 fn is_interval(before: &str) -> bool {
     let word = before
         .trim_end_matches(|c: char| !c.is_alphanumeric())
@@ -170,7 +170,7 @@ fn is_interval(before: &str) -> bool {
     OF_INTERVALS.contains(&word.to_lowercase().as_str())
 }
 
-/// Raised digits as plain ones, and what stands between them as it stands in brackets.
+/// Superscript digits as plain digits, and the characters between them as written in brackets.
 fn plain_digits(mark: &str) -> String {
     let plain = mark.chars().map(|c| {
         let digit = RAISED.iter().position(|raised| *raised == c);
@@ -184,8 +184,8 @@ fn plain_digits(mark: &str) -> String {
     plain.collect()
 }
 
-/// Whether raised numbers behind this text are no power. Behind a word they must all be in the list;
-/// behind a full stop or the like it is enough that there is one.
+/// Whether superscript numbers after this text are notes, not exponents. After a word, all of them
+/// must be in the list; after a full stop or similar, it is enough that the list is numbered.
 fn is_note(before: &str, labels: &[String], numbers: &HashSet<String>) -> bool {
     let Some(last) = before.chars().next_back().filter(|_| !labels.is_empty()) else {
         return false;
@@ -195,7 +195,7 @@ fn is_note(before: &str, labels: &[String], numbers: &HashSet<String>) -> bool {
         last,
         '.' | ',' | ';' | ':' | '!' | '?' | '"' | '”' | '’' | '»' | ')' | ']' | '。'
     ) {
-        // A bracket may be raised to a power, and so may "1."
+        // A bracket may have an exponent, and so may "1."
         let is_prose = rest.is_some_and(char::is_alphabetic) && !matches!(last, ')' | ']');
         let are_listed = labels.iter().all(|label| numbers.contains(label));
         return are_listed && !rest.is_some_and(|c| c.is_ascii_digit())

@@ -1,4 +1,4 @@
-//! Drafts in Word's format: the paragraphs of the document and its footnotes.
+//! Drafts in Word format: the paragraphs of the document and its footnotes.
 
 use super::piece::{Draft, Mark, Piece, PieceKind};
 use crate::error::{Error, Result};
@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use std::io::{Cursor, Read};
 use zip::ZipArchive;
 
-/// A part of the file that unpacks to more is refused, in bytes.
+/// Maximum unpacked size of a part of the file, in bytes; larger ones are refused.
 const MAX_PART: u64 = 32 * 1024 * 1024;
-/// Elements of a part beyond these are refused.
+/// Maximum number of elements of a part; parts with more are refused.
 const MAX_NODES: u32 = 2_000_000;
-/// Elements between a footnote and its paragraphs, at most.
+/// Maximum depth of elements between a footnote and its paragraphs.
 const DEEPEST_IN_NOTE: usize = 16;
 
-/// Reads the prose of a Word file. The text of the draft is its paragraphs, one a line.
+/// Reads the prose of a Word file. The text of the draft is its paragraphs, one per line.
 pub(super) fn read(bytes: &[u8]) -> Result<Draft> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|e| {
         Error::invalid(format!("the draft is no Word file: {e}")).with_hint(
@@ -63,8 +63,8 @@ struct Reader {
     draft: Draft,
     /// Code points of the draft so far.
     at: usize,
-    /// The labels of notes, by kind and id: their numbers as a reader sees them. They say which kind
-    /// it is, so that footnote 2 is not entry 2 of the list.
+    /// The labels of notes, by kind and id: their numbers as a reader sees them. A label includes
+    /// the kind, so that footnote 2 is not entry 2 of the list.
     notes: HashMap<&'static str, HashMap<String, String>>,
     /// The last number of each list.
     lists: HashMap<String, u64>,
@@ -78,7 +78,7 @@ impl Reader {
         };
         let document = Document::parse_with_options(xml, options)
             .map_err(|e| Error::invalid(format!("the Word file's text is no XML: {e}")))?;
-        // A paragraph in a text box is read with the one that the box stands in.
+        // A paragraph in a text box is read with the paragraph that contains the box.
         let mut read_to = 0;
         for paragraph in document.descendants().filter(|n| n.has_tag_name_local("p")) {
             if paragraph.id().get() <= read_to {
@@ -146,7 +146,7 @@ impl Reader {
         });
     }
 
-    /// The label of the note around a paragraph.
+    /// The label of the note that contains a paragraph.
     fn note_around(&self, paragraph: Node<'_, '_>) -> Option<String> {
         let mut around = paragraph.ancestors().take(DEEPEST_IN_NOTE);
         let (kind, note) = around.find_map(|node| {
@@ -180,7 +180,7 @@ impl Reader {
         }
     }
 
-    /// An item of a list, with its number where it is not part of another one.
+    /// An item of a list, with its number unless it is part of another item.
     fn item(&mut self, paragraph: Node<'_, '_>) -> Option<PieceKind> {
         let list = child(child(paragraph, "pPr")?, "numPr")?;
         let value = |name: &str| child(list, name)?.attribute_local("val");
@@ -198,14 +198,14 @@ fn child<'a, 'x>(node: Node<'a, 'x>, name: &str) -> Option<Node<'a, 'x>> {
     node.children().find(|n| n.has_tag_name_local(name))
 }
 
-/// Whether the run around a text stands above the line.
+/// Whether the run that contains a text is superscript.
 fn is_raised(text: Node<'_, '_>) -> bool {
     let properties = text.parent().and_then(|run| child(run, "rPr"));
     let place = properties.and_then(|all| child(all, "vertAlign"));
     place.and_then(|place| place.attribute_local("val")) == Some("superscript")
 }
 
-/// Names without their namespaces: two of them are in use for the same elements.
+/// Names without their namespaces: the same elements occur in two namespaces.
 trait LocalNames<'a> {
     fn has_tag_name_local(&self, name: &str) -> bool;
     fn attribute_local(&self, name: &str) -> Option<&'a str>;

@@ -37,7 +37,7 @@ const BLOCKS: &[&str] = &[
     "summary",
 ];
 
-/// Bytes of the longest name of a character, as `&CounterClockwiseContourIntegral;`.
+/// Length of the longest character entity name, in bytes: `&CounterClockwiseContourIntegral;`.
 const LONGEST_ENTITY: usize = 40;
 
 /// Reads the prose of an HTML text.
@@ -75,13 +75,13 @@ struct Reader<'t> {
     pieces: Vec<Piece>,
     open: Option<Piece>,
     link: Option<(usize, String)>,
-    /// The next number of each list around.
+    /// The next number of each enclosing list.
     lists: Vec<Option<u64>>,
-    /// The elements around whose text is not prose.
+    /// The enclosing elements whose text is not prose.
     silent: Vec<String>,
-    /// How many elements around raise their text.
+    /// Number of enclosing superscript elements.
     raised: usize,
-    /// Where the code around begins.
+    /// Where each enclosing code element begins.
     code: Vec<usize>,
 }
 
@@ -89,7 +89,7 @@ impl Reader<'_> {
     fn start(&mut self, tag: &StartTag<usize>) {
         let name = String::from_utf8_lossy(&tag.name).into_owned();
         if name == "body" {
-            // The end tag of the head may be left out.
+            // The end tag of `head` may be omitted.
             self.silent.retain(|element| element != "head");
         }
         if SILENT.contains(&name.as_str()) && !tag.self_closing {
@@ -133,7 +133,7 @@ impl Reader<'_> {
                     "ul" => self.lists.push(None),
                     _ => {}
                 }
-                // The paragraph of an item goes on with it.
+                // The paragraph inside an item continues the item.
                 if self.open.as_ref().is_none_or(|open| !open.text.is_empty()) {
                     self.close();
                 }
@@ -175,7 +175,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Decoded characters of `start..end`; one entity stands for one or two of them.
+    /// Decoded characters of `start..end`; one entity yields one or two of them.
     fn words(&mut self, decoded: &str, start: usize, end: usize) {
         if !self.silent.is_empty() {
             return;
@@ -195,7 +195,7 @@ impl Reader<'_> {
         for c in decoded.chars() {
             piece.push(c, self.offsets.at(at));
             let rest = self.text.get(at..end).unwrap_or_default();
-            // Names of entities are short; a text may hold many ampersands and no semicolon.
+            // Entity names are short. The limit keeps texts with many ampersands and no semicolon fast.
             let mut name = rest.bytes().take(LONGEST_ENTITY);
             let entity = name
                 .position(|b| b == b';')

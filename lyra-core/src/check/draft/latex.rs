@@ -61,9 +61,9 @@ const WITHOUT_PROSE: &[&str] = &[
     "bibinfo",
     "bibfield",
 ];
-/// Those of several arguments.
+/// Commands that take several arguments.
 const DEFINES: &[&str] = &["newcommand", "renewcommand", "setlength"];
-/// Arguments that are read inside one another, at most.
+/// Maximum nesting depth of arguments.
 const DEEPEST: usize = 8;
 
 /// Reads the prose of a LaTeX text.
@@ -95,11 +95,11 @@ struct Reader<'t> {
     end: usize,
     pieces: Vec<Piece>,
     open: Piece,
-    /// How many arguments around are being read.
+    /// How many enclosing arguments are being read.
     depth: usize,
-    /// Whether it is among the entries of `thebibliography`.
+    /// Whether the reader is among the entries of `thebibliography`.
     is_in_list: bool,
-    /// Footnotes that name a work.
+    /// Number of footnotes that name a work.
     notes: usize,
 }
 
@@ -164,13 +164,13 @@ impl<'t> Reader<'t> {
         self.open.push(c, place);
     }
 
-    /// Adds what the source from `start` on prints.
+    /// Adds the text that the source from `start` on prints.
     fn print(&mut self, text: &str, start: usize) {
         let span = self.offsets.span(&(start..self.at));
         self.open.push_instead(text, span);
     }
 
-    /// Passes over what stands before a mark, and the mark; over everything where there is none.
+    /// Skips up to and including a mark, or to the end if there is none.
     fn until(&mut self, mark: &str) -> Range<usize> {
         let rest = self.rest();
         let length = rest.find(mark).unwrap_or(rest.len());
@@ -179,7 +179,7 @@ impl<'t> Reader<'t> {
         inside
     }
 
-    /// Mathematics is kept as it is written, but for raised numbers and signs of percent; numbers in it
+    /// Keeps mathematics as written, except superscript numbers and percent signs. Numbers in it
     /// count.
     fn mathematics(&mut self, mark: &str) {
         let start = self.at;
@@ -239,13 +239,13 @@ impl<'t> Reader<'t> {
 
     fn pass_over(&mut self, name: &str) {
         self.argument();
-        // What a definition says is in the arguments behind its name.
+        // The text of a definition is in the arguments after its name.
         while DEFINES.contains(&name) && self.rest().starts_with(['{', '[']) {
             self.argument();
         }
     }
 
-    /// A command whose name is no letter: `\%` stands for the sign, `\"o` for a letter.
+    /// A command whose name is not a letter: `\%` stands for the sign, `\"o` for a letter.
     fn sign(&mut self, start: usize) {
         let sign = self.rest()[1..].chars().next().unwrap_or(' ');
         self.at = (start + 1 + sign.len_utf8()).min(self.end);
@@ -270,7 +270,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The letter behind an accent: `o`, `{o}` or `\i`.
+    /// The letter after an accent: `o`, `{o}` or `\i`.
     fn accented(&mut self, accent: char, start: usize) {
         let rest = self.rest();
         let bare = rest.trim_start_matches(' ');
@@ -333,7 +333,7 @@ impl<'t> Reader<'t> {
             .iter()
             .any(|of| lower.starts_with(of))
         {
-            // The authors' names are words of the sentence.
+            // The authors' names are part of the sentence.
             let words: Vec<String> = keys.iter().map(|key| format!("@{key}")).collect();
             self.print(&words.join(", "), start);
         }
@@ -345,8 +345,8 @@ impl<'t> Reader<'t> {
         });
     }
 
-    /// A footnote is no part of the sentence that it hangs on, which cites what the footnote cites, or
-    /// the work that it names.
+    /// A footnote is not part of the sentence that it is attached to. The sentence cites what the
+    /// footnote cites, or the work that the footnote names.
     fn note(&mut self, start: usize) {
         let Some(span) = self.argument_span() else {
             return;
@@ -395,7 +395,7 @@ impl<'t> Reader<'t> {
             .push(start.min(self.open.len())..self.open.len());
     }
 
-    /// `\verb|x|`, with any mark around it.
+    /// `\verb|x|`, with any delimiter.
     fn verbatim(&mut self) {
         let Some(mark) = self.rest().chars().next() else {
             return;
@@ -439,7 +439,7 @@ impl<'t> Reader<'t> {
         self.close(PieceKind::Paragraph);
     }
 
-    /// Reads a part that was passed over.
+    /// Reads a part that was skipped.
     fn inside(&mut self, span: Range<usize>) {
         if self.depth >= DEEPEST {
             return;
@@ -454,7 +454,7 @@ impl<'t> Reader<'t> {
         (self.at, self.end) = outer;
     }
 
-    /// What stands in the braces that follow; options in square brackets are passed over.
+    /// The content of the braces that follow; options in square brackets are skipped.
     fn argument(&mut self) -> &'t str {
         self.argument_span().map_or("", |span| &self.text[span])
     }
@@ -473,7 +473,7 @@ impl<'t> Reader<'t> {
                 return None;
             }
             let Some(length) = braces(rest) else {
-                // It never ends: the rest is its argument.
+                // The argument is not closed: the rest of the text is its content.
                 self.at = self.end;
                 return Some(start + 1..self.end);
             };
@@ -482,7 +482,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A blank line ends a paragraph, but no argument and no entry of a list.
+    /// A blank line ends a paragraph, but not an argument or an entry of a list.
     fn end_paragraph(&mut self) {
         match self.depth > 0 || self.is_in_list {
             true => self.push(' '),
@@ -490,7 +490,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Ends what is open and begins something of that kind.
+    /// Ends the open piece and begins one of the given kind.
     fn close(&mut self, next: PieceKind) {
         let done = std::mem::replace(&mut self.open, Piece::new(next));
         self.pieces
@@ -498,7 +498,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The length of a group in braces; none where it never ends.
+/// The length of a group in braces; none if it is not closed.
 fn braces(text: &str) -> Option<usize> {
     let (mut depth, mut is_escaped) = (0_usize, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -520,7 +520,7 @@ fn begins_blank_line(text: &str) -> bool {
     text.trim_start_matches([' ', '\t', '\r']).starts_with('\n')
 }
 
-/// Whether a footnote says where something is from: it has a year or an identifier.
+/// Whether a footnote names a source: it contains a year or an identifier.
 fn names_a_work(text: &str) -> bool {
     let is_year =
         |word: &str| word.len() == 4 && (word.starts_with("19") || word.starts_with("20"));

@@ -1,4 +1,4 @@
-//! Drafts in Markdown, and plain text, which is read as Markdown without its marks.
+//! Drafts in Markdown or plain text, which is read as Markdown without markup.
 
 use super::offsets::Offsets;
 use super::piece::{Link, Mark, Piece, PieceKind};
@@ -7,7 +7,7 @@ use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Pandoc's way to raise numbers.
+/// Pandoc's syntax for superscript numbers.
 static RAISED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\^([0-9]{1,3}(?:[,–-][0-9]{1,3})*)\^").expect("the pattern is sound")
 });
@@ -43,15 +43,15 @@ struct Reader<'t> {
     offsets: Offsets,
     pieces: Vec<Piece>,
     open: Option<Piece>,
-    /// Links that have begun: where, and where they lead.
+    /// Open links: their start and their target.
     links: Vec<(usize, String)>,
-    /// The next number of each list around.
+    /// The next number of each enclosing list.
     lists: Vec<Option<u64>>,
-    /// The footnote around.
+    /// The enclosing footnote.
     note: Option<String>,
-    /// How many elements around hold no prose.
+    /// Number of enclosing elements without prose.
     silent: usize,
-    /// Whether it is between `<sup>` and `</sup>`.
+    /// Whether the text is between `<sup>` and `</sup>`.
     is_raised: bool,
 }
 
@@ -62,7 +62,7 @@ impl Reader<'_> {
             Event::End(tag) => self.end(tag),
             Event::Text(text) | Event::InlineMath(text) => self.words(&text, &span),
             Event::Code(code) => {
-                // The span holds the backticks, too.
+                // The span includes the backticks.
                 let inside = self.text[span.clone()].find(&*code).unwrap_or(0);
                 self.code(&code, &(span.start + inside..span.end));
             }
@@ -96,7 +96,7 @@ impl Reader<'_> {
         match tag {
             Tag::Heading { level, .. } => self.begin(PieceKind::Heading(depth(level))),
             Tag::Paragraph => {
-                // The paragraph of an item or a footnote goes on with it.
+                // The paragraph inside an item or a footnote continues it.
                 let goes_on = self.open.as_ref().is_some_and(|open| open.text.is_empty());
                 if !goes_on {
                     let kind = self.note.clone().map(PieceKind::Note);
@@ -164,7 +164,7 @@ impl Reader<'_> {
         let piece = self
             .open
             .get_or_insert_with(|| Piece::new(PieceKind::Paragraph));
-        // An entity is one character that stands for several.
+        // An entity is one character written as several.
         let exact = self.text.get(span.start..span.start + text.len()) == Some(text);
         let place = self.offsets.at(span.start);
         if self.is_raised {

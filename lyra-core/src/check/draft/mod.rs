@@ -1,4 +1,4 @@
-//! A draft read into runs of prose, each character with its place.
+//! A draft as runs of prose, in which each character has its position in the draft.
 
 mod docx;
 mod html;
@@ -15,10 +15,10 @@ pub(super) use piece::{Piece, PieceKind, RAISED};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Larger drafts are refused, in bytes.
+/// Maximum size of a draft, in bytes; larger ones are refused.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// How a draft is written.
+/// The format of a draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -30,12 +30,12 @@ pub enum DraftFormat {
     Html,
     /// LaTeX.
     Latex,
-    /// Word. Offsets count in the text that was read out of the file.
+    /// Word. Offsets refer to the text extracted from the file.
     Docx,
 }
 
 impl DraftFormat {
-    /// The format that the extension of a file's name says; Markdown for every other name.
+    /// The format for the extension of a file name; Markdown for unknown extensions.
     ///
     /// ```
     /// use lyra_core::check::DraftFormat;
@@ -68,7 +68,7 @@ impl Draft {
         }
         let text = std::str::from_utf8(bytes).map_err(|e| {
             Error::invalid(format!("the draft is not UTF-8 text: {e}"))
-                .with_hint("save it as UTF-8; Word files are told by their extension .docx")
+                .with_hint("save it as UTF-8; Word files need the extension .docx")
         })?;
         let read = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut pieces = match format {
@@ -77,7 +77,7 @@ impl Draft {
             DraftFormat::Markdown | DraftFormat::Docx => markdown::read(read),
         };
         if read.len() < text.len() {
-            // The mark at the start is no prose, but it is a code point of the draft.
+            // The byte order mark is not prose, but it is a code point of the draft.
             pieces.iter_mut().for_each(|piece| piece.move_by(1));
         }
         Ok(Self {

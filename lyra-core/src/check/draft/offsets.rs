@@ -1,12 +1,12 @@
-//! Byte offsets of a draft as code points.
+//! Converts byte offsets of a draft to code points.
 
 use std::ops::Range;
 
-/// Byte offsets to code points.
+/// Converts byte offsets to code points.
 pub(super) struct Offsets {
-    /// Code points before every [`STEP`]th byte.
+    /// Number of code points before every [`STEP`]th byte.
     marks: Vec<usize>,
-    /// The bytes that begin no code point, where there are any.
+    /// Which bytes begin a code point; none if the text is ASCII.
     starts: Option<Vec<bool>>,
 }
 

@@ -1,15 +1,15 @@
-//! A run of prose with the place of each of its characters in the draft.
+//! A run of prose with the position of each of its characters in the draft.
 
 use std::ops::Range;
 
-/// What a run of prose is in its document.
+/// The role of a run of prose in its document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::check) enum PieceKind {
     /// A heading with its level, 1 to 6.
     Heading(u8),
     /// Running text.
     Paragraph,
-    /// An item of a list, with its number in a numbered one.
+    /// A list item, with its number if the list is numbered.
     Item(Option<u64>),
     /// A row of a table.
     Row,
@@ -17,21 +17,21 @@ pub(in crate::check) enum PieceKind {
     Note(String),
 }
 
-/// A part of a piece that leads somewhere.
+/// A link in a piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::check) struct Link {
     /// Code points of the piece's text.
     pub(in crate::check) span: Range<usize>,
-    /// Where it leads.
+    /// The target of the link.
     pub(in crate::check) url: String,
 }
 
-/// A mark of the format that names entries of the bibliography: `[^1]`, `\cite{a,b}`.
+/// A citation mark of the format that names entries of the bibliography: `[^1]`, `\cite{a,b}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::check) struct Mark {
-    /// Where it stands: before this code point of the piece's text.
+    /// Its position: before this code point of the piece's text.
     pub(in crate::check) at: usize,
-    /// The code points from there on that are its words in the sentence; none for a mere mark.
+    /// The number of code points from there on that are part of the sentence; 0 for a bare mark.
     pub(in crate::check) words: usize,
     /// Labels of notes or keys of entries.
     pub(in crate::check) keys: Vec<String>,
@@ -44,20 +44,20 @@ pub(in crate::check) struct Mark {
 pub(in crate::check) struct Piece {
     pub(in crate::check) kind: PieceKind,
     pub(in crate::check) text: String,
-    /// For each code point of the text its place in the draft, in code points.
+    /// The position in the draft of each code point of the text, in code points.
     pub(in crate::check) places: Vec<usize>,
     pub(in crate::check) links: Vec<Link>,
     pub(in crate::check) marks: Vec<Mark>,
-    /// The code points that begin a line of the draft, after the first line.
+    /// The code points that begin a line of the draft, except the first line.
     pub(in crate::check) breaks: Vec<usize>,
-    /// Code, in code points of the text: its brackets cite nothing.
+    /// Code, in code points of the text. Brackets in code are not citations.
     pub(in crate::check) code: Vec<Range<usize>>,
 }
 
-/// Digits raised as a mark is, from 0 to 9.
+/// Superscript digits from 0 to 9.
 pub(in crate::check) const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
 
-/// A digit, or what stands between raised ones, as Unicode raises it.
+/// A digit, or a separator between superscript digits, as a Unicode superscript.
 fn raised(c: char) -> Option<char> {
     match c {
         '-' | '–' | '−' => Some('⁻'),
@@ -80,12 +80,12 @@ impl Piece {
         }
     }
 
-    /// Code points so far.
+    /// The number of code points so far.
     pub(in crate::check) fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Adds one character that stands at `place`. White space is one space, and none at the start.
+    /// Adds a character located at `place`. White space is collapsed to one space, and dropped at the start.
     pub(in crate::check) fn push(&mut self, c: char, place: usize) {
         if c.is_whitespace() {
             if !self.text.is_empty() && !self.text.ends_with(' ') {
@@ -98,14 +98,14 @@ impl Piece {
         self.places.push(place);
     }
 
-    /// Adds text that begins at `place`; one character for each of the draft where `exact`.
+    /// Adds text that begins at `place`. If `exact`, each character is one character of the draft.
     pub(in crate::check) fn push_text(&mut self, text: &str, place: usize, exact: bool) {
         for (at, c) in text.chars().enumerate() {
             self.push(c, if exact { place + at } else { place });
         }
     }
 
-    /// Adds text that stands above the line: numbers as raised digits, other text as it is.
+    /// Adds superscript text: numbers as superscript digits, other text unchanged.
     pub(in crate::check) fn push_raised(&mut self, text: &str, place: usize, exact: bool) {
         let mapped: Option<Vec<char>> = text.chars().map(raised).collect();
         let Some(mapped) = mapped.filter(|_| text.contains(|c: char| c.is_ascii_digit())) else {
@@ -116,7 +116,7 @@ impl Piece {
         }
     }
 
-    /// Adds text that stands for all of `span` of the draft, so that what is cut there is whole.
+    /// Adds text that represents all of `span` of the draft, so that a cut there includes the whole span.
     pub(in crate::check) fn push_instead(&mut self, text: &str, span: Range<usize>) {
         let before = self.len();
         self.push_text(text, span.start, false);
@@ -127,7 +127,7 @@ impl Piece {
         }
     }
 
-    /// Puts it further back in the draft.
+    /// Moves its positions forward by a number of code points.
     pub(super) fn move_by(&mut self, points: usize) {
         self.places.iter_mut().for_each(|place| *place += points);
         for mark in &mut self.marks {
@@ -135,13 +135,13 @@ impl Piece {
         }
     }
 
-    /// Ends a line of the draft, which is a space of the text.
+    /// Ends a line of the draft, which is a space in the text.
     pub(in crate::check) fn end_line(&mut self, place: usize) {
         self.push(' ', place);
         self.breaks.push(self.len());
     }
 
-    /// The lines of the draft that it stands on, in code points of the text.
+    /// The lines of the draft that it covers, in code points of the text.
     pub(in crate::check) fn lines(&self) -> Vec<Range<usize>> {
         let starts = std::iter::once(0).chain(self.breaks.iter().copied());
         let ends = self.breaks.iter().copied().chain([self.len()]);
@@ -149,7 +149,7 @@ impl Piece {
         lines.filter(|line| !line.is_empty()).collect()
     }
 
-    /// A part of it as a paragraph of its own.
+    /// A part of the piece as a separate paragraph.
     pub(in crate::check) fn part(&self, span: Range<usize>) -> Self {
         let within = |of: &Range<usize>| span.start <= of.start && of.end <= span.end;
         let moved = |of: &Range<usize>| of.start - span.start..of.end - span.start;
@@ -201,10 +201,10 @@ impl Piece {
     }
 }
 
-/// A draft that was read.
+/// A draft after parsing.
 #[derive(Debug)]
 pub(in crate::check) struct Draft {
-    /// What offsets count in.
+    /// The text that offsets refer to.
     pub(in crate::check) text: String,
     pub(in crate::check) pieces: Vec<Piece>,
 }

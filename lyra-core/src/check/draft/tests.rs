@@ -15,7 +15,7 @@ fn texts(draft: &Draft) -> Vec<&str> {
         .collect()
 }
 
-/// The draft's own text of a part of a piece.
+/// The text of the draft for a part of a piece.
 fn cut(draft: &Draft, piece: &Piece, words: &str) -> String {
     let before = piece.text.find(words).unwrap();
     let start = piece.text[..before].chars().count();
@@ -147,7 +147,7 @@ fn latex_that_never_ends_is_read_in_time() {
     }
 }
 
-/// A Word file of these parts.
+/// A Word file with these parts.
 fn docx(body: &str, notes: &[(&str, &str)]) -> Draft {
     let space = "xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\"";
     let mut file = ZipWriter::new(Cursor::new(Vec::new()));

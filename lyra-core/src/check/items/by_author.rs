@@ -1,11 +1,11 @@
-//! The entry of the list that a citation by author and year means.
+//! Finds the entry of the list that a citation by author and year refers to.
 
 use super::super::citations::Further;
 use super::head::bare;
 use super::listed::Listed;
 
-/// The entries that fit an author and a year best: by who is first, then by the other authors, then by
-/// the letter of the year.
+/// The entries that best match an author and a year: by first author, then by the other authors,
+/// then by the letter of the year.
 pub(super) fn by_author(listed: &[Listed], who: &str, year: i64, further: &Further) -> Vec<usize> {
     let of_year = listed.iter().enumerate();
     let of_year = of_year.filter(|(_, one)| one.entry.years.contains(&year));
@@ -37,7 +37,7 @@ pub(super) fn by_author(listed: &[Listed], who: &str, year: i64, further: &Furth
     fitting
 }
 
-/// Keeps those that fit, unless none does.
+/// Keeps the entries that match, or all of them if none does.
 fn prefer(entries: &mut Vec<usize>, fits: impl Fn(usize) -> bool) {
     if entries.iter().any(|at| fits(*at)) {
         entries.retain(|at| fits(*at));

@@ -1,19 +1,19 @@
-//! The start of an entry of the list of references, where its authors stand.
+//! The start of an entry of the list of references, which contains its authors.
 
-/// The part of an entry in which its authors are looked for, in code points.
+/// The length of the start of an entry that is searched for its authors, in code points.
 const LONGEST_HEAD: usize = 160;
 
-/// Words of a first author.
+/// Maximum number of words of a first author.
 const WORDS_OF_FIRST: usize = 4;
 
-/// The start of an entry, where its authors stand.
+/// The start of an entry, which contains its authors.
 #[derive(Debug)]
 pub(super) struct Head {
-    /// Lower case, without the marks around them.
+    /// In lower case, without surrounding punctuation.
     words: Vec<String>,
-    /// How many of them are the first author.
+    /// How many of them belong to the first author.
     of_first: usize,
-    /// Whether the authors before a year in brackets are more than one; none where that is not told.
+    /// Whether there is more than one author before a year in brackets; none if this is unknown.
     pub(super) has_others: Option<bool>,
 }
 
@@ -23,7 +23,7 @@ impl Head {
         let written: Vec<&str> = start.split_whitespace().collect();
         let ends = |at: &usize| {
             let word = written[*at];
-            // The dot of an initial ends nothing.
+            // The dot after an initial does not end the name.
             let is_last = word.ends_with('.') && bare(word).chars().count() > 2;
             let next = written.get(at + 1).copied().unwrap_or_default();
             is_last || word.ends_with([',', ';', ':', ')']) || matches!(next, "and" | "&" | "und")
@@ -36,7 +36,7 @@ impl Head {
         }
     }
 
-    /// How well it fits a first author: 3 where it begins with all of the name.
+    /// How well it matches a first author: 3 if its first author has all words of the name.
     pub(super) fn fit(&self, who: &str) -> u8 {
         let capital = who
             .split_whitespace()
@@ -60,13 +60,13 @@ impl Head {
     }
 }
 
-/// A word as names are compared.
+/// A word normalised for the comparison of names.
 pub(super) fn bare(word: &str) -> String {
     let word = word.trim_matches(|c: char| !c.is_alphanumeric());
     word.replace('’', "'").to_lowercase()
 }
 
-/// Whether several authors stand before the year in brackets that begins an entry.
+/// Whether there are several authors before the year in brackets at the start of an entry.
 fn has_others(start: &str) -> Option<bool> {
     let authors = &start[..start.find("(19").or(start.find("(20"))?];
     if [" and ", " & ", ";", " et al"]

@@ -1,11 +1,11 @@
-//! An entry of the list of references on its way through the check.
+//! An entry of the list of references and its state during the check.
 
 use super::super::references::{Entry, address_of};
 use super::super::report::{CheckedReference, Finding};
 use super::super::resolve::{EntryFault, Resolved, Sources};
 use super::head::Head;
 
-/// An entry of the list of references on its way through the check.
+/// An entry of the list of references and its state during the check.
 #[derive(Debug)]
 pub(in crate::check) struct Listed {
     pub(super) entry: Entry,
@@ -17,7 +17,7 @@ pub(in crate::check) struct Listed {
 }
 
 impl Listed {
-    /// Where the work is read; none for an entry of a file that the draft does not cite.
+    /// Where the work can be read; none for an entry of a file that the draft does not cite.
     pub(in crate::check) fn address(&self) -> Option<String> {
         let is_of_the_draft = self.entry.span.is_some() || self.cited > 0;
         let url = self.entry.urls.first().map(String::as_str);

@@ -3,7 +3,7 @@ use super::super::{CheckReport, DraftFormat};
 use super::*;
 use crate::{Engine, EngineConfig};
 
-/// What is found in a draft beside two papers.
+/// Checks a draft against two papers.
 async fn check(draft: &str, format: DraftFormat) -> CheckReport {
     let folder = tempfile::tempdir().unwrap();
     let papers = folder.path().join("papers");

@@ -1,26 +1,26 @@
-//! Whether one amount can be meant by another.
+//! Whether one amount can be a restatement of another.
 
 use super::units::{DAY, Unit};
 
-/// As good as equal.
+/// Relative difference up to which values count as equal.
 const SAME: f64 = 1e-9;
-/// A number with one digit may be so far from the exact one.
+/// Tolerance for a number with one digit.
 const NEAR: f64 = 0.025;
-/// Miles for kilometres are rounded.
+/// Tolerance for conversions between systems of units: miles for kilometres are rounded.
 const OTHER_SYSTEM: f64 = 0.02;
-/// A month has four weeks or a little more.
+/// Tolerance for calendar units: a month has four weeks or a little more.
 const CALENDAR: f64 = 0.09;
 
 /// A value in a unit.
 pub(super) struct Amount<'u> {
     pub(super) value: f64,
-    /// What one more in its last digit is worth.
+    /// The value of one unit in its last digit.
     pub(super) step: f64,
     pub(super) unit: Option<&'u Unit>,
 }
 
 impl Amount<'_> {
-    /// In the kind's own unit.
+    /// Converts it to the base unit of its kind.
     fn in_base(&self, factor: f64) -> Amount<'static> {
         Amount {
             value: self.value * factor,
@@ -30,9 +30,9 @@ impl Amount<'_> {
     }
 }
 
-/// Whether a draft's amount is a source's, told in another way.
+/// Whether a draft's amount restates a source's amount.
 ///
-/// `play` is the share by which a rough number may be off.
+/// `play` is the relative tolerance for a rounded number.
 pub(super) fn meets(draft: &Amount<'_>, source: &Amount<'_>, play: f64) -> bool {
     if is_multiple_of_share(draft, source) || is_multiple_of_share(source, draft) {
         return true;
@@ -43,14 +43,14 @@ pub(super) fn meets(draft: &Amount<'_>, source: &Amount<'_>, play: f64) -> bool 
     let difference = (a.value - b.value).abs();
     let is_within = |share: f64| difference <= share * b.value.abs();
     let is_same = difference <= SAME * a.value.abs().max(b.value.abs());
-    // 1.27 may be told as 1.3, and 27.4 as 27; 3.4 as 3 only where the text says "about".
+    // 1.27 may be given as 1.3, and 27.4 as 27; 3.4 as 3 only if the text says "about".
     let is_rounded = b.step < a.step * (1.0 - SAME)
         && difference <= a.step * (0.5 + 1e-6)
         && ((a.value / a.step).abs() >= 10.0 - 1e-6 || play > 0.0 || is_within(NEAR));
     is_same || is_rounded || is_within(play.max(slack(draft.unit, source.unit)))
 }
 
-/// Both amounts so that their values can be compared; nothing where they measure different things.
+/// Both amounts with comparable values; none if they measure different things.
 fn in_one_measure(a: &Amount<'_>, b: &Amount<'_>) -> Option<[Amount<'static>; 2]> {
     let as_written = || Some([a.in_base(1.0), b.in_base(1.0)]);
     let (Some(x), Some(y)) = (a.unit, b.unit) else {
@@ -79,8 +79,8 @@ fn in_one_measure(a: &Amount<'_>, b: &Amount<'_>) -> Option<[Amount<'static>; 2]
     is_one_kind.then(|| [a.in_base(x.factor / of_x), b.in_base(y.factor / of_y)])
 }
 
-/// An amount with a unit and one without: as they are written, but 0.27 is 27 per cent. Dates and
-/// times of day are no amounts.
+/// An amount with a unit and one without: values are compared as written, but 0.27 is 27 per cent.
+/// Dates and times of day are not amounts.
 fn with_bare(unit: &Unit, a: &Amount<'_>, bare: &Amount<'_>) -> Option<[Amount<'static>; 2]> {
     if is_moment(unit) {
         return None;
@@ -107,8 +107,8 @@ fn is_multiple_of_share(multiple: &Amount<'_>, share: &Amount<'_>) -> bool {
     is_it(multiple.value) || is_it((multiple.value - 1.0).abs())
 }
 
-/// A ratio of risks is told as a change: 0.88 as "12 per cent less", 1.27 as "27 per cent more". Ratios are
-/// given with two digits behind the point.
+/// A risk ratio restated as a change: 0.88 as "12 per cent less", 1.27 as "27 per cent more".
+/// Ratios have two decimal places.
 pub(super) fn is_change_by_ratio(change: &Amount<'_>, ratio: &Amount<'_>, play: f64) -> bool {
     let Some(share) = change.unit.filter(|unit| unit.kind == "share") else {
         return false;
@@ -119,7 +119,7 @@ pub(super) fn is_change_by_ratio(change: &Amount<'_>, ratio: &Amount<'_>, play: 
     is_ratio && (change.value * share.factor - told).abs() <= rounding.max(play * told)
 }
 
-/// How far amounts in other units of a kind may be apart.
+/// The tolerance between amounts in different units of a kind.
 fn slack(a: Option<&Unit>, b: Option<&Unit>) -> f64 {
     let (Some(a), Some(b)) = (a, b) else {
         return 0.0;

@@ -33,13 +33,13 @@ pattern!(UNIT_BETWEEN, r"^[\s-]?\p{L}{1,7} $");
 pattern!(AND, r"^ (?:and|or) [$€£¥]?$");
 pattern!(BETWEEN, r"(?i)\b(?:between|from|either) [$€£¥]?$");
 
-/// "About 50" may be 48, and "a third" 35 per cent.
+/// Tolerance for "about": "about 50" may be 48, and "a third" 35 per cent.
 const ABOUT_SO: f64 = 0.06;
 const IN_WORDS: f64 = 0.1;
 /// Numbers in words up to this one are often an author's own count.
 const OWN_COUNTS: f64 = 10.0;
 
-/// On which side of a number the amount lies.
+/// Which side of a number the amount lies on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bound {
     Least,
@@ -49,24 +49,24 @@ enum Bound {
 /// A number that a text gives.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Quantity {
-    /// With thousands and millions counted in, in the unit that the text names.
+    /// The value, with "thousand" and "million" applied, in the unit that the text names.
     pub(super) value: f64,
-    /// As it is written, without what stands behind.
+    /// The value as written, without what follows the number.
     bare: f64,
-    /// What one more in the last digit is worth.
+    /// The value of one unit in the last digit.
     step: f64,
-    /// What may be meant by what stands around it; the first is the likeliest.
+    /// Possible meanings in its context, the likeliest first.
     meanings: Vec<Meaning>,
     label: Option<Label>,
     /// The digits, for names.
     written: String,
     is_negative: Option<bool>,
     bound: Option<Bound>,
-    /// By what share it may be off, where the words around say that it is rounded.
+    /// The relative tolerance, if the surrounding words say that it is rounded.
     play: f64,
     /// `p < 0.05`
     is_probability: bool,
-    /// It is written in words.
+    /// Whether it is written in words.
     is_in_words: bool,
     /// The word before and the word after, lower case.
     around: [String; 2],
@@ -147,7 +147,7 @@ impl Quantity {
         self.step >= 1.0 && self.bare.fract() == 0.0
     }
 
-    /// A year is no amount.
+    /// A year is not an amount.
     pub(super) fn is_year(&self) -> bool {
         self.meanings.is_empty()
             && self.label.is_none()
@@ -165,12 +165,13 @@ impl Quantity {
         self.is_year() || units.any(is_moment)
     }
 
-    /// The number names something: `Python 3.11`, `Table 2`.
+    /// Whether the number is part of a name: `Python 3.11`, `Table 2`.
     pub(super) fn is_name(&self) -> bool {
         self.label.is_some()
     }
 
-    /// The other number names the same kind of thing, of which a draft has none of its own.
+    /// Whether the other number names the same kind of thing, and the kind is not one that a draft
+    /// numbers itself.
     pub(super) fn is_renumbered(&self, other: &Self) -> bool {
         match (&self.label, &other.label) {
             (Some(label), Some(of_other)) => {
@@ -183,7 +184,7 @@ impl Quantity {
         }
     }
 
-    /// A small number in words, a share or a multiple in words: often the author's own.
+    /// Whether it is a small number in words, or a share or a multiple in words: often the author's own.
     pub(super) fn may_be_own(&self) -> bool {
         let is_small = self.value <= OWN_COUNTS && !self.has_unit();
         let mut units = self
@@ -193,7 +194,7 @@ impl Quantity {
         self.is_in_words && (is_small || units.any(Unit::is_relative))
     }
 
-    /// Whether both count things of one name, or measure the same.
+    /// Whether both count things of the same name or measure the same kind.
     pub(super) fn is_of_the_same(&self, other: &Self) -> bool {
         match (self.kind(), other.kind()) {
             (Some(kind), Some(of_other)) => kind == of_other,
@@ -224,7 +225,8 @@ impl Quantity {
         (is_small && is_noun).then(|| format!("{before} {}", self.value))
     }
 
-    /// The same digits, or of one name also a part of them: `3.11` and `3.11.2`.
+    /// Whether both have the same digits or, for the same name, one is a prefix of the other:
+    /// `3.11` and `3.11.2`.
     fn is_numbered_as(&self, other: &Self) -> bool {
         let begins = |long: &str, short: &str| {
             long.strip_prefix(short)
@@ -235,7 +237,7 @@ impl Quantity {
         own == of_other || is_part
     }
 
-    /// Whether the source's number can be meant by this one.
+    /// Whether this number can stand for the source's number.
     pub(super) fn is_met_by(&self, other: &Self) -> bool {
         let is_listed = |one: &Self| one.label.as_ref().is_some_and(|label| label.is_listed);
         if self.is_name() && self.is_numbered_as(other) {
@@ -249,7 +251,7 @@ impl Quantity {
         }
         let amounts = self.amounts();
         let others = other.amounts();
-        // P = 0.88 is no ratio.
+        // P = 0.88 is not a ratio.
         let is_change = |a, b| !other.is_probability && is_change_by_ratio(a, b, self.play);
         let is_met = |a| {
             let mut others = others.iter();
@@ -258,13 +260,13 @@ impl Quantity {
         amounts.iter().any(is_met)
     }
 
-    /// At least against at most, below zero against above it.
+    /// Whether one is a minimum and the other a maximum, or one is below zero and the other above.
     fn opposes(&self, other: &Self) -> bool {
         let has_other_bound = matches!((self.bound, other.bound), (Some(a), Some(b)) if a != b);
         let is_warmth = |one: &Self| matches!(one.kind(), Some("°C" | "°F"));
         let has_other_sign = match (self.is_negative, other.is_negative) {
             (Some(a), Some(b)) => a != b,
-            // "Fell by 3.2" is −3.2 of a change, but 5 °C is not −5 °C.
+            // "Fell by 3.2" is −3.2 as a change, but 5 °C is not −5 °C.
             (a, b) => {
                 is_warmth(self) && is_warmth(other) && a.unwrap_or(false) != b.unwrap_or(false)
             }
@@ -301,7 +303,7 @@ fn bound(before: &str) -> Option<Bound> {
     Some(if is_most { Bound::Most } else { Bound::Least })
 }
 
-/// The numbers of a text, those inside names (`HbA1c`, `TIMI-53`) and addresses left out.
+/// The numbers of a text, except those inside names (`HbA1c`, `TIMI-53`) and addresses.
 pub(super) fn quantities(text: &str) -> Vec<Quantity> {
     let mut taken = names::addresses(text);
     let mut moments = names::moments(text);
@@ -328,7 +330,7 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
     join_times(text, found)
 }
 
-/// Whether a place lies in none of the spans, which stand in order.
+/// Whether a position is outside all of the spans, which are in order.
 fn is_free(taken: &[Range<usize>], at: usize) -> bool {
     let next = taken.partition_point(|span| span.end <= at);
     taken.get(next).is_none_or(|span| at < span.start)
@@ -387,7 +389,7 @@ fn is_in_a_word(text: &str, digits: &Written, quantity: &Quantity) -> bool {
     is_letter(last) || is_hyphened || is_begun || is_list
 }
 
-/// `1990s`, and the year of "in 2019 A. Roe", which is no current.
+/// `1990s`, and the year of "in 2019 A. Roe", in which "A" is not the unit ampere.
 fn is_dated(text: &str, digits: &Written) -> bool {
     let mut rest = behind(text, digits.span.end).chars();
     let (first, second) = (rest.next(), rest.next());
@@ -402,7 +404,7 @@ fn is_dated(text: &str, digits: &Written) -> bool {
     is_year && is_letter && !third.is_some_and(char::is_alphanumeric)
 }
 
-/// "5–7 %" and "$5–7 million": what stands beside one end of a range belongs to both.
+/// "5–7 %" and "$5–7 million": a unit next to one end of a range applies to both.
 fn share_units(text: &str, found: &mut [Quantity]) {
     for at in (1..found.len()).rev() {
         let (first, second) = found.split_at_mut(at);
@@ -428,7 +430,7 @@ fn share_units(text: &str, found: &mut [Quantity]) {
     }
 }
 
-/// The first one's meanings in the thousands or millions of the second.
+/// The meanings of the first number, scaled to the thousands or millions of the second.
 fn scaled(first: &Quantity, second: &Quantity) -> Vec<Meaning> {
     let scale = second.meanings.first().map_or(1.0, |meaning| meaning.scale);
     let mut shared = first.meanings.clone();
@@ -436,7 +438,7 @@ fn scaled(first: &Quantity, second: &Quantity) -> Vec<Meaning> {
     shared
 }
 
-/// "1 h 14 min" is one time: both parts become what they are together.
+/// "1 h 14 min" is one time: both parts get the combined value.
 fn join_times(text: &str, found: Vec<Quantity>) -> Vec<Quantity> {
     let mut all: Vec<Quantity> = Vec::with_capacity(found.len());
     for one in found {
@@ -478,7 +480,7 @@ fn is_range(text: &str, first: &Quantity, second: &Quantity) -> bool {
     is_joined && is_amount(first) && is_amount(second)
 }
 
-/// The words that stand before and after.
+/// The words before and after a span.
 fn around(text: &str, span: &Range<usize>) -> [String; 2] {
     let is_edge = |c: char| !c.is_alphanumeric();
     let word = |word: Option<&str>| {

@@ -1,4 +1,4 @@
-//! Numbers that name things: `Python 3.11`, `RFC 9110`, `Table 2`, `12 March`, `3 p.m.`
+//! Numbers that are part of names: `Python 3.11`, `RFC 9110`, `Table 2`, `12 March`, `3 p.m.`
 
 use super::units::{Meaning, Unit};
 use super::windows::{behind, in_front};
@@ -9,7 +9,7 @@ pattern!(
     ADDRESS,
     r"(?i)[a-z][a-z+]{1,9}://\S+|\bwww\.\S+|\b(?:doi|arxiv|pmid|isbn|issn):?\s?[\d.\-/]*\d\S*|\b10\.\d{4,9}/\S+"
 );
-/// A month as it is written in running text and in capitals; "may" and "march" are words.
+/// Month names as written in running text and in capitals; "may" and "march" are ordinary words.
 const MONTH: &str = "(?:Jan(?:uary)?|JAN(?:UARY)?|Feb(?:ruary)?|FEB(?:RUARY)?|Mar(?:ch)?|MAR(?:CH)?|Apr(?:il)?|APR(?:IL)?|May|MAY|June?|JUNE?|July?|JULY?|Aug(?:ust)?|AUG(?:UST)?|Sept?(?:ember)?|SEPT?(?:EMBER)?|Oct(?:ober)?|OCT(?:OBER)?|Nov(?:ember)?|NOV(?:EMBER)?|Dec(?:ember)?|DEC(?:EMBER)?)";
 pattern!(
     DATE,
@@ -41,7 +41,7 @@ pattern!(
     r"^ (?:people|women|men|children|patients|persons|\p{Ll}{3,}s)\b"
 );
 
-/// Where a draft's own parts are numbered: another number there is no fault.
+/// Words for a draft's own numbered parts. A number that differs there is not a fault.
 const PLACES: &[&str] = &[
     "table",
     "fig",
@@ -73,19 +73,19 @@ const PLACES: &[&str] = &[
     "no",
 ];
 
-/// What stands before a statistic, not before a number that names.
+/// Words before a statistic, whose number is not a name.
 const STATISTICS: &[&str] = &[
     "HR", "OR", "RR", "AOR", "AHR", "ARR", "IRR", "SHR", "CI", "SD", "SE", "SEM", "IQR", "AUC",
     "AUROC", "BMI", "ICC", "PPV", "NPV", "NNT", "NNH", "MD", "SMD", "WMD", "RMSE", "MAE", "MSE",
     "IQ", "GDP", "MMSE", "ES", "PR", "EF", "LVEF",
 ];
 
-/// Bodies and series whose four digits are no year.
+/// Bodies and series whose four digits are not a year.
 const SERIES: &[&str] = &[
     "RFC", "ISO", "IEC", "IEEE", "PEP", "EN", "DIN", "ANSI", "ASTM", "BS", "NIST", "RAL",
 ];
 
-/// Words that may begin with a capital before an amount.
+/// Words that may be capitalised before an amount.
 const BEFORE_AMOUNTS: &[&str] = &[
     "about",
     "above",
@@ -144,17 +144,17 @@ const BEFORE_AMOUNTS: &[&str] = &[
     "december",
 ];
 
-/// The word that a number names something with.
+/// The word that makes a number a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Label {
-    /// Lower case, in the singular.
+    /// In lower case and singular.
     pub(super) word: String,
-    /// `table`, `phase`: no amount can stand behind it.
+    /// Whether the word is in the list, like `table` or `phase`: the number after it is not an amount.
     pub(super) is_listed: bool,
 }
 
 impl Label {
-    /// `1.4.2` needs no word.
+    /// The label of `1.4.2`, which needs no word.
     pub(super) fn of_version() -> Self {
         Self {
             word: String::new(),
@@ -167,12 +167,12 @@ impl Label {
     }
 }
 
-/// Addresses and identifiers: no number in them is one.
+/// Addresses and identifiers, whose digits do not count as numbers.
 pub(super) fn addresses(text: &str) -> Vec<Range<usize>> {
     ADDRESS.find_iter(text).map(|hit| hit.range()).collect()
 }
 
-/// Whether a number here has a listed name before it.
+/// Whether there is a listed name before the number at this position.
 pub(super) fn is_listed(text: &str, at: usize) -> bool {
     LISTED.is_match(in_front(text, at))
 }
@@ -208,7 +208,7 @@ pub(super) fn label(text: &str, span: &Range<usize>) -> Option<Label> {
     })
 }
 
-/// Whether a number behind another one shares its name: `Tables 2 and 3`.
+/// Whether a number after another one shares its name: `Tables 2 and 3`.
 pub(super) fn goes_on(between: &str) -> bool {
     GOES_ON.is_match(between)
 }
@@ -238,7 +238,7 @@ pub(super) fn moments(text: &str) -> Vec<Moment> {
     found
 }
 
-/// The first letters of a month, from its name or from the digits of its place.
+/// The first letters of a month, from its name or its number.
 fn month(name: Option<&str>, digits: Option<&str>) -> Option<String> {
     const MONTHS: [&str; 12] = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
@@ -269,7 +269,7 @@ fn dates(text: &str) -> Vec<Moment> {
         if !(1..32).contains(&day) || stands_in_number(text, &all.range()) {
             continue;
         }
-        // The year is a number of its own.
+        // The year is a separate number.
         let start = hit.name("m").map_or(all.start(), |month| month.start());
         found.push(moment(
             start..all.end(),
@@ -280,14 +280,14 @@ fn dates(text: &str) -> Vec<Moment> {
     found
 }
 
-/// A name that is no number in digits.
+/// A name without a number in digits.
 pub(super) struct Month {
     pub(super) span: Range<usize>,
     pub(super) label: Label,
     pub(super) name: String,
 }
 
-/// `May 2014`: a month as a name that the year has for it.
+/// `May 2014`: the month as a name within its year.
 pub(super) fn months(text: &str) -> Vec<Month> {
     let hits = MONTH_OF_YEAR.captures_iter(text).filter_map(|hit| {
         let group = |name| hit.name(name).map(|group| group.as_str());
@@ -318,14 +318,14 @@ fn clocks(text: &str) -> Vec<Moment> {
         if hour > 24 || minute > 59 || stands_in_number(text, &all.range()) {
             continue;
         }
-        // Twelve hours: a clock without "p.m." may mean either half.
+        // A 12-hour clock: a time without "p.m." may be in either half of the day.
         let minutes = (hour % 12) * 60 + minute;
         found.push(moment(all.range(), minutes as f64, "clock"));
     }
     found
 }
 
-/// Whether digits, or a mark between digits, stand right beside.
+/// Whether there are digits, or a mark between digits, directly next to a span.
 fn stands_in_number(text: &str, span: &Range<usize>) -> bool {
     let is_mark = |c: char| matches!(c, '.' | ',' | ':' | '/' | '$' | '€' | '£');
     let before = text[..span.start].ends_with(is_mark);

@@ -1,4 +1,4 @@
-//! Units behind a number and currencies around it, as what they measure and how much of it.
+//! Units after a number and currencies next to it, as a kind of quantity and a factor.
 
 use super::windows::{behind, in_front};
 
@@ -15,22 +15,22 @@ pattern!(
     r"(?:(?:US|AU|CA|NZ|HK|A|C|S)?(?P<sign>[$€£¥₹])|\b(?P<code>USD|EUR|GBP|JPY|CHF|INR|CNY|RMB|SEK|NOK|DKK|AUD|CAD))\s?[-−]?$"
 );
 
-/// What a number is given in.
+/// The unit of a number.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Unit {
-    /// What is measured; for a unit that is not known its own spelling.
+    /// The kind of quantity; for an unknown unit, its spelling.
     pub(super) kind: String,
-    /// In the unit of the kind that all others are turned into.
+    /// The factor to the base unit of the kind.
     pub(super) factor: f64,
     pub(super) is_known: bool,
-    /// The kind and the factor of what it is counted by: the day of "mg per day".
+    /// The kind and the factor of the denominator: the day of "mg per day".
     pub(super) per: Option<(String, f64)>,
 }
 
-/// One way to understand what stands behind a number.
+/// One interpretation of the text after a number.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Meaning {
-    /// Thousands, millions.
+    /// The factor of "thousand" or "million".
     pub(super) scale: f64,
     pub(super) unit: Option<Unit>,
 }
@@ -45,7 +45,7 @@ impl Unit {
         }
     }
 
-    /// A part or a multiple of something that is not a hundredth: "half", "twice".
+    /// Whether it is a part or a multiple of something, but not a hundredth: "half", "twice".
     pub(super) fn is_relative(&self) -> bool {
         self.kind == "times" || (self.kind == "share" && self.factor > 0.5)
     }
@@ -58,10 +58,10 @@ impl Unit {
     }
 }
 
-/// A word behind a number.
+/// A word after a number.
 struct Word<'t> {
     text: &'t str,
-    /// Nothing stands between the number and the word.
+    /// Whether the word follows the number directly.
     is_glued: bool,
     is_hyphened: bool,
     power: i32,
@@ -90,7 +90,7 @@ impl<'t> Word<'t> {
     }
 }
 
-/// The currency that stands before a number.
+/// The currency before a number.
 pub(super) fn currency_before(text: &str, at: usize) -> Option<&'static str> {
     let found = CURRENCY.captures(in_front(text, at))?;
     let name = found.name("sign").or_else(|| found.name("code"))?;
@@ -112,7 +112,7 @@ fn currency(name: &str) -> Option<&'static str> {
     })
 }
 
-/// What may be meant by what stands behind a number; nothing where no unit does.
+/// The possible meanings of the text after a number; empty if it contains no unit.
 pub(super) fn meanings(text: &str, end: usize, currency: Option<&str>) -> Vec<Meaning> {
     let Some(word) = Word::read(behind(text, end)) else {
         return money(1.0, currency).into_iter().collect();
@@ -150,7 +150,7 @@ fn money(scale: f64, currency: Option<&str>) -> Option<Meaning> {
     })
 }
 
-/// How many one of the word is, where it counts in thousands or more.
+/// The value of a scale word such as "thousand".
 fn scale(word: &Word<'_>, is_money: bool) -> Option<f64> {
     if word.is_hyphened && word.text.len() < 4 {
         return None;
@@ -178,7 +178,7 @@ fn scale(word: &Word<'_>, is_money: bool) -> Option<f64> {
     })
 }
 
-/// The units that a word may be, with what follows of them.
+/// The units that a word may stand for, including the words that follow it.
 fn units(word: &Word<'_>) -> Vec<Unit> {
     // "5-A" is a name; "5-year" and "5-mg" are not.
     if word.is_hyphened && word.text.chars().count() < 2 {
@@ -212,7 +212,7 @@ fn raised(kind: &'static str, factor: f64, power: i32) -> (&'static str, f64) {
     }
 }
 
-/// What an amount is counted by.
+/// The denominator of an amount.
 fn per(rest: &str) -> Option<(String, f64)> {
     let found = PER.captures(rest)?;
     let word = found
@@ -222,12 +222,12 @@ fn per(rest: &str) -> Option<(String, f64)> {
     if let Some((kind, factor)) = known(word).into_iter().next() {
         return Some((kind.to_owned(), factor));
     }
-    // "5 mg a tablet" is as clear as "5 mg"; "5 mmol/mol" needs its second half.
+    // "5 mg a tablet" is as clear as "5 mg"; "5 mmol/mol" needs its denominator.
     let is_slashed = rest.trim_start().starts_with('/');
     is_slashed.then(|| (word.to_lowercase().trim_end_matches('s').to_owned(), 1.0))
 }
 
-/// What the spelling of a unit may mean: what is measured, and how much of it.
+/// The possible meanings of a unit's spelling: the kind of quantity and the factor.
 fn known(word: &str) -> Vec<(&'static str, f64)> {
     let symbol = symbol(word);
     if !symbol.is_empty() {
@@ -286,7 +286,7 @@ fn of_word(lower: &str) -> Vec<(&'static str, f64)> {
     found
 }
 
-/// Words that may begin with "kilo" or "milli".
+/// Words that may have the prefix "kilo" or "milli".
 const PREFIXED: &[&str] = &[
     "gram",
     "gramme",
@@ -356,7 +356,7 @@ fn more_words(word: &str) -> Vec<(&'static str, f64)> {
         "watt" => one("power", 1.0),
         "watt hour" => one("energy", HOUR),
         "joule" => one("energy", 1.0),
-        // A calorie of food is a thousand others.
+        // A food calorie is a kilocalorie.
         "calorie" => vec![("energy", 4.184), ("energy", 4_184.0)],
         "volt" => one("voltage", 1.0),
         "amp" | "ampere" => one("current", 1.0),
@@ -378,7 +378,7 @@ fn more_words(word: &str) -> Vec<(&'static str, f64)> {
     }
 }
 
-/// Symbols that are no prefix and base.
+/// Symbols that are not a prefix and a base.
 fn whole_symbol(word: &str) -> Vec<(&'static str, f64)> {
     let one = |kind, factor| vec![(kind, factor)];
     match word {
@@ -404,7 +404,7 @@ fn whole_symbol(word: &str) -> Vec<(&'static str, f64)> {
     }
 }
 
-/// What a symbol may mean; upper and lower case differ.
+/// The possible meanings of a symbol; it is case-sensitive.
 fn symbol(word: &str) -> Vec<(&'static str, f64)> {
     if let Some(degree) = word.strip_prefix('°') {
         let kind = if degree.trim() == "C" { "°C" } else { "°F" };
@@ -414,7 +414,7 @@ fn symbol(word: &str) -> Vec<(&'static str, f64)> {
         return vec![(kind, 1.0)];
     }
     let whole = whole_symbol(word);
-    // "us" is a word more often than microseconds.
+    // "us" is more often a word than microseconds.
     if !whole.is_empty() || word == "us" {
         return whole;
     }
@@ -510,7 +510,7 @@ fn prefix_of(prefix: &str) -> Option<f64> {
     })
 }
 
-/// 1024 for every 1000.
+/// The binary equivalent of a decimal scale: 1024 for every 1000.
 fn binary(scale: f64) -> f64 {
     let thousands = (scale.log10() / 3.0).round();
     1_024_f64.powf(thousands)

@@ -45,9 +45,9 @@ pattern!(
 pub(super) struct Spoken {
     pub(super) span: Range<usize>,
     pub(super) value: f64,
-    /// What one more in its last word is worth.
+    /// The value of one unit in its last word.
     pub(super) step: f64,
-    /// A share or a multiple; of other numbers the unit stands behind.
+    /// A share or a multiple; for other numbers the unit follows.
     pub(super) meaning: Option<Meaning>,
 }
 
@@ -112,7 +112,7 @@ fn parts(text: &str) -> Vec<Spoken> {
     hits.collect()
 }
 
-/// `4 in 10`, `one out of five`, `2/3 of`: a share. "Four in ten years" is none.
+/// `4 in 10`, `one out of five`, `2/3 of`: a share. "Four in ten years" is not one.
 pub(super) fn rates(text: &str) -> Vec<Spoken> {
     let number = |found: Option<regex::Match<'_>>| -> Option<f64> {
         let digits = found?.as_str().to_lowercase().replace(',', "");
@@ -141,7 +141,7 @@ pub(super) fn rates(text: &str) -> Vec<Spoken> {
     hits.collect()
 }
 
-/// `half an hour`, `two and a half years`: the unit stands behind.
+/// `half an hour`, `two and a half years`: the unit follows.
 fn halves(text: &str) -> Vec<Spoken> {
     let hits = HALVES.captures_iter(text).filter_map(|hit| {
         let span = hit.get(0)?.range();
@@ -184,7 +184,7 @@ enum Part {
     Ones(f64),
     Tens(f64),
     Hundred,
-    /// Thousand and more.
+    /// A thousand or more.
     Scale(f64),
     Dozen,
     And,
@@ -217,20 +217,20 @@ fn part(word: &str) -> Option<Part> {
 /// A number that is being read.
 #[derive(Default)]
 struct Reading {
-    /// Thousands and more.
+    /// The part in thousands or more.
     large: f64,
-    /// What is below them.
+    /// The part below a thousand.
     small: Option<f64>,
     step: f64,
     is_after_article: bool,
     is_after_and: bool,
-    /// Where the last word ended that counts.
+    /// Where the last word of the number ended.
     end: usize,
     words: usize,
 }
 
 impl Reading {
-    /// Takes a word, or says that it belongs to no number here.
+    /// Accepts a word, or returns false if it does not belong to the number.
     fn take(&mut self, part: Part, end: usize) -> bool {
         let small = self.small.unwrap_or(0.0);
         let is_round = small % 100.0 == 0.0;
@@ -326,13 +326,13 @@ fn counts(text: &str) -> Vec<Spoken> {
     found
 }
 
-/// Not a part of `one2` or of a word with accents.
+/// Whether it is not part of `one2` or of a word with accents.
 fn stands_alone(text: &str, span: &Range<usize>) -> bool {
     let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
     !text[..span.start].ends_with(is_of_word) && !text[span.end..].starts_with(is_of_word)
 }
 
-/// "One" alone is a pronoun as often as a number, and "half a dozen" is no dozen.
+/// "One" alone is often a pronoun, and "half a dozen" is not a dozen.
 fn count(text: &str, start: usize, reading: &Reading) -> Option<Spoken> {
     let value = reading.value();
     let is_half = in_front(text, start).to_lowercase().ends_with("half ");

@@ -5,10 +5,10 @@ use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Longer runs of digits are keys and codes.
+/// Longer runs of digits are keys or codes, not numbers.
 const MOST_DIGITS: usize = 30;
 
-/// What may stand between groups of three digits.
+/// Possible separators between groups of three digits.
 const GAPS: [&str; 10] = [
     ",", "{,}", "\u{202f}", "\u{a0}", "\u{2009}", "\u{2007}", "\u{2006}", "'", "’", " ",
 ];
@@ -28,19 +28,19 @@ static POWER: LazyLock<Regex> = LazyLock::new(|| {
 pub(super) struct Written {
     /// Bytes of the text, without the sign.
     pub(super) span: Range<usize>,
-    /// Without the sign.
+    /// The absolute value.
     pub(super) value: f64,
-    /// What one more in the last digit is worth.
+    /// The value of one unit in the last digit.
     pub(super) step: f64,
-    /// Whether it is below zero, where a sign says so.
+    /// Whether it is negative, if it has a sign.
     pub(super) is_negative: Option<bool>,
-    /// `1,284`: written as amounts are and names are not.
+    /// Whether it has thousands separators, like `1,284`, as amounts have and names do not.
     pub(super) is_grouped: bool,
     /// `1.4.2`
     pub(super) is_version: bool,
 }
 
-/// Digits that were read up to some place.
+/// The digits read so far.
 struct Digits {
     whole: String,
     decimals: String,
@@ -48,7 +48,7 @@ struct Digits {
     is_grouped: bool,
 }
 
-/// All numbers in digits. `is_labelled` tells of a place whether a number there has a name before it.
+/// All numbers in digits. `is_labelled` returns whether there is a name before the number at a position.
 pub(super) fn written(text: &str, is_labelled: impl Fn(usize) -> bool) -> Vec<Written> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -70,13 +70,13 @@ pub(super) fn written(text: &str, is_labelled: impl Fn(usize) -> bool) -> Vec<Wr
     found
 }
 
-/// How many digits stand from a place on.
+/// The number of digits from a position on.
 fn run(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes().get(at..).unwrap_or_default();
     bytes.iter().take_while(|b| b.is_ascii_digit()).count()
 }
 
-/// Where `1.4.2` ends whose first digits end here; groups of three are an amount.
+/// The end of a version such as `1.4.2` whose first digits end here; groups of three are an amount.
 fn version_end(text: &str, first_end: usize) -> Option<usize> {
     let (mut end, mut dots, mut are_groups) = (first_end, 0, true);
     while text[end..].starts_with('.') && run(text, end + 1) > 0 {
@@ -128,14 +128,14 @@ fn digits(text: &str, start: usize, may_hold_space: bool) -> Digits {
     digits
 }
 
-/// What stands between the groups of a number whose first group has so many digits.
+/// The separator between the groups of a number whose first group has `first` digits.
 fn gap_of_groups(text: &str, start: usize, first: usize) -> Option<&'static str> {
     if first > 3 || text[start..].starts_with('0') {
         return None;
     }
     let end = start + first;
     let gap = GAPS.into_iter().find(|gap| holds_group(text, end, gap));
-    // `1.234` is a fraction; `1.234.567` and `1.234,5` are not.
+    // `1.234` has a fraction; `1.234.567` and `1.234,5` have thousands separators.
     gap.or_else(|| {
         let behind = text.get(end + 4..).unwrap_or_default();
         let has_fraction = behind.starts_with(',') && (1..3).contains(&run(text, end + 5));
@@ -144,12 +144,12 @@ fn gap_of_groups(text: &str, start: usize, first: usize) -> Option<&'static str>
     })
 }
 
-/// Whether the gap and exactly three digits stand here.
+/// Whether the separator and exactly three digits are here.
 fn holds_group(text: &str, at: usize, gap: &str) -> bool {
     text.get(at..).is_some_and(|rest| rest.starts_with(gap)) && run(text, at + gap.len()) == 3
 }
 
-/// How long the mark is before the digits of a fraction.
+/// The length of the decimal mark.
 fn decimal_point(text: &str, start: usize, digits: &Digits, dots_group: bool) -> Option<usize> {
     let rest = &text[digits.end..];
     let is_raised = rest
@@ -202,7 +202,7 @@ fn number(text: &str, start: usize, digits: &Digits) -> Option<Written> {
     })
 }
 
-/// `.001` with nothing before the point.
+/// `.001`, without a digit before the point.
 fn begins_with_point(text: &str, start: usize) -> bool {
     let mut before = in_front(text, start).chars().rev();
     matches!(before.next(), Some('.' | '·'))
@@ -211,7 +211,7 @@ fn begins_with_point(text: &str, start: usize) -> bool {
             .is_none_or(|c| c.is_whitespace() || "<>=≤≥≈~(+-−".contains(c))
 }
 
-/// The power of ten behind a number, and how many bytes write it.
+/// The power of ten after a number, and its length in bytes.
 fn exponent(text: &str, digits: &Digits) -> (i32, usize) {
     let rest = behind(text, digits.end);
     let is_ten = digits.whole == "10" && digits.decimals.is_empty();
@@ -230,7 +230,7 @@ fn exponent(text: &str, digits: &Digits) -> (i32, usize) {
     }
 }
 
-/// A superscript as the character that it raises.
+/// A superscript as a plain character.
 fn plain(c: char) -> char {
     let digit = "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().position(|raised| raised == c);
     let digit = digit.and_then(|digit| char::from_digit(u32::try_from(digit).ok()?, 10));
@@ -241,7 +241,7 @@ fn plain(c: char) -> char {
     }
 }
 
-/// The sign before a number; a dash behind a word or a number is none.
+/// The sign before a number; a dash after a word or a number is not a sign.
 fn sign(text: &str, start: usize) -> Option<bool> {
     let mut before = in_front(text, start).chars().rev();
     let is_negative = match before.next()? {

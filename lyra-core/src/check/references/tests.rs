@@ -1,7 +1,7 @@
 use super::super::draft::{Draft, DraftFormat};
 use super::*;
 
-/// The prose, and the entries with their labels and what their spans cut out of the draft.
+/// The prose, and the entries with their labels and the text of their spans in the draft.
 fn read(text: &str) -> (Vec<String>, Vec<(String, String)>) {
     let draft = Draft::read(text.as_bytes(), DraftFormat::Markdown).unwrap();
     let parts = split(&draft.pieces);

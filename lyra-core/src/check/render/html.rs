@@ -1,4 +1,4 @@
-//! The draft with its findings as one page: no script, no request, light and dark.
+//! The draft with its findings as one page, without scripts or requests, in light and dark mode.
 
 use super::super::{CheckCode, CheckReport, CheckedSentence, Finding};
 use std::fmt::Write;
@@ -44,7 +44,7 @@ fn legend(report: &CheckReport, page: &mut String) {
     page.push_str("</ul>\n");
 }
 
-/// The draft's own text. What stands between its sentences is kept, so that it reads as it was written.
+/// The draft's own text. The text between its sentences is kept, so that it reads as it was written.
 fn draft(report: &CheckReport, page: &mut String) {
     let chars: Vec<char> = report.text.chars().collect();
     let cut = |from: usize, to: usize| -> String {
@@ -108,7 +108,7 @@ fn one(finding: &Finding, page: &mut String) {
     );
 }
 
-/// `[-a-]{+b+}` as deletions and insertions.
+/// Renders `[-a-]{+b+}` as deletions and insertions.
 fn marked(diff: &str) -> String {
     escape(diff)
         .replace("[-", "<del>")

@@ -1,6 +1,6 @@
-//! Places of a draft as lines and columns.
+//! Converts positions in a draft to lines and columns.
 
-/// The line and column of a place in the draft, both from 1.
+/// Converts positions in the draft to line and column, both from 1.
 pub(super) struct Lines {
     starts: Vec<usize>,
 }

@@ -1,4 +1,4 @@
-//! A table of the findings, without what is certainly supported, for a comment below a pull request.
+//! A table of the findings, without clearly supported sentences, for a pull request comment.
 
 use super::super::{CheckReport, Finding};
 use super::lines::Lines;
@@ -41,7 +41,7 @@ pub(super) fn render(report: &CheckReport, name: &str) -> String {
     text
 }
 
-/// Text of a draft or a source that must not become markup.
+/// Escapes text of a draft or a source so that it does not become markup.
 fn cell(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! A report of a check in the formats that people and tools read.
+//! A check report in the formats that people and tools read.
 
 mod html;
 mod lines;
@@ -51,7 +51,7 @@ impl CheckReport {
         }
     }
 
-    /// What the draft is, in a line: `18 assertions: 12 supported, 3 number_mismatch, 3 uncited`.
+    /// A summary of the draft in one line: `18 assertions: 12 supported, 3 number_mismatch, 3 uncited`.
     pub fn headline(&self) -> String {
         let assertions: usize = self.summary.verdicts.values().sum();
         let verdicts = CheckCode::ALL.into_iter().rev().filter_map(|code| {
@@ -79,13 +79,13 @@ impl CheckReport {
 }
 
 impl CheckReport {
-    /// How many sentences are supported without the judge being sure.
+    /// How many sentences are supported with low confidence.
     fn uncertain(&self) -> usize {
         let worst = self.sentences.iter().filter_map(|s| s.findings.first());
         worst.filter(|finding| finding.is_uncertain()).count()
     }
 
-    /// The line and the column, both from 1, of a place in the draft.
+    /// The lines and columns, both from 1, of positions in the draft.
     pub fn places(&self, at: &[usize]) -> Vec<(usize, usize)> {
         let lines = Lines::of(&self.text);
         at.iter().map(|at| lines.place(*at)).collect()

@@ -1,4 +1,4 @@
-//! SARIF 2.1.0 (OASIS, 2020): findings as code hosts show them.
+//! SARIF 2.1.0 (OASIS, 2020): findings for display on code hosts.
 
 use super::super::{CheckCode, CheckReport, Finding};
 use super::lines::Lines;
@@ -69,7 +69,7 @@ fn result(chars: &[char], finding: &Finding, lines: &Lines, name: &str) -> Value
             properties[key] = value;
         }
     }
-    // The same fault in the same words is the same finding, wherever the lines moved.
+    // The same fault in the same words is the same finding, even if its line has moved.
     let fingerprint = sha256_hex(format!("{}\n{words}", finding.code).as_bytes());
     json!({
         "ruleId": finding.code.as_str(),

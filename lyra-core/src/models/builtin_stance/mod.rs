@@ -1,9 +1,8 @@
-//! The stance judge that ships with the library: a small cross-encoder (`lyra-judge`).
+//! The built-in stance judge: a small cross-encoder (`lyra-judge`).
 //!
-//! The network is MiniLM-L6 with a head of three classes; `lyra-core/judge/MODEL.md` says how it was
-//! trained and what it is worth. It reads English. Of text in other scripts it says nothing: such
-//! pairs are neutral, with a confidence that makes no edge. So is every pair in a build without the
-//! feature `neural-judge`.
+//! The network is MiniLM-L6 with a head of three classes; `lyra-core/judge/MODEL.md` describes its
+//! training and its quality. It reads English. Pairs with text in other scripts are neutral, with a
+//! confidence that makes no edge. So is every pair in a build without the feature `neural-judge`.
 
 mod premise;
 
@@ -16,7 +15,7 @@ use crate::store::model::Relation;
 use crate::store::text::segment::slice_chars;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Stored with every verdict.
 pub(crate) const JUDGE_ID: &str = "lyra-minilm-judge-v5";
@@ -24,22 +23,22 @@ pub(crate) const JUDGE_ID: &str = "lyra-minilm-judge-v5";
 /// The classes, in the order of the network's scores.
 const CLASSES: [Relation; 3] = [Relation::Supports, Relation::Refutes, Relation::Neutral];
 
-/// What the judge holds for likely where it cannot read a pair.
+/// The probabilities for a pair that the judge cannot read.
 const UNREAD: [f64; 3] = [1.0 / 3.0; 3];
 
 /// Parts of a long premise that are judged.
 const WINDOWS: usize = 3;
-/// Least probability of `supports` and of `refutes` that is taken. A false contradiction costs a
-/// reader more than a missed one.
+/// Minimum probabilities of `supports` and of `refutes` to take that side. A false contradiction
+/// costs a reader more than a missed one.
 const SIDE_FROM: [f64; 2] = [0.45, 0.65];
-/// Cells of a table's row, as the parsers write it. A row without its head says nothing.
+/// The separator of table cells, as the parsers write it. A row without its header says nothing.
 const CELLS: &str = " | ";
 
-/// Judges pairs with the network that ships with the library.
+/// Judges pairs with the built-in network.
 ///
 /// A verdict depends on its pair alone and is the same on every processor. It carries the three
-/// probabilities; a premise of more than two sentences is read in parts, and the part that takes a
-/// side most clearly decides and becomes [`Verdict::quote`].
+/// probabilities. A premise of more than two sentences is read in parts; the part that takes a side
+/// most clearly decides and becomes [`Verdict::quote`].
 ///
 /// ```
 /// use lyra_core::models::BuiltinStanceJudge;
@@ -70,29 +69,35 @@ impl StanceJudge for BuiltinStanceJudge {
     }
 
     async fn judge(&self, pairs: &[StancePair]) -> Result<Vec<Verdict>> {
-        // Some milliseconds of computing a pair: not on the threads that answer others.
+        // Each pair takes some milliseconds of CPU time, so this does not run on the threads that
+        // serve other requests. Pairs differ in length, so each thread takes the next one.
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        let share = pairs.len().div_ceil(workers).max(1);
         let abandoned = Abandoned::default();
-        let parts: Vec<_> = pairs
-            .chunks(share)
-            .map(|part| {
-                let (part, stop) = (part.to_vec(), Arc::clone(&abandoned.0));
-                tokio::task::spawn_blocking(move || judge_until(&part, &stop))
+        let pairs: Arc<[StancePair]> = pairs.into();
+        let next = Arc::new(AtomicUsize::new(0));
+        let threads: Vec<_> = (0..workers.min(pairs.len()))
+            .map(|_| {
+                let (pairs, next, stop) = (
+                    Arc::clone(&pairs),
+                    Arc::clone(&next),
+                    Arc::clone(&abandoned.0),
+                );
+                tokio::task::spawn_blocking(move || judge_until(&pairs, &next, &stop))
             })
             .collect();
         let mut verdicts = Vec::with_capacity(pairs.len());
-        for part in parts {
-            let part = part
+        for thread in threads {
+            let judged = thread
                 .await
                 .map_err(|e| Error::internal(format!("a judge's thread: {e}")))?;
-            verdicts.extend(part?);
+            verdicts.extend(judged?);
         }
-        Ok(verdicts)
+        verdicts.sort_unstable_by_key(|(at, _)| *at);
+        Ok(verdicts.into_iter().map(|(_, verdict)| verdict).collect())
     }
 }
 
-/// Tells the threads to stop when nobody waits for them any more.
+/// Stops the threads when the caller has cancelled.
 #[derive(Debug, Default)]
 struct Abandoned(Arc<AtomicBool>);
 
@@ -102,9 +107,19 @@ impl Drop for Abandoned {
     }
 }
 
-fn judge_until(pairs: &[StancePair], stop: &AtomicBool) -> Result<Vec<Verdict>> {
-    let going_on = pairs.iter().take_while(|_| !stop.load(Ordering::Relaxed));
-    going_on.map(judge_pair).collect()
+/// Judges pairs that no other thread has taken, with their indexes.
+fn judge_until(
+    pairs: &[StancePair],
+    next: &AtomicUsize,
+    stop: &AtomicBool,
+) -> Result<Vec<(usize, Verdict)>> {
+    let mut verdicts = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        let at = next.fetch_add(1, Ordering::Relaxed);
+        let Some(pair) = pairs.get(at) else { break };
+        verdicts.push((at, judge_pair(pair)?));
+    }
+    Ok(verdicts)
 }
 
 fn judge_pair(pair: &StancePair) -> Result<Verdict> {
@@ -135,8 +150,8 @@ fn judge_pair(pair: &StancePair) -> Result<Verdict> {
     })
 }
 
-/// A side is taken where its probability is high enough; the confidence is the probability of what
-/// was chosen.
+/// A side is taken if its probability is high enough; the confidence is the probability of the
+/// chosen relation.
 fn verdict(probabilities: [f64; 3], quote: Option<Range<usize>>) -> Verdict {
     let side = usize::from(probabilities[1] > probabilities[0]);
     let taken = probabilities[side] >= SIDE_FROM[side] && probabilities[side] >= probabilities[2];

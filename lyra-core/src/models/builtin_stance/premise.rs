@@ -1,22 +1,23 @@
-//! Which parts of a passage speak to a claim. The network reads a sentence at a time, because it
-//! judges short texts better than long ones, and because the part that decides is shown to readers.
+//! Selects the parts of a passage that are relevant to a claim. The network reads one sentence at a
+//! time, because it judges short texts better than long ones, and because the deciding part is
+//! shown to readers.
 
 use crate::store::text::sentence::sentence_texts;
 use crate::store::text::{is_question, ranking_terms};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Premises of at most so many sentences are read whole.
+/// Premises of at most this many sentences are read whole.
 const WHOLE: usize = 2;
-/// Parts that share less than this of what the nearest part shares with the claim are not read.
+/// Minimum closeness of a part, relative to the nearest part; parts below are not read.
 const LEAST_OF_NEAREST: f64 = 0.35;
 /// A sentence of fewer code points is read together with the one before it.
 const SHORT: usize = 60;
 
 /// The parts of `premise` that are nearest to `claim`, nearest first, as ranges of code points.
 ///
-/// A premise of one or two sentences is one part. Questions are no part, since they assert nothing.
-/// At least one part comes back unless the premise holds nothing else.
+/// A premise of one or two sentences is one part. Questions are excluded, since they assert
+/// nothing. At least one part is returned unless the premise contains only questions.
 pub(super) fn windows(premise: &str, claim: &str, most: usize) -> Vec<Range<usize>> {
     let (spans, texts): (Vec<_>, Vec<_>) = sentence_texts(premise).unzip();
     let mut order: Vec<usize> = (0..spans.len()).collect();
@@ -29,7 +30,8 @@ pub(super) fn windows(premise: &str, claim: &str, most: usize) -> Vec<Range<usiz
     }
     let scores = closeness(&texts, claim);
     order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
-    // What shares much less with the claim than the nearest part decides nothing that is worth its time.
+    // Parts that share much less with the claim than the nearest part rarely decide and are not
+    // worth the time.
     let nearest = scores[order[0]];
     order.truncate(most);
     order.retain(|i| scores[*i] >= LEAST_OF_NEAREST * nearest);
@@ -44,12 +46,12 @@ pub(super) fn windows(premise: &str, claim: &str, most: usize) -> Vec<Range<usiz
     order.into_iter().map(|i| begin(i)..spans[i].end).collect()
 }
 
-/// The sentences of `fragment_text` that speak to `claim`, closest first, as ranges of code points,
-/// followed by one neighbour of the closest: what a judge of short premises is shown.
+/// The sentences of `fragment_text` that are relevant to `claim`, closest first, as ranges of code
+/// points, followed by one neighbour of the closest: the premise for a judge of short premises.
 ///
-/// At most `max_sentences` sentences and one neighbour come back, and the first of them is the one
-/// to quote. Sentences that share nothing with the claim are left out, save the closest, and so are
-/// questions, which assert nothing: a text with any other sentence gives at least one, unless
+/// Returns at most `max_sentences` sentences and one neighbour; the first of them is the one to
+/// quote. Sentences that share nothing with the claim are left out, except the closest, and so are
+/// questions, which assert nothing. A text with any other sentence gives at least one, unless
 /// `max_sentences` is 0.
 ///
 /// ```
@@ -82,7 +84,7 @@ pub fn choose_premise(fragment_text: &str, claim: &str, max_sentences: usize) ->
     chosen.into_iter().map(|i| spans[i].clone()).collect()
 }
 
-/// Whether a sentence begins with a word that stands for something in the sentence before.
+/// Whether a sentence begins with a word that refers to the sentence before.
 fn begins_hanging(sentence: &str) -> bool {
     let first = sentence.split_whitespace().next().unwrap_or_default();
     matches!(
@@ -100,7 +102,8 @@ fn begins_hanging(sentence: &str) -> bool {
     )
 }
 
-/// How much of the claim's words each sentence holds. A word that most sentences hold counts less.
+/// The share of the claim's words that each sentence contains. A word that occurs in most sentences
+/// counts less.
 fn closeness(texts: &[&str], claim: &str) -> Vec<f64> {
     let words: Vec<HashSet<String>> = texts
         .iter()

@@ -54,5 +54,8 @@ async fn threads_stop_when_nobody_waits_for_them() {
     let stop = Arc::clone(&abandoned.0);
     drop(abandoned);
     let pairs = vec![StancePair::new("Tea helps.", "Tea is of use."); 1_000];
-    assert_eq!(judge_until(&pairs, &stop).unwrap(), []);
+    assert_eq!(
+        judge_until(&pairs, &AtomicUsize::new(0), &stop).unwrap(),
+        []
+    );
 }

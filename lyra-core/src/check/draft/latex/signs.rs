@@ -1,6 +1,6 @@
-//! What commands of LaTeX print: letters, signs, and quantities with their units.
+//! The output of LaTeX commands: letters, signs, and quantities with their units.
 
-/// Accents by the command that sets them, as combining characters.
+/// Accents by command, as combining characters.
 const ACCENTS: &[(&str, char)] = &[
     ("\"", '\u{308}'),
     ("'", '\u{301}'),
@@ -18,7 +18,7 @@ const ACCENTS: &[(&str, char)] = &[
     ("d", '\u{323}'),
 ];
 
-/// Commands that stand for what they print.
+/// Commands and the characters that they print.
 const SIGNS: &[(&str, &str)] = &[
     ("ss", "ß"),
     ("ae", "æ"),
@@ -71,7 +71,7 @@ const SIGNS: &[(&str, &str)] = &[
     ("TeX", "TeX"),
 ];
 
-/// Parts of units, and what is printed before and after them.
+/// Parts of units, and the text printed before and after them.
 const UNITS: &[(&str, &str)] = &[
     ("ampere", "A"),
     ("becquerel", "Bq"),
@@ -148,7 +148,7 @@ pub(super) fn accent(name: &str) -> Option<char> {
     find(ACCENTS, name)
 }
 
-/// What a command prints that has no argument.
+/// The output of a command without arguments.
 pub(super) fn sign(name: &str) -> Option<&'static str> {
     find(SIGNS, name)
 }
@@ -161,21 +161,21 @@ pub(super) fn accented(letter: char, accent: char) -> String {
     }
 }
 
-/// The length of a name of a command in front of a text.
+/// The length of the command name at the start of a text.
 pub(super) fn name_length(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_alphabetic).count()
 }
 
-/// A number as siunitx takes it.
+/// A number in siunitx notation.
 pub(super) fn number(written: &str) -> String {
     let written = written.replace("\\pm", "±").replace("+-", "±");
     written.replace('±', " ± ").trim().to_owned()
 }
 
-/// `\milli\gram\per\square\metre` → `mg/m²`; units that are written out stay.
+/// `\milli\gram\per\square\metre` → `mg/m²`; units that are written out are kept.
 pub(super) fn unit(written: &str) -> String {
     let mut printed = String::new();
-    // A power that is said before its unit, and whether a unit ends here.
+    // A power given before its unit, and whether a unit ends here.
     let (mut power, mut is_whole) = ("", false);
     let mut rest = written.trim();
     while let Some(c) = rest.chars().next() {
