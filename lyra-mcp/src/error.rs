@@ -1,4 +1,4 @@
-//! Errors on the wire: one closed set of codes, spelled as the library spells them.
+//! Errors on the wire: a closed set of codes with the spellings of the library.
 
 use lyra_core::{Error, ErrorKind};
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ pub(crate) enum Code {
     ResourceNotFound,
     BudgetExhausted,
     AuthRequired,
-    /// What the caller's token does not allow; only the server knows tokens.
+    /// The caller's token does not allow the call; only the server knows tokens.
     AccessDenied,
     QueryRejected,
     QueryInterrupted,
@@ -37,7 +37,7 @@ impl Code {
         Self::InternalError,
     ];
 
-    /// The spelling on the wire.
+    /// The code as sent on the wire.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::InvalidParams => "INVALID_PARAMS",
@@ -55,8 +55,8 @@ impl Code {
         }
     }
 
-    /// The code of an error of the library, which knows how it is spelled. One that is not known
-    /// here yet is a defect of ours, not of the caller.
+    /// The code of an error of the library, which defines the spelling. A code that is not yet
+    /// known here is a bug in this program, not a mistake of the caller.
     pub(crate) fn of(kind: ErrorKind) -> Self {
         let named = Self::ALL
             .into_iter()
@@ -65,13 +65,13 @@ impl Code {
     }
 }
 
-/// A failure as a client gets it.
+/// A failure as sent to a client.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ToolError {
     pub(crate) code: Code,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
-    /// Boxed, because every result would else carry its size.
+    /// Boxed, because otherwise every result would have its size.
     pub(crate) details: Option<Box<Value>>,
 }
 
@@ -101,18 +101,18 @@ impl ToolError {
         self
     }
 
-    /// A defect of ours: what happened goes to the log under an id, and the client gets the id
-    /// only, because the particulars may hold paths, SQL or other people's data.
+    /// A bug in this program: the details are logged under an id, and the client receives only the
+    /// id, because the details may contain paths, SQL or other people's data.
     pub(crate) fn internal(what_happened: &str) -> Self {
         Self::hidden("something went wrong inside the server", what_happened)
             .with_hint("try again; if it happens again, report it with the error_id")
     }
 
-    /// A call that was given up before it ended; the log knows it by the same id.
+    /// A call that was aborted; the log has the same id.
     pub(crate) fn cut_off(tool: &str, why: &str) -> Self {
         let what_happened = format!("the call of {tool} was cut off: {why}");
         Self::logged("cut off", Code::Timeout, &what_happened, &what_happened)
-            .with_hint("what it was writing may be there: look before you call again")
+            .with_hint("its changes may have been saved: check before you call it again")
     }
 
     fn hidden(message: &str, what_happened: &str) -> Self {

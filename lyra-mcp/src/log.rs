@@ -1,4 +1,4 @@
-//! The log: standard error, because standard output belongs to the protocol.
+//! The log: written to standard error, because standard output is used by the protocol.
 
 use lyra_core::security::display::harmless;
 use lyra_core::{Error, Result};
@@ -21,10 +21,10 @@ pub(crate) enum Format {
 }
 
 /// Sends the log to standard error. `filter` is a level, or a list such as `info,lyra_core=debug`.
-/// Where the process has a log of its own already, that one stays.
+/// If the process already has a logger, it is kept.
 ///
 /// # Errors
-/// `InvalidInput` where `filter` cannot be read.
+/// `InvalidInput` if `filter` cannot be parsed.
 pub(crate) fn start(format: Format, filter: &str) -> Result<()> {
     let directives = EnvFilter::builder().parse(filter).map_err(|error| {
         Error::invalid(format!("the log filter {filter:?} cannot be read: {error}")).with_hint(
@@ -35,7 +35,7 @@ pub(crate) fn start(format: Format, filter: &str) -> Result<()> {
         .with_ansi(false)
         .with_writer(std::io::stderr)
         .with_env_filter(directives);
-    // An embedding program may have installed its own.
+    // An embedding program may have installed its own logger.
     let _ = match format {
         Format::Plain => {
             tracing::subscriber::set_global_default(lines.event_format(Plain).finish())
@@ -49,7 +49,7 @@ pub(crate) fn start(format: Format, filter: &str) -> Result<()> {
     Ok(())
 }
 
-/// Lines of a command: what the user of a terminal reads.
+/// The log lines of a command, for users at a terminal.
 struct Plain;
 
 impl<S, N> FormatEvent<S, N> for Plain
@@ -74,8 +74,8 @@ where
     }
 }
 
-/// Writes one line to the log. A message may quote what was fetched; a terminal must not take it for
-/// a command.
+/// Writes one line to the log. A message may quote fetched text, which must not control the
+/// terminal.
 pub(crate) fn line(text: &str) {
     tracing::info!("{}", harmless(text));
 }
@@ -85,7 +85,7 @@ pub(crate) fn warn(text: &str) {
     tracing::warn!("{}", harmless(text));
 }
 
-/// Writes why something failed.
+/// Writes the reason of a failure.
 pub(crate) fn error(text: &str) {
     tracing::error!("{}", harmless(text));
 }

@@ -1,4 +1,4 @@
-//! The program: everything is in the library, which the Python package links in, too.
+//! The program: everything is in the library, which the Python package also links in.
 
 use std::process::ExitCode;
 

@@ -1,9 +1,9 @@
-//! Whether a hypothesis says something that evidence can support or refute.
+//! Checks whether a hypothesis is a statement that evidence can support or refute.
 
-/// ASCII texts of fewer words are taken for a subject.
+/// ASCII texts with fewer words are treated as a subject.
 const FEWEST_WORDS: usize = 3;
 
-/// What to write in place of a question or a subject.
+/// What to write instead of a question or a subject.
 pub(crate) const HINT: &str = "write the answer that you expect: \"Night work shortens sleep\" in place of \
     \"Does night work shorten sleep?\" or \"night work\"";
 

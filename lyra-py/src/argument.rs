@@ -1,5 +1,5 @@
-//! Arguments that pyo3 alone would read otherwise than a Python user expects: numbers that are out of
-//! range get the error that every bad value gets, with their name; lists may be any iterable.
+//! Converts arguments for which pyo3's behaviour would surprise a Python user: numbers out of range
+//! get the error that every bad value gets, with their name; lists may be any iterable.
 
 use crate::error::invalid;
 use numpy::{PyArray1, PyArrayMethods, PyUntypedArray};
@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyMapping, PyString};
 
-/// Readers of whole numbers, called as their arguments are.
+/// Converters of integers, named after their arguments.
 macro_rules! numbers {
     ($($name:ident: $kind:ty),* $(,)?) => {
         $(pub(crate) fn $name(given: &Bound<'_, PyAny>) -> PyResult<$kind> {
@@ -16,7 +16,7 @@ macro_rules! numbers {
     };
 }
 
-/// The same for arguments that may be left out.
+/// The same for optional arguments.
 macro_rules! optional_numbers {
     ($($name:ident: $kind:ty),* $(,)?) => {
         $(pub(crate) fn $name(given: &Bound<'_, PyAny>) -> PyResult<Option<$kind>> {
@@ -87,11 +87,12 @@ pub(crate) fn lines(given: &Bound<'_, PyAny>) -> PyResult<Option<(usize, usize)>
     Ok(Some((whole("lines[0]", start)?, whole("lines[1]", end)?)))
 }
 
-/// Items that are read between two looks at signals, and at threads that wait for the GIL.
+/// Number of items that are read between two checks for signals and for threads that wait for the
+/// GIL.
 const BREATH: usize = 1_024;
 
-/// The items of any iterable, each as `read` has it. Reading them needs the GIL, and there may be
-/// millions of them.
+/// The items of any iterable, each converted by `read`. Reading them needs the GIL, and there may
+/// be millions of them.
 pub(crate) fn each<'py, T>(
     given: &Bound<'py, PyAny>,
     mut read: impl FnMut(Bound<'py, PyAny>) -> PyResult<T>,
@@ -108,7 +109,7 @@ pub(crate) fn each<'py, T>(
     Ok(all)
 }
 
-/// Whether calling it gives something to await, which nobody here does.
+/// Whether calling it returns an awaitable, which is not supported.
 pub(crate) fn is_async(function: &Bound<'_, PyAny>) -> PyResult<bool> {
     let inspect = function.py().import("inspect")?;
     let own_call = function.getattr_opt("__call__")?;
@@ -122,7 +123,7 @@ pub(crate) fn is_async(function: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(false)
 }
 
-/// Several texts: any iterable of str, but not a str, whose letters nobody means.
+/// Several texts: any iterable of str, but not a str itself, which would be split into letters.
 pub(crate) fn texts(given: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     let is_one = given.is_instance_of::<PyString>()
         || given.is_instance_of::<PyBytes>()
@@ -137,7 +138,7 @@ pub(crate) fn texts(given: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     each(given, |text| text.extract())
 }
 
-/// The same for arguments that may be left out.
+/// The same for optional arguments.
 pub(crate) fn optional_texts(given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<String>>> {
     if given.is_none() {
         return Ok(None);
@@ -145,7 +146,7 @@ pub(crate) fn optional_texts(given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<St
     texts(given).map(Some)
 }
 
-/// Pairs out of any iterable, each a tuple or a list of two.
+/// Pairs from any iterable, each a tuple or a list of two.
 pub(crate) fn pairs<'py, A, B>(given: &Bound<'py, PyAny>) -> PyResult<Vec<(A, B)>>
 where
     A: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
@@ -171,7 +172,7 @@ where
     Ok((first, second.extract().map_err(Into::into)?))
 }
 
-/// Numbers out of an array, which is read as one, or out of any iterable.
+/// Numbers from an array, which is read directly, or from any iterable.
 pub(crate) fn scores(given: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
     let py = given.py();
     if given.hasattr("__array__")? {

@@ -1,4 +1,4 @@
-//! Long work for asyncio: a coroutine whose cancellation ends the work.
+//! Long-running work for asyncio: a coroutine whose cancellation ends the work.
 
 use crate::error::raise;
 use crate::waiting::{Line, start};
@@ -41,8 +41,8 @@ impl Work {
     }
 }
 
-/// A coroutine that does `work` on a thread of its own. `to_python` makes its result; what it tells
-/// goes to `progress`, on the event loop.
+/// A coroutine that runs `work` on a separate thread. `to_python` converts its result; progress is
+/// passed to `progress`, on the event loop.
 pub(crate) fn coroutine<T: 'static, P: 'static>(
     py: Python<'_>,
     work: impl FnOnce(&Line<P>) -> Result<T> + Send + 'static,
@@ -56,7 +56,7 @@ pub(crate) fn coroutine<T: 'static, P: 'static>(
         let (for_progress, its_future) = (Arc::clone(&event_loop), Arc::clone(&future));
         let tell = move |told: P| {
             let Some(progress) = &progress else { return };
-            // An interpreter that ends has no loop any more, and nobody who listens.
+            // During interpreter shutdown there is no event loop any more, and no listener.
             Python::try_attach(|py| {
                 let tell = py.import("lyra._async")?.getattr("tell")?;
                 let told = progress_to_python(py, told)?;

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Number, Value};
 use std::fmt;
 
-/// Deepest nesting of values that come from Python.
+/// Maximum nesting of values from Python.
 const DEEPEST: usize = 64;
 
 /// A reply as nested dicts and lists.
@@ -63,7 +63,7 @@ fn dict<'py>(py: Python<'py>, fields: &Map<String, Value>) -> PyResult<Bound<'py
     Ok(filled)
 }
 
-/// What stands beside the rows of a reply.
+/// The fields of a reply in addition to its rows.
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
     pub(crate) columns: Vec<String>,
@@ -92,13 +92,13 @@ pub(crate) fn rows<'py>(
     class.call1((list, columns, truncated, next_offset, elapsed_ms))
 }
 
-/// Where a value stands in what was given, as Python would write it: `params["a"][0]`.
+/// The location of a value in an argument, in Python notation: `params["a"][0]`.
 enum Place<'a> {
-    /// An argument. The names of keyword arguments stand for themselves: their dict has no name.
+    /// An argument. Keyword arguments are named directly, since their dict has no name.
     Argument(&'a str),
     Entry(&'a Place<'a>, &'a str),
     Item(&'a Place<'a>, usize),
-    /// What stands there, made into something simpler.
+    /// A value that was converted from the one at this place.
     Made(&'a Place<'a>),
 }
 
@@ -129,15 +129,15 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// A Python object as a JSON value: None, bool, int, float, str, list, tuple, dict, dates, paths, and
-/// what numpy makes of numbers. `name` is that of the argument, for messages.
+/// A Python object as a JSON value: None, bool, int, float, str, list, tuple, dict, dates, paths,
+/// and numpy numbers. `name` is that of the argument, for messages.
 pub(crate) fn value(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Value> {
     value_at(given, &Place::Argument(name))
 }
 
 fn value_at(given: &Bound<'_, PyAny>, place: &Place<'_>) -> PyResult<Value> {
     if place.depth() > DEEPEST {
-        // Its whole place would be a line of brackets.
+        // The full place would be a long line of brackets.
         let name = place.argument();
         return Err(invalid(format!("a value in {name} is nested too deeply")));
     }
@@ -196,8 +196,8 @@ fn strange(given: &Bound<'_, PyAny>, place: &Place<'_>) -> PyResult<String> {
     ))
 }
 
-/// A date as its day, and a datetime as the graph writes times: RFC 3339 with milliseconds, in UTC.
-/// None for what is neither.
+/// A date as its day, and a datetime in the format of the graph: RFC 3339 with milliseconds, in
+/// UTC. `None` for any other value.
 pub(crate) fn point_in_time(given: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let py = given.py();
     let module = py.import("datetime")?;
@@ -205,7 +205,7 @@ pub(crate) fn point_in_time(given: &Bound<'_, PyAny>) -> PyResult<Option<String>
         return Ok(None);
     }
     if given.is_instance(&module.getattr("datetime")?)? {
-        // What pandas has for a missing time calls itself a datetime, and has no offset.
+        // The pandas value for a missing time is a datetime without an offset.
         let offset = given.call_method0("utcoffset");
         if offset
             .map_err(|_| invalid(format!("{given} is no point in time")))?
@@ -227,7 +227,7 @@ pub(crate) fn point_in_time(given: &Bound<'_, PyAny>) -> PyResult<Option<String>
     given.call_method0("isoformat")?.extract().map(Some)
 }
 
-/// The file has whole numbers of 64 bits with their sign, and would round others.
+/// The file stores signed 64-bit integers, and would round others.
 fn whole(given: &Bound<'_, PyAny>, place: &Place<'_>) -> PyResult<Value> {
     let number = given.extract::<i64>().map_err(|_| {
         let message = format!("{place} does not fit into 64 bits: expected -2^63 to 2^63-1");
@@ -264,7 +264,7 @@ fn fields_at(given: &Bound<'_, PyMapping>, place: &Place<'_>) -> PyResult<Map<St
     Ok(fields)
 }
 
-/// One of a closed set of words.
+/// One of a closed set of strings.
 pub(crate) fn one_of<T: Copy>(name: &str, given: &str, words: &[(&str, T)]) -> PyResult<T> {
     let found = words.iter().find(|(word, _)| *word == given);
     found.map(|(_, value)| *value).ok_or_else(|| {

@@ -4,7 +4,7 @@ use lyra_core::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyType};
 
-/// The exception for an error; that of a callable is its cause.
+/// The exception for an error; an exception of a callable becomes its cause.
 pub(crate) fn raise(error: Error) -> PyErr {
     Python::attach(|py| match exception(py, &error) {
         Ok(raised) | Err(raised) => raised,
@@ -51,16 +51,16 @@ fn class_of(kind: ErrorKind) -> &'static str {
         ErrorKind::Calibration => "CalibrationError",
         ErrorKind::Timeout | ErrorKind::Busy => "LyraTimeoutError",
         ErrorKind::Storage => "StorageError",
-        // A kind that this crate does not know yet is a defect of ours, not of the caller.
+        // An unknown kind is a bug in this crate, not a mistake of the caller.
         ErrorKind::Internal | _ => "InternalError",
     }
 }
 
-/// Characters of an exception's message that go into ours, and so into the graph; the exception
-/// itself is the cause.
+/// Maximum number of characters of an exception's message that are copied into our error, and so
+/// into the graph; the exception itself is the cause.
 const LONGEST_MESSAGE: usize = 500;
 
-/// The error for what a callable of the user's raised.
+/// The error for an exception raised by a user's callable.
 pub(crate) fn of_callable(what: &str, raised: PyErr) -> Error {
     let message = Python::attach(|py| {
         let class = raised.get_type(py);
@@ -72,10 +72,10 @@ pub(crate) fn of_callable(what: &str, raised: PyErr) -> Error {
     Error::new(ErrorKind::Backend, message).with_source(raised)
 }
 
-/// Characters of what a callable gave that go into a message.
+/// Maximum number of characters of a returned value in a message.
 const LONGEST_SHOWN: usize = 120;
 
-/// Something of the user's in a message: as Python shows it, or its type, where it cannot.
+/// A user's value in a message: its Python representation, or its type if there is none.
 pub(crate) fn shown(given: &Bound<'_, PyAny>) -> String {
     match given.repr() {
         Ok(text) => shortened(&text.to_string_lossy(), LONGEST_SHOWN),
@@ -89,7 +89,7 @@ fn shortened(text: &str, most: usize) -> String {
     format!("{start}{cut}")
 }
 
-/// The error for what a callable of the user's gave, which is not what it should; `why` says so.
+/// The error for an invalid return value of a user's callable; `why` is the reason.
 pub(crate) fn of_answer(what: &str, given: &str, why: PyErr) -> Error {
     let said = Python::attach(|py| why.value(py).to_string());
     let said = shortened(&said, LONGEST_MESSAGE);

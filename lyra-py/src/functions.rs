@@ -1,4 +1,4 @@
-//! What needs no graph.
+//! Functions that need no graph.
 
 use crate::argument;
 use crate::convert;
@@ -152,7 +152,7 @@ fn canonical_id(
 fn best_id(meta: &DocumentMeta, services: &Identifiers) -> Option<String> {
     let found = meta.url.as_deref().map(identifiers::find_identifiers);
     let best = identifiers::canonical_id(meta);
-    // Publishers' ids go before those of services, wherever they come from.
+    // Publishers' ids take precedence over those of services, regardless of their origin.
     let is_strong = |id: &String| {
         let kind = id.split(':').next().unwrap_or_default();
         matches!(kind, "doi" | "pmid" | "pmcid" | "arxiv")
@@ -259,7 +259,7 @@ fn extract<'py>(
     } else {
         content_type
     };
-    // Few bytes may be packed, and a document is more to read than a text of its length.
+    // A few bytes may be compressed, and a document takes longer than a text of its length.
     let name = name.to_owned();
     let reply = if body.len() < SMALL_DOCUMENT {
         quick(py, || taken_apart(&body, content_type.as_deref(), &name))?
@@ -272,7 +272,7 @@ fn extract<'py>(
     class.call_method1("_of", (convert::object(py, &reply)?,))
 }
 
-/// Bytes of a document that is taken apart in no time.
+/// Size, in bytes, of a document that is parsed in negligible time.
 const SMALL_DOCUMENT: usize = 2 << 10;
 
 fn taken_apart(body: &[u8], content_type: Option<&str>, name: &str) -> Result<Value> {
@@ -304,7 +304,7 @@ fn taken_apart(body: &[u8], content_type: Option<&str>, name: &str) -> Result<Va
     }))
 }
 
-/// A str reaches the parser as UTF-8, whatever the document says of itself.
+/// A str reaches the parser as UTF-8, regardless of the charset that the document declares.
 fn type_of_text(body: &[u8], content_type: Option<String>) -> String {
     let is_markup = body.trim_ascii_start().starts_with(b"<");
     let given = content_type.unwrap_or_else(|| {
@@ -315,7 +315,7 @@ fn type_of_text(body: &[u8], content_type: Option<String>) -> String {
     format!("{kind}; charset=utf-8")
 }
 
-/// A document where Python holds it, however long it is.
+/// A document in Python's memory, of any length.
 pub(crate) enum Body {
     Text(PyBackedStr),
     Bytes(PyBackedBytes),
@@ -352,7 +352,8 @@ pub(crate) fn bytes_of(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Body> {
 /// Runs the command line with these arguments, the name of the program first; gives its exit code.
 #[pyfunction]
 fn command_line(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
-    // The interpreter of a virtual environment is a link; what it leads to knows no package of it.
+    // The interpreter of a virtual environment is a link; its target does not see the packages of
+    // the environment.
     let python: String = py.import("sys")?.getattr("executable")?.extract()?;
     let parser = parser_process::words(py)?.unwrap_or_else(|| vec![python.clone().into()]);
     let launcher = vec![python, "-m".to_owned(), "lyra".to_owned()];

@@ -2,14 +2,14 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | `waiting` | the ways out of the GIL: how a call waits, hears Ctrl-C, survives a fork or a panic |
+//! | `waiting` | releasing the GIL: how a call waits, handles Ctrl-C, survives a fork or a panic |
 //! | `awaitable` | the same for asyncio |
 //! | `convert` | JSON values and replies → Python objects, and back |
 //! | `argument` | numbers and lists as arguments |
 //! | `error` | errors → exceptions, and back |
-//! | `adapters` | Python callables behind the ports of lyra-core |
+//! | `adapters` | implements the ports of lyra-core with Python callables |
 //! | `graph` | the class `EvidenceGraph` |
-//! | `functions` | what needs no graph |
+//! | `functions` | functions that need no graph |
 //! | `stages` | reading and judging for graphs that are elsewhere |
 //! | `parser_process` | the interpreter as a process that parses documents |
 
@@ -24,12 +24,14 @@ mod parser_process;
 mod stages;
 mod waiting;
 
+use lyra_core::store::guard::QueryGuard;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use std::sync::OnceLock;
 
-/// The interpreter of this process that may use the module, by the address of its `sys`. Classes and
-/// threads are the process's: a second one would find objects of the first.
+/// The interpreter of this process that may use the module, identified by the address of its `sys`.
+/// Classes and threads are shared by the whole process: a second interpreter would find objects of
+/// the first.
 static INTERPRETER: OnceLock<usize> = OnceLock::new();
 
 /// The compiled half of the package `lyra`.
@@ -41,6 +43,9 @@ fn _lyra(module: &Bound<'_, PyModule>) -> PyResult<()> {
             "another interpreter of this process has imported lyra; use one process for each",
         ));
     }
+    // SQLite accepts this only before the first connection. The extension has an SQLite of its own, so that
+    // Python's `sqlite3` is not affected.
+    QueryGuard::cap_memory();
     module.add_class::<graph::EvidenceGraph>()?;
     functions::add_to(module)?;
     stages::add_to(module)?;

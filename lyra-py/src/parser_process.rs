@@ -1,4 +1,4 @@
-//! The interpreter as a process that parses documents: it loads this module alone.
+//! The interpreter as a process that parses documents: it loads only this module.
 
 use crate::error::{invalid, raise};
 use lyra_core::Error;
@@ -18,8 +18,8 @@ const CODE: &str = "import sys\n\
     loader.exec_module(module)\n\
     sys.exit(module.command_line(['lyra-mcp', 'parse-documents', *sys.argv[2:]]))";
 
-/// The words that start such a process; none where the program of this process is no interpreter,
-/// as in a frozen application or where Python is embedded.
+/// The words that start such a process; `None` if the program of this process is not an
+/// interpreter, as in a frozen application or if Python is embedded.
 pub(crate) fn words(py: Python<'_>) -> PyResult<Option<Vec<OsString>>> {
     let sys = py.import("sys")?;
     let is_frozen = match sys.getattr_opt("frozen")? {
@@ -35,7 +35,7 @@ pub(crate) fn words(py: Python<'_>) -> PyResult<Option<Vec<OsString>>> {
     Ok(Some(words.into_iter().map(OsString::from).collect()))
 }
 
-/// The parser of a graph; none for the one of this process.
+/// The parser of a graph; `None` to parse in this process.
 pub(crate) fn of_graph(
     py: Python<'_>,
     which: Option<&str>,

@@ -1,5 +1,5 @@
-//! The stages that need no graph: `read` and `judge_pairs`. They are functions of the module, so that
-//! engines which run Python on many machines can send them.
+//! The stages that need no graph: `read` and `judge_pairs`. They are functions of the module, so
+//! that frameworks that run Python on many machines can serialise them.
 
 use crate::adapters::{self, Choice};
 use crate::argument;
@@ -104,8 +104,8 @@ fn read<'py>(
         onnx_runtime,
     };
     let config = config_of(py, models, limits.unwrap_or_default(), parser)?;
-    // Opened anew in each call and not kept: engines end their processes without a word, and the private
-    // graph would stay on the disk.
+    // Opened in each call and not kept: these frameworks end their processes without notice, and
+    // the private graph would stay on the disk.
     let work =
         move |line: &Line<()>| line.drive(async { Stages::open(config)?.read(&request).await });
     let outcome = long(py, work, |_, ()| Ok(()), || {})?;
@@ -215,7 +215,7 @@ fn choice<'py>(
     }
 }
 
-/// The models that reading asks.
+/// The models used for reading.
 struct Models<'py> {
     embedder: Choice<'py>,
     extractor: Choice<'py>,

@@ -1,8 +1,8 @@
-//! The ways out of the GIL.
+//! Releasing the GIL.
 //!
-//! A call either answers within milliseconds ([`quick`]), or it may take long ([`long`]): then the
-//! work runs on a thread of its own, and the calling thread looks for signals every 20 ms, so that
-//! Ctrl-C ends the call wherever the work is.
+//! A call either returns within milliseconds ([`quick`]), or it may take long ([`long`]): then the
+//! work runs on a separate thread, and the calling thread checks for signals every 20 ms, so that
+//! Ctrl-C ends the call in any state of the work.
 
 use crate::error::raise;
 use lyra_core::{Error, ErrorKind, Result};
@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-/// How often a waiting call looks for signals.
+/// How often a waiting call checks for signals.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long an interrupted call waits for its work to let go.
+/// How long an interrupted call waits for its work to stop.
 const LETTING_GO: Duration = Duration::from_millis(60);
 
-/// The runtime of this process. After a fork the threads of the parent's are not there, so that
-/// the child makes one of its own and leaves the other alone.
+/// The runtime of this process. After a fork, the threads of the parent do not exist, so the child
+/// creates another runtime and does not use the inherited one.
 static RUNTIME: Mutex<Option<(u32, Arc<Runtime>)>> = Mutex::new(None);
 
 pub(crate) fn runtime() -> Result<Arc<Runtime>> {
@@ -42,13 +42,13 @@ pub(crate) fn runtime() -> Result<Arc<Runtime>> {
         .map_err(|e| Error::internal("the runtime cannot start").with_source(e))?;
     let runtime = Arc::new(runtime);
     if let Some(inherited) = slot.replace((pid, Arc::clone(&runtime))) {
-        // Dropping it would wait for threads that the parent has.
+        // Dropping it would wait for threads that exist only in the parent.
         std::mem::forget(inherited);
     }
     Ok(runtime)
 }
 
-/// Runs `work` without the GIL, on this thread. Not for what may take longer than a blink.
+/// Runs `work` without the GIL, on this thread. Only for work that takes a moment.
 pub(crate) fn quick<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T> + Send,
@@ -56,11 +56,11 @@ pub(crate) fn quick<T: Send>(
     py.detach(|| unwinding(work)).map_err(raise)
 }
 
-/// Bytes that are worked through well before anybody misses Ctrl-C.
+/// Maximum size, in bytes, that is processed before a missing reaction to Ctrl-C is noticed.
 const SMALL: usize = 64 << 10;
 
-/// The same for work on so many bytes: from some size on it may take long, and a signal ends the call
-/// at once (the work ends later, unheard).
+/// The same for work on data of this size. Above a certain size it may take long, and a signal then
+/// ends the call at once (the work ends later, and its result is ignored).
 pub(crate) fn by_size<T: Send + 'static>(
     py: Python<'_>,
     bytes: usize,
@@ -72,7 +72,7 @@ pub(crate) fn by_size<T: Send + 'static>(
     patient(py, work)
 }
 
-/// The same for work that asks now and then whether anybody wants it: no more, once a signal came.
+/// The same for work that checks regularly whether it is still wanted; after a signal it is not.
 pub(crate) fn quick_while_wanted<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&dyn Fn() -> bool) -> Result<T> + Send,
@@ -81,7 +81,7 @@ pub(crate) fn quick_while_wanted<T: Send>(
     let is_wanted = || match Python::attach(|py| py.check_signals()) {
         Ok(()) => true,
         Err(raised) => {
-            // The first one is raised.
+            // The first exception is raised.
             let _ = interrupted.set(raised);
             false
         }
@@ -93,8 +93,8 @@ pub(crate) fn quick_while_wanted<T: Send>(
     }
 }
 
-/// Runs what may take long and tells nothing. What writes may have to wait until another transaction
-/// has ended, here or in another process; Ctrl-C ends the wait, not the writing.
+/// Runs work that may take long and reports no progress. A write may have to wait until another
+/// transaction has ended, in this or another process; Ctrl-C ends the wait, not the write.
 pub(crate) fn patient<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T> + Send + 'static,
@@ -127,20 +127,20 @@ pub(crate) fn quick_async<T: Send>(
     }
 }
 
-/// What work that takes long hears and says.
+/// The connection between long-running work and its caller.
 pub(crate) struct Line<P> {
     cancelled: watch::Receiver<bool>,
     tell: Box<dyn Fn(P) + Send + Sync>,
 }
 
 impl<P> Line<P> {
-    /// Tells whoever waits how far it has come.
+    /// Reports progress to the caller.
     pub(crate) fn tell(&self, progress: P) {
         (self.tell)(progress);
     }
 
-    /// A reader or writer that fails as soon as the call is interrupted, so that what it is used for
-    /// ends there and is undone.
+    /// A reader or writer that fails as soon as the call is interrupted, so that the operation that
+    /// uses it ends there and is undone.
     pub(crate) fn watched<S>(&self, stream: S) -> Watched<S> {
         let cancelled = self.cancelled.clone();
         Watched { stream, cancelled }
@@ -192,8 +192,8 @@ impl<S: Write> Write for Watched<S> {
     }
 }
 
-/// Starts `work` on a thread of its own, where `tell` and `finished` are called, too. Sending true
-/// drops the future that the work drives.
+/// Starts `work` on a separate thread, on which `tell` and `finished` are also called. Sending true
+/// drops the future that the work is driving.
 pub(crate) fn start<T: 'static, P: 'static>(
     work: impl FnOnce(&Line<P>) -> Result<T> + Send + 'static,
     tell: impl Fn(P) + Send + Sync + 'static,
@@ -213,9 +213,9 @@ enum Heard<T, P> {
     Done(Result<T>),
 }
 
-/// Runs `work` on a thread of its own until it is done or a signal comes. What it tells reaches
+/// Runs `work` on a separate thread until it is done or a signal arrives. Its progress is passed to
 /// `on_progress` on the calling thread; an exception there ends the work as a signal does.
-/// `interrupt` is called, perhaps more than once, when the work is to end before its time.
+/// `interrupt` is called, perhaps more than once, if the work should end early.
 pub(crate) fn long<T: Send + 'static, P: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&Line<P>) -> Result<T> + Send + 'static,
@@ -226,7 +226,7 @@ pub(crate) fn long<T: Send + 'static, P: Send + 'static>(
     let done = say.clone();
     let cancel = start(
         work,
-        // Who waits no more hears nothing.
+        // If the caller has stopped waiting, the message is dropped.
         move |progress| drop(say.send(Heard::Progress(progress))),
         move |outcome| drop(done.send(Heard::Done(outcome))),
     )
@@ -249,7 +249,7 @@ pub(crate) fn long<T: Send + 'static, P: Send + 'static>(
             py.detach(|| {
                 let _ = cancel.send(true);
                 let until = Instant::now() + LETTING_GO;
-                // Between two statements there is nothing to interrupt, so once is not enough.
+                // Between two statements there is nothing to interrupt, so one call is not enough.
                 interrupt();
                 while Instant::now() < until && !matches!(next(), Ok(Heard::Done(_))) {
                     interrupt();
@@ -260,8 +260,8 @@ pub(crate) fn long<T: Send + 'static, P: Send + 'static>(
     }
 }
 
-/// A panic is a defect of ours and an error like others, not an exception that `except Exception`
-/// misses.
+/// A panic is a bug in this library and becomes an ordinary error, not an exception that
+/// `except Exception` does not catch.
 fn unwinding<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let said = panic

@@ -335,7 +335,7 @@ async fn a_busy_server_is_asked_again_but_not_for_ever() {
         (
             "/tomorrow",
             1,
-            "answered 429 Too Many Requests and asks to be left alone for 86400 s",
+            "answered 429 Too Many Requests and asks clients to wait 86400 s",
         ),
     ] {
         let error = fetch(&fetcher, site.url(path)).await.unwrap_err();

@@ -318,7 +318,7 @@ fn what_does_not_fit_is_refused_with_a_reason() {
                     v["max_seq_length"] = json!(2)
                 })
             },
-            "2 tokens a text leave no room beside 2 special ones",
+            "a limit of 2 tokens per text leaves no room beside 2 special tokens",
             ErrorKind::Backend,
         ),
         (

@@ -284,7 +284,7 @@ fn what_does_not_fit_is_refused_with_a_reason() {
                 });
             },
             &[],
-            "6 tokens a text leave no room beside 3 special ones",
+            "a limit of 6 tokens per text leaves no room beside 3 special tokens",
             ErrorKind::Backend,
         ),
     ];

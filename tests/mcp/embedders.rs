@@ -100,7 +100,7 @@ fn an_embedder_that_cannot_be_opened_is_an_error_that_says_what_to_do() {
     let no_library = model.join("tokenizer.json");
     let nowhere = Path::new("/nowhere/libonnxruntime.so");
     let built = cfg!(feature = "onnx");
-    let unless_built = "this build does without ONNX models";
+    let unless_built = "this build does not include ONNX models";
     let library = ("ORT_DYLIB_PATH", no_library.as_path());
     for (embedder, env, why, hint) in [
         (

@@ -232,7 +232,10 @@ fn an_answer_that_is_none_is_not_believed() {
     ] {
         let error = reply(&wrong).parse(GOOD, None, "good.md").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::HostileDocument, "{wrong}: {error}");
-        assert!(error.message().contains("nonsense"), "{wrong}: {error}");
+        assert!(
+            error.message().contains("an invalid reply"),
+            "{wrong}: {error}"
+        );
     }
 }
 

@@ -44,7 +44,7 @@ fn a_judge_that_cannot_be_opened_is_an_error_that_says_what_to_do() {
     ] {
         let (why, hint) = match built {
             true => (why, hint),
-            false => ("this build does without", "--features"),
+            false => ("this build does not include", "--features"),
         };
         let flags = ["--judge", judge, "--judge-url", address];
         let (code, out, _) = run(&db, &[], &[&flags[..], &["doctor"]].concat());

@@ -151,7 +151,7 @@ fn the_database_is_its_owner_s_alone() {
         text_of(&doctor)
     );
     assert!(
-        !text_of(&doctor).contains("others on this machine"),
+        !text_of(&doctor).contains("other users of this machine"),
         "{}",
         text_of(&doctor)
     );

@@ -581,6 +581,12 @@ fn what_failed_in_an_earlier_run_is_not_told_again() {
         "{said}"
     );
 
+    // A new question leaves no empty database behind.
+    let new = Desk::new();
+    let out = new.run(&["research", HYPOTHESIS]);
+    assert!(text(&out.stderr).contains("there is nothing to search"));
+    assert!(!new.db.exists());
+
     let (report, said) = desk.research(&["--task", &task]);
     assert!(
         report.contains("standing desks did not reduce back pain"),

@@ -315,7 +315,7 @@ describe("a reader", { skip: skip || (process.env.LYRA_PAGE ? "counts belong to 
     const { page } = await open(browser, address);
     const of = (stance) => data.claims.filter((claim) => claim.stance === stance).length;
     // Each side with how many of its claims are possible only.
-    const possible = (stance) => data.claims.filter((claim) => claim.stance === stance && claim.stance_confidence < 0.6).length;
+    const possible = (stance) => data.claims.filter((claim) => claim.stance === stance && claim.stance_confidence < 0.7).length;
     const sides = [of("supports"), possible("supports"), of("neutral"), of(null), of("refutes"), possible("refutes")];
     assert.deepEqual(numbersIn(await page.locator("#verdict ul").textContent()), sides);
     assert.deepEqual(numbersIn(await page.locator("#claims-supports h3 .small").textContent()), [of("supports")]);

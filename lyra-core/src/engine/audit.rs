@@ -1,4 +1,4 @@
-//! What an agent asked, for whoever has to account for it.
+//! A log of the tool calls of agents, for auditing.
 
 use super::handle::Engine;
 use crate::error::Result;
@@ -6,8 +6,8 @@ use crate::store::graph::{RecordedCall, TOOL_CALL};
 use serde_json::Value;
 
 impl Engine {
-    /// Adds a call of a tool to the append-only `event_log`. The details are read by
-    /// [`recorded_calls`](Self::recorded_calls) and by nobody who queries: they must hold no secrets.
+    /// Adds a tool call to the append-only `event_log`. The details can only be read with
+    /// [`recorded_calls`](Self::recorded_calls), not by queries; they must not contain secrets.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -18,12 +18,12 @@ impl Engine {
     /// # Ok::<(), lyra_core::Error>(())
     /// ```
     pub fn record_call(&self, tool: &str, details: &Value) -> Result<()> {
-        // No task: who waits for a change of one is not woken by being asked about it.
+        // No task: a call about a task must not wake those who wait for a change of that task.
         let graph = self.actors_graph();
         graph.write(|w| w.log_event(w.actor_or("agent"), TOOL_CALL, None, Some(tool), details))
     }
 
-    /// The recorded calls after the one with the number `after`, oldest first, at most `limit`.
+    /// The recorded calls after number `after`, oldest first, at most `limit`.
     pub fn recorded_calls(&self, after: i64, limit: usize) -> Result<Vec<RecordedCall>> {
         self.inner.graph.read(|r| r.recorded_calls(after, limit))
     }

@@ -1,4 +1,4 @@
-//! Drafts and statements against the sources of the graph.
+//! Checks drafts and statements against the sources of the graph.
 
 use super::handle::Engine;
 use crate::check::{
@@ -7,12 +7,13 @@ use crate::check::{
 use crate::error::Result;
 
 impl Engine {
-    /// Checks every sentence of a draft against what the sources that it cites say; see
-    /// [`check`](crate::check). `progress` hears how many pairs of sentence and passage were judged.
+    /// Checks every sentence of a draft against the sources that it cites; see
+    /// [`check`](crate::check). `progress` receives the number of judged pairs of sentence and
+    /// passage.
     ///
     /// # Errors
-    /// `InvalidInput` for a draft or a bibliography that cannot be read; what the embedder and the
-    /// judge answer with.
+    /// `InvalidInput` for a draft or a bibliography that cannot be read; errors of the embedder and
+    /// the judge.
     pub async fn check(
         &self,
         request: &CheckRequest,
@@ -22,13 +23,13 @@ impl Engine {
         crate::check::check(&self.inner.pipeline, request, progress).await
     }
 
-    /// Reads the web pages and works that a draft cites and the graph has no text of into a new task,
-    /// as [`run`](Self::run) would, and verifies nothing. `hypothesis` is that of the task; `progress`
-    /// hears how many of how many addresses were tried.
+    /// Creates a task and reads into it the web pages and works that a draft cites and whose text
+    /// the graph lacks, as [`run`](Self::run) would, but verifies nothing. `hypothesis` is that of
+    /// the task; `progress` receives the number of addresses tried and their total.
     ///
     /// # Errors
-    /// `InvalidInput` for a draft or a bibliography that cannot be read, `Unsupported` where the graph is
-    /// read-only. An address that cannot be read is no error.
+    /// `InvalidInput` for a draft or a bibliography that cannot be read, `Unsupported` if the graph
+    /// is read-only. An address that cannot be read is not an error.
     pub async fn read_cited(
         &self,
         request: &CheckRequest,
@@ -40,7 +41,7 @@ impl Engine {
         crate::check::read_cited(&self.inner.pipeline, request, make_task, progress).await
     }
 
-    /// How the sources of the graph, or of a task, stand to one statement.
+    /// How the sources of the graph, or of a task, relate to one statement.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -55,8 +56,8 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// `InvalidInput` for an empty or too long statement, `NotFound` for an unknown task; what the
-    /// embedder and the judge answer with.
+    /// `InvalidInput` for an empty or too long statement, `NotFound` for an unknown task; errors of
+    /// the embedder and the judge.
     pub async fn claim_standing(&self, request: &StandingRequest) -> Result<Standing> {
         self.inner.graph.catch_up()?;
         crate::check::standing(&self.inner.pipeline, request).await

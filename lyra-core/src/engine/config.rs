@@ -1,4 +1,4 @@
-//! What an engine is made of.
+//! Configuration of an engine.
 
 use crate::clock::{Clock, SystemClock};
 use crate::ports::{
@@ -11,13 +11,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What an engine is made of. Everything but the database has a default that works offline.
+/// Configuration of an engine. Everything except the database has a default that works offline.
 #[derive(Debug, Clone)]
 pub struct EngineConfig {
-    /// The database file; made if it is not there.
+    /// The database file; created if it does not exist.
     pub db: PathBuf,
-    /// Whether the graph is read-only: it has to be there, nothing is written to it or beside
-    /// it, and what would write answers [`Error::read_only`](crate::Error::read_only).
+    /// Whether the graph is read-only: it must exist, nothing is written to it or next to it, and
+    /// operations that would write return [`Error::read_only`](crate::Error::read_only).
     pub read_only: bool,
     /// Folders (or files) of documents that queries search.
     pub corpus: Vec<PathBuf>,
@@ -25,35 +25,34 @@ pub struct EngineConfig {
     pub allow_private_hosts: bool,
     /// Jobs that run at once.
     pub workers: usize,
-    /// How far a task goes: documents a query, claims a document, pairs a claim.
+    /// Limits of a task: documents per query, claims per document, pairs per claim.
     pub limits: Limits,
     /// How long [`Engine::stop_task`](super::Engine::stop_task) waits for running jobs, in the modes
     /// that do: 30 seconds by default.
     pub stop_patience: Duration,
-    /// A folder of `.sql.j2` files that add views or take the place of built-in ones.
+    /// A folder of `.sql.j2` files that add views or replace built-in ones.
     pub views_dir: Option<PathBuf>,
     /// The clock that stamps every row.
     pub clock: Arc<dyn Clock>,
-    /// In place of the built-in static table.
+    /// Replaces the built-in static table.
     pub embedder: Option<Arc<dyn Embedder>>,
-    /// In place of the built-in extractor.
+    /// Replaces the built-in extractor.
     pub claim_extractor: Option<Arc<dyn ClaimExtractor>>,
-    /// In place of the built-in judge.
+    /// Replaces the built-in judge.
     pub stance_judge: Option<Arc<dyn StanceJudge>>,
-    /// Beside the corpus.
+    /// Search providers in addition to the corpus.
     pub providers: Vec<Arc<dyn SearchProvider>>,
-    /// Services on the network that queries and DOIs are looked up with; none by default.
-    #[cfg(feature = "http")]
+    /// Network services used to search and to look up DOIs; none by default.
     pub search: crate::web::ProvidersConfig,
-    /// A CSV file of Retraction Watch: works on it are flagged as retracted.
+    /// A CSV file from Retraction Watch: works listed in it are flagged as retracted.
     pub retractions_csv: Option<PathBuf>,
-    /// What takes documents apart; in this process where none is given. A
-    /// [`ParserProcess`](crate::documents::ParserProcess) does it where a hostile document costs
-    /// nothing but itself.
+    /// The parser of documents; by default they are parsed in this process. With a
+    /// [`ParserProcess`](crate::documents::ParserProcess), a hostile document affects nothing but
+    /// itself.
     pub parser: Option<Arc<dyn DocumentParser>>,
-    /// Before the built-in fetchers.
+    /// Fetchers that are tried before the built-in ones.
     pub fetchers: Vec<Arc<dyn Fetcher>>,
-    /// What keeps all that is heard from the network, or takes its place; see [`Record`].
+    /// Records everything received from the network, or replays it; see [`Record`].
     pub record: Option<Arc<Record>>,
 }
 
@@ -74,7 +73,6 @@ impl EngineConfig {
             claim_extractor: None,
             stance_judge: None,
             providers: Vec::new(),
-            #[cfg(feature = "http")]
             search: crate::web::ProvidersConfig::default(),
             retractions_csv: None,
             parser: None,
@@ -84,7 +82,7 @@ impl EngineConfig {
     }
 }
 
-/// Which models answer.
+/// The models in use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelReport {
     /// Id of the embedder.

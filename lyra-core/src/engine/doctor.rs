@@ -1,4 +1,4 @@
-//! What is configured, what works, and what to do about the rest.
+//! Reports what is configured, what works, and how to fix the rest.
 
 use super::handle::Engine;
 use crate::security::quoting::quoted;
@@ -6,25 +6,26 @@ use crate::store::database::mode_for_others;
 use crate::store::views::BrokenView;
 use serde::Serialize;
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DoctorCheck {
-    /// What.
+    /// What was checked.
     pub name: String,
-    /// Whether it works as it is.
+    /// Whether it works.
     pub ok: bool,
     /// What was found.
     pub detail: String,
-    /// What to do, or what would make it better.
+    /// How to fix or improve it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
 
-/// What to do about a database that others can read.
-const PRIVATE: &str = "chmod 600 FILE makes it yours alone; do the same for FILE-wal and FILE-shm";
+/// Advice for a database that other users can read.
+const PRIVATE: &str =
+    "chmod 600 FILE makes it readable only to you; do the same for FILE-wal and FILE-shm";
 
 impl Engine {
-    /// Looks at the database, the models, the corpus, the network fetcher and the views.
+    /// Checks the database, the models, the corpus, the network fetcher and the views.
     pub fn doctor(&self) -> Vec<DoctorCheck> {
         let mut checks = vec![
             self.check_database(),
@@ -44,31 +45,34 @@ impl Engine {
         checks
     }
 
-    /// That others than its owner can read the database, where they can: it holds the cookies of
-    /// sites that a human has logged in to. A new database is its owner's alone.
+    /// A warning if users other than the owner can read the database: it contains the cookies of
+    /// sites that a human has logged in to. A new database is readable only by its owner.
     pub fn exposure(&self) -> Option<String> {
         let path = self.inner.graph.path();
         let mode = mode_for_others(path)?;
         Some(format!(
-            "{} has the mode {mode:04o}: others on this machine can open it, with the login cookies that it may hold",
+            "{} has the mode {mode:04o}: other users of this machine can read it and the login \
+             cookies that it may contain",
             path.display()
         ))
     }
 
-    /// Which model finds claims and which judges, and where they are asked.
+    /// Which models extract claims and judge them, and the addresses at which they are queried.
     fn check_language_models(&self) -> Vec<DoctorCheck> {
         let pipeline = &self.inner.pipeline;
         let extractor = (
             "claim extractor",
             pipeline.extractor.extractor_id(),
             pipeline.extractor.setup(),
-            "a language model words claims that stand alone: llm = \"ollama:MODEL\" or \"openai:MODEL\"; see docs/models.md",
+            "a language model writes claims that can be understood on their own: llm = \
+             \"ollama:MODEL\" or \"openai:MODEL\"; see docs/models.md",
         );
         let judge = (
             "stance judge",
             pipeline.judge.judge_id(),
             pipeline.judge.setup(),
-            "a cross-encoder or a language model judges more closely and more slowly: judge = \"onnx:FOLDER\", \"ollama:MODEL\" or \"openai:MODEL\"; see docs/judges.md",
+            "a cross-encoder or a language model judges more precisely, but more slowly: judge = \
+             \"onnx:FOLDER\", \"ollama:MODEL\" or \"openai:MODEL\"; see docs/judges.md",
         );
         let is_builtin = [pipeline.extractor.is_builtin(), pipeline.judge.is_builtin()];
         let parts = [extractor, judge].into_iter().zip(is_builtin);
@@ -83,7 +87,7 @@ impl Engine {
         checks.collect()
     }
 
-    /// One for each service: where it is asked and whether it has a key, never which.
+    /// One check per service: its address, and whether it has a key, but never the key.
     fn check_providers(&self) -> Vec<DoctorCheck> {
         let providers = self.inner.pipeline.providers.iter();
         let checks = providers.filter_map(|provider| {
@@ -119,9 +123,9 @@ impl Engine {
         Some(check("retractions", true, detail, None))
     }
 
-    /// One for all views that work, and one for each that does not.
+    /// One check for all views that work, and one for each that does not.
     fn check_views(&self) -> Vec<DoctorCheck> {
-        let detail = format!("{} can be asked", self.list_views().len());
+        let detail = format!("{} can be queried", self.list_views().len());
         let mut checks = vec![check("views", true, detail, None)];
         checks.extend(
             self.broken_views()
@@ -161,7 +165,7 @@ impl Engine {
         check("models", true, detail, advice)
     }
 
-    /// Which embedder answers, and whether everything in the graph has a vector of it.
+    /// Which embedder is in use, and whether everything in the graph has a vector from it.
     fn check_embedder(&self) -> DoctorCheck {
         let info = self.inner.pipeline.reading.embedder.info();
         let kind = if info.builtin {
@@ -190,7 +194,7 @@ impl Engine {
         }
     }
 
-    /// One for each folder: what of it can be read.
+    /// One check per folder: how much of it can be read.
     fn check_corpus(&self) -> Vec<DoctorCheck> {
         let Some(corpus) = &self.inner.corpus else {
             return Vec::new();
@@ -207,7 +211,7 @@ impl Engine {
         checks.collect()
     }
 
-    /// Where documents are read, and those that are not read any more.
+    /// How documents are parsed, and which ones are no longer tried.
     fn check_parser(&self) -> Vec<DoctorCheck> {
         let parser = &self.inner.pipeline.reading.parser;
         let tried = parser.parse(b"A sentence.", Some("text/plain"), "doctor.txt");
@@ -260,15 +264,15 @@ impl Engine {
 const UNTIL_IT_CHANGES: &str = "it is tried again when its bytes or the parser's limits change; see \
     docs/hostile-documents.md";
 
-/// What a graph that is open read-only cannot be brought up to.
-const BEHIND: &str = "what views count is of an earlier year, or from before another program wrote: \
-    opening the graph for writing counts it again";
+/// What cannot be updated in a read-only graph.
+const BEHIND: &str = "the counts of the views are from an earlier year, or from before another \
+    program wrote to the graph; opening the graph for writing updates them";
 
-/// What becomes of missing vectors where nothing may be written.
+/// The consequence of missing vectors in a read-only graph.
 const NEVER_EMBEDDED: &str = "the graph is open read-only, and searches by meaning do not find them; \
     name the embedder that made its vectors";
 
-/// What this build can use in place of the built-in table, and how to get it.
+/// What this build can use instead of the built-in table, and how to get it.
 const BETTER_EMBEDDERS: &str = if cfg!(feature = "onnx") {
     "a neural one finds more: onnx:FOLDER (needs `pip install onnxruntime` and ORT_DYLIB_PATH), ollama:MODEL or \
      openai:MODEL; see docs/embedders.md"

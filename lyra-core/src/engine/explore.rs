@@ -1,4 +1,4 @@
-//! Asking the graph.
+//! Queries on the graph.
 
 use super::ModelReport;
 use super::handle::Engine;
@@ -13,18 +13,18 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
-/// Which columns of a view are asked for.
+/// Which columns of a view are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ViewColumns {
-    /// Those that tell something new, with numbers of three significant digits: without columns that
-    /// repeat another or are seldom needed, and without `task_id` where one task is asked about.
+    /// The informative columns, with numbers rounded to three significant digits: without columns
+    /// that repeat another one or are seldom needed, and without `task_id` if one task is queried.
     Main,
     /// Every column, as it is stored.
     #[default]
     All,
 }
 
-/// A question to a view.
+/// A request to a view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ViewRequest {
     /// `v_…`.
@@ -35,7 +35,7 @@ pub struct ViewRequest {
     pub params: Map<String, Value>,
     /// 1 to 200 rows.
     pub limit: usize,
-    /// Rows to pass over.
+    /// Number of rows to skip.
     pub offset: usize,
     /// Which columns.
     pub columns: ViewColumns,
@@ -57,7 +57,7 @@ impl ViewRequest {
         }
     }
 
-    /// The same for one task.
+    /// Restricts the request to one task.
     #[must_use]
     pub fn for_task(mut self, task_id: impl Into<String>) -> Self {
         self.task_id = Some(task_id.into());
@@ -65,35 +65,35 @@ impl ViewRequest {
     }
 }
 
-/// What a view answers.
+/// The reply of a view.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ViewReply {
     /// `v_…`.
     pub view_name: String,
     /// Rows by column name.
     pub rows: Vec<Map<String, Value>>,
-    /// How many.
+    /// Number of rows.
     pub row_count: usize,
     /// Column names in order.
     pub columns: Vec<String>,
     /// Whether there are more rows.
     pub truncated: bool,
-    /// Where they begin.
+    /// Offset of the next rows, if there are more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_offset: Option<usize>,
-    /// Milliseconds.
+    /// Elapsed time in milliseconds.
     pub elapsed_ms: u64,
 }
 
-/// As much as a query may answer with.
+/// Maximum size of a reply.
 const MAX_BYTES: usize = 1_048_576;
 
-/// Views are ours: they get more time than a stranger's SQL. Those of a task need milliseconds; those
-/// of the whole graph go through all its citations, and a late answer is better than none.
+/// Views are trusted, so they get more time than untrusted SQL. Views of a task need milliseconds;
+/// views of the whole graph process all its citations, and a late answer is better than none.
 const VIEW_TIMEOUT_MS: u64 = 5_000;
 const VIEW_VM_STEPS: u64 = 200_000_000;
 
-/// Rounds a number to three significant digits; whole numbers stay.
+/// Rounds a number to three significant digits; integers are unchanged.
 fn shorten(value: &mut Value) {
     if let Some(number) = value.as_f64().filter(|_| value.is_f64()) {
         let short: f64 = format!("{number:.2e}").parse().unwrap_or(number);
@@ -108,8 +108,8 @@ impl Engine {
         reply.map(|reply| self.described(reply))
     }
 
-    /// The same for as long as somebody wants the answer: `is_wanted` is asked every 20 ms, on this
-    /// thread; after false the query ends as one that ran out of its time.
+    /// Like [`query_sql`](Self::query_sql), but can be cancelled: `is_wanted` is called every 20
+    /// ms, on this thread; after it returns false, the query ends as if it had exceeded its time.
     pub fn query_sql_while(
         &self,
         request: &SqlRequest,
@@ -119,19 +119,19 @@ impl Engine {
         reply.map(|reply| self.described(reply))
     }
 
-    /// The same for a query that has waited for this call: its time began when it was asked.
+    /// The same for a query that has waited for this call: its time is counted from `asked_at`.
     pub fn query_sql_since(&self, asked_at: Instant, request: &SqlRequest) -> Result<SqlReply> {
         let guard = &self.inner.views.guard;
         let reply = guard.query_since(asked_at, request, &|| true);
         reply.map(|reply| self.described(reply))
     }
 
-    /// Runs a ready-made question. Blocks.
+    /// Runs a view. Blocks.
     pub fn query_view(&self, request: &ViewRequest) -> Result<ViewReply> {
         self.query_view_while(request, &|| true)
     }
 
-    /// The same for as long as somebody wants the answer, as with
+    /// Like [`query_view`](Self::query_view), but can be cancelled as in
     /// [`query_sql_while`](Self::query_sql_while).
     pub fn query_view_while(
         &self,
@@ -154,7 +154,7 @@ impl Engine {
             .saturating_add(request.limit)
             .saturating_add(1);
         let sql = SqlRequest {
-            // Where a view has to sort, SQLite then keeps no more rows than are wanted.
+            // If a view has to sort, SQLite then keeps only as many rows as are requested.
             sql: format!(
                 "SELECT {} FROM (\n{}\n) LIMIT {wanted}",
                 self.columns_of(request)?,
@@ -172,7 +172,7 @@ impl Engine {
         };
         let reply = self.inner.views.guard.query_view(&sql, is_wanted);
         let reply = reply.map_err(|error| match spent(&error) {
-            // Who asks a view cannot raise its budget.
+            // The caller of a view cannot raise its budget.
             Some(_) => error.with_hint(
                 "ask about one task, narrow the view with its params (list_views names them), or \
                  ask query_sql for the part that you need",
@@ -194,7 +194,7 @@ impl Engine {
         })
     }
 
-    /// The views of its schema with the first sentence of what they answer.
+    /// Describes the views in the schema by the first sentence of their documentation.
     fn described(&self, mut reply: SqlReply) -> SqlReply {
         if let Some(schema) = &mut reply.schema {
             self.describe_views(schema);
@@ -212,7 +212,7 @@ impl Engine {
         }
     }
 
-    /// What stands after `SELECT`.
+    /// The column list after `SELECT`.
     fn columns_of(&self, request: &ViewRequest) -> Result<String> {
         if request.columns == ViewColumns::All {
             return Ok("*".to_owned());
@@ -239,7 +239,7 @@ impl Engine {
         }
     }
 
-    /// The files of the user's folder of views that are not among the views, and why.
+    /// The files in the user's folder of views that could not be used, with the reason.
     pub fn broken_views(&self) -> &[BrokenView] {
         &self.inner.views.broken
     }
@@ -261,7 +261,7 @@ impl Engine {
         request.validate()?;
         let embedder = &self.inner.pipeline.reading.embedder;
         let vector = match request.mode {
-            // Words are found without the embedder, which may be away.
+            // A lexical search needs no embedder, which may be unavailable.
             SearchMode::Lexical => vec![0.0; embedder.info().dimension],
             SearchMode::Semantic | SearchMode::Hybrid => {
                 let vectors = embedder.embed(&[&request.query], TextRole::Query).await?;
@@ -276,8 +276,8 @@ impl Engine {
         })
     }
 
-    /// Searches by a vector of the embedder's in place of words; `request.query` is looked at only
-    /// where the mode needs words, and mode hybrid without words is mode semantic. Blocks.
+    /// Searches with a vector of the embedder instead of a text. `request.query` is used only if
+    /// the mode needs words; hybrid mode without words is semantic mode. Blocks.
     ///
     /// # Errors
     /// `InvalidInput` for a vector of another length or with values that are not finite; otherwise
@@ -320,7 +320,7 @@ impl Engine {
     }
 
     /// Reads the vectors of claims and fragments into memory: about half a second for 100,000 of
-    /// 384 values, which otherwise the first search takes. Nothing has to call this.
+    /// 384 values. Otherwise the first search does this, so calling it is optional.
     pub fn load_vectors(&self) -> Result<()> {
         let pipeline = &self.inner.pipeline;
         let model = pipeline.reading.embedder.info();
@@ -332,17 +332,17 @@ impl Engine {
         })
     }
 
-    /// Bytes of memory that all vectors of the graph would take, at most; more than
-    /// [`load_vectors`](Self::load_vectors) takes where rows were replaced or removed.
+    /// Upper bound on the memory that all vectors of the graph take, in bytes. It exceeds what
+    /// [`load_vectors`](Self::load_vectors) uses if rows were replaced or removed.
     pub fn vector_bytes(&self) -> Result<u64> {
         let rows = self.inner.graph.read(|r| r.embedding_rows())?;
         let dimension = self.inner.pipeline.reading.embedder.info().dimension as u64;
-        // The values themselves, and a byte for each that is looked at first.
+        // The values themselves, and one byte per value for the first pass of a search.
         Ok(rows * dimension * 5)
     }
 
-    /// Gives the memory of the vectors back if no search has looked at them for so long; the next
-    /// one reads them again. Answers whether there was something to give back.
+    /// Frees the memory of the vectors if no search has used them for this long; the next search
+    /// reads them again. Returns whether anything was freed.
     pub fn release_vectors(&self, unused_for: Duration) -> bool {
         self.inner.pipeline.vectors.release_unused(unused_for)
     }
@@ -352,7 +352,8 @@ impl Engine {
         self.inner.graph.read(|r| r.tasks())
     }
 
-    /// What waits for a human, of one task or of all; what waited too long is given up first.
+    /// The pages that wait for a human, in one task or in all. Pages that have waited too long are
+    /// given up first.
     pub fn auth_queue(&self, task_id: Option<&str>) -> Result<Vec<AuthItem>> {
         self.give_up_late_pages()?;
         self.inner.graph.read(|r| {
@@ -363,7 +364,7 @@ impl Engine {
         })
     }
 
-    /// Which models answer.
+    /// The models in use.
     pub fn models(&self) -> ModelReport {
         let pipeline = &self.inner.pipeline;
         let embedder = pipeline.reading.embedder.info();
@@ -386,7 +387,7 @@ impl Engine {
     }
 }
 
-/// The task that a view is asked for. Callers put it beside the parameters or among them.
+/// The task of a view request. Callers pass it as a field or as a parameter.
 fn task_of(request: &ViewRequest) -> Result<Option<&str>> {
     let among = request.params.get("task_id").and_then(Value::as_str);
     match (request.task_id.as_deref(), among) {

@@ -1,4 +1,4 @@
-//! Corrections by humans, and what follows from them.
+//! Corrections by humans, and their effects.
 
 use super::handle::Engine;
 use crate::error::Result;
@@ -7,8 +7,8 @@ use crate::store::graph::{
 };
 
 impl Engine {
-    /// Applies a correction, logs it under the name of `actor`, and wakes whoever waits for a
-    /// change: all of it in one transaction, or nothing.
+    /// Applies a correction, logs it under the name `actor`, and wakes callers that wait for a
+    /// change, all in one transaction.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -28,7 +28,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// How the confidences of each judge agree with what humans said of its verdicts.
+    /// How well the confidences of each judge agree with human corrections of its verdicts.
     pub fn calibration_stats(&self, source: Option<&str>) -> Result<Vec<CalibrationStats>> {
         let in_use = self.inner.pipeline.judge.judge_id();
         self.inner
@@ -48,8 +48,8 @@ impl Engine {
             .read(|r| r.calibration_evaluations(source, in_use, limit))
     }
 
-    /// Returns to an earlier calibration of a judge: version 0 leaves its confidences as they are;
-    /// without a version, to the one before.
+    /// Returns to an earlier calibration of a judge. Version 0 leaves its confidences unchanged;
+    /// without a version, the previous one is restored.
     pub fn rollback_calibration(
         &self,
         source: &str,

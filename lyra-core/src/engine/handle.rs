@@ -1,4 +1,4 @@
-//! The engine itself: what it holds, and how it is opened.
+//! The engine: its state, and how it is opened.
 
 use super::config::EngineConfig;
 use super::views::Views;
@@ -12,7 +12,6 @@ use crate::research::ingest::{Reading, TEXT_TIME};
 use crate::research::jobs::Signal;
 use crate::research::pipeline::{Pipeline, Retractions, VerificationCache};
 use crate::store::graph::EvidenceGraph;
-use crate::store::guard::QueryGuard;
 use crate::store::vectors::VectorStore;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -40,7 +39,7 @@ use std::sync::atomic::AtomicBool;
 #[derive(Debug, Clone)]
 pub struct Engine {
     pub(super) inner: Arc<Inner>,
-    /// Whose calls these are, where that is known.
+    /// The actor who makes the calls, if known.
     pub(super) actor: Option<Arc<str>>,
 }
 
@@ -54,19 +53,21 @@ pub(super) struct Inner {
     pub(super) reported: waiters::ReportedStatuses,
     pub(super) corpus: Option<Arc<CorpusProvider>>,
     pub(super) config: EngineConfig,
-    /// Whether what has no vector of the embedder was looked for.
+    /// Whether the graph was searched for items without a vector of the embedder.
     pub(super) embedding_queued: AtomicBool,
 }
 
 impl Engine {
-    /// Opens the graph and wires up what the configuration names. Nothing is fetched and no
-    /// worker is started yet.
+    /// Opens the graph and connects what the configuration names. Nothing is fetched and no worker
+    /// is started yet.
+    ///
+    /// A program that answers untrusted queries should call
+    /// [`QueryGuard::cap_memory`](crate::store::guard::QueryGuard::cap_memory) first. The engine does
+    /// not, because that replaces the allocator of SQLite in the whole process.
     pub fn open(config: EngineConfig) -> Result<Self> {
-        // SQLite takes an allocator only before the process opens its first connection; where a
-        // host program was first, the guard falls back to its other limits.
-        QueryGuard::cap_memory();
         let (config, replayed) = wiring::wire(config)?;
-        // What may be missing is looked for first: a slip in a name makes no empty database.
+        // Configured files are checked first, so that a misspelled name does not leave an empty
+        // database.
         let mut reading = reading_of(&config)?;
         let retractions = config.retractions_csv.as_deref().map(Retractions::open);
         let retractions = retractions.transpose()?.map(Arc::new);
@@ -76,7 +77,7 @@ impl Engine {
             false => EvidenceGraph::open(&config.db, clock)?,
         };
         if let Some(clock) = replayed {
-            // What a killed worker of the replay held is free at once.
+            // Moves the clock past the leases of a worker of the replay that was killed.
             clock.reach(graph.read(|r| r.latest_time_of_jobs())? + 1);
         }
         reading.parser = Arc::new(HostileDocuments::new(graph.clone(), reading.parser));
@@ -88,7 +89,6 @@ impl Engine {
             providers.push(Arc::clone(corpus) as Arc<dyn SearchProvider>);
         }
         providers.extend(config.providers.iter().cloned());
-        #[cfg(feature = "http")]
         providers.extend(config.search.build(&config.clock)?);
         let pipeline = Pipeline {
             graph: graph.clone(),
@@ -132,8 +132,8 @@ impl Engine {
         &self.inner.graph
     }
 
-    /// The same engine for a named actor. What it asks for (tasks, targets, stops, recorded calls) is
-    /// logged under that name, where it is logged as `user` or `agent` otherwise.
+    /// The same engine for a named actor. Its actions (tasks, targets, stops, recorded calls) are
+    /// logged under that name instead of `user` or `agent`.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -151,12 +151,12 @@ impl Engine {
         }
     }
 
-    /// The graph, as the actor writes to it.
+    /// The graph, for writing as the actor.
     pub(super) fn actors_graph(&self) -> EvidenceGraph {
         self.inner.graph.acting_as(self.actor.clone())
     }
 
-    /// Whether the graph can be looked at and not changed.
+    /// Whether the graph is open read-only.
     pub fn is_read_only(&self) -> bool {
         self.inner.graph.is_read_only()
     }
@@ -187,7 +187,7 @@ fn reading_of(config: &EngineConfig) -> Result<Reading> {
     })
 }
 
-/// The folders of documents; of a run on record, the copies that it reads.
+/// The document folders; in a recorded run, the copies of them.
 fn files_of(config: &EngineConfig) -> Result<Option<FileFetcher>> {
     match &config.record {
         Some(record) => Ok(record.files()),

@@ -1,11 +1,11 @@
-//! Pairs on loan to a judge that stands outside: the agent that asks, or a human at a terminal.
+//! Pairs that are leased to an external judge: the agent, or a human at a terminal.
 
 use super::handle::Engine;
 use crate::error::Result;
 use crate::store::graph::{Judgement, JudgementReport, JudgementRequest, LentPair};
 
 impl Engine {
-    /// Lends the pairs whose verdicts matter most to whoever judges better than the machine. Answer with
+    /// Leases the pairs whose verdicts matter most to an external judge. Return the verdicts with
     /// [`submit_judgements`](Self::submit_judgements).
     ///
     /// ```
@@ -25,9 +25,10 @@ impl Engine {
         self.inner.graph.lend_judgements(request)
     }
 
-    /// Stores verdicts on lent pairs under the id of their judge:
-    /// [`agent_judge_id`](crate::store::graph::agent_judge_id) or [`HUMAN_JUDGE`](crate::store::graph::HUMAN_JUDGE).
-    /// Each judgement is stored or refused for itself; the report says which and why.
+    /// Stores verdicts on leased pairs under the id of their judge:
+    /// [`agent_judge_id`](crate::store::graph::agent_judge_id) or
+    /// [`HUMAN_JUDGE`](crate::store::graph::HUMAN_JUDGE). Each judgement is stored or refused
+    /// separately; the report says which and why.
     ///
     /// # Errors
     /// `NotFound` for an unknown task, `InvalidInput` for another judge.

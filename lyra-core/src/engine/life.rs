@@ -1,4 +1,4 @@
-//! The life of a task, and what concerns the file as a whole.
+//! The life cycle of a task, and operations on the whole file.
 
 use super::handle::Engine;
 use super::waiters::fingerprint;
@@ -24,19 +24,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Engine {
-    /// A new task around a hypothesis.
+    /// Creates a task for a hypothesis.
     pub fn create_task(&self, hypothesis: &str, config: TaskConfig) -> Result<TaskRecord> {
         let task = task::create_task(&self.actors_graph(), hypothesis, &config)?;
         let made = |r: &Reader<'_>| fingerprint(r, &task.id);
-        // The task is stored: that its state cannot be looked at costs no more than a wait.
+        // The task is stored. If its state cannot be read, the only effect is on a later wait.
         if let Ok(Some(now)) = self.inner.graph.read(made) {
             self.inner.reported.note(&task.id, now);
         }
         Ok(task)
     }
 
-    /// Gives a task another budget, such as a larger one where it is used up and the research is to
-    /// go on. What is used up already counts.
+    /// Sets a new budget for a task, such as a larger one if it is used up and the research should
+    /// continue. What has been used already counts.
     ///
     /// ```
     /// use lyra_core::{Engine, EngineConfig, StatusDetail, TaskBudget, TaskConfig};
@@ -64,7 +64,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// Queues documents that the task's sources cite, out of `v_reference_candidates`.
+    /// Queues documents that the task's sources cite, from `v_reference_candidates`.
     pub fn queue_reference_candidates(
         &self,
         task_id: &str,
@@ -75,17 +75,18 @@ impl Engine {
         Ok(report)
     }
 
-    /// Does what a human's answer asks for: the jobs that waited run again, or are given up.
+    /// Applies a human's answer: the waiting jobs run again, or are given up.
     pub fn resolve_auth(&self, target: &AuthTarget, action: &AuthAction) -> Result<AuthResolution> {
         let resolution = task::resolve_auth(&self.actors_graph(), target, action)?;
         self.inner.signal.raise();
         Ok(resolution)
     }
 
-    /// Where the task is.
+    /// The status of the task.
     pub fn status(&self, task_id: &str, detail: StatusDetail) -> Result<StatusReport> {
         let now = self.inner.graph.clock().now_ms();
-        // The fingerprint first: what is committed in between is news to whoever waits next.
+        // The fingerprint is taken first: a commit in between then counts as a change for the next
+        // wait.
         let (state, mut report) = self.inner.graph.read(|r| {
             let state = fingerprint(r, task_id)?;
             Ok((state, task::status(r, task_id, detail, now)?))
@@ -97,8 +98,8 @@ impl Engine {
         Ok(report)
     }
 
-    /// The files of the corpus that were not read concern every task that may search it, and where
-    /// the database is concerns every task in it.
+    /// Adds warnings about corpus files that were not read, which concern every task that may
+    /// search the corpus, and about the location of the database, which concern every task in it.
     pub(super) fn warn_of_surroundings(&self, report: &mut StatusReport) {
         if let Err(error) = self.inner.graph.check_in_place() {
             let text = error.hint().unwrap_or(error.message());
@@ -126,10 +127,10 @@ impl Engine {
         .await
     }
 
-    /// Starts background workers on the current tokio runtime. `report` hears of trouble that
-    /// belongs to no job. Where fragments and claims have no vector of the embedder, because they
-    /// were made with another one, jobs that fill them in are queued; and pages that no human came
-    /// for within a day are given up. Where the graph is open read-only, there are no workers.
+    /// Starts background workers on the current tokio runtime. `report` receives errors that belong
+    /// to no job. If fragments and claims have no vector of the embedder, because another one was
+    /// used for them, jobs that add the vectors are queued. Pages that no human handled within a
+    /// day are given up. If the graph is open read-only, there are no workers.
     pub fn start_workers(&self, report: Arc<dyn Fn(&Error) + Send + Sync>) -> Workers {
         if self.is_read_only() {
             return Workers::none();
@@ -153,7 +154,7 @@ impl Engine {
         )
     }
 
-    /// Gives up pages that no human came for in time.
+    /// Gives up pages that no human handled in time.
     pub(super) fn give_up_late_pages(&self) -> Result<()> {
         if !self.is_read_only() && task::expire_auth(&self.inner.graph)? > 0 {
             self.inner.signal.raise();
@@ -162,8 +163,8 @@ impl Engine {
     }
 
     /// Queues an `embed` job for every task with fragments or claims that have no vector of the
-    /// embedder, once for this engine; answers how many. [`start_workers`](Self::start_workers) and
-    /// [`run`](Self::run) do so by themselves.
+    /// embedder, once for this engine; returns the number of jobs.
+    /// [`start_workers`](Self::start_workers) and [`run`](Self::run) call it themselves.
     pub fn queue_missing_embeddings(&self) -> Result<usize> {
         if self.inner.embedding_queued.swap(true, Ordering::Relaxed) {
             return Ok(0);
@@ -176,8 +177,8 @@ impl Engine {
         Ok(queued)
     }
 
-    /// Works in this call until the task has nothing queued and nothing running. `progress` hears
-    /// of every finished job.
+    /// Works in this call until the task has nothing queued and nothing running. `progress` is
+    /// called for every finished job.
     pub async fn run(
         &self,
         task_id: &str,
@@ -196,20 +197,20 @@ impl Engine {
         self.status(task_id, StatusDetail::Summary)
     }
 
-    /// What comes before the jobs of a run.
+    /// The preparation before the jobs of a run.
     pub(super) async fn prepare_run(&self) -> Result<()> {
         self.give_up_late_pages()?;
         self.queue_missing_embeddings()?;
         if self.inner.config.record.is_some() {
-            // A run on record and its replays read the folders at the same moment. What goes wrong
-            // here is told by the search that comes to them.
+            // A recorded run and its replays read the folders at the same moment. Errors here are
+            // reported by the search that uses the folders.
             let _ = self.sync_corpus(&|_| ()).await;
         }
         Ok(())
     }
 
-    /// Reads new and changed documents of the corpus folders into the graph. Queries do so by
-    /// themselves; this is for doing it beforehand. None without a corpus.
+    /// Reads new and changed documents of the corpus folders into the graph. Queries do this
+    /// themselves; this call does it in advance. `None` without a corpus.
     pub async fn sync_corpus(
         &self,
         progress: &(dyn Fn(&SyncReport) + Send + Sync),
@@ -221,14 +222,14 @@ impl Engine {
         }
     }
 
-    /// What the last pass over the corpus folders found, file by file; none without a corpus and
-    /// before the first query.
+    /// The result of the last pass over the corpus folders, file by file; `None` without a corpus
+    /// and before the first query.
     pub fn corpus_report(&self) -> Option<CorpusReport> {
         self.inner.corpus.as_ref()?.report()
     }
 
-    /// Reads a JSONL file into the graph: all of it, or nothing. Fragments and claims that came
-    /// without a vector of the current model get one afterwards.
+    /// Imports a JSONL file into the graph, completely or not at all. Fragments and claims without
+    /// a vector of the current model get one afterwards.
     pub async fn import_jsonl(&self, reader: impl BufRead) -> Result<ImportReport> {
         let graph = &self.inner.graph;
         graph.check_writable()?;
@@ -238,8 +239,8 @@ impl Engine {
         Ok(report)
     }
 
-    /// The same for a few records of a running program: looks for missing vectors only among what
-    /// these lines add, so that it takes no longer in a large graph.
+    /// Like `import_jsonl`, for a few records of a running program: only the added records are
+    /// checked for missing vectors, so that it takes no longer in a large graph.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -272,15 +273,15 @@ impl Engine {
         Ok(report)
     }
 
-    /// Merges other graphs into this one: all of them, or nothing. It does not matter in which order
-    /// graphs are merged, or how often: docs/merge.md has the rule for each table. With `report`, the
-    /// answer tells which rows differed and which of them stayed. The work is done on a thread for
-    /// blocking work, and goes on if the future is dropped.
+    /// Merges other graphs into this one, completely or not at all. The result depends neither on
+    /// the order of the merges nor on how often they are repeated; docs/merge.md has the rule for
+    /// each table. With `report`, the result lists which rows differed and which of them were kept.
+    /// The work is done on a thread for blocking work, and continues if the future is dropped.
     ///
     /// # Errors
     ///
-    /// `NotFound` for a file that is not there, `Storage` for one that is no graph or of another
-    /// version, `InvalidInput` where an id means different things in two graphs.
+    /// `NotFound` for a file that does not exist, `Storage` for one that is not a graph or has
+    /// another version, `InvalidInput` if an id means different things in two graphs.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -317,8 +318,8 @@ impl Engine {
         export_jsonl(self.inner.graph.database(), writer, task_id)
     }
 
-    /// A SHA-256 of the graph, or of one task's part of it, in hex. It is equal for graphs that hold
-    /// the same evidence, whenever it was found: docs/replay.md says what counts.
+    /// The SHA-256 of the graph, or of one task's part of it, in hex. It is equal for graphs with
+    /// the same evidence, regardless of when it was found; docs/replay.md says what is included.
     ///
     /// # Errors
     ///
@@ -356,23 +357,23 @@ impl Engine {
         export(&self.inner.graph, writer, format, task_id)
     }
 
-    /// What the evidence page shows of a task, in about `max_bytes` of JSON. Of a larger task the
-    /// claims with the most passages for or against them stay; `left_out` says what does not.
+    /// The content of the evidence page of a task, in about `max_bytes` of JSON. For a larger task,
+    /// the claims with the most passages for or against them are kept; `left_out` counts the rest.
     ///
     /// # Errors
     ///
-    /// `TaskNotFound` where there is no such task.
+    /// `TaskNotFound` for an unknown task.
     pub fn evidence_page(&self, task_id: &str, max_bytes: usize) -> Result<EvidencePage> {
         let page = self.inner.graph.read(|r| evidence_page(r, task_id))?;
         Ok(bounded(page, max_bytes))
     }
 
-    /// The evidence page as an MCP App: HTML that asks its host for the evidence of this task, or of
-    /// the one that the host names.
+    /// The evidence page as an MCP App: HTML that requests the evidence of this task from its host,
+    /// or of the task that the host names.
     ///
     /// # Errors
     ///
-    /// `TaskNotFound` where there is no such task.
+    /// `TaskNotFound` for an unknown task.
     pub fn evidence_app(&self, task_id: Option<&str>) -> Result<String> {
         if let Some(task_id) = task_id {
             self.inner.graph.read(|r| r.task(task_id).map(drop))?;
@@ -380,12 +381,13 @@ impl Engine {
         evidence_app(task_id)
     }
 
-    /// Writes the evidence of a task as one signed file that others can check: see [`verify_pack`](crate::verify_pack)
-    /// and docs/replay.md. Equal graphs, options and keys give equal files.
+    /// Writes the evidence of a task as one signed file that others can verify: see
+    /// [`verify_pack`](crate::verify_pack) and docs/replay.md. Equal graphs, options and keys give
+    /// equal files.
     ///
     /// # Errors
     ///
-    /// `TaskNotFound` for an unknown task, `Backend` where the writer fails.
+    /// `TaskNotFound` for an unknown task, `Backend` if the writer fails.
     pub fn pack(
         &self,
         writer: &mut impl Write,
@@ -395,14 +397,14 @@ impl Engine {
         pack(&self.inner.graph, writer, options, key)
     }
 
-    /// What changed in this graph since the file at `before` was as it is, with causes. That file
-    /// is only read.
+    /// The differences between this graph and the earlier state in the file at `before`, with their
+    /// causes. That file is only read.
     ///
     /// # Errors
     ///
-    /// `NotFound` where there is no such file, `Storage` for one that is no graph of ours or of a
-    /// newer version, `InvalidInput` for this graph's own file, `TaskNotFound` for a task that
-    /// neither side knows.
+    /// `NotFound` if the file does not exist, `Storage` if it is not a Lyra graph or has a newer
+    /// version, `InvalidInput` for this graph's own file, `TaskNotFound` for a task that is in
+    /// neither graph.
     ///
     /// ```
     /// use lyra_core::{Engine, EngineConfig, TaskConfig};
@@ -417,13 +419,13 @@ impl Engine {
         diff_from(&self.inner.graph, before, task_id)
     }
 
-    /// What changed in this graph since a day (`2026-11-01`) or a time (RFC 3339). What the graph
-    /// keeps no time of is not seen: rows that are gone, retractions that an import brought, and
-    /// what a judge had said before another one did.
+    /// What changed in this graph since a day (`2026-11-01`) or a time (RFC 3339). Changes for
+    /// which the graph stores no time are not included: deleted rows, retractions that were
+    /// imported, and verdicts of one judge that another one replaced.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` for what is no time, `TaskNotFound` for an unknown task.
+    /// `InvalidInput` if `since` is not a time, `TaskNotFound` for an unknown task.
     pub fn changes_since(&self, since: &str, task_id: Option<&str>) -> Result<GraphDiff> {
         diff_since(&self.inner.graph, since, task_id)
     }
@@ -433,12 +435,12 @@ impl Engine {
         verify(self.inner.graph.database())
     }
 
-    /// Copies the database to a new file as it is at one moment, whoever writes to it meanwhile. The
-    /// copy is its owner's alone and appears when it is whole.
+    /// Copies the database to a new file in a consistent state, even during writes. The copy is
+    /// readable only by its owner and appears when it is complete.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` where there is something at `to`, `Backend` where nothing can be written there.
+    /// `InvalidInput` if something exists at `to`, `Backend` if it cannot be written.
     ///
     /// ```
     /// use lyra_core::{Engine, EngineConfig};
@@ -454,12 +456,12 @@ impl Engine {
         self.inner.graph.backup(to)
     }
 
-    /// Copies the database to `to`, in the place of an older copy: for a replica that read-only servers
-    /// read. They notice the new copy; who reads the older one meanwhile reads it to the end.
+    /// Copies the database to `to` and replaces an older copy, for a replica that read-only servers
+    /// read. They notice the new copy; reads of the older one that are in progress are completed.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` where there is something else at `to`, or a graph that is open for writing.
+    /// `InvalidInput` if something else exists at `to`, or a graph that is open for writing.
     ///
     /// ```
     /// use lyra_core::{Engine, EngineConfig, StatusDetail, TaskConfig};
@@ -479,7 +481,7 @@ impl Engine {
         self.inner.graph.update_copy(to)
     }
 
-    /// Removes a task; with `orphans` also what nothing else refers to afterwards.
+    /// Removes a task; with `orphans` also everything that nothing else refers to afterwards.
     pub fn forget(&self, task_id: &str, orphans: bool) -> Result<ForgetReport> {
         let graph = &self.inner.graph;
         let report = forget_task(graph.database(), task_id, orphans, &graph.clock().now())?;

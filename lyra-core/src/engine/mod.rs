@@ -1,4 +1,4 @@
-//! Everything wired together: the handle that programs, the server and the Python module hold.
+//! Connects all modules: the handle that programs, the server and the Python module use.
 
 mod audit;
 mod check;

@@ -1,4 +1,4 @@
-//! The graph as a folder of Parquet files, out and in.
+//! Exports the graph to a folder of Parquet files, and imports it.
 
 use super::handle::Engine;
 use crate::error::Result;
@@ -6,25 +6,27 @@ use crate::store::graph::{ExportReport, ImportReport, export_parquet, import_par
 use crate::store::views::ViewCatalog;
 use std::path::Path;
 
-/// What an export to Parquet writes, and how it is split into files.
+/// What a Parquet export contains, and how it is split into files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ParquetOptions {
-    /// Only this task and what belongs to it; the whole graph where it is left out.
+    /// Only this task and what belongs to it; the whole graph if `None`.
     pub task_id: Option<String>,
-    /// Tables whose rows belong to a task get a folder for each: `claims/task_id=…/part-0.parquet`.
+    /// Tables whose rows belong to a task get one folder per task:
+    /// `claims/task_id=…/part-0.parquet`.
     pub by_task: bool,
 }
 
 impl Engine {
-    /// Writes the graph, or one task's part of it, into a folder of Parquet files: one folder for each
-    /// table, and `views.sql`, which makes the views in DuckDB. docs/parquet.md has the columns. Equal
-    /// graphs give equal files. The folder appears when it is whole; an earlier export is replaced.
+    /// Writes the graph, or one task's part of it, into a folder of Parquet files: one folder for
+    /// each table, and `views.sql`, which creates the views in DuckDB. docs/parquet.md describes
+    /// the columns. Equal graphs give equal files. The folder appears when it is complete and
+    /// replaces an earlier export.
     ///
     /// # Errors
     ///
-    /// `TaskNotFound` for an unknown task; `InvalidInput` where `dir` holds anything but an earlier
-    /// export, and, with `by_task`, for a task id that cannot name a folder; `Backend` where writing
-    /// fails.
+    /// `TaskNotFound` for an unknown task; `InvalidInput` if `dir` contains anything but an earlier
+    /// export, and, with `by_task`, for a task id that cannot be a folder name; `Backend` if
+    /// writing fails.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -47,14 +49,14 @@ impl Engine {
         export_parquet(graph, dir, task_id, options.by_task, &script)
     }
 
-    /// Reads a folder that [`Engine::export_parquet`] wrote, or that another program wrote with the
-    /// same tables and columns: all of it, or nothing. Fragments and claims that came without a
-    /// vector of the current model get one afterwards.
+    /// Imports a folder that [`Engine::export_parquet`] wrote, or that another program wrote with
+    /// the same tables and columns, completely or not at all. Fragments and claims without a vector
+    /// of the current model get one afterwards.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` for a folder or file that is unknown, a file that is damaged, and a row that is
-    /// wrong; it names the file, the row and the reason, and nothing was written.
+    /// `InvalidInput` for an unknown folder or file, a damaged file, or an invalid row. The error
+    /// names the file, the row and the reason, and nothing was written.
     pub async fn import_parquet(&self, dir: &Path) -> Result<ImportReport> {
         let graph = &self.inner.graph;
         graph.check_writable()?;

@@ -10,12 +10,13 @@ use std::io::Write;
 use std::path::Path;
 
 impl Record {
-    /// Makes the database of a replay: the graph as the recorded run found it, with its targets
-    /// queued. Where there is a database already, it must be one of this replay, which then goes on.
+    /// Creates the database of a replay: the graph as it was at the start of the recorded run, with
+    /// its targets queued. An existing database must belong to this replay, which is then
+    /// continued.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` where `db` is something else.
+    /// `InvalidInput` if `db` is something else.
     pub fn place(&self, db: &Path) -> Result<()> {
         if db.exists() {
             return self.check_place(db);
@@ -25,7 +26,7 @@ impl Record {
             Error::new(ErrorKind::Backend, message).with_source(e)
         };
         let folder = db.parent().filter(|folder| !folder.as_os_str().is_empty());
-        // It appears when it is whole, and is its owner's alone.
+        // It appears when it is complete, and is readable only by its owner.
         let mut file = tempfile::Builder::new()
             .prefix(".lyra-")
             .suffix(".part")
@@ -52,8 +53,8 @@ impl Record {
 }
 
 impl Engine {
-    /// Keeps the graph as it is, its targets queued, as the start of the run that is recorded. Call it
-    /// before the task is worked on.
+    /// Saves the current graph, with its queued targets, as the start of the recorded run. Call it
+    /// before work on the task begins.
     ///
     /// # Errors
     ///
@@ -70,8 +71,8 @@ impl Engine {
         record.note_start(task_id, &bytes)
     }
 
-    /// Ends the record of a run; answers the canonical hash of the task, which a replay compares its
-    /// own with.
+    /// Ends the record of a run; returns the canonical hash of the task, with which a replay
+    /// compares its own hash.
     ///
     /// # Errors
     ///
@@ -93,8 +94,8 @@ impl Engine {
             })
     }
 
-    /// Works off a task with so many workers, one job after the other in the order of the queue:
-    /// the outcome is that of one worker.
+    /// Runs a task with this many workers, one job after another in the order of the queue: the
+    /// result is the same as with one worker.
     pub async fn run_in_order(&self, task_id: &str, workers: usize) -> Result<StatusReport> {
         self.status(task_id, StatusDetail::Summary)?;
         self.inner.graph.check_writable()?;

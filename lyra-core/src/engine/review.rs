@@ -1,4 +1,4 @@
-//! Screening by people, and the review of a task.
+//! Screening by people, and reviews of tasks.
 
 use super::handle::Engine;
 use crate::error::Result;
@@ -6,12 +6,12 @@ use crate::export::{Review, ReviewSince, review};
 use crate::store::graph::{Screening, ScreeningList, ScreeningReport};
 
 impl Engine {
-    /// Stores what `reviewer` decided on a source of a task, and takes the source out of the counts
-    /// or back in: in one transaction, or nothing.
+    /// Stores the decision of `reviewer` on a source of a task, and excludes the source from the
+    /// counts or includes it again, in one transaction.
     ///
     /// # Errors
     ///
-    /// `TaskNotFound` for an unknown task, `NotFound` for a source that is none of the task,
+    /// `TaskNotFound` for an unknown task, `NotFound` for a source that is not part of the task,
     /// `InvalidInput` for an exclusion without a reason.
     pub fn screen(
         &self,
@@ -27,7 +27,8 @@ impl Engine {
         Ok(report)
     }
 
-    /// The review of a task: its flow, what changed and why, its searches, and what machines did.
+    /// The review of a task: its flow, what changed and why, its searches, and the work done by
+    /// machines.
     ///
     /// ```
     /// use lyra_core::{Engine, EngineConfig, ReviewFormat, ReviewSince, TaskConfig};
@@ -41,13 +42,13 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// `TaskNotFound` for an unknown task, `InvalidInput` for what is no time.
+    /// `TaskNotFound` for an unknown task, `InvalidInput` if `since` is not a time.
     pub fn review(&self, task_id: &str, since: ReviewSince<'_>) -> Result<Review> {
         review(&self.inner.graph, task_id, since)
     }
 
-    /// The sources of a task with what people decided on them; with a reviewer, only what that one
-    /// decided.
+    /// The sources of a task with the decisions of people; with a reviewer, only the decisions of
+    /// that one.
     pub fn screening(&self, task_id: &str, reviewer: Option<&str>) -> Result<ScreeningList> {
         self.inner
             .graph

@@ -1,4 +1,4 @@
-//! Reading without a graph of one's own: the stages of research on documents that are divided among
+//! The stages of research without a persistent graph, for documents that are distributed over
 //! processes or machines.
 
 mod shelf;
@@ -20,11 +20,12 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::sync::Mutex;
 
-/// Reads documents for a hypothesis and gives what it finds as records, which belong to no graph yet.
+/// Reads documents for a hypothesis and returns the results as records, which do not yet belong to
+/// a graph.
 ///
-/// Each document is read by itself: fetched, parsed, cut, embedded and searched for claims by the code
-/// that a queued address runs through, in a private graph that is empty before and after. So the records
-/// of a document are the same whichever other documents are read beside it, in whatever process.
+/// Each document is read separately: fetched, parsed, segmented, embedded and searched for claims
+/// by the same code as a queued address, in a private graph that is empty before and after. So the
+/// records of a document do not depend on the other documents or on the process.
 ///
 /// ```
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -48,21 +49,21 @@ use tokio::sync::Mutex;
 pub struct Stages {
     engine: Engine,
     shelf: Arc<Shelf>,
-    /// Shows the time of the call that is under way.
+    /// The clock of the private graph: it shows the time of the current call.
     clock: Arc<ManualClock>,
-    /// Shows the time.
+    /// The real time.
     now: Arc<dyn Clock>,
-    /// One document at a time is in the private graph.
+    /// Ensures that only one document at a time is in the private graph.
     turn: Mutex<()>,
     _folder: TempDir,
 }
 
 impl Stages {
-    /// Opens the stages with the models, the parser, the limits and the clock of a configuration. Its
-    /// `db`, `corpus` and `read_only` are of no account: the private graph is a temporary file.
+    /// Opens the stages with the models, the parser, the limits and the clock of a configuration.
+    /// Its `db`, `corpus` and `read_only` are ignored: the private graph is a temporary file.
     ///
     /// # Errors
-    /// `Backend` where there is no place for temporary files; whatever [`Engine::open`] fails with.
+    /// `Backend` if temporary files cannot be created; all errors of [`Engine::open`].
     pub fn open(mut config: EngineConfig) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("lyra-read-").tempdir();
         let folder = folder.map_err(|e| {
@@ -85,12 +86,13 @@ impl Stages {
         })
     }
 
-    /// Reads a document, or the documents of a file of records, for a hypothesis. Calls take turns.
+    /// Reads a document, or the documents of a file of records, for a hypothesis. Concurrent calls
+    /// run one after another.
     ///
     /// # Errors
-    /// `NotFound` for a file that is not there, `InvalidInput` for a hypothesis, a time, lines or an
-    /// address that are none; what the database fails with. A document that cannot be read is a
-    /// [`ReadProblem`] of the outcome and no error.
+    /// `NotFound` for a file that does not exist, `InvalidInput` for an invalid hypothesis, time,
+    /// range of lines or address; errors of the database. A document that cannot be read is a
+    /// [`ReadProblem`] of the outcome, not an error.
     pub async fn read(&self, request: &ReadRequest) -> Result<ReadOutcome> {
         let _turn = self.turn.lock().await;
         check_hypothesis(&request.hypothesis)?;
@@ -101,7 +103,7 @@ impl Stages {
         for document in documents {
             let url = document.url.clone();
             let read = Box::pin(self.read_one(document, &task, &mut outcome)).await;
-            // Whatever became of the document, the next one finds the graph empty.
+            // Whatever happened to the document, the graph is empty for the next one.
             let left = self.engine.forget(&task.id, true);
             match read {
                 Ok(()) => outcome.documents += 1,
@@ -156,7 +158,7 @@ impl Stages {
             .run_target(&task.id, &target, &SearchOptions::default(), None)
             .await?;
         if let Some(need) = done.needs_auth.first() {
-            let message = format!("{url} wants a person first: {}", need.auth_type);
+            let message = format!("{url} needs a person first: {}", need.auth_type);
             return Err(Error::new(ErrorKind::AuthRequired, message)
                 .with_hint("save the document and read the file"));
         }
@@ -173,7 +175,7 @@ impl Stages {
     }
 }
 
-/// The task that all parts of a corpus are read for.
+/// The task that all parts of a corpus belong to.
 struct Task {
     id: String,
     hypothesis: String,
@@ -181,8 +183,8 @@ struct Task {
 }
 
 impl Task {
-    /// Writes the task as the first record. How far it is and what it may use is for the graph to say
-    /// that the records are added to.
+    /// Writes the task as the first record. Its state and its budget are left to the graph that the
+    /// records are added to.
     fn begin(&self, records: &mut Vec<u8>) {
         if records.is_empty() {
             let line = json!({
@@ -197,7 +199,7 @@ impl Task {
     }
 }
 
-/// The lines of an export behind its first, which is the task.
+/// The lines of an export after the first one, which is the task.
 fn without_task(lines: &[u8]) -> &[u8] {
     let end = lines.iter().position(|byte| *byte == b'\n');
     end.map_or(&[], |end| &lines[end + 1..])

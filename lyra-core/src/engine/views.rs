@@ -1,4 +1,4 @@
-//! The views that an engine answers with, and those of the user's folder that it cannot.
+//! The views of an engine, and the files in the user's folder that cannot be used as views.
 
 use super::EngineConfig;
 use crate::error::{ErrorKind, Result};
@@ -7,20 +7,20 @@ use crate::store::guard::{QueryGuard, TempView};
 use crate::store::views::{BrokenView, ViewCatalog, view_name};
 use std::path::{Path, PathBuf};
 
-/// The views, and the guard on whose connections they live.
+/// The views, and the guard whose connections contain them.
 #[derive(Debug)]
 pub(super) struct Views {
     pub(super) catalog: ViewCatalog,
     pub(super) guard: QueryGuard,
-    /// A file with a mistake costs its own view and nothing else.
+    /// A file with a mistake disables only its own view.
     pub(super) broken: Vec<BrokenView>,
 }
 
 impl Views {
-    /// Takes in the built-in views and those of the folder that is configured, if one is.
+    /// Loads the built-in views and those of the configured folder, if any.
     ///
     /// # Errors
-    /// `NotFound` where there is no such folder; `Storage` where the database cannot be read.
+    /// `NotFound` if the folder does not exist; `Storage` if the database cannot be read.
     pub(super) fn open(config: &EngineConfig, source: &Source) -> Result<Self> {
         let builtin = ViewCatalog::builtin()?;
         let Some(folder) = &config.views_dir else {
@@ -51,8 +51,8 @@ impl Views {
     }
 }
 
-/// Finds out which files do not fit the tables. They are tried again as long as another one has
-/// been taken in, because one view may build on the next.
+/// Finds the files that do not fit the tables. They are retried as long as another view was added,
+/// because one view may depend on another.
 fn one_at_a_time(
     (config, source): (&EngineConfig, &Source),
     builtin: ViewCatalog,
@@ -97,8 +97,8 @@ fn does_not_fit(file: &Path, message: &str) -> BrokenView {
     let name = view_name(file).unwrap_or_default().to_owned();
     let own = message.strip_prefix(&format!("view {name}: "));
     let reason = own.unwrap_or(message).to_owned();
-    // SQLite names what it does not find and not where; the SQL of a view is short enough that the
-    // first line with that name is the one to look at.
+    // SQLite names the missing object but not its position. The SQL of a view is short, so the
+    // first line with that name is the relevant one.
     let missing = reason.rsplit(": ").next().unwrap_or(&reason);
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let mut lines = text.lines();

@@ -7,21 +7,21 @@ use crate::research::task::{StatusDetail, StatusReport};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// While a task works, its changes are told at most so often.
+/// Minimum interval between two reports while a task is at work.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// The status as soon as anything about the task changes, in whatever process, or after
-    /// `wait`; `changed` says which. A wait of zero answers at once. Of a task at work, whose status
-    /// this engine reported less than a second ago, the changes of that second are reported together;
-    /// the end of the work is reported at once.
+    /// Returns the status as soon as anything about the task changes, in any process, or after
+    /// `wait`; `changed` says which. A wait of zero returns at once. While a task is at work and
+    /// this engine reported its status less than a second ago, the changes of that second are
+    /// reported together; the end of the work is reported at once.
     ///
-    /// Where the work of a task ended before the wait began, the end is no news only to who was
-    /// told of it: such a task is waited for (a correction, a stop, new targets) if this engine has
-    /// reported its status as it is now, and is answered at once if not.
+    /// If the work of a task ended before the wait began, the call waits (for a correction, a stop,
+    /// new targets) only if this engine has already reported the current status; otherwise it
+    /// returns at once.
     ///
     /// # Errors
-    /// Where there is no such task, at once, or where it is forgotten meanwhile.
+    /// If the task does not exist, at once; or if it is forgotten during the wait.
     pub async fn wait_status(
         &self,
         task_id: &str,
@@ -61,7 +61,7 @@ impl Engine {
     ) -> Result<StatusReport> {
         let inner = &self.inner;
         let told_before = inner.reported.of(task_id);
-        // Read here and not by the watcher: what happens from now on is a change.
+        // Read here and not by the watcher: anything committed from now on is a change.
         let before = inner.graph.read(|r| fingerprint(r, task_id))?;
         let (tell, told) = oneshot::channel();
         let arrival = Waiter {

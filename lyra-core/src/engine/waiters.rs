@@ -1,10 +1,10 @@
-//! Who waits for a task to change, and the thread that looks for all of them.
+//! Callers that wait for a task to change, and the thread that watches for all of them.
 //!
-//! While somebody waits, one thread looks for all of them: at SQLite's `data_version`, which moves
-//! with every commit of any other connection, in this process or in another. It is read from
-//! memory that the processes share, in microseconds. Only when it has moved are the tasks looked
-//! at that somebody waits for, once each however many wait. The thread has a connection of its
-//! own and takes none from those who ask questions; it ends when nobody waits any more.
+//! While anyone waits, one thread polls SQLite's `data_version`, which changes with every commit of
+//! any other connection, in this process or another. It is read from shared memory in microseconds.
+//! Only when it has changed are the tasks examined that are waited for, each once regardless of the
+//! number of waiters. The thread has a separate connection, so that it takes none from queries; it
+//! ends when there are no waiters left.
 
 use crate::error::{Error, Result};
 use crate::research::jobs::Signal;
@@ -16,17 +16,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// How often to look for what has been committed.
+/// How often to check for commits.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// What the tasks were like when this engine last reported their status.
+/// The states of the tasks when this engine last reported their status.
 #[derive(Debug, Default)]
 pub(super) struct ReportedStatuses(Mutex<HashMap<String, LastReport>>);
 
 #[derive(Debug, Default, Clone, Copy)]
 struct LastReport {
     fingerprint: Option<Fingerprint>,
-    /// When somebody who waited was told of a change.
+    /// When a waiter was last told of a change.
     woken_at: Option<Instant>,
 }
 
@@ -58,13 +58,13 @@ impl ReportedStatuses {
     }
 }
 
-/// Whoever waits for a change, and whether somebody looks for them.
+/// The waiters, and whether a watcher runs for them.
 #[derive(Debug, Default)]
 pub(super) struct Waiters(Mutex<State>);
 
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// Those whom the watcher does not know yet.
+    /// Waiters that the watcher has not yet taken over.
     arrivals: Vec<Waiter>,
     pub(super) is_watched: bool,
 }
@@ -73,11 +73,11 @@ pub(super) struct State {
 pub(super) struct Waiter {
     pub(super) task_id: String,
     pub(super) detail: StatusDetail,
-    /// What the task was like when the wait began.
+    /// The state of the task when the wait began.
     pub(super) before: Fingerprint,
-    /// What it was like when whoever waits was last told of it.
+    /// The state of the task when it was last reported to the waiter.
     pub(super) told_before: Option<Fingerprint>,
-    /// Whether the watcher has not looked yet if there is anything to wait for.
+    /// Whether the watcher has not yet checked if there is anything to wait for.
     pub(super) is_new: bool,
     pub(super) until: Instant,
     pub(super) tell: oneshot::Sender<(StatusReport, Fingerprint)>,
@@ -88,7 +88,7 @@ impl Waiters {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds somebody who waits, and has a watcher begin where there is none.
+    /// Adds a waiter, and starts a watcher if none is running.
     pub(super) fn join(
         this: &Arc<Self>,
         arrival: Waiter,
@@ -115,8 +115,9 @@ impl Waiters {
         Ok(())
     }
 
-    /// Moves arrivals to those that the watcher knows, and forgets who has stopped waiting. None
-    /// when nobody is left: from then on nobody watches. Otherwise whether somebody arrived.
+    /// Moves new waiters to those that the watcher knows, and drops those that have stopped
+    /// waiting. `None` if none is left: the watcher then ends. Otherwise whether there were new
+    /// waiters.
     fn admit(&self, known: &mut Vec<Waiter>) -> Option<bool> {
         known.retain(|waiter| !waiter.tell.is_closed());
         let mut state = self.lock();
@@ -127,7 +128,7 @@ impl Waiters {
     }
 }
 
-/// Where the watcher fails, nobody is left waiting for it.
+/// If the watcher fails, releases all waiters.
 struct LeaveNobody<'w>(&'w Waiters);
 
 impl Drop for LeaveNobody<'_> {
@@ -138,7 +139,7 @@ impl Drop for LeaveNobody<'_> {
     }
 }
 
-/// Looks until nobody waits any more.
+/// Watches until there are no waiters left.
 fn watch(waiters: &Waiters, graph: &EvidenceGraph, bell: &Signal) -> Result<()> {
     let mut watched = graph.watch()?;
     let (mut known, mut heard, mut seen) = (Vec::new(), 0, None);
@@ -147,13 +148,13 @@ fn watch(waiters: &Waiters, graph: &EvidenceGraph, bell: &Signal) -> Result<()> 
         if watched.reopen_if_replaced()? {
             seen = None;
         }
-        // Read before the look: what is committed during it is looked at in the next round.
+        // Read first: what is committed during the check is seen in the next round.
         let version = Some(watched.version()?);
         let is_late = known.iter().any(|waiter| waiter.until <= began);
         if arrived || is_late || version != seen {
             seen = version;
             known = watched.read(|reader| Look::new(reader, graph).serve(known))?;
-            // A look at a huge task takes time: at most half of it goes into looking.
+            // Checking a huge task takes time: at most half of the time is spent on checks.
             std::thread::sleep(began.elapsed().min(LOOK));
         }
         let next = known.iter().map(|waiter| waiter.until).min();
@@ -165,7 +166,7 @@ fn watch(waiters: &Waiters, graph: &EvidenceGraph, bell: &Signal) -> Result<()> 
     Ok(())
 }
 
-/// One snapshot, and what was read from it already.
+/// A snapshot, and what has been read from it.
 struct Look<'c> {
     snapshot: &'c Reader<'c>,
     now_ms: i64,
@@ -183,11 +184,11 @@ impl<'c> Look<'c> {
         }
     }
 
-    /// Answers whoever waited long enough; gives back those who wait on.
+    /// Answers the waiters that have waited long enough; returns the others.
     fn serve(mut self, known: Vec<Waiter>) -> Result<Vec<Waiter>> {
         let mut rest = Vec::new();
         for mut waiter in known {
-            // Without its task the waiter is let go, and asks for itself.
+            // If its task is gone, the waiter is released and queries the status itself.
             let Some(now) = self.fingerprint(&waiter.task_id)? else {
                 continue;
             };
@@ -207,7 +208,7 @@ impl<'c> Look<'c> {
                 changed = waiter.told_before.is_some();
             }
             report.changed = changed;
-            // Whoever has stopped listening needs no answer.
+            // A waiter that has stopped listening needs no answer.
             let _ = waiter.tell.send((report, now));
         }
         Ok(rest)
@@ -233,10 +234,10 @@ impl<'c> Look<'c> {
     }
 }
 
-/// Differs whenever something that a status shows has changed.
+/// A value that changes whenever anything changes that a status shows.
 pub(super) type Fingerprint = u64;
 
-/// None if there is no such task.
+/// `None` if the task does not exist.
 pub(super) fn fingerprint(reader: &Reader<'_>, task_id: &str) -> Result<Option<Fingerprint>> {
     let state = reader.task_state(task_id)?;
     Ok(state.map(|state| {

@@ -1,4 +1,4 @@
-//! The parts of a configuration that the network, a recording or a replay stand behind.
+//! The parts of a configuration that use the network, a recording or a replay.
 
 use super::EngineConfig;
 use crate::clock::{Clock, ShiftedClock, format_ms, parse_ms};
@@ -10,7 +10,7 @@ use crate::record::Live;
 use crate::research::pipeline::Limits;
 use std::sync::Arc;
 
-/// The configuration with a record between the engine and the world, or in the world's place.
+/// The configuration with a record between the engine and the outside world, or in place of it.
 pub(super) fn wire(mut config: EngineConfig) -> Result<(EngineConfig, Option<Arc<ShiftedClock>>)> {
     let Some(record) = config.record.clone() else {
         return Ok((config, None));
@@ -34,7 +34,7 @@ pub(super) fn wire(mut config: EngineConfig) -> Result<(EngineConfig, Option<Arc
         clock = Some(shifted);
         record.answer()?
     };
-    // Models that the caller of a replay names are asked themselves: that is what they are named for.
+    // Models that the caller of a replay names are used directly: that is why they were named.
     if record.is_recording() {
         config.embedder = wired.embedder;
         config.claim_extractor = wired.extractor;
@@ -46,18 +46,13 @@ pub(super) fn wire(mut config: EngineConfig) -> Result<(EngineConfig, Option<Arc
     }
     config.fetchers = vec![wired.fetcher];
     config.providers = wired.providers;
-    #[cfg(feature = "http")]
-    {
-        config.search = crate::web::ProvidersConfig::default();
-    }
+    config.search = crate::web::ProvidersConfig::default();
     config.retractions_csv = wired.retractions;
     Ok((config, clock))
 }
 
 fn live(config: &mut EngineConfig) -> Result<Live> {
-    #[allow(unused_mut, reason = "without http there are no others")]
     let mut providers: Vec<Arc<dyn SearchProvider>> = config.providers.clone();
-    #[cfg(feature = "http")]
     providers.extend(config.search.build(&config.clock)?);
     let embedder = match &config.embedder {
         Some(embedder) => Arc::clone(embedder),

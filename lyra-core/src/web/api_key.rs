@@ -1,10 +1,10 @@
-//! Secrets that are sent and never shown.
+//! Secrets that are sent but never shown.
 
 use crate::error::{Error, Result};
 use std::fmt;
 
-/// A key that is sent to a service and shown to nobody: not in `Debug`, an error, or a log. What
-/// may be shown is the place that it came from.
+/// A key that is sent to a service and never shown, not in `Debug`, an error or a log. Only its
+/// origin may be shown.
 ///
 /// ```
 /// use lyra_core::web::ApiKey;
@@ -19,12 +19,12 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
-    /// A key, and where it was found: the name of a variable or of a file. Blanks around the key
-    /// are dropped.
+    /// A key and its origin: the name of a variable or of a file. Blanks around the key are
+    /// removed.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) names the place if what stands
-    /// there is no key.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput), with the origin, if the value
+    /// is not a valid key.
     pub fn new(origin: impl Into<String>, value: impl AsRef<str>) -> Result<Self> {
         let (origin, value) = (origin.into(), value.as_ref().trim());
         if value.is_empty() || !value.chars().all(|c| c.is_ascii_graphic()) {
@@ -39,19 +39,19 @@ impl ApiKey {
         })
     }
 
-    /// Where it was found.
+    /// The origin of the key.
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// The key itself, for the header that carries it.
+    /// The key itself, for the header in which it is sent.
     #[cfg(feature = "http")]
     pub(crate) fn reveal(&self) -> &str {
         &self.value
     }
 
-    /// The text without the key, should a service repeat it, as it is or as it stands in an address.
-    /// To be called before anything is cut off: a part of the key would not be recognised.
+    /// The text with the key removed, plain or URL-encoded, in case a service repeats it. Call this
+    /// before the text is cut: a part of the key would not be recognised.
     #[cfg(feature = "http")]
     pub(super) fn redact(&self, text: &str) -> String {
         let encoded: String = url::form_urlencoded::byte_serialize(self.value.as_bytes()).collect();

@@ -9,15 +9,11 @@ mod http_fetch;
 mod providers;
 #[cfg(feature = "http")]
 pub(crate) mod retry;
+pub(crate) mod services;
 #[cfg(feature = "http")]
 pub(crate) mod web_client;
 
-#[cfg(feature = "http")]
-pub use api::ApiOptions;
 pub use api_key::ApiKey;
 #[cfg(feature = "http")]
 pub use http_fetch::{HttpFetcher, HttpOptions, detect_challenge};
-#[cfg(feature = "http")]
-pub use providers::{ProviderKind, ProvidersConfig, ServiceConfig};
-#[cfg(feature = "http")]
-pub use retry::Backoff;
+pub use services::{ApiOptions, Backoff, ProviderKind, ProvidersConfig, ServiceConfig};

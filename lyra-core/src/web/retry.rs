@@ -1,6 +1,7 @@
-//! When a server that is busy or broken is asked again: the one policy of fetcher, search services,
-//! embedding servers and language models.
+//! When a request to a busy or broken server is retried: the common policy of fetcher, search
+//! services, embedding servers and language models.
 
+use super::services::Backoff;
 use jiff::fmt::rfc2822;
 use reqwest::StatusCode;
 use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
@@ -15,8 +16,8 @@ pub(crate) fn is_transient(status: StatusCode) -> bool {
     }
 }
 
-/// How long the server wants to be left alone, by `Retry-After`: seconds, or a date that is compared with
-/// the reply's own `Date`, else with `now_ms` (milliseconds since 1970).
+/// The delay that the server requests with `Retry-After`: seconds, or a date that is compared with
+/// the reply's own `Date`, otherwise with `now_ms` (milliseconds since 1970).
 pub(crate) fn retry_after(headers: &HeaderMap, now_ms: Option<i64>) -> Option<Duration> {
     let text = |name: HeaderName| headers.get(name)?.to_str().ok().map(str::trim);
     let wanted = text(RETRY_AFTER)?;
@@ -37,42 +38,33 @@ pub(super) fn http_date_ms(text: &str) -> Option<i64> {
     Some(time.as_millisecond())
 }
 
-/// Waits that double: `base · 2^attempt`, at most `max`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Backoff {
-    /// Before the first retry, at most.
-    pub base: Duration,
-    /// Before any retry, at most.
-    pub max: Duration,
-}
-
 impl Backoff {
-    /// The longest wait before the retry with this number, 0 for the first.
+    /// The maximum wait before the retry with this number, starting from 0.
     fn ceiling(&self, attempt: u32) -> Duration {
         let factor = 2_u32.saturating_pow(attempt);
         self.base.saturating_mul(factor).min(self.max)
     }
 
-    /// The wait before the retry with this number: half of the longest to all of it, so that clients that
-    /// failed together do not come back together, and what the server asks for at least.
+    /// The wait before the retry with this number: between half of the maximum and all of it, so
+    /// that clients that failed together do not retry together; at least what the server requests.
     pub(crate) fn wait(&self, attempt: u32, wanted: Option<Duration>, dice: &mut Dice) -> Duration {
         let wait = self.ceiling(attempt).mul_f64(0.5 + dice.roll() / 2.0);
         wait.max(wanted.unwrap_or_default())
     }
 }
 
-/// Numbers that look random and follow from a seed (splitmix64; Steele, Lea, Flood 2014).
+/// Pseudo-random numbers from a seed (splitmix64; Steele, Lea, Flood 2014).
 #[derive(Debug)]
 pub(crate) struct Dice(u64);
 
 impl Dice {
     pub(crate) fn new(seed: Option<u64>) -> Self {
-        // Without a seed and without randomness from the system, all clients wait alike; they
-        // still wait.
+        // Without a seed and without system randomness, all clients wait equally long, which is
+        // acceptable.
         Self(seed.unwrap_or_else(|| getrandom::u64().unwrap_or(0)))
     }
 
-    /// In 0..1.
+    /// A number in 0..1.
     #[allow(
         clippy::cast_precision_loss,
         reason = "53 bits are what an f64 holds exactly"

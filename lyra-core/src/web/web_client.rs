@@ -1,16 +1,16 @@
-//! What all web clients have in common: the provider of cryptography and who they say they are.
+//! Shared by all web clients: the cryptography provider and the user agent.
 
 use reqwest::{Client, ClientBuilder};
 
-/// The beginning of a client that says `lyra/VERSION (evidence engine)`. Redirects, proxies and
-/// times are for the caller to set: they differ with what is asked.
+/// A client builder with the user agent `lyra/VERSION (evidence engine)`. The caller sets
+/// redirects, proxies and timeouts, which depend on the use.
 pub(crate) fn builder() -> ClientBuilder {
     builder_for(None)
 }
 
-/// The same with an address to write to, as scholarly services wish.
+/// The same with a contact address, as scholarly services request.
 pub(crate) fn builder_for(mailto: Option<&str>) -> ClientBuilder {
-    // Another library in the process may have chosen a provider; any of them will do.
+    // Another library in the process may have installed a provider; any of them is suitable.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let version = env!("CARGO_PKG_VERSION");
     let contact = mailto.map(|address| format!("; mailto:{address}"));

@@ -1,4 +1,4 @@
-//! The token file: a line a token, with the hash of the token and never the token itself.
+//! The token file: one line per token, with the hash of the token and never the token itself.
 //!
 //! ```text
 //! # NAME SCOPE TASKS SHA-256
@@ -7,6 +7,7 @@
 //! ```
 
 use super::{Access, Scope};
+use lyra_core::store::text::hash::hex;
 use lyra_core::store::text::names::nearest;
 use lyra_core::{Error, ErrorKind, Result};
 use sha2::{Digest, Sha256};
@@ -15,14 +16,14 @@ use std::io::Write as _;
 use std::path::Path;
 use subtle::{Choice, ConstantTimeEq};
 
-/// How a token begins, so that scanners for secrets can recognise it.
+/// Prefix of every token, so that secret scanners can recognise it.
 const PREFIX: &str = "lyra_";
 
 const HEAD: &str = "# Tokens of lyra-mcp serve --http: NAME SCOPE TASKS SHA-256\n";
 
 pub(super) type Hash = [u8; 32];
 
-/// A token as the file holds it.
+/// A token as stored in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) access: Access,
@@ -30,7 +31,7 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    /// Whether this is the token with that hash. The time does not depend on where they differ.
+    /// Whether this is the token with that hash. The comparison takes constant time.
     pub(super) fn is(&self, hash: &Hash) -> Choice {
         self.hash.ct_eq(hash)
     }
@@ -40,10 +41,10 @@ pub(super) fn hash_of(token: &str) -> Hash {
     Sha256::digest(token.as_bytes()).into()
 }
 
-/// Adds a token, making the file where it is not there; the token, which is nowhere else.
+/// Adds a token, creating the file if necessary; returns the token, which is stored nowhere.
 ///
 /// # Errors
-/// `InvalidInput` where the name is taken or the file is broken; `Backend` where it cannot be written.
+/// `InvalidInput` if the name is taken or the file is broken; `Backend` if it cannot be written.
 pub(crate) fn add(path: &Path, access: &Access) -> Result<String> {
     let mut text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -67,10 +68,10 @@ pub(crate) fn add(path: &Path, access: &Access) -> Result<String> {
     Ok(token)
 }
 
-/// Takes a token out of the file; everything else in it stays as it is.
+/// Removes a token from the file; everything else in it is unchanged.
 ///
 /// # Errors
-/// `NotFound` where there is none of that name.
+/// `NotFound` if no token has that name.
 pub(crate) fn remove(path: &Path, name: &str) -> Result<()> {
     let text = read(path)?;
     let there = parse(path, &text)?;
@@ -91,7 +92,7 @@ pub(crate) fn remove(path: &Path, name: &str) -> Result<()> {
 /// The tokens of the file.
 ///
 /// # Errors
-/// `NotFound` where there is no such file, `InvalidInput` where it is broken.
+/// `NotFound` if the file does not exist, `InvalidInput` if it is broken.
 pub(crate) fn list(path: &Path) -> Result<Vec<Token>> {
     parse(path, &read(path)?)
 }
@@ -167,13 +168,6 @@ fn parse_hex(text: &str) -> Option<Hash> {
     Some(hash)
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
 fn random_token() -> Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)
@@ -181,7 +175,7 @@ fn random_token() -> Result<String> {
     Ok(format!("{PREFIX}{}", hex(&bytes)))
 }
 
-/// Puts a new file in place of the old one, so that a running server never reads half of it.
+/// Replaces the file atomically, so that a running server never reads half of it.
 fn write(path: &Path, text: &str) -> Result<()> {
     let failed = |error: std::io::Error| {
         let place = path.display();
@@ -193,7 +187,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
-    // A new file of this kind is its owner's alone.
+    // A new file of this kind is readable only by its owner.
     let mut file =
         tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! What a token of the HTTP server allows, and the file that holds the tokens.
+//! The permissions of the tokens of the HTTP server, and the file with the tokens.
 
 mod file;
 mod store;
@@ -13,14 +13,14 @@ use serde_json::{Map, Value, json};
 use std::fmt;
 use std::str::FromStr;
 
-/// Names that the log uses for others.
+/// Names that the log uses for other actors.
 const RESERVED: [&str; 7] = [
     "user", "agent", "worker", "system", "lyra", "human", "unknown",
 ];
 
 const LONGEST_NAME: usize = 64;
 
-/// The tool that shows no row of the graph, so that a token for some tasks may call it.
+/// The tool that returns no rows of the graph, so that a token limited to tasks may call it.
 const CATALOG: &str = "list_views";
 
 /// Whether a token may change the graph.
@@ -55,19 +55,19 @@ impl FromStr for Scope {
     }
 }
 
-/// Who calls, and what that caller may do.
+/// A caller and its permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Access {
-    /// The token's name, which the log of the graph uses for the caller.
+    /// The name of the token, used for the caller in the log of the graph.
     name: String,
     scope: Scope,
-    /// The tasks that it is limited to; all tasks where there are none.
+    /// The tasks that it is limited to; empty means all tasks.
     tasks: Vec<String>,
 }
 
 impl Access {
     /// # Errors
-    /// `InvalidInput` for a name or a task id that the token file cannot hold.
+    /// `InvalidInput` for a name or a task id that the token file cannot represent.
     pub(crate) fn new(name: &str, scope: Scope, tasks: Vec<String>) -> Result<Self> {
         check_name(name)?;
         for task in &tasks {
@@ -84,17 +84,18 @@ impl Access {
         &self.name
     }
 
-    /// Whether what belongs to this task may be shown.
+    /// Whether content of this task may be shown.
     pub(crate) fn sees(&self, task_id: &str) -> bool {
         self.tasks.is_empty() || self.tasks.iter().any(|task| task == task_id)
     }
 
-    /// Whether `feedback` may correct verdicts: that is for tokens that may write and are not limited.
+    /// Whether `feedback` may correct verdicts: only tokens that may write and are not limited to
+    /// tasks.
     pub(crate) fn may_correct(&self) -> bool {
         self.scope == Scope::Write && self.tasks.is_empty()
     }
 
-    /// Whether some call of the tool is allowed; a listing leaves the other tools out.
+    /// Whether any call of the tool is allowed; a listing leaves out the other tools.
     pub(crate) fn lists(&self, tool: &Tool) -> bool {
         let scope = self.scope == Scope::Write || tool.hints.read_only;
         scope && (self.tasks.is_empty() || tool.name == CATALOG || takes_task(tool))
@@ -119,7 +120,7 @@ impl Access {
         }
         if !takes_task(tool) {
             let message = format!(
-                "{} is not limited to a task, and the token {:?} is",
+                "{} is not limited to a task, but the token {:?} is",
                 tool.name, self.name
             );
             return Err(self.denied(message, whole_graph_hint(tool)));
@@ -145,7 +146,7 @@ impl Access {
         }
     }
 
-    /// Some arguments reach beyond the task that stands beside them.
+    /// Refuses arguments that reach beyond the given task.
     fn check_reach(
         &self,
         tool: &Tool,
@@ -171,7 +172,7 @@ impl Access {
                 let name = text("view_name").unwrap_or_default();
                 let views = engine.list_views();
                 let view = views.iter().find(|view| view.name == name);
-                // An unknown view has an error of its own.
+                // An unknown view is reported by a separate error.
                 if view.is_some_and(|view| !view.is_task_scoped()) {
                     let message = format!("the view {name} shows the whole graph");
                     return Err(self.denied(message, "list_views shows which views take task_id"));
@@ -226,7 +227,7 @@ fn check_name(name: &str) -> Result<()> {
     }
     if RESERVED.contains(&name.to_ascii_lowercase().as_str()) {
         return Err(
-            Error::invalid(format!("the log uses the name {name:?} for others"))
+            Error::invalid(format!("the name {name:?} is reserved in the log"))
                 .with_hint("choose the name of a person or a program"),
         );
     }
@@ -289,7 +290,7 @@ mod tests {
         assert!(refused > 5, "{refused}");
     }
 
-    /// A tool that is added has to be thought about here.
+    /// Fails when a tool is added, so that its access is considered here.
     #[test]
     fn a_token_for_tasks_reaches_only_tools_that_take_one() {
         let limited = access(Scope::Write, &["task_1"]);

@@ -1,5 +1,5 @@
-//! The tokens of a running server. It follows its file, so that a token that is added or removed
-//! counts without a restart.
+//! The tokens of a running server. The file is watched, so that a token that is added or removed
+//! takes effect without a restart.
 
 use super::Access;
 use super::file::{Token, hash_of, list};
@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use subtle::ConditionallySelectable;
 
-/// How often the file is looked at.
+/// How often the file is checked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// What tells one state of the file from another: its length and the time of its last change.
+/// Identifies a state of the file: its length and its modification time.
 type Stamp = Option<(u64, std::time::SystemTime)>;
 
 /// The tokens that are valid now.
@@ -29,7 +29,7 @@ struct State {
 
 impl Tokens {
     /// # Errors
-    /// `NotFound` or `InvalidInput` where the file is missing, broken, or holds no token.
+    /// `NotFound` or `InvalidInput` if the file is missing, broken, or contains no token.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let stamp = stamp(path);
         let tokens = list(path)?;
@@ -48,8 +48,8 @@ impl Tokens {
         })
     }
 
-    /// Whose token this is. Every token is compared, and each in the same time, so that the answer
-    /// tells nothing about the tokens by its time.
+    /// The access that belongs to a token. Every token is compared, each in constant time, so that
+    /// the response time reveals nothing about the tokens.
     pub(crate) fn find(&self, token: &str) -> Option<Arc<Access>> {
         let hash = hash_of(token);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,8 +63,8 @@ impl Tokens {
         state.tokens.get(nth).map(|(_, access)| Arc::clone(access))
     }
 
-    /// Reads the file again where it has changed. One that is gone holds no tokens; one that is
-    /// broken changes nothing, because an editor may be in the middle of writing it.
+    /// Reads the file again if it has changed. If the file was deleted, there are no tokens; if it
+    /// is broken, the tokens stay as they are, because an editor may be writing it.
     fn follow(&self, state: &mut State) {
         if state.looked.elapsed() < LOOK_EVERY {
             return;

@@ -1,11 +1,11 @@
-//! `audit`: what agents asked.
+//! `audit`: the recorded calls of agents.
 
 use super::layout::plain;
 use super::output::{Output, json};
 use clap::{Args, ValueEnum};
 use lyra_core::{Engine, RecordedCall, Result};
 
-/// Calls that are read at a time.
+/// Number of calls that are read at a time.
 const PAGE: usize = 1_000;
 
 #[derive(Args)]

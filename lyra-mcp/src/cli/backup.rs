@@ -6,7 +6,7 @@ use lyra_core::Result;
 use std::path::Path;
 use std::time::Duration;
 
-/// Copies the database once, or again and again, so that read-only servers can follow it.
+/// Copies the database once, or repeatedly, so that read-only servers can follow it.
 pub(super) fn run(settings: &Settings, to: &Path, every: Option<Duration>) -> Result<()> {
     let engine = open(settings)?;
     let told = || {
@@ -32,7 +32,7 @@ pub(super) fn run(settings: &Settings, to: &Path, every: Option<Duration>) -> Re
     }
 }
 
-/// What tells whether something was written since: size and time of the file and of its log.
+/// Identifies the written state: size and modification time of the file and of its log.
 fn written(db: &Path) -> [Option<(u64, std::time::SystemTime)>; 2] {
     let log = db.with_file_name(format!(
         "{}-wal",

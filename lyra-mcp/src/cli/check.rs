@@ -1,4 +1,4 @@
-//! `check` and `standing`: drafts and statements against the sources of a graph.
+//! `check` and `standing`: check drafts and statements against the sources of a graph.
 
 use super::config::Settings;
 use super::layout::{plain, wrap};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Columns of a text, beside its indent.
+/// Width of a text in columns, without its indentation.
 const COLUMNS: usize = 92;
 
 #[derive(Args)]
@@ -102,7 +102,7 @@ pub(super) struct StandingOptions {
     json: bool,
 }
 
-/// Checks a draft; answers 1 where a finding of `--fail-on` was made.
+/// Checks a draft; returns 1 if there is a finding covered by `--fail-on`.
 pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
     let request = request(options)?;
     let name = options.file.display().to_string();
@@ -125,7 +125,7 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
     Ok(u8::from(report.count(&options.fail_on) > 0))
 }
 
-/// Reads what the draft cites, and says what could not be read.
+/// Reads what the draft cites, and reports what could not be read.
 async fn fetch(engine: &Engine, line: &Line, request: &CheckRequest, name: &str) -> Result<()> {
     let show = |done: usize, all: usize| {
         let share = done as f64 / all.max(1) as f64;
@@ -188,7 +188,7 @@ fn write(text: &str, out: Option<&Path>) -> Result<()> {
     file.finish().map(drop)
 }
 
-/// Prints how the sources stand to a statement.
+/// Prints how the sources relate to a statement.
 pub(super) fn standing(settings: &Settings, options: &StandingOptions) -> Result<()> {
     let request = StandingRequest {
         text: options.text.clone(),
@@ -204,7 +204,7 @@ pub(super) fn standing(settings: &Settings, options: &StandingOptions) -> Result
     write(&text, None)
 }
 
-/// Progress lines, at most one a second.
+/// Progress lines, at most one per second.
 struct Line(Mutex<(ProgressLine, Instant)>);
 
 impl Line {
@@ -225,8 +225,8 @@ impl Line {
     }
 }
 
-/// Opens the graph and reads what is new in the folders of `--corpus`. Where no graph is named and
-/// none is there, folders, and what is fetched, are read into one that is removed afterwards.
+/// Opens the graph and reads what is new in the folders of `--corpus`. If no graph is named and
+/// none exists, the folders and what is fetched are read into a temporary one.
 fn with_engine<T>(
     settings: &Settings,
     fetches: bool,
@@ -323,7 +323,7 @@ fn terminal(report: &CheckReport, name: &str) -> String {
     lines.join("\n")
 }
 
-/// What is compared letter by letter, and what the graph knows, is sure; the rest may err.
+/// Findings based on exact comparison or on data in the graph are certain; the others may be wrong.
 fn style(code: CheckCode) -> Style {
     match code {
         CheckCode::QuoteMismatch
@@ -346,7 +346,7 @@ fn finding_lines(lines: &mut Vec<String>, finding: &Finding) {
     }
     if let Some(evidence) = &finding.evidence {
         let title = evidence.title.as_deref().unwrap_or(&evidence.url);
-        // Most messages quote it.
+        // Most messages already contain the quote.
         let begins: String = evidence.quote.chars().take(40).collect();
         if !finding.message.contains(&begins) {
             indent(lines, "    ", &format!("“{}”", evidence.quote));

@@ -1,4 +1,4 @@
-//! Settings: `lyra.toml`, then `LYRA_*` variables, then flags; the later wins.
+//! Settings: `lyra.toml`, then `LYRA_*` variables, then flags; later sources take precedence.
 
 use super::http::HttpSettings;
 use super::llm::Llm;
@@ -58,18 +58,18 @@ const KEYS: [&str; 40] = [
     "http_drain_seconds",
 ];
 
-/// Research jobs that run at the same time where nothing else is said.
+/// Default number of research jobs that run at the same time.
 const WORKERS: usize = 2;
 
-/// The settings in force.
+/// The effective settings.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Settings {
     pub(super) db: PathBuf,
-    /// Nobody chose the place of the database, so we may make its folder.
+    /// The location of the database is the default, so its folder may be created.
     pub(super) db_is_default: bool,
     /// The graph is read-only.
     pub(super) read_only: bool,
-    /// Whether the server records what it is asked.
+    /// Whether the server records its calls.
     pub(super) audit: bool,
     /// Which tools the server lists.
     pub(super) tools: Set,
@@ -80,19 +80,19 @@ pub(super) struct Settings {
     pub(super) views_dir: Option<PathBuf>,
     pub(super) parser: ParserSettings,
     pub(super) embedder: EmbedderSettings,
-    /// The judge, if one is named.
+    /// The judge, if one is configured.
     pub(super) judge: Option<JudgeSettings>,
-    /// The language model, if there is one.
+    /// The language model, if one is configured.
     pub(super) llm: Option<Llm>,
-    /// The services that are asked.
+    /// The search services that are queried.
     pub(super) providers: providers::Resolved,
-    /// The HTTP server, where there is one.
+    /// The settings of the HTTP server.
     pub(super) http: HttpSettings,
-    /// Where models are put that are added.
+    /// The folder for added models.
     pub(super) models: PathBuf,
-    /// The hub that models are fetched from, where it is not the usual one.
+    /// The hub from which models are fetched, if it is not the default.
     pub(super) model_hub: Option<String>,
-    /// The key for models that are not public, as it stands in the environment.
+    /// The key for models that are not public, from the environment.
     pub(super) model_hub_key: Option<OsString>,
     /// The file that was read.
     pub(super) file: Option<PathBuf>,
@@ -109,7 +109,7 @@ pub(super) fn settle(flags: &Global) -> Result<Settings> {
     })
 }
 
-/// A variable that counts before the configuration file is read.
+/// A variable that applies before the configuration file is read.
 #[allow(clippy::disallowed_methods, reason = "as above")]
 pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -152,7 +152,7 @@ fn settle_with(flags: &Global, env: Env<'_>) -> Result<Settings> {
         judge,
         embedder,
         models,
-        // Variables of other programs, too: what is odd in them stops nobody who adds no model.
+        // These are also variables of other programs: an invalid value affects only adding models.
         model_hub: env("HF_ENDPOINT").map(|address| address.to_string_lossy().into_owned()),
         model_hub_key: env("HF_TOKEN"),
         llm: llm::settle(sources)?,
@@ -162,7 +162,7 @@ fn settle_with(flags: &Global, env: Env<'_>) -> Result<Settings> {
     })
 }
 
-/// The configuration file: the one that was named, else the first that is there.
+/// The configuration file: the named one, otherwise the first that exists.
 fn config_file(flags: &Global, env: Env<'_>) -> Result<Option<PathBuf>> {
     let named = flags
         .config
@@ -209,8 +209,8 @@ fn tool_set(sources: Sources<'_>) -> Result<Option<Set>> {
         .map_err(|_| sources.wrong("tools", "standard, connector or all"))
 }
 
-/// Where the database goes when nobody says. It does not depend on the working folder, because
-/// clients start servers in folders of their own choosing.
+/// The default folder of the database. It does not depend on the working folder, because clients
+/// start servers in arbitrary folders.
 fn data_folder(env: Env<'_>) -> PathBuf {
     user_folder(env, "XDG_DATA_HOME", "LOCALAPPDATA", ".local/share")
 }
@@ -219,7 +219,7 @@ fn config_folder(env: Env<'_>) -> PathBuf {
     user_folder(env, "XDG_CONFIG_HOME", "APPDATA", ".config")
 }
 
-/// The user's folder of configurations.
+/// The user's configuration folder.
 pub(super) fn user_config_folder() -> PathBuf {
     config_folder(&|name| std::env::var_os(name))
 }

@@ -1,5 +1,5 @@
-//! `demo`: research a hypothesis over the example documents, through the same engine that serves
-//! assistants, and print what came of it.
+//! `demo`: researches a hypothesis over the example documents, with the same engine that serves
+//! assistants, and prints the result.
 
 use super::config::Settings;
 use super::research::{PageOptions, Session, of_hypothesis};
@@ -10,11 +10,12 @@ use lyra_core::{Engine, Error, Result, TaskConfig};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// What the example documents are about; the literature really disagrees on it.
+/// The subject of the example documents; the literature does disagree on it.
 const HYPOTHESIS: &str = "DPP-4 inhibitors increase the risk of hospitalization for heart failure \
                           in patients with type 2 diabetes.";
 
-/// Queries for the hypothesis above: both sides, the evidence that sums up, and another language.
+/// Queries for the hypothesis above: for both sides, for evidence syntheses, and in another
+/// language.
 const QUERIES: [&str; 5] = [
     "DPP-4 inhibitors hospitalization for heart failure type 2 diabetes",
     "saxagliptin alogliptin increased risk of heart failure",
@@ -62,7 +63,7 @@ pub(super) fn run(settings: &Settings, flags: &Global, options: &Options) -> Res
     session.research(&targets(hypothesis))
 }
 
-/// The documents that ship with the project: in the working folder, or where this was built.
+/// The documents that ship with the project: in the working folder, or where the program was built.
 fn example_corpus() -> Result<PathBuf> {
     let built = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/corpus");
     ["examples/corpus", built]

@@ -1,4 +1,4 @@
-//! `doctor`, `views`: what there is.
+//! `doctor`, `views`: the configuration and the available views.
 
 use super::config::Settings;
 use super::init::{self, Places, State, System};
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
     let mut out = Output::new();
     heading(&mut out, settings)?;
-    // The database is made by opening it.
+    // Opening the database creates it.
     let had_database = settings.db.exists();
     let (failed, engine) = look(&mut out, settings)?;
     let is_empty = match &engine {
@@ -48,10 +48,10 @@ fn heading(out: &mut Output, settings: &Settings) -> Result<()> {
     out.line("")
 }
 
-/// Says what works; answers what does not, and the graph if it could be opened.
+/// Reports what works; returns what does not, and the graph if it could be opened.
 fn look(out: &mut Output, settings: &Settings) -> Result<(Vec<String>, Option<Engine>)> {
     let mut failures = Vec::new();
-    // Where a model cannot be opened, the rest is looked at with the built-in one.
+    // If a model cannot be opened, everything else is checked with the built-in one.
     let mut config = super::plain_config(settings);
     for (what, opened) in [
         ("embedder", super::open_embedder(settings, &mut config)),
@@ -90,7 +90,7 @@ fn look(out: &mut Output, settings: &Settings) -> Result<(Vec<String>, Option<En
 
 /// The next step on this machine.
 fn next(settings: &Settings, failed: &[String], is_empty: bool) -> String {
-    // Without documents there is nothing to mend: the step below names some.
+    // Without documents nothing needs fixing: the step below names some.
     if failed.iter().any(|name| name != "search") {
         return "mend what is marked FAIL, then run `lyra-mcp doctor` again".to_owned();
     }

@@ -8,7 +8,7 @@ use lyra_core::models::{EmbedderChoice, EmbedderSettings};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The settings in force.
+/// The effective settings.
 pub(super) fn settle(sources: Sources<'_>) -> Result<EmbedderSettings> {
     let choice = sources.parsed_at("embedder", |choice, folder| match choice {
         EmbedderChoice::Onnx(model) => EmbedderChoice::Onnx(folder.join(model)),
@@ -18,7 +18,7 @@ pub(super) fn settle(sources: Sources<'_>) -> Result<EmbedderSettings> {
     let own = sources.not_below("embedder");
     let dimension = own.number("embedder_dimension", 1..=u64::from(u32::MAX))?;
     let timeout = sources.number("embedder_timeout", TIMEOUTS)?;
-    // ORT_DYLIB_PATH is what every program with ONNX Runtime reads.
+    // Every program that uses ONNX Runtime reads ORT_DYLIB_PATH.
     let usual = sources.variable("ORT_DYLIB_PATH").map(PathBuf::from);
     let runtime = match sources.variable("LYRA_ONNX_RUNTIME") {
         None => usual,
@@ -95,7 +95,7 @@ mod tests {
         let path = folder.path().join("key");
         let text = path.to_str().expect("text");
         let file = format!("embedder_key_file = {text:?}");
-        // Nobody needs it, so it may be missing.
+        // The key is not needed, so it may be missing.
         assert!(layer(&file, &[], None).expect("good").key.is_none());
         let error = layer(&file, &[], Some("openai:m")).expect_err("missing");
         assert!(error.message().contains("cannot be read"), "{error}");

@@ -30,12 +30,12 @@ enum Partition {
     Task,
 }
 
-/// The name of the format that is a folder.
+/// The name of the format that writes a folder.
 const PARQUET: &str = "parquet";
 
 #[derive(Clone, Copy)]
 enum Format {
-    /// One stream of bytes.
+    /// A single stream of bytes.
     File(ExportFormat),
     Parquet,
 }
@@ -64,7 +64,7 @@ pub(super) fn run(engine: &Engine, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The file appears when it is whole: a failure leaves an old one as it was.
+/// The file appears only when it is complete: after a failure an old one is unchanged.
 pub(super) fn to_file(
     engine: &Engine,
     format: ExportFormat,

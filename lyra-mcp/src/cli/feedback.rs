@@ -1,4 +1,4 @@
-//! `feedback`: a human corrects the graph, with the ids that a report or a page shows.
+//! `feedback`: corrections by a human, with the ids that a report or a page shows.
 
 use super::output::Output;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -64,7 +64,7 @@ fn relations() -> impl TypedValueParser<Value = Relation> {
 
 pub(super) fn run(engine: &Engine, options: Options) -> Result<()> {
     let reason = options.reason;
-    // The library says what it thinks of a reason that is empty.
+    // The library decides about an empty reason.
     let stated = reason.clone().unwrap_or_default();
     let feedback = match options.action {
         Action::EdgeCorrect {

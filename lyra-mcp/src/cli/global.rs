@@ -1,4 +1,4 @@
-//! The flags that every command takes.
+//! The flags common to all commands.
 
 use super::sources::Flags;
 use clap::{Args, ValueEnum};
@@ -91,7 +91,7 @@ pub(super) struct Global {
 }
 
 impl Global {
-    /// The settings among the flags that are given, by their names.
+    /// The settings given as flags, by name.
     pub(super) fn given(&self) -> Flags {
         let yes = |given: bool| given.then(|| OsString::from("true"));
         let path = |given: &Option<PathBuf>| given.clone().map(OsString::from);

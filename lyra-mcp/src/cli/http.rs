@@ -1,4 +1,4 @@
-//! The settings of the HTTP server. Whether there is one is said by `serve --http` alone.
+//! The settings of the HTTP server. Only `serve --http` starts it.
 
 use super::sources::Sources;
 use lyra_core::Result;
@@ -6,19 +6,20 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Requests of a token in a second.
+/// Allowed requests per second for a token.
 const RATE: RangeInclusive<u64> = 1..=100_000;
 
-/// Requests of a token at once.
+/// Allowed burst of requests for a token.
 const BURST: RangeInclusive<u64> = 1..=1_000_000;
 
-/// MiB of a body. No tool takes more than the 4 MiB that standard input takes, too.
+/// Allowed size of a body, in MiB. No tool accepts more than 4 MiB, which is also the limit on
+/// standard input.
 const MAX_BODY: RangeInclusive<u64> = 1..=64;
 
-/// Seconds for the last answers.
+/// Allowed seconds for finishing the last requests.
 const DRAIN: RangeInclusive<u64> = 0..=300;
 
-/// The settings in force.
+/// The effective settings.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct HttpSettings {
     pub(super) tokens: Option<PathBuf>,
@@ -26,12 +27,12 @@ pub(super) struct HttpSettings {
     pub(super) hosts: Vec<String>,
     pub(super) per_second: u64,
     pub(super) burst: u64,
-    /// Bytes.
+    /// In bytes.
     pub(super) max_body: u64,
     pub(super) drain: Duration,
 }
 
-/// The settings in force.
+/// The effective settings.
 pub(super) fn settle(sources: Sources<'_>) -> Result<HttpSettings> {
     let number = |name, range, usual| Ok(sources.number(name, range)?.unwrap_or(usual));
     Ok(HttpSettings {

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufReader, stdin};
 use std::path::Path;
 
-/// Opens the file before the database, so that a slip in its name makes no empty database.
+/// Opens the file before the database, so that a misspelled name does not create an empty database.
 pub(super) fn run(settings: &Settings, file: &Path) -> Result<()> {
     let report = if file == Path::new("-") {
         let engine = super::open_or_make(settings)?;

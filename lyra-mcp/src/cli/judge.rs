@@ -6,7 +6,8 @@ use lyra_core::Result;
 use lyra_core::models::{JudgeChoice, JudgeSettings};
 use std::path::Path;
 
-/// The settings in force, if a judge is named. The ONNX Runtime library is that of the embedder.
+/// The effective settings, if a judge is configured. The ONNX Runtime library is that of the
+/// embedder.
 pub(super) fn settle(
     sources: Sources<'_>,
     onnx_runtime: Option<&Path>,
@@ -62,7 +63,7 @@ mod tests {
 
         let settings = layer(file, &[("LYRA_JUDGE", "onnx:nli")], None).expect("good");
         let settings = settings.expect("a judge");
-        // A path that is no file's is the working folder's.
+        // A path that does not come from a file is relative to the working folder.
         assert_eq!(settings.choice, JudgeChoice::Onnx("nli".into()));
         assert_eq!(
             (settings.url, settings.onnx_runtime),
@@ -121,7 +122,7 @@ mod tests {
             assert!(error.message().contains(why), "{error}");
             assert!(!error.message().contains("two words"));
         }
-        // Nobody needs the key, so its file may be missing.
+        // The key is not needed, so its file may be missing.
         let file = "judge = \"onnx:m\"\njudge_key_file = \"/nowhere/key\"";
         assert!(layer(file, &[], None).is_ok());
     }

@@ -1,4 +1,4 @@
-//! `judge`: a person goes through the pairs that matter most, one a screen.
+//! `judge`: a person judges the pairs that matter most, one per screen.
 
 use super::layout::{plain, wrap};
 use clap::{Args, ValueEnum};
@@ -9,10 +9,10 @@ use lyra_core::store::model::Relation;
 use lyra_core::{Engine, Error, ErrorKind, Result};
 use std::io::{BufRead, Write};
 
-/// Pairs that are fetched at once; a person may take an hour over them.
+/// Number of pairs that are fetched at once; judging them may take an hour.
 const BATCH: usize = 10;
 const LEASE_SECONDS: u32 = 3_600;
-/// Columns of a text, beside its label.
+/// Width of a text in columns, without its label.
 const TEXT_COLUMNS: usize = 76;
 
 #[derive(Args)]
@@ -48,7 +48,7 @@ impl From<Focus> for JudgementFocus {
     }
 }
 
-/// What a person may answer.
+/// The possible answers.
 enum Answer {
     Says(Relation),
     Skip,
@@ -56,7 +56,7 @@ enum Answer {
     Quit,
 }
 
-/// Asks until nothing is left, or until the person has had enough.
+/// Asks until no pairs are left, or until the person stops.
 pub(super) fn run(engine: &Engine, options: &Options) -> Result<()> {
     let (mut input, mut out) = (std::io::stdin().lock(), std::io::stdout().lock());
     let judged = session(engine, options, &mut input, &mut out)?;
@@ -124,10 +124,10 @@ fn show(
         .map(|heading| format!(" / {heading}"));
     let source = format!("{}{}", pair.source, heading.unwrap_or_default());
     let (statement, question) = match pair.kind {
-        PairKind::Passage => ("CLAIM", "What does the passage do to the claim?"),
+        PairKind::Passage => ("CLAIM", "What does the passage say about the claim?"),
         PairKind::Hypothesis => (
             "HYPOTHESIS",
-            "What does the assertion do to the hypothesis?",
+            "What does the assertion say about the hypothesis?",
         ),
     };
     let parts = [
@@ -147,7 +147,7 @@ fn show(
     writeln!(out, "\n{question}").map_err(broken)
 }
 
-/// Reads a letter; the end of the input is the end of the session.
+/// Reads a letter; the end of the input ends the session.
 fn ask(input: &mut impl BufRead, out: &mut impl Write) -> Result<Answer> {
     loop {
         write!(
@@ -221,7 +221,7 @@ mod tests {
             task: "task_00000001".to_owned(),
             focus: Focus::All,
         };
-        // The side that was taken comes first: f2, whose "s" is taken back for "r".
+        // The chosen side comes first: f2, whose "s" is replaced by "r".
         let mut out = Vec::new();
         let typed = "what\ns\nu\nr\ns\n";
         let judged =

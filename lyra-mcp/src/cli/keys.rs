@@ -1,12 +1,12 @@
-//! Files that hold keys.
+//! Key files.
 
 use super::sources::Sources;
 use lyra_core::web::ApiKey;
 use lyra_core::{Error, Result};
 use std::path::Path;
 
-/// The key of a server: of the variable `LYRA_<SERVER>_KEY`, or in the file that `<server>_key_file` names,
-/// which is read only where the key is needed.
+/// The key of a server: from the variable `LYRA_<SERVER>_KEY`, or from the file named by
+/// `<server>_key_file`, which is read only if the key is needed.
 pub(super) fn key(sources: Sources<'_>, server: &str, is_needed: bool) -> Result<Option<ApiKey>> {
     let variable = format!("LYRA_{}_KEY", server.to_uppercase());
     if let Some(key) = sources.secret(&variable)? {
@@ -18,14 +18,14 @@ pub(super) fn key(sources: Sources<'_>, server: &str, is_needed: bool) -> Result
     }
 }
 
-/// The key in a file of its own; warns where others may read it.
+/// The key in a separate file; warns if other users can read it.
 fn read_key(path: &Path) -> Result<ApiKey> {
     let place = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|e| Error::invalid(format!("the key file {place} cannot be read: {e}")))?;
     if others_may_read(path) {
         crate::log::warn(&format!(
-            "others may read the key file {place}; chmod 600 keeps it to you"
+            "others may read the key file {place}; chmod 600 makes it readable only to you"
         ));
     }
     ApiKey::new(place.to_string(), &text)

@@ -1,12 +1,12 @@
-//! Laying text out on a terminal: widths, wrapping, columns.
+//! Text layout on a terminal: widths, wrapping, columns.
 
 use lyra_core::security::display::is_harmful;
 
-/// Columns that one character takes: two for Chinese, Japanese and Korean, none for marks that
-/// combine with the character before.
+/// Number of columns of a character: two for Chinese, Japanese and Korean, none for combining
+/// marks.
 fn char_width(c: char) -> usize {
     match u32::from(c) {
-        // The last are marks of a style.
+        // The last range holds the style markers.
         0x0300..=0x036F | 0x200B..=0x200F | 0x20D0..=0x20FF | 0xFE00..=0xFE0F | 0xFDD0..=0xFDEF => {
             0
         }
@@ -23,19 +23,19 @@ fn char_width(c: char) -> usize {
     }
 }
 
-/// Columns that `text` takes.
+/// Number of columns of `text`.
 pub(super) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 
-/// Text from a document on one line, without what is harmful.
+/// Text from a document on one line, without harmful characters.
 pub(super) fn plain(text: &str) -> String {
     let parts = text.split(|c: char| c.is_control() || c.is_whitespace());
     let words: Vec<&str> = parts.filter(|word| !word.is_empty()).collect();
     words.join(" ").replace(is_harmful, "")
 }
 
-/// `text` cut to `columns`, with an ellipsis where something is missing.
+/// `text` cut to `columns`, with an ellipsis if something is missing.
 pub(super) fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -52,7 +52,7 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// `text` in lines of at most `columns`: broken at spaces, and between wide characters.
+/// `text` in lines of at most `columns`, broken at spaces and between wide characters.
 pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(2);
     let mut lines = Vec::new();
@@ -64,7 +64,7 @@ pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
             lines.push(std::mem::take(&mut line).trim_end().to_owned());
             used = 0;
         }
-        // A word longer than a line is broken where the line ends.
+        // A word longer than a line is broken at the end of the line.
         for c in piece.chars() {
             if used + char_width(c) > columns && !c.is_whitespace() {
                 lines.push(std::mem::take(&mut line).trim_end().to_owned());
@@ -82,7 +82,7 @@ pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The pieces between which a line may break: words with the space after them, wide characters.
+/// The pieces between which a line may be broken: words with the following space, wide characters.
 fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut start = 0;
@@ -124,7 +124,7 @@ fn closes(c: char) -> bool {
     ) || c.is_whitespace()
 }
 
-/// Two texts side by side, each `columns` wide, with a rule between them.
+/// Two texts next to each other, each `columns` wide, with a vertical rule between them.
 pub(super) fn side_by_side(left: &[String], right: &[String], columns: usize) -> Vec<String> {
     let empty = String::new();
     (0..left.len().max(right.len()))

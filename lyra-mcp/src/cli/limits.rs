@@ -3,10 +3,10 @@
 use super::sources::{Sources, real, shown};
 use lyra_core::{Error, Limits, Result};
 
-/// The limits in force: each by itself, the later source wins.
+/// The effective limits: each is set separately, and later sources take precedence.
 pub(super) fn settle(sources: Sources<'_>) -> Result<Limits> {
     let mut limits = Limits::default();
-    // What is wrong is told with the place where it stands.
+    // An error names the source of the value.
     let mut set = |place: &str, name: &str, value: f64| {
         let set = limits.set(name, value);
         set.map_err(|error| error.context(place))

@@ -1,4 +1,4 @@
-//! The settings that choose a language model, and what it does.
+//! The settings that choose a language model and its tasks.
 
 use super::keys;
 use super::sources::Sources;
@@ -7,17 +7,17 @@ use lyra_core::web::ApiKey;
 use lyra_core::{EngineConfig, Error, Result};
 use std::time::Duration;
 
-/// Seconds that a request to a model may be given.
+/// Allowed timeout of a request to a model, in seconds.
 pub(super) const TIMEOUTS: std::ops::RangeInclusive<u64> = 1..=3_600;
 
-/// Who does a part of the work.
+/// What performs a part of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Builtin,
     Llm,
 }
 
-/// The model in force, and what it is used for.
+/// The configured model and its tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Llm {
     settings: LlmSettings,
@@ -26,7 +26,7 @@ pub(super) struct Llm {
 }
 
 impl Llm {
-    /// Puts the model where the built-in parts would be.
+    /// Replaces the built-in components by the model.
     pub(super) fn apply(&self, config: &mut EngineConfig) -> Result<()> {
         let named = |e: Error| e.context(format!("the language model {}", self.settings.choice));
         if self.finds_claims {
@@ -38,7 +38,7 @@ impl Llm {
         Ok(())
     }
 
-    /// The model and its tasks, for people.
+    /// The model and its tasks, in readable form.
     pub(super) fn describe(&self) -> String {
         let tasks = match (self.finds_claims, self.judges) {
             (true, true) => "finds claims and judges",
@@ -50,8 +50,8 @@ impl Llm {
     }
 }
 
-/// The model in force, if one is. It finds claims unless that is left to the built-in extractor, and judges
-/// if that is asked for.
+/// The configured model, if any. It extracts claims unless the built-in extractor is chosen, and
+/// judges if that is requested.
 pub(super) fn settle(sources: Sources<'_>) -> Result<Option<Llm>> {
     let claim_extractor = part(sources, "claim_extractor")?;
     let stance_judge = part(sources, "stance_judge")?;
@@ -91,7 +91,7 @@ pub(super) fn settle(sources: Sources<'_>) -> Result<Option<Llm>> {
     }))
 }
 
-/// The key: the file may also name a variable of its own that holds it.
+/// The key: the file may also name another variable that contains it.
 fn key(sources: Sources<'_>, is_needed: bool) -> Result<Option<ApiKey>> {
     let usual = ["LYRA_LLM_KEY", "LYRA_LLM_KEY_FILE"];
     let is_usual = usual.iter().any(|name| sources.variable(name).is_some());

@@ -18,7 +18,8 @@ pub(super) struct Options {
     report: bool,
 }
 
-/// Looks for the sources before it opens the target, so that a slip in a name makes no empty graph.
+/// Checks the sources before it opens the target, so that a misspelled name does not create an
+/// empty graph.
 pub(super) fn run(settings: &Settings, options: &Options) -> Result<()> {
     for source in &options.sources {
         if !source.is_file() {

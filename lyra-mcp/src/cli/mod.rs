@@ -1,6 +1,6 @@
-//! The command line: flags, then one function a command. Standard output holds data only; what is
-//! said about it goes to standard error. Exit codes: 0 done, 1 failed or violations found, 2 wrong
-//! usage or configuration, 130 interrupted.
+//! The command line: flags, then one function per command. Standard output contains only data;
+//! messages go to standard error. Exit codes: 0 done, 1 failed or violations found, 2 wrong usage
+//! or configuration, 130 interrupted.
 
 mod audit;
 mod backup;
@@ -46,6 +46,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use config::Settings;
 use global::Global;
 use lyra_core::ports::DocumentParser;
+use lyra_core::store::guard::QueryGuard;
 use lyra_core::{Engine, EngineConfig};
 use lyra_core::{Error, ErrorKind, Result};
 use std::ffi::OsString;
@@ -177,7 +178,7 @@ enum Command {
 }
 
 impl Command {
-    /// Whether it has nothing to do in a read-only graph.
+    /// Whether the command is useless in a read-only graph.
     fn writes(&self) -> bool {
         match self {
             Self::Demo(_)
@@ -224,42 +225,46 @@ enum Models {
     Add(models::Add),
 }
 
-/// The words that start this program, where its file does not.
+/// The words that start this program, if it is not started by its own file.
 static LAUNCHER: OnceLock<Vec<String>> = OnceLock::new();
 
-/// The exit code of what Ctrl-C or SIGTERM ended.
+/// The exit code after Ctrl-C or SIGTERM.
 const INTERRUPTED: u8 = 130;
 
-/// The same as [`run`] for a program that links the command line in: `launcher` are the words that
-/// start it, such as `python -m lyra`, for the commands that are shown to be typed; `parser` are those
-/// that start a process that calls [`lyra_core::documents::serve_parser`].
+/// Like [`run`], for a program that links the command line in. `launcher` are the words that start
+/// it, such as `python -m lyra`, for the commands that users are told to type; `parser` are the
+/// words that start a process that calls [`lyra_core::documents::serve_parser`].
 pub fn run_as(
     launcher: Vec<String>,
     parser: Vec<OsString>,
     arguments: impl IntoIterator<Item = OsString>,
 ) -> u8 {
-    // A process has one launcher; a second call says the same.
+    // A process has one launcher; a second call passes the same.
     let _ = LAUNCHER.set(launcher);
     let _ = parser::PROGRAM.set(parser);
     run(arguments)
 }
 
-/// Runs the command line; `arguments` begin with the name of the program. Answers its exit code:
-/// 0 done, 1 failed or violations found, 2 wrong usage or configuration, 130 interrupted.
+/// Runs the command line; `arguments` begin with the name of the program. Returns its exit code: 0
+/// done, 1 failed or violations found, 2 wrong usage or configuration, 130 interrupted.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(answer) => {
-            // A reader that went away does not want to hear it.
+            // If the reader has gone away, a failure to print does not matter.
             let _ = answer.print();
             return u8::try_from(answer.exit_code()).unwrap_or(2);
         }
     };
     if let Some(Command::ParseDocuments { memory, seconds }) = cli.command {
+        // A panic is caused by a document and becomes its error. A hook that wrote would fill the pipe.
+        std::panic::set_hook(Box::new(|_| {}));
         return lyra_core::documents::serve_parser(memory, seconds);
     }
+    // SQLite accepts this only before the first connection of the process.
+    QueryGuard::cap_memory();
     if let Err(error) = start_log(&cli) {
-        // What is wrong with the log is said in the usual one.
+        // An error in the log settings is reported in the default format.
         let _ = crate::log::start(Format::Plain, "info");
         complain(&error);
         return 2;
@@ -292,7 +297,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Runs what needs no settings, and works where those are wrong.
+/// Runs commands that need no settings, and work even if the settings are invalid.
 fn without_settings(cli: &Cli) -> Option<Result<()>> {
     match &cli.command {
         Some(Command::Init(options)) => Some(init::run(options, &cli.global)),
@@ -302,13 +307,13 @@ fn without_settings(cli: &Cli) -> Option<Result<()>> {
     }
 }
 
-/// The log is there before the configuration file is read, which may have mistakes to tell of.
+/// Starts the log before the configuration file is read, because its mistakes are logged.
 fn start_log(cli: &Cli) -> Result<()> {
     let filter = cli.global.log.clone();
     let filter = filter
         .or_else(|| config::variable("LYRA_LOG"))
         .or_else(|| config::variable("RUST_LOG"));
-    // A command tells of failed jobs itself, when it has ended.
+    // A command reports failed jobs itself at its end.
     let (usual, usual_filter) = match cli.command {
         None | Some(Command::Serve(_)) => (Format::Text, "warn,lyra_mcp=info"),
         Some(_) => (Format::Plain, "lyra_mcp=info"),
@@ -365,7 +370,7 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
         Command::Forget { task, orphans } => forget::run(&open(settings)?, &task, orphans)?,
         Command::Models(Models::List) => models::list(&open_or_make(settings)?, settings)?,
         Command::Models(Models::Add(add)) => return models::add(settings, &add),
-        // They need no settings, and were run already.
+        // These need no settings and have been run already.
         Command::ParseDocuments { .. }
         | Command::Init(_)
         | Command::Completions(_)
@@ -382,7 +387,7 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
     Ok(0)
 }
 
-/// What this program says to Parquet where it was built without.
+/// The error for Parquet in a program that was built without it.
 #[cfg(not(feature = "parquet"))]
 fn without_parquet() -> Error {
     Error::invalid("this program was built without Parquet")
@@ -401,13 +406,13 @@ fn runtime_of(threads: usize) -> Result<tokio::runtime::Runtime> {
         .map_err(|error| Error::internal("the runtime cannot start").with_source(error))
 }
 
-/// Opens the database with the embedder that is configured, making it where it is not there yet.
+/// Opens the database with the configured embedder, creating the database if it does not exist.
 fn open_or_make(settings: &Settings) -> Result<Engine> {
     make_folder(settings)?;
     Engine::open(engine_config(settings)?)
 }
 
-/// Where nobody chose the place of the database, its folder may be missing.
+/// If the location of the database is the default, its folder may be missing.
 fn make_folder(settings: &Settings) -> Result<()> {
     if settings.db_is_default
         && !settings.read_only
@@ -424,14 +429,14 @@ fn make_folder(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Opens a database that must be there already: an empty one would answer every question wrongly.
-/// What is done with it needs no embedder, so that none is loaded and no server is asked.
+/// Opens a database that must already exist: an empty one would answer every query wrongly. The
+/// commands that use it need no embedder, so no model is loaded and no server is queried.
 fn open(settings: &Settings) -> Result<Engine> {
     if !settings.db.exists() {
         return Err(no_database(settings));
     }
     let mut config = plain_config(settings);
-    // A folder that is not there any more keeps nobody from what was read in it.
+    // A corpus folder that no longer exists must not prevent access to what was read from it.
     config.corpus.retain(|folder| folder.exists());
     Engine::open(config)
 }
@@ -441,7 +446,7 @@ fn no_database(settings: &Settings) -> Error {
         .with_hint("give its place with --db PATH or LYRA_DB")
 }
 
-/// The whole configuration: the models are opened, or it is said why they cannot be.
+/// The complete configuration: opens the models, or reports why they cannot be opened.
 fn engine_config(settings: &Settings) -> Result<EngineConfig> {
     let mut config = plain_config(settings);
     open_embedder(settings, &mut config)?;
@@ -464,7 +469,7 @@ fn open_language_model(settings: &Settings, config: &mut EngineConfig) -> Result
         .map_or(Ok(()), |llm| llm.apply(config))
 }
 
-/// Puts the judge that was named in its place, which must not be taken.
+/// Installs the configured judge; it is an error if another one is already set.
 fn open_judge(settings: &Settings, config: &mut EngineConfig) -> Result<()> {
     let Some(judge) = &settings.judge else {
         return Ok(());
@@ -494,27 +499,26 @@ fn plain_config(settings: &Settings) -> EngineConfig {
     config
         .retractions_csv
         .clone_from(&providers.retractions_csv);
-    #[cfg(feature = "http")]
     config.search.clone_from(&providers.search);
     config
 }
 
-/// A view that does not work is left out, which its author has to hear.
+/// Warns about views that do not work and are left out.
 fn complain_of_views(engine: &Engine) {
     for broken in engine.broken_views() {
         crate::log::warn(&format!("left out: {broken}"));
     }
 }
 
-/// A database of an earlier version, or one that was copied, may be open to others.
+/// Warns if others can read the database, as may be the case after an upgrade or a copy.
 fn complain_of_exposure(engine: &Engine) {
     if let Some(exposed) = engine.exposure() {
         crate::log::warn(&exposed);
-        crate::log::line("hint: chmod 600 makes a file its owner's alone");
+        crate::log::line("hint: chmod 600 makes a file readable only to its owner");
     }
 }
 
-/// Makes a folder that only its owner may look into, and those that it lies in.
+/// Creates a folder that only its owner can access, and its parent folders.
 fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]

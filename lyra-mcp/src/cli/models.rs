@@ -1,5 +1,5 @@
-//! `models`: which models are in use, and adding one in ONNX files: from a folder, or from a hub
-//! where the network allows.
+//! `models`: shows the models in use, and adds a model in ONNX files from a folder, or from a hub
+//! if the network allows it.
 
 use super::INTERRUPTED;
 use super::config::Settings;
@@ -33,7 +33,7 @@ pub(super) struct Add {
     replace: bool,
 }
 
-/// What a model can be used for.
+/// The use of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Embedder,
@@ -41,7 +41,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// What the model's own configuration says: classifiers judge, everything else embeds.
+    /// Determined by the model's own configuration: classifiers judge, all others embed.
     fn of(folder: &Path) -> Self {
         let text = std::fs::read_to_string(folder.join("config.json")).unwrap_or_default();
         let config: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
@@ -66,8 +66,8 @@ impl Kind {
     }
 }
 
-/// The place of a model: as it is where something is there, else among those that were added.
-/// `beside` is the folder of the configuration file, from which its own paths begin.
+/// Resolves the location of a model: the path itself if it exists, otherwise an added model of that
+/// name. `beside` is the folder of the configuration file, to which its paths are relative.
 pub(super) fn resolve(place: &mut PathBuf, models: &Path, beside: Option<&Path>) {
     if place.exists() {
         return;
@@ -102,7 +102,7 @@ pub(super) fn list(engine: &Engine, settings: &Settings) -> Result<()> {
     out.finish()
 }
 
-/// The models that were added, by name.
+/// The added models, by name.
 fn added(models: &Path) -> Result<Vec<(String, PathBuf)>> {
     let entries = match std::fs::read_dir(models) {
         Ok(entries) => entries,
@@ -118,7 +118,7 @@ fn added(models: &Path) -> Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-/// Adds the model; the exit code.
+/// Adds the model; returns the exit code.
 pub(super) fn add(settings: &Settings, options: &Add) -> Result<u8> {
     let source = Path::new(&options.source);
     let name = name_of(options)?;
@@ -129,7 +129,7 @@ pub(super) fn add(settings: &Settings, options: &Add) -> Result<u8> {
             .with_hint("give it another name with --name, or put it in its place with --replace"));
     }
     super::make_private_folder(&settings.models).map_err(|e| storage(&settings.models, &e))?;
-    // Made whole where nobody looks, and put in place when it is good.
+    // Built in a temporary place, and moved to its final place when it works.
     let making = Making::new(
         settings
             .models
@@ -175,7 +175,7 @@ fn report(name: &str, kind: Kind, unchecked: Option<&Error>, place: &Path) -> Re
     out.finish()
 }
 
-/// The name, which becomes that of a folder.
+/// The name, which is also that of its folder.
 fn name_of(options: &Add) -> Result<String> {
     let source = options.source.trim_end_matches(['/', '\\']);
     let last = source.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -189,21 +189,21 @@ fn name_of(options: &Add) -> Result<String> {
         return Ok(name.to_owned());
     }
     Err(Error::invalid(format!("{name:?} is no name for a model"))
-        .with_hint("letters, digits, - _ and . make a name; give one with --name"))
+        .with_hint("a name consists of letters, digits, - _ and .; give one with --name"))
 }
 
-/// A folder that goes away unless it is put in its place.
+/// A folder that is deleted unless it is moved to its final place.
 struct Making(PathBuf);
 
 impl Making {
     fn new(folder: PathBuf) -> Result<Self> {
-        // Left by a process of that number that was killed.
+        // Left over from a killed process with the same number.
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir(&folder).map_err(|e| storage(&folder, &e))?;
         Ok(Self(folder))
     }
 
-    /// Puts the folder in its place; what was there before goes only when it is.
+    /// Moves the folder to its final place; an old one is only removed when this has succeeded.
     fn put(self, place: &Path) -> Result<()> {
         let aside = self.0.with_extension("old");
         let replaces = place.exists();
@@ -225,12 +225,12 @@ impl Making {
 
 impl Drop for Making {
     fn drop(&mut self) {
-        // It is not there any more where it was put in its place.
+        // If it was moved to its final place, it no longer exists here.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Copies what a model is made of: graphs with their weights, settings, tokenizer.
+/// Copies the files of a model: graphs with their weights, settings, tokenizer.
 fn copy_folder(from: &Path, graph: Option<&str>, to: &Path) -> Result<()> {
     let entries = std::fs::read_dir(from).map_err(|e| storage(from, &e))?;
     for entry in entries {
@@ -252,7 +252,8 @@ fn copy_folder(from: &Path, graph: Option<&str>, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file of a model's folder is worth taking along; `graph` is the only one to take.
+/// Whether a file in a model's folder should be copied; `graph` is the only graph to copy, if
+/// given.
 fn belongs(name: &str, graph: Option<&str>) -> bool {
     let of_a_graph = name.contains(".onnx");
     if of_a_graph {
@@ -262,8 +263,8 @@ fn belongs(name: &str, graph: Option<&str>) -> bool {
     name.ends_with(".json") || name == "README.md" || name.starts_with("LICENSE")
 }
 
-/// Opens the model and uses it once. Comes back with the reason where this build or machine cannot
-/// run it; a model that does not work is an error.
+/// Opens the model and uses it once. Returns the reason if this build or machine cannot run it; a
+/// model that does not work is an error.
 fn try_out(kind: Kind, folder: &Path, settings: &Settings) -> Result<Option<Error>> {
     check_files(folder)?;
     let runtime = settings.embedder.onnx_runtime.clone();
@@ -277,7 +278,7 @@ fn try_out(kind: Kind, folder: &Path, settings: &Settings) -> Result<Option<Erro
     Ok(None)
 }
 
-/// What can be seen without running anything.
+/// Checks that are possible without running the model.
 fn check_files(folder: &Path) -> Result<()> {
     let places = || [folder.to_path_buf(), folder.join("onnx")].into_iter();
     let has_graph = places()
@@ -334,7 +335,7 @@ fn try_judge(folder: &Path, onnx_runtime: Option<PathBuf>) -> Result<()> {
     super::runtime()?.block_on(judge.judge(&[pair])).map(|_| ())
 }
 
-/// Fetches the model from the hub; None where Ctrl-C or SIGTERM came before.
+/// Fetches the model from the hub; `None` if interrupted by Ctrl-C or SIGTERM.
 #[cfg(feature = "http")]
 fn fetch(settings: &Settings, options: &Add, folder: &Path) -> Result<Option<()>> {
     use lyra_core::models::{ModelHub, USUAL_HUB};
@@ -362,7 +363,7 @@ fn fetch(settings: &Settings, options: &Add, folder: &Path) -> Result<Option<()>
         hub.download(&model, folder, &mut |file, came| {
             let share = share(came, file.bytes);
             let tenth = (share * 10.0) as u32;
-            // Every tenth of a file is enough to see that something comes.
+            // One message per tenth of a file is enough to show progress.
             if (file.path.as_str(), tenth) != (told.0.as_str(), told.1) {
                 told = (file.path.clone(), tenth);
                 let (came, whole) = (megabytes(came), file.bytes.map_or(0.0, megabytes));

@@ -1,22 +1,23 @@
-//! Standard output: data, and nothing else.
+//! Standard output: only data.
 
 use lyra_core::security::display::{harmless, harmless_json};
 use lyra_core::{Error, ErrorKind, Result};
 use std::io::{self, IsTerminal, Write};
 
-/// How a part of a line is set off on a terminal. The marks stand in the line until it is written,
-/// since everything else in it that would command the terminal is replaced.
+/// The style of a part of a line on a terminal. It is represented by markers in the line until the
+/// line is written, because all other terminal control characters are replaced.
 #[derive(Clone, Copy)]
 pub(super) enum Style {
     /// Headings.
     Strong,
-    /// What is wrong.
+    /// Definite faults.
     Fault,
-    /// What may be wrong.
+    /// Possible faults.
     Doubt,
 }
 
-/// Begins and ends what is set off. Unicode reserves them for the use inside of a program.
+/// The start and end markers of styles. Unicode reserves these characters for internal use in
+/// programs.
 const STYLES: [(char, &str); 4] = [
     ('\u{FDD0}', "\x1b[1m"),
     ('\u{FDD1}', "\x1b[1;31m"),
@@ -25,7 +26,7 @@ const STYLES: [(char, &str); 4] = [
 ];
 
 impl Style {
-    /// Sets `text` off.
+    /// Applies the style to `text`.
     pub(super) fn of(self, text: &str) -> String {
         let (begin, _) = STYLES[self as usize];
         let (end, _) = STYLES[STYLES.len() - 1];
@@ -33,7 +34,7 @@ impl Style {
     }
 }
 
-/// With commands to the terminal for the marks of styles, or without the marks.
+/// Replaces style markers by terminal control sequences, or removes them.
 pub(super) fn with_styles(text: &str, styled: bool) -> String {
     let each = STYLES.iter();
     each.fold(text.to_owned(), |text, (mark, command)| {
@@ -41,7 +42,7 @@ pub(super) fn with_styles(text: &str, styled: bool) -> String {
     })
 }
 
-/// Whether standard output is a terminal that shows styles to a user who wants them.
+/// Whether standard output is a terminal that supports styles and the user wants them.
 #[allow(
     clippy::disallowed_methods,
     reason = "NO_COLOR and TERM are for binaries to read"
@@ -52,7 +53,7 @@ fn shows_styles() -> bool {
     io::stdout().is_terminal() && !dumb && !asked_not_to
 }
 
-/// Writes data to standard output. A reader that goes away early (`| head`) is no failure.
+/// Writes data to standard output. A reader that stops early (`| head`) is not a failure.
 pub(super) struct Output {
     out: io::BufWriter<io::Stdout>,
     styled: bool,
@@ -68,7 +69,7 @@ impl Output {
         }
     }
 
-    /// Writes a line; what is stored may hold characters that command a terminal, which are replaced.
+    /// Writes a line; characters in stored text that control a terminal are replaced.
     pub(super) fn line(&mut self, text: &str) -> Result<()> {
         let text = with_styles(&harmless(text), self.styled);
         let result = writeln!(self.out, "{text}");
@@ -95,8 +96,8 @@ impl Output {
     }
 }
 
-/// Standard output for an export. What was fetched may hold characters that command a terminal; on
-/// one they are replaced. A file or another program gets every byte as it is stored.
+/// Standard output for an export. Fetched text may contain characters that control a terminal; on a
+/// terminal they are replaced. A file or another program gets every byte as it is stored.
 pub(super) fn for_export() -> Box<dyn Write> {
     let out = UntilGone {
         out: io::BufWriter::new(io::stdout()),
@@ -109,7 +110,7 @@ pub(super) fn for_export() -> Box<dyn Write> {
     }
 }
 
-/// Writes until nobody reads any more (`| head`), which is no failure.
+/// Writes until the reader stops reading (`| head`), which is not a failure.
 struct UntilGone<W> {
     out: W,
     gone: bool,
@@ -145,10 +146,10 @@ impl<W: Write> Write for UntilGone<W> {
     }
 }
 
-/// Replaces what commands a terminal, or changes what is shown where.
+/// Replaces characters that control a terminal or change the display order.
 struct Harmless<W: Write> {
     out: W,
-    /// The beginning of a character, or a carriage return that may be part of a line's end.
+    /// The bytes of an incomplete character, or a carriage return that may be part of a line end.
     begun: Vec<u8>,
 }
 
@@ -186,7 +187,7 @@ impl<W: Write> Write for Harmless<W> {
     }
 }
 
-/// Progress on standard error: one line that is written over on a terminal, plain lines elsewhere.
+/// Progress on standard error: one line that is overwritten on a terminal, plain lines elsewhere.
 pub(super) struct ProgressLine {
     terminal: bool,
     last: String,
@@ -211,12 +212,12 @@ impl ProgressLine {
         }
         let full = (share.clamp(0.0, 1.0) * 20.0).round() as usize;
         let bar = format!("[{}{}]", "#".repeat(full), ".".repeat(20 - full));
-        // Names of files from elsewhere stand in it.
+        // It may contain file names from untrusted sources.
         let text = super::layout::plain(text);
         let _ = write!(io::stderr(), "\r\x1b[2K{bar} {text}");
     }
 
-    /// Ends the line that is written over.
+    /// Ends the overwritten line.
     pub(super) fn end(&mut self) {
         if self.terminal && !self.last.is_empty() {
             let _ = writeln!(io::stderr());
@@ -225,7 +226,7 @@ impl ProgressLine {
     }
 }
 
-/// A report as one line of JSON, in which what is harmful is escaped.
+/// A report as one line of JSON, with harmful characters escaped.
 pub(super) fn json(report: &impl serde::Serialize) -> Result<String> {
     let json = serde_json::to_string(report)
         .map_err(|error| Error::internal("a report does not serialise").with_source(error))?;

@@ -95,14 +95,17 @@ pub(super) fn unpack(flags: &Global, options: &Unpack) -> Result<()> {
         unpack_pack(&options.pack, key, folder)?;
     }
     if key.is_none() {
-        crate::log::line("note: the key is the one that the pack names; --key checks whose it is");
+        crate::log::line(
+            "note: the signature was checked with the key in the pack; --key FILE checks whose \
+             key it is",
+        );
     }
     let mut out = Output::new();
     out.line(&json(&report)?)?;
     out.finish()
 }
 
-/// Reads the rows of a pack into a new graph, when all checks have passed.
+/// Imports the rows of a pack into a new graph after all checks have passed.
 fn import(pack: &Path, key: Option<&Path>, db: &Path) -> Result<PackReport> {
     if db.exists() {
         let message = format!("there is something at {} already", db.display());

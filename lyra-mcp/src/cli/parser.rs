@@ -1,4 +1,4 @@
-//! The settings of the parser, and the program that its children run: this one.
+//! The settings of the parser; its child processes run this program.
 
 use super::sources::Sources;
 use lyra_core::documents::{ParserLimits, ParserProcess};
@@ -7,13 +7,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// The hidden command of a child.
+/// The hidden command of a child process.
 pub(super) const COMMAND: &str = "parse-documents";
 
-/// The words that start a child where this program's file does not.
+/// The words that start a child process, if this program is not started by its own file.
 pub(super) static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Variables that programs need to find their libraries; a child gets no other.
+/// Variables that programs need to find their libraries; a child receives no others.
 const NEEDED: [&str; 4] = [
     "LD_LIBRARY_PATH",
     "DYLD_LIBRARY_PATH",
@@ -21,13 +21,13 @@ const NEEDED: [&str; 4] = [
     "SystemRoot",
 ];
 
-/// MiB of memory that a child may be given.
+/// Allowed memory of a child, in MiB.
 const MEMORY: std::ops::RangeInclusive<u64> = 16..=65_536;
 
-/// Seconds that a document may be given.
+/// Allowed time for a document, in seconds.
 const SECONDS: std::ops::RangeInclusive<u64> = 1..=3_600;
 
-/// The settings in force.
+/// The effective settings.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ParserSettings {
     in_process: bool,
@@ -35,7 +35,7 @@ pub(super) struct ParserSettings {
     variables: Vec<(&'static str, OsString)>,
 }
 
-/// The settings in force.
+/// The effective settings.
 pub(super) fn settle(sources: Sources<'_>) -> Result<ParserSettings> {
     let in_process = match sources.text("parser")?.as_deref() {
         None | Some("process") => false,
@@ -64,7 +64,7 @@ pub(super) fn settle(sources: Sources<'_>) -> Result<ParserSettings> {
 }
 
 impl ParserSettings {
-    /// The parser that reads so many documents at a time; none for the one of this process.
+    /// A parser that processes this many documents at a time; `None` to parse in this process.
     pub(super) fn open(&self, at_most: usize) -> Option<Arc<ParserProcess>> {
         if self.in_process {
             return None;
@@ -83,7 +83,7 @@ impl ParserSettings {
     }
 }
 
-/// The file of this program. On Linux the link leads to it even where an update has replaced it.
+/// The file of this program. On Linux the link leads to it even if an update has replaced it.
 fn own_file() -> PathBuf {
     let link = PathBuf::from("/proc/self/exe");
     match link.exists() {

@@ -1,35 +1,28 @@
-//! Settings of the search services: which are asked, where, and where their keys come from.
+//! Settings of the search services: which are queried, at which address, and the origin of their
+//! keys.
 //!
-//! Keys stand in variables or files, never in `lyra.toml` itself and never on a command line.
+//! Keys are in variables or files, never in `lyra.toml` itself and never on a command line.
 
 use super::sources::Sources;
-#[cfg(feature = "http")]
 use super::sources::shown;
-#[cfg(feature = "http")]
 use lyra_core::store::text::names::nearest;
+use lyra_core::web::{ProviderKind, ProvidersConfig, ServiceConfig};
 use lyra_core::{Error, Result};
 use std::path::PathBuf;
 
 /// Keys of a `[provider.NAME]` table.
-#[cfg(feature = "http")]
 const SERVICE_KEYS: [&str; 4] = ["base_url", "key_env", "key_file", "requests_per_second"];
 
-/// What the network feature makes of the settings.
-#[cfg(feature = "http")]
-pub(super) type Search = lyra_core::web::ProvidersConfig;
-#[cfg(not(feature = "http"))]
-pub(super) type Search = ();
-
-/// What comes of it.
+/// The resolved settings.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Resolved {
-    pub(super) search: Search,
+    pub(super) search: ProvidersConfig,
     pub(super) retractions_csv: Option<PathBuf>,
-    /// What whoever started the program should know.
+    /// Warnings for the user who started the program.
     pub(super) warnings: Vec<String>,
 }
 
-/// The settings in force: names are checked, and the keys of those that are asked are read.
+/// The effective settings: names are checked, and the keys of the enabled services are read.
 pub(super) fn settle(sources: Sources<'_>) -> Result<Resolved> {
     let mut warnings = Vec::new();
     let search = search(sources, &mut warnings)?;
@@ -40,14 +33,12 @@ pub(super) fn settle(sources: Sources<'_>) -> Result<Resolved> {
     })
 }
 
-#[cfg(feature = "http")]
-fn search(sources: Sources<'_>, warnings: &mut Vec<String>) -> Result<Search> {
-    use lyra_core::web::{ProviderKind, ServiceConfig};
+fn search(sources: Sources<'_>, warnings: &mut Vec<String>) -> Result<ProvidersConfig> {
     let names = sources.list("providers")?.unwrap_or_default();
-    let mut search = Search {
+    let mut search = ProvidersConfig {
         enabled: names.iter().map(|name| kind(name)).collect::<Result<_>>()?,
         mailto: sources.text("mailto")?,
-        ..Search::default()
+        ..ProvidersConfig::default()
     };
     let nothing = toml::Table::new();
     let tables = services(sources)?;
@@ -76,20 +67,8 @@ fn search(sources: Sources<'_>, warnings: &mut Vec<String>) -> Result<Search> {
     Ok(search)
 }
 
-#[cfg(not(feature = "http"))]
-fn search(sources: Sources<'_>, _warnings: &mut Vec<String>) -> Result<Search> {
-    match sources.list("providers")?.as_deref() {
-        None | Some([]) => Ok(()),
-        Some(_) => Err(Error::invalid("providers: this build asks no services")
-            .with_hint("build with the http feature, or leave providers empty")),
-    }
-}
-
-/// The tables of the file that say something on a service.
-#[cfg(feature = "http")]
-fn services<'s>(
-    sources: Sources<'s>,
-) -> Result<Vec<(lyra_core::web::ProviderKind, &'s toml::Table)>> {
+/// The tables of the file that configure a service.
+fn services<'s>(sources: Sources<'s>) -> Result<Vec<(ProviderKind, &'s toml::Table)>> {
     let Some(value) = sources.key("provider") else {
         return Ok(Vec::new());
     };
@@ -108,8 +87,7 @@ fn services<'s>(
     Ok(services)
 }
 
-#[cfg(feature = "http")]
-fn kind(name: &str) -> Result<lyra_core::web::ProviderKind> {
+fn kind(name: &str) -> Result<ProviderKind> {
     name.parse().map_err(|error: Error| {
         let known = known_names();
         match nearest(name, known).first() {
@@ -119,15 +97,13 @@ fn kind(name: &str) -> Result<lyra_core::web::ProviderKind> {
     })
 }
 
-#[cfg(feature = "http")]
 fn known_names() -> Vec<&'static str> {
-    let all = lyra_core::web::ProviderKind::ALL;
+    let all = ProviderKind::ALL;
     all.map(|kind| kind.name()).to_vec()
 }
 
-/// The key of a service: out of the variable or the file that the settings name, else out of
+/// The key of a service: from the variable or the file that the settings name, otherwise from
 /// `LYRA_<NAME>_KEY`.
-#[cfg(feature = "http")]
 fn key_of(
     name: &str,
     sources: Sources<'_>,
@@ -141,7 +117,8 @@ fn key_of(
             .map_err(|error| Error::invalid(format!("provider {name}: {place}: {error}")))?;
         if super::keys::others_may_read(&path) {
             warnings.push(format!(
-                "{place} holds a key and others may read it; chmod 600 closes it"
+                "{place} holds a key and others may read it; chmod 600 makes it readable only to \
+                 you"
             ));
         }
         let key = ApiKey::new(place, key);
@@ -162,8 +139,7 @@ fn key_of(
     key.map(|key| ApiKey::new(variable, key)).transpose()
 }
 
-/// A table of a service holds no other keys.
-#[cfg(feature = "http")]
+/// Refuses unknown keys in the table of a service.
 fn check_keys(table: &toml::Table, place: &str) -> Result<()> {
     let is_known = |key: &&String| SERVICE_KEYS.contains(&key.as_str());
     let Some(key) = table.keys().find(|key| !is_known(key)) else {
@@ -188,12 +164,11 @@ fn check_keys(table: &toml::Table, place: &str) -> Result<()> {
     })
 }
 
-#[cfg(all(test, feature = "http"))]
+#[cfg(test)]
 mod tests {
     use super::super::Global;
     use super::super::sources::settled;
     use super::*;
-    use lyra_core::web::ProviderKind;
     use std::path::Path;
 
     fn resolve(

@@ -10,7 +10,7 @@ use lyra_core::{Engine, EngineConfig, Error, Limits, Record, Result};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Requests without a reply that are told one by one.
+/// Maximum number of unanswered requests that are listed.
 const TOLD: usize = 5;
 
 #[derive(Args)]
@@ -25,8 +25,10 @@ pub(super) struct Options {
 
 pub(super) fn run(settings: &Settings, flags: &Global, options: &Options) -> Result<u8> {
     if settings.db_is_default {
-        return Err(Error::invalid("where should the graph of the replay go?")
-            .with_hint("name a new file with --db"));
+        return Err(
+            Error::invalid("no file is given for the graph of the replay")
+                .with_hint("name a new file with --db"),
+        );
     }
     let record = Arc::new(Record::open(&Record::latest_place(&options.dir))?);
     for warning in record.warnings() {
@@ -48,7 +50,7 @@ pub(super) fn run(settings: &Settings, flags: &Global, options: &Options) -> Res
         .collect();
     if !others.is_empty() {
         crate::log::line(&format!(
-            "{} of the configuration in place of what was recorded",
+            "{}: taken from the configuration instead of the record",
             others.join(", ")
         ));
     }
@@ -65,13 +67,13 @@ pub(super) fn run(settings: &Settings, flags: &Global, options: &Options) -> Res
         }
     });
     if ended?.is_none() {
-        crate::log::line("interrupted: the same line goes on");
+        crate::log::line("interrupted: run the same command again to continue");
         return Ok(INTERRUPTED);
     }
     report(&engine, &record, &task_id, others.is_empty())
 }
 
-/// A built-in model that a flag names takes the place of a recorded one.
+/// A built-in model that a flag names replaces a recorded one.
 fn name_builtin(flags: &Global, config: &mut EngineConfig) -> Result<()> {
     let is_named = |flag: &Option<String>| flag.as_deref() == Some("builtin");
     if is_named(&flags.embedder) {
@@ -86,7 +88,7 @@ fn name_builtin(flags: &Global, config: &mut EngineConfig) -> Result<()> {
     Ok(())
 }
 
-/// Compares the outcome with the recorded one; the exit code.
+/// Compares the result with the recorded one; returns the exit code.
 fn report(engine: &Engine, record: &Record, task_id: &str, must_be_equal: bool) -> Result<u8> {
     let missing = record.missing();
     for request in missing.iter().take(TOLD) {

@@ -1,4 +1,4 @@
-//! `review` and `watch`: what is new in a task and why, once, or again and again.
+//! `review` and `watch`: what is new in a task and why, once or repeatedly.
 
 use super::config::Settings;
 use super::output::Output;
@@ -58,7 +58,7 @@ fn formats() -> impl TypedValueParser<Value = ReviewFormat> {
         .try_map(|name| name.parse::<ReviewFormat>())
 }
 
-/// A number and a unit.
+/// Parses a number with a unit.
 pub(super) fn period(text: &str) -> std::result::Result<Duration, String> {
     let wrong = || format!("{text:?} is no time; write 7d, 12h, 30m or 90s");
     let unit = text.char_indices().next_back().ok_or_else(wrong)?;
@@ -95,7 +95,7 @@ fn tell(review: &Review, written: &Written) -> Result<()> {
     out.finish()
 }
 
-/// The file appears when it is whole: who reads the feed meanwhile has the one of before.
+/// The file appears when it is complete: readers of the feed see the previous one until then.
 fn to_file(path: &Path, text: &str) -> Result<()> {
     let mut file = WholeFile::create(path)?;
     file.write_all(text.as_bytes()).map_err(|error| {
@@ -107,8 +107,8 @@ fn to_file(path: &Path, text: &str) -> Result<()> {
     file.finish()
 }
 
-/// Researches the targets of the task again and tells what is new, until a signal comes; the exit
-/// code.
+/// Researches the targets of the task repeatedly and reports what is new, until a signal arrives;
+/// returns the exit code.
 pub(super) fn watch(settings: &Settings, options: &WatchOptions) -> Result<u8> {
     if !settings.db.exists() {
         return Err(super::no_database(settings));
@@ -118,7 +118,7 @@ pub(super) fn watch(settings: &Settings, options: &WatchOptions) -> Result<u8> {
         match once(settings, options) {
             Ok(true) => {}
             Ok(false) => return Ok(super::INTERRUPTED),
-            // A network that is down today is no reason to stop for good.
+            // A temporary network failure is no reason to stop permanently.
             Err(error) if !options.once && error.kind() != ErrorKind::TaskNotFound => {
                 super::complain(&error);
             }
@@ -134,7 +134,7 @@ pub(super) fn watch(settings: &Settings, options: &WatchOptions) -> Result<u8> {
     }
 }
 
-/// One run and its review; whether it came to its end.
+/// One run and its review; returns whether the run was completed.
 fn once(settings: &Settings, options: &WatchOptions) -> Result<bool> {
     let engine = super::open_or_make(settings)?;
     let began = SystemClock.now();
@@ -146,7 +146,7 @@ fn once(settings: &Settings, options: &WatchOptions) -> Result<bool> {
     Ok(true)
 }
 
-/// Waits for the next run; whether a signal came first.
+/// Waits for the next run; returns whether a signal arrived first.
 pub(super) fn wait(time: Duration) -> Result<bool> {
     super::runtime()?.block_on(async {
         let mut signals = Signals::listen()?;

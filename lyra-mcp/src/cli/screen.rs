@@ -1,4 +1,4 @@
-//! `screen`: people say which sources of a task are in, and which are out and why.
+//! `screen`: people include or exclude the sources of a task, with reasons.
 
 use super::layout::{cut, plain};
 use super::output::{Output, json};
@@ -7,7 +7,7 @@ use lyra_core::store::graph::{ScreenedSource, Screening, ScreeningList};
 use lyra_core::store::model::ScreeningDecision;
 use lyra_core::{Engine, Error, Result};
 
-/// Columns that a title may take on its line.
+/// Maximum number of columns of a title on its line.
 const TITLE: usize = 80;
 
 #[derive(Args)]
@@ -58,7 +58,7 @@ enum Format {
 }
 
 pub(super) fn run(engine: &Engine, options: Options) -> Result<()> {
-    // A flag of both, the command and what stands below it, cannot be required.
+    // A flag shared by the command and its subcommands cannot be required.
     let task = options.task.ok_or_else(|| {
         Error::invalid("no task is given").with_hint("name it with --task ID; `tasks` lists them")
     })?;

@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long blocking work may go on after the server has ended.
+/// How long blocking work may continue after the server has ended.
 const LAST_WORK: Duration = Duration::from_secs(1);
 
-/// Threads beside the workers' for many clients at a time.
+/// Threads in addition to those of the workers, for many concurrent clients.
 const HTTP_THREADS: usize = 4;
 
 #[derive(Args, Default)]
@@ -50,10 +50,10 @@ pub(super) fn run(settings: &Settings, options: Options) -> Result<()> {
     }
     if listen.is_none() && std::io::stdin().is_terminal() {
         crate::log::line(
-            "serving MCP on standard input; `lyra-mcp --help` lists what else there is",
+            "serving MCP on standard input; `lyra-mcp --help` lists the other commands",
         );
     }
-    // A worker may hold up its thread: SQLite waits, and built-in models think.
+    // A worker may block its thread: SQLite waits, and built-in models compute.
     let threads = if listen.is_some() { HTTP_THREADS } else { 2 };
     let runtime = runtime_of(threads + settings.workers)?;
     let service = Service {
@@ -66,12 +66,12 @@ pub(super) fn run(settings: &Settings, options: Options) -> Result<()> {
         Some(listen) => runtime.block_on(crate::server::serve_http(service, listen)),
         None => runtime.block_on(crate::server::serve(service)),
     };
-    // A call that blocks for ever must not keep the process: its client is gone.
+    // A call that blocks forever must not keep the process alive: its client is gone.
     runtime.shutdown_timeout(LAST_WORK);
     result
 }
 
-/// Where to serve over HTTP, if so; flags win over the settings.
+/// The HTTP address to serve, if any; flags take precedence over the settings.
 fn listen(settings: &Settings, options: Options) -> Result<Option<Listen>> {
     let Some(address) = options.http else {
         return Ok(None);
@@ -90,7 +90,8 @@ fn listen(settings: &Settings, options: Options) -> Result<Option<Listen>> {
     }))
 }
 
-/// An address of this machine. A name would have to be looked up, and may lead to several.
+/// Parses an address of this machine. A name would have to be resolved, and may have several
+/// addresses.
 fn parse_address(text: &str) -> Result<SocketAddr> {
     if let Some(port) = text.strip_prefix("localhost:")
         && let Ok(port) = port.parse::<u16>()

@@ -1,4 +1,4 @@
-//! `completions`, `man`: what a shell and a manual know of the command line.
+//! `completions`, `man`: generates shell completions and manual pages.
 
 use super::{Cli, output};
 use clap::{Args, Command, CommandFactory};
@@ -21,7 +21,7 @@ pub(super) struct Man {
     out: Option<PathBuf>,
 }
 
-/// The command line without what is hidden, which generators would show.
+/// The command line without hidden items, which generators would include.
 fn shown() -> Command {
     let whole = Cli::command();
     let commands = whole.get_subcommands().filter(|one| !one.is_hide_set());

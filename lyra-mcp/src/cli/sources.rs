@@ -1,6 +1,6 @@
-//! Where settings come from: flags, `LYRA_*` variables and `lyra.toml`; the first of them that says
-//! something wins. A setting has one name: `embedder_url` is a key of the file, `LYRA_EMBEDDER_URL` the
-//! variable, `--embedder-url` the flag.
+//! The sources of settings: flags, `LYRA_*` variables and `lyra.toml`; the first source that sets a
+//! value takes precedence. A setting has one name: `embedder_url` is a key of the file,
+//! `LYRA_EMBEDDER_URL` the variable, `--embedder-url` the flag.
 
 use lyra_core::{Error, Result};
 use std::collections::BTreeMap;
@@ -13,10 +13,10 @@ use std::str::FromStr;
 /// The environment.
 pub(super) type Env<'s> = &'s dyn Fn(&str) -> Option<OsString>;
 
-/// The flags that are given, by the name of the setting.
+/// The flags given on the command line, by the name of the setting.
 pub(super) type Flags = BTreeMap<&'static str, Vec<OsString>>;
 
-/// In the order of their rank.
+/// In order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     File,
@@ -30,19 +30,19 @@ pub(super) struct Sources<'s> {
     flags: &'s Flags,
     env: Env<'s>,
     table: &'s toml::Table,
-    /// The folder of the file, which paths in it are relative to.
+    /// The folder of the file, to which paths in it are relative.
     folder: &'s Path,
-    /// Where the table stands in the file: `provider.openalex.`
+    /// The prefix of the table in the file: `provider.openalex.`
     within: &'s str,
-    /// Sources below this one are not asked.
+    /// Sources below this one are ignored.
     lowest: Source,
 }
 
-/// What a source says about one setting.
+/// The value of a setting in one source.
 enum Value<'s> {
-    /// On the command line, or in a variable.
+    /// From the command line, or a variable.
     Words(Vec<OsString>),
-    /// In the file.
+    /// From the file.
     Key(&'s toml::Value),
 }
 
@@ -63,7 +63,7 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// A table of the file by itself.
+    /// Only a table of the file.
     pub(super) fn section(self, table: &'s toml::Table, within: &'s str) -> Self {
         static NONE: Flags = Flags::new();
         Self {
@@ -75,19 +75,19 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// The file by itself.
+    /// Only the file.
     pub(super) fn file(self) -> Self {
         self.section(self.table, self.within)
     }
 
-    /// Without the sources below the one that decides on a setting: who chooses another model does not want
-    /// the address of the one that a lower source had chosen.
+    /// Without the sources below the one that decides a setting: if another model is chosen, the
+    /// address configured for the model in a lower source does not apply.
     pub(super) fn not_below(self, name: &str) -> Self {
         let lowest = self.said(name).map_or(Source::File, |(source, _)| source);
         Self { lowest, ..self }
     }
 
-    /// A variable, whether or not it is that of a setting.
+    /// Any variable, also one that does not belong to a setting.
     pub(super) fn variable(&self, name: &str) -> Option<OsString> {
         (self.env)(name)
     }
@@ -98,7 +98,7 @@ impl<'s> Sources<'s> {
         text.map_err(|_| Error::invalid(format!("{name}: expected plain text")))
     }
 
-    /// What the flag of a setting says.
+    /// The values of the flag of a setting.
     pub(super) fn flag(&self, name: &str) -> &[OsString] {
         self.flags.get(name).map_or(&[], Vec::as_slice)
     }
@@ -118,7 +118,7 @@ impl<'s> Sources<'s> {
         })
     }
 
-    /// A text that stands for something else.
+    /// A text that is parsed as another type.
     pub(super) fn parsed<T: FromStr<Err = Error>>(&self, name: &str) -> Result<Option<T>> {
         let Some(text) = self.text(name)? else {
             return Ok(None);
@@ -127,7 +127,7 @@ impl<'s> Sources<'s> {
         parsed.map(Some)
     }
 
-    /// The same, where the thing may be a path, which is relative to the file that names it.
+    /// The same, for a value that may be a path, which is relative to the file that contains it.
     pub(super) fn parsed_at<T: FromStr<Err = Error>>(
         &self,
         name: &str,
@@ -169,7 +169,7 @@ impl<'s> Sources<'s> {
         })
     }
 
-    /// An array of the file, the values of a flag, or those of a variable between commas.
+    /// An array in the file, the values of a flag, or those of a variable separated by commas.
     pub(super) fn list(&self, name: &str) -> Result<Option<Vec<String>>> {
         self.read(name, "an array of strings", |value| match value {
             Value::Key(value) => strings(value).map(|all| all.map(str::to_owned).collect()),
@@ -182,7 +182,7 @@ impl<'s> Sources<'s> {
         })
     }
 
-    /// The same of paths; a variable holds a list as `PATH` does.
+    /// The same for paths; a variable separates them as `PATH` does.
     pub(super) fn paths(&self, name: &str) -> Result<Option<Vec<PathBuf>>> {
         let is_flag = matches!(self.said(name), Some((Source::Flag, _)));
         self.read(name, "an array of strings", |value| match value {
@@ -202,7 +202,7 @@ impl<'s> Sources<'s> {
         })
     }
 
-    /// Where the value in force stands, for people.
+    /// The source of the effective value, in readable form.
     pub(super) fn place(&self, name: &str) -> String {
         match self.said(name) {
             Some((Source::Variable, _)) => variable(name),
@@ -211,7 +211,7 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// An error for a value that is not what was expected.
+    /// An error for a value that does not have the expected form.
     pub(super) fn wrong(&self, name: &str, expected: impl Display) -> Error {
         let given = match self.said(name) {
             None => String::new(),
@@ -223,7 +223,7 @@ impl<'s> Sources<'s> {
         Error::invalid(format!("{}{given}; expected {expected}", self.place(name)))
     }
 
-    /// What the highest source says of a setting, as `read` takes it.
+    /// The value of a setting in the highest source that sets it, parsed by `read`.
     fn read<T>(
         &self,
         name: &str,
@@ -262,13 +262,13 @@ fn strings(value: &toml::Value) -> Option<impl Iterator<Item = &str>> {
     all.then(|| items.iter().filter_map(toml::Value::as_str))
 }
 
-/// A number of the file, whole or not.
+/// A number in the file, integer or not.
 pub(super) fn real(value: &toml::Value) -> Option<f64> {
     let whole = value.as_integer().and_then(|n| i32::try_from(n).ok());
     whole.map(f64::from).or_else(|| value.as_float())
 }
 
-/// A value of the file, for people.
+/// A value in the file, in readable form.
 pub(super) fn shown(value: &toml::Value) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

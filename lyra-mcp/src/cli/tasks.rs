@@ -1,4 +1,4 @@
-//! `tasks`: which there are.
+//! `tasks`: lists the tasks.
 
 use super::layout::plain;
 use super::output::{Output, json};
@@ -25,12 +25,12 @@ enum Format {
 #[derive(Serialize)]
 struct Line {
     task_id: String,
-    /// As the database has it, and `finished` where a task that explores has nothing left to do.
+    /// As in the database, or `finished` if an exploring task has nothing left to do.
     status: String,
     created_at: Option<String>,
     documents: usize,
     claims: usize,
-    /// Jobs that wait or run.
+    /// Number of queued or running jobs.
     unfinished: usize,
     hypothesis: String,
 }

@@ -1,4 +1,4 @@
-//! `token`: who may call the HTTP server.
+//! `token`: manages access to the HTTP server.
 
 use super::config::Settings;
 use super::output::Output;

@@ -1,4 +1,5 @@
-//! `view`: a ready-made view, as a table, as CSV or as JSON. `views --dialect`: all of them as a script.
+//! `view`: prints a view as a table, as CSV or as JSON. `views --dialect`: prints all of them as a
+//! script.
 
 use super::layout::{cut, plain, width};
 use super::output::{Output, json};
@@ -8,10 +9,10 @@ use lyra_core::store::views::ViewCatalog;
 use lyra_core::{Engine, Error, ErrorKind, Result, ViewRequest};
 use serde_json::{Map, Value};
 
-/// Rows that are asked for at a time, which is as many as a view gives.
+/// Number of rows that are requested at a time, which is the maximum of a view.
 const PAGE: usize = 200;
 
-/// Columns of the terminal that one column of a table may take.
+/// Maximum width of a table column, in terminal columns.
 const WIDEST: usize = 60;
 
 #[derive(Args)]
@@ -61,7 +62,7 @@ enum Dialect {
 }
 
 impl ListOptions {
-    /// Whether a script is asked for, rather than the list.
+    /// Whether the script is requested instead of the list.
     pub(super) fn is_script(&self) -> bool {
         self.dialect.is_some()
     }
@@ -106,7 +107,7 @@ pub(super) fn run(engine: &Engine, options: &Options) -> Result<()> {
 
 type Row = Map<String, Value>;
 
-/// All rows that are asked for, page by page.
+/// All requested rows, page by page.
 fn rows(engine: &Engine, options: &Options) -> Result<(Vec<String>, Vec<Row>)> {
     let wanted = options.rows.unwrap_or(usize::MAX);
     let (mut columns, mut rows) = (Vec::new(), Vec::new());
@@ -173,7 +174,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Numbers and truths are such; everything else is text.
+/// Numbers and booleans are parsed; everything else is text.
 fn parameter(given: &str) -> std::result::Result<(String, Value), String> {
     let (name, value) = given.split_once('=').ok_or("expected NAME=VALUE")?;
     let value = match serde_json::from_str(value) {

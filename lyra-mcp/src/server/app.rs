@@ -1,4 +1,5 @@
-//! The evidence page as an MCP App: what the extension `io.modelcontextprotocol/ui` asks of a server.
+//! The evidence page as an MCP App: what the extension `io.modelcontextprotocol/ui` requires of a
+//! server.
 
 use lyra_core::{Engine, Result};
 use rmcp::model::{
@@ -27,12 +28,12 @@ pub(super) fn extensions() -> ExtensionCapabilities {
     ExtensionCapabilities::from([(EXTENSION.to_owned(), settings)])
 }
 
-/// What the listing of the tool has besides.
+/// The additional metadata in the listing of the tool.
 pub(super) fn tool_meta() -> MetaObject {
     MetaObject(object(json!({ "ui": { "resourceUri": URI } })))
 }
 
-/// The page asks nothing of any network and of no device.
+/// The page needs no network access and no devices.
 fn page_meta() -> MetaObject {
     MetaObject(object(json!({ "ui": {
         "csp": { "connectDomains": [], "resourceDomains": [], "frameDomains": [], "baseUriDomains": [] },
@@ -63,7 +64,7 @@ pub(super) fn template() -> ResourceTemplate {
         .with_meta(page_meta())
 }
 
-/// The task that the address of a page names; none where the address is not of a page.
+/// The task in the address of a page; `None` if the address is not that of a page.
 pub(super) fn task_of(uri: &str) -> Option<Option<&str>> {
     let rest = uri.strip_prefix(URI)?;
     match rest.strip_prefix('/') {

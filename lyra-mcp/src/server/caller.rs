@@ -1,14 +1,15 @@
-//! What is known of a caller beside the request itself. A client on standard input has none of it.
+//! What is known about a caller in addition to the request. For a client on standard input there is
+//! nothing.
 
 use crate::access::Access;
 use lyra_core::Engine;
 use rmcp::model::Extensions;
 use std::sync::{Arc, OnceLock};
 
-/// Who sent a request of HTTP. It travels with the request to the tool.
+/// The sender of an HTTP request. It is passed with the request to the tool.
 #[derive(Clone, Default)]
 pub(super) struct Caller {
-    /// What the caller's token allows; everything where the server has no tokens.
+    /// The permissions of the caller's token; `None` (everything) if the server has no tokens.
     pub(super) access: Option<Arc<Access>>,
     note: Arc<OnceLock<(&'static str, &'static str)>>,
 }
@@ -32,7 +33,7 @@ impl Caller {
         self.access.as_deref().map(Access::name)
     }
 
-    /// The engine, whose log names this caller.
+    /// The engine, with this caller as the actor in its log.
     pub(super) fn engine(&self, engine: &Engine) -> Engine {
         match self.name() {
             Some(name) => engine.acting_as(name),
@@ -40,13 +41,13 @@ impl Caller {
         }
     }
 
-    /// Notes which tool the request called and how that ended, for the access log.
+    /// Records which tool the request called and with which outcome, for the access log.
     pub(super) fn note(&self, tool: &'static str, outcome: &'static str) {
-        // A request is one call.
+        // A request contains exactly one call.
         let _ = self.note.set((tool, outcome));
     }
 
-    /// The tool and the outcome.
+    /// The recorded tool and outcome.
     pub(super) fn noted(&self) -> Option<(&'static str, &'static str)> {
         self.note.get().copied()
     }

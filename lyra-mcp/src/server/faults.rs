@@ -1,5 +1,5 @@
-//! Tools that do what none should, in a server of their own: a second process, driven over its
-//! standard input and output, whose log is read.
+//! Tools that misbehave, in a separate server: a second process, driven through its standard input
+//! and output, whose log is read.
 
 use crate::error::ToolError;
 use crate::tools::{Call, Hints, Outcome, Tool};
@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Names the database of the second process, and tells it that it is one.
+/// Names the database of the second process, and marks the process as such.
 const ROLE: &str = "LYRA_TEST_FAULTY_SERVER";
 
 const SCHEMA: &str = r#"{"type": "object", "properties": {"ok": {"type": "boolean"},
@@ -84,7 +84,7 @@ fn tools() -> Vec<Tool> {
     ]
 }
 
-/// The second process; does nothing where a test run comes across it.
+/// The second process; does nothing in an ordinary test run.
 #[test]
 fn the_server_of_the_other_tests() {
     let Some(db) = std::env::var_os(ROLE) else {
@@ -156,7 +156,7 @@ impl Faulty {
         self.send("tools/call", json!({"name": tool, "arguments": {}}))
     }
 
-    /// The next message; what the test harness prints is passed over.
+    /// The next message; output of the test harness is skipped.
     fn answer(&mut self) -> Value {
         loop {
             let mut line = String::new();
@@ -167,7 +167,7 @@ impl Faulty {
         }
     }
 
-    /// Ends the session; the log of the server.
+    /// Ends the session; returns the log of the server.
     fn end(mut self) -> String {
         self.input = None;
         std::io::copy(&mut self.output, &mut std::io::sink()).unwrap();
@@ -179,7 +179,7 @@ impl Faulty {
     }
 }
 
-/// The line of the log that holds an error id.
+/// The log line that contains the error id of a reply.
 fn logged<'a>(log: &'a str, reply: &Value) -> &'a str {
     let body = &reply["result"]["structuredContent"];
     let id = body["details"]["error_id"].as_str().unwrap();
@@ -220,7 +220,7 @@ fn a_tool_that_fails_its_caller_ends_as_a_typed_error_that_the_log_knows() {
         assert_eq!(&serde_json::from_str::<Value>(text).unwrap(), body);
         assert!(!text.contains("defect") && !text.contains(".rs"), "{text}");
         replies.push((reply, in_log));
-        // The server goes on.
+        // The server continues.
         server.send_call("works");
         assert_eq!(server.answer()["result"]["structuredContent"]["n"], 1);
     }
@@ -241,7 +241,7 @@ fn a_call_that_outlives_its_client_is_named_in_the_log() {
     server.say(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}));
     let works = server.send_call("works");
     assert_eq!(server.answer()["id"], works);
-    // Asked, and gone before the answer.
+    // The client sends a call and disconnects before the answer.
     server.send_call("blocks_for_ever");
     let log = server.end();
     assert!(

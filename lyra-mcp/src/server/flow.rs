@@ -1,29 +1,30 @@
-//! What a connection holds in memory for its client: requests that have no answer yet, and answers
-//! that the client has not read yet.
+//! The memory that a connection uses for its client: requests without an answer, and answers that
+//! the client has not read yet.
 //!
-//! A client may send a thousand requests before it reads one answer. Far beyond that, reading
-//! stops until it has taken some of its answers, as a full pipe would have it.
+//! A client may send a thousand requests before it reads one answer. Far beyond that, reading stops
+//! until the client has taken some of its answers, as with a full pipe.
 
 use rmcp::model::RequestId;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use tokio::sync::watch;
 
-/// Bytes of requests and answers at most before no more is read.
+/// Maximum number of bytes of requests and answers; above it, nothing more is read.
 const MAX_HELD: usize = 128 * 1024 * 1024;
 
-/// Bytes that a waiting request counts for beside its own: its task, its parsed arguments, and most
-/// of an answer of usual size, so that a flood is noticed before it is answered.
+/// Number of bytes that a waiting request counts for in addition to its own size: its task, its
+/// parsed arguments, and most of an answer of usual size, so that a flood is noticed before it is
+/// answered.
 const REQUEST_OVERHEAD: usize = 32 * 1024;
 
 #[derive(Default)]
 struct Held {
     /// Requests without an answer, and their sizes.
     open: HashMap<RequestId, usize>,
-    /// Answers that are about to be written.
+    /// Number of answers that are about to be written.
     answering: usize,
     bytes: usize,
-    /// The client has closed its end: no answer can be written any more.
+    /// Whether the client has closed its end, so that no answer can be written any more.
     deaf: bool,
 }
 
@@ -35,7 +36,7 @@ impl Held {
     }
 }
 
-/// The account of one connection.
+/// The accounting of one connection.
 pub(super) struct Flow(watch::Sender<Held>);
 
 impl Flow {
@@ -43,8 +44,8 @@ impl Flow {
         Self(watch::Sender::new(Held::default()))
     }
 
-    /// A request of so many bytes came in. Answers whether its id is free: no other request that
-    /// has no answer yet has it.
+    /// Registers an incoming request of this size. Returns whether its id is free: no other request
+    /// without an answer has it.
     pub(super) fn asked(&self, id: RequestId, bytes: usize) -> bool {
         let bytes = bytes + REQUEST_OVERHEAD;
         self.0.send_if_modified(|held| match held.open.entry(id) {
@@ -57,12 +58,12 @@ impl Flow {
         })
     }
 
-    /// The request was cancelled: no answer will come.
+    /// The request was cancelled, so it gets no answer.
     pub(super) fn cancelled(&self, id: &RequestId) {
         self.0.send_if_modified(|held| held.close(id));
     }
 
-    /// The answer to the request is about to be written. Whoever reads it may use the id again.
+    /// The answer to the request is about to be written. A client that reads it may reuse the id.
     pub(super) fn answering(&self, id: &RequestId) {
         self.0.send_modify(|held| {
             held.close(id);
@@ -70,45 +71,45 @@ impl Flow {
         });
     }
 
-    /// It was written, or cannot be.
+    /// The answer was written, or cannot be.
     pub(super) fn answered(&self) {
         self.0.send_modify(|held| held.answering -= 1);
     }
 
-    /// A line of so many bytes waits to be written.
+    /// A line of this size waits to be written.
     pub(super) fn queued(&self, bytes: usize) {
         self.0.send_modify(|held| held.bytes += bytes);
     }
 
-    /// It waits no longer.
+    /// The line has been written.
     pub(super) fn written(&self, bytes: usize) {
         self.0.send_modify(|held| held.bytes -= bytes);
     }
 
-    /// Writing failed. Answers whether this is the first time.
+    /// Writing failed. Returns whether this is the first time.
     pub(super) fn deafened(&self) -> bool {
         self.0
             .send_if_modified(|held| !std::mem::replace(&mut held.deaf, true))
     }
 
-    /// Comes back when there is room for one more request.
+    /// Returns when there is room for one more request.
     pub(super) async fn room(&self) {
         self.until(|held| held.bytes < MAX_HELD || held.deaf).await;
     }
 
-    /// Comes back when every request has its answer, or none can be given any more.
+    /// Returns when every request has its answer, or none can be written any more.
     pub(super) async fn quiet(&self) {
         self.until(|held| held.open.is_empty() && held.answering == 0 || held.deaf)
             .await;
     }
 
-    /// Comes back when the client has closed its end.
+    /// Returns when the client has closed its end.
     pub(super) async fn deaf(&self) {
         self.until(|held| held.deaf).await;
     }
 
     async fn until(&self, enough: impl FnMut(&Held) -> bool) {
-        // The sender is `self`, so that waiting cannot fail.
+        // The sender is `self`, so waiting cannot fail.
         let _ = self.0.subscribe().wait_for(enough).await;
     }
 }

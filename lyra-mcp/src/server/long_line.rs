@@ -1,20 +1,20 @@
-//! The id of a request that is too long to be kept: whoever sent it waits for an answer to it.
+//! Finds the id of a request that is too long to be kept, because its sender waits for an answer.
 
 use serde_json::Value;
 
-/// Bytes of a key or of an id that are kept.
+/// Maximum number of bytes of a key or an id that are kept.
 const LONGEST: usize = 512;
 
-/// Looks for `id` among the members of an object that goes by in pieces. Some clients write it
-/// first, others last.
+/// Finds `id` among the members of an object that arrives in pieces. Some clients write it first,
+/// others last.
 #[derive(Debug, Default)]
 pub(super) struct IdScan {
     depth: usize,
     in_string: bool,
     is_escaped: bool,
-    /// Behind the colon of a member.
+    /// After the colon of a member.
     in_value: bool,
-    /// What stands between two of `{ , : }`, at the depth of the members.
+    /// The text between two of `{ , : }`, at the depth of the members.
     token: Vec<u8>,
     key: Vec<u8>,
     id: Option<Vec<u8>>,
@@ -22,14 +22,14 @@ pub(super) struct IdScan {
 }
 
 impl IdScan {
-    /// The next piece.
+    /// Processes the next piece.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.step(*byte);
         }
     }
 
-    /// The id of the request; null where there is none, or it is none that a request may have.
+    /// The id of the request; null if there is none, or if it is not a valid request id.
     pub(super) fn id(&self) -> Value {
         let id = self.id.as_deref().filter(|_| self.is_request);
         match id.map(serde_json::from_slice) {
@@ -114,7 +114,7 @@ mod tests {
             (r#"{"text":"\\","id":7,"method":"m"}"#, json!(7)),
             (r#"{"id":[7],"method":"m"}"#, Value::Null),
             (r#"{"id":null,"method":"m"}"#, Value::Null),
-            // An answer, not a question.
+            // An answer, not a request.
             (r#"{"id":7,"result":{}}"#, Value::Null),
             (r#"["id",7,"method"]"#, Value::Null),
             ("}}}]:,\"", Value::Null),

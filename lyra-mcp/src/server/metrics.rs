@@ -1,4 +1,4 @@
-//! Numbers about the server, in the text format of Prometheus.
+//! Metrics of the server, in the text format of Prometheus.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Upper bounds of the buckets of a latency, in seconds. Waiting calls take up to 330.
+/// Upper bounds of the latency buckets, in seconds. Waiting calls take up to 330.
 const BUCKETS: [f64; 14] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 330.0,
 ];
 
-/// What is counted.
+/// The counters.
 pub(super) struct Metrics {
     started: Instant,
     counts: Mutex<Counts>,
@@ -32,7 +32,7 @@ struct Counts {
 
 #[derive(Default)]
 struct Histogram {
-    /// Counts of each bucket alone, without those below.
+    /// Counts of each bucket alone, not cumulative.
     buckets: [u64; BUCKETS.len()],
     count: u64,
     sum: f64,
@@ -48,7 +48,7 @@ impl Histogram {
     }
 }
 
-/// Something that goes on; it counts until it is dropped.
+/// An activity that is counted until this is dropped.
 pub(super) struct Going(Arc<AtomicI64>);
 
 impl Going {
@@ -109,7 +109,7 @@ impl Metrics {
         Going::begin(&self.connections)
     }
 
-    /// The page that a scraper reads.
+    /// The page for the scraper.
     pub(super) fn page(&self, sessions: usize) -> String {
         let mut page = Page(String::new());
         page.head("lyra_build_info", "gauge", "The version of the server");

@@ -1,4 +1,4 @@
-//! Prompts: two ways to begin a conversation.
+//! Prompts: two ways to start a conversation.
 
 use rmcp::model::{
     ErrorData, GetPromptRequestParams, GetPromptResult, Prompt, PromptArgument, PromptMessage, Role,

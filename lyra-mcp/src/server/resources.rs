@@ -1,4 +1,4 @@
-//! Resources: what a client may put before its model without calling a tool.
+//! Resources: content that a client may give to its model without calling a tool.
 
 use super::app;
 use crate::access::Access;
@@ -10,15 +10,15 @@ use rmcp::model::{ErrorData, ReadResourceResult, Resource, ResourceContents, Res
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// Tasks in a listing at most, the newest.
+/// Maximum number of tasks in a listing, newest first.
 const MAX_TASKS: usize = 50;
 
-/// Characters of a title: a listing is for choosing, and fifty of them stand in it.
+/// Maximum number of characters of a title: a listing contains fifty of them, to choose from.
 const TITLE_CHARS: usize = 120;
 
 const JSON: &str = "application/json";
 
-/// `access` leaves out the tasks that a token is not for.
+/// `access` leaves out the tasks that a token may not see.
 pub(super) fn list(
     engine: &Engine,
     has_app: bool,
@@ -53,8 +53,8 @@ pub(super) fn list(
     Ok(resources)
 }
 
-/// A hypothesis as the title of its task. A listing has no place for a warning, so one that reads
-/// like instructions does not stand in it.
+/// A hypothesis as the title of its task. A listing has no field for a warning, so a hypothesis
+/// that reads like instructions is not shown in it.
 fn title(hypothesis: &str) -> String {
     if wire::is_suspicious(hypothesis) {
         return "Task whose hypothesis reads like instructions".to_owned();
@@ -121,7 +121,7 @@ pub(super) fn read(
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-/// The evidence page, of one task or of the one that its host names.
+/// The evidence page, for one task or for the one that its host names.
 fn page(
     engine: &Engine,
     tools: &[Tool],
@@ -159,7 +159,7 @@ fn newest_tasks(
     Ok(tasks)
 }
 
-/// The value as an object, within the same byte budget as a tool's reply.
+/// The value as an object, with the same byte budget as a reply of a tool.
 fn object(value: &impl Serialize) -> Result<Map<String, Value>, ErrorData> {
     match serde_json::to_value(value) {
         Ok(Value::Object(mut body)) => {
@@ -178,7 +178,7 @@ fn unknown(uri: &str) -> ErrorData {
     )
 }
 
-/// A failure as a protocol error, for which resources have no other place.
+/// A failure as a protocol error; resources have no other way to report it.
 fn protocol(error: ToolError) -> ErrorData {
     let data = Some(Value::Object(error.body()));
     match error.code {

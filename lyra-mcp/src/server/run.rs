@@ -1,5 +1,5 @@
-//! From a call to its reply. Whatever happens in a tool, something typed comes back: a panic, a
-//! reply that breaks its schema, a call without end.
+//! Runs a call and produces its reply. The reply is always typed, even after a panic, an endless
+//! call, or a reply that violates its schema.
 
 use super::Service;
 use super::caller::Caller;
@@ -22,21 +22,21 @@ pub(super) struct Runner {
     clock: Arc<dyn Clock>,
     stopping: watch::Receiver<bool>,
     shared: Arc<Shared>,
-    /// The models that the client has been told of.
+    /// The models that the client has already been told about.
     told: Arc<Mutex<Option<Models>>>,
     audit: bool,
 }
 
-/// What the connections of one server share.
+/// State shared by the connections of a server.
 pub(super) struct Shared {
-    /// Calls that work at a time. A thousand that came at once would else take each other's time,
+    /// Permits for running calls. A thousand concurrent calls would otherwise slow each other down,
     /// and queries have deadlines.
     turns: Arc<Semaphore>,
-    /// Threads that run queries or wait for the guard to do so.
+    /// Permits for threads that run queries or wait for the guard.
     queries: Arc<Semaphore>,
-    /// The evidence pages that clients are fetching.
+    /// The evidence pages that clients are currently fetching.
     pages: Arc<Pages>,
-    /// Where calls are counted, if anybody can ask for the numbers.
+    /// Where calls are counted, if metrics are served.
     metrics: Option<Arc<Metrics>>,
 }
 
@@ -52,8 +52,8 @@ impl Shared {
     }
 }
 
-/// How many threads these are. The guard lets the queries in by their deadlines, so that all that
-/// come at once should get to it.
+/// Maximum number of these threads. The guard schedules queries by their deadlines, so all
+/// concurrent queries should reach it.
 const QUERY_THREADS: usize = 128;
 
 impl Runner {
@@ -72,7 +72,7 @@ impl Runner {
         }
     }
 
-    /// Runs a tool to its reply, counts the call, and records it where that is wanted.
+    /// Runs a tool, counts the call, and records it if requested.
     pub(super) async fn run(
         &self,
         tool: &'static Tool,
@@ -108,7 +108,7 @@ impl Runner {
     ) -> Result<Value, ToolError> {
         let asked_at = Instant::now();
         let mut asked = arguments.clone();
-        // Cookies of a human.
+        // A human's cookies.
         asked.remove("session_data");
         let answer = self.answer(tool, arguments, context, caller).await;
         let details = json!({
@@ -158,7 +158,7 @@ impl Runner {
         let (models, clock) = (self.models(), Arc::clone(&self.clock));
         let told = Arc::clone(&self.told);
         let turns = tool.takes_turn.then(|| Arc::clone(&self.shared.turns));
-        // A task of its own: a panic in it is a value here, where it would else be silence.
+        // In a separate task, so that a panic becomes a value here instead of a missing answer.
         let mut task = tokio::spawn(async move {
             let _turn = match &turns {
                 Some(turns) => turns.acquire().await.ok(),
@@ -166,7 +166,7 @@ impl Runner {
             };
             let reply = (tool.run)(call).await.inspect_err(|error| {
                 if error.code == Code::QueryRejected {
-                    // Debug keeps what an agent wrote on one line.
+                    // Debug formatting keeps text written by an agent on one line.
                     tracing::warn!(tool = tool.name, reason = ?error.message, "query refused");
                 }
             })?;
@@ -203,7 +203,7 @@ impl Runner {
     }
 }
 
-/// The client's name: that of its token, else the one that it gives itself.
+/// The client's name: that of its token, otherwise the name that it reported.
 fn client(context: &RequestContext<RoleServer>, caller: &Caller) -> String {
     let own = || context.client_info().map(|client| client.name);
     let name = caller.name().map(str::to_owned).or_else(own);
@@ -211,7 +211,7 @@ fn client(context: &RequestContext<RoleServer>, caller: &Caller) -> String {
         .unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// How many entries the lists of a reply have.
+/// Number of entries in the lists of a reply.
 fn rows_of(tool: &Tool, body: &Value) -> usize {
     let lists = tool.lists.iter().filter_map(|list| body[*list].as_array());
     lists.map(Vec::len).sum()

@@ -1,4 +1,4 @@
-//! The server's life: from the first line on standard input to a clean end.
+//! The life cycle of the server: from the first line on standard input to a clean shutdown.
 
 use super::run::Shared;
 use super::transport::LineTransport;
@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// How long running jobs may take to finish when the server ends; a client that starts us again
-/// finds what was cut off back in the queue. With what blocks (a document that is parsed) the end
-/// comes within five seconds.
+/// Time limit for running jobs when the server ends; interrupted jobs are in the queue again when a
+/// client restarts the server. Even with blocking work (a document being parsed), the server ends
+/// within five seconds.
 const PATIENCE: Duration = Duration::from_millis(2_500);
 
-/// Serves one client on standard input and output until it goes away or the process is told to
-/// end. What is being written is finished first.
+/// Serves one client on standard input and output until it disconnects or the process is told to
+/// end. Writes in progress are finished first.
 pub(crate) async fn serve(service: Service) -> Result<()> {
     let (stop, stopping) = watch::channel(false);
     let mut signals = Signals::listen()?;
@@ -39,7 +39,7 @@ pub(crate) async fn serve(service: Service) -> Result<()> {
     result
 }
 
-/// What goes on beside the calls: the workers, and the care for the vectors.
+/// Background work: the workers, and the management of vectors in memory.
 pub(super) struct Background {
     workers: Workers,
     idle: JoinHandle<()>,
@@ -64,18 +64,18 @@ impl Background {
         Self { workers, idle }
     }
 
-    /// Ends it; what is being written is finished first.
+    /// Stops it; writes in progress are finished first.
     pub(super) async fn end(self) {
         self.idle.abort();
         self.workers.shutdown(PATIENCE).await;
     }
 }
 
-/// Bytes of vectors that are read at the start, before anybody searches. Clients start servers that
-/// they may never ask: more is read by the first search.
+/// Maximum size of vectors, in bytes, that are loaded at the start, before any search. Clients
+/// start servers that they may never use: a larger set is loaded by the first search.
 const WARM_BYTES: u64 = 24 * 1024 * 1024;
 
-/// How long vectors that nobody searches stay in memory.
+/// How long unused vectors stay in memory.
 const UNUSED: Duration = Duration::from_secs(600);
 
 fn warm_up(engine: &Engine) -> Result<()> {
@@ -90,16 +90,16 @@ async fn release_when_unused(engine: Engine) {
     loop {
         minutes.tick().await;
         let engine = engine.clone();
-        // It waits for searches that are under way.
+        // Releasing them waits for searches in progress.
         let _ = tokio::task::spawn_blocking(move || engine.release_vectors(UNUSED)).await;
     }
 }
 
-/// How long a line that comes again and again is held back.
+/// How long a repeated line is suppressed.
 const SAME_LINE: Duration = Duration::from_secs(60);
 
-/// Keeps a worker that fails several times a second, because the database is gone, from filling the
-/// log.
+/// Prevents a worker that fails several times a second, because the database is gone, from filling
+/// the log.
 #[derive(Default)]
 struct Repeats {
     last: String,
@@ -108,7 +108,7 @@ struct Repeats {
 }
 
 impl Repeats {
-    /// What to log, if anything.
+    /// The line to log, if any.
     fn line(&mut self, line: String, now: Instant) -> Option<String> {
         let is_new = line != self.last;
         if !is_new && self.said.is_some_and(|said| now - said < SAME_LINE) {
@@ -131,7 +131,7 @@ where
 {
     let running = match server.serve(transport).await {
         Ok(running) => running,
-        // A client that goes away before it has said anything is no failure of ours.
+        // A client that disconnects before it has sent anything is not a failure of the server.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => {
             return Err(Error::new(
@@ -149,7 +149,7 @@ where
     Ok(())
 }
 
-/// The signals that ask a process to end.
+/// The signals that tell a process to end.
 pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
@@ -158,7 +158,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// From now on the signals are heard here, and do not end the process.
+    /// From now on the signals are received here, and do not end the process.
     #[cfg(unix)]
     pub(crate) fn listen() -> Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
@@ -174,7 +174,7 @@ impl Signals {
         Ok(Self {})
     }
 
-    /// Comes back when the process is asked to end; with the name of the signal.
+    /// Returns when the process is told to end, with the name of the signal.
     #[cfg(unix)]
     pub(crate) async fn wait(&mut self) -> &'static str {
         tokio::select! {

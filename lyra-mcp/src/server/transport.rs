@@ -1,7 +1,7 @@
-//! One JSON-RPC message a line over a pair of streams.
+//! One JSON-RPC message per line over a pair of streams.
 //!
-//! The SDK's own transport is silent about a line that it cannot read, so a client with a defect
-//! waits for ever. This one answers it as JSON-RPC says, and outlives everything that comes in.
+//! The SDK's own transport does not answer a line that it cannot parse, so a faulty client waits
+//! forever. This transport answers it as JSON-RPC requires, and survives any input.
 
 use super::flow::Flow;
 use super::long_line::IdScan;
@@ -17,16 +17,17 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// Bytes of one incoming message at most; what a tool takes is far below.
+/// Maximum size of one incoming message, in bytes; the arguments of tools are far smaller.
 const MAX_LINE: usize = 4 * 1024 * 1024;
 
-/// How long calls that were made before the input ended may still take.
+/// Time limit for calls that were made before the input ended.
 const LAST_ANSWERS: Duration = Duration::from_secs(60);
 
-/// How long a client may take to read what is left when the session is over.
+/// Time limit for a client to read the remaining output when the session is over.
 const LAST_WRITES: Duration = Duration::from_secs(5);
 
-/// Unreadable lines that are named in the log; a client that sends nothing else would fill it.
+/// Maximum number of unreadable lines that are logged; otherwise a client that sends only such
+/// lines would fill the log.
 const LOGGED_COMPLAINTS: u32 = 20;
 
 const PARSE_ERROR: i32 = -32700;
@@ -34,21 +35,21 @@ pub(super) const INVALID_REQUEST: i32 = -32600;
 
 struct Outgoing {
     line: Vec<u8>,
-    /// Told whether the line was written.
+    /// Receives whether the line was written.
     written: Option<oneshot::Sender<io::Result<()>>>,
 }
 
-/// The server's end of the line.
+/// The server's end of the connection.
 pub(crate) struct LineTransport<R> {
     reader: BufReader<R>,
     line: Vec<u8>,
-    /// Set while the line that is being read is over the limit: it is dropped up to its end.
+    /// Set while the current line is over the limit: it is dropped up to its end.
     too_long: Option<IdScan>,
-    /// A client may send notifications before its first request; the SDK would give up on them.
+    /// A client may send notifications before its first request, which the SDK would not accept.
     seen_request: bool,
     outgoing: Option<mpsc::UnboundedSender<Outgoing>>,
     writer: Option<JoinHandle<()>>,
-    /// Set when the input has ended, so that long polls end, too.
+    /// Set when the input has ended, so that long polls end as well.
     ended: watch::Sender<bool>,
     flow: Arc<Flow>,
     complaints: u32,
@@ -56,7 +57,7 @@ pub(crate) struct LineTransport<R> {
 
 enum Line {
     Whole,
-    /// With the id of the request that it is.
+    /// With the id of the request.
     TooLong(Value),
     End,
 }
@@ -81,14 +82,14 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         }
     }
 
-    /// Reads up to the next newline. Cancelling loses nothing: what was read stays in `self.line`.
+    /// Reads up to the next newline. Cancellation is safe: what was read stays in `self.line`.
     async fn read_line(&mut self) -> Line {
         loop {
             let Ok(available) = self.reader.fill_buf().await else {
                 return Line::End;
             };
             if available.is_empty() {
-                // The last line counts, whether or not somebody ended it.
+                // The last line counts, with or without a newline.
                 return match (self.too_long.take(), self.line.is_empty()) {
                     (Some(scan), _) => Line::TooLong(scan.id()),
                     (None, false) => Line::Whole,
@@ -117,7 +118,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         }
     }
 
-    /// Answers a line that is no message.
+    /// Answers a line that is not a valid message.
     fn complain(&mut self, code: i32, message: &str, id: &Value) {
         self.complaints = self.complaints.saturating_add(1);
         if self.complaints <= LOGGED_COMPLAINTS {
@@ -131,7 +132,7 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         let line = format!("{reply}\n").into_bytes();
         self.flow.queued(line.len());
         if let Some(outgoing) = &self.outgoing {
-            // Where nobody writes any more, the session is over.
+            // If the writer has ended, the session is over.
             let _ = outgoing.send(Outgoing {
                 line,
                 written: None,
@@ -190,16 +191,16 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
     }
 }
 
-/// Why a text is no message of the protocol.
+/// Why a text is not a valid message of the protocol.
 pub(super) struct Fault {
     pub(super) code: i32,
     pub(super) message: String,
-    /// The id of the request that it may have been.
+    /// The id of the request, as far as it can be recognised.
     pub(super) id: Value,
 }
 
-/// What is wrong with a text that the SDK does not read as a message. None for a notification:
-/// nobody waits for an answer to one, however odd it is.
+/// The fault of a text that the SDK does not accept as a message. `None` for a notification: no
+/// client waits for an answer to one, even if it is malformed.
 pub(super) fn fault(text: &[u8]) -> Option<Fault> {
     let value = match serde_json::from_slice::<Value>(text) {
         Ok(value) => value,
@@ -242,7 +243,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for LineTransp
             TxJsonRpcMessage::<RoleServer>::Error(error) => error.id.clone(),
             _ => None,
         };
-        // Bytes wait for a client that is slow to read, not the far larger parsed value.
+        // For a slow client, bytes are queued instead of the far larger parsed value.
         if let Some(id) = &answers {
             flow.answering(id);
         }
@@ -312,7 +313,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for LineTransp
     }
 }
 
-/// Has a line written and waits until it is.
+/// Queues a line and waits until it is written.
 async fn write_one(
     outgoing: Option<mpsc::UnboundedSender<Outgoing>>,
     line: Vec<u8>,
@@ -327,7 +328,8 @@ async fn write_one(
     told.await.map_err(|_| closed())?
 }
 
-/// Writes lines whole and in order. Where one cannot be written, nobody reads: the session is over.
+/// Writes complete lines in order. If one cannot be written, the client has stopped reading and the
+/// session is over.
 async fn write_lines<W: AsyncWrite + Unpin>(
     mut writer: W,
     mut lines: mpsc::UnboundedReceiver<Outgoing>,
@@ -352,8 +354,8 @@ async fn write_lines<W: AsyncWrite + Unpin>(
     }
 }
 
-/// What comes out for `input` where every request is answered with an empty result: how many were
-/// let through, all answers, and whether the end was noticed.
+/// The output for `input` if every request is answered with an empty result: the number of accepted
+/// messages, all answers, and whether the end was noticed.
 #[cfg(any(test, fuzzing))]
 pub(super) async fn feed(input: &[u8]) -> (usize, Vec<Value>, bool) {
     use tokio::io::AsyncReadExt;
@@ -366,7 +368,7 @@ pub(super) async fn feed(input: &[u8]) -> (usize, Vec<Value>, bool) {
             continue;
         };
         messages += 1;
-        // Until they are answered, the transport waits for the answers after the last line.
+        // After the last line, the transport waits until these requests are answered.
         let result = rmcp::model::ServerResult::empty(());
         let answer = TxJsonRpcMessage::<RoleServer>::response(result, id);
         transport.send(answer).await.expect("written");
@@ -403,7 +405,7 @@ mod tests {
                 0,
                 vec![(-32600, json!("x"))],
             ),
-            // A notification before the first request is no reason to end the session.
+            // A notification before the first request does not end the session.
             (
                 format!(
                     "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}}\n{PING}\n"

@@ -34,7 +34,7 @@ pub(super) async fn metrics(mut call: Call) -> Outcome {
             Reply::of(&json!({ "action": "get_stats", "sources": sources }))
         }
         Action::GetEvaluations => {
-            // One more than asked for tells whether there are more.
+            // One more than requested is read, to find out whether there are more.
             let mut evaluations = call
                 .blocking(move |engine| {
                     engine.calibration_evaluations(source.as_deref(), limit.saturating_add(1))

@@ -1,4 +1,4 @@
-//! One call of a tool: what it was given, and what it may use.
+//! One call of a tool: its arguments, and the resources that it may use.
 
 use super::Pages;
 use crate::access::Access;
@@ -12,25 +12,25 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{Semaphore, watch};
 
-/// A call, its arguments already checked and completed.
+/// A call whose arguments have been checked and completed.
 pub(crate) struct Call {
     pub(crate) engine: Engine,
     pub(crate) arguments: Map<String, Value>,
-    /// The names of those that the client gave.
+    /// The names of the arguments that the client gave.
     pub(crate) given: Vec<String>,
-    /// The client: the name of its token, else as it named itself.
+    /// The client: the name of its token, otherwise the name that it reported.
     pub(crate) client: String,
-    /// What the caller's token allows, where it has one.
+    /// The permissions of the caller's token, if it has one.
     pub(crate) access: Option<Arc<Access>>,
-    /// Where progress goes, if the client asked for it.
+    /// Receives progress, if the client asked for it.
     pub(crate) progress: Option<Progress>,
-    /// Turns true when the server is about to end.
+    /// Becomes true when the server is about to end.
     pub(crate) stopping: watch::Receiver<bool>,
-    /// When it came.
+    /// When the call arrived.
     pub(crate) asked_at: Instant,
-    /// A permit for each query that may be at the guard.
+    /// Permits for queries at the guard.
     pub(crate) queries: Arc<Semaphore>,
-    /// The evidence pages that clients are fetching.
+    /// The evidence pages that clients are currently fetching.
     pub(crate) pages: Arc<Pages>,
 }
 
@@ -40,7 +40,7 @@ impl Call {
         self.given.iter().any(|given| given == name)
     }
 
-    /// The user, in the log. A server without tokens has one user.
+    /// The user name for the log. A server without tokens has one user.
     pub(crate) fn user(&self) -> &str {
         self.access.as_deref().map_or("user", Access::name)
     }
@@ -81,7 +81,7 @@ impl Progress {
         Self { peer, token }
     }
 
-    /// Tells the client; a client that has gone away is noticed elsewhere.
+    /// Notifies the client; a disconnected client is detected elsewhere.
     pub(crate) async fn send(&self, done: f64, total: f64, message: String) {
         let note = ProgressNotificationParam::new(self.token.clone(), done)
             .with_total(total)

@@ -1,6 +1,6 @@
-//! search, fetch: the two tools of the "search and fetch" contract, by which research assistants
-//! read a source of documents. A reply has the fields of that contract and no others, so the usual
-//! envelope is missing: what it would tell is in `metadata`.
+//! search, fetch: the two tools of the "search and fetch" contract, with which research assistants
+//! read document sources. A reply has only the fields of that contract and not the usual envelope,
+//! whose content is in `metadata`.
 
 use super::{Call, Outcome};
 use crate::error::{Code, ToolError};
@@ -12,22 +12,22 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
-/// Pages that a search answers at most.
+/// Maximum number of pages that a search returns.
 const RESULTS: usize = 10;
 
-/// Passages that are looked through for them: so many at a time, so often. A long document may hold
-/// all passages of the first time.
+/// Number of passages that are searched at a time, and the number of times. A long document may
+/// account for all passages of the first time.
 const PASSAGES: usize = 50;
 const ROUNDS: usize = 4;
 
-/// Characters of a title.
+/// Maximum number of characters of a title.
 const TITLE_CHARS: usize = 200;
 
-/// What one reply holds of a text: characters, and bytes of JSON.
+/// Maximum amount of text in one reply: characters, and bytes of JSON.
 const TEXT_CHARS: usize = 30_000;
 const TEXT_BYTES: usize = 36 * 1024;
 
-/// Stands between the id of a page and the character that its text goes on at.
+/// Separates the id of a page from the character at which its text continues.
 const GOES_ON_AT: char = '@';
 
 /// A page with its work, and a part of its newest text.
@@ -76,8 +76,8 @@ pub(super) async fn search(mut call: Call) -> Outcome {
     Reply::of(&json!({ "results": results }))
 }
 
-/// A title for a list. A list has no place for a warning, so one that reads like instructions does
-/// not stand in it.
+/// A title for a list. A list has no field for a warning, so a title that reads like instructions
+/// is not shown in it.
 fn title(title: Option<&str>, url: &str) -> String {
     match title.map(str::trim).filter(|title| !title.is_empty()) {
         None => url.chars().take(TITLE_CHARS).collect(),
@@ -106,13 +106,13 @@ pub(super) async fn fetch(mut call: Call) -> Outcome {
     Reply::of(&document(&id, &page, start, &row, &text))
 }
 
-/// The page that an id names, and the character of its text to begin at.
+/// The page that an id names, and the character at which to start in its text.
 fn place(id: &str) -> Result<(String, usize), ToolError> {
     let Some((page, start)) = id.split_once(GOES_ON_AT) else {
         return Ok((id.to_owned(), 0));
     };
     match start.parse() {
-        // More than this is no place in a text.
+        // A larger number is not a valid position in a text.
         Ok(start) if start <= 1_000_000_000 => Ok((page.to_owned(), start)),
         _ => Err(unknown(id)),
     }
@@ -124,7 +124,7 @@ fn unknown(id: &str) -> ToolError {
         .with_hint("take an id from the results of search")
 }
 
-/// The page and its text from `start` on, one character more than a reply holds.
+/// The page and its text from `start`, one character more than fits a reply.
 fn read(
     engine: &Engine,
     page: &str,
@@ -178,7 +178,7 @@ fn rows(
     Ok(engine.query_sql(&request)?.rows)
 }
 
-/// The document as the contract has it.
+/// The document in the form of the contract.
 fn document(id: &str, page: &str, start: usize, row: &Map<String, Value>, text: &str) -> Value {
     let field = |name: &str| row[name].as_str().filter(|value| !value.is_empty());
     let shown = beginning(text);
@@ -210,11 +210,11 @@ fn document(id: &str, page: &str, start: usize, row: &Map<String, Value>, text: 
     json!({ "id": id, "title": title, "text": text_shown, "url": url, "metadata": metadata })
 }
 
-/// As much of a text as one reply holds.
+/// The part of a text that fits one reply.
 fn beginning(text: &str) -> &str {
     let (mut bytes, mut end) = (0, 0);
     for (nth, (at, c)) in text.char_indices().enumerate() {
-        // Bytes of the character in JSON.
+        // Size of the character in JSON, in bytes.
         bytes += match c {
             '"' | '\\' | '\n' | '\r' | '\t' => 2,
             c if c.is_control() => 6,

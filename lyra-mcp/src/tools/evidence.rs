@@ -1,5 +1,5 @@
-//! show_evidence: the evidence page in a chat. Without a cursor the reply is a summary for the model;
-//! the page that the client shows then asks for its data, piece by piece.
+//! show_evidence: the evidence page in a chat. Without a cursor the reply is a summary for the
+//! model; the page shown by the client then requests its data in pieces.
 
 use super::{Call, Outcome};
 use crate::access::Access;
@@ -11,19 +11,19 @@ use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The cursor that a page begins with.
+/// The first cursor of a page.
 const FIRST: &str = "0";
 
-/// Bytes of JSON that a page holds of a task: about 25 replies.
+/// Maximum size of a page's data, in bytes of JSON: about 25 replies.
 const PAGE_BYTES: usize = 1024 * 1024;
 
-/// Bytes of JSON in one piece; a reply has room for little more.
+/// Maximum size of one piece, in bytes of JSON; a reply has room for little more.
 const PIECE_BYTES: usize = 40 * 1024;
 
-/// Pages that are kept while their pieces are fetched.
+/// Maximum number of pages that are kept while their pieces are fetched.
 const PAGES: usize = 16;
 
-/// Claims of each side in a summary, and characters of their texts.
+/// Number of claims of each side in a summary, and characters of their texts.
 const CLAIMS: usize = 3;
 const CLAIM_CHARS: usize = 300;
 
@@ -34,7 +34,8 @@ struct Arguments {
     cursor: Option<String>,
 }
 
-/// The pages whose pieces are being fetched, so that all pieces of a page show one state of the graph.
+/// The pages whose pieces are being fetched, so that all pieces of a page show the same state of
+/// the graph.
 #[derive(Default)]
 pub(crate) struct Pages(Mutex<Held>);
 
@@ -135,13 +136,13 @@ fn gone(cursor: &str) -> ToolError {
     .with_hint("begin again with cursor \"0\"")
 }
 
-/// How many rows a page has, of all kinds.
+/// Number of rows of a page, of all kinds.
 fn rows(page: &EvidencePage) -> usize {
     page.claims.len() + page.sources.len() + page.evidence.len() + page.citations.len()
 }
 
-/// The rows from one on that fit a piece, and the row after them. The first piece also tells what the
-/// page is about.
+/// The rows from a given one that fit a piece, and the number of the next row. The first piece also
+/// contains the page's header.
 fn piece_from(page: &EvidencePage, from: usize) -> (Value, usize) {
     let mut body = Map::new();
     if from == 0 {
@@ -204,7 +205,7 @@ fn summary(page: &EvidencePage) -> Value {
     json!({ "hypothesis": page.hypothesis, "summary": summary, "claims": claims })
 }
 
-/// The claims of a stance whose passages speak for them most clearly.
+/// The claims of a stance with the clearest support by their passages.
 fn strongest<'a>(page: &'a EvidencePage, stance: &'a str) -> impl Iterator<Item = Value> + 'a {
     let mut claims: Vec<(usize, &PageClaim)> = page.claims.iter().enumerate().collect();
     claims.retain(|(_, claim)| claim.stance.as_deref() == Some(stance));
@@ -225,7 +226,7 @@ fn strongest<'a>(page: &'a EvidencePage, stance: &'a str) -> impl Iterator<Item 
     })
 }
 
-/// The most certain passage that takes a side, else where the claim was read.
+/// The most certain passage that takes a side, otherwise the origin of the claim.
 fn best_passage(page: &EvidencePage, claim: usize) -> Option<&PageEvidence> {
     let rank = |e: &&PageEvidence| match e.relation.as_str() {
         "supports" | "refutes" => 1.0 + e.confidence.unwrap_or(0.0),

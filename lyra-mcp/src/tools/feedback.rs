@@ -39,7 +39,7 @@ enum By {
 }
 
 impl By {
-    /// The name in the log. An agent is told by its client.
+    /// The actor in the log. An agent is identified by its client.
     fn actor(self, call: &Call) -> String {
         match self {
             Self::User => call.user().to_owned(),
@@ -61,16 +61,16 @@ enum Action {
     SourceExclude,
 }
 
-/// What a call asks for.
+/// The requested action.
 #[derive(Debug)]
 enum Asked {
     Correction(Feedback),
-    /// The task, and what is decided on a source of it.
+    /// The task, and the decision on one of its sources.
     Screening(String, Screening),
 }
 
 impl Arguments {
-    /// What is asked for. Every action needs arguments of its own and takes no others.
+    /// The requested action. Each action has its own arguments and refuses others.
     fn asked(self) -> Result<Asked, ToolError> {
         let action = self.action;
         self.refuse_strangers()?;
@@ -117,7 +117,7 @@ impl Arguments {
                 domain_pattern: needed("domain_pattern", self.domain_pattern)?,
                 reason: stated(self.reason)?,
             },
-            // The two about sources were answered before.
+            // The two actions on sources were handled above.
             _ => Feedback::DomainClearOverride {
                 domain_pattern: needed("domain_pattern", self.domain_pattern)?,
                 reason: stated(self.reason)?,
@@ -125,7 +125,7 @@ impl Arguments {
         })
     }
 
-    /// An argument that belongs to another action shows that something else was meant.
+    /// An argument of another action shows that the call is a mistake.
     fn refuse_strangers(&self) -> Result<(), ToolError> {
         let own: &[&str] = match self.action {
             Action::EdgeCorrect => &["edge_id", "correct_relation"],
@@ -206,7 +206,8 @@ pub(super) async fn apply(mut call: Call) -> Outcome {
     }))
 }
 
-/// The library's error says in words that the pattern is wrong; the details say it to programs.
+/// Adds the invalid pattern to the details, for programs; the library's error contains it only as
+/// text.
 fn name_pattern(error: ToolError) -> ToolError {
     let is_about = |name: &str| error.message.starts_with(name);
     let fields = ["domain_pattern", "edge_id", "claim_id", "source"];

@@ -1,5 +1,5 @@
-//! The 19 tools, and the two of the connector: one table, and one function a tool that goes from
-//! arguments to the library and back. No logic lives here.
+//! The 19 tools, and the two of the connector: one table, and one function per tool that passes
+//! arguments to the library and returns its result. There is no other logic here.
 
 mod auth;
 mod calibration;
@@ -25,12 +25,12 @@ use std::pin::Pin;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// What a tool's function gives back.
+/// The result of a tool's function.
 pub(crate) type Outcome = Result<Reply, ToolError>;
 
 type Run = fn(Call) -> Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
-/// What a tool does to the world; hints for a client, as the protocol calls them.
+/// The effects of a tool; hints for a client, as defined by the protocol.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hints {
     pub(crate) read_only: bool,
@@ -39,28 +39,28 @@ pub(crate) struct Hints {
     pub(crate) open_world: bool,
 }
 
-/// Looks and changes nothing.
+/// Reads and changes nothing.
 const READS: Hints = Hints {
     read_only: true,
     destructive: false,
     idempotent: true,
     open_world: false,
 };
-/// Adds to the graph or the queue, and takes nothing away.
+/// Adds to the graph or the queue, and removes nothing.
 const ADDS: Hints = Hints {
     read_only: false,
     destructive: false,
     idempotent: false,
     open_world: false,
 };
-/// Adds targets that may lead to the network.
+/// Adds targets that may use the network.
 const EXPLORES: Hints = Hints {
     read_only: false,
     destructive: false,
     idempotent: true,
     open_world: true,
 };
-/// Takes something back, and doing it twice is doing it once.
+/// Reverts something; repeating it has no further effect.
 const CORRECTS: Hints = Hints {
     read_only: false,
     destructive: true,
@@ -71,13 +71,13 @@ const CORRECTS: Hints = Hints {
 /// The tools whose calls may take long because they wait.
 const WAITING: [&str; 2] = ["get_status", "stop_task"];
 
-/// The tools that take turns of their own.
+/// The tools that manage their own turns.
 const QUERYING: [&str; 1] = ["query_sql"];
 
-/// How long a call may take. Common clients give up after 60 seconds, and would never learn why.
+/// Time limit of a call. Common clients give up after 60 seconds without learning the reason.
 const CALL_LIMIT: Duration = Duration::from_secs(55);
 
-/// The same for a tool that waits; `get_status` does so for up to 300 seconds.
+/// The same for a tool that waits; `get_status` waits for up to 300 seconds.
 const WAITING_CALL_LIMIT: Duration = Duration::from_secs(330);
 
 /// One tool.
@@ -86,15 +86,15 @@ pub(crate) struct Tool {
     pub(crate) title: &'static str,
     pub(crate) description: &'static str,
     pub(crate) hints: Hints,
-    /// It takes its turn among the calls that work. Without: it waits for something to happen,
-    /// which costs nothing, or sees to its turns itself.
+    /// Whether it takes a turn among the running calls. Otherwise it waits for an event, which
+    /// costs nothing, or manages its own turns.
     pub(crate) takes_turn: bool,
-    /// How long one call may take before it is given up.
+    /// Time limit of one call.
     pub(crate) limit: Duration,
-    /// Its replies carry text that came from outside.
+    /// Whether its replies contain text from outside.
     pub(crate) stored_text: bool,
-    /// Its replies have the fields of a contract of others: no `ok`, no `_lyra_meta`, and of a failure
-    /// the text only.
+    /// Whether its replies have the fields of an external contract: no `ok`, no `_lyra_meta`, and
+    /// only the text of a failure.
     pub(crate) bare: bool,
     /// The arrays of a reply that may be cut to fit the byte budget.
     pub(crate) lists: &'static [&'static str],
@@ -115,7 +115,7 @@ pub(crate) enum Set {
 }
 
 impl Set {
-    /// The name in settings.
+    /// Its name in settings.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Standard => "standard",
@@ -141,7 +141,7 @@ pub(crate) fn of(set: Set) -> &'static [Tool] {
     }
 }
 
-/// The tools that are listed where nothing else is said, in the order in which a session uses them.
+/// The tools that are listed by default, in the order in which a session uses them.
 #[cfg(test)]
 pub(crate) fn all() -> &'static [Tool] {
     of(Set::Standard)
@@ -409,7 +409,7 @@ mod tests {
                 assert_eq!(value["additionalProperties"], false, "{name} {side}");
             }
             assert!(tool.schema.input_check().is_some() && tool.schema.output_check().is_some());
-            // Several model providers refuse these at the top of an input schema.
+            // Several model providers refuse these at the top level of an input schema.
             for keyword in ["anyOf", "oneOf", "allOf", "not", "if"] {
                 assert!(
                     !tool.schema.input().contains_key(keyword),

@@ -36,8 +36,8 @@ pub(super) async fn query(mut call: Call) -> Outcome {
         options,
     } = call.parse()?;
     let offset = options.offset;
-    // More than a reply may hold would only be thrown away again, and a row that no reply can
-    // hold is cut by the guard and refused by the reply's budget: paging would end there.
+    // Rows beyond the size of a reply would only be discarded, and a row that fits no reply is cut
+    // by the guard and refused by the reply's budget: paging would end there.
     let most_bytes = SqlOptions::default().max_bytes;
     let request = SqlRequest {
         sql,
@@ -53,7 +53,8 @@ pub(super) async fn query(mut call: Call) -> Outcome {
     };
     let asked_at = call.asked_at;
     let timeout = Duration::from_millis(request.options.timeout_ms);
-    // Who gets no permit in time is late by then, and the guard says so without running anything.
+    // A query that gets no permit in time is late by then, and the guard reports that without
+    // running it.
     let left = timeout.saturating_sub(asked_at.elapsed());
     let permit = tokio::time::timeout(left, Arc::clone(&call.queries).acquire_owned()).await;
     let filter = options.schema_filter.unwrap_or_default().to_lowercase();

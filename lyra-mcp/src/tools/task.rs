@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// Seconds that a client without a progress token is kept waiting at most; common clients give a
-/// silent call up after 60.
+/// Maximum wait, in seconds, for a client without a progress token; common clients abandon a silent
+/// call after 60.
 const SILENT_WAIT: Duration = Duration::from_secs(45);
 
 /// Time between two progress notifications.
@@ -51,7 +51,7 @@ struct Status {
     detail: Detail,
 }
 
-/// What ends a wait before its time.
+/// What ends a wait early.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Until {
@@ -62,7 +62,7 @@ enum Until {
 }
 
 impl Until {
-    /// Whether it has come, between two reports. The end of the work ends every wait.
+    /// Whether the event has occurred between two reports. The end of the work ends every wait.
     fn has_come(self, before: &StatusReport, now: &StatusReport) -> bool {
         now.is_settled()
             || match self {
@@ -109,8 +109,9 @@ pub(super) async fn status(mut call: Call) -> Outcome {
     Ok(Reply::of(&report)?.at_most(quality))
 }
 
-/// The answer to who does not want to wait: by a `wait` of 0, or by none where the task is at rest,
-/// since who only asks how it is has not asked to wait for what may never come.
+/// The immediate answer for a caller that does not want to wait: with a `wait` of 0, or without
+/// `wait` if the task is idle, since a plain status request should not wait for an event that may
+/// never occur.
 async fn at_once(
     call: &Call,
     task_id: &str,
@@ -139,7 +140,7 @@ async fn wait_silently(
     }
 }
 
-/// Waits like [`wait_silently`], and tells the client now and then that it still does.
+/// Waits like [`wait_silently`], and sends progress notifications meanwhile.
 async fn wait_aloud(
     call: &mut Call,
     task_id: &str,
@@ -167,7 +168,7 @@ async fn wait_aloud(
     }
 }
 
-/// The status once what is waited for has come, or the time is over.
+/// The status when the event has occurred, or the time is over.
 async fn wait_until(
     engine: &Engine,
     task_id: &str,
@@ -177,7 +178,7 @@ async fn wait_until(
 ) -> lyra_core::Result<StatusReport> {
     let end = Instant::now() + wait;
     let before = match until {
-        // Any change ends this wait, so that there is nothing to compare with.
+        // Any change ends this wait, so nothing needs to be compared.
         Until::Change => return engine.wait_status(task_id, wait, detail).await,
         _ => engine.status(task_id, StatusDetail::Summary)?,
     };
@@ -190,10 +191,10 @@ async fn wait_until(
     }
 }
 
-/// Comes back when the server is about to end.
+/// Returns when the server is about to end.
 async fn stopped(stopping: &mut tokio::sync::watch::Receiver<bool>) {
     if stopping.wait_for(|stop| *stop).await.is_err() {
-        // The sender lives as long as the server; without it nobody will ever say stop.
+        // The sender lives as long as the server; without it no stop signal can arrive.
         std::future::pending::<()>().await;
     }
 }
@@ -206,7 +207,7 @@ fn in_words(report: &StatusReport) -> String {
     )
 }
 
-/// Pages that wait for a human leave a hole in the evidence; warnings say that something else did.
+/// Pages that wait for a human leave a gap in the evidence; warnings report other gaps.
 fn quality(report: &StatusReport) -> Quality {
     if report.pending_auth_count > 0 {
         Quality::Limited

@@ -20,7 +20,7 @@ struct Search {
     cutoff: End,
 }
 
-/// The wire speaks of claims and fragments, as tables are called.
+/// The wire format uses the table names, claims and fragments.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Target {

@@ -51,7 +51,7 @@ pub(super) async fn query(mut call: Call) -> Outcome {
             Columns::Main => ViewColumns::Main,
             Columns::All => ViewColumns::All,
         },
-        // More than a reply holds would only be thrown away again.
+        // Rows beyond the size of a reply would only be discarded.
         max_bytes: SqlOptions::default().max_bytes,
     };
     let reply = call

@@ -1,5 +1,5 @@
-//! The way in: arguments are normalised, checked against the tool's schema, and completed with its
-//! defaults. What is wrong is said in terms of the caller's fields, not of the schema's paths.
+//! Incoming arguments: they are normalised, checked against the tool's schema, and completed with
+//! its defaults. Errors refer to the caller's fields, not to paths in the schema.
 
 use super::ToolSchema;
 use crate::error::ToolError;
@@ -8,10 +8,10 @@ use jsonschema::error::ValidationErrorKind as Kind;
 use lyra_core::store::text::names::nearest;
 use serde_json::{Map, Value, json};
 
-/// Longest piece of a caller's value that an error message repeats.
+/// Maximum length of a caller's value that an error message repeats.
 const SHOWN: usize = 60;
 
-/// The arguments of a call: checked and with defaults filled in.
+/// The arguments of a call: checked, with defaults filled in.
 pub(crate) fn accept(
     schema: &ToolSchema,
     given: Map<String, Value>,
@@ -32,8 +32,8 @@ pub(crate) fn accept(
     }
 }
 
-/// Clients differ in how they leave an optional argument out (some send null) and in how they
-/// write a whole number (some send `5.0`); both mean the same to the caller.
+/// Clients differ in how they omit an optional argument (some send null) and in how they write an
+/// integer (some send `5.0`); the meaning is the same.
 fn normalise(value: &mut Value, schema: &Value) {
     if schema.get("type") == Some(&json!("integer"))
         && let Some(number) = value.as_f64()
@@ -59,7 +59,7 @@ fn normalise(value: &mut Value, schema: &Value) {
     }
 }
 
-/// Fills in what the schema gives a default for, at every depth.
+/// Fills in the defaults of the schema, at every depth.
 fn fill_defaults(value: &mut Value, schema: &Value) {
     let Value::Object(object) = value else { return };
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
@@ -77,7 +77,7 @@ fn fill_defaults(value: &mut Value, schema: &Value) {
     }
 }
 
-/// The error that helps most: a name that is not known explains a name that is missing.
+/// The most helpful error: an unknown name explains a missing one.
 fn first_error<'a>(
     errors: impl Iterator<Item = ValidationError<'a>>,
 ) -> Option<ValidationError<'a>> {
@@ -107,7 +107,7 @@ fn explain(error: &ValidationError<'_>, root: &Value) -> ToolError {
         }
         Kind::AnyOf { context } => {
             match branch(context, &steps) {
-                // One form was meant and something in it is wrong: say that.
+                // One form was intended and contains an error: report that error.
                 Some(inner) => explain(inner, root),
                 None => mismatch(error, &field, at),
             }
@@ -147,7 +147,7 @@ fn unknown(field: &str, unexpected: &[String], at: Option<&Value>) -> ToolError 
     error
 }
 
-/// Where an argument of that name belongs that was given one or more levels too high, such as
+/// The correct location of an argument that was given one or more levels too high, such as
 /// `options.limit` for `limit`.
 fn place_inside(form: &Value, name: &str) -> Option<String> {
     let properties = form.get("properties")?.as_object()?;
@@ -165,11 +165,11 @@ fn mismatch(error: &ValidationError<'_>, field: &str, at: Option<&Value>) -> Too
     let expected = at.map_or_else(|| "another value".to_owned(), expectation);
     let value = error.instance();
     let given = match (error.kind(), value.as_ref()) {
-        // Its beginning says nothing about a text that is too long.
+        // The beginning of a text that is too long is not informative.
         (Kind::MaxLength { .. }, Value::String(text)) => {
             format!("a string of {} characters", text.chars().count())
         }
-        // What may only be written is not repeated: it may end in a log.
+        // A write-only value is not repeated: it may end up in a log.
         _ if at.is_some_and(|at| at["writeOnly"] == true) => "of another form".to_owned(),
         _ => shown(value),
     };
@@ -186,7 +186,7 @@ fn mismatch(error: &ValidationError<'_>, field: &str, at: Option<&Value>) -> Too
     own
 }
 
-/// Of several allowed forms, the one that the caller's value has the right type for.
+/// Of several allowed forms, the one whose type matches the caller's value.
 fn branch<'a>(
     context: &'a [Vec<ValidationError<'static>>],
     steps: &[String],
@@ -203,7 +203,7 @@ fn branch<'a>(
     })
 }
 
-/// What a schema asks for, in words.
+/// The requirement of a schema, as text.
 fn expectation(schema: &Value) -> String {
     if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
         let choices: Vec<String> = choices.iter().map(plain).collect();
@@ -300,8 +300,8 @@ fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// The part of the schema that describes the value at `steps`. Of several forms it takes the one
-/// that has the step, which is enough for our own schemas.
+/// The part of the schema that describes the value at `steps`. Of several forms, the one that
+/// contains the step is used, which is sufficient for these schemas.
 fn schema_at<'a>(root: &'a Value, steps: &[String]) -> Option<&'a Value> {
     let mut at = root;
     for step in steps {

@@ -1,19 +1,19 @@
-//! The byte budget: a reply that is too large loses rows from its end, and says so.
+//! The byte budget: a reply that is too large loses rows from its end, and reports that.
 
 use crate::error::ToolError;
 use serde_json::{Map, Value, json};
 
-/// Bytes of JSON that one reply may take. Tens of thousands of tokens in one reply are what users
-/// of graph tools complain of most; this is about 12,000.
+/// Maximum size of one reply, in bytes of JSON. Tens of thousands of tokens in one reply are the
+/// most common complaint of users of graph tools; this is about 12,000.
 pub(crate) const REPLY_BYTES: usize = 48 * 1024;
 
-/// Room for what is added when rows are cut.
+/// Room for the fields that are added when rows are cut.
 const MARGIN: usize = 64;
 
-/// Cuts the lists named in `lists`, the longest first, until `body` fits `budget` bytes. A list is an
-/// array, or an object of arrays, which loses what is last in its longest array.
+/// Cuts the lists named in `lists`, longest first, until `body` fits `budget` bytes. A list is an
+/// array, or an object of arrays, of which the longest array loses its last items.
 ///
-/// `offset` is where the page began, for tools that page: the reply then tells where to go on.
+/// `offset` is the start of the page, for tools that page: the reply then says where to continue.
 pub(crate) fn fit(
     body: &mut Map<String, Value>,
     lists: &[&str],
@@ -30,7 +30,7 @@ pub(crate) fn fit(
         .filter_map(|name| Some((*name, json_size(body.get(*name)?))))
         .collect();
     while excess > 0 {
-        // The longest as they are now: a long one must not cost a shorter one its rows.
+        // The longest list at this point: a long list must not cost a shorter one its rows.
         let left = sizes.iter_mut().filter(|(name, _)| !is_empty(&body[*name]));
         let Some((name, of_list)) = left.max_by_key(|(_, size)| *size) else {
             return Err(too_large(size, budget));
@@ -42,7 +42,7 @@ pub(crate) fn fit(
         *of_list = of_list.saturating_sub(freed);
         excess = excess.saturating_sub(freed);
         if is_empty(&body[*name]) && offset.is_some() {
-            // Not even one row fits: an empty page would have the caller ask for it for ever.
+            // Not even one row fits: with an empty page, the caller would request it forever.
             return Err(too_large(size, budget));
         }
     }
@@ -81,7 +81,7 @@ fn too_large(size: usize, budget: usize) -> ToolError {
     .with_hint("ask for less: fewer columns, substr() of long texts, or a smaller limit")
 }
 
-/// Bytes of the compact JSON, counted without writing it anywhere.
+/// Size of the compact JSON in bytes, counted without storing it.
 pub(crate) fn json_size(value: &impl serde::Serialize) -> usize {
     struct Count(usize);
     impl std::io::Write for Count {
@@ -133,7 +133,7 @@ mod tests {
             assert_eq!(body["row_count"], json!(kept));
             assert_eq!(body["next_offset"], json!(400 + kept));
             assert_eq!(body["truncated"], json!(true));
-            // Not more is cut than must be: one more row would not have fitted.
+            // Only as much is cut as necessary: one more row would not have fitted.
             assert!(
                 json_size(&body) + 2 * 130 > budget,
                 "{budget}: {}",

@@ -1,4 +1,4 @@
-//! The way out: one envelope for every reply, filtered, cut to size and checked.
+//! Outgoing replies: one envelope for every reply, filtered, cut to size and checked.
 
 use super::known::keep_known_properties;
 use super::{budget, warnings};
@@ -7,19 +7,19 @@ use crate::tools::Tool;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// Room kept for `_lyra_meta` and `ok` when the body is cut to size.
+/// Room reserved for `_lyra_meta` and `ok` when the body is cut to size.
 pub(super) const META_BYTES: usize = 4 * 1024;
 
-/// Code points of an error or a hint at most.
+/// Maximum length of an error or a hint, in code points.
 const MESSAGE_CHARS: usize = 2_000;
 
 /// How complete a reply is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Quality {
-    /// All that was asked for.
+    /// Everything that was requested.
     #[default]
     Normal,
-    /// Part of it is missing, cut off or flagged.
+    /// Part of it is missing, cut or flagged.
     Degraded,
     /// Most of it waits for a human, or failed.
     Limited,
@@ -35,7 +35,7 @@ impl Quality {
     }
 }
 
-/// What a tool answers, before it is put into the envelope.
+/// The answer of a tool, before it is put into the envelope.
 #[derive(Debug, Default)]
 pub(crate) struct Reply {
     body: Map<String, Value>,
@@ -65,7 +65,7 @@ impl Reply {
         self
     }
 
-    /// Where this page of rows began.
+    /// Sets the offset of this page of rows.
     #[must_use]
     pub(crate) fn paged_from(mut self, offset: u64) -> Self {
         self.offset = Some(offset);
@@ -80,7 +80,7 @@ impl Reply {
     }
 }
 
-/// Which models stand behind the stored data.
+/// The models that produced the stored data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Models {
     pub(crate) embedder: String,
@@ -90,7 +90,8 @@ pub(crate) struct Models {
     pub(crate) builtin_parts: Vec<String>,
 }
 
-/// The structured content of a successful call; `models` where the session has not heard of them yet.
+/// The structured content of a successful call; with `models` if the session has not received them
+/// yet.
 pub(crate) fn success(
     tool: &Tool,
     reply: Reply,
@@ -139,7 +140,7 @@ pub(crate) fn success(
         .output_check()
         .ok_or_else(|| ToolError::internal("an output schema does not compile"))?;
     if let Some(breach) = check.iter_errors(&body).next() {
-        // Clients reject such a reply outright, so it must not leave; the log says which field.
+        // Clients reject such a reply entirely, so it is not sent; the log names the field.
         return Err(ToolError::internal(&format!(
             "the reply of {} breaks its schema at {:?}: {}",
             tool.name,
@@ -150,7 +151,7 @@ pub(crate) fn success(
     Ok(body)
 }
 
-/// Cuts every text of a value to the length of a message.
+/// Cuts every text in a value to the length of a message.
 fn shorten(value: &mut Value) {
     match value {
         Value::String(text) => {
@@ -167,8 +168,8 @@ fn shorten(value: &mut Value) {
 
 /// The structured content of a failed call.
 ///
-/// Its message is in our words, but may quote what was asked for, or what a server said. It is cut
-/// where that is long, and where it reads like instructions, the details say so.
+/// Its message is our own, but may quote the request or a server. A long message is cut, and if it
+/// reads like instructions, the details say so.
 pub(crate) fn failure(error: &ToolError) -> Value {
     let mut body = error.body();
     body.values_mut().for_each(shorten);

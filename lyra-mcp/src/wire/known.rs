@@ -1,9 +1,9 @@
-//! The allowlist: a reply keeps what its schema knows.
+//! The allowlist: a reply keeps only the properties in its schema.
 
 use serde_json::{Map, Value};
 
 /// Removes every property that `schema` does not name, at every depth. An object that the schema
-/// leaves open (a row of a query) stays as it is.
+/// leaves open (a row of a query) is unchanged.
 pub(crate) fn keep_known(value: &mut Value, schema: &Value) {
     match value {
         Value::Object(object) => keep_known_properties(object, schema),

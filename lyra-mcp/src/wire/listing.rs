@@ -1,25 +1,25 @@
-//! A tool's schemas as `tools/list` shows them. A client puts the listing before its model at the
-//! start of every session, so it holds what choosing a tool and calling it takes. Checks use the
-//! whole schemas; `lyra://tools/{name}` and docs/tools.md show them.
+//! The schemas of a tool in `tools/list`. A client gives the listing to its model at the start of
+//! every session, so it contains only what is needed to choose a tool and call it. Checks use the
+//! full schemas, which `lyra://tools/{name}` and docs/tools.md show.
 
 use super::budget::json_size;
 use serde_json::{Map, Value, json};
 
-/// What an input schema's field means, in fewer words than its `description`; empty where the name
-/// says it.
+/// The meaning of a field of an input schema, shorter than its `description`; empty if the name is
+/// sufficient.
 const BRIEF: &str = "x-brief";
 
-/// Bounds from here on are left out: no caller reaches them by accident.
+/// Bounds from this value on are left out: callers do not reach them by accident.
 const LARGE_BOUND: u64 = 1_000_000_000;
 const MANY_ITEMS: u64 = 100;
 
-/// An output schema is listed whole up to this size; of a larger one only the top level.
+/// An output schema up to this size is listed completely; of a larger one only the top level.
 const WHOLE_OUTPUT_BYTES: usize = 300;
 
-/// Fields of every reply, which the server's instructions tell of once.
+/// Fields of every reply, which are described once in the server's instructions.
 const ENVELOPE: [&str; 5] = ["error_code", "error", "hint", "details", "_lyra_meta"];
 
-/// What of an input schema is listed: names, types, choices, defaults and bounds of numbers.
+/// The listed parts of an input schema: names, types, choices, defaults and bounds of numbers.
 pub(super) fn input(schema: &Map<String, Value>) -> Map<String, Value> {
     let mut listed = Map::new();
     for (key, value) in schema {
@@ -40,7 +40,7 @@ pub(super) fn input(schema: &Map<String, Value>) -> Map<String, Value> {
     listed
 }
 
-/// What of an output schema is listed: names, types, and what must be there.
+/// The listed parts of an output schema: names, types, and required fields.
 pub(super) fn output(schema: &Map<String, Value>) -> Map<String, Value> {
     let whole = shape(schema);
     if json_size(&whole) <= WHOLE_OUTPUT_BYTES {
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::tools;
 
-    /// The same schema without what a listing may leave out.
+    /// The same schema without the parts that a listing may leave out.
     fn without(schema: &Value, keywords: &[&str]) -> Value {
         match schema {
             Value::Object(object) => object

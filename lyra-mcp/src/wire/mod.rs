@@ -1,4 +1,4 @@
-//! What crosses the wire: arguments are checked on the way in, replies on the way out.
+//! The wire format: checks arguments on the way in and replies on the way out.
 
 mod arguments;
 mod budget;
@@ -13,7 +13,8 @@ pub(crate) use budget::json_size;
 pub(crate) use envelope::{Models, Quality, Reply, failure, success};
 pub(crate) use schema::ToolSchema;
 
-/// Cuts a resource's lists to the budget of a reply, and names what in it reads like instructions.
+/// Cuts a resource's lists to the budget of a reply, and names the texts in it that read like
+/// instructions.
 pub(crate) fn fit(
     body: &mut serde_json::Map<String, serde_json::Value>,
     lists: &[&str],

@@ -1,12 +1,12 @@
-//! A tool's two schemas, parsed at start and compiled when first used.
+//! The two schemas of a tool, parsed at the start and compiled at first use.
 
 use super::listing;
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 use std::sync::{Arc, OnceLock};
 
-/// The schemas of one tool. The text is one of our own files, so that it is valid is a matter of
-/// tests, not of run time.
+/// The schemas of one tool. The text comes from the project's own files, so tests, not run-time
+/// checks, ensure that it is valid.
 #[derive(Debug)]
 pub(crate) struct ToolSchema {
     input: Arc<Map<String, Value>>,
@@ -49,14 +49,14 @@ impl ToolSchema {
         &self.listed_output
     }
 
-    /// What checks arguments; none where the schema itself is broken.
+    /// The validator of arguments; `None` if the schema itself is broken.
     pub(crate) fn input_check(&self) -> Option<&Validator> {
         self.input_check
             .get_or_init(|| compile(&self.input))
             .as_ref()
     }
 
-    /// What checks replies; none where the schema itself is broken.
+    /// The validator of replies; `None` if the schema itself is broken.
     pub(crate) fn output_check(&self) -> Option<&Validator> {
         self.output_check
             .get_or_init(|| compile(&self.output))

@@ -29,7 +29,7 @@ impl PythonExtractor {
     }
 }
 
-/// The claim extractor that the arguments name; none stands for the built-in one.
+/// The claim extractor that the arguments name; `None` means the built-in one.
 pub(crate) fn open(
     py: Python<'_>,
     mut choice: Choice<'_>,
@@ -109,9 +109,9 @@ fn asked<'py>(py: Python<'py>, request: &ExtractionRequest) -> PyResult<Bound<'p
     convert::object(py, &request)
 }
 
-/// A claim as the callable gave it: a text that stands in one of the passages, or a dict with
-/// `text` and, as far as it is known, `passage`, `quote` (the words, or their span), `confidence`
-/// and `claim_type`.
+/// A claim as returned by the callable: a text that occurs in one of the passages, or a dict with
+/// `text` and, as far as known, `passage`, `quote` (the words, or their span), `confidence` and
+/// `claim_type`.
 fn read(given: &Bound<'_, PyAny>, passages: &[Passage]) -> PyResult<ExtractedClaim> {
     if let Ok(text) = given.cast::<PyString>() {
         let text = text.to_str()?.to_owned();
@@ -148,7 +148,7 @@ fn read(given: &Bound<'_, PyAny>, passages: &[Passage]) -> PyResult<ExtractedCla
     })
 }
 
-/// What a dict of the user's has under a name; None counts as nothing.
+/// The value under a name in a user's dict; None counts as missing.
 pub(super) fn entry<'py>(
     given: &Bound<'py, PyAny>,
     name: &str,
@@ -161,7 +161,7 @@ pub(super) fn entry<'py>(
     Ok((!entry.is_none()).then_some(entry))
 }
 
-/// The passage of a claim, and the span in it that the claim rests on.
+/// The passage of a claim, and the span in it that the claim is based on.
 fn place_of(
     given: &Bound<'_, PyAny>,
     text: &str,
@@ -191,7 +191,8 @@ fn place_of(
     Ok((number, start..end))
 }
 
-/// Where the words stand. Words of nobody's rest on the whole passage, which has to be named.
+/// The position of the words. Without a quote, the claim is based on the whole passage, which must
+/// then be named.
 fn place(
     words: &str,
     passage: Option<usize>,

@@ -14,7 +14,7 @@ use pyo3::types::PyString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The embedder that the arguments name; none stands for the built-in one.
+/// The embedder that the arguments name; `None` means the built-in one.
 pub(crate) fn open(
     py: Python<'_>,
     mut choice: Choice<'_>,
@@ -43,19 +43,20 @@ pub(crate) fn open(
     })
 }
 
-/// How texts get to the encoder.
+/// How texts are passed to the encoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Calling {
     /// `f(texts)`
     Plain,
-    /// `f.encode(texts)`, as sentence-transformers has it
+    /// `f.encode(texts)`, as in sentence-transformers
     Encode,
-    /// `f.encode_query(texts)` and `f.encode_document(texts)`, for encoders that make a difference
+    /// `f.encode_query(texts)` and `f.encode_document(texts)`, for encoders that distinguish the
+    /// two
     ByRole,
 }
 
 impl Calling {
-    /// The methods that are called; None is the function itself.
+    /// The methods that are called; None means the function itself.
     fn methods(self) -> &'static [Option<&'static str>] {
         match self {
             Self::Plain => &[None],
@@ -124,7 +125,7 @@ impl Embedder for PythonEmbedder {
     }
 
     async fn embed(&self, texts: &[&str], role: TextRole) -> Result<Vec<Vec<f32>>> {
-        // An empty text has no vector; not every encoder says so.
+        // An empty text has no vector, but not every encoder handles this.
         let there: Vec<usize> = (0..texts.len())
             .filter(|place| !texts[*place].trim().is_empty())
             .collect();
@@ -181,8 +182,8 @@ fn vectors_of(
     Ok(vectors)
 }
 
-/// An array, a tensor on any device, or lists of numbers as a matrix of float32; a copy only where
-/// it is not one already.
+/// An array, a tensor on any device, or lists of numbers as a matrix of float32; copied only if it
+/// is not one already.
 pub(crate) fn as_matrix<'py>(given: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray2<'py, f32>> {
     let array = as_floats(given)?;
     match array.cast::<PyArray2<f32>>() {
@@ -194,9 +195,9 @@ pub(crate) fn as_matrix<'py>(given: &Bound<'py, PyAny>) -> PyResult<PyReadonlyAr
     }
 }
 
-/// The same of any shape.
+/// The same for any shape.
 pub(crate) fn as_floats<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    // What is one already, and no subclass with a mask or a meaning of its own, is taken as it is.
+    // A float32 array is used as it is, unless it is a subclass with a mask or other semantics.
     if given.is_exact_instance_of::<PyUntypedArray>() && given.cast::<PyArrayDyn<f32>>().is_ok() {
         return Ok(given.clone());
     }

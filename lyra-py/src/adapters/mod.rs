@@ -1,6 +1,6 @@
-//! Python callables behind the ports of lyra-core.
+//! Implements the ports of lyra-core with Python callables.
 //!
-//! Every call of one happens on a thread where it may block, with the GIL; its exceptions become
+//! Every callable is called on a thread where it may block, with the GIL; its exceptions become
 //! errors that carry them as their cause.
 
 mod claims;
@@ -26,22 +26,22 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A model as the arguments of the constructor describe it.
+/// A model as described by the arguments of the constructor.
 pub(crate) struct Choice<'py> {
-    /// What these arguments are called: `embedder`, `embedder_url`, `embedder_key`.
+    /// The names of these arguments: `embedder`, `embedder_url`, `embedder_key`.
     pub(crate) name: &'static str,
-    /// The variable that may hold the key, as on the command line.
+    /// The variable that may contain the key, as on the command line.
     pub(crate) key_variable: &'static str,
-    /// None, a name, or something to call.
+    /// None, a name, or a callable.
     pub(crate) which: Option<Bound<'py, PyAny>>,
     pub(crate) url: Option<String>,
     pub(crate) key: Option<String>,
-    /// The file of the graph that it is for.
+    /// The file of the graph that uses it.
     pub(crate) graph: Arc<Path>,
 }
 
 impl Choice<'_> {
-    /// The address and the key, which only a server's model has.
+    /// The address and the key, which only a model on a server has.
     fn server(
         &self,
         py: Python<'_>,
@@ -70,14 +70,14 @@ impl Choice<'_> {
     }
 }
 
-/// A variable of the environment, as `os.environ` has it.
+/// An environment variable, as in `os.environ`.
 fn variable(py: Python<'_>, name: &str) -> PyResult<Option<OsString>> {
     let environment = py.import("os")?.getattr("environ")?;
     environment.call_method1("get", (name,))?.extract()
 }
 
-/// The ONNX Runtime library: the one that is named, else that of the environment, else that of the
-/// Python package, where it is installed.
+/// The ONNX Runtime library: the named one, otherwise that of the environment, otherwise that of
+/// the Python package, if installed.
 fn onnx_runtime(py: Python<'_>, named: Option<PathBuf>) -> PyResult<Option<PathBuf>> {
     if named.is_some() {
         return Ok(named);
@@ -95,7 +95,7 @@ fn onnx_runtime(py: Python<'_>, named: Option<PathBuf>) -> PyResult<Option<PathB
     Ok(file.ok().and_then(|file| Some(file.parent()?.join("capi"))))
 }
 
-/// The error for what is neither a name nor callable.
+/// The error for a value that is neither a name nor callable.
 fn not_callable(name: &str, given: &Bound<'_, PyAny>, wanted: &str) -> PyResult<PyErr> {
     let kind = given.get_type();
     Ok(invalid(format!(
@@ -104,7 +104,7 @@ fn not_callable(name: &str, given: &Bound<'_, PyAny>, wanted: &str) -> PyResult<
     )))
 }
 
-/// The error for what would have to be awaited.
+/// The error for an async function, which would have to be awaited.
 fn refuse_async(name: &str, called: &Bound<'_, PyAny>) -> PyResult<()> {
     if !is_async(called)? {
         return Ok(());
@@ -118,11 +118,11 @@ fn refuse_async(name: &str, called: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 thread_local! {
-    /// The graph and the callable that this thread is inside of.
+    /// The graph and the callable that this thread is currently running.
     static INSIDE: RefCell<Option<(Arc<Path>, Arc<str>)>> = const { RefCell::new(None) };
 }
 
-/// The callable of this graph that the calling thread is inside of.
+/// The callable of this graph that the calling thread is currently running.
 pub(crate) fn inside_of(graph: &Path) -> Option<Arc<str>> {
     INSIDE.with_borrow(|inside| match inside {
         Some((own, role)) if **own == *graph => Some(Arc::clone(role)),
@@ -130,7 +130,7 @@ pub(crate) fn inside_of(graph: &Path) -> Option<Arc<str>> {
     })
 }
 
-/// Until it is dropped, the thread is inside of a callable.
+/// Marks the thread as running a callable until this is dropped.
 struct Inside;
 
 impl Inside {
@@ -146,21 +146,21 @@ impl Drop for Inside {
     }
 }
 
-/// Why a call of a callable came to nothing.
+/// Why a call of a callable failed.
 pub(crate) enum Fault {
-    /// It raised this.
+    /// It raised this exception.
     Raised(PyErr),
-    /// It gave this, which is not what it should.
+    /// It returned this, which is invalid.
     Gave(String, PyErr),
 }
 
 impl Fault {
-    /// For what it gave, with the error that says why that will not do.
+    /// For an invalid return value, with the error that gives the reason.
     fn gave(given: &Bound<'_, PyAny>, why: PyErr) -> Self {
         Self::Gave(shown(given), why)
     }
 
-    /// As an error of what `role` names.
+    /// As an error about `role`.
     fn error(self, role: &str) -> Error {
         match self {
             Self::Raised(raised) => of_callable(role, raised),
@@ -175,8 +175,8 @@ impl From<PyErr> for Fault {
     }
 }
 
-/// The first `most` items of what a callable gave, each as `read` has it; `wanted` says what it
-/// should have given. A text or a dict is one thing, not a list of letters or keys.
+/// The first `most` items returned by a callable, each converted by `read`; `wanted` describes the
+/// expected value. A text or a dict is one value, not a list of letters or keys.
 fn listed<'py, T>(
     said: &Bound<'py, PyAny>,
     most: usize,
@@ -192,20 +192,20 @@ fn listed<'py, T>(
     };
     let mut all = Vec::new();
     for item in items.take(most) {
-        // What a generator raises is the callable's own.
+        // An exception of a generator belongs to the callable.
         let item = item?;
         all.push(read(&item).map_err(|why| Fault::gave(&item, why))?);
     }
     Ok(all)
 }
 
-/// A callable of the user's.
+/// A callable of the user.
 #[derive(Clone)]
 pub(crate) struct Callable {
     function: Arc<Py<PyAny>>,
-    /// What it stands for and what it is called, in messages.
+    /// Its role and its name, for messages.
     role: Arc<str>,
-    /// The file of the graph that it works for.
+    /// The file of the graph that uses it.
     graph: Arc<Path>,
 }
 
@@ -224,7 +224,7 @@ impl Callable {
         }
     }
 
-    /// Calls it where it may block. `work` makes the arguments and reads the result.
+    /// Calls it where it may block. `work` builds the arguments and reads the result.
     async fn call<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Bound<'_, PyAny>) -> Result<T, Fault> + Send + 'static,
@@ -243,7 +243,7 @@ impl Callable {
     }
 }
 
-/// What a callable calls itself, where it has the attribute.
+/// The name that a callable gives itself in an attribute, if it has it.
 fn own_name(function: &Bound<'_, PyAny>, attribute: &str) -> PyResult<Option<String>> {
     let Some(own) = function.getattr_opt(attribute)? else {
         return Ok(None);
@@ -266,7 +266,7 @@ fn own_name(function: &Bound<'_, PyAny>, attribute: &str) -> PyResult<Option<Str
     Ok(Some(text.to_owned()))
 }
 
-/// Warns of a function without a name: its work cannot be told apart from that of others.
+/// Warns about a function without a name: its results cannot be distinguished from those of others.
 fn warn_of_namesakes(function: &Bound<'_, PyAny>, attribute: &str) -> PyResult<()> {
     let py = function.py();
     let partial = py.import("functools")?.getattr("partial")?;
@@ -284,7 +284,7 @@ fn warn_of_namesakes(function: &Bound<'_, PyAny>, attribute: &str) -> PyResult<(
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 1)
 }
 
-/// What is stored as the origin of what a callable made: its attribute, or `python:` and its name.
+/// The id stored with what a callable produces: its attribute, or `python:` and its name.
 fn id_of(function: &Bound<'_, PyAny>, attribute: &str) -> PyResult<String> {
     if let Some(own) = own_name(function, attribute)? {
         return Ok(own);

@@ -74,7 +74,7 @@ impl SearchProvider for PythonProvider {
     }
 }
 
-/// A hit as the callable gave it: an address, or a dict with `url` and what is known beside it.
+/// A hit as returned by the callable: an address, or a dict with `url` and further metadata.
 fn read(given: &Bound<'_, PyAny>, rank: usize) -> PyResult<SearchHit> {
     if let Ok(url) = given.cast::<PyString>() {
         return Ok(SearchHit {

@@ -28,7 +28,7 @@ impl PythonJudge {
     }
 }
 
-/// The judge that the arguments name; none stands for the built-in one.
+/// The judge that the arguments name; `None` means the built-in one.
 pub(crate) fn open(
     py: Python<'_>,
     mut choice: Choice<'_>,
@@ -93,7 +93,7 @@ impl StanceJudge for PythonJudge {
     }
 }
 
-/// What a judge should give.
+/// The expected return value of a judge.
 const WANTED: &str = "a list with one (relation, confidence) for each pair, in order";
 
 fn verdict((relation, confidence): (String, f64)) -> PyResult<Verdict> {

@@ -18,15 +18,15 @@ use serde_json::{Map, Value};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// After a search that took longer, Ctrl-C is listened for during the next.
+/// After a search that took longer, the next one can be interrupted with Ctrl-C.
 const LONG_SEARCH: Duration = Duration::from_millis(50);
 
-/// Rows of one page where all are asked for.
+/// Number of rows per page if all are requested.
 const PAGE: usize = 200;
 
 type Page = (Vec<Map<String, Value>>, Beside);
 
-/// One page, or all that follow from there on, as one.
+/// One page, or all pages from there on, combined.
 fn pages(
     offset: usize,
     all: bool,
@@ -220,7 +220,8 @@ impl EvidenceGraph {
             cutoff: convert::one_of("cutoff", cutoff, &cutoffs)?,
         };
         let engine = self.engine()?;
-        // The way that Ctrl-C can end costs more than a search in a matrix that is in memory.
+        // Running a search so that Ctrl-C can end it costs more than a search in a matrix in
+        // memory.
         let takes_long = self.searches_take_long.load(Ordering::Relaxed);
         let interrupter = engine.graph().interrupter();
         let began = Instant::now();
@@ -278,7 +279,7 @@ impl EvidenceGraph {
     }
 }
 
-/// `claims` or `fragments`, as the tables are called; the singular is understood.
+/// `claims` or `fragments`, like the tables; the singular is accepted.
 pub(super) fn embedded(target: &str) -> PyResult<EmbeddingTarget> {
     let words = [
         ("claims", EmbeddingTarget::Claim),
@@ -295,7 +296,7 @@ fn as_vector(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
         let why = e.value(given.py());
         invalid(format!("the query is neither a str nor a vector: {why}"))
     })?;
-    // A single row is what `embed` gives for a single text.
+    // `embed` returns a matrix with a single row for a single text.
     let shape: Vec<usize> = array.getattr("shape")?.extract()?;
     let flat = if shape.len() == 2 && shape[0] == 1 {
         array.call_method1("reshape", (-1,))?

@@ -1,4 +1,4 @@
-//! Drafts and statements against the sources of the graph.
+//! Checks drafts and statements against the sources of the graph.
 
 use super::EvidenceGraph;
 use super::open::records;
@@ -79,7 +79,7 @@ impl EvidenceGraph {
         let work = move |line: &Line<()>| line.drive(engine.claim_standing(&request));
         let standing = long(py, work, |_, ()| Ok(()), || {})?;
         let made = convert::report(py, "Report", &standing)?;
-        // `for` is a keyword and cannot be read as an attribute.
+        // `for` is a keyword and cannot be used as an attribute.
         made.set_item("supporting", made.get_item("for")?)?;
         Ok(made)
     }
@@ -117,7 +117,7 @@ const REFERENCE: &[&str] = &[
     "label", "text", "start", "end", "page_ids", "cited", "findings",
 ];
 
-/// Every finding as a row, with its sentence or reference and the words of its source.
+/// Every finding as a row, with its sentence or reference and the quoted words of its source.
 fn findings(report: &CheckReport) -> PyResult<Vec<Value>> {
     let of_sentences = report.sentences.iter().map(|s| (&s.text, &s.findings));
     let of_references = report.references.iter().map(|r| (&r.text, &r.findings));

@@ -1,4 +1,4 @@
-//! Feedback, pages that want a human, calibration.
+//! Feedback, pages that need a human, calibration.
 
 use super::EvidenceGraph;
 use super::open::records;
@@ -323,7 +323,7 @@ impl EvidenceGraph {
     }
 }
 
-/// Whose correction it is, for the log.
+/// The author of a correction, for the log.
 fn who(actor: &str) -> PyResult<String> {
     if actor.trim().is_empty() {
         return Err(invalid("actor is empty; expected who corrects"));
@@ -331,7 +331,7 @@ fn who(actor: &str) -> PyResult<String> {
     Ok(actor.to_owned())
 }
 
-/// What `feedback` was given beside the action.
+/// The arguments of `feedback` in addition to the action.
 struct Given {
     edge_id: Option<String>,
     correct_relation: Option<String>,
@@ -341,7 +341,7 @@ struct Given {
 }
 
 impl Given {
-    /// The correction. Every action needs arguments of its own and takes no others.
+    /// The correction. Each action has its own arguments and refuses others.
     fn correction(self, action: &str) -> PyResult<Feedback> {
         let own: &[&str] = match action {
             "edge_correct" => &["edge_id", "correct_relation"],

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// What an export writes.
+/// The target of an export.
 enum Target {
     File(ExportFormat),
     Folder(ParquetOptions),

@@ -1,6 +1,6 @@
-//! Putting in what is known, without any model: the records of the JSONL format, one by one.
+//! Inserts known data without any model: the records of the JSONL format, one by one.
 //!
-//! Each call is an import of its own: the same checks, the same errors, all of it or nothing.
+//! Each call is a separate import: the same checks, the same errors, all of it or nothing.
 
 use super::EvidenceGraph;
 use crate::argument;
@@ -479,12 +479,12 @@ impl EvidenceGraph {
     }
 }
 
-/// How errors name the records, which are lines of a file nowhere but here.
+/// How errors name the records, which are numbered lines only in a file.
 #[derive(Clone, Copy)]
 enum Naming {
-    /// What the call puts in is the only thing there is to name.
+    /// The call inserts only one record.
     Alone,
-    /// By their places in the list.
+    /// By their index in the list.
     ByNumber,
 }
 
@@ -513,7 +513,7 @@ impl Naming {
 struct Record(Map<String, Value>);
 
 impl Record {
-    /// What None stands for is left out, as it is in a file.
+    /// Fields with the value None are left out, as in a file.
     fn new(tag: &str, fields: Option<Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut line = Map::new();
         line.insert("type".to_owned(), tag.into());

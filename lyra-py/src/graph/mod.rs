@@ -2,13 +2,13 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `open` | opening, closing, what is configured |
+//! | `open` | opening, closing, configuration |
 //! | `tasks` | create, queue, run, wait, stop |
 //! | `ask` | SQL, views, search, judging |
 //! | `check` | drafts and statements against the sources |
 //! | `vectors` | embeddings as arrays |
-//! | `insert` | putting in what is known |
-//! | `correct` | feedback, pages that want a human, calibration |
+//! | `insert` | inserting known data |
+//! | `correct` | feedback, pages that need a human, calibration |
 //! | `pairs` | pairs that can be judged elsewhere |
 //! | `files` | import, export, verify, forget |
 
@@ -112,10 +112,10 @@ pub(crate) struct EvidenceGraph {
     batch: Mutex<Option<Vec<u8>>>,
 }
 
-/// What a graph, and the list of all graphs, know of an engine.
+/// The handle of an engine, shared by a graph and the list of all graphs.
 type Handle = Arc<RwLock<Option<Engine>>>;
 
-/// A graph that may be open, and which process opened it.
+/// A graph that may be open, and the process that opened it.
 struct Opened {
     pid: u32,
     handle: Weak<RwLock<Option<Engine>>>,
@@ -123,7 +123,7 @@ struct Opened {
 
 static OPEN: Mutex<Vec<Opened>> = Mutex::new(Vec::new());
 
-/// A handle that is closed at the end of the interpreter, if nobody did it before.
+/// A handle that is closed when the interpreter exits, if it is still open.
 fn opened(engine: Engine) -> Handle {
     let handle = Arc::new(RwLock::new(Some(engine)));
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,8 +135,8 @@ fn opened(engine: Engine) -> Handle {
     handle
 }
 
-/// Lets go of a file. Ending the threads of the guard takes a moment, for which others need not
-/// wait.
+/// Releases a file. Ending the threads of the guard takes a moment, for which other threads need
+/// not wait.
 fn close(py: Python<'_>, handle: &RwLock<Option<Engine>>) {
     py.detach(|| {
         let engine = handle
@@ -160,7 +160,7 @@ pub(crate) fn _close_all(py: Python<'_>) {
 }
 
 impl EvidenceGraph {
-    /// The engine, in the process that opened it.
+    /// The engine, if this process opened it.
     fn engine(&self) -> PyResult<Engine> {
         if std::process::id() != self.pid {
             let message = format!(
@@ -187,7 +187,7 @@ impl Drop for EvidenceGraph {
         if std::process::id() == self.pid {
             Python::attach(|py| close(py, &self.engine));
         } else {
-            // Kept for ever, so that nothing of it is dropped here.
+            // Leaked, so that nothing of it is dropped here.
             std::mem::forget(Arc::clone(&self.engine));
         }
     }

@@ -1,4 +1,4 @@
-//! Opening, closing, what is configured.
+//! Opening, closing, configuration.
 
 use super::EvidenceGraph;
 use crate::adapters::{self, Choice, PythonProvider};
@@ -199,7 +199,7 @@ impl EvidenceGraph {
     }
 }
 
-/// Records as `Rows` with these columns, each of which every row has.
+/// Records as `Rows` with these columns, all of which are in every row.
 pub(super) fn records<'py, T: serde::Serialize>(
     py: Python<'py>,
     records: &[T],
@@ -252,7 +252,7 @@ fn paths(given: Option<Bound<'_, PyAny>>) -> PyResult<Vec<PathBuf>> {
 
 type Search = (Vec<Arc<dyn SearchProvider>>, ProvidersConfig);
 
-/// Names and dicts name services; what can be called is one of its own.
+/// Names and dicts refer to services; a callable is a custom provider.
 fn search(given: Option<Bound<'_, PyAny>>, graph: &Arc<Path>) -> PyResult<Search> {
     let (mut own, mut services) = (Vec::new(), ProvidersConfig::default());
     let Some(given) = given else {

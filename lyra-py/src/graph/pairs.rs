@@ -47,7 +47,7 @@ pub(crate) struct PairIterator(Mutex<State>);
 
 enum State {
     Waiting(Box<CandidatePairs>),
-    /// Another thread makes the next batch.
+    /// Another thread is preparing the next batch.
     Working,
     Over,
 }

@@ -1,4 +1,4 @@
-//! The life of a task.
+//! The life cycle of a task.
 
 use super::EvidenceGraph;
 use super::open::records;
@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::ffi::CString;
 use std::time::Duration;
 
-/// Longest wait of `status`, in seconds.
+/// Maximum wait of `status`, in seconds.
 const MAX_WAIT: f64 = 300.0;
 
 #[pymethods]
@@ -339,7 +339,8 @@ impl EvidenceGraph {
 }
 
 impl EvidenceGraph {
-    /// A run ends when nothing runs any more, and so not before the callable that waits for it.
+    /// A run ends only when nothing is running any more; a callable that waits for it would
+    /// therefore wait for itself.
     fn refuse_inside(&self) -> PyResult<()> {
         let Some(role) = inside_of(&self.path) else {
             return Ok(());
@@ -364,7 +365,7 @@ fn work(
     line.drive(engine.run(task_id, progress))
 }
 
-/// Whether somebody listens; what cannot be called is refused before anything is done.
+/// Whether there is a listener; a value that is not callable is refused before any work is done.
 fn is_listener(progress: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
     match progress {
         None => Ok(false),
@@ -387,7 +388,7 @@ fn status_of<'py>(py: Python<'py>, status: &StatusReport) -> PyResult<Bound<'py,
     convert::report(py, "Status", status)
 }
 
-/// Claims without verdicts look like claims on which nobody has anything to say.
+/// Claims without verdicts look like claims without any evidence.
 fn warn_of_missing_verdicts(py: Python<'_>, status: &StatusReport) -> PyResult<()> {
     let mut warnings = status.warnings.iter();
     let Some(warning) = warnings.find(|warning| warning.kind == WarningKind::NotJudged) else {
@@ -397,7 +398,7 @@ fn warn_of_missing_verdicts(py: Python<'_>, status: &StatusReport) -> PyResult<(
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 1)
 }
 
-/// `named` says which settings stand beside the config, too.
+/// `named` says which settings were also given as separate arguments.
 fn task_config(given: &Bound<'_, PyMapping>, named: &[(&str, bool)]) -> PyResult<TaskConfig> {
     let fields = convert::fields("config", given)?;
     for (place, known) in [

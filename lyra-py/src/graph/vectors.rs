@@ -17,10 +17,11 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Vectors stored in one transaction. Smaller ones cost more: 500 take four times as long.
+/// Number of vectors stored in one transaction. Smaller batches cost more: 500 take four times as
+/// long.
 const BATCH: usize = 20_000;
 
-/// Texts embedded at once; between two batches an interrupted call ends.
+/// Number of texts embedded at once; an interrupted call ends between two batches.
 const TEXTS: usize = 1_024;
 
 #[pymethods]
@@ -95,7 +96,7 @@ impl EvidenceGraph {
         };
         let (ids, flat) = long(py, work, |_, ()| Ok(()), || interrupter.interrupt())?;
         let count = ids.len();
-        // The array takes the memory over; nothing is copied.
+        // The array takes ownership of the memory; nothing is copied.
         let vectors = PyArray1::from_vec(py, flat).reshape([count, dimension])?;
         Ok((ids, vectors))
     }
@@ -136,7 +137,7 @@ impl EvidenceGraph {
         }
         let engine = self.engine()?;
         let model_id = model_of(&engine, model_id, columns)?;
-        // Rows that lie one behind the other are read where they are; others are put in order.
+        // Contiguous rows are read in place; others are copied into order.
         let flat = matrix.as_array();
         let flat = flat.as_standard_layout();
         let values = flat.as_slice().unwrap_or_default();
@@ -145,7 +146,7 @@ impl EvidenceGraph {
         let interrupter = engine.graph().interrupter();
         for (batch, vectors) in values.chunks(BATCH * columns).enumerate() {
             let (engine, model_id, ids) = (engine.clone(), model_id.clone(), Arc::clone(&ids));
-            // The array is the caller's, who may be gone before this is stored.
+            // The array belongs to the caller, and may be gone before this is stored.
             let vectors = vectors.to_vec();
             let work = move |_: &Line<()>| {
                 engine.graph().write(|w| {
@@ -162,7 +163,7 @@ impl EvidenceGraph {
     }
 }
 
-/// Whose vectors these are; those of the graph's own embedder have its length.
+/// The model of these vectors; those of the graph's own embedder have its length.
 fn model_of(engine: &Engine, named: Option<String>, columns: usize) -> PyResult<String> {
     let own = engine.models();
     match named {
@@ -182,8 +183,8 @@ fn model_of(engine: &Engine, named: Option<String>, columns: usize) -> PyResult<
     }
 }
 
-/// Nothing is stored of what does not fit as a whole: an id that is not there, a value that is no
-/// number. There is at least one id.
+/// Refuses everything if any part is invalid: a missing id, or a value that is not a number. There
+/// is at least one id.
 fn check_whole(
     py: Python<'_>,
     engine: &Engine,
@@ -213,7 +214,7 @@ fn check_whole(
     Ok(())
 }
 
-/// How long the stored vectors of a model are.
+/// The length of the stored vectors of a model.
 fn length_of(
     py: Python<'_>,
     engine: &Engine,

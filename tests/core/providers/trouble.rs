@@ -103,7 +103,7 @@ async fn a_refused_key_is_left_out_and_nobody_sees_it() {
     assert_eq!(
         report.errors,
         [
-            "provider brave: brave refused the key, or wants one: answered 401 Unauthorized",
+            "provider brave: brave refused the key, or requires one: answered 401 Unauthorized",
             "openalex: the key from THE_openalex_KEY was refused; it is asked without a key",
             "semantic_scholar: the key from THE_semantic_scholar_KEY was refused; it is asked without a key",
         ]

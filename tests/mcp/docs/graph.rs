@@ -117,7 +117,7 @@ pub(super) fn failures() -> Vec<(&'static str, &'static str, &'static str, Value
         (
             "calibration_rollback",
             "CALIBRATION_ERROR",
-            "nothing to return from",
+            "nothing to roll back",
             json!({"source": "lyra-minilm-judge-v5", "reason": "a test"}),
         ),
         (

@@ -40,7 +40,10 @@ fn the_file_holds_hashes_and_the_commands_change_it() {
             &["add", "alice", "--scope", "read"][..],
             "a token \"alice\" already",
         ),
-        (&["add", "user", "--scope", "read"], "the log uses the name"),
+        (
+            &["add", "user", "--scope", "read"],
+            "is reserved in the log",
+        ),
         (&["add", "a b", "--scope", "read"], "cannot be a token's"),
         (&["remove", "alise"], "did you mean \"alice\"?"),
     ] {

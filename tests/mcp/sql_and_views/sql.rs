@@ -121,7 +121,7 @@ fn sql_that_is_no_query_says_where_and_what_instead() {
             "one SELECT",
         ),
         ("SELECT 1\0", "a NUL character", "take it out"),
-        (long.as_str(), "36009 bytes of 32768", "json_each"),
+        (long.as_str(), "36009 bytes; at most 32768", "json_each"),
         (
             "SELEC 1",
             "at character 1: near \"SELEC\"",
@@ -384,7 +384,7 @@ fn parameters_must_be_those_of_the_statement() {
         (
             "SELECT ?",
             json!(["x".repeat(300_000)]),
-            "300000 bytes of 262144",
+            "300000 bytes; at most 262144",
             "",
         ),
     ];

@@ -1,4 +1,4 @@
-//! The child's side: one document after the other, until the input ends.
+//! The child process: it parses one document after another until its input ends.
 
 use super::confine;
 use super::frames::{self, Fault, Received};
@@ -10,16 +10,15 @@ use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, sync_channel};
 
-/// Serves a [`ParserProcess`](super::ParserProcess) on standard input and output until its input
-/// ends; answers the exit code. `memory` is in bytes beyond what the process has now, `seconds` are
-/// of processor time for one document.
+/// Serves a [`ParserProcess`](super::ParserProcess) on standard input and output until the input
+/// ends; returns the exit code. `memory` is in bytes beyond what the process uses now, `seconds` is
+/// the processor time for one document.
 ///
-/// It takes the process over: limits are set, every open file but the three standard ones is closed,
-/// panics are silent, and the process ends at the end of the input. A program calls it first of all
-/// and ends with its answer.
+/// It takes control of the process: it sets limits, closes every open file except the three
+/// standard ones, and returns when the input ends. A program must call it before anything else and
+/// exit with the returned code. A document that makes the parser panic gets an error; the program
+/// should set a panic hook that writes nothing, because its standard error is a pipe that may fill up.
 pub fn serve_parser(memory: u64, seconds: u64) -> u8 {
-    // A panic is a document's fault and becomes its error. A hook that wrote would fill the pipe.
-    std::panic::set_hook(Box::new(|_| {}));
     match serve(memory, seconds) {
         Ok(()) => 0,
         Err(_) => 1,
@@ -34,13 +33,13 @@ fn serve(memory: u64, seconds: u64) -> Result<(), Fault> {
     let parser = std::thread::Builder::new()
         .stack_size(STACK)
         .spawn(move || {
-            // What a large document leaves behind would count against the next.
+            // What a large document leaves behind would count against the next one.
             let most_kept = gauge.data_bytes().map(|data| data + memory / 4);
             let is_full = || gauge.data_bytes() > most_kept;
             serve_each(&waiting, &mut output, seconds, &is_full);
         });
     parser?;
-    // The input is read while a document is parsed: its end is the parent's end.
+    // The input is read while a document is parsed: it ends when the parent ends.
     while let Some(request) = frames::read_request(&mut std::io::stdin().lock())? {
         if work.send(request).is_err() {
             break;

@@ -1,4 +1,4 @@
-//! What a child takes from itself before it reads anything.
+//! The restrictions that a child sets on itself before it reads anything.
 
 #[cfg(unix)]
 pub(super) use unix::{limit, limit_processor, own_output};
@@ -14,12 +14,11 @@ mod unix {
     use std::io::{self, Read, Seek, SeekFrom};
     use std::os::fd::{AsRawFd, RawFd};
 
-    /// Address space that is reserved beside the data: allocators and stacks ask for more than
-    /// they use.
+    /// Address space allowed in addition to the data: allocators and stacks reserve more than they
+    /// use.
     const RESERVED: u64 = 1024 * 1024 * 1024;
 
-    /// Standard output for frames alone: what else is printed goes nowhere. Every other file is
-    /// closed.
+    /// Reserves standard output for frames: other output is discarded. Every other file is closed.
     pub(in super::super) fn own_output() -> io::Result<File> {
         let frames = File::from(rustix::io::dup(io::stdout())?);
         rustix::stdio::dup2_stdout(File::options().write(true).open("/dev/null")?)?;
@@ -27,7 +26,7 @@ mod unix {
         Ok(frames)
     }
 
-    /// Files that the parent got open from whoever started it come down to its children.
+    /// Files that the parent inherited are inherited by its children, too.
     #[allow(unsafe_code, reason = "files that have no owner here are closed")]
     fn close_all_but(kept: RawFd) {
         let Ok(open) = std::fs::read_dir("/dev/fd") else {
@@ -38,7 +37,7 @@ mod unix {
         };
         let open: Vec<RawFd> = open.filter_map(number).collect();
         for file in open {
-            // The folder that was read is among them, and closed already.
+            // The folder that was listed is among them, and already closed.
             let is_open = std::fs::symlink_metadata(format!("/dev/fd/{file}")).is_ok();
             if file > 2 && file != kept && is_open {
                 // SAFETY: the process has just begun and runs this thread alone; nothing in it owns
@@ -48,10 +47,11 @@ mod unix {
         }
     }
 
-    /// Caps memory, and takes files away: none is opened, none is written, none is left by a crash.
+    /// Caps memory and forbids files: none can be opened or written, and a crash leaves no core
+    /// dump.
     pub(in super::super) fn limit(memory: u64) -> io::Result<Gauge> {
         let gauge = Gauge(File::open("/proc/self/status").ok());
-        // Where the system does not say what is used, nothing sensible can be allowed on top of it.
+        // If the system does not report the usage, no sensible limit can be set.
         if let (Some(data), Some(space)) = (gauge.read("VmData:"), gauge.read("VmSize:")) {
             set(Resource::Data, data.saturating_add(memory))?;
             set(Resource::As, space.saturating_add(memory + RESERVED))?;
@@ -62,23 +62,24 @@ mod unix {
         Ok(gauge)
     }
 
-    /// A document has so many seconds of processor time from now on.
+    /// Limits a document to this many seconds of processor time from now on.
     pub(in super::super) fn limit_processor(seconds: u64) {
         let used = clock_gettime(ClockId::ProcessCPUTime).tv_sec;
         let used = u64::try_from(used).unwrap_or(0);
         let maximum = getrlimit(Resource::Cpu).maximum;
         let until = used.saturating_add(seconds).saturating_add(1);
         let current = Some(maximum.map_or(until, |most| most.min(until)));
-        // The parent's clock is there for where this fails.
+        // If this fails, the parent still measures the time.
         let _ = setrlimit(Resource::Cpu, Rlimit { current, maximum });
     }
 
-    /// What the system says of this process; open from the start, since no file is opened later.
+    /// The memory usage that the system reports for this process. It is open from the start, since
+    /// no file can be opened later.
     #[derive(Debug)]
     pub(in super::super) struct Gauge(Option<File>);
 
     impl Gauge {
-        /// Bytes of writable memory that are the process's own, where that is known.
+        /// Bytes of writable memory that the process itself uses, if known.
         pub(in super::super) fn data_bytes(&self) -> Option<u64> {
             self.read("VmData:")
         }
@@ -105,7 +106,7 @@ mod unix {
     }
 }
 
-/// The parent's clock is the limit.
+/// The only limit here is the time that the parent measures.
 #[cfg(not(unix))]
 mod elsewhere {
     use std::io;

@@ -1,4 +1,4 @@
-//! Why a child broke off, and what that says of the document.
+//! Why a child ended early, and what that says about the document.
 
 use super::frames::Fault;
 use super::limits::ParserLimits;
@@ -8,27 +8,27 @@ use std::process::{ChildStderr, ExitStatus};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// It never said that it is a parser.
+    /// It never sent the greeting of a parser.
     NotStarted(String),
-    /// The time by the clock ran out.
+    /// The wall-clock time ran out.
     Late,
     /// The processor time ran out.
     Processor,
-    /// It asked for more memory than it may have.
+    /// It asked for more memory than it is allowed.
     Memory,
     /// Its stack overflowed.
     Stack,
     /// Another signal or exit code.
     Crash(String),
-    /// Its answer is none.
+    /// Its answer is invalid.
     Nonsense(String),
-    /// Somebody else ended it.
+    /// Another process killed it.
     Killed(i32),
-    /// It ended in order between two documents.
+    /// It exited normally between two documents.
     Left,
 }
 
-/// SIGXCPU has this number wherever there is one.
+/// The number of SIGXCPU on every system that has it.
 #[cfg(unix)]
 const OUT_OF_PROCESSOR_TIME: i32 = 24;
 
@@ -45,7 +45,7 @@ impl Ended {
             _ => {}
         }
         let signal = status.and_then(signal_of);
-        // A child that says nonsense is killed by its parent.
+        // A child that sends invalid data is killed by its parent.
         let is_ended_by_us = matches!(fault, Fault::Nonsense(_));
         if let Some(by_others @ (1 | 2 | 3 | 9 | 15)) = signal.filter(|_| !is_ended_by_us) {
             return Self::Killed(by_others);
@@ -53,7 +53,7 @@ impl Ended {
         if !greeted {
             let first = words.lines().next().unwrap_or_default();
             let what = match first.is_empty() {
-                true => status.map_or_else(|| "it is gone".to_owned(), |s| s.to_string()),
+                true => status.map_or_else(|| "no exit status".to_owned(), |s| s.to_string()),
                 false => quoted(first, 200),
             };
             return Self::NotStarted(what);
@@ -62,7 +62,7 @@ impl Ended {
         if signal == Some(OUT_OF_PROCESSOR_TIME) {
             return Self::Processor;
         }
-        // The words of Rust's runtime, which aborts in both cases.
+        // The messages of Rust's runtime, which aborts in both cases.
         if words.contains("memory allocation of") {
             return Self::Memory;
         }
@@ -72,11 +72,11 @@ impl Ended {
         match status {
             Some(status) if status.success() => Self::Left,
             Some(status) => Self::Crash(status.to_string()),
-            None => Self::Crash("it is gone".to_owned()),
+            None => Self::Crash("no exit status".to_owned()),
         }
     }
 
-    /// Whether what an earlier document left behind may be the cause.
+    /// Whether the state left by an earlier document may be the cause.
     pub(super) fn may_be_of_another(&self) -> bool {
         matches!(
             self,
@@ -87,8 +87,8 @@ impl Ended {
     pub(super) fn error(&self, limits: &ParserLimits) -> Error {
         let (kind, message) = match self {
             Self::Late => (
-                // Where processor time is limited as well, the clock alone says that the machine
-                // was busy.
+                // Where processor time is limited as well, exceeding only the wall-clock time means
+                // that the machine was busy.
                 match cfg!(unix) {
                     true => ErrorKind::Timeout,
                     false => ErrorKind::HostileDocument,
@@ -119,11 +119,11 @@ impl Ended {
             ),
             Self::Crash(how) => (
                 ErrorKind::HostileDocument,
-                format!("the document ended its parser ({how})"),
+                format!("the document made its parser crash ({how})"),
             ),
             Self::Nonsense(what) => (
                 ErrorKind::HostileDocument,
-                format!("the parser of the document answered nonsense ({what})"),
+                format!("the parser of the document sent an invalid reply ({what})"),
             ),
             Self::Killed(signal) => (
                 ErrorKind::Backend,
@@ -131,7 +131,7 @@ impl Ended {
             ),
             Self::NotStarted(_) | Self::Left => (
                 ErrorKind::Backend,
-                "the parser of the document is gone".to_owned(),
+                "the parser of the document ended unexpectedly".to_owned(),
             ),
         };
         let hint = match kind {
@@ -142,12 +142,12 @@ impl Ended {
     }
 }
 
-/// What to do about a document that its parser did not survive.
+/// Advice for a document that its parser did not survive.
 pub(crate) const HINT: &str = "save its text in another format, or raise parser_memory or \
     parser_seconds; see docs/hostile-documents.md";
 
-/// What a child that is over has said to standard error, and only that: something that it has
-/// started may still hold the pipe.
+/// What a child that has ended wrote to standard error. Reading stops there, because a process that
+/// it started may still hold the pipe.
 #[cfg(unix)]
 pub(super) fn last_words(stderr: ChildStderr) -> String {
     use rustix::fs::{OFlags, fcntl_setfl};

@@ -1,4 +1,4 @@
-//! What goes over the pipes: frames with their length before them, capped on both sides.
+//! The protocol on the pipes: length-prefixed frames, capped on both sides.
 //!
 //! | frame | bytes |
 //! |---|---|
@@ -6,8 +6,8 @@
 //! | request | length of the head (u32), length of the body (u64), head as JSON, body |
 //! | reply | length (u32), JSON |
 //!
-//! Numbers are little-endian. Neither side believes the other: the parent checks what a child says
-//! of a document as it would check the document.
+//! Numbers are little-endian. Neither side trusts the other: the parent validates a child's reply
+//! as strictly as it would validate the document.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::ParsedDocument;
@@ -16,19 +16,19 @@ use crate::store::text::segment::Block;
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 
-/// What a child says first; it changes with the form of the frames.
+/// The first bytes that a child sends; they change with the frame format.
 const GREETING: &[u8; 16] = b"lyra-parser-0001";
 
-/// Most bytes of a document.
+/// Maximum size of a document, in bytes.
 const MOST_BODY: usize = 64 * 1024 * 1024;
 
-/// Most bytes of a name and a content type.
+/// Maximum size of a name and a content type, in bytes.
 const MOST_HEAD: usize = 64 * 1024;
 
-/// Most bytes of a reply.
+/// Maximum size of a reply, in bytes.
 const MOST_REPLY: usize = 32 * 1024 * 1024;
 
-/// Most characters of a message.
+/// Maximum length of a message, in characters.
 const MOST_WORDS: usize = 1_000;
 
 /// Why no answer came.
@@ -38,7 +38,7 @@ pub(super) enum Fault {
     Broken,
     /// The time ran out.
     Late,
-    /// What came is no answer.
+    /// The data received is not a valid answer.
     Nonsense(String),
 }
 
@@ -54,7 +54,7 @@ struct Head<'a> {
     name: &'a str,
 }
 
-/// A document on its way to a child.
+/// A document as sent to a child.
 pub(super) struct Request<'a> {
     head: Vec<u8>,
     body: &'a [u8],
@@ -92,7 +92,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A document as it reached a child.
+/// A document as received by a child.
 #[derive(Debug)]
 pub(super) struct Received {
     pub(super) body: Vec<u8>,
@@ -106,7 +106,7 @@ struct ReceivedHead {
     name: String,
 }
 
-/// The next document; none at the end of the input.
+/// The next document; `None` at the end of the input.
 pub(super) fn read_request(input: &mut impl Read) -> Result<Option<Received>, Fault> {
     let mut lengths = [0; 12];
     match input.read(&mut lengths)? {
@@ -132,7 +132,7 @@ pub(super) fn read_request(input: &mut impl Read) -> Result<Option<Received>, Fa
     }))
 }
 
-/// As many bytes as were announced; memory is taken as they come.
+/// Reads the announced number of bytes; memory is allocated as they arrive.
 fn read_some(input: &mut impl Read, length: usize) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::with_capacity(length.min(1024 * 1024));
     let read = input.by_ref().take(length as u64).read_to_end(&mut bytes)?;
@@ -177,7 +177,7 @@ struct Failed {
     hint: Option<String>,
 }
 
-/// The kinds of error that parsers answer with.
+/// The kinds of error that parsers return.
 const KINDS: [(&str, ErrorKind); 5] = [
     ("invalid", ErrorKind::InvalidInput),
     ("timeout", ErrorKind::Timeout),
@@ -186,7 +186,7 @@ const KINDS: [(&str, ErrorKind); 5] = [
     ("internal", ErrorKind::Internal),
 ];
 
-/// The page types that there are.
+/// The valid page types.
 const PAGE_TYPES: [&str; 6] = ["html", "pdf", "jats", "markdown", "text", "jsonl"];
 
 pub(super) fn write_reply(
@@ -252,7 +252,7 @@ pub(super) fn read_reply(input: &mut impl Read) -> Result<Result<ParsedDocument>
     }
 }
 
-/// A document, if it is as a parser may make one.
+/// The document, if a parser could have produced it.
 fn believed(parsed: Parsed) -> Result<ParsedDocument, Fault> {
     let nonsense = |what: &str| Fault::Nonsense(what.to_owned());
     let page_type = PAGE_TYPES.into_iter().find(|t| *t == parsed.page_type);

@@ -1,21 +1,21 @@
-//! What a child may use.
+//! The resource limits of a child.
 
 use std::time::Duration;
 
 /// What a child may use for one document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParserLimits {
-    /// Bytes of memory beyond what a child needs that has read nothing: 256 MiB by default. It is
-    /// held where the system limits the data of a process (Linux), or its address space.
+    /// Bytes of memory beyond what an idle child needs: 256 MiB by default. The limit applies where
+    /// the system can limit the data of a process (Linux), or its address space.
     pub memory: u64,
-    /// Processor time: 6 seconds by default, in whole seconds. It is held on Unix.
+    /// Processor time: 6 seconds by default, in whole seconds. The limit applies on Unix.
     pub processor: Duration,
-    /// Time by the clock: 9 seconds by default. It is held everywhere.
+    /// Wall-clock time: 9 seconds by default. The limit applies everywhere.
     pub time: Duration,
 }
 
 impl ParserLimits {
-    /// So many seconds of processor time, and half as many more by the clock.
+    /// Sets the processor time in seconds, and one and a half times that as the wall-clock time.
     ///
     /// ```
     /// let limits = lyra_core::documents::ParserLimits::default();

@@ -1,8 +1,8 @@
 //! Documents parsed in child processes.
 //!
-//! Whatever a document does to its parser (endless time, endless memory, an overflowed stack), it
-//! does to a process that holds nothing else. A child serves a batch of documents, one at a time,
-//! and is then replaced; one that goes past a limit is killed, and the document fails alone.
+//! A document that makes its parser run forever, exhaust the memory or overflow the stack affects
+//! only a process that holds nothing else. A child parses a batch of documents, one at a time, and
+//! is then replaced. A child that exceeds a limit is killed, and only that document fails.
 
 mod child;
 mod confine;
@@ -24,20 +24,21 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Documents that one child serves: a child that a document has taken over cannot change more.
+/// Documents that one child parses: this bounds what a child that a document has taken over can
+/// change.
 const BATCH: usize = 64;
 
-/// Bytes of documents that one child serves.
+/// Bytes of documents that one child parses.
 const BATCH_BYTES: usize = 64 * 1024 * 1024;
 
-/// How long a child may take from the end of its output to its own.
+/// How long a child may take to exit after its output has ended.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
-/// A [`DocumentParser`] that hands every document to a child process.
+/// A [`DocumentParser`] that passes every document to a child process.
 ///
 /// The child is a program that calls [`serve_parser`]; the memory limit in bytes and the seconds of
-/// processor time follow its arguments. It gets an empty environment but for what
-/// [`with_variable`](Self::with_variable) names, and no open file but its three pipes.
+/// processor time are appended to its arguments. Its environment is empty except for the variables
+/// set by [`with_variable`](Self::with_variable), and its only open files are three pipes.
 ///
 /// ```no_run
 /// use lyra_core::documents::{ParserLimits, ParserProcess};
@@ -67,7 +68,7 @@ struct Pool {
 }
 
 impl ParserProcess {
-    /// A parser that runs this program with these arguments, at most two of it at a time.
+    /// A parser that runs this program with these arguments, with at most two children at a time.
     pub fn new(
         program: impl Into<PathBuf>,
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
@@ -83,21 +84,21 @@ impl ParserProcess {
         }
     }
 
-    /// With a variable in the environment of the children.
+    /// Sets a variable in the environment of the children.
     #[must_use]
     pub fn with_variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.variables.push((name.into(), value.into()));
         self
     }
 
-    /// With other limits.
+    /// Sets the limits.
     #[must_use]
     pub fn with_limits(mut self, limits: ParserLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// With so many children at a time, at least one; more documents than that wait.
+    /// Sets the maximum number of children at a time, at least one; further documents wait.
     #[must_use]
     pub fn at_most(mut self, children: usize) -> Self {
         self.most = children.max(1);
@@ -108,7 +109,7 @@ impl ParserProcess {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A turn, with a child that waits for work if there is one.
+    /// Waits for a turn; returns it with an idle child if there is one.
     fn turn(&self) -> (Turn<'_>, Option<Process>) {
         let mut pool = self.pool();
         while pool.busy >= self.most {
@@ -132,7 +133,7 @@ impl ParserProcess {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // Ctrl-C in a terminal goes to a whole group; how children end is the parent's affair.
+        // Ctrl-C in a terminal goes to a whole process group; the parent decides how children end.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command
@@ -155,11 +156,12 @@ impl ParserProcess {
         let program = self.program.display();
         let message = format!("the parser process {program} does not start: {why}");
         Error::new(ErrorKind::Backend, message).with_hint(
-            "check that the program is there and may be run; parser = \"in_process\" does without",
+            "check that the program exists and is executable, or set parser = \"in_process\" to \
+             parse without child processes",
         )
     }
 
-    /// One document in a child that waited, or in a new one.
+    /// Parses one document in an idle child, or in a new one.
     fn attempt(
         &self,
         waiting: Option<Process>,
@@ -180,7 +182,7 @@ impl ParserProcess {
     }
 }
 
-/// What a child answered, and the child, if it serves on.
+/// The answer of a child, and the child itself if it can be used again.
 struct Answer {
     answer: Result<ParsedDocument>,
     kept: Option<Process>,
@@ -195,7 +197,7 @@ impl DocumentParser for ParserProcess {
         }
         let was_used = waiting.is_some();
         let mut outcome = self.attempt(waiting, &request)?;
-        // What earlier documents left in a child is no fault of this one.
+        // State left by earlier documents in a child is not the fault of this one.
         if was_used && matches!(&outcome, Err(ended) if ended.may_be_of_another()) {
             outcome = self.attempt(None, &request)?;
         }
@@ -220,7 +222,7 @@ impl DocumentParser for ParserProcess {
     }
 }
 
-/// A place among those that work at a time.
+/// A slot among those that run at a time.
 struct Turn<'a>(&'a ParserProcess);
 
 impl Drop for Turn<'_> {
@@ -236,7 +238,7 @@ struct Process {
     child: Child,
     input: ChildStdin,
     output: ChildStdout,
-    /// Whether it has said that it is a parser of this version.
+    /// Whether it has sent the greeting of this parser version.
     greeted: bool,
     documents: usize,
     bytes: usize,
@@ -247,7 +249,7 @@ impl Process {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Hands over a document and takes the answer; with whether the time ran out just then.
+    /// Sends a document and receives the answer; also returns whether the time ran out just then.
     fn exchange(
         &mut self,
         request: &Request<'_>,
@@ -267,7 +269,7 @@ impl Process {
             let watch = move || {
                 let is_late = waiting.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
                 if is_late {
-                    // One that has ended by itself cannot be killed, which is as well.
+                    // Killing fails if it has already ended, which is fine.
                     let _ = child.kill();
                 }
                 is_late
@@ -294,9 +296,10 @@ impl Process {
         })
     }
 
-    /// Why it broke off; it is gone afterwards.
+    /// Determines why the child failed, and ends it.
     fn end(mut self, fault: &Fault) -> Ended {
-        // A pipe breaks a moment before the process is over; what is killed then tells nothing.
+        // A pipe breaks shortly before the process ends; a process that is killed in between does
+        // not show why it ended.
         let end = Instant::now() + LAST_MOMENT;
         while matches!(fault, Fault::Broken) && !self.is_gone() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(2));
@@ -309,7 +312,7 @@ impl Process {
     }
 
     fn kill(&mut self) {
-        // One that has ended by itself cannot be killed, which is as well.
+        // Killing fails if it has already ended, which is fine.
         let _ = self.child.kill();
     }
 }

@@ -1,16 +1,16 @@
-//! The fetcher of what a caller holds in memory.
+//! A fetcher for documents that the caller holds in memory.
 
 use super::source::Document;
 use crate::error::{Error, Result};
 use crate::ports::{FetchRequest, FetchedDocument, Fetcher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Holds the document that is read next.
+/// Holds the document to be read next.
 #[derive(Debug, Default)]
 pub(super) struct Shelf(Mutex<Option<(String, FetchedDocument)>>);
 
 impl Shelf {
-    /// Takes the place of what was there; an address without a document is for other fetchers.
+    /// Replaces the previous document; an address without a body is left to other fetchers.
     pub(super) fn put(&self, document: Document) {
         *self.lock() = document.found.map(|found| (document.url, found));
     }
@@ -34,6 +34,11 @@ impl Fetcher for Shelf {
         let held = self.lock().take();
         held.filter(|(own, _)| *own == request.url)
             .map(|(_, found)| found)
-            .ok_or_else(|| Error::internal(format!("{} is not on the shelf", request.url)))
+            .ok_or_else(|| {
+                Error::internal(format!(
+                    "{} is not the document that is being read",
+                    request.url
+                ))
+            })
     }
 }

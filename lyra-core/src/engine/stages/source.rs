@@ -1,4 +1,4 @@
-//! From what a caller names to documents, each with its address.
+//! Resolves what a caller names to documents, each with its address.
 
 use crate::documents::{FileFetcher, is_record_file, record_lines, record_url};
 use crate::error::{Error, ErrorKind, Result};
@@ -10,12 +10,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use url::Url;
 
-/// What holds the documents to be read.
+/// The source of the documents to be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadSource {
-    /// A file. Of `.jsonl` and `.ndjson` files each line is a document
-    /// (see [`parse_records`](crate::documents::parse_records)). The address of the document is that of
-    /// the file, so that parts of a corpus that are read on several machines agree only if the files
+    /// A file. In `.jsonl` and `.ndjson` files each line is a document (see
+    /// [`parse_records`](crate::documents::parse_records)). The address of the document is that of
+    /// the file, so parts of a corpus that are read on several machines agree only if the files
     /// have the same path on all of them.
     Path(PathBuf),
     /// An address that is fetched: `http:`, `https:`, or `file:` for a file.
@@ -24,34 +24,34 @@ pub enum ReadSource {
     Bytes {
         /// Its bytes.
         body: Vec<u8>,
-        /// Its address (`http:`, `https:` or `file:`), which tells it from others; nothing is fetched.
-        /// Where there is none, the address is made of the SHA-256 of the bytes. Its extension tells
-        /// the format, where the content and the content type do not.
+        /// Its address (`http:`, `https:` or `file:`), which only identifies the document; nothing
+        /// is fetched. Without one, the address is derived from the SHA-256 of the bytes. The
+        /// extension determines the format if the content and the content type do not.
         url: Option<String>,
         /// HTTP content type. `application/x-ndjson` is a file of records.
         content_type: Option<String>,
     },
 }
 
-/// What is to be read, and for what.
+/// A request to read documents for a hypothesis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadRequest {
-    /// What holds the documents.
+    /// The source of the documents.
     pub source: ReadSource,
-    /// Of a file of records, the lines to read, counted from 0 with the blank ones; all if none are
-    /// named.
+    /// For a file of records, the lines to read, counted from 0 including blank ones; `None` means
+    /// all.
     pub lines: Option<Range<usize>>,
-    /// What the documents are read for.
+    /// The hypothesis that the documents are read for.
     pub hypothesis: String,
-    /// The id of the task that the claims belong to. By default it follows from the hypothesis, so
-    /// that all parts of a corpus have the same one.
+    /// The id of the task that the claims belong to. By default it is derived from the hypothesis,
+    /// so that all parts of a corpus have the same one.
     pub task_id: Option<String>,
-    /// The time that is written into the records, RFC 3339; now, if there is none.
+    /// The time written into the records, RFC 3339; `None` means now.
     pub now: Option<String>,
 }
 
 impl ReadRequest {
-    /// All documents of a source, for a hypothesis, now.
+    /// All documents of a source, for a hypothesis, at the current time.
     pub fn new(source: ReadSource, hypothesis: impl Into<String>) -> Self {
         Self {
             source,
@@ -63,7 +63,7 @@ impl ReadRequest {
     }
 }
 
-/// What was read.
+/// The result of reading.
 #[derive(Debug, Default)]
 pub struct ReadOutcome {
     /// Lines of the interchange format: the task, then pages, texts, fragments, claims, edges and
@@ -73,7 +73,8 @@ pub struct ReadOutcome {
     pub documents: usize,
     /// Documents that could not be read.
     pub problems: Vec<ReadProblem>,
-    /// What went wrong without costing a document, such as a model that failed, each with its address.
+    /// Problems that did not prevent a document from being read, such as a model that failed, each
+    /// with its address.
     pub notes: Vec<String>,
 }
 
@@ -86,13 +87,13 @@ pub struct ReadProblem {
     pub error: Error,
 }
 
-/// A document with its address; without a body it has to be fetched.
+/// A document with its address; without a body it must be fetched.
 pub(super) struct Document {
     pub(super) url: String,
     pub(super) found: Option<FetchedDocument>,
 }
 
-/// The documents of a source, in its order.
+/// The documents of a source, in order.
 pub(super) async fn documents_of(
     request: &ReadRequest,
     problems: &mut Vec<ReadProblem>,
@@ -135,7 +136,7 @@ const RECORDS: &str = "application/x-ndjson";
 fn check_task_id(request: &ReadRequest) -> Result<()> {
     match request.task_id.as_deref() {
         Some(id) if id.trim().is_empty() => Err(Error::invalid("task_id is empty")
-            .with_hint("leave it out, and it follows from the hypothesis")),
+            .with_hint("leave it out to derive it from the hypothesis")),
         _ => Ok(()),
     }
 }
@@ -144,14 +145,14 @@ fn refuse_lines(request: &ReadRequest, url: &str) -> Result<()> {
     match &request.lines {
         None => Ok(()),
         Some(_) => Err(
-            Error::invalid(format!("lines are named, and {url} is no file of records"))
+            Error::invalid(format!("lines are given, but {url} is no file of records"))
                 .with_hint("only .jsonl and .ndjson files are read by lines"),
         ),
     }
 }
 
-/// Records are told apart by what stands behind the `#` of their addresses, which addresses of the web
-/// do not keep.
+/// Records are distinguished by the fragment after `#` in their addresses, which web addresses do
+/// not keep.
 fn refuse_web_address(url: &str) -> Result<()> {
     match url.starts_with("http") {
         false => Ok(()),
@@ -162,11 +163,12 @@ fn refuse_web_address(url: &str) -> Result<()> {
     }
 }
 
-/// An address that a page may have.
+/// Parses an address that is valid for a page.
 fn address(url: &str) -> Result<Url> {
     let wrong = |why: &str| {
-        Error::invalid(format!("{url:?} is no address of a document: {why}"))
-            .with_hint("expected http://, https:// or file:/// and where the document is")
+        Error::invalid(format!("{url:?} is no address of a document: {why}")).with_hint(
+            "expected http://, https:// or file:/// followed by the location of the document",
+        )
     };
     let parsed = Url::parse(url).map_err(|e| wrong(&e.to_string()))?;
     match parsed.scheme() {
@@ -175,7 +177,7 @@ fn address(url: &str) -> Result<Url> {
     }
 }
 
-/// The file that an address names; none of an address of the web.
+/// The file that an address names; `None` for a web address.
 fn path_of(url: &str) -> Result<Option<PathBuf>> {
     let parsed = address(url)?;
     if parsed.scheme() != "file" {
@@ -223,7 +225,7 @@ async fn of_file(
         return Ok(documents);
     }
     refuse_lines(request, &url)?;
-    // A file that is too large or no regular one is the fault of that document.
+    // A file that is too large or not a regular file is a problem of that document only.
     match files.fetch(&fetch).await {
         Ok(found) => Ok(vec![Document {
             url,

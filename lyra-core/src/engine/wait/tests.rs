@@ -12,7 +12,7 @@ fn open(folder: &tempfile::TempDir) -> Engine {
     Engine::open(EngineConfig::new(folder.path().join("g.db"))).unwrap()
 }
 
-/// A task that something is left to do for.
+/// A task with work left to do.
 fn begun(engine: &Engine) -> String {
     let task = engine.create_task("Tea helps", TaskConfig::default());
     let id = task.unwrap().id;
@@ -66,7 +66,7 @@ async fn is_watched(engine: &Engine) -> bool {
 
 type Change = Box<dyn Fn(&Engine, &str)>;
 
-/// Whatever a status shows, however it is changed.
+/// Changes to everything that a status shows, by any means.
 fn changes() -> Vec<(String, Change)> {
     let mut changes: Vec<(String, Change)> = vec![
         (
@@ -201,21 +201,22 @@ async fn what_is_gone_is_not_waited_for() {
         .await;
     assert_eq!(unknown.unwrap_err().kind(), ErrorKind::TaskNotFound);
     let task = begun(&engine);
-    // It never was in the full-text index.
+    // It was never in the full-text index.
     sql(&engine, "DELETE FROM claims");
     let wait = engine.wait_status(&task, LONG, StatusDetail::Summary);
     let (forgotten, ()) = tokio::join!(wait, async {
         _ = engine.forget(&task, false).unwrap();
     });
     assert_eq!(forgotten.unwrap_err().kind(), ErrorKind::TaskNotFound);
-    // Whoever stops listening is not watched for.
+    // A waiter that stops listening is no longer watched for.
     let task = begun(&engine);
     let wait = engine.wait_status(&task, LONG, StatusDetail::Summary);
     assert!(tokio::time::timeout(2 * LOOK, wait).await.is_err());
     assert!(!is_watched(&engine).await);
 }
 
-/// A task without work: its end is told once, and from then on whatever a human does to it.
+/// For a task without work, the end is reported once; from then on, corrections by humans are
+/// waited for.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_is_told_once_and_then_corrections_are_waited_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -237,7 +238,8 @@ async fn the_end_is_told_once_and_then_corrections_are_waited_for() {
         &here,
         "UPDATE jobs SET state = 'completed', finished_at = 'x'",
     );
-    // Who made the task has not heard of its end; who has never asked is told what there is.
+    // The creator of the task has not seen its end; an engine that never asked gets the current
+    // status.
     assert!(is_told_at_once(&here, &task).await);
     assert!(!is_told_at_once(&elsewhere, &task).await);
     for engine in [&here, &elsewhere] {
@@ -260,7 +262,7 @@ async fn the_end_is_told_once_and_then_corrections_are_waited_for() {
     };
     let (one, other, _) = tokio::time::timeout(LONG / 2, waits).await.unwrap();
     assert!(one.unwrap().changed && other.unwrap().changed);
-    // A status without a wait tells, too, and a new task has nothing to tell but itself.
+    // A status without a wait counts as a report, too, and a new task has nothing else to report.
     here.queue_targets(&task, &["more".into()], &Default::default())
         .unwrap();
     sql(

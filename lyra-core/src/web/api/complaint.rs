@@ -1,11 +1,11 @@
-//! What services say of their failures.
+//! Error messages of services.
 
 use crate::web::ApiKey;
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// What a service says of its failure, in its own words, on one line of at most 200 characters; the
-/// key that it was sent is taken out first, because a part of a key would not be recognised.
+/// A service's error message in its own words, on one line of at most 200 characters. The key that
+/// was sent is removed first, because after cutting a part of it would not be recognised.
 pub(crate) fn complaint(body: &[u8], key: Option<&ApiKey>) -> String {
     let parsed: Value = serde_json::from_slice(body).unwrap_or_default();
     let said = [

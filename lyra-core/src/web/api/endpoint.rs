@@ -1,4 +1,4 @@
-//! Addresses that people give for servers of models.
+//! Parses the addresses that users configure for model servers.
 
 use crate::error::{Error, Result};
 use url::Url;
@@ -6,24 +6,25 @@ use url::Url;
 /// One call of a server's API.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Endpoint {
-    /// The server, for messages: `embedding server`.
+    /// The name of the server for messages: `embedding server`.
     pub(crate) server: &'static str,
-    /// An address to show as an example.
+    /// An example address to show.
     pub(crate) example: &'static str,
-    /// Where the API begins on a server that was named without a path: `/v1`, or nothing.
+    /// The path of the API on a server that was given without a path: `/v1`, or nothing.
     pub(crate) root: &'static str,
     /// The path of the call below that: `/embeddings`.
     pub(crate) call: &'static str,
 }
 
 impl Endpoint {
-    /// The address of the call that a server, its API's root or the call itself stands for.
+    /// The address of the call, given the address of a server, of its API root or of the call
+    /// itself.
     pub(crate) fn at(&self, url: &str) -> Result<Url> {
         let wrong = |why: &str| {
             Error::invalid(format!("the address of the {} {why}", self.server))
                 .with_hint(format!("for example {}", self.example))
         };
-        // The address is not repeated: what is wrong with it may be the password in it.
+        // The address is not repeated: it may contain a password.
         let mut parsed =
             Url::parse(url.trim()).map_err(|e| wrong(&format!("is not valid: {e}")))?;
         if !["http", "https"].contains(&parsed.scheme()) || parsed.host_str().is_none() {
@@ -31,7 +32,7 @@ impl Endpoint {
         }
         if !parsed.username().is_empty() || parsed.password().is_some() {
             return Err(wrong(
-                "must not hold a user or a password; give the key as a key",
+                "must not hold a user or a password; give the key in its own setting",
             ));
         }
         let path = parsed.path().trim_end_matches('/').to_owned();
@@ -45,7 +46,7 @@ impl Endpoint {
         Ok(parsed)
     }
 
-    /// Where the API begins, for other calls of the same server.
+    /// The API root, for other calls of the same server.
     pub(crate) fn base(&self, url: &str) -> Result<Url> {
         let mut base = self.at(url)?;
         let path = base.path().to_owned();

@@ -1,15 +1,16 @@
-//! What all services on the network have in common: pace, patience, keys, sizes, errors.
+//! Shared by all network services: rate limits, timeouts, keys, sizes, errors.
 //!
-//! A service that is down is an error that says so and never an empty answer; only a 404 to a
-//! question for one thing means that the thing is not there. The sources of the errors are
-//! [`ProviderFailure`]s, so that a caller can tell an outage from a refused key.
+//! If a service is down, the result is an error that says so, never an empty answer; only a 404 to
+//! a request for a single thing means that it does not exist. The sources of the errors are
+//! [`ProviderFailure`]s, so that a caller can distinguish an outage from a refused key.
 
 mod complaint;
 mod endpoint;
 mod pace;
 
 use super::ApiKey;
-use super::retry::{Backoff, Dice, is_transient, retry_after};
+use super::retry::{Dice, is_transient, retry_after};
+use super::services::ApiOptions;
 use super::web_client;
 pub(crate) use complaint::complaint;
 pub(crate) use endpoint::Endpoint;
@@ -26,64 +27,25 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use url::Url;
 
-/// How patient the clients of services are. The defaults suit public services.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ApiOptions {
-    /// For one request.
-    pub timeout: Duration,
-    /// Requests made for one question, retries included; at least 1.
-    pub attempts: u32,
-    /// The waits between them.
-    pub backoff: Backoff,
-    /// Longest wait for a turn or for `Retry-After`; a service that wants more is rate limited.
-    pub patience: Duration,
-    /// Bytes of a decoded reply.
-    pub max_bytes: usize,
-    /// Failures in a row after which a service is left alone for a while.
-    pub opens_after: u32,
-    /// How long it is left alone at first.
-    pub rest: Duration,
-    /// Makes the waits reproducible.
-    pub seed: Option<u64>,
-}
-
-impl Default for ApiOptions {
-    fn default() -> Self {
-        Self {
-            timeout: Duration::from_secs(20),
-            attempts: 4,
-            backoff: Backoff {
-                base: Duration::from_millis(500),
-                max: Duration::from_secs(20),
-            },
-            patience: Duration::from_secs(30),
-            max_bytes: 8 * 1024 * 1024,
-            opens_after: 6,
-            rest: Duration::from_secs(30),
-            seed: None,
-        }
-    }
-}
-
-/// How often a service may be asked.
+/// How often a service may be queried.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pace {
     pub(crate) per_second: f64,
     pub(crate) burst: u32,
-    /// Requests that are on their way at once.
+    /// Maximum number of concurrent requests.
     pub(crate) at_once: usize,
 }
 
-/// Where a service wants its key.
+/// Where a service expects its key.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum KeyPlace {
-    /// A header, and what stands before the key in it.
+    /// A header, and the prefix before the key in it.
     Header(&'static str, &'static str),
     /// A parameter of the address.
     Parameter(&'static str),
 }
 
-/// What one service is like.
+/// The properties of a service.
 #[derive(Debug, Clone)]
 pub(crate) struct Service {
     pub(crate) name: &'static str,
@@ -91,13 +53,13 @@ pub(crate) struct Service {
     pub(crate) pace: Pace,
     pub(crate) key: Option<ApiKey>,
     pub(crate) key_place: KeyPlace,
-    /// Whether it answers nobody without a key.
+    /// Whether it requires a key.
     pub(crate) key_required: bool,
-    /// For the `User-Agent`, so that a service can complain to somebody.
+    /// Contact address for the `User-Agent`, so that the operator of a service can complain.
     pub(crate) mailto: Option<String>,
 }
 
-/// Asks one service.
+/// A client of one service.
 #[derive(Debug)]
 pub(crate) struct ApiClient {
     service: Service,
@@ -116,16 +78,16 @@ struct Pacing {
     dice: Dice,
 }
 
-/// What one request is.
+/// One request.
 #[derive(Debug, Clone, Copy)]
 enum Call<'a> {
-    /// Something that may not be there; the media type that is wanted.
+    /// A resource that may not exist, with the requested media type.
     Get(&'a str),
-    /// A question in JSON, which always has an answer.
+    /// A query in JSON, which always gets a reply.
     Post(&'a str),
 }
 
-/// Why one request failed.
+/// Why a request failed.
 #[derive(Debug)]
 struct Trouble {
     failure: ProviderFailure,
@@ -170,7 +132,7 @@ impl ApiClient {
         self.service.name
     }
 
-    /// The JSON at `path` below the base address; `None` where the service says 404.
+    /// The JSON at `path` below the base address; `None` if the service returns 404.
     pub(crate) async fn json(
         &self,
         path: &[&str],
@@ -184,7 +146,7 @@ impl ApiClient {
             .map_err(|e| self.bad_reply(&format!("the reply is not valid JSON ({e})")))
     }
 
-    /// The bytes at `path` below the base address; `None` where the service says 404.
+    /// The bytes at `path` below the base address; `None` if the service returns 404.
     pub(crate) async fn get(
         &self,
         path: &[&str],
@@ -195,7 +157,7 @@ impl ApiClient {
             .await
     }
 
-    /// The reply to JSON that is sent to `path` below the base address.
+    /// The reply to JSON sent to `path` below the base address.
     pub(crate) async fn post(&self, path: &[&str], body: &str) -> Result<Vec<u8>> {
         let reply = self
             .call(&self.address(path, &[]), Call::Post(body))
@@ -238,7 +200,7 @@ impl ApiClient {
         }
     }
 
-    /// How long to wait before asking again; `None` to give up.
+    /// How long to wait before a retry; `None` to give up.
     fn wait_before_retry(
         &self,
         trouble: &Trouble,
@@ -257,7 +219,7 @@ impl ApiClient {
         (begun.elapsed() + wait <= self.options.patience).then_some(wait)
     }
 
-    /// Waits until the service may be asked.
+    /// Waits until the service may be queried.
     async fn await_turn(&self) -> Result<()> {
         let wait = {
             let mut pacing = self.pacing();
@@ -273,7 +235,7 @@ impl ApiClient {
                     failure: ProviderFailure::RateLimited {
                         retry_after: Some(wait.as_secs()),
                     },
-                    detail: format!("the next turn is in {}", seconds(wait)),
+                    detail: format!("the next request is possible in {}", seconds(wait)),
                     wait: None,
                 };
                 return Err(self.error(&trouble));
@@ -291,7 +253,7 @@ impl ApiClient {
         let now = Instant::now();
         match trouble.failure {
             ProviderFailure::Outage => pacing.breaker.failed(now, &trouble.detail),
-            // Whoever answers, even with a refusal, is there.
+            // A service that replies, even with a refusal, is up.
             _ => pacing.breaker.succeeded(),
         }
         if let Some(wait) = trouble.wait {
@@ -300,7 +262,7 @@ impl ApiClient {
     }
 
     fn pacing(&self) -> MutexGuard<'_, Pacing> {
-        // Nothing is left half-done in there when a holder panics.
+        // A panic of a holder cannot leave this state inconsistent.
         self.pacing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -315,7 +277,7 @@ impl ApiClient {
         url
     }
 
-    /// One request.
+    /// Sends one request.
     async fn once(
         &self,
         url: &Url,
@@ -391,7 +353,7 @@ impl ApiClient {
         }
     }
 
-    /// The first words of an error reply, which usually say what was wrong with the request.
+    /// The beginning of an error reply, which usually says what was wrong with the request.
     async fn excerpt(&self, response: Response) -> Option<String> {
         let body = self.body(response).await.ok()?;
         if body.trim_ascii_start().starts_with(b"<") {
@@ -401,17 +363,17 @@ impl ApiClient {
         (!text.is_empty()).then_some(text)
     }
 
-    /// An error for a reply that does not have the promised form.
+    /// An error for a reply that does not have the expected form.
     pub(crate) fn bad_reply(&self, detail: &str) -> Error {
         self.error(&Trouble::new(ProviderFailure::BadReply, detail))
     }
 
-    /// An error for a question that the service refused in a reply that looks like success.
+    /// An error for a query that the service refused in a reply that looks successful.
     pub(crate) fn refused(&self, detail: &str) -> Error {
         self.error(&Trouble::new(ProviderFailure::Refused, detail))
     }
 
-    /// An error for a service that answers, but whose own sources do not.
+    /// An error for a service that replies, but whose own sources do not.
     pub(crate) fn outage(&self, detail: &str) -> Error {
         self.error(&Trouble::new(ProviderFailure::Outage, detail))
     }
@@ -436,7 +398,7 @@ impl ApiClient {
             ),
             ProviderFailure::BadKey => (
                 ErrorKind::AuthRequired,
-                "refused the key, or wants one",
+                "refused the key, or requires one",
                 "check the variable or file that its key comes from",
             ),
             ProviderFailure::Refused => (
@@ -450,7 +412,7 @@ impl ApiClient {
             .with_source(trouble.failure.clone())
     }
 
-    /// What whoever reads the answers should know.
+    /// Conditions that affect the answers.
     pub(crate) fn conditions(&self) -> Vec<String> {
         let refused = self.key_refused.load(Ordering::Relaxed);
         let key = self.service.key.as_ref().filter(|_| refused);
@@ -465,7 +427,7 @@ impl ApiClient {
         .collect()
     }
 
-    /// Where it asks and whether it has a key.
+    /// Its address, and whether it has a key.
     pub(crate) fn setup(&self) -> String {
         let key = match (&self.service.key, self.service.key_required) {
             (Some(_), _) if self.key_refused.load(Ordering::Relaxed) => "key refused".to_owned(),
@@ -474,7 +436,7 @@ impl ApiClient {
             (None, false) => "no key".to_owned(),
         };
         let mut base = self.service.base.clone();
-        // A base address may carry a password; nobody needs to read it.
+        // A base address may contain a password, which must not be shown.
         let _ = base.set_password(None);
         let _ = base.set_username("");
         base.set_query(None);
@@ -483,7 +445,7 @@ impl ApiClient {
 }
 
 fn client(service: &Service, options: &ApiOptions) -> Result<Client> {
-    // A key in a header must not travel to whatever place a reply names.
+    // A key in a header must not be sent to an arbitrary address that a reply names.
     let same_service = redirect::Policy::custom(|attempt| {
         let place = |url: &Url| {
             (
@@ -519,7 +481,7 @@ fn network_trouble(error: reqwest::Error) -> Trouble {
     if error.is_timeout() {
         return Trouble::new(ProviderFailure::Outage, "no answer in time");
     }
-    // The address may carry a key. The useful part is at the end of the chain.
+    // The address may contain a key. The useful part is at the end of the chain.
     let error = error.without_url();
     let mut reason = error.to_string();
     let mut source = std::error::Error::source(&error);

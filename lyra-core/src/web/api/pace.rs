@@ -1,6 +1,6 @@
-//! When a service may be asked: a bucket of tokens, a circuit breaker.
+//! Decides when a service may be queried: a token bucket and a circuit breaker.
 //!
-//! All of it is arithmetic on a time that is handed in, so that tests need no waiting.
+//! Everything is computed from a time that is passed in, so that tests need not wait.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ pub(super) struct TokenBucket {
     burst: f64,
     tokens: f64,
     filled: Instant,
-    /// The service itself said not to come back before.
+    /// Until when the service asked clients to stay away.
     closed_until: Option<Instant>,
 }
 
@@ -27,8 +27,8 @@ impl TokenBucket {
         }
     }
 
-    /// Takes a token and answers how long to wait before using it. Those who come while the
-    /// bucket is empty queue up behind one another.
+    /// Takes a token and returns how long to wait before using it. Callers that arrive while the
+    /// bucket is empty queue up in order.
     pub(super) fn take(&mut self, now: Instant) -> Duration {
         let since = now.saturating_duration_since(self.filled).as_secs_f64();
         self.tokens = (self.tokens + since * self.per_second).min(self.burst);
@@ -41,23 +41,24 @@ impl TokenBucket {
         owed.max(closed)
     }
 
-    /// Puts a token back that will not be used.
+    /// Returns a token that will not be used.
     pub(super) fn give_back(&mut self) {
         self.tokens = (self.tokens + 1.0).min(self.burst);
     }
 
-    /// Nobody asks before `until`.
+    /// Blocks all requests before `until`.
     pub(super) fn close_until(&mut self, until: Instant) {
         self.closed_until = self.closed_until.max(Some(until));
     }
 }
 
-/// How long a service rests after so many failures in a row: `base`, then twice and four times.
+/// How long a service is paused after this many consecutive failures: `base`, then twice and four
+/// times.
 pub(super) fn cooldown(failures: u32, base: Duration) -> Duration {
     base.saturating_mul(1 << (failures / 3).min(2))
 }
 
-/// Stops asking a service that is down; after a rest, one request finds out whether it is back.
+/// Stops requests to a service that is down; after a pause, one request tests whether it is back.
 #[derive(Debug)]
 pub(super) struct Breaker {
     opens_after: u32,
@@ -85,12 +86,12 @@ impl Breaker {
         }
     }
 
-    /// Whether a request may go out now; else the rest that is left and the last failure.
+    /// Whether a request may be sent now; otherwise the remaining pause and the last failure.
     pub(super) fn admit(&mut self, now: Instant) -> Result<(), (Duration, &str)> {
         let wait = match self.state {
             State::Closed => return Ok(()),
             State::Open { until } => until.saturating_duration_since(now),
-            // A probe whose caller gave up never reports; after a rest another may try.
+            // A probe whose caller gave up never reports; after a pause another one may be sent.
             State::Probing { since } => (since + self.rest).saturating_duration_since(now),
         };
         if wait.is_zero() {

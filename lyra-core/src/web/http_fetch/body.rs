@@ -1,4 +1,4 @@
-//! Bodies, read within limits of size and time.
+//! Reads bodies within limits of size and time.
 
 use super::connect::{failed, network_error, text_header};
 use crate::error::{Error, ErrorKind, Result};
@@ -7,9 +7,9 @@ use reqwest::header::HeaderMap;
 use std::time::{Duration, Instant};
 use url::Url;
 
-/// The time that the network may take for one document, all requests together.
+/// The time budget of the network for one document, over all requests.
 ///
-/// Waiting for one's turn does not count: it is no fault of the server.
+/// Waiting for a site's turn does not count, because the server is not the cause.
 #[derive(Debug)]
 pub(super) struct Patience {
     whole: Duration,
@@ -21,7 +21,7 @@ impl Patience {
         Self { whole, left: whole }
     }
 
-    /// Runs one exchange with the network and takes its time off what is left.
+    /// Runs one network exchange and subtracts its time from the budget.
     pub(super) async fn spend<T>(
         &mut self,
         url: &Url,
@@ -40,19 +40,19 @@ impl Patience {
     }
 }
 
-/// How much of a body is read.
+/// Limits on reading a body.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// After decompression, in bytes.
+    /// Maximum size after decompression, in bytes.
     pub(super) bytes: usize,
-    /// Whether a longer body is cut there; else it is an error.
+    /// Whether a longer body is cut; otherwise it is an error.
     pub(super) cut: bool,
-    /// Longest pause between two pieces.
+    /// Maximum pause between two chunks.
     pub(super) idle: Duration,
 }
 
-/// The decoded body. It is counted as it is unpacked, so that a small file that unpacks without
-/// end is given up at the limit, like one that never ends.
+/// The decoded body. The size is counted during decompression, so that a small file that unpacks
+/// endlessly is stopped at the limit, like one that never ends.
 pub(super) async fn read(url: &Url, mut response: Response, limits: Limits) -> Result<Vec<u8>> {
     let Limits { bytes, cut, idle } = limits;
     let too_large = || Err(failed(url, &format!("larger than {bytes} bytes")));
@@ -84,13 +84,13 @@ pub(super) async fn read(url: &Url, mut response: Response, limits: Limits) -> R
     }
 }
 
-/// Refuses what says that it is a picture, a film, an archive: it would be read for nothing.
+/// Refuses images, videos and archives by their declared type: reading them would be useless.
 pub(super) fn check_type(url: &Url, headers: &HeaderMap) -> Result<()> {
     let Some(content_type) = text_header(headers, "content-type") else {
         return Ok(());
     };
     let name = content_type.split(';').next().unwrap_or_default();
-    // A name is one word and not long, whatever the server sends.
+    // A media type is one short word, whatever the server sends.
     let is_of_a_name = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '+' | '-');
     let name: String = name.chars().filter(is_of_a_name).take(60).collect();
     let name = name.to_ascii_lowercase();

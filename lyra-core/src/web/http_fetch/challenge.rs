@@ -1,22 +1,23 @@
-//! Pages that are not the document but a gate before it: "are you human", a login, a cookie wall.
+//! Detects pages that are shown instead of the document: "are you human", a login, a cookie wall.
 //!
-//! A gate has little to read. Ordinary pages carry the same widgets (a CAPTCHA under a comment
-//! form, a login box in the header, a cookie banner) around a long text, and articles write about
-//! all of them; so apart from the few marks that only a gate has, a mark counts where it stands in
-//! markup and the page has next to no text of its own.
+//! Such a page (a gate) has little text. Ordinary pages contain the same widgets (a CAPTCHA under a
+//! comment form, a login box in the header, a cookie banner) around a long text, and articles write
+//! about all of them. So, apart from the few markers that only a gate has, a marker counts only if
+//! it is in markup and the page has almost no text.
 
 use reqwest::StatusCode;
 
-/// A page that answers 200 is no gate with more visible characters than this.
+/// A page with status 200 and more visible characters than this is not a gate.
 const LITTLE_TEXT: usize = 1_000;
 
-/// The same for an error page: it is not the document anyway.
+/// The same for an error page, which is not the document in any case.
 const ERROR_TEXT: usize = 4_000;
 
-/// Walls of words alone are shorter than banners over a text.
+/// Maximum number of visible characters of a gate that is recognised by its text alone: such gates
+/// are shorter than pages with a banner over a text.
 const GATE_TEXT: usize = 600;
 
-/// What a page without a form says to those who have not signed in.
+/// Phrases on a page without a form for users who have not signed in.
 const LOGIN_WALLS: &[&str] = &[
     "you must be logged in to",
     "you must be signed in to",
@@ -32,7 +33,7 @@ const LOGIN_WALLS: &[&str] = &[
     "ログインしてください",
 ];
 
-/// What a page says to those whose browser keeps no cookies.
+/// Phrases on a page for browsers that store no cookies.
 const COOKIE_WALLS: &[&str] = &[
     "must enable cookies",
     "must accept cookies",
@@ -45,14 +46,15 @@ const COOKIE_WALLS: &[&str] = &[
     "クッキーを有効に",
 ];
 
-/// How much of a page is looked at, in bytes.
+/// How much of a page is examined, in bytes.
 pub(super) const WINDOW: usize = 1024 * 1024;
 
-/// The gate that a page is, in place of the document that was asked for; none where it is none.
+/// The kind of gate that was returned instead of the requested document; `None` if the page is not
+/// a gate.
 ///
 /// The kinds are those of `auth_queue.auth_type`: `cloudflare`, `js_challenge`, `turnstile`,
-/// `hcaptcha`, `recaptcha`, `captcha`, `login`, `cookie_consent`. `status` is the HTTP status it
-/// came with, and `headers` are its headers, whatever the case of their names.
+/// `hcaptcha`, `recaptcha`, `captcha`, `login`, `cookie_consent`. `status` is the HTTP status of
+/// the page, and `headers` are its headers, whose names are case-insensitive.
 ///
 /// ```
 /// use lyra_core::web::detect_challenge;
@@ -73,10 +75,10 @@ pub fn detect_challenge(
     detect(status, mitigated, body)
 }
 
-/// The kind of gate, as it is stored in `auth_queue.auth_type`: `cloudflare`, `js_challenge`,
+/// The kind of gate, as stored in `auth_queue.auth_type`: `cloudflare`, `js_challenge`,
 /// `turnstile`, `hcaptcha`, `recaptcha`, `captcha`, `login`, `cookie_consent`.
 ///
-/// `mitigated` is the header `cf-mitigated`, by which Cloudflare itself says so.
+/// `mitigated` is the header `cf-mitigated`, with which Cloudflare itself marks a challenge.
 pub(super) fn detect(
     status: StatusCode,
     mitigated: Option<&str>,
@@ -114,8 +116,9 @@ pub(super) fn detect(
         .or_else(|| cookie_wall(&page))
 }
 
-/// Cloudflare's challenge of 2015 to 2021: a form that sends what a browser has worked out. Where the
-/// form leads to and what its fields are called has changed; each name is of that form alone.
+/// Cloudflare's challenge of 2015 to 2021: a form that sends the result of a computation in the
+/// browser. Its target and the names of its fields have changed; each name occurs only in that
+/// form.
 fn has_challenge_form(page: &Page) -> bool {
     page.tags.lines().any(|tag| {
         let has = |marks: &[&str]| marks.iter().any(|mark| tag.contains(mark));
@@ -129,7 +132,7 @@ fn has_challenge_form(page: &Page) -> bool {
     })
 }
 
-/// The widget that a human has to satisfy.
+/// A widget that a human has to complete.
 fn widget(page: &Page) -> Option<&'static str> {
     if page.tags_have(&["h-captcha", "hcaptcha.com"]) {
         Some("hcaptcha")
@@ -151,7 +154,7 @@ fn widget(page: &Page) -> Option<&'static str> {
     }
 }
 
-/// A page that says "wait while your browser is checked".
+/// A page that asks to wait while the browser is checked.
 fn waiting_room(page: &Page) -> Option<&'static str> {
     let says = |phrases: &[&str]| phrases.iter().any(|p| page.text.contains(p));
     if page.tags_have(&[
@@ -182,7 +185,7 @@ fn waiting_room(page: &Page) -> Option<&'static str> {
     None
 }
 
-/// "Ray ID: 5f2c…", as Cloudflare signs its pages.
+/// "Ray ID: 5f2c…", which Cloudflare adds to its pages.
 fn has_ray_id(text: &str) -> bool {
     text.split("ray id:").skip(1).any(|after| {
         after
@@ -191,8 +194,8 @@ fn has_ray_id(text: &str) -> bool {
     })
 }
 
-/// A form that asks for a password, on a page that says that one must sign in; or a few words that
-/// say so and nothing else.
+/// A form that asks for a password, on a page that requires signing in; or a page with only a few
+/// words that say so.
 fn login(page: &Page) -> Option<&'static str> {
     if !page.has_password_field {
         let says = |phrase: &&str| page.text.contains(*phrase);
@@ -224,7 +227,8 @@ fn login(page: &Page) -> Option<&'static str> {
     (named || asked).then_some("login")
 }
 
-/// Nothing but the question whether cookies may be set, or the word that they must be.
+/// A page that contains only the question whether cookies may be set, or the statement that they
+/// are required.
 fn cookie_wall(page: &Page) -> Option<&'static str> {
     if page.visible > GATE_TEXT {
         return None;
@@ -250,26 +254,26 @@ fn cookie_wall(page: &Page) -> Option<&'static str> {
     (has(&about) && has(&button)).then_some("cookie_consent")
 }
 
-/// A page in the parts that matter here, in lower case.
+/// The parts of a page that matter here, in lower case.
 #[derive(Debug, Default)]
 struct Page {
     title: String,
-    /// What a reader sees, white space as it stands.
+    /// The visible text, with its original white space.
     text: String,
-    /// Visible characters, runs of white space as one.
+    /// Number of visible characters; a run of white space counts as one.
     visible: usize,
-    /// What stands between `<` and `>`.
+    /// The text between `<` and `>`.
     tags: String,
-    /// What stands in scripts.
+    /// The content of scripts.
     scripts: String,
     has_password_field: bool,
 }
 
-/// Elements whose content nobody sees, or that is code.
+/// Elements whose content is invisible, or code.
 const UNSEEN: &[&str] = &["script", "style", "noscript", "template", "svg", "title"];
 
 impl Page {
-    /// One pass, in time linear in the page's length.
+    /// Reads the page in one pass, in time linear in its length.
     fn read(html: &str) -> Self {
         let html = html.to_lowercase();
         let mut page = Self::default();
@@ -316,14 +320,15 @@ impl Page {
         self.text.push(' ');
     }
 
-    /// Takes in the content of an element that is not text; answers what follows.
+    /// Consumes the content of an element that is not text; returns the rest.
     fn skip_content<'a>(&mut self, name: &str, rest: &'a str) -> &'a str {
         let end = rest.find(&format!("</{name}")).unwrap_or(rest.len());
         let content = &rest[..end];
         match name {
             "script" => self.scripts.push_str(content),
             "title" if self.title.is_empty() => self.title.push_str(content),
-            // What is shown without scripts holds the widgets of gates that work without them.
+            // The content shown without scripts includes the widgets of gates that work without
+            // scripts.
             "noscript" => self.tags.push_str(content),
             _ => {}
         }
@@ -346,7 +351,7 @@ mod tests {
     use proptest::prelude::*;
     use std::path::{Path, PathBuf};
 
-    /// Cases of the reference that are judged differently, and why.
+    /// Cases that are judged differently from the reference, with the reason.
     const DIFFERENCES: &[(&str, Option<&str>, &str)] = &[
         (
             "hcaptcha_src_www",

@@ -1,4 +1,4 @@
-//! The client: which addresses it connects to, and what its failures say.
+//! The client: the addresses it connects to, and its error messages.
 
 use super::options::HttpOptions;
 use crate::error::{Error, ErrorKind};
@@ -14,8 +14,8 @@ use url::Url;
 /// The product token that `robots.txt` files may name (RFC 9309, section 2.2.1).
 pub(super) const PRODUCT: &str = "lyra";
 
-/// A client without cookies, proxies or redirects of its own: a proxy would resolve names itself,
-/// and redirects are judged one by one.
+/// A client without cookies, proxies or automatic redirects: a proxy would resolve names itself,
+/// and each redirect must be checked separately.
 pub(super) fn client_builder(options: &HttpOptions) -> ClientBuilder {
     web_client::builder()
         .redirect(redirect::Policy::none())
@@ -27,8 +27,8 @@ pub(super) fn client_builder(options: &HttpOptions) -> ClientBuilder {
         .connect_timeout(Duration::from_secs(10).min(options.timeout))
 }
 
-/// Resolves names to public addresses only. The client connects to the addresses that it gets from
-/// here and asks nobody else, so a name cannot be judged with one address and fetched from another.
+/// Resolves names only to public addresses. The client connects to exactly the addresses returned
+/// here, so a name cannot be checked with one address and fetched from another.
 #[derive(Debug)]
 struct PublicResolver {
     allow_private: bool,

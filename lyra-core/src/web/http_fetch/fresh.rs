@@ -1,20 +1,20 @@
-//! How long a server lets a copy of a page be used without being asked again (RFC 9111).
+//! How long a server allows a copy of a page to be used without a new request (RFC 9111).
 
 use super::connect::text_header;
 use crate::web::retry::http_date_ms;
 use reqwest::header::{AGE, CACHE_CONTROL, DATE, EXPIRES, HeaderMap};
 use std::time::Duration;
 
-/// For a page whose server says nothing.
+/// The lifetime if the server says nothing.
 pub(super) const DEFAULT_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Servers say "a year" of addresses that they mean to change; nobody's word counts for longer.
+/// Maximum lifetime: servers declare "a year" for addresses whose content they will change.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// What the headers say of the life of a copy; `None` if they say nothing.
+/// The lifetime of a copy according to the headers; `None` if they say nothing.
 ///
-/// `no-store` and `no-cache` make it zero: the text is kept, because it is the evidence, but it is
-/// never given out again without asking whether it still stands there.
+/// `no-store` and `no-cache` make it zero: the text is kept, because it is evidence, but before
+/// each use the server is asked whether it is still current.
 pub(super) fn lifetime(headers: &HeaderMap) -> Option<Duration> {
     let control: Vec<String> = headers
         .get_all(CACHE_CONTROL)
@@ -33,7 +33,7 @@ pub(super) fn lifetime(headers: &HeaderMap) -> Option<Duration> {
     }
     if let Some(directive) = named("max-age") {
         let seconds = directive.split('=').nth(1).unwrap_or_default();
-        // An age that cannot be read counts as none, as RFC 9111 (4.2.1) encourages.
+        // An invalid age counts as zero, as RFC 9111 (4.2.1) recommends.
         let seconds: u64 = seconds.trim().trim_matches('"').parse().unwrap_or(0);
         let age: u64 = text_header(headers, AGE.as_str())
             .and_then(|age| age.trim().parse().ok())
@@ -44,7 +44,7 @@ pub(super) fn lifetime(headers: &HeaderMap) -> Option<Duration> {
     let sent = text_header(headers, DATE.as_str())
         .as_deref()
         .and_then(http_date_ms);
-    // `Expires: 0` and other broken dates mean "has expired".
+    // `Expires: 0` and other invalid dates mean "already expired".
     let left = http_date_ms(&expires)
         .zip(sent)
         .map_or(0, |(end, sent)| end - sent);

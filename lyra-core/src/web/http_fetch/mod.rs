@@ -1,15 +1,15 @@
-//! Web pages, fetched politely and only from public addresses.
+//! Fetches web pages politely and only from public addresses.
 //!
 //! | file | what it is for |
 //! |---|---|
 //! | `connect` | the client, names resolved to public addresses only (SSRF, DNS rebinding) |
 //! | `robots` | `robots.txt` by RFC 9309 |
-//! | `pace` | how often and by how many at once a site is asked |
+//! | `pace` | how often, and by how many requests at once, a site is visited |
 //! | `body` | limits of size and time |
-//! | `challenge` | gates that want a human |
+//! | `challenge` | gates that need a human |
 //! | `fresh` | `Cache-Control` |
 //!
-//! Redirects are followed by hand, so that each address on the way is judged by itself.
+//! Redirects are followed explicitly, so that each address is checked separately.
 
 mod body;
 mod challenge;
@@ -28,7 +28,8 @@ use crate::ports::{FetchRequest, FetchedDocument, Fetcher, SiteSession, Validato
 use crate::security::url_policy::{check_url, is_public};
 use crate::store::model::DocumentMeta;
 use crate::store::text::url::registrable_domain;
-use crate::web::retry::{Backoff, Dice, is_transient, retry_after};
+use crate::web::retry::{Dice, is_transient, retry_after};
+use crate::web::services::Backoff;
 use body::{Patience, check_type};
 use connect::{client_builder, failed, text_header};
 use pace::{Pace, Turn};
@@ -41,7 +42,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use url::{Host, Url};
 
-/// Waits between tries grow no longer than this.
+/// Maximum wait between retries.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 
 /// Fetches `http:` and `https:` addresses.
@@ -50,20 +51,20 @@ pub struct HttpFetcher {
     web: Web,
     robots: RobotsCache,
     pace: Pace,
-    /// What servers said of the life of their pages, by address.
+    /// The lifetimes that servers declared for their pages, by address.
     lifetimes: Mutex<HashMap<String, Duration>>,
 }
 
-/// More lifetimes than this are not remembered.
+/// Maximum number of lifetimes that are remembered.
 const MOST_LIFETIMES: usize = 16_384;
 
-/// Longest time for which a site is left alone because it asked for it.
+/// Maximum time for which a site is not visited because it asked for it.
 const LONGEST_HOLD: Duration = Duration::from_secs(60 * 60);
 
-/// What one try has come to.
+/// The outcome of one attempt.
 enum Attempt {
     Done(FetchedDocument),
-    /// The server is busy or broken; `wait` is what it asks for.
+    /// The server is busy or broken; `wait` is the delay that it requests.
     Busy {
         url: Url,
         status: StatusCode,
@@ -72,7 +73,7 @@ enum Attempt {
 }
 
 impl HttpFetcher {
-    /// A fetcher with its own connections.
+    /// A fetcher with a separate connection pool.
     pub fn new(options: HttpOptions) -> Result<Self> {
         Self::with_client(client_builder(&options), options)
     }
@@ -103,7 +104,8 @@ impl HttpFetcher {
         };
     }
 
-    /// Waits for permission to ask for `url`; the turn that is held already serves the same site.
+    /// Waits for permission to request `url`; a turn that is already held for the same site is
+    /// reused.
     async fn admit(&self, url: &Url, turn: Option<Turn>) -> Result<Turn> {
         let options = &self.web.options;
         self.web.check(url)?;
@@ -125,7 +127,7 @@ impl HttpFetcher {
         self.pace.turn(&site, interval, options.max_queueing).await
     }
 
-    /// Follows redirects to an answer that is none. The turn is held until the body is read.
+    /// Follows redirects to a final response. The turn is held until the body is read.
     async fn follow(
         &self,
         start: &Url,
@@ -217,7 +219,7 @@ impl HttpFetcher {
         if status.is_success() {
             return body;
         }
-        // What an error page says beside its status is of use, but not needed.
+        // The body of an error page is useful, but not required.
         Ok(body.unwrap_or_default())
     }
 }
@@ -284,7 +286,7 @@ fn needs_auth(url: &Url, auth_type: &str) -> Attempt {
     })
 }
 
-/// What fails behind a redirect also names the address that led there.
+/// Adds to an error after a redirect the address that led there.
 fn named(error: Error, url: &Url, start: &Url) -> Error {
     if url == start {
         error
@@ -301,7 +303,7 @@ fn given_up(
     retries: u32,
 ) -> Error {
     let asks = wait.map_or(String::new(), |wait| {
-        format!(" and asks to be left alone for {} s", wait.as_secs())
+        format!(" and asks clients to wait {} s", wait.as_secs())
     });
     let tries = match retries {
         0 => String::new(),
@@ -312,8 +314,8 @@ fn given_up(
     named(error, url, start)
 }
 
-/// The session to show at this address. Every address on the way is asked for by itself, so that a
-/// redirect to another site takes nothing along.
+/// The session to send to this address. It is looked up for every address separately, so that a
+/// redirect to another site does not receive it.
 fn session_of<'s>(url: &Url, sessions: &'s [SiteSession]) -> Option<&'s SiteSession> {
     let domain = registrable_domain(url.as_str())?;
     sessions.iter().find(|session| {
@@ -321,13 +323,14 @@ fn session_of<'s>(url: &Url, sessions: &'s [SiteSession]) -> Option<&'s SiteSess
     })
 }
 
-/// Whom politeness is owed: the registrable domain, so that twenty hosts of one site are one.
+/// The unit of rate limiting: the registrable domain, so that twenty hosts of one site count as
+/// one.
 fn site_of(url: &Url) -> String {
     registrable_domain(url.as_str())
         .unwrap_or_else(|| url.host_str().unwrap_or_default().to_owned())
 }
 
-/// Whether the host is, by its name, this machine or one of a private network.
+/// Whether the host name denotes this machine or one in a private network.
 fn is_own_network(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => !is_public(address.into()),
@@ -337,7 +340,7 @@ fn is_own_network(url: &Url) -> bool {
     }
 }
 
-/// Whether a body may be a web page; only those are gates.
+/// Whether a body may be a web page; only web pages can be gates.
 fn is_markup(headers: &HeaderMap, body: &[u8]) -> bool {
     let kind = text_header(headers, CONTENT_TYPE.as_str()).unwrap_or_default();
     let start = body.trim_ascii_start();
@@ -350,7 +353,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
-    /// Answers every request with a redirect to the path that it asks for, slash left out.
+    /// Answers every request with a redirect to the requested path without its slash.
     async fn redirector() -> std::net::SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -373,7 +376,8 @@ mod tests {
     #[tokio::test]
     async fn a_public_host_cannot_redirect_into_a_private_network() {
         let server = redirector().await;
-        // The name stands for a public host: to the fetcher it is one, although it is served here.
+        // The name stands for a public host: the fetcher treats it as public, although it is served
+        // here.
         let options = HttpOptions::default();
         let builder = client_builder(&options).resolve("papers.example", server);
         let fetcher = HttpFetcher::with_client(builder, options).unwrap();

@@ -1,36 +1,36 @@
-//! How web pages are fetched.
+//! Options for fetching web pages.
 
 use std::time::Duration;
 
-/// How web pages are fetched.
+/// Options for fetching web pages.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
     /// Whether addresses on private networks may be fetched.
     pub allow_private_hosts: bool,
     /// Whether `robots.txt` is obeyed.
     pub obey_robots: bool,
-    /// What the network may take for one document: redirects, retries and body together. Waiting
-    /// for a site's turn is not counted.
+    /// Time limit of the network for one document, including redirects, retries and body. Waiting
+    /// for a site's turn does not count.
     pub timeout: Duration,
-    /// Longest pause in the middle of a body.
+    /// Maximum pause while a body is received.
     pub idle_timeout: Duration,
-    /// Of the decoded body.
+    /// Maximum size of the decoded body, in bytes.
     pub max_bytes: usize,
-    /// Redirects followed.
+    /// Maximum number of redirects.
     pub max_redirects: usize,
-    /// How often a server that answers 429, 500, 502, 503 or 504 is asked again.
+    /// How often a request is retried if the server returns 429, 500, 502, 503 or 504.
     pub max_retries: u32,
-    /// The wait before the first retry; each further one doubles it. A server's `Retry-After`
-    /// counts where it is longer.
+    /// The wait before the first retry; it doubles for each further one. A longer `Retry-After`
+    /// takes precedence.
     pub retry_base: Duration,
-    /// A server that asks for a longer wait than this is given up.
+    /// If a server asks for a longer wait than this, the request fails.
     pub max_wait: Duration,
-    /// Documents that are fetched from one site (registrable domain) at once.
+    /// Maximum number of concurrent fetches from one site (registrable domain).
     pub per_site: usize,
-    /// Time between the beginnings of two visits to a site. `Crawl-delay` counts where it is
-    /// longer (up to 20 s). Hosts on private networks are only paced by their own wish.
+    /// Interval between the starts of two visits to a site. A longer `Crawl-delay` takes precedence
+    /// (up to 20 s). Hosts on private networks are only limited by their own `Crawl-delay`.
     pub site_interval: Duration,
-    /// Longest wait for a site's turn.
+    /// Maximum wait for a site's turn.
     pub max_queueing: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Whose turn it is: each site is asked by a few at once and only so often.
+//! Rate limiting per site: a few concurrent visits, at a minimum interval.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// More sites than this are not remembered; those without a visitor are forgotten first.
+/// Maximum number of sites that are remembered; those without a current visit are forgotten first.
 const MOST_SITES: usize = 4096;
 
 /// The sites of one fetcher.
@@ -20,11 +20,11 @@ pub(super) struct Pace {
 #[derive(Debug)]
 struct Site {
     places: Arc<Semaphore>,
-    /// When the next visit may begin.
+    /// When the next visit may start.
     next: Mutex<Instant>,
 }
 
-/// The right to ask a site; given back when it is dropped.
+/// The permission to visit a site; released when it is dropped.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) site: String,
@@ -39,7 +39,7 @@ impl Pace {
         }
     }
 
-    /// Waits until `site` may be visited, at most `patience`; visits begin `interval` apart.
+    /// Waits until `site` may be visited, at most for `patience`; visits start `interval` apart.
     pub(super) async fn turn(
         &self,
         site: &str,
@@ -49,7 +49,7 @@ impl Pace {
         let too_busy = || {
             Error::new(
                 ErrorKind::Timeout,
-                format!("{site} is to be left alone for now: no turn within {patience:?}"),
+                format!("no request to {site} was possible within {patience:?}"),
             )
             .with_hint("queue it again later, or fewer pages of that site at once")
         };
@@ -60,7 +60,7 @@ impl Pace {
         let place = place.map_err(|_| too_busy())?;
         let place = place.map_err(|_| Error::internal("a site's places are closed"))?;
         while let Some(moment) = entry.try_begin(interval) {
-            // A site that asked for an hour is not waited for in vain.
+            // If a site asked for an hour, the wait fails at once instead of timing out.
             if moment > end {
                 return Err(too_busy());
             }
@@ -72,7 +72,7 @@ impl Pace {
         })
     }
 
-    /// Nobody visits `site` for that long.
+    /// Blocks visits to `site` for this long.
     pub(super) fn hold(&self, site: &str, time: Duration) {
         let entry = self.site(site);
         let mut next = entry.next.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,7 +96,7 @@ impl Pace {
 }
 
 impl Site {
-    /// Begins a visit, or answers when to try again.
+    /// Starts a visit, or returns when to try again.
     fn try_begin(&self, interval: Duration) -> Option<Instant> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -144,8 +144,8 @@ mod tests {
         let mut begun: Vec<Instant> = visits.join_all().await;
         begun.sort();
         assert_eq!(*most.lock().unwrap(), 2);
-        // Sleeps end late, never early, and one that was late shortens the way to the next: each
-        // visit has its earliest time. The clock's grain is a millisecond.
+        // Sleeps end late, never early, and after a late one the next interval is shorter: so each
+        // visit has an earliest time. The resolution of the clock is a millisecond.
         for (earliest, begun) in (0..).map(|n| interval * n).zip(begun) {
             assert!(begun - start + Duration::from_millis(2) >= earliest);
         }

@@ -1,4 +1,4 @@
-//! One request: what is sent, how much of the reply is read, and where it leads on.
+//! A single request: what is sent, how much of the reply is read, and where a redirect leads.
 
 use super::body::Limits;
 use super::challenge;
@@ -11,7 +11,7 @@ use reqwest::header::{ACCEPT, COOKIE, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MA
 use reqwest::{Client, Response, StatusCode};
 use url::Url;
 
-/// The client and how it is used.
+/// The client and its options.
 #[derive(Debug)]
 pub(super) struct Web {
     pub(super) client: Client,

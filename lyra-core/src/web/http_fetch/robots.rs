@@ -1,4 +1,4 @@
-//! `robots.txt` by RFC 9309: fetched once a day for each origin, obeyed on every hop.
+//! `robots.txt` by RFC 9309: fetched once a day for each origin, and obeyed for every redirect.
 
 use super::body::{self, Limits, Patience};
 use super::connect::PRODUCT;
@@ -14,34 +14,34 @@ use std::time::Duration;
 use tokio::time::Instant;
 use url::{Position, Url};
 
-/// Longest time for which the rules are kept (RFC 9309, section 2.4); servers may ask for less.
+/// Maximum time for which the rules are kept (RFC 9309, section 2.4); servers may ask for less.
 const LONGEST_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Shortest time, whatever the server says of caching.
+/// Minimum time, regardless of the server's caching headers.
 const SHORTEST_LIFE: Duration = Duration::from_secs(10 * 60);
 
-/// How long "unreachable" is believed before the file is asked for again.
+/// How long an unreachable file is assumed to stay unreachable before it is requested again.
 const UNREACHABLE_LIFE: Duration = Duration::from_secs(5 * 60);
 
-/// Redirects on the way to the file (RFC 9309, section 2.3.1.2).
+/// Maximum number of redirects to the file (RFC 9309, section 2.3.1.2).
 const MOST_REDIRECTS: usize = 5;
 
-/// For the file, redirects included.
+/// Time limit for the file, including redirects.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Longest pause that a file can ask for; some ask for hours.
+/// Maximum delay that a file can request; some request hours.
 const LONGEST_DELAY: Duration = Duration::from_secs(20);
 
-/// More origins than this are not remembered.
+/// Maximum number of origins that are remembered.
 const MOST_ORIGINS: usize = 4096;
 
-/// The rules of every origin that was visited.
+/// The rules of all visited origins.
 #[derive(Debug, Default)]
 pub(super) struct RobotsCache {
     origins: Mutex<HashMap<String, Arc<Origin>>>,
 }
 
-/// One asks while the others wait for its answer.
+/// One caller fetches while the others wait for the result.
 type Origin = tokio::sync::Mutex<Option<Known>>;
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ enum Rules {
 }
 
 impl RobotsCache {
-    /// The pause that the site asks for between two visits, if it lets `url` be fetched at all.
+    /// The delay that the site requests between two visits, if it allows `url` to be fetched.
     pub(super) async fn check(&self, web: &Web, url: &Url) -> Result<Option<Duration>> {
         let origin = self.origin(&url[..Position::BeforePath]);
         let mut known = origin.lock().await;
@@ -106,9 +106,9 @@ fn judge(rules: &Rules, url: &Url) -> Result<Option<Duration>> {
     Err(Refusal::Robots.error(url, &why))
 }
 
-/// The rules of the origin of `page`, and how long they count.
+/// The rules of the origin of `page`, and how long they are valid.
 ///
-/// Only what is wrong with ourselves is an error; all that a server can do has a meaning.
+/// Only local problems are errors; every behaviour of a server has a defined meaning.
 async fn fetch(web: &Web, page: &Url) -> Result<(Rules, Duration)> {
     let mut url = page
         .join("/robots.txt")
@@ -132,8 +132,8 @@ async fn fetch(web: &Web, page: &Url) -> Result<(Rules, Duration)> {
             Err(e) => return Ok(unreachable(e.message())),
         }
         let status = response.status();
-        // RFC 9309 counts 429 among "unavailable, so allowed"; a server that says "too many" is
-        // not inviting anybody.
+        // RFC 9309 counts 429 as "unavailable, so allowed", but a server that reports too many
+        // requests should not be visited.
         if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
             return Ok(unreachable(&format!("{url} answered {status}")));
         }
@@ -143,7 +143,7 @@ async fn fetch(web: &Web, page: &Url) -> Result<(Rules, Duration)> {
             return Ok((read(AccessResult::Unavailable), life));
         }
         let limits = Limits {
-            // One byte more shows the parser that the last line was cut.
+            // One byte more tells the parser that the last line was cut.
             bytes: BYTE_LIMIT + 1,
             cut: true,
             idle: web.options.idle_timeout,
@@ -183,7 +183,7 @@ mod tests {
         verdict.is_ok()
     }
 
-    /// Where the reference is wrong: the file, the path, what RFC 9309 says, and why.
+    /// Cases in which the reference is wrong: the file, the path, what RFC 9309 says, and why.
     const DIFFERENCES: &[(&str, &str, bool, &str)] = &[
         (
             "User-agent: Lyra\nUser-agent: Other\nDisallow: /both",

@@ -1,4 +1,4 @@
-//! arXiv: preprints, by its Atom interface.
+//! arXiv: preprints, through its Atom API.
 //!
 //! <https://info.arxiv.org/help/api/user-manual.html>
 
@@ -10,12 +10,12 @@ use crate::store::text::identifiers::{find_identifiers, normalize_doi};
 use crate::web::api::ApiClient;
 use roxmltree::{Document, Node};
 
-/// Most entries that one page holds.
+/// Maximum number of entries per page.
 const PAGE: usize = 100;
-/// Pages asked for one question.
+/// Maximum number of pages per query.
 const MAX_PAGES: usize = 5;
 
-/// Asks arXiv.
+/// The arXiv client.
 #[derive(Debug)]
 pub(super) struct Arxiv(pub(super) ApiClient);
 
@@ -109,7 +109,7 @@ impl SearchProvider for Arxiv {
     }
 }
 
-/// Why a feed gave nothing.
+/// Why a feed gave no entries.
 #[derive(Debug)]
 pub(super) enum Unread {
     /// arXiv puts its errors into an entry.
@@ -178,7 +178,7 @@ fn record(entry: Node<'_, '_>, id: &str, rank: usize) -> Option<SearchHit> {
                 .and_then(|date| date.get(..4)?.parse().ok()),
             published_date: published,
             venue: Some("arXiv".to_owned()),
-            // Every paper on arXiv has this DOI; the one in the entry is the publication's.
+            // Every paper on arXiv has this DOI; the one in the entry is that of the publication.
             doi: Some(format!("10.48550/arxiv.{arxiv_id}")),
             url: Some(format!("https://arxiv.org/abs/{arxiv_id}")),
             is_retracted: comment.contains("has been withdrawn"),
@@ -210,7 +210,7 @@ fn record(entry: Node<'_, '_>, id: &str, rank: usize) -> Option<SearchHit> {
     finish(hit, rank)
 }
 
-/// The text of a child, on one line.
+/// The text of a child element, on one line.
 fn child(node: Node<'_, '_>, name: &str) -> Option<String> {
     let found = node
         .children()
@@ -223,7 +223,7 @@ fn child(node: Node<'_, '_>, name: &str) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// The texts of a feed are plain: what looks like a tag in them is none.
+/// The texts of a feed are plain text: anything that looks like a tag is not one.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }

@@ -1,4 +1,4 @@
-//! Brave Search: an index of the web of its own; every request needs a key.
+//! Brave Search: an independent web index; every request needs a key.
 //!
 //! <https://api-dashboard.search.brave.com/app/documentation/web-search/get-started>
 
@@ -8,14 +8,14 @@ use crate::ports::{SearchHit, SearchProvider, SearchQuery};
 use crate::web::api::ApiClient;
 use serde_json::Value;
 
-/// Most results that one page holds.
+/// Maximum number of results per page.
 const PAGE: usize = 20;
-/// Pages that Brave gives for one question.
+/// Maximum number of pages that Brave returns per query.
 const MAX_PAGES: usize = 10;
-/// Longest question in characters and in words.
+/// Maximum length of a query in characters and in words.
 const LONGEST: (usize, usize) = (400, 50);
 
-/// Asks Brave Search.
+/// The Brave Search client.
 #[derive(Debug)]
 pub(super) struct Brave(pub(super) ApiClient);
 
@@ -68,7 +68,8 @@ impl SearchProvider for Brave {
     }
 }
 
-/// The results; `None` where it is no reply of Brave. A reply without a `web` part found nothing.
+/// The results; `None` if this is not a reply of Brave. A reply without a `web` part has no
+/// results.
 pub(super) fn read_list(reply: &Value) -> Option<Vec<SearchHit>> {
     let results = match at(reply, &["web"]) {
         None if text(reply, &["type"]).as_deref() == Some("search") => return Some(Vec::new()),

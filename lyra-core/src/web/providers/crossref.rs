@@ -1,4 +1,4 @@
-//! Crossref: what publishers themselves deposit, references and notices of retraction included.
+//! Crossref: metadata deposited by publishers, including references and notices of retraction.
 //!
 //! <https://api.crossref.org/swagger-ui/index.html>
 
@@ -10,15 +10,15 @@ use crate::store::text::identifiers::{doi_from_url, find_identifiers, normalize_
 use crate::web::api::ApiClient;
 use serde_json::Value;
 
-/// Most works that one page holds.
+/// Maximum number of works per page.
 const PAGE: usize = 1000;
-/// Pages asked for one question.
+/// Maximum number of pages per query.
 const MAX_PAGES: usize = 10;
 
-/// Kinds of update that take a work back.
+/// Kinds of update that retract a work.
 const RETRACTIONS: &[&str] = &["retraction", "withdrawal", "removal", "partial_retraction"];
 
-/// Asks Crossref.
+/// The Crossref client.
 #[derive(Debug)]
 pub(super) struct Crossref(pub(super) ApiClient);
 
@@ -110,12 +110,12 @@ impl SearchProvider for Crossref {
 /// One page of a search.
 pub(super) struct Page {
     pub(super) hits: Vec<SearchHit>,
-    /// Entries, those that could not be used included.
+    /// Number of entries, including unusable ones.
     items: usize,
     total: usize,
 }
 
-/// `None` where it is no page of works.
+/// `None` if this is not a page of works.
 pub(super) fn read_list(reply: &Value, before: usize) -> Option<Page> {
     let items = at(reply, &["message", "items"])?.as_array()?;
     let mut hits: Vec<SearchHit> = Vec::new();
@@ -164,7 +164,7 @@ pub(super) fn record(work: &Value, rank: usize) -> Option<SearchHit> {
             doi: text(work, &["DOI"]),
             url: text(work, &["resource", "primary", "URL"]).or_else(|| text(work, &["URL"])),
             language: text(work, &["language"]),
-            // The notice names the work, and the work names the notice.
+            // The notice refers to the work, and the work refers to the notice.
             is_retracted: !updates("updated-by").is_empty(),
             ..DocumentMeta::default()
         },
@@ -195,7 +195,7 @@ fn first_text(work: &Value, name: &str) -> Option<String> {
     }
 }
 
-/// Year and ISO date of `date-parts`, as exact as it is.
+/// Year and ISO date from `date-parts`, as exact as given.
 fn date_of(date: &Value) -> Option<(i64, String)> {
     let parts: Vec<i64> = list(date, &["date-parts"])
         .first()?
@@ -257,7 +257,7 @@ fn versions(work: &Value) -> Vec<String> {
     versions
 }
 
-/// The entries of the reference list that can be found again: those with a DOI.
+/// The entries of the reference list that can be looked up: those with a DOI.
 fn references(work: &Value, limit: usize) -> Vec<SearchHit> {
     let mut hits: Vec<SearchHit> = Vec::new();
     for reference in list(work, &["reference"]) {

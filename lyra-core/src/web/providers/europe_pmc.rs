@@ -1,4 +1,4 @@
-//! Europe PMC: life-science literature with abstracts, PubMed and preprint servers included.
+//! Europe PMC: life-science literature with abstracts, including PubMed and preprint servers.
 //!
 //! <https://europepmc.org/RestfulWebService>
 
@@ -10,12 +10,12 @@ use crate::store::text::identifiers::normalize_doi;
 use crate::web::api::ApiClient;
 use serde_json::Value;
 
-/// Most works that one page of a search holds.
+/// Maximum number of works per page of a search.
 const PAGE: usize = 1000;
-/// Pages asked for one question.
+/// Maximum number of pages per query.
 const MAX_PAGES: usize = 10;
 
-/// Asks Europe PMC.
+/// The Europe PMC client.
 #[derive(Debug)]
 pub(super) struct EuropePmc(pub(super) ApiClient);
 
@@ -61,7 +61,7 @@ impl EuropePmc {
             WorkId::Pmcid(pmcid) => format!("PMCID:{pmcid}"),
             _ => return Ok(None),
         };
-        // The search is by words: what it finds need not be what was asked for.
+        // This is a text search: its results may include other works.
         let is_it = |hit: &SearchHit| match id {
             WorkId::Doi(doi) => hit.meta.doi.as_ref() == Some(doi),
             WorkId::Pmid(pmid) => hit.meta.pmid.as_ref() == Some(pmid),
@@ -198,7 +198,7 @@ pub(super) fn record(result: &Value, rank: usize) -> Option<SearchHit> {
     finish(hit, rank)
 }
 
-/// Texts of a field that is one text or several.
+/// Texts of a field that holds one text or several.
 fn strings(value: Option<&Value>) -> Vec<&str> {
     match value {
         Some(Value::String(text)) => vec![text],

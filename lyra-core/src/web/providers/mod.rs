@@ -1,6 +1,6 @@
 //! Academic and web search services as search providers.
 //!
-//! None is asked unless it is named in the configuration.
+//! None is queried unless it is enabled in the configuration.
 
 mod arxiv;
 mod brave;
@@ -13,74 +13,15 @@ mod semantic_scholar;
 #[cfg(test)]
 mod tests;
 
-use super::ApiKey;
-use super::api::{ApiClient, ApiOptions, KeyPlace, Pace, Service};
+use super::api::{ApiClient, KeyPlace, Pace, Service};
+use super::services::{ProviderKind, ProvidersConfig};
 use crate::error::{Error, Result};
 use crate::ports::{Clock, SearchProvider};
-use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 use url::Url;
 
-/// The services that Lyra can ask, in the order in which they are asked for a DOI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ProviderKind {
-    /// <https://openalex.org>
-    OpenAlex,
-    /// <https://www.crossref.org>
-    Crossref,
-    /// <https://www.semanticscholar.org>
-    SemanticScholar,
-    /// <https://europepmc.org>
-    EuropePmc,
-    /// <https://arxiv.org>
-    Arxiv,
-    /// <https://docs.searxng.org>; an instance of your own or of somebody you know.
-    Searxng,
-    /// <https://brave.com/search/api>
-    Brave,
-}
-
 impl ProviderKind {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::OpenAlex,
-        Self::Crossref,
-        Self::SemanticScholar,
-        Self::EuropePmc,
-        Self::Arxiv,
-        Self::Searxng,
-        Self::Brave,
-    ];
-
-    /// Its name in configurations, in `queue_targets` and in `serp_items.engine`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OpenAlex => "openalex",
-            Self::Crossref => "crossref",
-            Self::SemanticScholar => "semantic_scholar",
-            Self::EuropePmc => "europe_pmc",
-            Self::Arxiv => "arxiv",
-            Self::Searxng => "searxng",
-            Self::Brave => "brave",
-        }
-    }
-
-    /// Where it is asked unless the configuration says otherwise; SearXNG has no one place.
-    pub fn default_base_url(self) -> Option<&'static str> {
-        match self {
-            Self::OpenAlex => Some("https://api.openalex.org"),
-            Self::Crossref => Some("https://api.crossref.org"),
-            Self::SemanticScholar => Some("https://api.semanticscholar.org/graph/v1"),
-            Self::EuropePmc => Some("https://www.ebi.ac.uk/europepmc/webservices/rest"),
-            Self::Arxiv => Some("https://export.arxiv.org/api"),
-            Self::Searxng => None,
-            Self::Brave => Some("https://api.search.brave.com/res/v1"),
-        }
-    }
-
-    /// The rates that the services ask for, or a little less.
+    /// The rate limits of the services, or slightly less.
     fn pace(self) -> Pace {
         let (per_second, burst, at_once) = match self {
             Self::OpenAlex => (8.0, 8, 4),
@@ -109,68 +50,8 @@ impl ProviderKind {
     }
 }
 
-impl fmt::Display for ProviderKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for ProviderKind {
-    type Err = Error;
-
-    /// ```
-    /// use lyra_core::web::ProviderKind;
-    /// assert_eq!("openalex".parse::<ProviderKind>()?, ProviderKind::OpenAlex);
-    /// assert!("altavista".parse::<ProviderKind>().is_err());
-    /// # Ok::<(), lyra_core::Error>(())
-    /// ```
-    fn from_str(name: &str) -> Result<Self> {
-        let plain = |text: &str| text.to_ascii_lowercase().replace(['_', '-', ' '], "");
-        let found = Self::ALL
-            .into_iter()
-            .find(|kind| plain(kind.name()) == plain(name));
-        found.ok_or_else(|| {
-            let known: Vec<&str> = Self::ALL.iter().map(|kind| kind.name()).collect();
-            let known = known.join(", ");
-            Error::invalid(format!("no provider {name:?}; there are: {known}"))
-        })
-    }
-}
-
-/// How one service is asked; what is left out is the default.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ServiceConfig {
-    /// In place of [`ProviderKind::default_base_url`].
-    pub base_url: Option<String>,
-    /// A key, for services that take one.
-    pub key: Option<ApiKey>,
-    /// Requests a second, in place of the default.
-    pub requests_per_second: Option<f64>,
-}
-
-/// Which services are asked, and how. The default asks none.
-///
-/// ```
-/// use lyra_core::web::{ProviderKind, ProvidersConfig};
-/// use lyra_core::EngineConfig;
-/// let mut config = EngineConfig::new("evidence.db");
-/// config.search.enabled = vec![ProviderKind::OpenAlex, ProviderKind::EuropePmc];
-/// config.search.mailto = Some("me@example.org".into());
-/// ```
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ProvidersConfig {
-    /// The services that are asked.
-    pub enabled: Vec<ProviderKind>,
-    /// An address for the `User-Agent`, where services can complain; many give a faster lane for it.
-    pub mailto: Option<String>,
-    /// What differs from the defaults.
-    pub services: BTreeMap<ProviderKind, ServiceConfig>,
-    /// Patience, retries, sizes.
-    pub api: ApiOptions,
-}
-
 impl ProvidersConfig {
-    /// The providers, in the order of [`ProviderKind`] whatever the order of `enabled`.
+    /// The providers, in the order of [`ProviderKind`], regardless of the order of `enabled`.
     pub fn build(&self, clock: &Arc<dyn Clock>) -> Result<Vec<Arc<dyn SearchProvider>>> {
         let mut kinds = self.enabled.clone();
         kinds.sort();

@@ -10,20 +10,20 @@ use crate::store::text::identifiers::find_identifiers;
 use crate::web::api::ApiClient;
 use serde_json::Value;
 
-/// Most works that one page holds.
+/// Maximum number of works per page.
 const PAGE: usize = 200;
-/// Most ids in one filter.
+/// Maximum number of ids in one filter.
 const IDS: usize = 50;
-/// Pages asked for one question.
+/// Maximum number of pages per query.
 const MAX_PAGES: usize = 20;
-/// Places in an inverted abstract beyond which it is no abstract.
+/// Maximum position in an inverted abstract; a longer one is not an abstract.
 const LONGEST: u64 = 20_000;
 
 const FIELDS: &str = "id,doi,ids,title,display_name,publication_year,publication_date,language,\
     type,primary_location,best_oa_location,locations,open_access,authorships,cited_by_count,\
     is_retracted,referenced_works,referenced_works_count,abstract_inverted_index";
 
-/// Asks OpenAlex.
+/// The OpenAlex client.
 #[derive(Debug)]
 pub(super) struct OpenAlex(pub(super) ApiClient);
 
@@ -81,7 +81,7 @@ impl SearchProvider for OpenAlex {
     }
 
     async fn search(&self, query: &SearchQuery) -> Result<Vec<SearchHit>> {
-        // Outside of words these are wildcards, which OpenAlex refuses.
+        // Outside words these characters are wildcards, which OpenAlex refuses.
         let text = query.text.replace(['?', '*', '~', '|', '!', '"'], " ");
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         if text.is_empty() || query.limit == 0 {
@@ -154,7 +154,7 @@ fn renumber(hits: &mut [SearchHit]) {
     }
 }
 
-/// The works of one page and the cursor of the next; `None` where it is no page of works.
+/// The works of a page and the cursor of the next one; `None` if this is not a page of works.
 pub(super) fn read_list(reply: &Value, before: usize) -> Option<(Vec<SearchHit>, Option<String>)> {
     let results = at(reply, &["results"])?.as_array()?;
     let mut hits: Vec<SearchHit> = Vec::new();
@@ -252,7 +252,7 @@ fn authors(work: &Value) -> Vec<AuthorFacts> {
         .collect()
 }
 
-/// The abstract behind an index from words to their places.
+/// Reconstructs an abstract from an index of words and their positions.
 pub(super) fn uninvert(index: &Value) -> Option<String> {
     let mut words: Vec<(u64, &str)> = Vec::new();
     for (word, places) in index.as_object()? {

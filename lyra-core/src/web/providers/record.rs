@@ -1,7 +1,7 @@
-//! From the replies of services to the house's record: small, forgiving readers.
+//! Converts the replies of services to common records, with tolerant readers.
 //!
-//! A missing or odd field never loses a record; only a record that can be told from no other is
-//! left out.
+//! A missing or invalid field never drops a record; only a record that cannot be identified is left
+//! out.
 
 use crate::documents::entities;
 use crate::ports::{AuthorFacts, SearchHit};
@@ -10,21 +10,21 @@ use crate::store::text::identifiers::{
 };
 use serde_json::Value;
 
-/// Longest abstract that is taken over, in characters; what is longer is no abstract.
+/// Maximum length of an abstract, in characters; a longer text is not an abstract.
 const LONGEST_ABSTRACT: usize = 20_000;
 
-/// The value below some keys, if all of them are there.
+/// The value at a path of keys, if all of them exist.
 pub(super) fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, key| value.get(*key))
 }
 
-/// The text below some keys, trimmed; none where it is empty or no text.
+/// The text at a path of keys, trimmed; `None` if it is empty or not a text.
 pub(super) fn text(value: &Value, path: &[&str]) -> Option<String> {
     let text = at(value, path)?.as_str()?.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The number below some keys, also where it is written as a text.
+/// The number at a path of keys, also if it is written as a text.
 pub(super) fn int(value: &Value, path: &[&str]) -> Option<i64> {
     match at(value, path)? {
         Value::Number(number) => number.as_i64(),
@@ -33,7 +33,7 @@ pub(super) fn int(value: &Value, path: &[&str]) -> Option<i64> {
     }
 }
 
-/// The list below some keys; empty where there is none.
+/// The list at a path of keys; empty if there is none.
 pub(super) fn list<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
     at(value, path)
         .and_then(Value::as_array)
@@ -42,9 +42,9 @@ pub(super) fn list<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
 
 /// Text without JATS or HTML tags, entities decoded, white space collapsed.
 ///
-/// Titles of sections become `Title: `, and the title "Abstract" goes: it says nothing.
+/// Section titles become `Title: `, except "Abstract", which is removed.
 ///
-/// Some publishers deposit markup inside of markup, escaped; that goes as well.
+/// Some publishers deposit escaped markup inside markup, which is removed as well.
 pub(super) fn plain(markup: &str) -> String {
     let mut text = plain_once(markup);
     for _ in 0..2 {
@@ -63,7 +63,7 @@ fn plain_once(markup: &str) -> String {
     while let Some(open) = rest.find('<') {
         decode_into(&rest[..open], &mut plain);
         let Some(length) = tag_length(&rest[open..]) else {
-            // "p < 0.05" is no tag.
+            // "p < 0.05" is not a tag.
             plain.push('<');
             rest = &rest[open + 1..];
             continue;
@@ -94,7 +94,7 @@ fn plain_once(markup: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// How long the tag at the start is; `None` where `<` begins no tag.
+/// Length of the tag at the start; `None` if the `<` does not begin a tag.
 fn tag_length(text: &str) -> Option<usize> {
     let name = text[1..].trim_start_matches('/');
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
@@ -144,7 +144,7 @@ fn decode_into(text: &str, plain: &mut String) {
     plain.push_str(rest);
 }
 
-/// An abstract as one text; none where nothing is left of it.
+/// An abstract as one text; `None` if nothing is left of it.
 pub(super) fn abstract_of(markup: Option<String>) -> Option<String> {
     let text = plain(&markup?);
     let fits = text.chars().count() <= LONGEST_ABSTRACT;
@@ -158,12 +158,13 @@ pub(super) fn bare_orcid(orcid: &str) -> Option<String> {
     (!bare.is_empty()).then(|| bare.to_ascii_uppercase())
 }
 
-/// Years from 1000 on; a zero is how some services write "unknown".
+/// Years from 1000; some services write zero for "unknown".
 pub(super) fn sane_year(year: Option<i64>) -> Option<i64> {
     year.filter(|year| (1000..=9999).contains(year))
 }
 
-/// Whether a title says that the work was taken back. A notice ("Retraction of …") does not.
+/// Whether a title marks a retracted work. The title of a notice ("Retraction of …") does not
+/// count.
 fn is_retracted_title(title: &str) -> bool {
     let title = title.trim_start_matches(['[', '(']).to_ascii_uppercase();
     [
@@ -176,14 +177,14 @@ fn is_retracted_title(title: &str) -> bool {
     .any(|mark| title.starts_with(mark))
 }
 
-/// Names as the record of the document has them.
+/// Sets the author names in the document's metadata.
 pub(super) fn set_authors(hit: &mut SearchHit, authors: Vec<AuthorFacts>) {
     hit.meta.authors = authors.iter().map(|author| author.name.clone()).collect();
     hit.facts.authors = authors;
 }
 
-/// Brings what a service said into the house's form; `None` for what has neither a title nor an
-/// identifier nor an address.
+/// Completes a record from a service; `None` if it has neither a title nor an identifier nor an
+/// address.
 pub(super) fn finish(mut hit: SearchHit, rank: usize) -> Option<SearchHit> {
     let title = hit.meta.title.take().map(|title| plain(&title));
     hit.meta.title = title.filter(|title| !title.is_empty());
@@ -233,7 +234,7 @@ fn normalize_ids(hit: &mut SearchHit) {
     versions.dedup();
 }
 
-/// The address that stands for a work: the same whichever service found it.
+/// The canonical address of a work, which does not depend on the service that found it.
 fn address(hit: &SearchHit) -> Option<String> {
     let meta = &hit.meta;
     let known = |prefix: &str, id: &Option<String>| id.as_ref().map(|id| format!("{prefix}{id}"));
@@ -246,7 +247,7 @@ fn address(hit: &SearchHit) -> Option<String> {
         .or_else(|| known("https://www.semanticscholar.org/paper/", &hit.facts.s2_id))
 }
 
-/// A page of the web: the address, and what the address says of the work behind it.
+/// A web page: its address, and the metadata that can be derived from the address.
 pub(super) fn web_hit(url: &str, title: Option<String>, words: Option<String>) -> SearchHit {
     let found = find_identifiers(url);
     let mut hit = SearchHit {
@@ -269,7 +270,7 @@ pub(super) fn web_hit(url: &str, title: Option<String>, words: Option<String>) -
     hit
 }
 
-/// Words for services whose query language would take signs for operators.
+/// Only the words of a query, for services whose query language interprets punctuation.
 pub(super) fn words_only(query: &str) -> String {
     let words: String = query
         .chars()

@@ -1,4 +1,4 @@
-//! SearXNG: a search engine of search engines that anybody can run.
+//! SearXNG: a metasearch engine that anybody can host.
 //!
 //! <https://docs.searxng.org/dev/search_api.html>
 
@@ -9,10 +9,10 @@ use crate::security::quoting::quoted;
 use crate::web::api::ApiClient;
 use serde_json::Value;
 
-/// Pages asked for one question.
+/// Maximum number of pages per query.
 const MAX_PAGES: usize = 5;
 
-/// Asks one SearXNG instance.
+/// The client of a SearXNG instance.
 #[derive(Debug)]
 pub(super) struct Searxng(pub(super) ApiClient);
 
@@ -95,7 +95,7 @@ fn silent_engines(reply: &Value) -> String {
     }
 }
 
-/// The results; `None` where it is no reply of SearXNG.
+/// The results; `None` if this is not a reply of SearXNG.
 pub(super) fn read_list(reply: &Value) -> Option<Vec<SearchHit>> {
     let results = at(reply, &["results"])?.as_array()?;
     let mut hits: Vec<SearchHit> = Vec::new();

@@ -9,20 +9,20 @@ use crate::store::model::DocumentMeta;
 use crate::web::api::ApiClient;
 use serde_json::Value;
 
-/// Most papers that one page of a search holds.
+/// Maximum number of papers per page of a search.
 const PAGE: usize = 100;
-/// Pages asked for one question.
+/// Maximum number of pages per query.
 const MAX_PAGES: usize = 10;
 
 const FIELDS: &str = "paperId,externalIds,title,abstract,year,publicationDate,venue,journal,\
     authors,citationCount,referenceCount,isOpenAccess,openAccessPdf,publicationTypes,url";
 
-/// Asks Semantic Scholar.
+/// The Semantic Scholar client.
 #[derive(Debug)]
 pub(super) struct SemanticScholar(pub(super) ApiClient);
 
 impl SemanticScholar {
-    /// All pages of a list; each entry's paper is below `key`, or is the entry itself.
+    /// All pages of a list; the paper of each entry is at `key`, or is the entry itself.
     async fn papers(
         &self,
         path: &[&str],
@@ -38,7 +38,7 @@ impl SemanticScholar {
             let mut query = vec![("fields", FIELDS), ("offset", &from), ("limit", &wanted)];
             query.extend(search.map(|text| ("query", text)));
             let Some(reply) = self.0.json(path, &query).await? else {
-                // A search has no 404; a paper that is not known has no references.
+                // A search never returns 404; an unknown paper has no references.
                 if search.is_some() {
                     return Err(self.0.bad_reply("there is no search at its base URL"));
                 }
@@ -64,7 +64,7 @@ impl SearchProvider for SemanticScholar {
     }
 
     async fn search(&self, query: &SearchQuery) -> Result<Vec<SearchHit>> {
-        // A hyphen joins words into one that nothing matches, as their documentation warns.
+        // A hyphenated word matches nothing, as their documentation warns.
         let text = query.text.replace('-', " ");
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         if text.is_empty() || query.limit == 0 {
@@ -135,7 +135,7 @@ impl SearchProvider for SemanticScholar {
     }
 }
 
-/// How Semantic Scholar writes an identifier.
+/// An identifier in Semantic Scholar's notation.
 pub(super) fn key_of(id: &WorkId) -> Option<String> {
     Some(match id {
         WorkId::Doi(doi) => format!("DOI:{doi}"),
@@ -147,13 +147,13 @@ pub(super) fn key_of(id: &WorkId) -> Option<String> {
     })
 }
 
-/// The path of a paper; the slashes of a DOI are slashes of the path, as their examples have it.
+/// The path of a paper; the slashes of a DOI are part of the path, as in their examples.
 fn path_of<'a>(key: &'a str, what: Option<&'a str>) -> Vec<&'a str> {
     let parts = ["paper"].into_iter().chain(key.split('/'));
     parts.chain(what).collect()
 }
 
-/// The papers of one page and where the next begins; `None` where it is no page of papers.
+/// The papers of a page and the offset of the next one; `None` if this is not a page of papers.
 pub(super) fn read_list(
     reply: &Value,
     key: Option<&str>,
@@ -162,7 +162,7 @@ pub(super) fn read_list(
     let next = int(reply, &["next"]).and_then(|next| usize::try_from(next).ok());
     let data = match at(reply, &["data"]) {
         Some(Value::Array(data)) => data.as_slice(),
-        // Where a publisher forbids it, the list is null; where nothing is found, it is missing.
+        // If the publisher forbids it, the list is null; if nothing is found, it is missing.
         Some(Value::Null) => &[],
         None if at(reply, &["total"]).is_some() => &[],
         _ => return None,
@@ -219,7 +219,7 @@ pub(super) fn record(paper: &Value, rank: usize) -> Option<SearchHit> {
         })
     });
     set_authors(&mut hit, authors.collect());
-    // Their papers join a preprint and its publication; the preprint is another version.
+    // Their papers combine a preprint and its publication; the preprint is another version.
     if let (Some(doi), Some(arxiv)) = (&hit.meta.doi, &hit.meta.arxiv_id)
         && !doi.to_ascii_lowercase().starts_with("10.48550/arxiv.")
     {

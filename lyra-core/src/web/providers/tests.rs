@@ -1,9 +1,11 @@
-//! The readers of replies against replies that were recorded, and against known cases. Where
-//! these are not at hand, the tests say so and pass.
+//! Tests the readers with recorded replies and with known cases. If these are not available, the
+//! tests say so and pass.
 
 use super::*;
 use crate::ports::{SearchHit, WorkId};
+use crate::web::ServiceConfig;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 fn shared(path: &str) -> Option<PathBuf> {
@@ -27,7 +29,7 @@ fn rows(table: &str) -> Vec<Value> {
         .collect()
 }
 
-/// What every record must be like, whatever the reply was.
+/// Invariants of every record, for any reply.
 fn check_record(hit: &SearchHit, place: &str) {
     assert!(hit.url.starts_with("http"), "{place}: {hit:?}");
     assert!(hit.rank > 0, "{place}");
@@ -58,7 +60,7 @@ fn check_record(hit: &SearchHit, place: &str) {
     }
 }
 
-/// How many records a recorded reply gave; `None` where it is no reply with records.
+/// The number of records in a recorded reply; `None` if it contains no records.
 fn read(host: &str, uri: &str, body: &[u8], place: &str) -> Option<usize> {
     let json = || serde_json::from_slice::<Value>(body).ok();
     let hits = match host {
@@ -118,7 +120,7 @@ fn recorded_replies_are_read_or_refused() {
             panic!("{line}");
         };
         let host = file.split('/').next().unwrap();
-        // Empty replies stand in the index only.
+        // Empty replies are only in the index.
         let body = std::fs::read(folder.join(file)).unwrap_or_default();
         let records = read(host, uri, &body, file);
         let counts = read_by_host.entry(host.to_owned()).or_default();
@@ -215,8 +217,8 @@ fn other_collections_are_read() {
     }
 }
 
-/// Where the house knows better than the reference: table, field, and why. A difference that is
-/// no longer one fails the test.
+/// Intended differences from the reference: table, field, and why. A difference that no longer
+/// exists fails the test.
 const DIFFERENCES: &[(&str, &str, &str)] = &[
     (
         "openalex_paper",
@@ -340,7 +342,7 @@ fn abstracts_and_ids_agree_with_the_reference() {
         let given = row["in"].as_str().unwrap();
         let work = serde_json::json!({"id": given, "title": "A title"});
         let ours = openalex::record(&work, 1).and_then(|hit| hit.facts.openalex_id);
-        // The reference passes on a DOI as if it were an id of OpenAlex.
+        // The reference passes a DOI as if it were an OpenAlex id.
         let expected = row["out"].as_str().filter(|id| id.starts_with('W'));
         assert_eq!(ours.as_deref(), expected, "{row}");
     }

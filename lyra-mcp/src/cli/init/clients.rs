@@ -1,4 +1,4 @@
-//! The clients whose configuration can be written, and where each of them keeps it.
+//! The supported clients, and the locations of their configuration files.
 
 use lyra_core::{Error, Result};
 use std::ffi::OsString;
@@ -16,11 +16,11 @@ pub(in crate::cli) enum Client {
     Codex,
 }
 
-/// How a client's file names its servers.
+/// How a client's configuration lists its servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
-    /// An object of servers under this key; `typed` entries say that they are started and spoken to
-    /// over standard input and output.
+    /// An object of servers under this key; `typed` entries state that the server is started by the
+    /// client and uses standard input and output.
     Json { key: &'static str, typed: bool },
     /// Tables `[mcp_servers.NAME]`.
     Toml,
@@ -36,7 +36,7 @@ impl Client {
         Self::Codex,
     ];
 
-    /// The name on the command line.
+    /// Its name on the command line.
     pub(in crate::cli) const fn name(self) -> &'static str {
         match self {
             Self::ClaudeDesktop => "claude-desktop",
@@ -60,7 +60,7 @@ impl Client {
     }
 }
 
-/// The operating system, as far as places differ.
+/// The operating system, as far as the locations depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum System {
     Mac,
@@ -80,14 +80,14 @@ impl System {
     }
 }
 
-/// Where configurations are, by the variables that say so.
+/// The locations of configurations, from the variables that define them.
 pub(in crate::cli) struct Places<'a> {
     pub(in crate::cli) system: System,
     pub(in crate::cli) env: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
 impl Places<'_> {
-    /// The client's file for all projects of the user.
+    /// The client's user-wide configuration file.
     pub(super) fn of_user(&self, client: Client) -> Result<PathBuf> {
         Ok(match client {
             Client::ClaudeDesktop => self
@@ -106,7 +106,7 @@ impl Places<'_> {
         })
     }
 
-    /// The client's file for one project.
+    /// The client's configuration file for one project.
     pub(super) fn of_project(client: Client, project: &Path) -> Result<PathBuf> {
         let file = match client {
             Client::ClaudeDesktop => {
@@ -130,7 +130,7 @@ impl Places<'_> {
         Ok(project.join(file))
     }
 
-    /// Whether the client seems to be installed: its file or its folder is there.
+    /// Whether the client seems to be installed: its file or its folder exists.
     pub(super) fn has(&self, client: Client) -> bool {
         let Ok(file) = self.of_user(client) else {
             return false;
@@ -163,7 +163,7 @@ impl Places<'_> {
         })
     }
 
-    /// The folder in which applications keep their settings.
+    /// The folder in which applications store their settings.
     fn applications(&self) -> Result<PathBuf> {
         match self.system {
             System::Mac => Ok(self.home()?.join("Library").join("Application Support")),

@@ -1,4 +1,4 @@
-//! The entry of the server, and a client's file with it. Everything else in the file stays.
+//! The server's entry in a client's configuration file. Everything else in the file is unchanged.
 
 use super::clients::Format;
 use lyra_core::{Error, Result};
@@ -27,14 +27,14 @@ impl Server {
         entry
     }
 
-    /// What to put into a file by hand.
+    /// The text to add to a file by hand.
     pub(super) fn snippet(&self, format: Format) -> String {
         match format {
             Format::Json { key, typed } => {
                 let whole = json!({ key: { NAME: self.json(typed) } });
                 rendered(&whole, "  ")
             }
-            // A string of JSON is a basic string of TOML.
+            // A JSON string is also a basic string in TOML.
             Format::Toml => {
                 let arguments = self.arguments.iter().map(|one| json!(one).to_string());
                 let arguments: Vec<String> = arguments.collect();
@@ -48,7 +48,7 @@ impl Server {
     }
 }
 
-/// Whether a file has an entry of the server, whatever it says.
+/// Whether a file contains an entry for the server, with any content.
 pub(super) fn is_in(format: Format, text: &str) -> bool {
     match format {
         Format::Json { key, .. } => {
@@ -61,7 +61,7 @@ pub(super) fn is_in(format: Format, text: &str) -> bool {
     }
 }
 
-/// The text of the file with the entry in it; none where it has that entry already.
+/// The text of the file with the entry added; `None` if it already has that entry.
 pub(super) fn added(
     file: &Path,
     format: Format,
@@ -97,7 +97,7 @@ fn added_to_json(
             servers.insert(NAME.to_owned(), Value::Object(entry.clone()));
         }
         Some(Value::Object(own)) => {
-            // What the user has added to the entry, such as env, stays.
+            // Additions by the user to the entry, such as env, are kept.
             if entry
                 .iter()
                 .all(|(name, value)| own.get(name) == Some(value))
@@ -118,9 +118,9 @@ fn added_to_json(
     Ok(Some(changed))
 }
 
-/// The JSON of a file; an empty file is an empty object.
+/// The JSON of a file; an empty file counts as an empty object.
 fn parsed(text: &str) -> std::result::Result<Value, String> {
-    // Some editors begin a file with the mark.
+    // Some editors write a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
     if text.trim().is_empty() {
         return Ok(json!({}));
@@ -133,7 +133,7 @@ fn parsed(text: &str) -> std::result::Result<Value, String> {
     })
 }
 
-/// The text without the comments and trailing commas that editors allow in their settings.
+/// The text without the comments and trailing commas that editors allow in settings files.
 fn without_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.trim_start_matches('\u{feff}').chars().peekable();
@@ -178,12 +178,12 @@ fn rendered(value: &Value, indent: &str) -> String {
     let mut bytes = Vec::new();
     let formatter = serde_json::ser::PrettyFormatter::with_indent(indent.as_bytes());
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
-    // Writing a value of JSON to memory does not fail.
+    // Serialising a JSON value to memory does not fail.
     let _ = value.serialize(&mut serializer);
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// What the first indented line of a file begins with.
+/// The indentation of the first indented line of a file.
 fn indent(text: &str) -> &str {
     let indents = text.lines().filter_map(|line| {
         let end = line.find(|c| c != ' ' && c != '\t')?;
@@ -196,7 +196,7 @@ fn toml_entry(table: &toml::Table) -> Option<&toml::Value> {
     table.get("mcp_servers")?.as_table()?.get(NAME)
 }
 
-/// A table is appended, so that comments and order stay; one that is there is not changed.
+/// A table is appended, so that comments and order are kept; an existing one is not changed.
 fn added_to_toml(text: &str, server: &Server) -> std::result::Result<Option<String>, String> {
     let parse = |text: &str| text.parse::<toml::Table>();
     let table = parse(text).map_err(|error| format!("is not valid TOML: {}", error.message()))?;
@@ -216,7 +216,7 @@ fn added_to_toml(text: &str, server: &Server) -> std::result::Result<Option<Stri
         changed.push('\n');
     }
     changed.push_str(&server.snippet(Format::Toml));
-    // An inline table, say, cannot be added to from outside.
+    // An inline table, for example, cannot be extended from outside.
     let is_good = parse(&changed)
         .is_ok_and(|table| toml_entry(&table).is_some_and(|entry| is_same(entry, server)));
     match is_good {

@@ -1,14 +1,14 @@
-//! A client's file on disk: read, shown as a difference, written with a copy of what was there.
+//! A client's configuration file: reads it, shows a diff, and writes it after a backup.
 
 use lyra_core::{Error, Result};
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Lines of the difference that show where it is.
+/// Context lines around a difference.
 const CONTEXT: usize = 2;
 
-/// The text of the file, if it is there.
+/// The text of the file, if it exists.
 pub(super) fn read(file: &Path) -> Result<Option<String>> {
     match fs::read_to_string(file) {
         Ok(text) => Ok(Some(text)),
@@ -20,7 +20,7 @@ pub(super) fn read(file: &Path) -> Result<Option<String>> {
     }
 }
 
-/// The lines that differ, with `-` and `+` before them, and some around them.
+/// The lines that differ, prefixed with `-` and `+`, with some context.
 pub(super) fn difference(before: &str, after: &str) -> Vec<String> {
     let (before, after): (Vec<&str>, Vec<&str>) =
         (before.lines().collect(), after.lines().collect());
@@ -44,8 +44,8 @@ pub(super) fn difference(before: &str, after: &str) -> Vec<String> {
     .concat()
 }
 
-/// Writes the file; where it was there, first a copy of it, whose path is the answer. An earlier copy
-/// is never overwritten.
+/// Writes the file. If it existed, it is copied first, and the path of the copy is returned. An
+/// earlier copy is never overwritten.
 pub(super) fn write(file: &Path, before: Option<&str>, after: &str) -> Result<Option<PathBuf>> {
     let failed = |error: std::io::Error| {
         Error::invalid(format!("{} cannot be written: {error}", file.display()))
@@ -60,7 +60,7 @@ pub(super) fn write(file: &Path, before: Option<&str>, after: &str) -> Result<Op
             .map_err(failed)?;
         return Ok(None);
     };
-    // A link stays one: what it leads to is written.
+    // A link is kept: its target is written.
     let place = fs::canonicalize(file).map_err(failed)?;
     let permissions = fs::metadata(&place).map_err(failed)?.permissions();
     let copy = copied(&place, before, &permissions).map_err(failed)?;
@@ -79,7 +79,7 @@ pub(super) fn write(file: &Path, before: Option<&str>, after: &str) -> Result<Op
     Ok(Some(copy))
 }
 
-/// Copies a text to `FILE.bak`, or to the first of `FILE.bak.2`, `FILE.bak.3` … that is free.
+/// Copies a text to `FILE.bak`, or to the first unused name among `FILE.bak.2`, `FILE.bak.3` …
 fn copied(file: &Path, text: &str, permissions: &fs::Permissions) -> std::io::Result<PathBuf> {
     let mut nth = 1_u32;
     loop {

@@ -1,4 +1,4 @@
-//! `init`: puts the server into a client's configuration, or shows what that would change.
+//! `init`: adds the server to a client's configuration, or shows what that would change.
 
 mod clients;
 mod entry;
@@ -55,7 +55,7 @@ pub(super) fn run(options: &Options, flags: &Global) -> Result<()> {
     }
     out.finish()?;
     if !options.write {
-        crate::log::line("nothing was written; the same command with --write does that");
+        crate::log::line("nothing was written; repeat the command with --write to write it");
         return Ok(());
     }
     match file::write(&file, before.as_deref(), &after)? {
@@ -68,17 +68,17 @@ pub(super) fn run(options: &Options, flags: &Global) -> Result<()> {
     Ok(())
 }
 
-/// What is known of a client on this machine.
+/// The state of a client on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Its configuration names the server.
+    /// Its configuration contains the server.
     Configured,
-    /// It is there.
+    /// It is installed.
     Found,
     Missing,
 }
 
-/// Every client and what is known of it. What cannot be read counts as not configured.
+/// Every client and its state. An unreadable file counts as not configured.
 pub(super) fn clients(places: &Places<'_>) -> Vec<(Client, State)> {
     let state = |client: Client| {
         let file = places.of_user(client).ok();
@@ -104,12 +104,12 @@ fn list(places: &Places<'_>) -> Result<()> {
         out.line(&format!("{}\t{words}\t{}", client.name(), file.display()))?;
     }
     out.finish()?;
-    crate::log::line("`lyra-mcp init CLIENT` shows what would be written, with --write it is");
+    crate::log::line("`lyra-mcp init CLIENT` shows what would be written; add --write to write it");
     Ok(())
 }
 
-/// How a client starts the server: with the flags of this command. It starts elsewhere, so paths are
-/// whole.
+/// How a client starts the server: with the flags of this command. The client has another working
+/// folder, so paths are absolute.
 fn server(flags: &Global) -> Result<Server> {
     let mut words = started_by().into_iter();
     let command = words.next().unwrap_or_else(|| "lyra-mcp".to_owned());

@@ -1,5 +1,5 @@
-//! What the report tells, read from the graph by the same means that an assistant has: SQL through
-//! the guard, and views.
+//! The content of the report, read from the graph with the same means that an assistant has:
+//! guarded SQL and views.
 
 use super::super::layout::plain;
 use lyra_core::Engine;
@@ -7,14 +7,14 @@ use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::{Error, Result};
 use serde_json::{Map, Value, json};
 
-/// Claims that are shown for the hypothesis, and against it; each from another source, as long as there are
-/// others.
+/// Maximum number of claims shown for the hypothesis, and of those shown against it; each from
+/// another source, as long as there are others.
 const CLAIMS_A_SIDE: usize = 6;
 
-/// Contradictions that are shown.
+/// Maximum number of contradictions shown.
 const CONTRADICTIONS: usize = 3;
 
-/// The publication behind the page `p`, ready to be printed.
+/// The publication of page `p`, ready to be printed.
 const SOURCE: &str = "
   p.url, p.title, w.year, w.venue, w.doi, coalesce(w.is_retracted, 0) AS is_retracted,
   (SELECT a.name FROM work_authors AS a
@@ -29,20 +29,20 @@ pub(in crate::cli) struct Findings {
     pub(super) counts: Counts,
     pub(super) supporting: Vec<Stated>,
     pub(super) refuting: Vec<Stated>,
-    /// Where no claim takes a side: those that say nothing of it for the least certain.
+    /// If no claim takes a side: the neutral claims with the lowest confidence.
     pub(super) nearest: Vec<Stated>,
     pub(super) contradictions: Vec<Contradiction>,
     pub(super) doubtful: Vec<Doubtful>,
     pub(super) chain: Option<Chain>,
     pub(super) models: Vec<(&'static str, String)>,
-    /// No neural model was involved.
+    /// Whether only built-in models without a neural network were used.
     pub(super) all_builtin: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) documents: i64,
-    /// Documents of the corpus that can be read; 0 where there is none.
+    /// Number of readable documents in the corpus; 0 if there is none.
     pub(super) corpus: usize,
     pub(super) fragments: i64,
     pub(super) claims: i64,
@@ -55,7 +55,7 @@ pub(super) struct Counts {
     pub(super) claims_aside: i64,
 }
 
-/// A publication, or the page alone where there is none.
+/// A publication, or only the page if there is none.
 #[derive(Debug, Default)]
 pub(super) struct Source {
     pub(super) author: Option<String>,
@@ -67,7 +67,7 @@ pub(super) struct Source {
     pub(super) is_retracted: bool,
 }
 
-/// A claim with where it was read.
+/// A claim with its source.
 #[derive(Debug)]
 pub(super) struct Stated {
     pub(super) claim: String,
@@ -87,13 +87,13 @@ pub(super) struct Contradiction {
 }
 
 impl Contradiction {
-    /// A source that says both, for different conditions, contradicts nobody.
+    /// A source that says both, under different conditions, does not count as a contradiction.
     fn is_between_sources(&self) -> bool {
         let file = |side: &Option<Stated>| side.as_ref().map(|stated| stated.source.file.clone());
         file(&self.pro) != file(&self.con)
     }
 
-    /// The same passage twice would make two disputes look like one.
+    /// Showing the same passage twice would make two disputes look like one.
     fn shares_words_with(&self, other: &Self) -> bool {
         let words = |found: &Self| {
             [&found.pro, &found.con].map(|side| side.as_ref().map(|stated| stated.claim.clone()))
@@ -105,17 +105,17 @@ impl Contradiction {
     }
 }
 
-/// A source that was taken back or replaced.
+/// A source that was retracted or superseded.
 #[derive(Debug)]
 pub(super) struct Doubtful {
     pub(super) why: &'static str,
     pub(super) words: Option<String>,
-    /// What took its place.
+    /// The source that superseded it.
     pub(super) successor: Option<String>,
     pub(super) source: Source,
 }
 
-/// One claim, followed back to the characters that it was read from.
+/// A claim, traced back to the characters from which it was extracted.
 #[derive(Debug)]
 pub(super) struct Chain {
     pub(super) claim_id: String,
@@ -180,7 +180,7 @@ struct Graph<'a> {
 }
 
 impl Graph<'_> {
-    /// Rows of `sql`, with `:task` bound to the task and `more` besides.
+    /// Rows of `sql`, with `:task` bound to the task, and with the parameters in `more`.
     fn rows(&self, sql: &str, more: &[(&str, &str)]) -> Result<Vec<Row>> {
         let mut params = Map::new();
         for (name, value) in [("task", self.task_id)].iter().chain(more) {
@@ -254,10 +254,11 @@ impl Graph<'_> {
         report.map_or(0, |report| report.folders.iter().map(|f| f.documents).sum())
     }
 
-    /// The claims that stand to the hypothesis as `relation` says: the surest of each document, and where that
-    /// leaves room the next of each. One that points back ("It", "These") has the sentence before it in brackets.
+    /// The claims with the stance `relation` on the hypothesis: the most certain of each document
+    /// and, if there is room, further ones. If a claim refers back ("It", "These"), the sentence
+    /// before it is added in brackets.
     fn stated(&self, relation: &str) -> Result<Vec<Stated>> {
-        // Of what takes no side, the least certain comes first.
+        // Among neutral claims, the least certain comes first.
         let order = if relation == "neutral" { "ASC" } else { "DESC" };
         let sql = format!(
             "SELECT coalesce('[' || json_extract(c.details_json, '$.preceded_by') || '] ', '') || told.claim_text
@@ -280,7 +281,7 @@ impl Graph<'_> {
             .collect())
     }
 
-    /// The disputes that the surest words on both sides make clearest, each between other sources.
+    /// The clearest disputes, by the certainty of both sides, each between different sources.
     fn contradictions(&self) -> Result<Vec<Contradiction>> {
         let sql = "SELECT v.claim_id, v.claim_text, v.support_count, v.refute_count,
                (SELECT max(nli_edge_confidence) FROM edges
@@ -313,7 +314,7 @@ impl Graph<'_> {
         Ok(chosen)
     }
 
-    /// The surest verdict on a claim, with the words that it rests on.
+    /// The most certain verdict on a claim, with the quoted words.
     fn strongest(&self, claim_id: &str, relation: &str) -> Result<Option<Stated>> {
         let sql = format!(
             "SELECT coalesce(page_text_slice(f.page_id, f.page_version, e.quote_start, e.quote_end - e.quote_start),
@@ -330,7 +331,7 @@ impl Graph<'_> {
         Ok(rows.first().map(stated))
     }
 
-    /// Retracted works, and documents that say what took their place.
+    /// Retracted works, and superseded documents.
     fn doubtful(&self) -> Result<Vec<Doubtful>> {
         let retracted = format!(
             "SELECT NULL AS words, NULL AS successor, {SOURCE}
@@ -368,7 +369,8 @@ impl Graph<'_> {
         Ok(found)
     }
 
-    /// The way back from a claim; without one, from the claim that the extractor is surest of.
+    /// The provenance of the given claim, or else of the claim with the highest extraction
+    /// confidence.
     fn chain(&self, claim_id: Option<&str>) -> Result<Option<Chain>> {
         let chosen = match claim_id {
             Some(_) => "c.id = :claim",

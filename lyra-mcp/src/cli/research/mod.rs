@@ -1,4 +1,4 @@
-//! `research`: a hypothesis of one's own over one's own documents, or a task that goes on.
+//! `research`: a user's hypothesis over the user's documents, or the continuation of a task.
 
 mod findings;
 mod page;
@@ -68,7 +68,7 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
     targets::check(&options.target)?;
     refuse_missing(&settings.corpus)?;
     options.page.refuse_foreign()?;
-    // Said before the database is opened: a slip makes no empty one.
+    // Checked before the database is opened, so that a mistake does not create an empty one.
     if options
         .hypothesis
         .as_deref()
@@ -80,28 +80,28 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
     if let Some(hypothesis) = options.hypothesis.as_deref().filter(|_| !options.force) {
         refuse_what_says_nothing(hypothesis)?;
     }
+    let asked = targets::asked(&options.query, &options.target);
+    let asked = match (&options.hypothesis, asked.is_empty()) {
+        (Some(hypothesis), true) => targets::of_hypothesis(hypothesis),
+        _ => asked,
+    };
+    refuse_idle(settings, &asked)?;
     let record = options.record.as_deref().map(Record::next_place);
     let engine = match options.task {
-        // An empty database knows no task: it must not be made for one.
+        // A missing database contains no task, and must not be created to look for one.
         Some(_) if !settings.db.exists() => return Err(super::no_database(settings)),
         _ => open(settings, record.as_deref())?,
     };
-    let asked = targets::asked(&options.query, &options.target);
     let (task_id, asked) = match (&options.task, &options.hypothesis) {
         (Some(task_id), _) => {
             let asked = match asked.is_empty() {
                 true => targets::of_task(&engine, task_id)?,
                 false => asked,
             };
-            refuse_idle(&engine, &asked)?;
+            refuse_idle(settings, &asked)?;
             (task_id.clone(), asked)
         }
         (None, Some(hypothesis)) => {
-            let asked = match asked.is_empty() {
-                true => targets::of_hypothesis(hypothesis),
-                false => asked,
-            };
-            refuse_idle(&engine, &asked)?;
             tell_of_twin(&engine, hypothesis)?;
             let task = engine.create_task(hypothesis, TaskConfig::default())?;
             (task.id, asked)
@@ -145,7 +145,7 @@ fn refuse_what_says_nothing(hypothesis: &str) -> Result<()> {
     Err(Error::invalid(problem).with_hint(hint))
 }
 
-/// A slip in the name of a folder makes no empty database.
+/// Checks the folders first, so that a misspelled name does not create an empty database.
 fn refuse_missing(corpus: &[PathBuf]) -> Result<()> {
     let Some(folder) = corpus.iter().find(|folder| !folder.is_dir()) else {
         return Ok(());
@@ -158,22 +158,23 @@ fn refuse_missing(corpus: &[PathBuf]) -> Result<()> {
     Err(Error::invalid(message).with_hint("--corpus names a folder of documents"))
 }
 
-/// The same question twice makes two tasks, which is seldom what was meant.
+/// Warns if the same question has a task already: two tasks are seldom intended.
 fn tell_of_twin(engine: &Engine, hypothesis: &str) -> Result<()> {
     let tasks = engine.tasks()?;
     if let Some(twin) = tasks.iter().find(|t| t.hypothesis == hypothesis.trim()) {
         crate::log::line(&format!(
-            "note: {} has the same hypothesis; `research --task {}` goes on with it",
+            "note: {} has the same hypothesis; `research --task {}` continues it",
             twin.id, twin.id
         ));
     }
     Ok(())
 }
 
-/// Refuses to begin where there is nothing to search.
-fn refuse_idle(engine: &Engine, asked: &[Value]) -> Result<()> {
+/// Refuses to start if there is nothing to search.
+fn refuse_idle(settings: &Settings, asked: &[Value]) -> Result<()> {
     let has_query = asked.iter().any(|target| target["kind"] == "query");
-    if !has_query || !engine.pipeline().providers.is_empty() {
+    let search = &settings.providers.search;
+    if !has_query || !settings.corpus.is_empty() || !search.enabled.is_empty() {
         return Ok(());
     }
     Err(Error::invalid("there is nothing to search").with_hint(
@@ -198,21 +199,21 @@ pub(super) struct Session<'a> {
     pub(super) engine: &'a Engine,
     pub(super) settings: &'a Settings,
     pub(super) task_id: &'a str,
-    /// Where the page goes if nobody says where.
+    /// The default location of the page.
     pub(super) usual_page: PathBuf,
     pub(super) page: &'a PageOptions,
-    /// Each query is searched for its other side as well.
+    /// Whether opposing evidence is searched for each query as well.
     pub(super) refute: bool,
-    /// The documents are those that ship with the project.
+    /// Whether the documents are those that ship with the project.
     pub(super) is_example: bool,
-    /// Where the run is recorded.
+    /// The folder in which the run is recorded.
     pub(super) record: Option<&'a Path>,
 }
 
-/// Researches the targets of a task again; whether that came to its end.
+/// Researches the targets of a task again; returns whether the run was completed.
 pub(super) fn again(engine: &Engine, settings: &Settings, task_id: &str) -> Result<bool> {
     let asked = targets::of_task(engine, task_id)?;
-    refuse_idle(engine, &asked)?;
+    refuse_idle(settings, &asked)?;
     let work = Work {
         asked: &asked,
         refute: false,
@@ -224,13 +225,13 @@ pub(super) fn again(engine: &Engine, settings: &Settings, task_id: &str) -> Resu
 /// The targets of a run.
 struct Work<'a> {
     asked: &'a [Value],
-    /// Each query is searched for its other side as well.
+    /// Whether opposing evidence is searched for each query as well.
     refute: bool,
-    /// Where the run is recorded.
+    /// The folder in which the run is recorded.
     record: Option<&'a Path>,
 }
 
-/// Queues targets and works them off. None where that was interrupted.
+/// Queues targets and processes them. `None` if interrupted.
 fn work_off(
     engine: &Engine,
     settings: &Settings,
@@ -278,7 +279,8 @@ fn work_off(
 }
 
 impl Session<'_> {
-    /// Queues the targets, works them off, writes the page and prints the report; the exit code.
+    /// Queues the targets, processes them, writes the page and prints the report; returns the exit
+    /// code.
     pub(super) fn research(&self, asked: &[Value]) -> Result<u8> {
         let (engine, task_id) = (self.engine, self.task_id);
         let began = SystemClock.now();

@@ -1,4 +1,4 @@
-//! The evidence page beside the database.
+//! The evidence page next to the database.
 
 use super::super::export;
 use clap::Args;
@@ -7,10 +7,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What every page of ours has near its beginning.
+/// A marker near the beginning of every page that Lyra writes.
 const MARK: &[u8] = b"<meta name=\"generator\" content=\"Lyra\">";
 
-/// So many bytes of a file are looked at for the mark.
+/// How many bytes of a file are searched for the marker.
 const BEGINNING: u64 = 4096;
 
 #[derive(Args, Debug)]
@@ -24,14 +24,14 @@ pub(in crate::cli) struct PageOptions {
 }
 
 impl PageOptions {
-    /// Refuses a named place that holds something else: before the work rather than after it.
+    /// Refuses a named location that contains something else, before any work is done.
     pub(in crate::cli) fn refuse_foreign(&self) -> Result<()> {
         self.page.as_deref().map_or(Ok(()), refuse_foreign)
     }
 }
 
-/// Writes the task's page; answers where. `usual` is the place where nobody named one: there
-/// trouble costs no more than the page. Only an older page of ours is overwritten, wherever.
+/// Writes the task's page; returns its location. `usual` is the default location: errors there only
+/// affect the page. Only an older page written by Lyra is overwritten, in any location.
 pub(super) fn write(
     engine: &Engine,
     task_id: &str,
@@ -64,7 +64,7 @@ pub(super) fn write(
 }
 
 fn refuse_foreign(path: &Path) -> Result<()> {
-    // What is no regular file is refused when it is written; opening a pipe would wait.
+    // Anything but a regular file is refused on writing; opening a pipe here would block.
     if !path.is_file() {
         return Ok(());
     }

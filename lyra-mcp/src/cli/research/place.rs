@@ -1,4 +1,4 @@
-//! Where things are, as the reader types them.
+//! The paths and commands shown to the user.
 
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ pub(in crate::cli) struct Place {
     corpus: Vec<PathBuf>,
     /// The evidence page, if one was written.
     pub(super) page: Option<PathBuf>,
-    /// The documents are those that ship with the project.
+    /// Whether the documents are those that ship with the project.
     pub(super) is_example: bool,
-    /// What starts this program: itself, or Python with the module that holds it.
+    /// What starts this program: its own file, or Python with the module that contains it.
     program: Vec<String>,
     working_folder: Option<PathBuf>,
 }
@@ -29,10 +29,10 @@ impl Place {
         }
     }
 
-    /// What to type to start this program.
+    /// The command that starts this program.
     pub(super) fn program(&self) -> String {
         let mut words: Vec<String> = self.program.iter().map(|word| self.typed(word)).collect();
-        // A shell looks for a bare name along PATH.
+        // A shell searches PATH for a bare name.
         if let Some(first) = words.first_mut()
             && !first.contains('/')
             && self.program[0].contains('/')
@@ -54,7 +54,7 @@ impl Place {
         self.corpus.iter().map(one).collect()
     }
 
-    /// A path as short as it can be from the working folder, safe to be pasted into a shell.
+    /// A path as short as possible from the working folder, safe to paste into a shell.
     fn typed(&self, path: &str) -> String {
         let short = self
             .working_folder
@@ -65,7 +65,8 @@ impl Place {
         quoted(&short)
     }
 
-    /// The entry for a client's configuration; it starts elsewhere, so its paths are whole.
+    /// The entry for a client's configuration; the client has another working folder, so paths are
+    /// absolute.
     pub(super) fn client_configuration(&self) -> String {
         let mut words = self.program.iter().cloned();
         let command = words.next();
@@ -83,7 +84,7 @@ fn absolute(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// What starts this program: whoever runs the command line in a process of its own says so.
+/// What starts this program; programs that link in the command line set it.
 pub(in crate::cli) fn started_by() -> Vec<String> {
     let own = || std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lyra-mcp"));
     let launcher = crate::cli::LAUNCHER.get().cloned();

@@ -1,4 +1,4 @@
-//! The report on a terminal: 80 columns, plain text, bold headings where that shows.
+//! The report on a terminal: 80 columns, plain text, with bold headings where supported.
 
 use super::super::layout::{cut, side_by_side, width, wrap};
 use super::super::output::Style;
@@ -8,13 +8,13 @@ use lyra_core::Result;
 use lyra_core::security::injection;
 use lyra_core::store::confidence::POSSIBLE_BELOW;
 
-/// Columns of the report.
+/// Width of the report, in columns.
 const WIDTH: usize = 80;
 
-/// Longest quote that is shown in one of two columns; what is left out is marked.
+/// Maximum length of a quote in one of two columns; omissions are marked.
 const QUOTE_COLUMNS: usize = 330;
 
-/// Claims that are shown where none takes a side.
+/// Number of claims shown if none takes a side.
 const NEAREST: usize = 3;
 
 type Print<'a> = dyn FnMut(&str) -> Result<()> + 'a;
@@ -112,7 +112,7 @@ fn side(title: &str, claims: &[Stated], total: i64, out: &mut Print<'_>) -> Resu
     for (index, stated) in claims.iter().enumerate() {
         if index == sure {
             out(&format!(
-                " Possible, the judge being less than {POSSIBLE_BELOW:.2} sure:"
+                " Possible (confidence of the judge below {POSSIBLE_BELOW:.2}):"
             ))?;
         }
         quoted(&shown(stated.confidence), &stated.claim, out)?;
@@ -125,7 +125,7 @@ fn side(title: &str, claims: &[Stated], total: i64, out: &mut Print<'_>) -> Resu
     }
 }
 
-/// A confidence, in digits on the same side of [`POSSIBLE_BELOW`].
+/// A confidence, rounded so that it stays on the same side of [`POSSIBLE_BELOW`].
 fn shown(confidence: f64) -> String {
     let rounded = (confidence * 100.0).round() / 100.0;
     match confidence < POSSIBLE_BELOW && rounded >= POSSIBLE_BELOW {
@@ -134,7 +134,7 @@ fn shown(confidence: f64) -> String {
     }
 }
 
-/// What is shown where no claim takes a side.
+/// Shows the nearest claims if none takes a side.
 fn nearest(findings: &Findings, out: &mut Print<'_>) -> Result<()> {
     if findings.nearest.is_empty() {
         return Ok(());
@@ -366,11 +366,11 @@ fn next(findings: &Findings, place: &Place, out: &mut Print<'_>) -> Result<()> {
             ),
         },
         (
-            "Go on with this task, when there are new documents:",
+            "Continue this task when there are new documents:",
             format!("research --task {task}{db}{corpus}"),
         ),
         (
-            "Take it away as a report in which every claim and verdict has its id:",
+            "Export a report in which every claim and verdict has its id:",
             format!("export --task {task}{db} --format markdown --out report.md"),
         ),
     ] {

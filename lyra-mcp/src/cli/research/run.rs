@@ -1,4 +1,4 @@
-//! Research under way: progress, interruption, and what is said about the end.
+//! Running research: progress, interruption, and the messages at the end.
 
 use super::super::output::ProgressLine;
 use crate::server::Signals;
@@ -10,15 +10,15 @@ use lyra_core::{
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Failures that are told one by one.
+/// Maximum number of failures that are listed.
 const FAILURES_TOLD: usize = 5;
 
-/// What is still under way when the process is told to end may take so long.
+/// Time limit for work in progress when the process is told to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Works until the task has nothing to do. None where Ctrl-C or SIGTERM came before: then the task
-/// is paused, what ran is given back, and nothing of it is lost that was stored. A task that searches
-/// has the folders read first, so that this is seen to go on.
+/// Works until the task has nothing left to do. `None` if interrupted by Ctrl-C or SIGTERM: the
+/// task is then paused, running jobs are requeued, and nothing that was stored is lost. If the task
+/// will search, the folders are read first, so that their progress is shown.
 pub(super) fn to_the_end(
     engine: &Engine,
     task_id: &str,
@@ -37,7 +37,7 @@ pub(super) fn to_the_end(
         let ended = tokio::select! {
             status = async {
                 if searches {
-                    // What goes wrong here is told by the search that comes to the folders.
+                    // Errors here are reported by the search that uses the folders.
                     let _ = index(engine, &line).await;
                 }
                 engine.run(task_id, Some(&show)).await
@@ -61,7 +61,7 @@ pub(super) fn to_the_end(
     ended
 }
 
-/// Reads what is new in the folders, and says every second how many documents that were.
+/// Reads what is new in the folders, and reports the number of documents every second.
 async fn index(engine: &Engine, line: &Mutex<ProgressLine>) -> Result<()> {
     let told = Mutex::new(Instant::now());
     let show = |report: &SyncReport| {
@@ -80,7 +80,7 @@ async fn index(engine: &Engine, line: &Mutex<ProgressLine>) -> Result<()> {
     engine.sync_corpus(&show).await.map(drop)
 }
 
-/// How far along the task is, and in words.
+/// The progress of the task, as a share and as text.
 fn progress(status: &StatusReport) -> (f64, String) {
     let phases = &status.progress.jobs_by_phase;
     let (mut done, mut all) = (0, 0);
@@ -101,11 +101,10 @@ fn progress(status: &StatusReport) -> (f64, String) {
     (share, text)
 }
 
-/// Says what the user should know of the end: what failed since `began`, what is used up, what
-/// waits.
+/// Reports problems at the end: failures since `began`, used-up limits, and what is waiting.
 pub(super) fn tell_trouble(engine: &Engine, task_id: &str, began: &str) -> Result<()> {
     let status = engine.status(task_id, StatusDetail::Full)?;
-    // What failed is told below, without what failed in an earlier run.
+    // Failures are listed below, without those of an earlier run.
     let failed = [WarningKind::FailedJobs, WarningKind::NotJudged];
     let told = |warning: &&StatusWarning| !failed.contains(&warning.kind);
     for warning in status.warnings.iter().filter(told) {

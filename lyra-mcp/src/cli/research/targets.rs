@@ -1,4 +1,4 @@
-//! What is asked: named by the user, made of the hypothesis, or what a task has asked before.
+//! The targets: named by the user, derived from the hypothesis, or those of an earlier run.
 
 use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::store::model::Target;
@@ -8,14 +8,14 @@ use lyra_core::{Engine, Error, Result};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// Words that, after a hypothesis, look for what speaks for it, against it, and sums it up.
+/// Words that are added to a hypothesis to find evidence for it, against it, and summaries.
 const SIDES: [&str; 4] = ["", "evidence against", "no effect", "review"];
 const SIDES_JA: [&str; 4] = ["", "反証", "効果なし", "レビュー"];
 
-/// Targets that one call takes.
+/// Maximum number of targets per call.
 pub(super) const AT_ONCE: usize = 200;
 
-/// What the user named.
+/// The targets that the user named.
 pub(super) fn asked(queries: &[String], targets: &[String]) -> Vec<Value> {
     let queries = queries.iter().map(|words| query(words));
     queries
@@ -27,8 +27,8 @@ fn query(words: &str) -> Value {
     json!({ "kind": "query", "query": words })
 }
 
-/// What is neither an address nor a DOI would be searched for, as words: a slip, and the name of a
-/// file.
+/// Refuses targets that are neither an address nor a DOI: these would be searched for as words,
+/// although they are mistakes or file names.
 pub(super) fn check(targets: &[String]) -> Result<()> {
     for target in targets {
         if let Target::Query { query } = parse_target_text(target)? {
@@ -46,7 +46,7 @@ fn not_an_address(text: &str) -> Error {
     Error::invalid(format!("{text:?} is neither an address nor a DOI")).with_hint(hint)
 }
 
-/// The hypothesis itself, and words that look for both of its sides.
+/// The hypothesis itself, and queries for both of its sides.
 pub(in crate::cli) fn of_hypothesis(hypothesis: &str) -> Vec<Value> {
     let bare = hypothesis.trim().trim_end_matches(['.', '。']);
     let sides = if bare.chars().any(is_cjk) {
@@ -60,8 +60,8 @@ pub(in crate::cli) fn of_hypothesis(hypothesis: &str) -> Vec<Value> {
         .collect()
 }
 
-/// What the task was asked: what an interruption left over, or, where nothing is, all of it again.
-/// Documents that were followed from citations are not asked for again.
+/// The targets of the task: those left over from an interruption or, if there are none, all of them
+/// again. Documents that were followed from citations are not repeated.
 pub(super) fn of_task(engine: &Engine, task_id: &str) -> Result<Vec<Value>> {
     let hypothesis = engine.graph().read(|r| r.task(task_id))?.hypothesis;
     let mut known: Vec<(Value, bool)> = Vec::new();
@@ -85,7 +85,7 @@ pub(super) fn of_task(engine: &Engine, task_id: &str) -> Result<Vec<Value>> {
     Ok(known.into_iter().map(|(target, _)| target).collect())
 }
 
-/// The targets of the task, each with what became of it the last time.
+/// The targets of the task, each with its latest outcome.
 fn jobs(engine: &Engine, task_id: &str) -> Result<Vec<Map<String, Value>>> {
     let mut rows = Vec::new();
     loop {
@@ -96,7 +96,7 @@ fn jobs(engine: &Engine, task_id: &str) -> Result<Vec<Map<String, Value>>> {
             max_bytes: 1 << 20,
             ..SqlOptions::default()
         };
-        // SQLite takes the state from the row that has the greatest number.
+        // SQLite takes the state from the row with the greatest number.
         let request = SqlRequest {
             sql: "SELECT input_json -> '$.target' AS target, state, max(rowid) AS last FROM jobs
                   WHERE task_id = :task AND kind = 'target_queue'
@@ -114,7 +114,7 @@ fn jobs(engine: &Engine, task_id: &str) -> Result<Vec<Map<String, Value>>> {
     }
 }
 
-/// The targets in a few words.
+/// A short description of the targets.
 pub(super) fn told(asked: &[Value]) -> String {
     let name = |target: &Value| {
         let text = target

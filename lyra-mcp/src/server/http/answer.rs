@@ -1,4 +1,4 @@
-//! Answers of our own, and the watch over every answer until its last byte.
+//! Answers of the server itself, and the tracking of every answer until its last byte.
 
 use super::super::caller::Caller;
 use super::super::metrics::{Going, Metrics};
@@ -19,10 +19,10 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::sync::OwnedSemaphorePermit;
 
-/// The body of an answer before it is watched.
+/// The body of an answer before it is tracked.
 pub(super) type Plain = Response<BoxBody<Bytes, Infallible>>;
 
-/// The code of an error of HTTP in the JSON-RPC body that goes with it; JSON-RPC leaves it to servers.
+/// The code for an HTTP error in the accompanying JSON-RPC body; JSON-RPC leaves it to servers.
 const REFUSED: i32 = -32000;
 
 pub(super) fn plain(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Plain {
@@ -33,12 +33,12 @@ pub(super) fn plain(status: StatusCode, kind: &'static str, text: impl Into<Byte
     response
 }
 
-/// Why a request gets no further, as a JSON-RPC error with a status of HTTP.
+/// Why a request is refused, as a JSON-RPC error with an HTTP status.
 #[derive(Debug)]
 pub(super) struct Refusal {
     status: StatusCode,
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// Boxed, because every result would else carry its size.
+    /// Boxed, because otherwise every result would have its size.
     body: Box<Value>,
 }
 
@@ -53,7 +53,7 @@ impl Refusal {
         }
     }
 
-    /// A message that is not one of the protocol.
+    /// For an invalid message of the protocol.
     pub(super) fn message(fault: Fault) -> Self {
         let hint = "send one JSON-RPC 2.0 message as the body of a POST";
         let mut refusal = Self::new(StatusCode::BAD_REQUEST, fault.message, hint);
@@ -67,7 +67,7 @@ impl Refusal {
         self
     }
 
-    /// Says when to come again, in whole seconds.
+    /// Adds the time after which to retry, in whole seconds.
     pub(super) fn retry_after(mut self, wait: Duration) -> Self {
         let seconds = wait.as_secs_f64().ceil().max(1.0) as u64;
         self.headers.push((header::RETRY_AFTER, seconds.into()));
@@ -86,23 +86,23 @@ impl Refusal {
 /// The name of the access log in filters.
 const LOG: &str = "lyra_mcp::requests";
 
-/// The status of a request whose client went away before there was an answer, as proxies write it.
+/// The status of a request whose client disconnected before the answer, as used by proxies.
 const GONE: u16 = 499;
 
-/// What is known of a request. When it is dropped, because the last byte of the answer is out or the
-/// client went away, the access log and the numbers are told. It holds nothing that a client wrote:
-/// neither header nor query nor argument.
+/// The record of a request. When it is dropped, because the last byte of the answer was sent or the
+/// client disconnected, the access log and the metrics are updated. It contains nothing that a
+/// client wrote: no header, query or argument.
 pub(super) struct Record {
     client: IpAddr,
     method: &'static str,
     pub(super) path: &'static str,
     began: Instant,
-    /// The method of JSON-RPC, where there is one.
+    /// The JSON-RPC method, if there is one.
     pub(super) rpc: &'static str,
     pub(super) caller: Caller,
-    /// The id that is taken until the answer is out.
+    /// The id that is in use until the answer is sent.
     pub(super) open: Option<OpenRequest>,
-    /// What the end of the server waits for.
+    /// A permit that the shutdown of the server waits for.
     pub(super) drain: Option<OwnedSemaphorePermit>,
     metrics: Arc<Metrics>,
     status: u16,
@@ -143,7 +143,7 @@ impl Drop for Record {
         let (tool, outcome) = self.caller.noted().unwrap_or(("-", "-"));
         let token = self.caller.name().unwrap_or("-");
         let (client, rpc, bytes, whole) = (self.client, self.rpc, self.bytes, self.whole);
-        // Who watches the server asks every few seconds.
+        // Monitoring queries these every few seconds.
         if path == "/healthz" || path == "/metrics" {
             tracing::debug!(target: LOG, %client, token, method, path, status, ms, bytes, whole, "request");
         } else {
@@ -152,7 +152,7 @@ impl Drop for Record {
     }
 }
 
-/// A body with the record of its request.
+/// A body together with the record of its request.
 pub(super) struct Watched {
     inner: BoxBody<Bytes, Infallible>,
     record: Record,

@@ -1,4 +1,4 @@
-//! What every request goes through: host and origin, token, rate, size; then the SDK.
+//! The checks of every request: host and origin, token, rate, size; then it goes to the SDK.
 
 use super::super::caller::Caller;
 use super::super::metrics::Metrics;
@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
-/// How long a client may take to send a body.
+/// Time limit for receiving a body.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
 const SESSION: &str = "mcp-session-id";
@@ -39,24 +39,24 @@ const SENT: &str = "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Sess
                     MCP-Protocol-Version, Mcp-Method, Mcp-Name";
 const READ: &str = "Mcp-Session-Id, WWW-Authenticate, Retry-After";
 
-/// Everything that decides about requests.
+/// The state for deciding about requests.
 pub(super) struct Gate {
     pub(super) engine: Engine,
     pub(super) hosts: Hosts,
-    /// None where everybody who reaches the address may call.
+    /// `None` if all clients that can reach the address may call.
     pub(super) tokens: Option<Tokens>,
     pub(super) rates: Rates,
     pub(super) max_body: usize,
     pub(super) metrics: Arc<Metrics>,
     pub(super) sessions: Arc<Sessions>,
     pub(super) mcp: StreamableHttpService<Server, Sessions>,
-    /// A permit for each answer that the end of the server waits for.
+    /// A permit for each answer that the shutdown of the server waits for.
     pub(super) drain: Arc<Semaphore>,
     pub(super) ending: AtomicBool,
 }
 
 impl Gate {
-    /// The answer to a request, whatever it is.
+    /// Answers a request of any kind.
     pub(super) async fn answer(
         &self,
         request: Request<Incoming>,
@@ -82,7 +82,7 @@ impl Gate {
         origin: &Origin,
         record: &mut Record,
     ) -> Result<Plain, Refusal> {
-        // Probes ask by the address of a container, without a token; the answer says nothing.
+        // Probes use the address of a container and no token; the answer reveals nothing.
         if record.path == "/healthz" {
             only_get(request.method())?;
             return self.health().await;
@@ -128,7 +128,7 @@ impl Gate {
         }
     }
 
-    /// Whose token the request carries.
+    /// The access of the request's token.
     fn authenticate(&self, headers: &HeaderMap) -> Result<Option<Arc<Access>>, Refusal> {
         let Some(tokens) = &self.tokens else {
             return Ok(None);
@@ -173,13 +173,13 @@ impl Gate {
                 self.look_at(&body, session.as_deref(), token, record)?;
                 body
             }
-            // What a client only listens to does not hold up the end of the server.
+            // Event streams do not delay the shutdown of the server.
             _ => {
                 record.drain = None;
                 Bytes::new()
             }
         };
-        // Nothing behind here needs the token.
+        // The code from here on does not need the token.
         parts.headers.remove(header::AUTHORIZATION);
         parts.extensions.insert(record.caller.clone());
         let request = Request::from_parts(parts, Full::new(body));
@@ -220,8 +220,8 @@ impl Gate {
         }
     }
 
-    /// Answers what is no message of the protocol as standard input would, and what would make the
-    /// SDK mix up answers.
+    /// Refuses invalid messages of the protocol, as on standard input, and requests with which the
+    /// SDK would mix up answers.
     fn look_at(
         &self,
         body: &Bytes,
@@ -283,8 +283,7 @@ impl Gate {
     }
 }
 
-/// The token of the one Authorization header. The query is not looked at: it stands in the logs of
-/// proxies.
+/// The token in the only Authorization header. The query is ignored, since proxies log it.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(given), None) = (given.next(), given.next()) else {
@@ -308,7 +307,7 @@ fn only_get(method: &Method) -> Result<(), Refusal> {
     }
 }
 
-/// What a browser asks before it sends the request of a page.
+/// The answer to a browser's preflight request.
 fn preflight() -> Plain {
     let mut response = plain(StatusCode::NO_CONTENT, JSON, Bytes::new());
     let headers = response.headers_mut();
@@ -338,7 +337,7 @@ fn for_origin(mut response: Plain, origin: &Origin) -> Plain {
     response
 }
 
-/// The log and the numbers know these names only: clients could else write into them.
+/// The log and the metrics use only these names; otherwise clients could write into them.
 fn known_path(path: &str) -> &'static str {
     let known = ["/mcp", "/healthz", "/metrics"];
     known

@@ -1,36 +1,36 @@
-//! Which hosts and origins a request may name.
+//! The hosts and origins that a request may name.
 //!
-//! A page that a browser shows can send requests to a server on the same machine, and with a name of
-//! its own that leads there it can read the answers (DNS rebinding). Such a request names the page's
-//! host or origin, which is not among those that are allowed.
+//! A page in a browser can send requests to a server on the same machine and, with a domain name
+//! that resolves to it, read the answers (DNS rebinding). Such a request names the page's host or
+//! origin, which is not on the list of allowed ones.
 
 use http::uri::Authority;
 use http::{HeaderMap, Uri, header};
 use lyra_core::{Error, Result};
 use std::net::{IpAddr, SocketAddr};
 
-/// Hosts that lead to this machine from this machine.
+/// Names of this machine that are used locally.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// A host, and its port where that counts.
+/// A host, with its port if it matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Host {
     name: String,
     port: Option<u16>,
 }
 
-/// What is allowed.
+/// The allowed hosts and origins.
 pub(crate) struct Hosts {
     hosts: Vec<Host>,
     origins: Vec<String>,
 }
 
 impl Hosts {
-    /// The loopback names and the bound address are allowed, and what `hosts` adds: `name` for any
-    /// port, or `name:port`. `origins` are as browsers send them: `https://app.example.org`.
+    /// Allows the loopback names, the bound address, and `hosts`: `name` for any port, or
+    /// `name:port`. `origins` have the form that browsers send: `https://app.example.org`.
     ///
     /// # Errors
-    /// `InvalidInput` for what is no host or no origin.
+    /// `InvalidInput` for an invalid host or origin.
     pub(crate) fn new(bound: SocketAddr, hosts: &[String], origins: &[String]) -> Result<Self> {
         let mut allowed: Vec<Host> = LOOPBACK.iter().filter_map(|name| host_of(name)).collect();
         if !bound.ip().is_unspecified() {
@@ -52,7 +52,7 @@ impl Hosts {
         })
     }
 
-    /// Whether the request names a host that is allowed.
+    /// Whether the request names an allowed host.
     pub(super) fn allow_host(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         named_host(uri, headers).is_some_and(|named| {
             let is_it = |host: &Host| {
@@ -62,8 +62,8 @@ impl Hosts {
         })
     }
 
-    /// The origin that the request comes from, if it is allowed. Programs other than browsers send
-    /// none. A page of the server's own host and port is of the same origin.
+    /// The origin of the request, if it is allowed. Only browsers send one. A page with the
+    /// server's own host and port has the same origin.
     pub(super) fn allow_origin(&self, uri: &Uri, headers: &HeaderMap) -> Origin {
         let Some(origin) = headers.get(header::ORIGIN) else {
             return Origin::None;
@@ -87,7 +87,7 @@ impl Hosts {
     }
 }
 
-/// Where a request comes from.
+/// The origin of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     None,
@@ -100,13 +100,13 @@ fn named_host(uri: &Uri, headers: &HeaderMap) -> Option<Host> {
     match (named.next(), named.next()) {
         (Some(host), None) => host_of(host.to_str().ok()?),
         (None, _) => host_of(uri.authority()?.as_str()),
-        // Two hosts: a proxy in front may have looked at the other one.
+        // With two hosts, a proxy in front may have checked the other one.
         (Some(_), Some(_)) => None,
     }
 }
 
 fn host_of(text: &str) -> Option<Host> {
-    // An IPv6 address alone is no authority without brackets.
+    // A bare IPv6 address is not a valid authority without brackets.
     if let Ok(IpAddr::V6(address)) = text.parse::<IpAddr>() {
         return Some(Host {
             name: address.to_string(),

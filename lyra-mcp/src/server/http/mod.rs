@@ -1,4 +1,4 @@
-//! MCP over Streamable HTTP: many clients, each with a token that says who it is.
+//! MCP over Streamable HTTP: many clients, each identified by a token.
 
 mod answer;
 mod gate;
@@ -31,43 +31,44 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Connections at a time; more wait until one of them ends.
+/// Maximum number of connections; further ones wait until one ends.
 const CONNECTIONS: usize = 1_024;
 
-/// How long a client may take to send the head of a request, or keep a connection without one.
+/// Time limit for receiving the head of a request, and for keeping a connection open without a
+/// request.
 const HEAD_TIME: Duration = Duration::from_secs(60);
 
-/// How long connections may take to close when their answers are out.
+/// Time limit for closing connections after their answers have been sent.
 const LAST_BYTES: Duration = Duration::from_secs(1);
 
-/// Answers at a time that the end of the server waits for.
+/// Maximum number of answers that the shutdown of the server waits for.
 const ANSWERS: u32 = 1 << 20;
 
-/// How long accepting pauses where the system has no room for one more connection.
+/// How long accepting pauses if the system has no resources for another connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Where and for whom to serve.
+/// The address to serve, and its clients.
 pub(crate) struct Listen {
     pub(crate) address: SocketAddr,
-    /// The token file; without one, only programs on this machine can call, and all of them.
+    /// The token file. Without one, all programs on this machine can call, and no others.
     pub(crate) tokens: Option<PathBuf>,
     pub(crate) origins: Vec<String>,
     pub(crate) hosts: Vec<String>,
-    /// Requests of one token.
+    /// Allowed requests per second of one token.
     pub(crate) per_second: f64,
     pub(crate) burst: u32,
-    /// Bytes of a body at most.
+    /// Maximum size of a body, in bytes.
     pub(crate) max_body: usize,
-    /// How long answers may take that are under way when the server is told to end.
+    /// Time limit for answers in progress when the server is told to end.
     pub(crate) drain: Duration,
 }
 
-/// Serves until the process is told to end. Then it accepts nothing new, lets the answers that are
-/// under way go out within the time for that, and ends.
+/// Serves until the process is told to end. Then it accepts no new connections, waits for the
+/// answers in progress within the time limit, and ends.
 ///
 /// # Errors
-/// `InvalidInput` for an address that others can reach without tokens, and for tokens, hosts and
-/// origins that cannot be read; `Backend` where the address cannot be listened on.
+/// `InvalidInput` for an address that others can reach without tokens, and for invalid tokens,
+/// hosts and origins; `Backend` if it cannot listen on the address.
 pub(crate) async fn serve_http(service: Service, listen: Listen) -> Result<()> {
     let tokens = tokens(&listen)?;
     let has_tokens = tokens.is_some();
@@ -108,9 +109,9 @@ pub(crate) async fn serve_http(service: Service, listen: Listen) -> Result<()> {
         "{signal}: ending; what is running goes back to the queue"
     ));
     gate.ending.store(true, Ordering::Relaxed);
-    // Long polls answer now.
+    // Long polls are answered now.
     let _ = stop.send(true);
-    // Connections close as soon as they have nothing to send.
+    // Connections close as soon as they have nothing left to send.
     let mut closed = tokio::spawn(connections.shutdown());
     tokio::select! {
         () = answered(&gate) => {}
@@ -164,7 +165,7 @@ fn mcp(
     end: &CancellationToken,
     max_body: usize,
 ) -> StreamableHttpService<Server, Sessions> {
-    // The gate has looked at hosts and origins already, for every path.
+    // The gate has already checked hosts and origins, for every path.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins()
@@ -184,7 +185,7 @@ fn mcp(
     StreamableHttpService::new(server, sessions, config)
 }
 
-/// Accepts connections for ever.
+/// Accepts connections forever.
 async fn accept(
     listener: TcpListener,
     gate: &Arc<Gate>,
@@ -225,13 +226,13 @@ fn serve_connection(
         .serve_connection(TokioIo::new(stream), answer);
     let connection = connections.watch(connection);
     tokio::spawn(async move {
-        // A client that goes away is no fault of the server.
+        // A client that disconnects is not an error of the server.
         let _ = connection.await;
         drop((going, permit));
     });
 }
 
-/// Comes back when every answer is out that a client waits for.
+/// Returns when all answers that clients wait for have been sent.
 async fn answered(gate: &Gate) {
     let _ = gate.drain.acquire_many(ANSWERS).await;
 }

@@ -1,5 +1,4 @@
-//! How many requests a token may send: a bucket that holds `burst` requests and fills up again at a
-//! steady rate.
+//! The rate limit of tokens: a bucket that holds `burst` requests and refills at a steady rate.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -26,7 +25,7 @@ impl Rates {
         }
     }
 
-    /// Takes a request out of the bucket of this token, or says how long the next one has to wait.
+    /// Takes a request from the bucket of this token, or returns how long the next one has to wait.
     /// There are as many buckets as tokens have ever been used.
     pub(super) fn take(&self, token: &str, now: Instant) -> Result<(), Duration> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
@@ -70,7 +69,7 @@ mod tests {
         assert_eq!(rates.take("a", at(250)), Err(Duration::from_millis(250)));
         assert_eq!(rates.take("a", at(500)), Ok(()));
         assert!(rates.take("a", at(500)).is_err());
-        // It never holds more than the burst.
+        // A bucket never holds more than the burst.
         let later = 3_600_000;
         for _ in 0..3 {
             assert_eq!(rates.take("a", at(later)), Ok(()));

@@ -1,5 +1,6 @@
-//! Sessions of the revisions before 2026-07-28: the SDK keeps them, and here is written down which
-//! token each belongs to, which of its requests have no answer yet, and what its client can read.
+//! Sessions of the protocol revisions before 2026-07-28. The SDK manages them; this module records
+//! to which token each belongs, which of its requests have no answer yet, and which events its
+//! client can read.
 
 use futures_core::Stream;
 use rmcp::model::{ClientJsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage, ServerResult};
@@ -16,16 +17,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// How long a session without a request is kept. Many clients do not begin again by themselves.
+/// How long a session without a request is kept. Many clients do not start a new session by
+/// themselves.
 const UNUSED: Duration = Duration::from_secs(3_600);
 
-/// Sessions of one token at most.
+/// Maximum number of sessions per token.
 const MOST_OF_A_TOKEN: usize = 256;
 
 struct Session {
-    /// The name of its token; none while it begins.
+    /// The name of its token; `None` while the session is being opened.
     owner: Option<String>,
-    /// Whether its client knows events without data, which let it resume a stream.
+    /// Whether its client supports events without data, which allow it to resume a stream.
     primes: bool,
     /// Ids of requests without an answer, as JSON.
     open: HashSet<String>,
@@ -72,7 +74,7 @@ impl Sessions {
         self.known().len()
     }
 
-    /// Whether this token may open one more.
+    /// Whether this token may open another session.
     pub(super) fn has_room_for(&self, owner: &str) -> bool {
         let known = self.known();
         let of_owner = known
@@ -81,27 +83,27 @@ impl Sessions {
         of_owner.count() < MOST_OF_A_TOKEN
     }
 
-    /// Writes down whose session this is, unless it has ended already.
+    /// Records the owner of the session, unless it has already ended.
     pub(super) fn belongs_to(&self, id: &str, owner: &str) {
         if let Some(session) = self.known().get_mut(id) {
             session.owner = Some(owner.to_owned());
         }
     }
 
-    /// Whether the session is this token's.
+    /// Whether the session belongs to this token.
     pub(super) fn is_of(&self, id: &str, owner: &str) -> bool {
         self.known()
             .get(id)
             .is_some_and(|s| s.owner.as_deref() == Some(owner))
     }
 
-    /// A request of the session begins. None where another one with the same id has no answer yet:
-    /// the answers could not be told apart.
+    /// Registers a request of the session. `None` if another one with the same id has no answer
+    /// yet: the answers could not be distinguished.
     pub(super) fn open(self: &Arc<Self>, session: &str, id: &Value) -> Option<OpenRequest> {
         let id = id.to_string();
         let is_free = match self.known().get_mut(session) {
             Some(session) => session.open.insert(id.clone()),
-            // The SDK says that there is no such session.
+            // The SDK reports that the session does not exist.
             None => true,
         };
         is_free.then(|| OpenRequest {
@@ -182,7 +184,8 @@ impl SessionManager for Sessions {
     }
 }
 
-/// Events without data came with revision 2025-11-25; clients before take them for broken messages.
+/// Events without data were introduced in revision 2025-11-25; older clients take them for broken
+/// messages.
 fn knows_events_without_data(answer: &ServerJsonRpcMessage) -> bool {
     match answer {
         ServerJsonRpcMessage::Response(response) => match &response.result {
@@ -195,7 +198,7 @@ fn knows_events_without_data(answer: &ServerJsonRpcMessage) -> bool {
     }
 }
 
-/// The events that the client of a session can read.
+/// Only the events that the client of a session can read.
 struct Readable {
     inner: Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>,
     primes: bool,
