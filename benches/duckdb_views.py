@@ -1,4 +1,4 @@
-"""The views in DuckDB over an export to Parquet, beside the same views in SQLite.
+"""Compares the views in DuckDB over an export to Parquet with the same views in SQLite.
 
     python benches/duckdb_views.py DATABASE [--runs 3] [--cut-off 60]
 
@@ -6,17 +6,17 @@ DATABASE is a graph, such as one that
 
     cargo run --release -p lyra-core --example views_at_scale -- 1000000 --keep FOLDER --make
 
-leaves in FOLDER. Wants the packages `lyra` and `duckdb`.
+leaves in FOLDER. Requires the packages `lyra` and `duckdb`.
 
-Printed: seconds and megabytes of the export, and for each view milliseconds (the median of the runs):
-- SQLite: the first 50 rows through `graph.view`, which has indexes and counts made for them;
+Prints seconds and megabytes of the export, and for each view milliseconds (the median of the runs):
+- SQLite: the first 50 rows through `graph.view`, which uses indexes and precomputed counts;
 - DuckDB 50: the first 50 rows of the same view;
-- DuckDB all: every row, fetched as Arrow; and how many there are.
+- DuckDB all: every row, fetched as Arrow; and the number of rows.
 
-Views that are scoped to a task are asked about the whole graph; those that require a task, about the task
-with the most claims. Both sides read files that are in the cache of the system. A call that takes longer
-than the cut-off counts as "-" and is not repeated. The first 50 rows must be equal on both sides, apart
-from the last places of numbers; otherwise the program fails.
+Views with an optional task are queried for the whole graph; views that require a task, for the task with the
+most claims. Both sides read files that are in the system's cache. A call that takes longer than the cut-off
+is shown as "-" and is not repeated. The first 50 rows must be equal on both sides, except for the last digits
+of numbers; otherwise the program fails.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def options() -> argparse.Namespace:
 
 
 def timed(runs: int, call: Callable[[], Any]) -> tuple[float | None, Any]:
-    """The median of the runs in ms, and what the last one gave; nothing for a call that was stopped."""
+    """The median of the runs in ms, and the result of the last run; None for a call that was stopped."""
     times, given = [], None
     for _ in range(runs):
         begun = time.perf_counter()
@@ -64,7 +64,7 @@ def timed(runs: int, call: Callable[[], Any]) -> tuple[float | None, Any]:
 
 
 def within(connection: Any, seconds: float, call: Callable[[], Any]) -> Any:
-    """Calls; DuckDB is interrupted after so many seconds."""
+    """Makes a call; DuckDB is interrupted after the given number of seconds."""
     timer = threading.Timer(seconds, connection.interrupt)
     timer.start()
     try:

@@ -1,5 +1,5 @@
-"""Python's side of embed_throughput.rs: MODEL TEXTS GRAPH BATCH THREADS → texts a second of wall time and of
-processor time. Batches of 8 or fewer are made of texts sorted by length."""
+"""Python's side of embed_throughput.rs: MODEL TEXTS GRAPH BATCH THREADS → texts per second of wall time and
+of processor time. For batches of 8 or fewer, texts are sorted by length."""
 
 import json
 import os

@@ -1,6 +1,7 @@
-//! How many texts a second each embedder takes on two threads: the static table, and
-//! all-MiniLM-L6-v2 in ONNX (f32 and int8), beside Python's onnxruntime on the same files, in turns
-//! in the same run. Texts of about 20 and about 200 tokens, made from a fixed list of words.
+//! Measures the number of texts per second of each embedder on two threads: the static table, and
+//! all-MiniLM-L6-v2 in ONNX (f32 and int8), compared with Python's onnxruntime on the same files,
+//! alternating in the same run. The texts have about 20 and about 200 tokens, made from a fixed
+//! list of words.
 //!
 //! ```text
 //! python3 scripts/minilm_onnx.py /tmp/minilm
@@ -8,10 +9,10 @@
 //!   cargo bench -p lyra-core --features onnx --bench embed_throughput
 //! ```
 //!
-//! Prints texts a second of wall time and of processor time; medians of the rounds. On a machine
-//! that others use, the latter and the ratios are what counts. Rows called `python` sort by length
-//! and run batches of 8 as we do; `python 32` runs batches of 32 in the order given, padded, which
-//! is what sentence-transformers does by default.
+//! Prints texts per second of wall time and of processor time; medians of the rounds. On a shared
+//! machine, the latter and the ratios are meaningful. Rows named `python` sort by length and run
+//! batches of 8 as we do; `python 32` runs batches of 32 in the given order, padded, which is the
+//! default of sentence-transformers.
 
 #![allow(
     clippy::print_stdout,
@@ -35,7 +36,7 @@ const WORDS: &str = "patients with type 2 diabetes were randomised to saxaglipti
     exercise reduced systolic blood pressure compared usual care while mortality did not differ between groups \
     cohort studies reported an association coffee consumption sleep duration memory cognitive decline";
 
-/// Texts of a varying number of words around `words`, the same in every run.
+/// Texts with a varying number of words around `words`, the same in every run.
 fn texts(count: usize, words: usize) -> Vec<String> {
     let list: Vec<&str> = WORDS.split_whitespace().collect();
     let mut state = 88_172_645_463_325_252_u64;
@@ -54,7 +55,7 @@ fn texts(count: usize, words: usize) -> Vec<String> {
         .collect()
 }
 
-/// Seconds of processor time that this process has used, where the system tells.
+/// Processor time of this process in seconds, if the system reports it.
 fn processor_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
@@ -62,7 +63,7 @@ fn processor_seconds() -> Option<f64> {
     Some(ticks / 100.0)
 }
 
-/// Texts a second of wall time and of processor time.
+/// Texts per second of wall time and of processor time.
 type Speed = (f64, f64);
 
 fn ours(runtime: &tokio::runtime::Runtime, embedder: &dyn Embedder, texts: &[String]) -> Speed {
@@ -107,7 +108,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The folder of the ONNX Runtime that Python uses: both measure the same one.
+/// The folder of the ONNX Runtime that Python uses, so that both measure the same library.
 fn runtime_library(program: &Path) -> String {
     let code = "import onnxruntime; print(onnxruntime.__path__[0])";
     let found = Command::new(program).args(["-c", code]).output().unwrap();

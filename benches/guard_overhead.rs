@@ -1,11 +1,11 @@
-//! What the guard costs: the same statements through [`QueryGuard`] and through a bare connection
-//! that makes the same JSON rows of them, in turns, in one process.
+//! Measures the cost of the guard: the same statements through [`QueryGuard`] and through a bare
+//! connection that produces the same JSON rows, alternating, in one process.
 //!
 //! `cargo bench -p lyra-core --no-default-features --bench guard_overhead`
 //!
-//! Prints microseconds a query: the median of wall-clock time, and the mean of the CPU time of
-//! all threads (Linux only). The bare connection prepares each statement anew, as the guard has to do for a text that
-//! it has not seen before.
+//! Prints microseconds per query: the median of wall-clock time, and the mean of the CPU time of
+//! all threads (Linux only). The bare connection prepares each statement anew, as the guard has to
+//! do for a statement that it has not seen before.
 
 #![allow(clippy::print_stdout, reason = "the figures are what this is for")]
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop where it stands")]
@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// One statement: its name, how many runs make a turn, and the SQL.
+/// One statement: its name, the number of runs per turn, and the SQL.
 const CASES: [(&str, usize, &str); 5] = [
     (
         "point query",
@@ -92,7 +92,7 @@ ANALYZE;
 ";
 
 fn main() {
-    // `cargo test` runs benchmarks, too, to see that they work.
+    // `cargo test` also runs benchmarks, to check that they work.
     let turns = if std::env::args().any(|a| a == "--bench") {
         61
     } else {
@@ -195,7 +195,7 @@ fn to_json(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// What one side took.
+/// The measurements of one side.
 #[derive(Default)]
 struct Times {
     wall: Vec<Duration>,
@@ -213,8 +213,8 @@ impl Times {
         self.cpu += cpu_time().saturating_sub(before);
     }
 
-    /// Wall-clock time of the middle run and CPU time of the average one, in microseconds. CPU
-    /// time is known in scheduler ticks only, so that a single run cannot be measured.
+    /// Wall-clock time of the median run and mean CPU time of the runs, in microseconds. CPU time
+    /// is known in scheduler ticks only, so that a single run cannot be measured.
     fn summary(mut self) -> (f64, f64) {
         self.wall.sort_unstable();
         let middle = self.wall[self.wall.len() / 2];
@@ -225,7 +225,7 @@ impl Times {
     }
 }
 
-/// CPU time of all threads of this process; zero where the system does not tell.
+/// CPU time of all threads of this process; zero if the system does not report it.
 fn cpu_time() -> Duration {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
         return Duration::ZERO;

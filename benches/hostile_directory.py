@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""A server that is given a folder of hostile documents: its memory, its answers meanwhile, its end.
+"""A server with a folder of hostile documents: its memory, response times and shutdown.
 
     python3 benches/hostile_directory.py target/release/lyra-mcp [DOCUMENTS]
 
 DOCUMENTS files (400 by default) of eighteen kinds are made, each kind in growing sizes: PDFs that invoke
-themselves, nest, unpack or map without end; pages of tags without text; XML, Markdown and records made to
-be slow; texts of one character. The files are queued one by one, and a second task searches the folder.
-Meanwhile `SELECT 1` is asked without a pause. Measured: the peak of the server's memory and of the largest
-child's (Linux), the longest time that one document took, the worst and the median answer, and the time
-from SIGTERM to the end while documents are read.
+themselves, nest, unpack or map without end; pages of tags without text; XML, Markdown and records made to be
+slow; texts of one character. The files are queued one by one, and a second task searches the folder.
+Meanwhile `SELECT 1` is called continuously. Measured: the peak memory of the server and of its largest child
+(Linux), the longest time for one document, the worst and the median response time, and the time from SIGTERM
+to the end while documents are being read.
 """
 
 import json
@@ -70,7 +70,7 @@ def mapped(n: int) -> bytes:
     return page(b"BT /F 12 Tf <00410042> Tj ET", FONT, font, wide_map(n), b"<</Type/Font/Subtype/CIDFontType2>>")
 
 
-# Each kind with the size that it takes; sizes grow from a hundredth of it to the whole.
+# Each kind with its maximum size; sizes grow from a hundredth of the maximum to the maximum.
 KINDS = [
     ("self.pdf", 1, lambda n: page(b"/X Do " * n, FORM, stream(b"/X Do", SELF))),
     ("q.pdf", 4_000_000, lambda n: page(b"q " * n)),
@@ -149,7 +149,7 @@ class Server:
 
 
 def peak(pid: int) -> int:
-    """The most memory that a process has held, in MB."""
+    """The peak memory of a process, in MB."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Many clients at one server over HTTP: errors, and how long their calls take.
+"""Many clients of one server over HTTP: errors, and the duration of their calls.
 
     python3 benches/http_load.py target/release/lyra-mcp [--clients 16] [--seconds 60] [--claims 5000] [--db FILE]
 
-A graph is made first, as tool_latency.py does, or taken from --db; the server works on a copy. Every client
-has a token and a connection of its own. Half of the clients have a session (2025-11-25), half send requests
-alone (2026-07-28). Each calls one tool after another without a pause, out of a fixed mixture: eight of ten
-calls read (query_view, query_sql, vector_search, get_status, list_views), two write (create_task,
-queue_targets of a task that is stopped). Measured: wall time from sending a request to having read its
-answer. Errors are statuses other than 200, answers without a result, failed calls by error_code, and
-connections that broke. Tools that refuse what the mixture asks (a query out of its budget) count there, too.
+A graph is generated first, as in tool_latency.py, or taken from --db; the server works on a copy. Every
+client has its own token and connection. Half of the clients have a session (2025-11-25), half send requests
+without one (2026-07-28). Each calls one tool after another without a pause, from a fixed mixture: eight of
+ten calls read (query_view, query_sql, vector_search, get_status, list_views), two write (create_task,
+queue_targets of a stopped task). Measured: wall time from sending a request to having read its answer. Errors
+are statuses other than 200, answers without a result, failed calls by error_code, and broken connections.
+Calls that a tool refuses (a query that exceeds its budget) also count.
 """
 
 import argparse
@@ -89,7 +89,7 @@ class Client:
         return response, response.read().decode()
 
     def call(self, tool: str, asked: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Calls a tool; "ok" or what went wrong, and the reply."""
+        """Calls a tool; returns "ok" or the error, and the reply."""
         self.last_id += 1
         params: dict[str, Any] = {"name": tool, "arguments": asked}
         more = {}
@@ -142,7 +142,7 @@ def report(taken: list[tuple[str, float, str]], seconds: float) -> None:
 
 
 def main() -> None:
-    """Makes the graph where there is none, lets the clients work, and prints the figures."""
+    """Generates the graph if there is none, runs the clients, and prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary", type=lambda path: str(Path(path).resolve()))
     parser.add_argument("--clients", type=int, default=16)

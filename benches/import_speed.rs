@@ -1,15 +1,15 @@
-//! How fast a JSONL file becomes a graph: `Engine::import_jsonl` into a new file, with full text,
-//! counts and the vectors that the file gives.
+//! Measures the import of a JSONL file: `Engine::import_jsonl` into a new file, with full text,
+//! counts and the vectors contained in the file.
 //!
 //! `cargo run --release -p lyra-core --example import_speed -- FILE [--times N]`
 //!
-//! FILE is an export of a graph whose vectors are of the built-in model; without them, the time to
-//! make them would be counted, too. Measured: rows a second of wall time, from the first line read
-//! to the end of the commit and what it writes back, rows a second of the processor time of all
-//! threads, and the most memory held. N imports (1), each into a new file in the folder for
-//! temporary ones (TMPDIR); each is shown.
+//! FILE is an export of a graph with vectors of the built-in model; without them, the time to
+//! compute vectors would be included. Measured: rows per second of wall time, from the first line
+//! read to the end of the commit and what it writes back; rows per second of the processor time of
+//! all threads; and the peak memory. N imports (1), each into a new file in the temporary folder
+//! (TMPDIR); each is shown.
 //!
-//! Not measured: opening the file that is imported into, a cold system cache of FILE.
+//! Not measured: opening the target file, a cold system cache of FILE.
 
 #![allow(clippy::print_stdout, reason = "a bench shows what it measured")]
 
@@ -32,7 +32,7 @@ fn main() -> Result<()> {
     (0..times).try_for_each(|_| import(&file))
 }
 
-/// Imports into a new graph, which goes with its folder.
+/// Imports into a new graph, which is deleted with its folder.
 fn import(file: &Path) -> Result<()> {
     let folder = tempfile::tempdir().map_err(|e| Error::internal(e.to_string()))?;
     let engine = Engine::open(EngineConfig::new(folder.path().join("graph.db")))?;
@@ -62,13 +62,13 @@ fn import(file: &Path) -> Result<()> {
 /// Processor time of this process so far (Linux: user and system ticks of a hundredth of a second).
 fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field is a name in parentheses, which may hold spaces; these are fields 14 and 15.
+    // The second field is a name in parentheses, which may contain spaces; these are fields 14 and 15.
     let mut fields = stat.rsplit(')').next()?.split_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<f64>().ok();
     Some((ticks()? + ticks()?) / 100.0)
 }
 
-/// The most memory that this process has held so far, in MiB (Linux).
+/// Peak memory of this process so far, in MiB (Linux).
 fn most_memory() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Agents that judge at once, and die: no pair is judged by two, and none is lost.
+"""Agents that judge concurrently and are killed: no pair is judged by two agents, and none is lost.
 
     python3 benches/judging_agents.py target/release/lyra-mcp [PAIRS] [KILLS]
 
-A graph with PAIRS pairs (4,000 by default) is made. Eight agents, each with a server of its own on the same
+A graph with PAIRS pairs (4,000 by default) is generated. Eight agents, each with its own server on the same
 database, lend up to twenty pairs and answer them in two halves. KILLS times (200 by default) a server is
-killed between the two, with half of its loan unanswered. Printed: seconds, judgements a second, pairs that
-were answered under more than one loan, and pairs that nobody has judged at the end.
+killed between the two, with half of its loan unanswered. Prints seconds, judgements per second, pairs that
+were answered under more than one loan, and pairs without a judgement at the end.
 """
 
 import json
@@ -93,7 +93,7 @@ class Crowd:
     def agent(self, number: int) -> None:
         server = Server(self.program, self.db)
         rests = 0
-        # What a killed server had lent is free again after its lease.
+        # Pairs lent by a killed server are free again after their lease.
         while rests < LEASE_SECONDS + 3:
             pairs = server.call("get_judgements", task_id=TASK, limit=20, lease_seconds=LEASE_SECONDS)["pairs"]
             if not pairs:

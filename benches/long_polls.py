@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""How soon long polls hear of a change, and what they cost those who ask questions meanwhile.
+"""How quickly long polls receive a change, and how much they slow down other calls.
 
     python3 benches/long_polls.py target/release/lyra-mcp [POLLS] [ROUNDS]
 
-POLLS get_status calls (100 by default) wait at one server at once, for a task whose job hangs on a
-web server that never answers. In each of ROUNDS rounds (20 by default) one change is made: through the
-same server, or through a second server process on the same database. Measured, for every poll: from
-sending the change (so its own transaction is included) to having read the poll's answer.
+POLLS get_status calls (100 by default) wait concurrently on one server, for a task whose job hangs on a web
+server that never answers. In each of ROUNDS rounds (20 by default) one change is made: through the same
+server, or through a second server process on the same database. Measured for every poll: from sending the
+change (so its own transaction is included) to having read the poll's answer.
 
-Then the same server is asked query_sql and vector_search, one after another: while nobody waits; while
-POLLS calls wait; and while they wait and the second process commits to another task as fast as it can,
-so that the watcher looks each time; and with the same commits while nobody waits.
+Then query_sql and vector_search are called on the same server, one after another: without waiting calls; with
+POLLS waiting calls; with waiting calls while the second process commits to another task as fast as it can, so
+that the watcher checks each time; and with the same commits without waiting calls.
 """
 
 import json
@@ -30,7 +30,7 @@ QUESTIONS = 300
 
 
 class Server:
-    """One server process; notes when each answer was read."""
+    """One server process; records when each answer was read."""
 
     def __init__(self, folder: str) -> None:
         self.process = subprocess.Popen(
@@ -50,7 +50,7 @@ class Server:
         assert self.process.stdout
         for line in self.process.stdout:
             now = time.perf_counter()
-            # The id stands first; whole answers are parsed when somebody wants them.
+            # The id comes first; whole answers are parsed only when needed.
             message_id = json.loads(line).get("id") if b'"id"' in line[:200] else None
             with self.news:
                 if message_id is not None:
@@ -94,7 +94,7 @@ def percentiles(values: list[float]) -> str:
 
 def polls(server: Server, task: str) -> list[int]:
     ids = [server.send_call("get_status", {"task_id": task, "wait": 40}) for _ in range(POLLS)]
-    # Answered after them: by then all of them wait.
+    # These calls are answered after the polls were received, so all polls are waiting then.
     for _ in range(3):
         server.call("query_sql", {"sql": "SELECT 1"})
     time.sleep(0.2)
@@ -157,7 +157,7 @@ def main() -> None:
         while not here.call("get_status", {"task_id": read, "wait": 5})["milestones"]["nli_verification_done"]:
             pass
         task = here.call("create_task", {"hypothesis": "Tea helps one sleep"})["task_id"]
-        # More than both servers have workers: all hang, and nothing happens by itself.
+        # More jobs than both servers have workers: all workers hang, and nothing changes by itself.
         here.call("queue_targets", {"task_id": task, "targets": [f"{page}/{n}" for n in range(8)]})
         while here.call("get_status", {"task_id": task, "wait": 0})["progress"]["queue"]["running"] < 4:
             time.sleep(0.05)

@@ -1,5 +1,5 @@
-//! How fast graphs become one: `Engine::merge` of shards into a new file, with full text, counts and
-//! copies; and whether the laws of docs/merge.md hold on them.
+//! Measures the merging of graphs: `Engine::merge` of shards into a new file, with full text,
+//! counts and copies; and checks the laws of docs/merge.md on them.
 //!
 //! ```sh
 //! cargo run --release -p lyra-core --example merge_speed -- make FOLDER --documents 20000 --shards 16
@@ -8,9 +8,10 @@
 //! ```
 //!
 //! `make` writes shards of invented documents: a page with its text, one passage, one claim, its
-//! origin, a verdict and two vectors for each; one document in twenty is in two shards. It prints the rows
-//! a second of the import, which `merge` is compared with. `merge` prints rows of the sources a second of
-//! wall and processor time, and the most memory held. `laws` merges backwards and twice, and compares hashes.
+//! origin, a verdict and two vectors for each; one document in twenty is in two shards. It prints
+//! the rows per second of the import, with which `merge` is compared. `merge` prints rows of the
+//! sources per second of wall and processor time, and the peak memory. `laws` merges in reverse
+//! order and twice, and compares hashes.
 
 #![allow(clippy::print_stdout, reason = "a bench shows what it measured")]
 
@@ -71,7 +72,7 @@ fn make(folder: &Path, documents: u64, shards: u64) -> Result<()> {
     Ok(())
 }
 
-/// Words that no other document has in this order.
+/// A text whose order of words is unique to the document.
 fn story(n: u64) -> String {
     const WORDS: [&str; 16] = [
         "nurses", "sleep", "shifts", "hours", "night", "work", "light", "rest", "study", "weeks",
@@ -146,7 +147,7 @@ fn laws(folder: &Path) -> Result<()> {
     let engine = Engine::open(EngineConfig::new(folder.join("all.db")))?;
     let again = runtime()?
         .block_on(engine.merge(&[folder.join("shard1.db"), folder.join("back.db")], false))?;
-    // The log of the other merge is news.
+    // The log of the other merge is expected to be new.
     let same = again.inserted.keys().all(|table| table == "event_log")
         && engine.canonical_hash(None)? == forth;
     println!("idempotent: {same}");
@@ -162,7 +163,7 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
 /// Processor time of this process so far (Linux: user and system ticks of a hundredth of a second).
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The second field is a name in parentheses, which may hold spaces; these are fields 14 and 15.
+    // The second field is a name in parentheses, which may contain spaces; these are fields 14 and 15.
     let fields = stat
         .rsplit(')')
         .next()
@@ -175,7 +176,7 @@ fn cpu_seconds() -> f64 {
     ticks.sum::<f64>() / 100.0
 }
 
-/// The most memory that this process has held so far, in MiB (Linux).
+/// Peak memory of this process so far, in MiB (Linux).
 fn most_memory() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

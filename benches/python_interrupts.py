@@ -1,11 +1,11 @@
-"""How soon Ctrl-C ends a call: from the signal to KeyboardInterrupt, in milliseconds.
+"""The delay with which Ctrl-C ends a call: from the signal to KeyboardInterrupt, in milliseconds.
 
     python benches/python_interrupts.py [--tries 20] [--vectors 400000] [--only NAME]
 
-It wants the wheel installed. Another process sends SIGINT in the middle of a call that takes seconds,
-and notes the time; both read the same clock. After every try the graph has to answer again, and after
-the last one it has to be whole. Prints the median and the worst of each call; ends with 1 where one is
-beyond 200 ms, or where a call ended before its signal came.
+Requires the installed wheel. Another process sends SIGINT in the middle of a call that takes seconds, and
+records the time; both read the same clock. After every try the graph must answer again, and after the last
+one it must be intact. Prints the median and the worst time of each call; exits with 1 if a time exceeds 200
+ms, or if a call ended before its signal came.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Sender:
         )
 
     def late_ms(self, call: Callable[[], Any], after: float) -> float | None:
-        """How late the interrupt came; None where the call had ended before."""
+        """The delay of the interrupt; None if the call had already ended."""
         assert self.process.stdin and self.process.stdout
         came = None
         try:
@@ -61,7 +61,7 @@ class Sender:
             frames = interrupt.__traceback__
             while frames is not None and frames.tb_next is not None:
                 frames = frames.tb_next
-            # Inside a call of the library the innermost Python frame is the one that called it.
+            # During a call of the library, the innermost Python frame is the caller's.
             in_the_call = frames is not None and frames.tb_frame.f_code is not self.late_ms.__code__
         sent = float(self.process.stdout.readline())
         return (came - sent) * 1000 if in_the_call else None
@@ -92,7 +92,7 @@ def lines(path: Path, count: int) -> Path:
 def opened(path: Path, **options: Any) -> Iterator[Any]:
     graph = lyra.EvidenceGraph(path, **options)
     yield graph
-    # The claims of the vectors were put in behind the back of the full-text index.
+    # The claims for the vectors were inserted without updating the full-text index.
     violations = [violation for violation in graph.verify().violations if "full_text" not in violation.check]
     assert not violations, violations
     graph.close()
@@ -107,7 +107,7 @@ Call = tuple[Callable[[], Any], float]
 
 
 def calls(folder: Path, vectors: int, only: str | None) -> Iterator[tuple[str, Any, Call]]:
-    """The name of a call, its graph, the call and when it is interrupted, in seconds."""
+    """The name of a call, its graph, the call and the time of its interrupt in seconds."""
 
     def wanted(*names: str) -> bool:
         return only is None or any(only in name for name in names)
@@ -150,7 +150,7 @@ def calls(folder: Path, vectors: int, only: str | None) -> Iterator[tuple[str, A
 
 
 class Fixed:
-    """An encoder whose vectors have the length of those that are stored."""
+    """An encoder whose vectors have the dimension of the stored ones."""
 
     model_id = "bench-384"
 

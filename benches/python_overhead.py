@@ -1,12 +1,12 @@
-"""What the Python layer costs: calls beside the Rust call, and vectors in and out beside numpy.
+"""The cost of the Python layer: calls compared with Rust, and vectors in and out compared with numpy.
 
     python benches/python_overhead.py [--claims 10000] [--vectors 1000000] [--rust BINARY]
 
-It wants the wheel installed, and for the comparison the program `python_overhead` of lyra-core
-(`cargo build --release -p lyra-core --example python_overhead`), which makes the same calls on the
-same file from Rust. Figures are medians of many calls, one thread; memory is the peak of resident
-memory, as the kernel counts it. Reading vectors is beside `numpy.fromfile` of a flat file and beside the module
-sqlite3, and storing them beside `ndarray.tofile`.
+Requires the installed wheel, and for the comparison the program `python_overhead` of lyra-core (`cargo build
+--release -p lyra-core --example python_overhead`), which makes the same calls on the same file from Rust.
+Figures are medians of many calls, one thread; memory is the peak of resident memory, as counted by the
+kernel. Reading vectors is compared with `numpy.fromfile` of a flat file and with the module sqlite3, and
+storing them with `ndarray.tofile`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _status_mib(entry: str) -> float:
 
 
 class Growth:
-    """How far resident memory grew at its peak, in MiB, since this was made. Linux only."""
+    """The peak growth of resident memory, in MiB, since this was created. Linux only."""
 
     def __init__(self) -> None:
         with open("/proc/self/clear_refs", "w") as peak:
@@ -95,7 +95,7 @@ def calls(path: Path, rust: str | None) -> None:
 
 
 def threads(path: Path, rounds: int = 5) -> None:
-    """One thread and eight in turns, then eight while another thread imports; the best of each."""
+    """One thread and eight, alternating, then eight while another thread imports; the best of each."""
     graph = lyra.EvidenceGraph(path)
     number_of_claims = graph.query("SELECT count(*) AS n FROM claims")[0]["n"]
     jobs: dict[str, Callable[[], Any]] = {
@@ -170,7 +170,7 @@ def vectors(folder: Path, count: int, dimension: int = 384) -> None:
         os.fsync(file.fileno())
     print(f"  beside: ndarray.tofile + fsync {time.perf_counter() - began:.2f} s")
     del matrix
-    # Twice, in turns: what is read first may come from the disk.
+    # Twice, alternating: the first read may come from the disk.
     for _ in range(2):
         growth, began = Growth(), time.perf_counter()
         again, back = graph.embeddings("claims", "bench", dimension)
@@ -180,7 +180,8 @@ def vectors(folder: Path, count: int, dimension: int = 384) -> None:
         print(f"  beside: numpy.fromfile {time.perf_counter() - began:.2f} s, {growth}")
         assert again == ids and (back == flat_again).all()
         del back, flat_again, again
-    # Two copies of SQLite in one process do not see each other's locks: one at a time.
+    # Two copies of SQLite in one process do not see each other's locks, so the files are opened one
+    # at a time.
     graph.close()
     plain = sqlite3.connect(path)
     began = time.perf_counter()
@@ -192,7 +193,7 @@ def vectors(folder: Path, count: int, dimension: int = 384) -> None:
 
 
 def claims_without_vectors(path: Path, count: int) -> None:
-    """Claims alone: the built-in model would embed them, which is not what is measured."""
+    """Inserts claims without vectors: the built-in model would embed them, which is not measured here."""
     with lyra.EvidenceGraph(path) as graph:
         graph.add_task("h", id="task_1")
     plain = sqlite3.connect(path)

@@ -1,4 +1,5 @@
-//! The calls of `python_overhead.py` from Rust, on the same file: medians in microseconds, as JSON.
+//! Makes the calls of `python_overhead.py` from Rust, on the same file; prints medians in
+//! microseconds, as JSON.
 //!
 //! `python_overhead DATABASE`
 

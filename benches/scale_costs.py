@@ -1,14 +1,14 @@
-"""What reading and judging cost on one core, and how far a second process helps.
+"""The cost of reading and judging on one core, and the gain from a second process.
 
     python benches/scale_costs.py PAPERS.jsonl --hypothesis "..." [--documents 400] [--lines 20] [--ray]
 
-PAPERS.jsonl holds one document a line, as `lyra.read` takes them. Wants the package `lyra` in a release build,
-a machine with two idle cores, and the package `ray` for --ray.
+PAPERS.jsonl contains one document per line, in the format of `lyra.read`. Requires the package `lyra` in a
+release build, a machine with two idle cores, and the package `ray` for --ray.
 
-Printed: processor time and bytes for each document, claim and pair; rows a second that one writer adds; and the
-wall time of the whole with one and with two processes, beside the time that the model of docs/scale.md expects
-from the costs. One process does everything first, without a pool: this gives the costs, and the hash that every
-other run must give.
+Prints processor time and bytes for each document, claim and pair; rows per second that one writer adds; and
+the total wall time with one and with two processes, compared with the time that the model of docs/scale.md
+predicts from the costs. One process does everything first, without a pool: this gives the costs, and the hash
+that every other run must produce.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Costs:
     find_pairs: float
 
     def expected(self, workers: int) -> float:
-        """The wall time with some workers: each stage is divided, and what the writer does is not.
+        """The wall time with this number of workers: all stages except the writer's are divided among them.
 
         A stage of n equal parts takes ceil(n / workers) rounds.
         """
@@ -75,7 +75,7 @@ def timed(work: Callable[[Any], bytes], items: Iterable[Any]) -> tuple[list[floa
 
 
 def alone(shards: list[Any], graph: lyra.EvidenceGraph, task: Callable[[], str]) -> Costs:
-    """Everything in this process, timed; prints what it cost."""
+    """Runs everything in this process and measures it; prints the costs."""
     read, parts = timed(read_shard, shards)
     began = time.perf_counter()
     added = graph.add_records(record for part in parts for record in unpacked(part))
@@ -102,7 +102,7 @@ def alone(shards: list[Any], graph: lyra.EvidenceGraph, task: Callable[[], str])
 
 
 def spread(shards: list[Any], path: Path, run: Run, hypothesis: str) -> tuple[float, str]:
-    """Everything with the engine that `run` is of: seconds, and the hash."""
+    """Runs everything with the engine of `run`; returns the seconds and the hash."""
     began = time.perf_counter()
     with lyra.EvidenceGraph(path) as graph:
         graph.add_records(record for part in run(read_shard, shards) for record in unpacked(part))

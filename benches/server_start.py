@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Time from starting the server to its answered tools/list, its resident memory then, its size.
+"""Time from starting the server to its answer to tools/list, its resident memory then, its size.
 
     python3 benches/server_start.py target/release/lyra-mcp [RUNS]
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 
 def start(binary: str, folder: str, run: int) -> tuple[float, int]:
-    """Milliseconds to the answered tools/list, and resident kilobytes."""
+    """Milliseconds to the answer to tools/list, and resident kilobytes."""
     begun = time.perf_counter()
     command = [binary, "--db", f"{folder}/{run}.db"]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

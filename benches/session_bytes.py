@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""What a long research session over MCP takes of a model's context.
+"""Measures how much of a model's context a long research session over MCP takes.
 
     python3 benches/session_bytes.py target/release/lyra-mcp
 
-`lyra-mcp demo` researches its example question into a fresh graph; then two sessions are replayed over
-stdio. A typical one, of some 50 calls: polls, the views that the tools name, ten or twenty rows each,
-the evidence of the most disputed claims, searches, small queries. And a greedy one, of some 190, that
-tries to get more than the budget of a reply: every view with 200 rows, some paged to their end, queries
-of many shapes, among them whole tables, searches of every mode, resources, mistakes.
-Counted for each reply: the bytes of its structured content (what the budget of 48 KiB is about), and of
-the whole line, which carries it twice, structured and as text, as the protocol asks; a client shows its
-model one of the two. Tokens are bytes / 4, which is rough.
+`lyra-mcp demo` researches its example question into a fresh graph; then two sessions are replayed over stdio.
+A typical session has some 50 calls: polls, the views that the tools name, ten or twenty rows each, the
+evidence of the most disputed claims, searches, small queries. A greedy session has some 190, and tries to
+exceed the size limit of a reply: every view with 200 rows, some paged to their end, queries of many shapes,
+including whole tables, searches of every mode, resources, mistakes. Counted for each reply: the bytes of its
+structured content (to which the budget of 48 KiB applies), and of the whole line, which contains it twice,
+structured and as text, as the protocol requires; a client shows its model one of the two. Tokens are
+estimated roughly as bytes / 4.
 
-For comparison, "everything at once": what one reply would take that hands over all there is of the task,
-as the former design did (claims with their evidence and citations; and the same with the page texts).
+For comparison, "everything at once": the size of one reply with everything about the task, as in the former
+design (claims with their evidence and citations; and the same with the page texts).
 """
 
 import collections
@@ -31,7 +31,7 @@ BUDGET = 48 * 1024
 
 
 class Session:
-    """One connection; keeps the sizes of all answers."""
+    """One connection; records the sizes of all answers."""
 
     def __init__(self, binary: str, db: Path) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LYRA_")}
@@ -72,7 +72,7 @@ class Session:
         return self.call("query_sql", sql=sql, params=params, options=options)
 
     def pages(self, tool: str, **arguments: Any) -> list[Any]:
-        """Every row, asked for page after page."""
+        """Every row, requested page by page."""
         rows: list[Any] = []
         offset: int | None = 0
         while offset is not None:
@@ -101,7 +101,7 @@ def size(value: Any) -> int:
 
 
 def demo(binary: str, folder: Path) -> Path:
-    """A graph of the example question."""
+    """Creates a graph of the example question."""
     db = folder / "demo.db"
     subprocess.run([binary, "demo", "--db", str(db), "--corpus", str(ROOT / "examples" / "corpus")], check=True, cwd=folder,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -137,7 +137,7 @@ def typical(binary: str, db: Path) -> list[tuple[str, int, int]]:
 
 
 def replay(binary: str, db: Path) -> list[tuple[str, int, int]]:
-    """The greedy session; (what was asked, bytes of its structured content, bytes of its line) for each call."""
+    """The greedy session; (request, bytes of its structured content, bytes of its line) for each call."""
     session = Session(binary, db)
     session.request("tools/list", {})
     session.request("resources/list", {})
@@ -158,7 +158,7 @@ def replay(binary: str, db: Path) -> list[tuple[str, int, int]]:
 
 
 def ask_views(session: Session, task: str) -> None:
-    """Every view: a short look, as much as one reply may hold, and some to their last row."""
+    """Every view: a few rows, as many as one reply may contain, and some to their last row."""
     views = [view["name"] for view in session.call("list_views")["views"]]
     for view in views:
         short = session.call("query_view", view_name=view, task_id=task, limit=10)
@@ -171,7 +171,7 @@ def ask_views(session: Session, task: str) -> None:
 
 
 def ask_sql(session: Session, task: str) -> None:
-    """Forty shapes, from a count to the whole of a table."""
+    """Forty query shapes, from a count to a whole table."""
     for sql in (
         "SELECT count(*) AS n FROM claims",
         "SELECT relation, count(*) AS n FROM edges GROUP BY relation",
@@ -218,7 +218,7 @@ def ask_by_meaning(session: Session, task: str) -> None:
 
 
 def make_mistakes(session: Session, task: str) -> None:
-    """What goes wrong in sessions; each gets an answer, and a short one."""
+    """Errors that occur in sessions; each gets a short answer."""
     before = len(session.sizes)
     wrong = [
         session.call("query_view", view_name="v_contradiction", task_id=task),
@@ -249,7 +249,7 @@ def correct(session: Session, task: str) -> None:
 
 
 def everything(db: Path, binary: str) -> dict[str, int]:
-    """Bytes of all that there is of the task in one reply."""
+    """The bytes of everything about the task in one reply."""
     lines = subprocess.run([binary, "export", "--format", "jsonl", "--db", str(db)], check=True, capture_output=True).stdout
     rows: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
     for line in lines.splitlines():
@@ -288,7 +288,7 @@ def show(title: str, sizes: list[tuple[str, int, int]]) -> None:
 
 
 def main() -> None:
-    """Replays and prints."""
+    """Replays the sessions and prints the figures."""
     binary = str(Path(sys.argv[1]).resolve())
     with tempfile.TemporaryDirectory() as folder:
         db = demo(binary, Path(folder))

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""How long each MCP tool takes on a graph of 100,000 claims, how much it answers, what the server holds.
+"""The latency of each MCP tool on a graph of 100,000 claims, the size of its replies, the server's memory.
 
     python3 benches/tool_latency.py target/release/lyra-mcp [CALLS] [--db FILE] [--claims N]
 
-A graph is made first (100,000 claims over 50 tasks, the first with 20,000; 60,000 fragments of 20,000
-pages; 400,000 edges), imported, and embedded by the server's own embed jobs with the built-in model.
---db keeps it, or takes it up again; the measurement works on a copy. Then CALLS calls (200 by default)
-of each of the tools go over one stdio connection, one after another, with arguments that vary: the
-large task, small tasks, every view, deep pages, filters and joins, searches of every mode. Measured: wall
-time from writing the request to having read the answer's line; bytes of the structured content, which
-is what the 48 KiB budget counts; and the whole line, which says it twice (structured, and as text).
+A graph is generated first (100,000 claims over 50 tasks, the first with 20,000; 60,000 fragments of 20,000
+pages; 400,000 edges), imported, and embedded by the server's own embed jobs with the built-in model. --db
+keeps it, or reuses it; the measurement works on a copy. Then CALLS calls (200 by default) of each of the
+tools are made over one stdio connection, one after another, with varying arguments: the large task, small
+tasks, every view, deep pages, filters and joins, searches of every mode. Measured: wall time from writing the
+request to having read the line of the answer; bytes of the structured content, to which the 48 KiB budget
+applies; and the whole line, which contains it twice (structured, and as text).
 
-Also: start to answered tools/list (median and worst of 20), and the resident memory (VmRSS, Linux)
-10 s after the start without a question, for an empty graph and for the large one, and after the run.
-Not measured: fetching from the network. queue_reference_candidates runs dry; calibration_rollback has
-no earlier version to go to and answers an error.
+Also: the time from start to the answer to tools/list (median and worst of 20), and the resident memory
+(VmRSS, Linux) 10 s after the start without a call, for an empty graph and for the large one, and after the
+run. Not measured: fetching from the network. queue_reference_candidates makes a dry run; calibration_rollback
+has no earlier version and returns an error.
 """
 
 import argparse
@@ -48,7 +48,7 @@ START = 1_767_225_600
 
 
 def node_id(prefix: str, number: int) -> str:
-    """Scattered like the hashes that real ids are."""
+    """Scattered like real ids, which are hashes."""
     return prefix + hashlib.blake2b(str(number).encode(), digest_size=8).hexdigest()
 
 
@@ -129,7 +129,7 @@ def edge(fragment: int, claim: int, relation: str, confidence: float | None, now
 
 
 class Server:
-    """One server process, asked one thing at a time."""
+    """One server process, called with one request at a time."""
 
     def __init__(self, binary: str, db: Path, *more: str) -> None:
         self.began = time.perf_counter()
@@ -148,7 +148,7 @@ class Server:
         self.process.stdin.flush()
 
     def request(self, method: str, params: dict[str, Any]) -> tuple[float, bytes]:
-        """Milliseconds to the answer, and its line."""
+        """Milliseconds to the answer, and the line of the answer."""
         self.last += 1
         line = json.dumps({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}).encode() + b"\n"
         assert self.process.stdin and self.process.stdout
@@ -178,7 +178,7 @@ class Server:
 
 
 def make(binary: str, db: Path, claims: int) -> None:
-    """Makes the graph, and waits until everything in it has a vector."""
+    """Generates the graph, and waits until everything in it has a vector."""
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as lines:
         for row in graph(claims):
             lines.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -220,7 +220,7 @@ SQL = [
 
 
 def arguments(tool: str, nth: int, draw: random.Random, ids: dict[str, list[str]]) -> dict[str, Any]:
-    """What the nth call of a tool asks."""
+    """The arguments of the nth call of a tool."""
     task = task_id(0 if nth % 2 else 1 + nth % SMALL_TASKS)
     words = sentence(draw)
     claim = node_id("claim_", draw.randrange(len(ids["claims"])))
@@ -271,7 +271,7 @@ ORDER = ["list_views", "query_view", "query_sql", "vector_search", "get_status",
 
 
 def fill_auth_queue(db: Path, items: int) -> list[str]:
-    """Pages that wait for a human come from the network only, so the bench writes its own."""
+    """Adds pages that wait for a human, which otherwise come only from the network."""
     with sqlite3.connect(db) as own:
         rows = [(f"iq_{n:016x}", task_id(n % 50), f"https://site{n % 90}.example/closed/{n}", f"site{n % 90}.example") for n in range(items)]
         own.executemany("INSERT INTO auth_queue (id, task_id, url, domain, auth_type, queued_at) "
@@ -317,7 +317,7 @@ def measure(server: Server, ids: dict[str, list[str]], calls: int) -> None:
 
 
 def part(tool: str, asked: dict[str, Any]) -> str:
-    """Which part of a tool's calls this one is of, where they differ much."""
+    """The group of a call, for tools whose calls differ much."""
     if tool == "vector_search":
         return str(asked["mode"])
     if tool == "query_view":
@@ -343,7 +343,7 @@ def idle(binary: str, db: Path) -> str:
 
 
 def main() -> None:
-    """Makes the graph where there is none, and prints the figures."""
+    """Generates the graph if there is none, and prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary", type=lambda path: str(Path(path).resolve()))
     parser.add_argument("calls", nargs="?", type=int, default=200)

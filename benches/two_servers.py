@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""How long small writes take at a server beside another one that is busy on the same database.
+"""The duration of small writes on a server while another server is busy on the same database.
 
     python3 benches/two_servers.py target/release/lyra-mcp [DOCUMENTS] [WRITES] [LONG]
 
-The first server reads DOCUMENTS files (300 by default) for a task: it reads, embeds, draws claims,
+The first server reads DOCUMENTS files (300 by default) for a task: it reads, embeds, extracts claims,
 verifies, links. One file in fifty has LONG paragraphs (2,000 by default). Meanwhile create_task is called
-WRITES times (100 by default), one call after the other, at a second server process. Both have their
-usual two workers, so that the second one takes up jobs of the first one's queue, too. Measured is the time
-from sending a call to having read its answer. The bench says whether the first server was still busy at
-the end; with too few documents the last calls have no rival.
+WRITES times (100 by default), one call after another, on a second server process. Both have the default two
+workers, so that the second one also takes jobs from the first one's queue. Measured is the time from sending
+a call to having read its answer. The bench reports whether the first server was still busy at the end; with
+too few documents the last calls have no competition.
 """
 
 import json
@@ -77,7 +77,7 @@ class Server:
 
 
 def write_documents(folder: Path) -> list[str]:
-    """Markdown files; answers their addresses."""
+    """Writes Markdown files; returns their addresses."""
     rng = random.Random(7)
     folder.mkdir()
     addresses = []

@@ -1,6 +1,6 @@
-//! Exact top-10 among vectors in memory, in turns with what it is measured against: reading the
-//! byte copy once (the least that a first pass can take), and a plain scan of dot products in
-//! single precision. One thread, one process.
+//! Exact top-10 among vectors in memory, alternating with two baselines: reading the byte copy once
+//! (the minimum time of a first pass), and a plain scan of dot products in single precision. One
+//! thread, one process.
 //!
 //! `cargo bench -p lyra-core --no-default-features --bench vectors_scan [-- 100000x384]`
 //!
@@ -18,7 +18,7 @@ const CLUSTERS: usize = 200;
 const K: usize = 10;
 
 fn main() {
-    // `cargo test` runs benchmarks, too, to see that they work.
+    // `cargo test` also runs benchmarks, to check that they work.
     let measured = std::env::args().any(|a| a == "--bench");
     let only = std::env::args().skip(1).find(|a| !a.starts_with("--"));
     println!(
@@ -60,7 +60,7 @@ fn run(name: &str, rows: usize, dimension: usize, queries: usize) {
     let (mut exact, mut stream, mut plain) = (Vec::new(), Vec::new(), Vec::new());
     let (mut survivors, mut right) = (Vec::new(), 0);
     for query in &queries {
-        // The full scan has filled the cache with other things; both sides start from the copy.
+        // The full scan has filled the cache with other data, so both sides start after a read of the copy.
         black_box(read_once(&index));
         stream.push(timed(|| read_once(&index)).1);
         let (found, time) = timed(|| index.nearest(query, K, -1.0));
@@ -83,24 +83,25 @@ fn run(name: &str, rows: usize, dimension: usize, queries: usize) {
     assert!((recall - 1.0).abs() < f64::EPSILON, "not exact");
 }
 
-/// The same row, or one whose score is the same to the last digits.
+/// Whether it is the same row, or one with the same score up to the last digits.
 fn is_same(found: &Neighbour, (score, row): (f64, usize)) -> bool {
     found.row == row || (found.similarity - score).abs() < 1e-14
 }
 
-/// Reads every line of the byte copy and makes a number of it that needs them all.
+/// Reads every line of the byte copy and combines all of them into one number, so that no read is
+/// optimised away.
 fn read_once(index: &ExactIndex) -> u8 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
         #[target_feature(enable = "avx512f,avx512bw")]
         fn wide(index: &ExactIndex) -> u8 {
-            // As far ahead as the first pass asks for its lines.
+            // Prefetches at the same distance as the first pass.
             fold_lines(index, |line| {
                 let ahead = line.as_ptr().cast::<i8>().wrapping_add(4096);
                 std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(ahead);
             })
         }
-        // SAFETY: the processor was just seen to have both.
+        // SAFETY: both features were just detected.
         #[allow(unsafe_code, reason = "calls code for instructions that were detected")]
         return unsafe { wide(index) };
     }
@@ -124,7 +125,7 @@ fn fold_lines(index: &ExactIndex, prefetch: impl Fn(&[u8; 64])) -> u8 {
     bits.as_flattened().iter().fold(0, |all, b| all ^ b)
 }
 
-/// The best ten by a plain loop over single precision.
+/// The top ten by a plain loop in single precision.
 fn scan_f32(flat: &[f32], dimension: usize, query: &[f32]) -> Vec<(f32, usize)> {
     let mut best: Vec<(f32, usize)> = Vec::with_capacity(K + 1);
     for (row, values) in flat.chunks_exact(dimension).enumerate() {
@@ -145,7 +146,7 @@ fn dot_f32(a: &[f32], b: &[f32]) -> f32 {
         fn wide(a: &[f32], b: &[f32]) -> f32 {
             sum_of_products(a, b, f32::mul_add)
         }
-        // SAFETY: the processor was just seen to have both.
+        // SAFETY: both features were just detected.
         #[allow(unsafe_code, reason = "calls code for instructions that were detected")]
         return unsafe { wide(a, b) };
     }
@@ -166,9 +167,9 @@ fn sum_of_products(a: &[f32], b: &[f32], multiply_add: impl Fn(f32, f32, f32) ->
     sums.iter().sum::<f32>() + rest
 }
 
-/// The best ten in double precision: what the answer has to be.
+/// The top ten in double precision: the expected answer.
 fn scan_f64(flat: &[f32], dimension: usize, query: &[f32]) -> Vec<(f64, usize)> {
-    // The index holds queries as it holds rows: of length 1, in single precision.
+    // The index stores queries as it stores rows: of length 1, in single precision.
     let mut scored: Vec<(f64, usize)> = flat
         .chunks_exact(dimension)
         .map(|values| {
@@ -205,11 +206,11 @@ fn unit(vector: Vec<f32>) -> Vec<f32> {
         .collect()
 }
 
-/// Numbers that look random and are the same every time.
+/// A deterministic pseudo-random number generator.
 struct Noise(u64);
 
 impl Noise {
-    /// A vector of normal deviates, nearly: sums of four uniform ones.
+    /// A vector of approximately normal deviates: sums of four uniform ones.
     fn vector(&mut self, dimension: usize) -> Vec<f32> {
         (0..dimension)
             .map(|_| (0..4).map(|_| self.next()).sum())

@@ -1,5 +1,5 @@
-//! A semantic search among the claims of a graph, from the request to ten previews: the first one
-//! of a process, the following ones, one within a task, and the first after a commit.
+//! Measures a semantic search among the claims of a graph, from the request to ten previews: the
+//! first one of a process, the following ones, one within a task, and the first after a commit.
 //!
 //! `cargo bench -p lyra-core --no-default-features --bench vectors_store [-- 100000x384]`
 //!
@@ -22,7 +22,7 @@ use std::time::Instant;
 const CASES: [(usize, usize); 2] = [(10_000, 768), (100_000, 384)];
 
 fn main() {
-    // `cargo test` runs benchmarks, too, to see that they work.
+    // `cargo test` also runs benchmarks, to check that they work.
     let measured = std::env::args().any(|a| a == "--bench");
     let only = std::env::args().skip(1).find(|a| !a.starts_with("--"));
     println!(
@@ -133,11 +133,11 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Numbers that look random and are the same every time.
+/// A deterministic pseudo-random number generator.
 struct Noise(u64);
 
 impl Noise {
-    /// A vector of normal deviates, nearly: sums of four uniform ones.
+    /// A vector of approximately normal deviates: sums of four uniform ones.
     fn vector(&mut self, dimension: usize) -> Vec<f32> {
         (0..dimension)
             .map(|_| (0..4).map(|_| self.next()).sum())

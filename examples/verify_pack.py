@@ -73,7 +73,7 @@ def read_archive(data):
         if data[at : at + 30] != b"PK\3\4" + fields:
             broken("archive", "a header is not as it was packed")
         if name.lower() in (known.lower() for known in files) or (files and name < max(files)):
-            broken("archive", "a file is there twice or out of order")
+            broken("archive", "a file appears twice or out of order")
         central += b"PK\1\2" + struct.pack("<H", 10) + fields + bytes(10) + struct.pack("<I", at) + name.encode()
         files[name], at = content, at + 30 + named + size
     end = b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, len(files), len(files), len(central), at, 0)
@@ -95,7 +95,7 @@ def read_seal(sealed, expected):
     again = {"payload": base64.b64encode(payload).decode(), "payloadType": TYPE, "signatures": [one]}
     signed = b"DSSEv1 %d %s %d %s" % (len(TYPE), TYPE.encode(), len(payload), payload)
     if len(key) != 32 or len(signature) != 64 or json.dumps(again, separators=(",", ":")).encode() + b"\n" != sealed or not holds(key, signed, signature):
-        broken(ATTESTATION, "its signature does not hold")
+        broken(ATTESTATION, "its signature is not valid")
     return statement
 
 
@@ -105,7 +105,7 @@ def check_hashes(files, statement):
     for name in sorted(signed.keys() | hashes.keys()):
         if signed.get(name) != hashes.get(name): broken(name, "it is not the file that was signed")
     listed = "".join(f"{hashes[name]}  {name}\n" for name in sorted(hashes) if name != MANIFEST)
-    if files[MANIFEST].decode() != listed: broken(MANIFEST, "it does not list the files as they are")
+    if files[MANIFEST].decode() != listed: broken(MANIFEST, "it does not match the files")
 
 
 def check_quotes(files):
@@ -123,7 +123,7 @@ def check_quotes(files):
         first = passage.get("char_start", 0)
         inside = passage["text_content"][row["start"] - first : row["end"] - first]
         if inside != row["quote"] or (text is not None and text[row["start"] : row["end"]] != row["quote"]):
-            broken("quotes.jsonl", f"the quote of {row['edge_id']} does not stand where it is said to stand")
+            broken("quotes.jsonl", f"the quote of {row['edge_id']} is not at the stated offsets")
     if {row["id"] for row in graph if row["type"] == "edge" and row["source_type"] == "fragment"} != {row["edge_id"] for row in quotes}:
         broken("quotes.jsonl", "a quote is missing")
     return len(quotes)

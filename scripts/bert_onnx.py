@@ -1,6 +1,6 @@
-"""Writes a BERT encoder or classifier as an ONNX graph from its weights, with `onnx` and numpy alone.
+"""Writes a BERT encoder or classifier as an ONNX graph from its weights, using only `onnx` and numpy.
 
-`weights` holds arrays under the names that Hugging Face's BertModel gives them
+`weights` contains arrays under the names in Hugging Face's BertModel
 (`embeddings.word_embeddings.weight`, `encoder.layer.0.attention.self.query.weight` …), with
 `pooler.dense` and `classifier` for a classifier.
 """
@@ -14,7 +14,7 @@ IR_VERSION = 9
 
 
 class Graph:
-    """Nodes and initializers, with names that count up."""
+    """Nodes and initializers, with numbered names."""
 
     def __init__(self):
         self.nodes, self.initializers, self.count = [], [], 0
@@ -32,7 +32,7 @@ class Graph:
         return name
 
     def linear(self, x, weights, name):
-        """x · Wᵀ + b, with the weight stored the way that MatMul wants it."""
+        """x · Wᵀ + b, with the weight stored as MatMul requires."""
         product = self.node("MatMul", [x, self.constant(weights[f"{name}.weight"].T, f"{name}.weight")])
         return self.node("Add", [product, self.constant(weights[f"{name}.bias"], f"{name}.bias")])
 
@@ -49,7 +49,7 @@ class Graph:
 
 
 def embed(g, weights, config, token_types):
-    """Word, position and (where the graph takes them) token type embeddings, normalised."""
+    """Word, position and (if the graph takes them) token type embeddings, normalised."""
     name = "embeddings."
     word = g.constant(weights[f"{name}word_embeddings.weight"], f"{name}word")
     x = g.node("Gather", [word, "input_ids"])
@@ -95,7 +95,7 @@ def encoder(weights, config, token_types=True, sentence_output=False):
 
 
 def classifier(weights, config, token_types=True, output="logits"):
-    """The ONNX model of BertForSequenceClassification: token ids in, a score a class out."""
+    """The ONNX model of BertForSequenceClassification: token ids in, one score per class out."""
     g = Graph()
     x, _ = hidden_states(g, weights, config, token_types)
     first = g.node("Squeeze", [g.node("Gather", [x, g.constant(np.array([0]))], axis=1), g.constant(np.array([1]))])
@@ -105,7 +105,7 @@ def classifier(weights, config, token_types=True, output="logits"):
 
 
 def hidden_states(g, weights, config, token_types):
-    """The vectors of the tokens behind the last layer, and the mask as floats."""
+    """The token vectors after the last layer, and the mask as floats."""
     heads = config["num_attention_heads"]
     width = config["hidden_size"] // heads
     epsilon = config["layer_norm_eps"]
@@ -125,7 +125,7 @@ def hidden_states(g, weights, config, token_types):
 
 
 def model_of(g, output, name, shape, token_types):
-    """Closes the graph with its inputs and its one output."""
+    """Completes the graph with its inputs and its one output."""
     g.nodes.append(helper.make_node("Identity", [output], [name], name=name))
     inputs = ["input_ids", "attention_mask"] + (["token_type_ids"] if token_types else [])
     graph = helper.make_graph(

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Joins the evidence page's sources into the one file that the exporter embeds.
+"""Joins the evidence page's sources into the single file that the exporter embeds.
 
-`build_page.py` writes lyra-core/src/export/page/page.html; `build_page.py --check` only says
-whether it is up to date (exit code 1 where it is not).
+`build_page.py` writes lyra-core/src/export/page/page.html; `build_page.py --check` only reports
+whether it is up to date (exit code 1 if not).
 
-The page's policy (Content-Security-Policy) names each script by its hash, so that a script which
-somehow got in with the data would not run.
+The page's policy (Content-Security-Policy) names each script by its hash, so that a script injected
+through the data would not run.
 """
 
 import base64
@@ -14,11 +14,11 @@ import sys
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parent.parent / "lyra-core/src/export/page"
-# The libraries in the order in which they need one another. The layout runs in a worker, which is
-# made from the first script's own text.
+# The libraries in the order of their dependencies. The layout runs in a worker, which is created
+# from the text of the first script.
 LAYOUT_LIBRARIES = ["dispatch", "quadtree", "timer", "force"]
 VIEW_LIBRARIES = ["selection", "color", "interpolate", "ease", "transition", "drag", "zoom"]
-# Drawn for each set of data; the last one ends with a return.
+# Run for each set of data; the last one ends with a return.
 PARTS = [
     "data.js",
     "dom.js",
@@ -41,18 +41,18 @@ DATA = "{{DATA}}"
 
 
 def read(name: str) -> str:
-    """One of the page's source files, with Unix line ends."""
+    """One of the page's source files, with Unix line endings."""
     return (PAGE / name).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 def vendored(names: list[str]) -> str:
-    """Published files of d3, unchanged; each begins with its copyright line."""
+    """Published d3 files, unchanged; each begins with its copyright line."""
     return "".join(read(f"vendor/d3-{name}.min.js") for name in names)
 
 
 def own_scripts() -> str:
-    """Our scripts, in one scope of their own. The page in a chat is drawn again after a correction,
-    so that its parts are a function of the data."""
+    """Our scripts, in their own scope. The page in a chat is drawn again after a correction, so its parts are
+    a function of the data."""
     parts, around = (
         "\n".join(f"// ---- {name}\n{read(f'src/{name}')}" for name in names)
         for names in (PARTS, AROUND)
@@ -61,12 +61,12 @@ def own_scripts() -> str:
 
 
 def digest(text: str) -> str:
-    """The hash of an inline script, as a policy writes it."""
+    """The hash of an inline script in the format of a policy."""
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
 
 def build() -> str:
-    """The whole page, with the place for its data."""
+    """The whole page, with the placeholder for its data."""
     scripts = {
         "LAYOUT_LIBRARIES": f"/*\n{read('vendor/LICENCES.txt')}*/\n{vendored(LAYOUT_LIBRARIES)}",
         "VIEW_LIBRARIES": vendored(VIEW_LIBRARIES),
@@ -88,7 +88,7 @@ def build() -> str:
 
 
 def main() -> int:
-    """Writes the page, or says whether it is up to date."""
+    """Writes the page, or reports whether it is up to date."""
     target = PAGE / "page.html"
     page = build()
     if "--check" in sys.argv[1:]:

@@ -1,5 +1,5 @@
-"""Makes what MCP clients and the MCP registry install Lyra from: a bundle around a given binary
-(`.mcpb`), and `server.json`.
+"""Builds the files from which MCP clients and the MCP registry install Lyra: a bundle around a
+given binary (`.mcpb`), and `server.json`.
 
     python3 scripts/bundle.py bundle --binary target/release/lyra-mcp --target x86_64-unknown-linux-gnu \\
         --out dist
@@ -8,7 +8,7 @@
 
 The version and the tools come from the binary itself, which `bundle` starts. A binary for another platform
 cannot be started: `--described-by` then names one for this platform, built from the same source. No
-repository is written down here: `--repository` fills in every address.
+repository is hard-coded: `--repository` fills in every address.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MANIFEST_VERSION = "0.3"
 SERVER_SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 PACKAGE = "lyra-evidence"
 TITLE = "Lyra evidence engine"
-# The registry takes 100 characters at most.
+# The registry accepts at most 100 characters.
 SUMMARY = "Evidence graph for research agents: every claim leads back to the exact words of its source"
 DETAILS = """\
 State a hypothesis. Lyra searches documents, extracts claims, and judges every claim against what other \
@@ -43,14 +43,14 @@ NOTICES = {
     "NOTICE-embedder.md": "lyra-core/models/NOTICE.md",
     "NOTICE-page.md": "lyra-core/src/export/page/THIRD_PARTY.md",
 }
-# Targets, by the platform names of the manifest.
+# Words in Rust targets, with the platform names of the manifest.
 PLATFORMS = {"linux": "linux", "darwin": "darwin", "windows": "win32"}
-# Archive entries carry this time, so that the same binary gives the same bundle.
+# The timestamp of archive entries, fixed so that the same binary gives the same bundle.
 TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def platform_of(target: str) -> str:
-    """The platform that a Rust target belongs to, as the manifest spells it."""
+    """The platform of a Rust target, as named in the manifest."""
     for word, platform in PLATFORMS.items():
         if word in target:
             return platform
@@ -58,7 +58,7 @@ def platform_of(target: str) -> str:
 
 
 def ask(binary: Path) -> dict[str, Any]:
-    """What a server says about itself: its name and version, and its tools."""
+    """A server's description of itself: its name and version, and its tools."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bundle", "version": "1"}}
     messages = [
         {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello},
@@ -66,7 +66,7 @@ def ask(binary: Path) -> dict[str, Any]:
         {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
     ]
     with tempfile.TemporaryDirectory() as folder:
-        # Settings of whoever builds the bundle must not change what the server says.
+        # The settings of the person who builds the bundle must not affect the answer.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LYRA_")}
         ended = subprocess.run(
             [binary.resolve(), "--db", str(Path(folder) / "graph.db")],
@@ -100,13 +100,13 @@ def manifest(about: dict[str, Any], target: str, repository: str | None) -> dict
             "mcp_config": {
                 "command": "${__dirname}/" + program,
                 "args": [],
-                # An empty variable counts as none, where an empty argument would be an error.
+                # An empty variable counts as not set, whereas an empty argument would be an error.
                 "env": {"LYRA_DB": "${user_config.database}", "LYRA_CORPUS": "${user_config.corpus}"},
             },
         },
-        # The title says what a tool does; its description advises the agent that calls it.
+        # The title states what a tool does; its description advises the agent that calls it.
         "tools": [{"name": tool["name"], "description": tool["title"]} for tool in about["tools"]],
-        # The prompts are offered by the server; the manifest could hold only fixed texts of them.
+        # The server provides the prompts; the manifest could contain only fixed texts of them.
         "prompts_generated": True,
         "compatibility": {"platforms": [platform]},
         "user_config": {
@@ -154,7 +154,7 @@ def write_bundle(binary: Path, described_by: Path, target: str, out: Path, repos
 
 
 def checked_repository(text: str) -> str:
-    """OWNER/NAME, as GitHub allows it."""
+    """Checks an OWNER/NAME against GitHub's rules."""
     if not re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}", text):
         raise argparse.ArgumentTypeError(f"{text!r}: expected OWNER/NAME")
     return text
@@ -231,7 +231,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Does what the command line says."""
+    """Runs the command line."""
     given = arguments()
     if given.command == "bundle":
         described_by = given.described_by or given.binary

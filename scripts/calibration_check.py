@@ -26,7 +26,7 @@ def logit(p):
 
 
 def data_sets():
-    """Judges that are too certain, not certain enough, biased, and honest."""
+    """Judges that are overconfident, underconfident, biased, and calibrated."""
     rng = np.random.default_rng(20240517)
     for size in (20, 60, 400, 3000):
         for slope, intercept in ((1.0, 0.0), (0.4, 0.0), (2.0, 0.0), (0.7, -0.8), (1.3, 0.9)):
@@ -48,7 +48,7 @@ def temperature(p, y):
 
 
 def platt(p, y):
-    """scikit-learn's own Platt scaling; its signs are the other way round."""
+    """scikit-learn's own Platt scaling, which uses the opposite signs."""
     fitted = _SigmoidCalibration().fit(logit(p), y)
     return -fitted.a_, -fitted.b_
 

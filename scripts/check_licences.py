@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that every dependency may be used under a licence that deny.toml allows.
 
-The same question that `cargo deny check licenses` answers, where that tool is not installed.
+Performs the same check as `cargo deny check licenses`, for machines without that tool.
 """
 
 import json
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def allowed(expression: str, licences: set[str]) -> bool:
-    """Whether an SPDX expression can be met with these licences."""
+    """Whether these licences satisfy an SPDX expression."""
     words = re.findall(r"\(|\)|[^\s()]+", expression.replace("/", " OR "))
     terms: list[str] = []
     i = 0
@@ -36,7 +36,7 @@ def allowed(expression: str, licences: set[str]) -> bool:
 
 
 def main() -> int:
-    """Prints what is not allowed; 1 if anything is not."""
+    """Prints dependencies that are not allowed; returns 1 if there are any."""
     config = tomllib.loads((ROOT / "deny.toml").read_text())
     licences = set(config["licenses"]["allow"])
     command = ["cargo", "metadata", "--format-version", "1", "--all-features", "--locked"]

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Builds the wheel (release, unless other options of maturin are given) and the source distribution,
-# looks whether both hold what they should, installs the wheel into a clean virtual environment, runs
-# the README's Python example as it stands, and checks it against the types of the package. Prints the
-# sizes. With CHECK_SDIST=1 it also builds and installs the source distribution, which takes as long
-# as the wheel.
+# Builds the wheel (release, unless other maturin options are given) and the source distribution, checks that
+# both contain the required files, installs the wheel into a clean virtual environment, runs the README's
+# Python example unchanged, and type-checks it against the package. Prints the sizes. With CHECK_SDIST=1 it
+# also builds and installs the source distribution, which takes as long as the wheel.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- --release
@@ -11,7 +10,7 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The example as it stands in the README runs where some papers are, and answers with claims.
+# Runs the README's example unchanged in a folder with some papers; it must print claims.
 run_example() {
   local python=$1 place=$2
   mkdir -p "$place/papers"
@@ -54,7 +53,7 @@ held = {
 for kind, names in wanted.items():
     for name in names:
         sizes = [size for held_name, size in held[kind].items() if held_name.endswith(name)]
-        # A link that points nowhere would be empty.
+        # A dangling link would be empty.
         assert sizes and (any(sizes) or name.endswith("py.typed")), f"the {kind} is without {name}"
 (metadata,) = [name for name in held["wheel"] if name.endswith("METADATA")]
 text = wheel.read(metadata).decode()
@@ -77,7 +76,7 @@ if [ "${CHECK_SDIST:-}" ]; then
   python3 -m venv "$work/from-source"
   mkdir "$work/source"
   tar xzf "$target"/wheels/*.tar.gz -C "$work/source" --strip-components 1
-  # Files of an archive are old, and cargo would take what it has built of this folder's instead.
+  # Files from an archive have old timestamps, so cargo would reuse what it built from this folder.
   find "$work/source" -type f -exec touch {} +
   CARGO_TARGET_DIR=$target "$work/from-source/bin/pip" install --quiet --disable-pip-version-check "$work/source"
   run_example "$work/from-source/bin/python" "$work/there"

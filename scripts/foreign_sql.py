@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the SQL among the string literals of Python files as .sql files.
+"""Extracts the SQL in string literals of Python files to .sql files.
 
-foreign_sql.py FOLDER OUT: for projects whose tests hold their statements in code, such as sqlglot.
-The result is for `LYRA_SQL_FOLDER` (docs/sql-guard.md) and not for the repository.
+foreign_sql.py FOLDER OUT: for projects whose tests contain their statements in code, such as
+sqlglot. The result is for `LYRA_SQL_FOLDER` (docs/sql-guard.md) and not for the repository.
 """
 
 import ast

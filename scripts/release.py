@@ -1,12 +1,12 @@
-"""Steps of a release that are the same on every platform.
+"""The platform-independent steps of a release.
 
     python3 scripts/release.py check --tag v0.1.0 --repository OWNER/NAME
     python3 scripts/release.py archive --binary target/release/lyra-mcp --target x86_64-unknown-linux-gnu --out dist
     python3 scripts/release.py checksums dist
 
 `check` fails if the tag is not the version of the workspace, or if `repository` in lyra-mcp/Cargo.toml is not
-the repository that the release comes from. `archive` packs a binary under the name that
-`[package.metadata.binstall]` in lyra-mcp/Cargo.toml resolves to. `checksums` writes SHA256SUMS.
+the repository that the release comes from. `archive` packs a binary under the name to which
+`[package.metadata.binstall]` in lyra-mcp/Cargo.toml resolves. `checksums` writes SHA256SUMS.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "lyra-mcp"
-# What goes into an archive beside the binary.
+# The other files in an archive besides the binary.
 BESIDE = {
     "README.md": "README.md",
     "LICENSE": "LICENSE",
@@ -35,7 +35,7 @@ BESIDE = {
 
 
 def toml(path: str) -> dict[str, Any]:
-    """A file of the repository."""
+    """Reads a TOML file of the repository."""
     return tomllib.loads((ROOT / path).read_text("utf-8"))
 
 
@@ -46,7 +46,7 @@ def version() -> str:
 
 
 def problems(tag: str, repository: str) -> list[str]:
-    """What keeps this tag from being released."""
+    """The reasons why this tag cannot be released."""
     found = []
     if tag != f"v{version()}":
         found.append(f"the tag is {tag}; expected v{version()}, the version in Cargo.toml")
@@ -61,7 +61,7 @@ def problems(tag: str, repository: str) -> list[str]:
 
 
 def expand(template: str, target: str) -> str:
-    """A template of cargo-binstall, without the part that names the repository."""
+    """Expands a template of cargo-binstall, except for the part that names the repository."""
     is_windows = "windows" in target
     values = {
         "name": PACKAGE,
@@ -99,13 +99,13 @@ def archive(binary: Path, target: str, out: Path) -> Path:
 
 
 def checksums(folder: Path) -> str:
-    """Lines that `sha256sum --check` reads."""
+    """Lines in the format of `sha256sum --check`."""
     files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != "SHA256SUMS")
     return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
 
 
 def main() -> None:
-    """Does what the command line says."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     check = commands.add_parser("check", help="fail if the tag cannot be released")

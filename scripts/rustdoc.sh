@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# RUSTDOC for `cargo test --doc`: builds the documentation of a crate with warnings as errors, then tests
-# its examples. `cargo doc` would compile every dependency a second time.
+# Use as RUSTDOC for `cargo test --doc`: builds the documentation of a crate with warnings as errors, then
+# tests its examples. `cargo doc` would compile every dependency a second time.
 set -euo pipefail
 if [[ " $* " == *" --test "* ]]; then
   rest=("$@")

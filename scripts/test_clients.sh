@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The official MCP clients, the Inspector and the conformance suite against the server that scripts/test.sh has
-# built. Needs Node 22.19 or newer, which comes with the Python packages of scripts/test_tools.sh; without it the
-# script says so and ends well, unless LYRA_TEST_CLIENTS=required says that it must not.
+# Tests the server built by scripts/test.sh with the official MCP clients, the Inspector and the conformance
+# suite. Needs Node 22.19 or newer, which comes with the Python packages of scripts/test_tools.sh. Without it
+# the script prints a message and exits successfully, or fails if LYRA_TEST_CLIENTS=required.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")

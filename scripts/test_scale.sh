@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The examples of docs/scale.md on real engines: installs Ray and Dask beside the wheel that scripts/test.sh has
-# built and tested, and compares the graphs. Apart from scripts/test.sh because of the size of Ray. With the
-# argument `spark` the same for Spark, which takes 460 MB more and needs Java 17 or newer.
+# Runs the examples of docs/scale.md on real engines: installs Ray and Dask next to the wheel that
+# scripts/test.sh has built and tested, and compares the graphs. It is separate from scripts/test.sh because
+# of the size of Ray. With the argument `spark`, it also tests Spark, which takes 460 MB more and needs Java
+# 17 or newer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")

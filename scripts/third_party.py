@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Gathers the licences of the crates that are linked into the program and the Python package.
+"""Collects the licences of the crates that are linked into the program and the Python package.
 
-Writes THIRD-PARTY-LICENSES, each text once with the crates that come under it; with `--check`
-only says whether the file is what would be written.
+Writes THIRD-PARTY-LICENSES, each text once with the crates to which it applies; with `--check` only
+reports whether the file is up to date.
 """
 
 import json
@@ -17,7 +17,7 @@ TARGET = ROOT / "THIRD-PARTY-LICENSES"
 ROOTS = ("lyra-mcp", "lyra-py")
 TEXTS = re.compile(r"^(licen[cs]e|copying|unlicense|copyright)", re.IGNORECASE)
 NOTICES = re.compile(r"^notice", re.IGNORECASE)
-# Crates that come without their licence, and one of the same project that comes with it.
+# Crates that come without their licence, each with a crate of the same project that includes it.
 SAME_AS = {"alloc-stdlib": "alloc-no-stdlib", "selectors": "cssparser"}
 # The text of 0BSD, for crates that only name it.
 ZERO_BSD = """Permission to use, copy, modify, and/or distribute this software for any purpose with or
@@ -38,7 +38,7 @@ comes with libsqlite3-sys, is in the public domain.
 
 
 def linked() -> list[dict]:
-    """The packages that are linked in, whatever the platform and the features."""
+    """The packages that are linked in, for any platform and features."""
     command = ["cargo", "metadata", "--format-version", "1", "--all-features", "--locked"]
     metadata = json.loads(subprocess.check_output(command, cwd=ROOT))
     packages = {package["id"]: package for package in metadata["packages"]}
@@ -56,13 +56,13 @@ def linked() -> list[dict]:
 
 
 def plain(text: str) -> str:
-    """A text without what differs from copy to copy of it: blanks and the ends of lines."""
+    """A text without the differences between copies of it: trailing blanks and line endings."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").split("\n")]
     return "\n".join(lines).strip("\n")
 
 
 def texts_of(package: dict, all_of: dict[str, dict]) -> list[str]:
-    """What a package says about its licence: its own files, or the text of the licence."""
+    """The licence texts of a package: its own files, or the text of the licence that it names."""
     brother = all_of.get(SAME_AS.get(package["name"], ""))
     if brother:
         return texts_of(brother, all_of)
@@ -108,7 +108,7 @@ def gathered() -> str:
 
 
 def main() -> int:
-    """Writes the file, or compares it; 1 if it is not what would be written."""
+    """Writes the file, or checks it; returns 1 if it is not up to date."""
     text = gathered()
     if "--check" not in sys.argv[1:]:
         TARGET.write_text(text)

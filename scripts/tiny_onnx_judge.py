@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Writes a tiny cross-encoder for natural language inference (random weights from a fixed seed) the way
-that exports of Hugging Face models look: model.onnx, tokenizer.json, tokenizer_config.json, config.json.
+"""Writes a tiny cross-encoder for natural language inference (random weights from a fixed seed) in the layout
+of exported Hugging Face models: model.onnx, tokenizer.json, tokenizer_config.json, config.json.
 
     pip install onnx numpy tokenizers onnxruntime
     python3 scripts/tiny_onnx_judge.py FOLDER [--labels neutral,ENTAILMENT,contradiction] [--reference pairs.json]
 
-With --reference, FOLDER/reference.json holds the probability of each class that Python gives to a JSON array
-of pairs ([premise, hypothesis]) with `onnxruntime` and `tokenizers`, one pair at a time: what any other reader
-of the folder must agree with. Of a pair that is too long, the premise loses its end until a quarter of the room
-is left to it; only then does the hypothesis.
-The model means nothing; it is for tests of code that reads such folders.
+With --reference, FOLDER/reference.json contains the probability of each class that Python computes for a JSON
+array of pairs ([premise, hypothesis]) with `onnxruntime` and `tokenizers`, one pair at a time; any other
+reader of the folder must agree with it. If a pair is too long, the end of the premise is truncated down to a
+quarter of the space, and only then the hypothesis. The model has no meaning; it is for tests of code that
+reads such folders.
 """
 
 import argparse
@@ -27,8 +27,8 @@ from tokenizers import Tokenizer  # noqa: E402
 
 
 def with_head(made, hidden, classes):
-    """The encoder's weights and those of a pooler and a classifier. The seed is one with which every class
-    wins some texts."""
+    """The encoder's weights and those of a pooler and a classifier. The seed was chosen so that every class
+    wins for some texts."""
     random = np.random.default_rng(20_240_527)
 
     def matrix(scale, *shape):
@@ -61,7 +61,7 @@ def write_model(folder, options):
 
 
 def cut(premise, hypothesis, room):
-    """The ids that are kept of both."""
+    """The ids of both texts that are kept."""
     premise, hypothesis = list(premise), list(hypothesis)
     while len(premise) + len(hypothesis) > room:
         (premise if len(premise) > room // 4 else hypothesis).pop()
@@ -69,7 +69,7 @@ def cut(premise, hypothesis, room):
 
 
 def reference(folder, pairs, model="model.onnx"):
-    """The probability of each class by its name, one pair at a time."""
+    """The probability of each class by name, one pair at a time."""
     import onnxruntime
 
     threads = onnxruntime.SessionOptions()

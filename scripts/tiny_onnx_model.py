@@ -5,9 +5,9 @@ model.onnx, tokenizer.json, config.json, modules.json, 1_Pooling/, sentence_bert
     pip install onnx numpy tokenizers onnxruntime
     python3 scripts/tiny_onnx_model.py FOLDER [--pooling cls] [--no-token-types] [--reference texts.json]
 
-With --reference, FOLDER/reference.json holds the vectors that Python makes of a JSON array of texts with
-`onnxruntime` and `tokenizers`, one text at a time: what any other reader of the folder must agree with.
-The model means nothing; it is for tests of code that reads such folders.
+With --reference, FOLDER/reference.json contains the vectors that Python computes for a JSON array of texts
+with `onnxruntime` and `tokenizers`, one text at a time; any other reader of the folder must agree with them.
+The model has no meaning; it is for tests of code that reads such folders.
 """
 
 import argparse
@@ -43,8 +43,8 @@ POOLING = {
 
 
 def tokenizer(max_tokens, pairs=False):
-    """WordPiece over single characters: every text has tokens, and long words have many. With `pairs`,
-    two texts can be put together."""
+    """WordPiece over single characters: every text has tokens, and long words have many. With `pairs`, two
+    texts can be joined."""
     characters = [chr(c) for c in range(0x21, 0x7F)] + list("éïüöñ血糖値薬剤転倒患者心不全")
     vocabulary = SPECIAL + characters + [f"##{c}" for c in characters] + ["the", "risk", "of", "drug", "falls", "##ing"]
     vocabulary = {token: i for i, token in enumerate(dict.fromkeys(vocabulary))}
@@ -55,7 +55,7 @@ def tokenizer(max_tokens, pairs=False):
     made.post_processor = processors.TemplateProcessing(
         **template, special_tokens=[(t, vocabulary[t]) for t in ("[CLS]", "[SEP]")]
     )
-    # Exported tokenizers carry settings that these models do not use; readers must not trust them.
+    # Exported tokenizers contain settings that these models do not use; readers must ignore them.
     made.enable_truncation(max_length=max(4, max_tokens // 2))
     made.enable_padding(length=max_tokens * 2)
     return made, len(vocabulary)
@@ -128,12 +128,12 @@ def write_model(folder, options):
 
 
 def pooled(hidden, mode):
-    """Token vectors of one text, without padding, to one vector."""
+    """Combines the token vectors of one text, without padding, into one vector."""
     return {"mean": hidden.mean(axis=0), "cls": hidden[0], "max": hidden.max(axis=0), "lasttoken": hidden[-1]}[mode]
 
 
 def reference(folder, texts, prompt, model="model.onnx"):
-    """Unit vectors of the texts, by Python, one text at a time."""
+    """Unit vectors of the texts, computed in Python, one text at a time."""
     import onnxruntime
 
     threads = onnxruntime.SessionOptions()

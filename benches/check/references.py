@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How well `lyra-mcp check` tells sound entries of reference lists from faulty ones.
+"""Measures how well `lyra-mcp check` distinguishes sound from faulty entries of reference lists.
 
     python3 benches/check/references.py PATH/TO/lyra-mcp [--half a|b] [--show]
 
-reference_cases.jsonl holds the entries; README.md says how they were made. Each is checked in a draft of its
-own, against the example corpus; one that repeats another comes after the other. Every third document of the
-corpus is marked as retracted, and each is cited once.
+reference_cases.jsonl contains the entries; README.md describes how they were made. Each entry is checked in
+its own draft against the example corpus; a duplicate comes after the entry that it repeats. Every third
+document of the corpus is marked as retracted, and each is cited once.
 """
 
 import argparse
@@ -59,7 +59,8 @@ def entries(given, folder):
 
 
 def retract(corpus):
-    """Marks every third document with front matter as retracted; the names of all, and of those."""
+    """Marks every third document with front matter as retracted; returns all names, and those of the
+    retracted ones."""
     names = sorted(path.name for path in corpus.glob("*.md") if path.read_text(encoding="utf-8").startswith("---\n"))
     for name in names[::3]:
         text = (corpus / name).read_text(encoding="utf-8")
@@ -68,7 +69,7 @@ def retract(corpus):
 
 
 def sentences(given, folder, names, retracted):
-    """Sentences that cite a source, a retracted one or none."""
+    """Sentences that cite a source, a retracted source, or nothing."""
     for name in names:
         text = f"The trial measured hospital admissions for heart failure ([source]({name}))."
         found = codes(check(given, folder, text)["sentences"]) & {"retracted_source"}

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""How well `lyra-mcp check` tells sound sentences from faulty ones.
+"""Measures how well `lyra-mcp check` distinguishes sound from faulty sentences.
 
     python3 benches/check/run.py PATH/TO/lyra-mcp [PATH/TO/data] [--half a|b]
 
-cases.jsonl holds sentences that were written about sources, half of them with a planted fault; README.md
-says how they were made. Cases about the example corpus always run. The others need a folder with
-scifact/corpus.jsonl, extraction-dev/html and api-replies/pmc-nxml; without it they are left out, and the
-last line says how many. Each source becomes a document of a corpus, each sentence a line of a draft that
-links to it. Prints recall by class, false alarms on sound sentences, and what was said in their place.
+cases.jsonl contains sentences written about sources, half of them with a planted fault; README.md describes
+how they were made. Cases about the example corpus always run. The others need a folder with
+scifact/corpus.jsonl, extraction-dev/html and api-replies/pmc-nxml; without it they are skipped, and the last
+line says how many. Each source becomes a document of a corpus, each sentence a line of a draft that links to
+it. Prints recall by class, false alarms on sound sentences, and the codes reported instead of the expected
+one.
 """
 
 import argparse
@@ -22,7 +23,7 @@ import time
 
 HERE = pathlib.Path(__file__).parent
 DEMO = HERE.parent.parent / "examples" / "corpus"
-# What counts as a fault being found: its own code, or another one that names the same fault.
+# The codes that count as finding a fault: its own code, or another code for the same fault.
 FOUND_AS = {
     "quote_mismatch": {"quote_mismatch"},
     "number_mismatch": {"number_mismatch"},
@@ -30,7 +31,7 @@ FOUND_AS = {
     "overstated": {"overstated"},
     "not_in_source": {"not_in_source"},
 }
-# Said of a sentence beside what its own source says; no alarm about the sentence.
+# Findings that are not about the cited source's content; they are not alarms about the sentence.
 BESIDE = {"contested", "superseded_source", "supported"}
 
 
@@ -43,7 +44,7 @@ def abstracts(data):
 
 
 def place(source, data, known, corpus):
-    """Puts a source into the corpus; its file name, or None where it is not at hand."""
+    """Puts a source into the corpus; returns its file name, or None if the source is not available."""
     kind, name = source.split(":", 1)
     if kind == "demo":
         return name
@@ -86,7 +87,7 @@ def main():
         draft = folder / "draft.md"
         draft.write_text("\n\n".join(lines) + "\n", encoding="utf-8")
         command = [given.program, "check", draft, "--corpus", corpus, "--db", folder / "g.db", "--format", "json"]
-        # The graph is read first, so that what is timed is the check.
+        # The graph is built first, so that only the check is timed.
         subprocess.run([given.program, "research", "--db", folder / "g.db", "--corpus", corpus, "x causes y"],
                        capture_output=True, check=False)
         began = time.monotonic()

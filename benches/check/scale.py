@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""How long `lyra-mcp check` takes for a 5,000-word report with 60 references over 100,000 fragments.
+"""Measures the time of `lyra-mcp check` for a 5,000-word report with 60 references over 100,000 fragments.
 
     python3 benches/check/scale.py PATH/TO/lyra-mcp PATH/TO/data [--fragments 100000] [--words 5000]
 
-The data folder holds scifact/corpus.jsonl. Documents are made of paragraphs of its abstracts, 20 each, in an
-order that a seed decides. The report cites 60 of them: every sentence of it is a sentence of an abstract, every
-other one with a word or a number changed. The check runs twice; the second run finds its verdicts remembered.
+The data folder contains scifact/corpus.jsonl. Documents are made of paragraphs of its abstracts, 20 each, in
+an order determined by a seed. The report cites 60 of them: every sentence of it is a sentence of an abstract,
+every other one with a changed word or number. The check runs twice; in the second run its verdicts are
+already stored.
 """
 
 import argparse

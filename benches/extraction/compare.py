@@ -1,15 +1,16 @@
-"""Compares the text that Lyra reads out of HTML and PDF files with that of Python libraries.
+"""Compares the text that Lyra extracts from HTML and PDF files with that of Python libraries.
 
-HTML: main content. Each page of the evaluation set names phrases that its main text holds and
-phrases that it must not hold; precision, recall and F1 are over all phrases. Beside it: trafilatura.
+HTML: main content. For each page, the evaluation set lists phrases that its main text must contain
+and phrases that it must not contain; precision, recall and F1 are over all phrases. Compared with
+trafilatura.
 
-PDF: all text. There is no gold text, so the reference of a file is what the three Python readers
-(pdfminer.six, PyMuPDF, pypdf) agree on: the median of their counts of every token. F1 is that of the
-bag of tokens, its mean and median over the files. The three have a part in the reference, Lyra has
-none.
+PDF: all text. There is no gold text, so the reference of a file is the agreement of the three
+Python readers (pdfminer.six, PyMuPDF, pypdf): the median of their counts of every token. F1 is that
+of the bag of tokens, its mean and median over the files. The three readers contribute to the
+reference, Lyra does not.
 
-Each reader runs over all files by itself, one after the other, on one thread; times are those of the
-reading, without the disk. Everything is measured in one run.
+Each reader runs separately over all files, one after the other, on one thread; times include the
+reading, but not disk access. Everything is measured in one run.
 
     cargo build --release -p lyra-core --example extract_text
     pip install trafilatura pdfminer.six pymupdf pypdf
@@ -29,7 +30,7 @@ import unicodedata
 
 
 def run_lyra(program, files):
-    """Texts, reasons and seconds by file, and how often a panic was reported on stderr."""
+    """Texts, errors and seconds by file, and the number of panics reported on stderr."""
     names = "".join(f"{file}\n" for file in files)
     run = subprocess.run([program], input=names, capture_output=True, text=True, check=True)
     rows = [json.loads(line) for line in run.stdout.splitlines()]
@@ -78,7 +79,7 @@ def pypdf_text(content):
 
 
 def rates(rows):
-    """Files a second, and failures."""
+    """Files per second, and failures."""
     seconds = sum(row["seconds"] for row in rows.values())
     return len(rows) / seconds, sum("error" in row for row in rows.values())
 
@@ -105,8 +106,8 @@ def compare_html(program, folder):
 
 
 def tokens(text):
-    """Words, or single characters of scripts without spaces, counted; ligatures are letters, and a
-    word that is divided at the end of a line is one word, whoever reads it."""
+    """Counts words, or single characters of scripts without spaces. Ligatures count as letters, and a word
+    that is hyphenated at the end of a line is one word, for every reader."""
     text = re.sub(r"(?<=[a-z])[-\u00ad]\s*\n\s*(?=[a-z])", "", unicodedata.normalize("NFKC", text))
     words = re.findall(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+", text.lower())
     return collections.Counter(words)

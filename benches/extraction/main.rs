@@ -1,8 +1,8 @@
-//! Reads documents and writes their text: one JSON line a file, for `benches/extraction/compare.py`.
+//! Reads documents and writes their text: one JSON line per file, for `benches/extraction/compare.py`.
 //!
-//! Names of files come in on standard input, one a line; `{"file", "seconds", "text", "warnings"}` or
-//! `{"file", "seconds", "error"}` goes out. The time is that of the reading alone, without the disk.
-//! With the argument `children`, child processes of this program do it.
+//! File names are read from standard input, one per line; the output is `{"file", "seconds",
+//! "text", "warnings"}` or `{"file", "seconds", "error"}`. The time includes only the reading, not
+//! disk access. With the argument `children`, child processes of this program read the files.
 
 #![allow(
     clippy::print_stdout,

@@ -1,7 +1,7 @@
-//! SciFact's training claims as hypotheses over all abstracts: is the cited abstract read, is its side right,
-//! and the verdict on the hypothesis?
+//! Uses SciFact's training claims as hypotheses over all abstracts: is the cited abstract read, and
+//! are its side and the verdict on the hypothesis right?
 //!
-//! Only the claims that the judge was not trained on are asked: `scripts/judge/data.py` leaves out those
+//! Uses only the claims that the judge was not trained on: `scripts/judge/data.py` excludes those
 //! whose number has a checksum below 8 of 100.
 
 use super::research::{engine, research};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Percent of the claims that were left out of the training.
+/// Percentage of the claims that were excluded from training.
 const KEPT_APART: u32 = 8;
 
 pub(super) struct Claim {
@@ -46,7 +46,7 @@ impl Claim {
     }
 }
 
-/// The claims that no training saw, of one half or of both.
+/// The claims that were never used in training, of one half or of both.
 pub(super) fn kept_apart(data: &str, half: Option<&str>) -> Result<Vec<Claim>> {
     let text = read(&format!("{data}/claims_train.jsonl"))?;
     let is_kept_apart =
@@ -97,7 +97,7 @@ pub(super) async fn run(data: &str, half: Option<&str>) -> Result<()> {
 
 const CLASSES: [&str; 3] = ["supports", "refutes", "neutral"];
 
-/// The confusion of verdicts; answers their macro-F1.
+/// Prints the confusion matrix of verdicts; returns their macro-F1.
 pub(super) fn verdicts(matrix: &BTreeMap<(&str, &str), usize>) -> f64 {
     let cell = |gold: &str, told: &str| {
         matrix

@@ -1,5 +1,5 @@
-//! What the evidence is worth, on labelled documents: are the claims on the question, is their side right,
-//! is the verdict on a hypothesis right?
+//! Measures the quality of the evidence on labelled documents: are the claims relevant to the
+//! question, is their side right, is the verdict on a hypothesis right?
 //!
 //! ```sh
 //! cargo run --release -p lyra-core --example substance -- sentences benches/substance/sentences.jsonl
@@ -8,9 +8,9 @@
 //! cargo run --release -p lyra-core --example substance -- topics PATH/TO/scifact benches/substance/topics.jsonl
 //! ```
 //!
-//! PATH holds `corpus.jsonl` and `claims_train.jsonl` as the authors of SciFact publish them. README.md
-//! beside this file tells what the labels mean. `--half a` and `--half b` choose a half of the data; settings
-//! were chosen on the first.
+//! PATH contains `corpus.jsonl` and `claims_train.jsonl` as published by the authors of SciFact.
+//! README.md beside this file describes the labels. `--half a` and `--half b` select a half of the
+//! data; settings were chosen on the first.
 
 #![allow(clippy::print_stdout, reason = "a benchmark shows what it found")]
 
@@ -50,13 +50,13 @@ fn read(path: &str) -> Result<String> {
     std::fs::read_to_string(path).map_err(|e| Error::invalid(format!("{path}: {e}")))
 }
 
-/// A part of a whole, as people read it.
+/// A part of a whole, formatted for readers.
 fn share(part: usize, whole: usize) -> String {
     let percent = 100.0 * part as f64 / whole.max(1) as f64;
     format!("{part}/{whole} ({percent:.0} %)")
 }
 
-/// The half that a name falls into, the same for each run.
+/// The half to which a name is assigned, the same in each run.
 fn half_of(name: &str) -> &'static str {
     match name
         .bytes()

@@ -1,5 +1,6 @@
-//! What an agent's judgements are worth: an oracle that knows SciFact's labels judges the pairs that are lent
-//! for each hypothesis, in the order in which they are lent and in a random order.
+//! Measures the value of an agent's judgements: an oracle that knows SciFact's labels judges the
+//! pairs that are lent for each hypothesis, in the order in which they are lent and in a random
+//! order.
 
 use super::hypotheses::{Claim, kept_apart, verdicts};
 use super::research::{engine, outcome, task};
@@ -10,13 +11,13 @@ use lyra_core::store::model::Relation;
 use lyra_core::{Engine, Error, Result};
 use std::collections::{BTreeMap, HashMap};
 
-/// How often each verdict was told of each label.
+/// How often each verdict was given for each label.
 type Matrix = BTreeMap<(&'static str, &'static str), usize>;
 
-/// Pairs judged of each hypothesis when the verdict is looked at.
+/// Numbers of judged pairs of a hypothesis at which the verdict is recorded.
 const LOOKS: [usize; 6] = [0, 5, 10, 20, 50, 100];
 
-/// How sure the oracle says that it is.
+/// The confidence that the oracle states.
 const CONFIDENCE: f64 = 0.9;
 
 const ORDERS: [&str; 2] = ["as lent", "random"];
@@ -57,7 +58,7 @@ pub(super) async fn run(data: &str, half: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// The verdict on a hypothesis once these pairs are judged.
+/// The verdict on a hypothesis after these pairs are judged.
 fn after(
     engine: &Engine,
     claim: &Claim,
@@ -77,7 +78,7 @@ fn after(
     Ok(outcome.verdict())
 }
 
-/// Submits all judgements: the graph has to say what was reckoned.
+/// Submits all judgements and checks that the graph's verdict equals the computed one.
 fn check(engine: &Engine, claim: &Claim, task_id: &str, pairs: &[LentPair]) -> Result<()> {
     let expected = after(engine, claim, task_id, pairs)?;
     let told = outcome(engine, task_id)?.told;
@@ -122,7 +123,7 @@ fn all_pairs(engine: &Engine, task_id: &str) -> Result<Vec<LentPair>> {
     }
 }
 
-/// What the labels say: the side of the abstract, neutral for one that is not cited.
+/// The label: the side of the abstract, or neutral for an abstract that is not cited.
 fn label(claim: &Claim, document: &str) -> Relation {
     match claim.gold.get(document) {
         Some(&"supports") => Relation::Supports,

@@ -1,4 +1,4 @@
-//! One task from hypothesis to the sides of its sources.
+//! Runs one task from the hypothesis to the sides of its sources.
 
 use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::{Engine, EngineConfig, Error, Limits, Result, TaskConfig};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// A claim with its stance, as the graph tells it.
+/// A claim with its stance, as stored in the graph.
 pub(super) struct Told {
     pub(super) doc_id: String,
     pub(super) claim: String,
@@ -14,7 +14,7 @@ pub(super) struct Told {
     pub(super) confidence: f64,
 }
 
-/// What came of a hypothesis.
+/// The result for a hypothesis.
 pub(super) struct Outcome {
     /// The documents that were read.
     pub(super) read: Vec<String>,
@@ -22,7 +22,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// The surest side of each document.
+    /// The most confident side of each document.
     pub(super) fn sides(&self) -> HashMap<&str, &Told> {
         let mut sides: HashMap<&str, &Told> = HashMap::new();
         for told in self.told.iter().filter(|told| told.relation != "neutral") {
@@ -34,7 +34,7 @@ impl Outcome {
         sides
     }
 
-    /// The side that more sources take, each counting as much as it is sure; neutral where none takes one.
+    /// The side with more sources, weighted by confidence; neutral if no source takes a side.
     pub(super) fn verdict(&self) -> &'static str {
         let mut balance = 0.0;
         for told in self.sides().values() {
@@ -51,8 +51,8 @@ impl Outcome {
     }
 }
 
-/// An engine over SciFact's abstracts. The claims are not compared with one another, which these figures do
-/// not ask for.
+/// An engine over SciFact's abstracts. The claims are not compared with one another, because these
+/// figures do not need it.
 pub(super) async fn engine(data: &str, folder: &Path) -> Result<Engine> {
     let corpus = folder.join("corpus");
     std::fs::create_dir(&corpus).map_err(|e| Error::internal(e.to_string()))?;
@@ -74,7 +74,7 @@ pub(super) async fn research(engine: &Engine, hypothesis: &str) -> Result<Outcom
     outcome(engine, &task(engine, hypothesis).await?)
 }
 
-/// The id of a task that has run.
+/// Creates and runs a task; returns its id.
 pub(super) async fn task(engine: &Engine, hypothesis: &str) -> Result<String> {
     let task = engine.create_task(hypothesis, TaskConfig::default())?;
     engine.queue_targets(&task.id, &[hypothesis.into()], &Default::default())?;

@@ -1,4 +1,4 @@
-//! Labelled sentences of documents: which of them become claims, and is the side of these right?
+//! Labelled sentences of documents: which of them become claims, and is the side of these claims right?
 
 use super::{read, share};
 use lyra_core::models::{BuiltinClaimExtractor, BuiltinStanceJudge};
@@ -27,10 +27,10 @@ struct Sentence {
 
 #[derive(Default)]
 pub(super) struct Counts {
-    /// Sentences by label, and those of them that became claims.
+    /// Sentences by label, and below, those that became claims.
     labelled: BTreeMap<String, usize>,
     taken: BTreeMap<String, usize>,
-    /// Verdicts on claims, by side, and those that are right.
+    /// Verdicts on claims, by side, and below, the right ones.
     decided: BTreeMap<String, usize>,
     right: BTreeMap<String, usize>,
     /// Labelled sentences on the question that take a side.
@@ -48,7 +48,7 @@ pub(super) async fn run(file: &str, half: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// The counts of all documents, and of each field.
+/// The counts for all documents, and for each field.
 pub(super) async fn measure(
     lines: &str,
     half: Option<&str>,
@@ -67,7 +67,7 @@ pub(super) async fn measure(
     Ok((all, fields))
 }
 
-/// One document: its sentences are put together as its parser would have found them.
+/// Processes one document: its sentences are joined in the form that its parser would return.
 async fn read_stretch(stretch: &[Sentence], counts: &mut [&mut Counts; 2]) -> Result<()> {
     let (mut passages, mut places) = (Vec::<Passage>::new(), Vec::new());
     for sentence in stretch {
@@ -140,13 +140,14 @@ impl Counts {
         }
     }
 
-    /// Sentences on the question that became claims, all that became claims, all on the question.
+    /// The number of sentences on the question that became claims, of all that became claims, and
+    /// of all on the question.
     pub(super) fn on_question(&self) -> [usize; 3] {
         let taken = self.taken.values().sum();
         [of(&self.taken, "on"), taken, of(&self.labelled, "on")]
     }
 
-    /// Claims on the right side, and those on any.
+    /// The number of claims on the right side, and of those on any side.
     pub(super) fn sides(&self) -> [usize; 2] {
         [&self.right, &self.decided].map(|map| of(map, "supports") + of(map, "refutes"))
     }

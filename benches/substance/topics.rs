@@ -1,4 +1,4 @@
-//! Whole topics: of what is shown for and against a hypothesis, how much do careful readers agree with?
+//! Whole topics: what share of the evidence shown for and against a hypothesis do careful readers agree with?
 
 use super::research::{Told, engine, research};
 use super::{read, share};
@@ -6,7 +6,7 @@ use lyra_core::{Error, Result};
 use serde::Deserialize;
 use std::collections::HashMap;
 
-/// Sources of a side that are looked at.
+/// Sources considered per side.
 const SHOWN: usize = 10;
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-"""Exact top-10 search beside numpy, faiss, usearch and sqlite-vec, on the same vectors, in turns.
+"""Compares exact top-10 search with numpy, faiss, usearch and sqlite-vec on the same vectors, alternating.
 
     pip install numpy faiss-cpu usearch sqlite-vec apsw
     cargo build --release -p lyra-core --no-default-features --example vectors_peers
@@ -8,12 +8,12 @@ One thread everywhere. Vectors are of length 1, in 200 clusters; queries are vec
 kind. Every answer is compared with a full scan in double precision (`recall`; ties count as found).
 Prints median milliseconds of `--turns` queries:
 
-- one: one query, everything in memory and used before
-- scope: one query among one row in a hundred (faiss by a bitmap, numpy by the rows' numbers)
+- one: one query, with everything in memory and already used
+- scope: one query among one row in a hundred (faiss with a bitmap, numpy with the rows' numbers)
 - insert: one row is added, then one query
 - batch: 32 queries in one call, per query (Lyra has no such call: 32 single ones)
 
-`stream` is one reading of Lyra's byte copy: the least that its first pass can take.
+`stream` is one read of Lyra's byte copy: the minimum time of its first pass.
 """
 
 import argparse
@@ -156,7 +156,7 @@ class SqliteVec:
 
 
 class Lyra:
-    """Times itself, so that the pipe between the two processes does not count."""
+    """Measures its own time, so that the pipe between the two processes does not count."""
 
     def __init__(self, binary, file, rows, dimension, queries):
         command = [binary, file, str(rows), str(dimension), str(queries)]
@@ -173,7 +173,7 @@ class Lyra:
 
 
 def is_right(found, scores, size):
-    """Whether each of the ten is as good as the true one in its place."""
+    """Whether each of the ten is as good as the true one at its rank."""
     best = np.sort(scores)[::-1][:K]
     return len(found) == K and bool(np.all(scores[np.asarray(found)] >= best - 1e-6)) and size >= K
 

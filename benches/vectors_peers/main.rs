@@ -1,8 +1,8 @@
-//! Lyra's side of `compare.py`: vectors from a file, questions from standard input, times and
-//! answers to standard output, one line of JSON each.
+//! Lyra's side of `compare.py`: reads vectors from a file and questions from standard input, writes
+//! times and answers to standard output, one line of JSON each.
 //!
 //! `vectors_peers FILE ROWS DIMENSION QUERIES` reads ROWS + QUERIES vectors of little-endian f32
-//! from FILE; the last QUERIES of them are what is asked for. Lines of standard input:
+//! from FILE; the last QUERIES of them are the queries. Lines of standard input:
 //!
 //! | line | answer |
 //! |---|---|
@@ -83,7 +83,7 @@ fn milliseconds(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
 }
 
-/// Every line of the byte copy goes through a register.
+/// Loads every line of the byte copy into a register.
 fn read_once(index: &ExactIndex) -> u64 {
     let mut bits = [0_u64; 8];
     for line in index.first_pass_copy() {

@@ -1,7 +1,7 @@
-//! A graph of a wished size as a JSONL interchange file: the same size gives the same bytes.
+//! Generates a graph of a given size as a JSONL interchange file: the same size gives the same bytes.
 //!
-//! What makes views slow or fast is in it on purpose: a few claims with hundreds of pieces of
-//! evidence and many with none, pages that many claims lean on, pages that thousands cite, undated
+//! It deliberately includes what makes views slow or fast: a few claims with hundreds of pieces of
+//! evidence and many with none, pages that support many claims, pages that thousands cite, undated
 //! and retracted works, pages without a work, pages that are known by name only.
 
 use std::collections::HashSet;
@@ -9,16 +9,16 @@ use std::fs::File;
 use std::io::{BufWriter, Result, Write};
 use std::path::Path;
 
-/// What a file is to hold.
+/// The size of the generated graph.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     /// Edges of all relations; at least 1,000.
     pub(crate) edges: usize,
-    /// Tasks that the claims are spread over; the first has the most.
+    /// Tasks among which the claims are distributed; the first has the most.
     pub(crate) tasks: usize,
 }
 
-/// What was written.
+/// The result of writing a file.
 #[derive(Debug)]
 pub(crate) struct Written {
     pub(crate) lines: usize,
@@ -37,7 +37,7 @@ const SYLLABLES: [&str; 20] = [
     "sta", "tin", "ul", "ven", "xe", "zor",
 ];
 
-/// SplitMix64 (Steele, Lea, Flood 2014): small, and good enough to draw a graph.
+/// SplitMix64 (Steele, Lea, Flood 2014): small, and random enough to generate a graph.
 struct Random(u64);
 
 impl Random {
@@ -54,7 +54,7 @@ impl Random {
         (self.next() % n as u64) as usize
     }
 
-    /// The lower, the likelier; `power` 1 is even.
+    /// A number below `n`; lower numbers are more likely. With `power` 1, all are equally likely.
     fn skewed(&mut self, n: usize, power: f64) -> usize {
         ((self.unit().powf(power) * n as f64) as usize).min(n - 1)
     }
@@ -70,8 +70,8 @@ fn mixed(seed: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Ids are scattered like those of a real graph, where they are hashes: ids in the order of the
-/// rows would flatter every index.
+/// Ids are scattered like those of a real graph, which are hashes: ids in row order would make
+/// every index look faster.
 fn id(prefix: &str, number: usize) -> String {
     format!("{prefix}{:016x}", mixed(number as u64 + 1))
 }
@@ -85,8 +85,8 @@ fn time(row: usize) -> String {
     jiff::Timestamp::from_second(second).map_or_else(|e| e.to_string(), |t| t.to_string())
 }
 
-/// Confidences are multiples of 1/1024: sums of them are exact in whichever order they are added,
-/// so that two ways of computing a view can be held against each other row by row.
+/// Confidences are multiples of 1/1024: their sums are exact in any order, so that two ways of
+/// computing a view can be compared row by row.
 fn confidence(random: &mut Random) -> f64 {
     (512 + random.below(512)) as f64 / 1024.0
 }
@@ -104,9 +104,9 @@ fn text(random: &mut Random, least_words: usize, most_words: usize) -> String {
 
 struct Page {
     task: usize,
-    /// Number of its work.
+    /// The index of its work.
     work: Option<usize>,
-    /// A page that is known by name only has no text, and so no fragments.
+    /// A page that is known by name only has no text, and therefore no fragments.
     is_fetched: bool,
 }
 
@@ -121,7 +121,7 @@ struct Generator<W: Write> {
     shape: Shape,
     pages: Vec<Page>,
     fragments: Vec<Fragment>,
-    /// Numbers of the fragments of each task's pages.
+    /// The indexes of the fragments of each task's pages.
     fragments_of: Vec<Vec<usize>>,
     lines: usize,
     edges: usize,
@@ -156,7 +156,7 @@ pub(crate) fn write(path: &Path, shape: Shape) -> Result<Written> {
 }
 
 impl<W: Write> Generator<W> {
-    /// Writes one line: the type, then fields as they stand in JSON.
+    /// Writes one line: the type, then the fields in JSON syntax.
     fn line(&mut self, tag: &str, fields: &str) -> Result<()> {
         self.lines += 1;
         writeln!(self.out, "{{\"type\":\"{tag}\",{fields}}}")
@@ -184,7 +184,7 @@ impl<W: Write> Generator<W> {
         let mut works = 0;
         for number in 0..self.shape.edges / 20 {
             let work = match self.random.unit() {
-                // Preprint and published version are two pages of one work.
+                // A preprint and its published version are two pages of one work.
                 x if x < 0.03 && works > 0 => Some(works - 1),
                 x if x < 0.85 => {
                     self.work(works)?;
@@ -258,7 +258,7 @@ impl<W: Write> Generator<W> {
             .collect();
         let wanted = self.shape.edges / 5;
         for (place, page) in fetched.iter().enumerate() {
-            // Every page gets as many as every other, with the rest spread over the first ones.
+            // Fragments are divided evenly; the first pages get the remainder.
             let count = wanted / fetched.len() + usize::from(place < wanted % fetched.len());
             let texts: Vec<String> = (0..count).map(|_| text(&mut self.random, 12, 30)).collect();
             let page_id = id("page_", *page);
@@ -287,7 +287,7 @@ impl<W: Write> Generator<W> {
         Ok(())
     }
 
-    /// Writes the claims; the task of each.
+    /// Writes the claims; returns the task of each.
     fn claims(&mut self) -> Result<Vec<usize>> {
         let mut tasks = Vec::new();
         for number in 0..self.shape.edges / 10 {
@@ -312,8 +312,8 @@ impl<W: Write> Generator<W> {
         Ok(tasks)
     }
 
-    /// 8 % of the edges. Who is cited is cited again: seven of ten citations go where an earlier
-    /// one went, so that the numbers of citations of pages follow a power law.
+    /// 8 % of the edges. Cited pages are cited again: seven of ten citations go to the target of an
+    /// earlier one, so that the citation counts of pages follow a power law.
     fn citations(&mut self) -> Result<()> {
         let citing: Vec<usize> = (0..self.pages.len())
             .filter(|page| self.pages[*page].is_fetched)
@@ -336,11 +336,11 @@ impl<W: Write> Generator<W> {
         Ok(())
     }
 
-    /// One origin a claim, and verdicts for the rest of the edges.
+    /// One origin per claim, and verdicts for the rest of the edges.
     fn origins_and_verdicts(&mut self, task_of_claim: &[usize]) -> Result<()> {
         let claims = task_of_claim.len();
         let verdicts = self.shape.edges - self.edges - claims;
-        // One claim of eight is never held against anything; of the others, some are much debated.
+        // One claim in eight is never compared with anything; of the others, some are much debated.
         let mut by_interest: Vec<usize> = (0..claims).collect();
         for last in (1..claims).rev() {
             by_interest.swap(last, self.random.below(last + 1));
@@ -367,7 +367,7 @@ impl<W: Write> Generator<W> {
         let ends = [("fragment", id("frag_", origin)), claim_end.clone()];
         self.edge("origin", &ends, &quote)?;
         let mut taken = HashSet::from([origin]);
-        // Most claims are borne out; one of six is in dispute.
+        // Most claims are supported; one in six is disputed.
         let refuting = if self.random.chance(0.16) { 0.4 } else { 0.04 };
         while taken.len() <= verdicts {
             let fragment = self.fragment_for(task, 2.0);
@@ -389,7 +389,7 @@ impl<W: Write> Generator<W> {
         Ok(())
     }
 
-    /// Four of five pieces of evidence come from the task's own pages.
+    /// Four out of five pieces of evidence come from the task's own pages.
     fn fragment_for(&mut self, task: usize, skew: f64) -> usize {
         let own = self.fragments_of[task].len();
         if own > 0 && self.random.chance(0.8) {
@@ -413,7 +413,7 @@ impl<W: Write> Generator<W> {
         self.line("edge", &fields)
     }
 
-    /// Fetched pages belong to the task that found them, one of five to a second task, too.
+    /// Fetched pages belong to the task that found them, one in five also to a second task.
     fn task_pages(&mut self) -> Result<()> {
         for number in 0..self.pages.len() {
             let Page {

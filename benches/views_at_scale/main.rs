@@ -1,31 +1,32 @@
-//! The 21 views over graphs of growing size: first 50 rows of the largest task, beside the same
-//! views as plain SQL in the same file, and what keeping the views fast costs an import.
+//! Measures the 21 views over graphs of growing size: first 50 rows of the largest task, compared
+//! with the same views as plain SQL in the same file, and the cost for an import of keeping the
+//! views fast.
 //!
 //! `cargo run --release -p lyra-core --example views_at_scale -- [SIZES] [--tasks N] [--keep FOLDER]
 //! [--make] [--cut-off SECONDS]`
 //!
 //! SIZES are numbers of edges (10000 100000 1000000 if none is given). A graph of E edges has E/10
-//! claims, E/5 fragments and E/20 pages; `generate.rs` says how they hang together. The claims are in
-//! one task, or spread over N with about 2/N in the first. `--keep` leaves the files in FOLDER;
-//! `--make` does only that.
+//! claims, E/5 fragments and E/20 pages; `generate.rs` describes how they are connected. The claims
+//! are in one task, or divided among N with about 2/N in the first. `--keep` leaves the files in
+//! FOLDER; with `--make` the program only generates the files.
 //!
 //! Measured, for each size:
-//! - rows a second of `Engine::import_jsonl` into a new file with full text and without vectors
-//!   (the embedder of this bench makes none), and the same into a file that does not
-//!   notice what is to be counted; twice each, in turns, of which the better counts, and the ratio of the two in
-//!   processor time;
-//! - for each view: the first answer of an engine just opened ("cold"; the file itself is in the
+//! - rows per second of `Engine::import_jsonl` into a new file with full text and without vectors
+//!   (the embedder of this bench makes none), and the same into a file that does not record what
+//!   must be counted; twice each, alternating, of which the better counts, and the ratio of the two
+//!   in processor time;
+//! - for each view: the first answer of a newly opened engine ("cold"; the file itself is in the
 //!   system's cache), the median of those after it ("ms"), both through `Engine::query_view`; steps
 //!   of SQLite's virtual machine to row 51 of the view's SQL on a bare connection; and "plain ms":
-//!   `SELECT * FROM view WHERE task_id = … LIMIT 50` once on a bare connection, where the view is the
-//!   plain SQL of tests/data/views/plain for the whole graph. The ratio is plain ms / ms. SQLite sees
-//!   the LIMIT there, and keeps no more than 50 rows while it sorts.
+//!   `SELECT * FROM view WHERE task_id = … LIMIT 50` once on a bare connection, where the view is
+//!   the plain SQL of tests/data/views/plain for the whole graph. The ratio is plain ms / ms. For
+//!   the plain SQL, SQLite sees the LIMIT and keeps at most 50 rows while it sorts.
 //!
-//! Not measured: a cold system cache, other processes that write meanwhile.
+//! Not measured: a cold system cache, other processes that write at the same time.
 //!
-//! Fails where a row differs from the plain SQL's, and where a view of a task takes more than
-//! 500,000 steps or does not answer. Times are shown and never judged. A plain view that reaches the
-//! cut-off (20 s) cannot be compared; a global view may run out of the engine's own budget.
+//! Fails if a row differs from the plain SQL's, or if a view of a task takes more than 500,000
+//! steps or does not answer. Times are shown but not checked. A plain view that reaches the cut-off
+//! (20 s) cannot be compared; a global view may exceed the engine's own budget.
 
 #![allow(clippy::print_stdout, reason = "a bench shows what it measured")]
 
@@ -46,10 +47,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const PLAIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/views/plain");
-/// What a view of a task may take to its first 50 rows.
+/// Maximum number of steps for the first 50 rows of a view of a task.
 const MOST_STEPS: u32 = 500_000;
 
-/// Makes no vectors: what is timed is rows and their aggregates.
+/// Makes no vectors: the bench measures rows and their aggregates.
 #[derive(Debug)]
 struct NoVectors(EmbedderInfo);
 
@@ -129,7 +130,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options> {
     Ok(options)
 }
 
-/// Measures one graph; what is wrong with it.
+/// Measures one graph; returns the faults found.
 fn one_size(shape: Shape, folder: &Path, options: &Options) -> Result<Vec<String>> {
     let (edges, tasks) = (shape.edges, shape.tasks);
     let lines = folder.join(format!("graph_{edges}_{tasks}.jsonl"));
@@ -151,12 +152,12 @@ fn one_size(shape: Shape, folder: &Path, options: &Options) -> Result<Vec<String
 
 // ---------------------------------------------------------------- import
 
-/// What one import took.
+/// The cost of one import.
 #[derive(Clone, Copy)]
 struct Import {
     seconds: f64,
-    /// Processor time of the process, which other processes do not add to; wall time where the
-    /// system does not tell.
+    /// Processor time of the process, which excludes other processes; wall time if the system does
+    /// not report it.
     cpu_seconds: f64,
 }
 
@@ -234,13 +235,13 @@ fn import(db: &Path, lines: &Path, counts: bool) -> Result<Import> {
 /// Processor time of this process so far (Linux: user and system ticks of a hundredth of a second).
 fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field is a name in parentheses, which may hold spaces; these are fields 14 and 15.
+    // The second field is a name in parentheses, which may contain spaces; these are fields 14 and 15.
     let mut fields = stat.rsplit(')').next()?.split_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<f64>().ok();
     Some((ticks()? + ticks()?) / 100.0)
 }
 
-/// Takes everything out of the file by which a write is noticed that has to be counted.
+/// Removes everything from the file that records the writes that must be counted.
 fn stop_counting(db: &Path) -> Result<()> {
     let connection = measure::bare_connection(db, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let names: Vec<String> = connection
@@ -252,7 +253,8 @@ fn stop_counting(db: &Path) -> Result<()> {
             .execute_batch(&format!("DROP TRIGGER \"{name}\""))
             .map_err(broken)?;
     }
-    // A large import notes what is to be counted without a trigger: into tables that take no row.
+    // A large import records what must be counted without triggers, so the tables are replaced by
+    // ones that accept no rows.
     let never = "never INTEGER GENERATED ALWAYS AS (NULL) STORED NOT NULL ON CONFLICT IGNORE";
     connection
         .execute_batch(&format!(

@@ -1,4 +1,4 @@
-//! One view asked in three ways: through the engine, as rendered SQL on a bare connection, and as
+//! Queries one view in three ways: through the engine, as rendered SQL on a bare connection, and as
 //! plain SQL over the stored rows on a bare connection.
 
 use lyra_core::store::views::{RenderedView, ViewCatalog, ViewParams};
@@ -10,42 +10,42 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Rows that are asked for.
+/// Number of rows requested.
 pub(crate) const ROWS: usize = 50;
-/// Most runs of one question, and how long they may take together.
+/// Maximum number of runs of one query, and their maximum total time.
 const RUNS: usize = 9;
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Steps of SQLite's virtual machine between two looks at the clock.
+/// Steps of SQLite's virtual machine between two checks of the time.
 const STEPS_PER_LOOK: i32 = 10_000;
 
 pub(crate) type Row = Map<String, Value>;
 
-/// Milliseconds and what came of them, or the reason why nothing did.
+/// Milliseconds and the result, or the reason for its absence.
 pub(crate) type Timed<T> = std::result::Result<(f64, T), String>;
 
-/// What one view took.
+/// The measurements of one view.
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) name: String,
     pub(crate) is_task_scoped: bool,
-    /// The first answer of an engine that has just been opened.
+    /// The first answer of a newly opened engine.
     pub(crate) cold: Timed<ViewReply>,
-    /// The median of the answers after it.
+    /// The median of the following answers.
     pub(crate) warm: Timed<ViewReply>,
-    /// The SQL of the view, stepped to one row more than a reply holds.
+    /// The SQL of the view, stepped to one row more than a reply contains.
     pub(crate) bare: Stepped,
     /// The plain SQL of the view.
     pub(crate) plain: Stepped,
 }
 
 impl Measured {
-    /// Whether the plain SQL gives the same rows; nothing where one of the two did not answer.
+    /// Whether the plain SQL gives the same rows; none if one of the two did not answer.
     pub(crate) fn is_equal(&self) -> Option<bool> {
         let Ok((_, ours)) = &self.warm else {
             return None;
         };
         let plain = self.plain.is_complete.then_some(&self.plain.rows)?;
-        // A reply is bounded in bytes, too, and may therefore end before the 50th row.
+        // A reply is also limited in bytes, and may therefore end before the 50th row.
         let is_whole = ours.rows.len() == plain.len();
         let is_cut = ours.truncated && !ours.rows.is_empty() && ours.rows.len() < plain.len();
         let pairs = ours.rows.iter().zip(plain);
@@ -53,18 +53,18 @@ impl Measured {
     }
 }
 
-/// What came of stepping through a statement.
+/// The result of stepping through a statement.
 #[derive(Debug)]
 pub(crate) struct Stepped {
     pub(crate) rows: Vec<Row>,
     pub(crate) milliseconds: f64,
     /// Steps of SQLite's virtual machine.
     pub(crate) steps: u32,
-    /// False where the cut-off came before the last row.
+    /// False if the cut-off was reached before the last row.
     pub(crate) is_complete: bool,
 }
 
-/// Asks for the first rows: once, and again until the median stands.
+/// Requests the first rows: once, and then repeatedly for the median.
 pub(crate) fn through_the_engine(
     engine: &Engine,
     request: &ViewRequest,
@@ -94,8 +94,8 @@ pub(crate) fn through_the_engine(
     }
 }
 
-/// A connection like any program's, with the one function that the views need and SQLite was
-/// built without.
+/// A connection as any program would open it, plus the one function that the views need and that
+/// this build of SQLite lacks.
 #[allow(
     clippy::disallowed_methods,
     reason = "what is measured is SQLite without the library around it"
@@ -123,7 +123,7 @@ pub(crate) fn plain_views(db: &Path, folder: &Path, year: i32) -> Result<Connect
     Ok(connection)
 }
 
-/// Steps through the view's own SQL to one row more than a reply holds.
+/// Steps through the view's own SQL to one row more than a reply contains.
 pub(crate) fn step_view(
     connection: &mut Connection,
     view: &str,
@@ -134,7 +134,7 @@ pub(crate) fn step_view(
     step(connection, &sql, &bindings, ROWS + 1, cut_off)
 }
 
-/// Asks the plain view for its first rows, of one task if one is given.
+/// Queries the plain view for its first rows, of one task if one is given.
 pub(crate) fn step_plain(
     connection: &mut Connection,
     view: &str,
@@ -190,7 +190,7 @@ fn step(
     }
     let milliseconds = milliseconds(start);
     drop(answers);
-    // SQLite counts without a sign and hands the number out with one.
+    // SQLite counts with an unsigned integer and returns it as a signed one.
     let steps = statement
         .get_status(StatementStatus::VmStep)
         .cast_unsigned();
@@ -227,7 +227,7 @@ fn read(row: &rusqlite::Row<'_>, columns: &[String]) -> rusqlite::Result<Row> {
     columns.iter().enumerate().map(cell).collect()
 }
 
-/// Whether two rows hold the same cells in the same order, numbers within 1e-6.
+/// Whether two rows have the same cells in the same order, numbers within 1e-6.
 fn same_row(a: &Row, b: &Row) -> bool {
     let same = |a: &Value, b: &Value| match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => (a - b).abs() <= 1e-6,
@@ -244,7 +244,7 @@ fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1_000.0
 }
 
-/// An error of the bare connection, which knows nothing of the library's errors.
+/// An error of the bare connection, which does not use the library's errors.
 pub(crate) fn broken(error: rusqlite::Error) -> Error {
     Error::internal(format!("on the bare connection: {error}")).with_source(error)
 }

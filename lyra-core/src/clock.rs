@@ -1,17 +1,17 @@
-//! The one place that knows what time it is.
+//! The clock port, the only source of the current time.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-/// Tells the time. Everything that needs it takes a clock, so that a test can set it.
+/// Tells the time. Code that needs the time takes a clock, so that tests can control it.
 pub trait Clock: Debug + Send + Sync + 'static {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     fn now_ms(&self) -> i64;
 
-    /// Milliseconds since some moment in the life of this process. Whoever sets the system's time
-    /// does not move it: what took how long is counted by it.
+    /// Milliseconds on a monotonic clock whose origin is arbitrary. Setting the system time does
+    /// not change it, so durations are measured with it.
     fn elapsed_ms(&self) -> i64 {
         static BEGAN: OnceLock<Instant> = OnceLock::new();
         let elapsed = BEGAN.get_or_init(Instant::now).elapsed();
@@ -63,7 +63,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is moved; for tests and for reproducible runs.
+/// A clock that advances only when told to; for tests and for reproducible runs.
 #[derive(Debug)]
 pub struct ManualClock {
     now_ms: AtomicI64,
@@ -71,7 +71,7 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// A clock that shows `ms` milliseconds since the epoch.
+    /// A clock that starts at `ms` milliseconds since the epoch.
     pub fn new(ms: i64) -> Self {
         Self {
             now_ms: AtomicI64::new(ms),
@@ -79,13 +79,13 @@ impl ManualClock {
         }
     }
 
-    /// Lets `ms` milliseconds pass.
+    /// Advances the time by `ms` milliseconds.
     pub fn advance(&self, ms: i64) {
         self.jump(ms);
         self.elapsed_ms.fetch_add(ms, Ordering::Relaxed);
     }
 
-    /// Sets the time forward or back by `ms` milliseconds, in which no time passes.
+    /// Sets the time of day forward or back by `ms` milliseconds; the elapsed time does not change.
     pub fn jump(&self, ms: i64) {
         self.now_ms.fetch_add(ms, Ordering::Relaxed);
     }
@@ -101,8 +101,8 @@ impl Clock for ManualClock {
     }
 }
 
-/// A clock that goes as another does, from another time on: of a replay, which happens when the run
-/// did that it repeats.
+/// A clock that follows another one at an offset. A replay uses it to run at the time of the
+/// recorded run.
 #[derive(Debug)]
 pub(crate) struct ShiftedClock {
     clock: std::sync::Arc<dyn Clock>,
@@ -110,13 +110,13 @@ pub(crate) struct ShiftedClock {
 }
 
 impl ShiftedClock {
-    /// A clock that shows `ms` now.
+    /// A clock that now shows `ms`.
     pub(crate) fn beginning(clock: std::sync::Arc<dyn Clock>, ms: i64) -> Self {
         let shift_ms = AtomicI64::new(ms - clock.now_ms());
         Self { clock, shift_ms }
     }
 
-    /// Moves it forward to a time, where it shows an earlier one.
+    /// Moves the clock forward to a time, unless it is already later.
     pub(crate) fn reach(&self, ms: i64) {
         let behind = (ms - self.now_ms()).max(0);
         self.shift_ms.fetch_add(behind, Ordering::Relaxed);
@@ -133,11 +133,11 @@ impl Clock for ShiftedClock {
     }
 }
 
-/// What the time of day and the time that passes may differ by before the clock counts as set: more
-/// than slewing and a busy machine do between two looks.
+/// By how much the time of day and the elapsed time may diverge before the clock counts as set:
+/// more than slewing and a busy machine cause between two observations.
 pub(crate) const JUMP_MS: i64 = 2_000;
 
-/// Notices that the time was set, between two looks.
+/// Detects that the system time was set between two observations.
 #[derive(Debug, Default)]
 pub(crate) struct JumpWatch(Mutex<Option<Watched>>);
 
@@ -152,16 +152,16 @@ struct Watched {
 /// How far the clock can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// Nobody has watched it for long enough to know.
+    /// It has not been watched for long enough to tell.
     New,
     /// It was set a short time ago.
     Jumped,
-    /// It has not been set for as long as was asked about.
+    /// It has not been set within the requested span.
     Steady,
 }
 
 impl JumpWatch {
-    /// Looks at the clock; answers whether it was set within the last `span_ms`.
+    /// Observes the clock and returns whether it was set within the last `span_ms`.
     pub(crate) fn look(&self, clock: &dyn Clock, span_ms: i64) -> Trust {
         let (now_ms, elapsed_ms) = (clock.now_ms(), clock.elapsed_ms());
         let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);

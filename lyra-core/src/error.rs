@@ -1,8 +1,8 @@
-//! The one public error of the library.
+//! The public error type of the library.
 
 use std::fmt;
 
-/// What class of thing went wrong; stable enough to match on.
+/// The class of an error; stable enough to match on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -10,41 +10,41 @@ pub enum ErrorKind {
     InvalidInput,
     /// No task with that id.
     TaskNotFound,
-    /// A named thing other than a task (claim, edge, view, page …) is not there.
+    /// A named thing other than a task (claim, edge, view, page …) does not exist.
     NotFound,
     /// A budget of the task (pages, seconds) is used up.
     BudgetExhausted,
-    /// A page wants a human: a challenge, a login, a cookie wall.
+    /// A page requires a human: a challenge, a login, a cookie wall.
     AuthRequired,
-    /// Untrusted SQL asked for something that it may not do.
+    /// Untrusted SQL attempted something that is not allowed.
     QueryRejected,
-    /// Untrusted SQL ran out of its time, steps or memory.
+    /// Untrusted SQL exceeded its time, steps or memory.
     QueryInterrupted,
     /// A stage of the research pipeline failed.
     Pipeline,
     /// Calibration could not be fitted, read or rolled back.
     Calibration,
-    /// Something did not answer in time.
+    /// Something did not respond in time.
     Timeout,
-    /// A document that its parser did not survive: it went past a limit of time or memory, or broke
-    /// the parser.
+    /// A document that its parser did not survive: it exceeded a limit of time or memory, or
+    /// crashed the parser.
     HostileDocument,
     /// The database file cannot be used (foreign, corrupt, newer, read-only, full, moved).
     Storage,
-    /// Others were writing to the database for as long as a writer waits.
+    /// Other writers held the database for as long as a writer waits.
     Busy,
     /// A network, file or model outside the library failed.
     Backend,
-    /// The feature exists in the contract but this build does not have it, or the graph is open
-    /// read-only and it would write.
+    /// This build does not have the feature, or the graph is open read-only and the operation would
+    /// write.
     Unsupported,
-    /// A defect of ours.
+    /// A bug in this library.
     Internal,
 }
 
 impl ErrorKind {
-    /// The code under which programs in other languages meet it: the `error_code` of the MCP
-    /// server, and `code` of the exceptions in Python.
+    /// The code that programs in other languages see: the `error_code` of the MCP server, and
+    /// `code` of the exceptions in Python.
     ///
     /// ```
     /// assert_eq!(lyra_core::ErrorKind::TaskNotFound.code(), "TASK_NOT_FOUND");
@@ -66,13 +66,14 @@ impl ErrorKind {
         }
     }
 
-    /// Whether the graph's own file is the trouble: another document, page or service does not cure it.
+    /// Whether the cause is the graph's own file: trying another document, page or service does not
+    /// help.
     pub(crate) const fn is_of_database(self) -> bool {
         matches!(self, Self::Storage | Self::Busy)
     }
 }
 
-/// An error: what was wrong, and where it is known, what to do about it.
+/// An error: what was wrong and, if known, how to fix it.
 ///
 /// ```
 /// use lyra_core::{Error, ErrorKind};
@@ -94,7 +95,7 @@ struct Inner {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error of `kind` that says `message`.
+    /// An error of kind `kind` with the message `message`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -117,26 +118,26 @@ impl Error {
     /// Shorthand for [`ErrorKind::TaskNotFound`].
     pub fn task_not_found(task_id: &str) -> Self {
         Self::new(ErrorKind::TaskNotFound, format!("no task {task_id:?}")).with_hint(
-            "the tasks that there are: lyra://tasks over MCP, `lyra-mcp tasks` on the command \
+            "to list the tasks: lyra://tasks over MCP, `lyra-mcp tasks` on the command \
              line, graph.tasks() in Python",
         )
     }
 
-    /// What every write to a graph that is open read-only answers.
+    /// The error of every write to a graph that is open read-only.
     ///
     /// ```
     /// use lyra_core::{Error, ErrorKind};
     /// assert_eq!(Error::read_only().kind(), ErrorKind::Unsupported);
     /// ```
     pub fn read_only() -> Self {
-        let message = "the graph is open read-only: it can be looked at and not changed";
+        let message = "the graph is open read-only and cannot be changed";
         Self::new(ErrorKind::Unsupported, message).with_hint(
             "to change it, open it without --read-only (LYRA_READ_ONLY, read_only), or copy the \
              file and open the copy",
         )
     }
 
-    /// What to do with a file that cannot be written.
+    /// Advice for a file that cannot be written.
     pub(crate) const LOOK_ONLY_HINT: &str = "check that the folder exists, and that it and the \
         file may be written to; to look at a graph without writing, open it with --read-only \
         (LYRA_READ_ONLY=1, read_only=True in Python)";
@@ -146,14 +147,14 @@ impl Error {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// The same error with advice on what to do.
+    /// The same error with a hint on how to fix it.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
-    /// The same error with what caused it.
+    /// The same error with its cause.
     #[must_use]
     pub fn with_source(
         mut self,
@@ -175,7 +176,7 @@ impl Error {
         self.0.kind
     }
 
-    /// What to do about it, where that is known.
+    /// How to fix it, if known.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }

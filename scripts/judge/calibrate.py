@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the temperature on labelled pairs, and shows what thresholds for the sides would do.
+"""Fits the temperature on labelled pairs, and shows the effect of thresholds for the sides.
 
     python scripts/judge/calibrate.py --weights OUT/judge.pt --wheel WHEEL FILE.jsonl...
 """
@@ -20,7 +20,7 @@ def loss(logits, labels, temperature):
 
 
 def taken(chances, supports, refutes):
-    """The classes that the judge answers with: a side only from its threshold on."""
+    """The classes that the judge returns: a side only from its threshold."""
     side = (chances[:, 1] > chances[:, 0]).astype(int)
     top = chances[np.arange(len(chances)), side]
     enough = (top >= np.array([supports, refutes])[side]) & (top >= chances[:, 2])

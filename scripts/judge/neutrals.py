@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes hard neutrals: a claim, and a sentence of the same document that does not speak to it.
+"""Writes hard neutrals: a claim, and a sentence of the same document that is not relevant to it.
 
     python scripts/judge/neutrals.py --pairs PAIRS --articles EVIDENCE_INFERENCE --scifact SCIFACT OUT.jsonl.gz
 
 EVIDENCE_INFERENCE is the folder `annotations/txt_files` of jayded/evidence-inference, SCIFACT a folder with
-`corpus.jsonl` and `claims_train.jsonl`. A judge that has seen only chosen premises takes sides on sentences
-that merely stand in the same document; most sentences that it is asked about are of this kind.
+`corpus.jsonl` and `claims_train.jsonl`. A judge trained only on selected premises takes sides on sentences
+that are merely in the same document; most sentences that it judges are of this kind.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import re
 from pathlib import Path
 
 STOP = set("the a an of in on to and or is are was were with for by from that this than as at be not no between there has have had patients group study".split())
-# A sentence that shares more of the claim's words may well speak to it; one that shares none is no test.
+# A sentence that shares more of the claim's words may be relevant to it; one that shares none is too easy.
 LEAST, MOST = 0.12, 0.4
 PER_DOCUMENT = 14
 
@@ -25,7 +25,7 @@ def words(text):
     return {w[:6] for w in re.findall(r"[a-z0-9]{3,}", text.lower())} - STOP
 
 
-# Titles and conclusions speak to what a study was made for, in words that need not be the claim's.
+# Titles and conclusions address the purpose of a study, in words that may differ from the claim's.
 SUMS_UP = re.compile(r"TITLE|CONCLU|conclu|In summary|[Oo]ur (results|findings|data)|[Tt]hese (results|findings|data)|associated")
 
 
@@ -36,7 +36,7 @@ def sentences(text):
 
 
 def neutrals(claims, pool, group, rng):
-    """Pairs of a claim and a sentence near it, and some with one that shares nothing."""
+    """Pairs of a claim and a similar sentence, and some with a sentence that shares little with it."""
     rows = []
     for _ in range(PER_DOCUMENT):
         claim = rng.choice(claims)

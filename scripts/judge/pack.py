@@ -4,9 +4,9 @@
     python scripts/judge/pack.py --weights OUT/judge.pt --wheel WHEEL --table lyra-core/models/static-minilm-256.lyt \\
         lyra-core/judge/words/models/judge-minilm-1.lyj lyra-core/judge/models/judge-minilm-2.lyj
 
-Words take half a byte a value, linear layers a byte. The word rows stand in the order of the static
-table's pieces, which the judge shares, then [UNK], [CLS] and [SEP]. `lyra-core/judge/src/weights.rs` describes the format.
-The second file begins with the second layer: each is in a crate of its own, which may have 10 MB.
+Words take half a byte per value, linear layers one byte. The word rows are in the order of the static table's
+pieces, which the judge shares, then [UNK], [CLS] and [SEP]. `lyra-core/judge/src/weights.rs` describes the
+format. The second file begins with the second layer: each file is in its own crate, which may have 10 MB.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def pieces_of(table):
 
 
 def upper_halves(values):
-    """Single precision cut to its upper half, rounded to nearest."""
+    """Single precision reduced to its upper half, rounded to nearest."""
     bits = np.asarray(values, np.float32).view(np.uint32).astype(np.uint64)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
@@ -40,9 +40,9 @@ def widened(halves):
 
 
 def half_bytes(rows):
-    """Rows as (half bytes, scales, the values that these stand for)."""
+    """Rows as (half bytes, scales, the values that these represent)."""
     grouped = rows.reshape(len(rows), -1, WORD_GROUP)
-    # Of two candidate scales a group takes the one with the smaller squared error.
+    # Each group takes the candidate scale with the smallest squared error.
     best = None
     for divisor in (7.0, 7.6, 8.2, 9.0):
         scales = upper_halves(np.maximum(np.abs(grouped).max(2) / divisor, 1e-8))
@@ -116,7 +116,8 @@ def main():
     file.add(state["norm.bias"], "<f4")
     for i in range(LAYERS):
         part = lambda name: state[f"layers.{i}.{name}"]
-        # Queries are divided by the square root of a head's width here instead of at every pair.
+        # The division of queries by the square root of the head width is folded into the weights
+        # here, instead of at every pair.
         factor = np.ones(3 * HIDDEN, np.float32)
         factor[:HIDDEN] = (HIDDEN // HEADS) ** -0.5
         file.linear(part("qkv.weight"), part("qkv.bias"), factor)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Puts the sentences of public documents back into the labelled sets, for train.py.
+"""Restores the sentences of public documents in the labelled sets, for train.py.
 
     python scripts/judge/sets.py --documents FOLDER scripts/judge/sets OUT.jsonl
 
-The labels of sets/*.jsonl name each sentence of a public document by its document and a hash, so that no text
-of others stands in this repository; sets of documents that were written for this model hold their text.
-FOLDER has the checkouts that sets/README.md names, each in OWNER+NAME.
+The labels of sets/*.jsonl identify each sentence of a public document by its document and a hash, so that the
+repository contains no third-party text; sets of documents that were written for this model contain their
+text. FOLDER contains the checkouts listed in sets/README.md, each in OWNER+NAME.
 """
 
 import argparse
@@ -108,7 +108,7 @@ def read_document(path):
 
 
 def whole(found, documents):
-    """A labelled set with the text of its sentences; none where a document or sentence is missing."""
+    """A labelled set with the text of its sentences; none if a document or sentence is missing."""
     texts = {}
     for document in found["docs"]:
         if "path" not in document:

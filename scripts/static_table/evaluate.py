@@ -58,13 +58,13 @@ def bm25(docs: list[str], queries: list[str], k1: float = 1.5, b: float = 0.75) 
 
 
 def minmax(scores: np.ndarray) -> np.ndarray:
-    """Each row on 0..1."""
+    """Each row scaled to 0..1."""
     low, high = scores.min(1, keepdims=True), scores.max(1, keepdims=True)
     return (scores - low) / np.maximum(high - low, 1e-9)
 
 
 def judgements(path: Path, queries: dict[str, int], docs: dict[str, int]) -> Qrels:
-    """A BEIR qrels file by index."""
+    """A BEIR qrels file, by index."""
     out: Qrels = defaultdict(set)
     for line in path.read_text().splitlines()[1:]:
         q, d, score = line.split("\t")
@@ -102,7 +102,7 @@ def percentiles(values: np.ndarray) -> str:
 
 
 def held_out(table: Table, work: Path) -> None:
-    """Agreement with the teacher on texts that were held out, and typical cosines."""
+    """Agreement with the teacher on held-out texts, and typical cosines."""
     from teach import shards
     texts, teacher, groups, sources = [], [], [], []
     for path, rows in shards(work):

@@ -92,7 +92,7 @@ def load(work: Path, names: list[str]) -> Data:
 def group_order(rows: list[dict], rng: np.random.Generator) -> np.ndarray:
     """An order of the texts that keeps groups together, as shuffled chunks of neighbours.
 
-    The long texts (abstracts) are each put beside a random text of their group.
+    The long texts (abstracts) are each placed next to a random text of their group.
     """
     by_group: dict[str, list[int]] = {}
     for i, row in enumerate(rows):

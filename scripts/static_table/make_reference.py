@@ -1,4 +1,4 @@
-"""Write reference.json: texts with the pieces, terms and vectors that every encoder must give.
+"""Write reference.json: texts with the pieces, terms and vectors that every encoder must produce.
 
     python make_reference.py TABLE.lyt reference.json
 """

@@ -1,7 +1,7 @@
 """Encode the training texts with the teacher (int8 ONNX) and cache its vectors.
 
-Texts are taken in shards; a shard that is already there is not computed again, and `fit.py` uses
-the shards it finds, so the run may be stopped at any time.
+Texts are processed in shards; an existing shard is not computed again, and `fit.py` uses the shards
+it finds, so the run may be stopped at any time.
 
     python teach.py MODEL_DIR WORK_DIR [--workers 2]
 """
@@ -43,7 +43,8 @@ class Teacher:
         at = 0
         while at < len(order):
             width, stop = len(ids[order[at]]), at
-            # Only texts of nearly the same length share a batch: padding costs more than it saves.
+            # Only texts of nearly the same length share a batch: padding costs more than batching
+            # saves.
             while (stop < len(order) and len(ids[order[stop]]) <= width + 1
                    and (stop - at + 1) * len(ids[order[stop]]) <= max(BATCH_TOKENS, width)):
                 stop += 1

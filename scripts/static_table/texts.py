@@ -1,7 +1,7 @@
 """Collect the training texts of the static table and write them as JSON lines.
 
 Each line is {"text", "source", "group", "held"}; texts of one group (an abstract, a synset, a page)
-are held out together. Every source is optional: what is not given is left out.
+are held out together. Every source is optional; missing sources are skipped.
 
     python texts.py WORK_DIR --vocab VOCAB [--scifact FILE] [--wordnet DIR] [--html NAME=DIR ...]
 """
@@ -118,9 +118,9 @@ def html_docs(name: str, folder: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def mixtures(base: list[dict], vocab: dict[str, int], count: int, seed: int) -> Iterator[str]:
-    """Self-made texts: spans of training texts joined, and rare words among them.
+    """Self-made texts: joined spans of training texts, with rare words inserted.
 
-    Words that start a token of the vocabulary are drawn evenly, so that rare tokens are met.
+    Words that start a token of the vocabulary are drawn uniformly, so that rare tokens occur.
     """
     rng = random.Random(seed)
     words = [w for w in vocab if w.isalpha() and len(w) > 2 and not any(map(is_cjk, w))]

@@ -1,17 +1,19 @@
-//! The forward pass: word rows, transformer layers, pooled pair, scores of two heads.
+//! The forward pass: word embeddings, transformer layers, pooled pair, scores of two heads.
 
 use super::Scores;
 use super::kernel::{LANES, OFFSET, Sums, Tier, Work};
 use super::math;
 use super::weights::{Classes, Head, Layer, Linear, Weights};
 
-/// The words of a pair: the first mark, the context, the premise with its mark, the claim with its mark.
+/// The words of a pair: the first marker, the context, the premise with its marker, the claim with its
+/// marker.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tokens<'t> {
     pub(crate) words: &'t [u32],
-    /// How many words after the first are the context's: attended to, and no part of the premise's mean.
+    /// Number of words after the first that belong to the context: they are attended to, but are not
+    /// part of the premise's mean.
     pub(crate) context: usize,
-    /// How many words precede the claim.
+    /// Number of words before the claim.
     pub(crate) premise: usize,
 }
 
@@ -116,7 +118,7 @@ impl Pass {
     }
 }
 
-/// `out = x * weights + bias`, with each row of `x` rounded to bytes by a step of its own.
+/// `out = x * weights + bias`, with each row of `x` quantized to bytes with its own step.
 #[inline(always)]
 fn linear(tier: Tier, layer: &Linear<'_>, x: &[f32], out: &mut [f32], rounded: &mut Rounded) {
     let (inputs, outputs) = (layer.packed.inputs, layer.packed.outputs);
@@ -162,11 +164,11 @@ fn add_and_norm(x: &mut [f32], change: &[f32], hidden: usize, gain: &[f32], shif
     }
 }
 
-/// Tokens whose attention is worked on at once.
+/// Number of tokens whose attention is computed at once.
 const QUERIES: usize = 4;
 
-/// One head's keys, a dimension a row, so that scores of sixteen tokens are computed at once; its
-/// values, a token a row; and the weights of all tokens for a few.
+/// One head's keys, one dimension per row, so that the scores of sixteen tokens are computed at once;
+/// its values, one token per row; and the weights of all tokens for a few.
 struct Attention {
     /// The length of a row of keys.
     blocks: usize,
@@ -177,7 +179,7 @@ struct Attention {
     chances: Vec<[f32; LANES]>,
 }
 
-/// Attention of every head: `qkv` holds queries, keys and values side by side for each token.
+/// Attention of every head: `qkv` holds the queries, keys and values of each token next to each other.
 #[inline(always)]
 fn attend<S: Sums>(qkv: &[f32], mixed: &mut [f32], hidden: usize, heads: usize) {
     let width = hidden / heads;
@@ -218,7 +220,8 @@ impl Attention {
         }
     }
 
-    /// What `M` tokens take from all: their queries and results stand a token apart. Answers `M`.
+    /// Attention of `M` tokens to all tokens: their queries and results are one token apart. Returns
+    /// `M`.
     #[inline(always)]
     fn mix<S: Sums, const M: usize>(
         &mut self,
@@ -262,7 +265,7 @@ impl Attention {
     }
 }
 
-/// How much the differences and products of the two means are scaled up, as in training.
+/// Factor by which the differences and products of the two means are scaled, as in training.
 const PAIR_SCALE: f32 = 4.0;
 
 /// `[first, u, v, |u - v|, u * v]` of the means `u` of the premise and `v` of the claim.
@@ -280,7 +283,7 @@ fn pool(x: &[f32], tokens: &Tokens<'_>, hidden: usize) -> Vec<f32> {
     pooled
 }
 
-/// The mean of some rows.
+/// The mean of several rows.
 #[inline(always)]
 fn mean(parts: &[&[f32]], hidden: usize) -> Vec<f32> {
     let mut total = vec![0.0_f32; hidden];

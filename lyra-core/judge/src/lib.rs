@@ -1,11 +1,11 @@
-//! A small cross-encoder for pairs of texts, with its weights: how a premise stands to a claim, and
-//! whether it asserts something on it.
+//! A small cross-encoder for pairs of texts, with its weights: it judges whether a premise supports or
+//! refutes a claim, and whether the premise asserts something about the claim.
 //!
-//! Linear layers run in signed bytes, by AVX-512 VNNI, AVX2 or plain loops. Sums of bytes are exact
-//! and sums of floats run in a fixed order, so the scores are the same bits on every processor, and
-//! a pair's scores depend on nothing but the pair.
+//! Linear layers use signed bytes, computed with AVX-512 VNNI, AVX2 or portable loops. Sums of bytes are
+//! exact and sums of floats have a fixed order, so the scores are bit-identical on every processor, and
+//! a pair's scores depend only on the pair.
 //!
-//! Texts come as numbers of word pieces. The pieces are those of Lyra's static embedding table.
+//! Texts are passed as numbers of word pieces. The pieces are those of Lyra's static embedding table.
 //!
 //! ```
 //! let network = lyra_judge::Network::builtin()?;
@@ -25,7 +25,7 @@ use kernel::Tier;
 use std::sync::LazyLock;
 use weights::Weights;
 
-/// The second part of the weights, at an address that a cache line begins at.
+/// The second part of the weights, aligned to a cache line.
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
 
@@ -38,19 +38,20 @@ static BUILTIN: LazyLock<Result<Network, String>> = LazyLock::new(|| {
     })
 });
 
-/// What the network says of a pair; each triple becomes probabilities by softmax.
+/// The network's output for a pair; each triple is converted to probabilities by softmax.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Scores {
-    /// The premise supports the claim, refutes it, or does neither.
+    /// Scores for: the premise supports the claim, refutes it, or does neither.
     pub stance: [f32; 3],
-    /// The premise asserts nothing, asserts something else, or asserts something on the claim.
+    /// Scores for: the premise asserts nothing, asserts something else, or asserts something about the
+    /// claim.
     pub reading: [f32; 3],
 }
 
-/// Word rows at the end of the table that stand for no piece: unknown, first, end.
+/// Number of special word rows at the end of the table: unknown, first, end.
 const SPECIAL: u32 = 3;
 
-/// A network ready to be run. Its weights stay where the program was loaded.
+/// A network that is ready to run. Its weights stay in the memory of the loaded program.
 #[derive(Debug)]
 pub struct Network {
     weights: Weights<'static>,
@@ -62,44 +63,44 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// What is wrong with the file of weights.
+    /// A description of the error in the file of weights.
     pub fn builtin() -> Result<&'static Self, String> {
         BUILTIN.as_ref().map_err(Clone::clone)
     }
 
-    /// How many words there are, the special ones included.
+    /// Number of words, the special ones included.
     pub fn words(&self) -> u32 {
         u32::try_from(self.weights.shape.words).unwrap_or(u32::MAX)
     }
 
-    /// How many words a pair may have.
+    /// Maximum number of words in a pair.
     pub fn most_words(&self) -> usize {
         self.weights.shape.positions
     }
 
-    /// The word for what no piece covers.
+    /// The word for text that no piece covers.
     pub fn unknown(&self) -> u32 {
         self.words() - SPECIAL
     }
 
-    /// The word that every pair begins with.
+    /// The word at the start of every pair.
     pub fn first(&self) -> u32 {
         self.words() - SPECIAL + 1
     }
 
-    /// The word that ends the premise, and the claim.
+    /// The word at the end of the premise and of the claim.
     pub fn end(&self) -> u32 {
         self.words() - SPECIAL + 2
     }
 
-    /// The scores of `[first] context [end] premise [end] claim [end]`. The context and its mark are the
-    /// `context` words after the first; without a context they are left out. The first `premise` words
-    /// are all that precedes the claim.
+    /// The scores of `[first] context [end] premise [end] claim [end]`. The context and its marker are
+    /// the `context` words after the first; without a context they are left out. The first `premise`
+    /// words are all words before the claim.
     ///
     /// # Panics
     ///
     /// If a word is not in the table, if there are more than [`most_words`](Self::most_words), or if
-    /// either side has none.
+    /// either side is empty.
     pub fn scores(&self, words: &[u32], context: usize, premise: usize) -> Scores {
         self.scores_by(words, (context, premise), self.tier)
     }

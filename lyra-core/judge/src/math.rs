@@ -1,11 +1,11 @@
-//! Floating-point steps of the network, written so that they give the same bits everywhere: sums run
-//! in sixteen lanes whatever the processor, and nothing is taken from the platform's libm.
+//! Floating-point steps of the network, written to give the same bits everywhere: sums have sixteen
+//! lanes on every processor, and the platform's libm is not used.
 
 use super::kernel::LANES;
 
-/// Adding 1.5 * 2^23 rounds to the nearest integer, ties to even: it is in the low bits of the sum then,
-/// and taking the number off again gives it as a float. Casts from floats are slower, since they
-/// saturate.
+/// Adding 1.5 * 2^23 rounds to the nearest integer, ties to even: the integer is then in the low bits of
+/// the sum, and subtracting the number again gives it as a float. Casts from floats are slower because
+/// they saturate.
 const ROUND: f32 = 12_582_912.0;
 
 #[inline(always)]
@@ -25,7 +25,7 @@ pub(crate) fn exp(x: f32) -> f32 {
     ] {
         y = y * f + c;
     }
-    // Between -126 and 126.
+    // The exponent is between -126 and 126.
     let power = shifted.to_bits().wrapping_sub(ROUND.to_bits());
     y * f32::from_bits(power.wrapping_add(127) << 23)
 }
@@ -35,7 +35,7 @@ pub(crate) fn tanh(x: f32) -> f32 {
     1.0 - 2.0 / (exp(2.0 * x) + 1.0)
 }
 
-/// The Gaussian error linear unit in its usual approximation by tanh.
+/// The Gaussian error linear unit in its usual tanh approximation.
 #[inline(always)]
 pub(crate) fn gelu(x: f32) -> f32 {
     let z = 1.595_769 * (x + 0.044_715 * x * x * x);
@@ -92,7 +92,7 @@ pub(crate) fn layer_norm(row: &mut [f32], gain: &[f32], shift: &[f32]) {
     }
 }
 
-/// Turns scores into weights that add up to one.
+/// Softmax: turns scores into weights that add up to one.
 #[inline(always)]
 pub(crate) fn softmax(row: &mut [f32]) {
     let top = largest(row, |v| v);
@@ -105,14 +105,14 @@ pub(crate) fn softmax(row: &mut [f32]) {
     }
 }
 
-/// Rounds a row to signed bytes; answers the size of a step.
+/// Quantizes a row to signed bytes; returns the step size.
 #[inline(always)]
 pub(crate) fn quantize(row: &[f32], bytes: &mut [i8]) -> f32 {
     let top = largest(row, f32::abs);
     let step = if top > 0.0 { top / 127.0 } else { 1.0 };
     let factor = 1.0 / step;
     for (byte, value) in bytes.iter_mut().zip(row) {
-        // At most 127 either way.
+        // The absolute value is at most 127.
         *byte = (value * factor + ROUND).to_bits().to_le_bytes()[0].cast_signed();
     }
     step

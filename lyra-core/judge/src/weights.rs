@@ -1,16 +1,16 @@
-//! The weights; `scripts/judge/pack.py` writes them, as two files that are one. A section is in one of
-//! them: the second file begins with the second layer.
+//! The weights; `scripts/judge/pack.py` writes them as two files that form one. Each section is in one
+//! of them: the second file begins with the second layer.
 //!
-//! Little-endian. Header of 64 bytes: magic `LYRAJDG1`, then u32 version, word rows, hidden size,
-//! heads, layers, inner size, positions. Sections follow in the order of [`Weights::parse`], each
-//! padded to 64 bytes. Nothing is copied but numbers in single precision.
+//! Little-endian. Header of 64 bytes: magic `LYRAJDG1`, then u32 version, word rows, hidden size, heads,
+//! layers, inner size, positions. Sections follow in the order of [`Weights::parse`], each padded to 64
+//! bytes. Only single-precision numbers are copied.
 
 use super::kernel::Packed;
 
 const MAGIC: &[u8; 8] = b"LYRAJDG1";
 const VERSION: u32 = 2;
 const HEADER: usize = 64;
-/// Values of a row of the word table that share a scale.
+/// Number of values in a row of the word table that share a scale.
 pub(crate) const WORD_GROUP: usize = 32;
 
 /// The sizes of the network.
@@ -48,7 +48,8 @@ pub(crate) struct Layer<'w> {
     pub(crate) norm2: Norm,
 }
 
-/// The layer over the pooled pair and those over it: byte weights `[inputs][outputs]` with a scale for each output.
+/// The layer over the pooled pair and those above it: byte weights `[inputs][outputs]` with a scale for
+/// each output.
 #[derive(Debug)]
 pub(crate) struct Head<'w> {
     pub(crate) pool: &'w [i8],
@@ -58,7 +59,7 @@ pub(crate) struct Head<'w> {
     pub(crate) reading: Classes,
 }
 
-/// The last layer of a head of three classes, weights `[class][hidden]`.
+/// The last layer of a three-class head, weights `[class][hidden]`.
 #[derive(Debug)]
 pub(crate) struct Classes {
     pub(crate) weights: Vec<f32>,
@@ -68,7 +69,7 @@ pub(crate) struct Classes {
 #[derive(Debug)]
 pub(crate) struct Weights<'w> {
     pub(crate) shape: Shape,
-    /// Half a byte a value, the earlier value in the lower half, 8 standing for zero.
+    /// Half a byte per value, the earlier value in the lower half, offset by 8.
     words: &'w [u8],
     /// The upper halves of f32 scales, one for each [`WORD_GROUP`] values.
     word_scales: &'w [u8],
@@ -143,7 +144,7 @@ impl<'w> Weights<'w> {
         Ok(weights)
     }
 
-    /// Adds a word's and a position's rows to `row`.
+    /// Adds the rows of a word and a position to `row`.
     #[inline(always)]
     pub(crate) fn add_rows(&self, word: usize, position: usize, row: &mut [f32]) {
         let hidden = self.shape.hidden;
@@ -173,7 +174,7 @@ fn upper_half(bytes: &[u8]) -> f32 {
     f32::from_bits(u32::from(bytes[0]) << 16 | u32::from(bytes[1]) << 24)
 }
 
-/// What has not been read yet, of both files.
+/// The unread parts of both files.
 struct Sections<'w>([&'w [u8]; 2]);
 
 impl<'w> Sections<'w> {

@@ -29,19 +29,19 @@ static PDF: deadline::Foreign = deadline::Foreign::new("PDF");
 
 /// Reads one document.
 ///
-/// `content_type` is an HTTP content type, with its charset if it has one; `name` is a file name
-/// or an address, for its extension and, for HTML, to resolve relative links. Content that says
-/// clearly what it is (`%PDF-`, an XML or HTML start) wins over both.
+/// `content_type` is an HTTP content type, with its charset if it has one. `name` is a file name or
+/// an address; it supplies the extension and, for HTML, the base for relative links. Content with
+/// an unambiguous signature (`%PDF-`, an XML or HTML start) takes precedence over both.
 ///
 /// # Errors
 ///
-/// `InvalidInput` if the bytes are not what they seem to be, are no text, or exceed a cap;
-/// `HostileDocument` if a parser does not end in time; `Unsupported` if this build has no parser for
-/// the format (see [`ErrorKind`](crate::ErrorKind)).
+/// `InvalidInput` if the bytes are not in the expected format, are not text, or exceed a cap;
+/// `HostileDocument` if a parser does not end in time; `Unsupported` if this build has no parser
+/// for the format (see [`ErrorKind`](crate::ErrorKind)).
 ///
-/// The document is read in this process, which it can burden: a parser that does not end in time
-/// goes on in the background. A [`ParserProcess`](super::ParserProcess) reads untrusted
-/// documents elsewhere.
+/// The document is parsed in this process: a parser that exceeds its time limit continues in the
+/// background and uses its resources. For untrusted documents, use a
+/// [`ParserProcess`](super::ParserProcess), which parses them in a child process.
 ///
 /// ```
 /// use lyra_core::{documents::parse, store::model::FragmentType};
@@ -75,8 +75,8 @@ fn within(
     })
 }
 
-/// The same as [`parse`] on this thread, which needs [`STACK`](super::limits::STACK), for as long as
-/// it takes. Panics.
+/// Like [`parse`], but on the calling thread, which needs [`STACK`](super::limits::STACK), and
+/// without a time limit. May panic.
 pub(super) fn parse_unbounded(
     bytes: Vec<u8>,
     content_type: Option<&str>,
@@ -175,7 +175,7 @@ fn only_record(bytes: &[u8]) -> Result<ParsedDocument> {
     }
 }
 
-/// Makes the paragraphs under a heading that says "Abstract" abstracts.
+/// Turns the paragraphs under the heading "Abstract" into abstracts.
 fn mark_abstract(blocks: &mut [Block]) {
     let names = ["abstract", "要旨", "抄録", "要約"];
     let mut inside = false;

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-/// Most characters of a citation's context.
+/// Maximum length of a citation's context, in characters.
 pub(super) const MAX_CONTEXT: usize = 200;
 
-/// The sentence around a place in `text` (bytes), at most 200 characters of it.
+/// The sentence around a place in `text` (in bytes), at most 200 characters of it.
 pub(super) fn context_of(text: &str, place: Range<usize>) -> String {
     let ends = |c: char| matches!(c, '.' | '!' | '?' | '。' | '！' | '？' | '\n');
-    // Twice the length is looked through, so that the cost does not grow with the text.
+    // Only twice the length is searched, so that the cost does not grow with the text.
     let first = text.floor_char_boundary(place.start.saturating_sub(4 * MAX_CONTEXT));
     let last = text.floor_char_boundary((place.end + 4 * MAX_CONTEXT).min(text.len()));
     let is_end = |at: usize, c: char| {

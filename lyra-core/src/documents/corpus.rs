@@ -1,8 +1,9 @@
 //! The user's own documents as a search provider.
 //!
-//! The folders are read into the graph once (one transaction a document, so a killed run goes on
-//! where it was) and again when a file changes; searching is then the graph's own hybrid search.
-//! Pages and fragments are global: being in the corpus does not make a page part of a task.
+//! The folders are read into the graph once and again when a file changes, with one transaction per
+//! document, so that a killed run resumes where it stopped. Searching is then the hybrid search of
+//! the graph. Pages and fragments are global: a page in the corpus is not automatically part of a
+//! task.
 
 mod inspect;
 mod notes;
@@ -32,25 +33,25 @@ use url::Url;
 use walk::Walk;
 pub(super) use walk::documents_below;
 
-/// Fragments that a search looks at for each document that it may answer with.
+/// Fragments that a search considers for each document that it may return.
 const FRAGMENTS_PER_HIT: usize = 12;
-/// So many times more are looked at where these were of too few documents.
+/// Factor by which the number is increased if these fragments come from too few documents.
 const WIDER: usize = 8;
 
-/// What one pass over the folders did.
+/// The result of one pass over the folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct SyncReport {
     /// Documents that were read because they are new or changed.
     pub read: usize,
-    /// Documents that were current.
+    /// Documents that were up to date.
     pub unchanged: usize,
     /// Documents that could not be read, with the reason.
     pub failed: Vec<(String, String)>,
 }
 
 impl SyncReport {
-    /// Notes a document that could not be read. A full disk or a locked database is nobody's bad
-    /// document: it ends the pass.
+    /// Records a document that could not be read. A full disk or a locked database is not the fault
+    /// of a document: it ends the pass.
     fn note(&mut self, place: String, error: Error) -> Result<()> {
         if error.kind().is_of_database() {
             return Err(error);
@@ -71,22 +72,23 @@ pub struct CorpusProvider {
     latest: Lock<Latest>,
 }
 
-/// What the last pass found.
+/// The result of the last pass.
 #[derive(Debug, Default)]
 struct Latest {
     report: Option<CorpusReport>,
-    /// What was left out of documents when they were read, by address: nothing stores it.
+    /// What was left out of documents when they were read, by address. It is not stored in the
+    /// graph.
     notes: HashMap<String, Vec<String>>,
-    /// The side files of documents that were looked at, by document.
+    /// The side files that were checked, by document.
     side_files: HashMap<PathBuf, SideFile>,
-    /// The report in words.
+    /// The report as text.
     warnings: Vec<String>,
 }
 
-/// What a side file was like when it was read, and what was wrong with it.
+/// The state of a side file when it was read, and its problems.
 #[derive(Debug)]
 struct SideFile {
-    /// Bytes and time of the last change.
+    /// Size in bytes and modification time.
     state: (u64, Option<SystemTime>),
     notes: Vec<String>,
 }
@@ -113,17 +115,17 @@ impl CorpusProvider {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the last pass over the folders found, file by file; none before the first.
+    /// The result of the last pass over the folders, file by file; `None` before the first.
     pub fn report(&self) -> Option<CorpusReport> {
         self.latest().report.clone()
     }
 
-    /// What of that a user should know, a line each (see [`CorpusReport::warnings`]).
+    /// What a user should know of that result, one line each (see [`CorpusReport::warnings`]).
     pub fn warnings(&self) -> Vec<String> {
         self.latest().warnings.clone()
     }
 
-    /// Reads what is new or changed; one pass at a time. `progress` hears the counts so far.
+    /// Reads what is new or changed; one pass at a time. `progress` receives the counts so far.
     pub async fn sync(&self, progress: &(dyn Fn(&SyncReport) + Send + Sync)) -> Result<SyncReport> {
         let _one_at_a_time = self.sync.lock().await;
         let mut report = SyncReport::default();
@@ -169,7 +171,7 @@ impl CorpusProvider {
         Ok(report)
     }
 
-    /// Answers with what was left out of the document.
+    /// Returns what was left out of the document.
     async fn sync_file(&self, path: &Path, report: &mut SyncReport) -> Result<Vec<String>> {
         let url = self.files.url_of(path)?;
         let known = self.graph.read(|r| r.page_by_url(&url))?;
@@ -211,7 +213,8 @@ impl CorpusProvider {
         Ok(notes)
     }
 
-    /// A file of records is one document a line. Answers with what was left out of good lines.
+    /// Reads a file of records, which has one document per line. Returns what was left out of good
+    /// lines.
     async fn sync_records(
         &self,
         path: &Path,
@@ -271,7 +274,7 @@ impl CorpusProvider {
         self.store(document).await
     }
 
-    /// Cutting texts into words and comparing them with others takes its time.
+    /// Stores a document; segmenting its texts and computing similarities takes time.
     async fn store(&self, mut document: PreparedDocument) -> Result<()> {
         let graph = self.graph.clone();
         blocking(move || graph.write(|w| store(w, &mut document))).await
@@ -279,8 +282,8 @@ impl CorpusProvider {
 
     fn hits_of(&self, query: &SearchQuery, vector: &[f32]) -> Result<Vec<SearchHit>> {
         self.graph.read(|r| {
-            // Among its own documents: in a graph that many tasks share, what they read would leave
-            // no room for these.
+            // Only the fragments of the corpus are searched: in a graph that many tasks share, the
+            // others would leave no room for them.
             let own = r.fragments_between(&self.addresses())?;
             let mut ranking = Ranking {
                 query: &query.text,
@@ -293,7 +296,8 @@ impl CorpusProvider {
             loop {
                 let ranked = self.vectors.rank_fragments(r, model, &ranking)?;
                 let hits = self.documents_of(r, &ranked, query.limit)?;
-                // One long document may have all the best fragments; others are documents, too.
+                // One long document may have all the best fragments; other documents must be found,
+                // too.
                 if hits.len() == query.limit || ranked.len() < ranking.limit {
                     return Ok(hits);
                 }
@@ -302,7 +306,7 @@ impl CorpusProvider {
         })
     }
 
-    /// The documents that fragments are of, in the order of their best ones.
+    /// The documents that the fragments belong to, in the order of their best fragments.
     fn documents_of(
         &self,
         reader: &Reader<'_>,
@@ -339,7 +343,7 @@ impl CorpusProvider {
         Ok(hits)
     }
 
-    /// The addresses of the documents, as ranges from the first to before the last.
+    /// The addresses of the documents, as half-open ranges.
     fn addresses(&self) -> Vec<(String, String)> {
         let roots = self.files.roots().iter().zip(self.files.addresses());
         // '0' follows '/', and '$' follows '#': records of a file, or files of a folder.
@@ -406,10 +410,10 @@ fn record_source(url: &str, hash: String, length: usize, stamp: &str) -> Documen
     }
 }
 
-/// The address of a record of a file.
+/// The address of a record in a file.
 pub(crate) fn record_url(base: &str, id: &str) -> Result<String> {
     let mut url = Url::parse(base).map_err(|e| Error::internal(e.to_string()))?;
-    // The one character that set_fragment leaves alone and that decoding would take for its own.
+    // `set_fragment` does not escape `%`, which decoding would take for an escape.
     url.set_fragment(Some(&id.replace('%', "%25")));
     Ok(url.into())
 }

@@ -1,4 +1,4 @@
-//! Dates as documents write them, in ISO form.
+//! Parses the dates found in documents into ISO form.
 
 use regex::Regex;
 use std::sync::LazyLock;
@@ -33,8 +33,9 @@ pub(super) fn iso_date(text: &str) -> Option<String> {
     Some(date)
 }
 
-/// `3 May 2020`, `May 3, 2020` or `May 2020` in ISO form; months in English, in full or by their
-/// first three letters. A date of which only the year is certain (`03/05/2020`) gives the year.
+/// `3 May 2020`, `May 3, 2020` or `May 2020` in ISO form. Months are in English, in full or
+/// abbreviated to three letters. If only the year of a date is certain (`03/05/2020`), the result
+/// is the year.
 pub(super) fn written_date(text: &str) -> Option<String> {
     const MONTHS: [&str; 12] = [
         "january",
@@ -82,7 +83,7 @@ pub(super) fn written_date(text: &str) -> Option<String> {
         (1..=31).contains(&day).then_some(day)
     };
     let day = words.iter().find_map(day_of);
-    // Nothing else stands in a date: more words mean something that is not understood.
+    // A date with any further word is not understood.
     if words.len() != 2 + usize::from(day.is_some()) {
         return None;
     }

@@ -1,7 +1,7 @@
-//! Parsers that are not ours, in this process: on a thread of their own, for a limited time.
+//! Runs third-party parsers in this process: on a separate thread, with a time limit.
 //!
 //! A thread cannot be stopped, and keeps its memory until it ends. Where documents are untrusted, a
-//! [`ParserProcess`](crate::documents::ParserProcess) reads them, and nothing here is used.
+//! [`ParserProcess`](crate::documents::ParserProcess) parses them, and this module is not used.
 
 use super::limits::STACK;
 use crate::error::{Error, ErrorKind, Result};
@@ -9,16 +9,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// No new document of a format is begun while so many of it are still read past their time.
+/// While this many documents of a format are still being parsed past their time limit, no new
+/// document of that format is started.
 const MOST_ABANDONED: usize = 4;
 
-/// A format with a parser that is not ours. Each has a count of its own, so that documents that
-/// break the parser of one format do not close the others.
+/// A format with a third-party parser. Each format has a separate count, so that documents that
+/// break the parser of one format do not block the others.
 #[derive(Debug)]
 pub(super) struct Foreign {
     /// The format's name in messages.
     name: &'static str,
-    /// Threads that were given up and still run.
+    /// Threads that were abandoned and still run.
     abandoned: AtomicUsize,
 }
 
@@ -31,7 +32,7 @@ impl Foreign {
     }
 }
 
-/// Counts a thread as abandoned from the end of its time to its own end.
+/// Counts a thread as abandoned from its time limit until it ends.
 struct Late(&'static Foreign);
 
 impl Drop for Late {
@@ -40,7 +41,7 @@ impl Drop for Late {
     }
 }
 
-/// Runs `work`, which may panic or take for ever, for at most `limit`.
+/// Runs `work`, which may panic or never end, for at most `limit`.
 pub(super) fn within<T: Send + 'static>(
     limit: Duration,
     format: &'static Foreign,
@@ -51,7 +52,8 @@ pub(super) fn within<T: Send + 'static>(
         return Err(Error::new(
             ErrorKind::Timeout,
             format!(
-                "{MOST_ABANDONED} earlier {what} documents are still being parsed past their time"
+                "{MOST_ABANDONED} earlier {what} documents are still being parsed after their \
+                 time limit"
             ),
         )
         .with_hint("try again later"));
@@ -63,7 +65,7 @@ pub(super) fn within<T: Send + 'static>(
         .stack_size(STACK);
     thread
         .spawn(move || {
-            // What was sent here goes when the thread ends, however it does.
+            // Whatever was sent here is dropped when the thread ends, however it ends.
             let _late = until_late;
             let _ = sender.send(work());
         })
@@ -76,7 +78,7 @@ pub(super) fn within<T: Send + 'static>(
         .with_hint("save its text in another format")),
         Err(RecvTimeoutError::Timeout) => {
             format.abandoned.fetch_add(1, Ordering::SeqCst);
-            // Where the thread has just ended, what cannot be sent is dropped here.
+            // If the thread has just ended, sending fails and the value is dropped here.
             let _ = late.send(Late(format));
             Err(Error::new(
                 ErrorKind::HostileDocument,

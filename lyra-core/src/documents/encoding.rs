@@ -1,32 +1,33 @@
-//! From bytes to characters: byte order marks, declared names, detection.
+//! Decodes bytes to text: byte order marks, declared encodings, detection.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{EUC_JP, Encoding, ISO_2022_JP, SHIFT_JIS, UTF_8, UTF_16BE, UTF_16LE};
 use regex::bytes::Regex;
 use std::sync::LazyLock;
 
-/// Characters, and the name of the encoding that the bytes were read in.
+/// Decoded text, and the name of its encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decoded {
-    /// The characters; NUL and other control characters that no text holds are gone.
+    /// The text, without NUL and other control characters that do not occur in text.
     pub(crate) text: String,
     /// Name of the encoding as the WHATWG encoding standard spells it.
     pub(crate) encoding: &'static str,
-    /// Whether some bytes meant nothing in that encoding and were replaced by U+FFFD.
+    /// Whether some bytes were invalid in that encoding and were replaced by U+FFFD.
     pub(crate) damaged: bool,
 }
 
-/// How many leading bytes may hold a charset declaration (browsers look at 1,024).
+/// How many leading bytes are searched for a charset declaration (browsers search 1,024).
 const DECLARATION_WINDOW: usize = 4096;
 
-/// How many leading bytes detection looks at.
+/// How many leading bytes the detection examines.
 const DETECTION_WINDOW: usize = 256 * 1024;
 
 /// Decodes `bytes`.
 ///
 /// The order is: byte order mark, then each name in `declared` that is known and plausible, then
-/// UTF-8 if the bytes are valid, UTF-16 without a mark, the Japanese encodings, and what browsers
-/// guess of bytes without a name (Chinese, Korean, Cyrillic, at last windows-1252).
+/// UTF-8 if the bytes are valid, UTF-16 without a mark, the Japanese encodings, and finally the
+/// guess that browsers make for bytes without a declaration (Chinese, Korean, Cyrillic, otherwise
+/// windows-1252).
 pub(crate) fn decode(bytes: &[u8], declared: &[&str]) -> Decoded {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
         return decode_in(encoding, &bytes[mark..]);
@@ -43,8 +44,8 @@ pub(crate) fn decode(bytes: &[u8], declared: &[&str]) -> Decoded {
     decode_in(detect(bytes, valid_utf8), bytes)
 }
 
-/// Whether a declared encoding can be the true one. Pages lie in two well-known ways: they say
-/// UTF-8 and are not, and they keep the server's Latin default although they are UTF-8.
+/// Whether a declared encoding can be correct. Two kinds of wrong declaration are common: pages
+/// that declare UTF-8 but are not, and UTF-8 pages that keep the server's Latin default.
 fn is_plausible(encoding: &'static Encoding, bytes: &[u8], valid_utf8: bool) -> bool {
     if encoding == UTF_8 {
         return valid_utf8
@@ -54,12 +55,12 @@ fn is_plausible(encoding: &'static Encoding, bytes: &[u8], valid_utf8: bool) -> 
         // A declaration that was read as ASCII proves that the bytes are not UTF-16.
         return utf16_without_mark(bytes) == Some(encoding);
     }
-    // ISO-2022-JP is ASCII with escapes, and other encodings give no valid UTF-8.
+    // ISO-2022-JP is ASCII with escapes; text in other encodings is not valid UTF-8.
     let needs_ascii = valid_utf8 || encoding == ISO_2022_JP;
     !needs_ascii || bytes.is_ascii()
 }
 
-/// Whether the bytes are UTF-8 but for a few damaged places.
+/// Whether the bytes are UTF-8 except for a few damaged places.
 fn mostly_utf8(bytes: &[u8]) -> bool {
     let window = &bytes[..bytes.len().min(DETECTION_WINDOW)];
     let text = String::from_utf8_lossy(window);
@@ -97,8 +98,8 @@ fn detect(bytes: &[u8], valid_utf8: bool) -> &'static Encoding {
     }
 }
 
-/// The guess of Firefox's detector. It reads an English text with some typographic signs as what
-/// comes first in its tables, so that bytes of which few are not ASCII stay windows-1252.
+/// The guess of Firefox's detector. For an English text with a few typographic characters it
+/// returns the first entry of its tables, so bytes with few non-ASCII characters stay windows-1252.
 fn guess(window: &[u8]) -> &'static Encoding {
     let foreign = window.iter().filter(|byte| !byte.is_ascii()).count();
     if foreign * 20 < window.len() {
@@ -109,7 +110,7 @@ fn guess(window: &[u8]) -> &'static Encoding {
     detector.guess(None, Utf8Detection::Deny)
 }
 
-/// UTF-16 text in which every other byte of the ASCII part is zero.
+/// Detects UTF-16 text, in which every other byte of the ASCII part is zero.
 fn utf16_without_mark(bytes: &[u8]) -> Option<&'static Encoding> {
     let window = &bytes[..bytes.len().min(1024)];
     if window.len() < 8 {
@@ -133,8 +134,8 @@ fn utf16_without_mark(bytes: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// Percentage of the non-ASCII characters that are kana or Japanese punctuation, which every
-/// Japanese text is full of and which mis-decoded text hardly holds; 0 for damaged text.
+/// Percentage of the non-ASCII characters that are kana or Japanese punctuation. Every Japanese
+/// text has many of these and wrongly decoded text has hardly any; 0 for damaged text.
 fn japanese_share(encoding: &'static Encoding, window: &[u8]) -> usize {
     let (text, _, _) = encoding.decode(window);
     let (mut all, mut kana, mut bad) = (0usize, 0usize, 0usize);
@@ -146,7 +147,7 @@ fn japanese_share(encoding: &'static Encoding, window: &[u8]) -> usize {
             _ => {}
         }
     }
-    // One bad sequence is what a cut at the end of the window leaves.
+    // A cut at the end of the window leaves one invalid sequence.
     if all < 4 || bad > 1 + all / 50 {
         0
     } else {
@@ -163,7 +164,8 @@ fn decode_in(encoding: &'static Encoding, bytes: &[u8]) -> Decoded {
     }
 }
 
-/// Drops control characters that no text holds, and makes every line end a `\n`.
+/// Drops control characters that do not occur in text, and normalises line ends to `
+/// `.
 fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

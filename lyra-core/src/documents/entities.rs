@@ -1,4 +1,4 @@
-//! The named characters that texts in Markdown and JATS use without declaring them.
+//! The named character entities that Markdown and JATS use without declaring them.
 
 /// The character of a reference without `&` and `;`: `amp`, `#233`, `#xE9`.
 pub(crate) fn decode(name: &str) -> Option<char> {
@@ -15,7 +15,7 @@ pub(crate) fn decode(name: &str) -> Option<char> {
         .map(|(_, c)| *c)
 }
 
-/// Names from the HTML 4 and ISO sets that stand in articles: marks, Latin, Greek, signs.
+/// Names from the HTML 4 and ISO sets that occur in articles: punctuation, Latin, Greek, symbols.
 const NAMED: &[(&str, char)] = &[
     ("amp", '&'),
     ("lt", '<'),

@@ -1,4 +1,4 @@
-//! Local files as documents: only inside the folders that the user pointed at.
+//! Local files as documents: only inside the folders that the user configured.
 
 use super::corpus::documents_below;
 use super::local_file::LocalFile;
@@ -14,27 +14,28 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use url::Url;
 
-/// No document is read beyond this.
+/// Maximum size of a document.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// No side file is read beyond this.
+/// Maximum size of a side file.
 const MAX_SIDE_BYTES: u64 = 1024 * 1024;
 
-/// Fetches `file:` addresses inside the corpus folders, links resolved first.
+/// Fetches `file:` addresses inside the corpus folders, after resolving links.
 ///
-/// `file:///folder/list.jsonl#id` is one record of a file that holds many.
+/// `file:///folder/list.jsonl#id` is one record of a file of records.
 #[derive(Debug, Clone)]
 pub struct FileFetcher {
     roots: Vec<PathBuf>,
-    /// Under which addresses they are known, which are their own except for copies.
+    /// The addresses that the folders are known under; they differ from the real ones only for
+    /// copies.
     addresses: Vec<String>,
 }
 
-/// A file of a corpus with its content.
+/// A corpus file with its content.
 pub(crate) struct CorpusFile {
-    /// Which folder it lies in.
+    /// Index of its folder.
     pub(crate) folder: usize,
-    /// Its path below that, or the name of a corpus that is one file.
+    /// Its path below the folder, or the file name if the corpus is a single file.
     pub(crate) path: String,
     pub(crate) body: Vec<u8>,
     pub(crate) modified: SystemTime,
@@ -58,7 +59,7 @@ impl FileFetcher {
         })
     }
 
-    /// The same for copies of folders, which stand under the addresses of their originals.
+    /// Like `new`, for copies of folders, which are served under the addresses of their originals.
     pub(crate) fn of_copies(copies: &[(PathBuf, String)]) -> Result<Self> {
         let roots: Vec<PathBuf> = copies.iter().map(|(root, _)| root.clone()).collect();
         let mut files = Self::new(&roots)?;
@@ -82,14 +83,14 @@ impl FileFetcher {
         Ok(own)
     }
 
-    /// Whether an address is of a file in the folders.
+    /// Whether an address belongs to a file in the folders.
     pub(super) fn owns(&self, url: &str) -> bool {
         self.addresses
             .iter()
             .any(|address| below(url, address).is_some())
     }
 
-    /// Where a copy lies of what an address names.
+    /// The real location, in a copy, of what an address names.
     fn at_home(&self, url: &str) -> Result<String> {
         for (root, address) in self.roots.iter().zip(&self.addresses) {
             if let Some(rest) = below(url, address) {
@@ -99,8 +100,8 @@ impl FileFetcher {
         Ok(url.to_owned())
     }
 
-    /// Every document of the folders with what lies beside it, in a fixed order. What cannot be read
-    /// is left out.
+    /// Visits every document of the folders with its side file, in a fixed order. Unreadable files
+    /// are skipped.
     pub(crate) fn each_file(&self, then: &mut dyn FnMut(CorpusFile) -> Result<()>) -> Result<()> {
         for (folder, root) in self.roots.iter().enumerate() {
             for path in documents_below(root) {
@@ -151,8 +152,8 @@ impl FileFetcher {
             .with_hint("file: addresses are read only inside the folders given with --corpus")
         };
         let path = parsed.to_file_path().map_err(|()| outside())?;
-        // Whether there is a file outside is nobody's business: the answer is the same. A path that
-        // leads out by `..` has lost that already in the URL.
+        // The reply is the same whether or not a file exists outside the folders. A path that leads
+        // out with `..` has already been normalised in the URL.
         let is_within = |path: &Path| self.roots.iter().any(|root| path.starts_with(root));
         let real = match path.canonicalize() {
             Ok(real) => real,
@@ -222,10 +223,10 @@ impl FileFetcher {
         LocalFile::open(path, &self.roots)?.read(limit)
     }
 
-    /// Opens the side file of a document; none where there is none.
+    /// Opens the side file of a document; `None` if it does not exist.
     pub(super) fn open_side_file(&self, path: &Path) -> Result<Option<LocalFile>> {
         let beside = sidecar_path(path);
-        // Of a corpus that is one file, the side file lies beside it, too.
+        // If the corpus is a single file, the side file is next to it, too.
         let is_root = self.roots.iter().any(|root| root == path);
         let own = is_root.then(|| beside.clone());
         let roots: Vec<PathBuf> = self.roots.iter().cloned().chain(own).collect();
@@ -235,8 +236,8 @@ impl FileFetcher {
         }
     }
 
-    /// What the side file of a document says, with what of it was left out. A bad one costs nobody
-    /// the text of the document.
+    /// The contents of a document's side file, and what was left out of it. A bad side file does
+    /// not make the document itself unreadable.
     pub(super) fn side_file(&self, path: &Path) -> (DocumentMeta, Vec<String>) {
         let mut meta = DocumentMeta::default();
         let opened = self.open_side_file(path);
@@ -256,7 +257,7 @@ impl FileFetcher {
         (meta, problems)
     }
 
-    /// Changes whenever the file or its side file changes: times and sizes of both.
+    /// Changes whenever the file or its side file changes: modification times and sizes of both.
     pub(super) fn stamp(&self, path: &Path) -> Result<String> {
         let own = LocalFile::open(path, &self.roots)?.stamp();
         Ok(match self.open_side_file(path) {
@@ -277,13 +278,13 @@ fn own_address(root: &Path) -> Result<String> {
     Ok(file_url(root)?.trim_end_matches('/').to_owned())
 }
 
-/// What of an address stands below a folder's, or behind a file's.
+/// The part of an address below that of a folder, or after that of a file.
 fn below<'a>(url: &'a str, address: &str) -> Option<&'a str> {
     let rest = url.strip_prefix(address)?;
     (rest.is_empty() || rest.starts_with(['/', '#'])).then_some(rest)
 }
 
-/// The id behind the `#` of an address, as it stands in the file.
+/// The id after the `#` of an address, as written in the file.
 fn percent_decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -331,7 +332,7 @@ mod tests {
             .await
             .unwrap();
         assert!(matches!(inside, FetchedDocument::Found { body, .. } if body == b"inside"));
-        // Whether it is there or not.
+        // Whether or not the file exists.
         for outside in [
             "../secret.txt",
             "link.txt",

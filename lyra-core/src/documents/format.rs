@@ -1,9 +1,9 @@
-//! Tells of which format a document is.
+//! Detects the format of a document.
 
 use super::encoding;
 use crate::error::{Error, Result};
 
-/// What a document is.
+/// The format of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Html,
@@ -16,8 +16,8 @@ pub(super) enum Format {
     Records,
 }
 
-/// Tells what the bytes are: by what only one format starts with, then by the content type, then
-/// by the extension, then by what the text looks like.
+/// Detects the format of the bytes: by unambiguous signatures, then by the content type, then by
+/// the extension, then by the look of the text.
 pub(super) fn sniff(bytes: &[u8], content_type: Option<&str>, name: &str) -> Result<Format> {
     let head = &bytes[..bytes.len().min(1024)];
     if head.windows(5).any(|window| window == b"%PDF-") {
@@ -38,12 +38,12 @@ pub(super) fn sniff(bytes: &[u8], content_type: Option<&str>, name: &str) -> Res
         .as_deref()
         .and_then(|text| format_of_type(text, &start));
     let by_name = format_of_name(name);
-    // `text/plain` is what servers say of any file they do not know.
+    // Servers send `text/plain` for any file that they do not know.
     let claimed = match by_type {
         Some(Format::Plain) | None => by_name.or(by_type),
         known => known,
     };
-    // HTML has an element of the same name as the root of JATS.
+    // HTML has an element with the same name as the root of JATS.
     let jats_marks = [
         "<front",
         "<body",
@@ -116,7 +116,8 @@ fn format_of_name(name: &str) -> Option<Format> {
     })
 }
 
-/// NUL bytes stand in UTF-16 and in binary files; ZIP, images and the like have known starts.
+/// NUL bytes occur in UTF-16 and in binary files; ZIP, images and similar formats have known
+/// signatures.
 fn is_binary(bytes: &[u8], head: &[u8]) -> bool {
     let magic: [&[u8]; 6] = [
         b"PK\x03\x04",

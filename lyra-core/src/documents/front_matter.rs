@@ -1,12 +1,12 @@
-//! YAML front matter: the part of YAML that people write over Markdown, read strictly.
+//! YAML front matter: the subset of YAML that is common in Markdown files, parsed strictly.
 
 use super::meta::short;
 use serde_json::{Map, Value};
 
-/// Longest front matter that is read, in bytes.
+/// Maximum length of front matter, in bytes.
 const MAX_FRONT_MATTER: usize = 64 * 1024;
 
-/// Front matter and what is left of the text.
+/// Front matter and the rest of the text.
 #[derive(Debug, Default)]
 pub(super) struct FrontMatter<'a> {
     /// The keys.
@@ -19,9 +19,9 @@ pub(super) struct FrontMatter<'a> {
 
 /// Splits off YAML front matter: `---`, keys, `---` or `...`.
 ///
-/// It reads the part of YAML that front matter needs: strings with and without quotes, numbers,
-/// booleans, block and flow lists, lists of flat mappings, `>` and `|` text, comments. Anchors,
-/// tags and deeper nesting are named as problems and skipped; nothing is guessed.
+/// The parser supports the part of YAML that front matter needs: strings with and without quotes,
+/// numbers, booleans, block and flow lists, lists of flat mappings, `>` and `|` text, comments.
+/// Anchors, tags and deeper nesting are reported as problems and skipped; nothing is guessed.
 pub(super) fn front_matter(text: &str) -> FrontMatter<'_> {
     let whole = FrontMatter {
         body: text,
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
         self.block()
     }
 
-    /// The lines that are indented deeper than a key, blank ones among them.
+    /// The lines that are indented deeper than a key, including blank lines.
     fn indented(&mut self) -> Vec<&'a str> {
         let start = self.at;
         while self
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
         self.lines[start..self.at].to_vec()
     }
 
-    /// A block list under a key; the items may stand at the key's own indentation.
+    /// A block list under a key; the items may have the same indentation as the key.
     fn block(&mut self) -> Result<Value, String> {
         let start = self.at;
         while self
@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// One entry of a block list: a scalar, or a flat mapping of one `key: value` a line.
+/// One entry of a block list: a scalar, or a flat mapping with one `key: value` per line.
 fn list_entry(lines: &[&str]) -> Result<Value, String> {
     let first = lines[0];
     if first.starts_with(['[', '{', '"', '\'']) {
@@ -213,7 +213,7 @@ fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// `key: value` or `key:`; a colon inside a word (an address, a time) makes no key.
+/// `key: value` or `key:`; a colon inside a word (an address, a time) does not make a key.
 fn split_key(line: &str) -> Option<(String, &str)> {
     let (key, rest) = line.trim_start().split_once(':')?;
     let plain = !key.is_empty()
@@ -224,7 +224,7 @@ fn split_key(line: &str) -> Option<(String, &str)> {
     plain.then(|| (key.to_ascii_lowercase().replace('-', "_"), rest.trim()))
 }
 
-/// A plain scalar without the comment behind it.
+/// A plain scalar without the comment after it.
 fn plain_text(text: &str) -> &str {
     let text = text.trim();
     if text.starts_with('#') {
@@ -246,7 +246,7 @@ fn scalar(text: &str) -> Result<Value, String> {
             short(text)
         ));
     }
-    // A number that is not written the way it would be printed is an identifier (`007`).
+    // A number that is not in canonical form is an identifier (`007`).
     if let Ok(number) = text.parse::<i64>()
         && number.to_string() == text
     {
@@ -292,7 +292,7 @@ impl Flow {
         }
     }
 
-    /// The value, after which nothing but a comment may follow.
+    /// The value; only a comment may follow it.
     fn whole(mut self) -> Result<Value, String> {
         let value = self.value(0)?;
         let rest: String = self.chars[self.at..].iter().collect();

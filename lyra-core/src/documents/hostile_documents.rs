@@ -1,4 +1,4 @@
-//! What a document did to its parser is remembered, so that it happens once.
+//! Remembers the documents that crashed or exhausted their parser, so that this happens only once.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{DocumentParser, ParsedDocument};
@@ -6,8 +6,8 @@ use crate::store::graph::EvidenceGraph;
 use crate::store::text::hash::sha256_hex;
 use std::sync::Arc;
 
-/// A parser that does not try a document again that a parser did not survive, before its bytes or
-/// the parser's limits change.
+/// A parser that skips documents that a parser did not survive, until their bytes or the parser's
+/// limits change.
 #[derive(Debug)]
 pub(crate) struct HostileDocuments {
     graph: EvidenceGraph,
@@ -19,9 +19,9 @@ impl HostileDocuments {
         Self { graph, parser }
     }
 
-    /// The reason that is known against these bytes.
+    /// The recorded failure for these bytes.
     fn known(&self, body: &[u8]) -> Result<Option<String>> {
-        // Most graphs know of none, and need no hash.
+        // Most graphs have no such document, and need no hash.
         match self.graph.read(|r| r.has_hostile_documents())? {
             true => {
                 let hash = sha256_hex(body);

@@ -12,32 +12,32 @@ use crate::store::model::{DocumentMeta, FragmentType};
 use trafilatura::dom::Document;
 use url::Url;
 
-/// Largest page that is read, in bytes.
+/// Maximum size of a page, in bytes.
 const MAX_BYTES: usize = 10 * 1024 * 1024;
 
-/// Elements inside one another beyond this are flattened: parsers take quadratic time over them,
-/// and the extraction does not look deeper than 500.
+/// Nesting beyond this depth is flattened: parsers take quadratic time over it, and the extraction
+/// does not look deeper than 500.
 const MAX_DEPTH: usize = 450;
 
-/// Parts of a page that are hardly ever its content.
+/// Parts of a page that are rarely content.
 const BOILERPLATE: &str = "nav, aside, footer, dialog, [role=navigation], [role=contentinfo], \
     [role=dialog], [role=alertdialog], [id*=cookie], [class*=cookie], [id*=consent], \
     [class*=consent], [id*=gdpr], [class*=gdpr]";
 
-/// What says the title of a page elsewhere than in its content.
+/// Elements outside the content that hold the title of a page.
 const TITLES: &str = "title, meta[property='og:title'], meta[name=citation_title]";
 
-/// What such a part holds if its name misleads: `<body class="no-cookies">`, a footer of an article
-/// that is the article.
+/// If such a part contains one of these, its name is misleading: `<body class="no-cookies">`, or a
+/// footer that contains the article.
 const CONTENT: &str = "body, main, article, h1";
 
-/// A part with more than this share of the page's text is no boilerplate.
+/// A part with more than this share of the page's text is not boilerplate.
 const MOST_BOILERPLATE: f64 = 0.4;
 
-/// A page of so many bytes of text may come without its paragraphs.
+/// For a page with less text than this, in bytes, the extraction may lose the paragraphs.
 const FEW_WORDS: usize = 2_000;
 
-/// Reads a page; `name` is its address or a file name.
+/// Parses a page; `name` is its address or a file name.
 pub(super) fn parse(bytes: &[u8], charset: Option<&str>, name: &str) -> Result<ParsedDocument> {
     if bytes.len() > MAX_BYTES {
         return Err(too_large(bytes.len(), MAX_BYTES));
@@ -69,7 +69,7 @@ pub(super) fn parse(bytes: &[u8], charset: Option<&str>, name: &str) -> Result<P
     Ok(document)
 }
 
-/// Everything that walks the tree.
+/// All steps that walk the tree.
 fn read(html: &str, address: Option<Url>) -> ParsedDocument {
     let mut page = Document::parse(html);
     let mut meta = metadata(&page);
@@ -97,7 +97,7 @@ fn read(html: &str, address: Option<Url>) -> ParsedDocument {
         page_type: "html",
         warnings,
     };
-    // Not the other way round: a page's title names it, and is no part of its content.
+    // Not the reverse: the title of a page names it, and is not part of its content.
     if is_titled {
         leave_title_out(&mut document);
     }
@@ -105,7 +105,7 @@ fn read(html: &str, address: Option<Url>) -> ParsedDocument {
     document
 }
 
-/// Takes the heading out that says the title once more before the content.
+/// Removes a heading before the content that repeats the title.
 fn leave_title_out(document: &mut ParsedDocument) {
     let is_heading = |block: &Block| block.kind == FragmentType::Heading;
     let (Some(title), Some(first)) = (&document.meta.title, document.blocks.first()) else {
@@ -117,7 +117,7 @@ fn leave_title_out(document: &mut ParsedDocument) {
     }
 }
 
-/// Whether a heading is the title, or what stands in the title before the name of the site.
+/// Whether a heading equals the title, or the part of the title before the name of the site.
 fn names_page(heading: &str, title: &str) -> bool {
     let words = |text: &str| {
         text.split_whitespace()
@@ -136,7 +136,7 @@ fn names_page(heading: &str, title: &str) -> bool {
     })
 }
 
-/// Takes the parts out that are not content.
+/// Removes the parts that are not content.
 fn prune(page: &mut Document) {
     let length = |page: &Document, node| page.text_content(node).len() as f64;
     let Some(whole) = page.body().map(|body| length(page, body)) else {
@@ -179,8 +179,8 @@ fn main_content(page: Document, address: Option<&Url>) -> Walk {
         .unwrap_or_default()
 }
 
-/// Of a page of few words the extraction keeps the words alone, in one paragraph. The blocks that they
-/// stand in are those of the page.
+/// For a page with few words the extraction keeps only the words, in one paragraph. The blocks are
+/// then taken from the page itself.
 fn with_structure(extracted: Walk, visible: &Walk) -> Walk {
     let squashed = |block: &Block| -> String { block.text.split_whitespace().collect() };
     let [only] = extracted.blocks.as_slice() else {
@@ -209,7 +209,7 @@ fn with_structure(extracted: Walk, visible: &Walk) -> Walk {
     extracted
 }
 
-/// Makes a row of each table's caption, which the extraction would drop otherwise.
+/// Turns each table's caption into a row; otherwise the extraction would drop it.
 fn keep_captions(page: &mut Document) {
     for caption in page.get_elements_by_tag_name(page.root(), "caption") {
         let text = page.text_content(caption);
@@ -222,7 +222,7 @@ fn keep_captions(page: &mut Document) {
     }
 }
 
-/// What a browser would show.
+/// What a browser would display.
 fn visible_text(page: &Document, address: Option<&Url>) -> Walk {
     page.body()
         .map(|body| read_blocks(page, body, address))
@@ -254,7 +254,7 @@ mod tests {
     use proptest::prelude::*;
     use std::time::{Duration, Instant};
 
-    /// As a page is read: with a deadline.
+    /// Parses a page with a deadline, as in production.
     fn parse(bytes: &[u8], charset: Option<&str>, name: &str) -> Result<ParsedDocument> {
         let charset = charset.map(|charset| format!("; charset={charset}"));
         let content_type = format!("text/html{}", charset.unwrap_or_default());
@@ -484,7 +484,7 @@ mod tests {
         );
     }
 
-    /// Phrases that the main text must and must not hold, over real pages.
+    /// Phrases that the main text of real pages must and must not contain.
     #[test]
     fn main_content_of_real_pages_is_found() {
         let Some(folder) = shared_data("extraction-dev") else {

@@ -1,4 +1,4 @@
-//! From a tree of HTML elements to blocks and links.
+//! Converts a tree of HTML elements to blocks and links.
 
 use super::Block;
 use super::context::context_of;
@@ -8,7 +8,7 @@ use std::ops::Range;
 use trafilatura::dom::{Document, NodeId};
 use url::Url;
 
-/// Most links that are kept of one page.
+/// Maximum number of links that are kept per page.
 const MAX_LINKS: usize = 4_000;
 
 /// Elements whose text is never shown.
@@ -17,7 +17,7 @@ const HIDDEN: &[&str] = &[
     "select", "button", "input", "textarea", "form", "audio", "video", "map",
 ];
 
-/// Elements that stand inside a line.
+/// Inline elements.
 const INLINE: &[&str] = &[
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em",
     "font", "i", "ins", "kbd", "label", "mark", "nobr", "q", "rb", "rp", "rt", "ruby", "s", "samp",
@@ -25,7 +25,7 @@ const INLINE: &[&str] = &[
     "br",
 ];
 
-/// What a walk found.
+/// The result of a walk.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     /// In reading order.
@@ -37,13 +37,13 @@ pub(super) struct Walk {
 /// A link in the text.
 #[derive(Debug, Clone)]
 pub(super) struct FoundLink {
-    /// Absolute where the page's address is known.
+    /// Absolute if the address of the page is known.
     pub(super) target: String,
     /// The sentence around it.
     pub(super) context: String,
 }
 
-/// Reads what stands under `root`; links are resolved against `base`.
+/// Reads the content of `root`; links are resolved against `base`.
 pub(super) fn read_blocks(document: &Document, root: NodeId, base: Option<&Url>) -> Walk {
     let mut walker = Walker {
         document,
@@ -56,7 +56,7 @@ pub(super) fn read_blocks(document: &Document, root: NodeId, base: Option<&Url>)
     walker.walk
 }
 
-/// The line that is being written, and the links in it.
+/// The current line, and the links in it.
 #[derive(Default)]
 struct Line {
     running: Running,
@@ -71,7 +71,7 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
-    /// Reads the children of a node; loose text among them is of this kind.
+    /// Reads the children of a node; loose text among them becomes a block of this kind.
     fn children(&mut self, parent: NodeId, kind: FragmentType) {
         for node in self.document.child_nodes(parent) {
             let name = self.document.tag_name(node);
@@ -89,7 +89,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether a block stands inside an inline element, as in `<a><h2>…</h2></a>`.
+    /// Whether a block is inside an inline element, as in `<a><h2>…</h2></a>`.
     fn holds_blocks(&self, node: NodeId) -> bool {
         self.document.children(node).into_iter().any(|inner| {
             let name = self.document.tag_name(inner);
@@ -155,13 +155,13 @@ impl Walker<'_> {
         self.push(kind, &text);
     }
 
-    /// The line that was written; its links go to the page's.
+    /// Takes the current line; its links are added to those of the page.
     fn take_line(&mut self) -> String {
         let Line { running, links } = std::mem::take(&mut self.line);
         let text = running.text;
         let room = MAX_LINKS.saturating_sub(self.walk.links.len());
         for (target, place) in links.into_iter().take(room) {
-            // A link that was opened before white space starts at the word behind it.
+            // A link that was opened before white space starts at the word after it.
             let start = place.start.min(text.len());
             let context = context_of(&text, start..place.end.clamp(start, text.len()));
             self.walk.links.push(FoundLink { target, context });
@@ -184,7 +184,7 @@ impl Walker<'_> {
             "" => {}
             "br" | "wbr" => self.line.running.push("\n"),
             "a" => self.link(node),
-            // Readings above Japanese characters repeat the word.
+            // Ruby annotations above Japanese characters repeat the word.
             "rt" | "rp" => {}
             _ if self.is_hidden(node) => {}
             name => {
@@ -222,7 +222,7 @@ impl Walker<'_> {
         self.line.links.push((target, start..end));
     }
 
-    /// The items of a list, those of lists in it among them.
+    /// The items of a list, including those of nested lists.
     fn list(&mut self, list: NodeId, items: &mut Vec<String>) {
         let mut term = String::new();
         for item in self.document.children(list) {
@@ -283,7 +283,7 @@ impl Walker<'_> {
         };
         let own: Vec<NodeId> = rows.into_iter().filter(|row| !nested(*row)).collect();
         let width = |row: &NodeId| self.document.children(*row).len();
-        // A table of one column is a layout, not data: what stands in it is read as usual.
+        // A table with one column is a layout, not data: its content is read as usual.
         if own.iter().map(width).max().unwrap_or(0) <= 1 {
             for row in own {
                 for cell in self.document.children(row) {

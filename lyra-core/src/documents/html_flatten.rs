@@ -1,21 +1,21 @@
-//! A linear scan of HTML before any parser sees it: depth, elements and repeated markup are capped.
+//! A linear scan of HTML before it is parsed: depth, elements and repeated markup are capped.
 
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 
-/// Most elements of a page: the extraction takes kilobytes for each.
+/// Maximum number of elements of a page: the extraction takes kilobytes for each.
 const MOST_ELEMENTS: usize = 100_000;
 
-/// Most copies of markup that a page may lead to. Parsers repeat formatting that was not closed in
-/// every element that follows, and the extraction copies all that stands in an element whose tag it
-/// drops.
+/// Maximum number of copies that the markup of a page may cause. Parsers repeat unclosed formatting
+/// in every following element, and when the extraction drops a tag it copies the whole content of
+/// the element.
 const MOST_COPIES: usize = 300_000;
 
-/// Most levels that all elements of a page stand on together: the extraction looks at an element
-/// once for each.
+/// Maximum sum of the depths of all elements of a page: the extraction visits an element once for
+/// each of its ancestors.
 const MOST_LEVELS: usize = 4_000_000;
 
-/// Levels that are left of a page with more.
+/// Maximum depth that remains of a page that exceeds this sum.
 const FEW_LEVELS: usize = 40;
 
 /// Elements without content.
@@ -24,23 +24,23 @@ const VOID: &[&str] = &[
     "track", "wbr",
 ];
 
-/// Elements that the next of their kind closes, so that an open one is no level.
+/// Elements that are closed by the next element of their kind, so that an open one adds no level.
 const SELF_CLOSING: &[&str] = &[
     "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup", "option",
     "optgroup", "rp", "rt",
 ];
 
-/// Elements whose end tag leaves what was opened inside them open.
+/// Elements whose end tag does not close the elements opened inside them.
 const FORMATTING: &[&str] = &[
     "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
 ];
 
-/// Elements whose content is text up to their own end tag.
+/// Elements whose content is raw text up to their own end tag.
 const RAW: &[&str] = &[
     "script", "style", "textarea", "title", "noembed", "noframes", "iframe", "xmp",
 ];
 
-/// Elements that neither a parser repeats nor the extraction unwraps.
+/// Elements that parsers do not repeat and that the extraction does not unwrap.
 const SOLID: &[&str] = &[
     "a",
     "article",
@@ -86,20 +86,20 @@ const SOLID: &[&str] = &[
     "ul",
 ];
 
-/// Equal formatting that is not closed is repeated so often at most.
+/// Parsers repeat equal unclosed formatting at most this many times.
 const MOST_EQUAL: usize = 3;
 
-/// End tags do not reach out of these.
+/// End tags have no effect outside these elements.
 const SCOPES: &[&str] = &[
     "table", "caption", "template", "svg", "math", "object", "marquee", "applet",
 ];
 
-/// The page with at most `cap` levels, and says whether any was left out. Of a page that leads to
-/// too many copies the formatting is left out as a whole, and of one that is deep in too many places
-/// most levels.
+/// Returns the page with at most `cap` levels, and whether anything was left out. If a page would
+/// cause too many copies, all formatting is left out; if the sum of its depths is too large, most
+/// levels are left out.
 ///
 /// # Errors
-/// A page of more elements than are read.
+/// A page with too many elements.
 pub(super) fn tame(html: String, cap: usize) -> Result<(String, bool)> {
     let mut scan = Scan::new(&html, cap, false);
     scan.run();
@@ -122,9 +122,10 @@ pub(super) fn tame(html: String, cap: usize) -> Result<(String, bool)> {
     }
 }
 
-/// Leaves out the tags that open a level below `cap`; what they hold stays. Says whether any was.
+/// Leaves out the tags that open a level below `cap`, but keeps their content. Returns whether any
+/// was left out.
 ///
-/// The scan follows the nesting that browsers build closely enough for a cap: it is not exact for
+/// The scan follows the nesting that browsers build closely enough for a cap. It is not exact for
 /// misnested tables, which is why the parser has limits as well.
 #[cfg(test)]
 fn flatten(html: String, cap: usize) -> (String, bool) {
@@ -136,23 +137,23 @@ fn flatten(html: String, cap: usize) -> (String, bool) {
 
 struct Scan<'a> {
     html: &'a str,
-    /// Up to here the source is in `out` or left out.
+    /// The source before this position is in `out` or left out.
     kept_to: usize,
     out: String,
     open: Vec<String>,
     /// Elements whose start tag was left out.
     over: Vec<String>,
     cap: usize,
-    /// Whether every element is left out that is not solid.
+    /// Whether all elements that are not solid are left out.
     bare: bool,
     elements: usize,
-    /// The levels of all elements together.
+    /// Sum of the depths of all elements.
     levels: usize,
-    /// Elements times what stands around them and may be copied.
+    /// Sum, over all elements, of the enclosing elements that may be copied.
     copies: usize,
     /// Open elements that are not solid.
     loose: usize,
-    /// Formatting that is not closed: the start tags of each name, and how many of each there are.
+    /// Unclosed formatting: the start tags of each name, and how many of each there are.
     unclosed: HashMap<String, Vec<&'a str>>,
     equal: HashMap<&'a str, usize>,
     repeated: usize,
@@ -193,7 +194,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Handles what starts with the `<` at `start`; answers with where to go on.
+    /// Handles the markup that starts with the `<` at `start`; returns where to continue.
     fn tag(&mut self, start: usize) -> usize {
         let rest = &self.html[start..];
         if let Some(comment) = rest.strip_prefix("<!--") {
@@ -240,12 +241,12 @@ impl<'a> Scan<'a> {
         self.html.len()
     }
 
-    /// Counts an element, and what it stands in that may be copied with it.
+    /// Counts an element, and its enclosing elements that may be copied with it.
     fn count(&mut self, name: &str, tag: &'a str) {
         self.elements += 1;
         self.levels += self.open.len();
         self.copies += self.loose + self.repeated;
-        // A link closes the one before it.
+        // A link closes the previous one.
         if FORMATTING.contains(&name) && name != "a" {
             let equal = self.equal.entry(tag).or_default();
             *equal += 1;
@@ -299,7 +300,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Puts a space where a tag was.
+    /// Puts a space in place of a tag.
     fn leave_out(&mut self, start: usize, end: usize) {
         self.out.push_str(&self.html[self.kept_to..start]);
         self.out.push(' ');
@@ -307,7 +308,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Bytes up to and with the `>` of a tag, past quoted attribute values.
+/// Number of bytes up to and including the `>` of a tag, skipping quoted attribute values.
 fn tag_end(tail: &str) -> usize {
     let mut quote = None;
     let mut after_equals = false;
@@ -391,7 +392,7 @@ mod tests {
     fn what_would_be_copied_too_often_is_left_out() {
         let numbered = |n: usize| format!("<p><b id={n}>word</p>");
         let cases = [
-            // Each copies all that follows, whether the parser or the extraction does it.
+            // Each copies all that follows, either in the parser or in the extraction.
             (
                 "unwrapped",
                 format!("{}{}", "<font>".repeat(400), "<p>x</p>".repeat(5_000)),

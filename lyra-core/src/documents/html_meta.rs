@@ -1,4 +1,4 @@
-//! What an HTML page says about itself: Highwire, Dublin Core, PRISM, OpenGraph, JSON-LD, title.
+//! Metadata of an HTML page: Highwire, Dublin Core, PRISM, OpenGraph, JSON-LD, title.
 
 use super::dates::{iso_date, year_in};
 use super::lines::collapse;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use trafilatura::dom::{Document, NodeId};
 use url::Url;
 
-/// Types of JSON-LD objects that describe a document, the best first.
+/// Types of JSON-LD objects that describe a document, best first.
 const ARTICLE_TYPES: &[&str] = &[
     "ScholarlyArticle",
     "MedicalScholarlyArticle",
@@ -22,7 +22,7 @@ const ARTICLE_TYPES: &[&str] = &[
     "MedicalWebPage",
 ];
 
-/// Names of `<meta>` elements, the most reliable first.
+/// Names of `<meta>` elements, most reliable first.
 const TITLE_TAGS: &[&str] = &["citation_title", "dc.title", "dcterms.title", "prism.title"];
 const DATE_TAGS: &[&str] = &[
     "citation_publication_date",
@@ -110,7 +110,7 @@ pub(super) fn metadata(page: &Document) -> DocumentMeta {
     }
 }
 
-/// The address that the page gives as its own.
+/// The canonical address that the page declares.
 pub(super) fn canonical_address(page: &Document) -> Option<Url> {
     let tags = MetaTags::read(page);
     link_with_rel(page, "canonical")
@@ -143,7 +143,7 @@ impl MetaTags {
         Self(tags.collect())
     }
 
-    /// The content of the first name, in the order given, that is there.
+    /// The content of the first of these names that is present.
     fn first(&self, names: &[&str]) -> Option<String> {
         names.iter().find_map(|name| {
             self.0
@@ -184,7 +184,7 @@ fn authors(tags: &MetaTags, article: Option<&Map<String, Value>>) -> Vec<String>
     if !listed.is_empty() {
         return listed;
     }
-    // An address or a handle in `author` is no name.
+    // An address or a handle in `author` is not a name.
     tags.all(&["author", "article:author"])
         .flat_map(split)
         .filter(|name| !name.contains("://") && !name.contains('@') && name.chars().count() <= 100)
@@ -222,7 +222,7 @@ fn language(page: &Document, tags: &MetaTags) -> Option<String> {
         .filter(plausible)
 }
 
-/// `citation_title=…; citation_doi=…` or a reference as it is printed.
+/// Parses `citation_title=…; citation_doi=…` or a reference in printed form.
 fn citation_reference(text: &str) -> Option<Reference> {
     let field = |wanted: &str| {
         text.split(';').find_map(|part| {
@@ -262,14 +262,14 @@ fn citation_reference(text: &str) -> Option<Reference> {
     })
 }
 
-/// The page's only `<h1>`.
+/// The `<h1>` of the page, if there is exactly one.
 fn only_heading(page: &Document) -> Option<String> {
     let headings = page.get_elements_by_tag_name(page.root(), "h1");
     let [heading] = headings[..] else { return None };
     Some(element_text(page, heading)).filter(|text| !text.is_empty())
 }
 
-/// `<title>` without the name of the site behind it.
+/// `<title>` without the name of the site after it.
 fn title_element(page: &Document, site: Option<&str>) -> Option<String> {
     let node = page
         .get_elements_by_tag_name(page.root(), "title")
@@ -315,7 +315,7 @@ fn link_with_rel(page: &Document, rel: &str) -> Option<String> {
         })
 }
 
-/// The object that describes the article best among all JSON-LD of the page.
+/// The JSON-LD object of the page that describes the article best.
 fn json_ld(page: &Document) -> Option<Map<String, Value>> {
     let mut best: Option<(usize, Map<String, Value>)> = None;
     for node in page.get_elements_by_tag_name(page.root(), "script") {
@@ -378,7 +378,7 @@ fn text_at(object: &Map<String, Value>, key: &str) -> Option<String> {
     Some(collapse(text)).filter(|text| !text.is_empty())
 }
 
-/// The name of an object, or of the outermost one that it is part of: the journal of an issue.
+/// The name of an object, or of the outermost object that contains it: the journal of an issue.
 fn name_at(object: &Map<String, Value>, key: &str) -> Option<String> {
     let value = match object.get(key)? {
         Value::Array(items) => items.first()?,

@@ -12,13 +12,13 @@ use crate::store::model::{DocumentMeta, Reference};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::HashMap;
 
-/// Elements inside one another beyond this are refused: walking them would use up the stack.
+/// Deeper nesting is refused: walking it would exhaust the stack.
 const MAX_DEPTH: usize = 256;
 
-/// Most nodes of a document, which bounds its memory.
+/// Maximum number of nodes of a document, which bounds its memory.
 const MAX_NODES: u32 = 2_000_000;
 
-/// Reads decoded JATS.
+/// Parses decoded JATS.
 pub(super) fn parse(text: &str) -> Result<ParsedDocument> {
     let xml = without_doctype(text.trim_start_matches('\u{feff}').trim_start());
     let xml = with_characters_for_entities(&xml);
@@ -105,12 +105,12 @@ fn read_article(article: Node<'_, '_>) -> ParsedDocument {
     document
 }
 
-/// Drops headings with nothing under them, such as a section of a figure without a caption.
+/// Drops headings with no text under them, such as a section whose only figure has no caption.
 fn keep_headings_of_text(blocks: &mut Vec<Block>) {
     let mut keep = vec![true; blocks.len()];
     for (at, block) in blocks.iter().enumerate() {
         let next = blocks.get(at + 1).map_or(1, |next| next.level);
-        // The next block is a heading of the same rank or a higher one: nothing stands between.
+        // If the next block is a heading of the same or a higher rank, the section is empty.
         keep[at] = block.level <= 1 || next == 0 || next > block.level;
     }
     let mut keep = keep.into_iter();
@@ -158,7 +158,7 @@ fn front_meta(front: Node<'_, '_>) -> DocumentMeta {
     meta
 }
 
-/// Sorts `2010-05` after `2010-05-03` but before `2010-06`: the fuller date says more.
+/// Sorts `2010-05` after `2010-05-03` but before `2010-06`: the more complete date is preferred.
 fn earlier(date: &str) -> String {
     format!("{date:~<10}")
 }
@@ -284,7 +284,7 @@ fn references(article: Node<'_, '_>, contexts: &HashMap<String, String>) -> Vec<
             if let Some(mut reference) = citation_target(citation) {
                 reference.context.clone_from(&context);
                 add_reference(&mut found, reference);
-                // Alternatives of one citation say the same in two forms.
+                // Alternatives are the same citation in two forms.
                 if child(node, "citation-alternatives").is_some() {
                     break;
                 }
@@ -352,10 +352,10 @@ fn descendant<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
     node.descendants().find(|n| named(*n, name))
 }
 
-/// Cuts the document type out, and with it every declared entity: nothing is fetched and nothing
-/// expands, whatever the declaration says.
+/// Removes the document type, and with it every declared entity: nothing is fetched and nothing
+/// expands.
 fn without_doctype(text: &str) -> String {
-    // A document type stands before the root, so it is near the start or not there.
+    // A document type precedes the root, so it is near the start or missing.
     let Some(start) = text.find("<!DOCTYPE").filter(|at| is_prolog(&text[..*at])) else {
         return text.to_owned();
     };
@@ -381,7 +381,7 @@ fn without_doctype(text: &str) -> String {
     text[..start].to_owned()
 }
 
-/// Whether only the XML declaration, comments and processing instructions stand in `text`.
+/// Whether `text` contains only the XML declaration, comments and processing instructions.
 fn is_prolog(mut text: &str) -> bool {
     loop {
         text = text.trim_start();
@@ -399,7 +399,7 @@ fn is_prolog(mut text: &str) -> bool {
     }
 }
 
-/// Puts characters in place of named entities (`&beta;`); an unknown one stays as its own text.
+/// Replaces named entities (`&beta;`) by characters; an unknown entity is kept as text.
 fn with_characters_for_entities(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -416,7 +416,7 @@ fn with_characters_for_entities(text: &str) -> String {
         match name {
             Some("amp" | "lt" | "gt" | "quot" | "apos") => out.push('&'),
             Some(number) if number.starts_with('#') => {
-                // An impossible number would make the whole document ill-formed.
+                // An invalid number would make the whole document ill-formed.
                 match entities::decode(number) {
                     Some(c) => push_escaped(&mut out, c),
                     None => out.push(char::REPLACEMENT_CHARACTER),
@@ -448,7 +448,7 @@ fn push_escaped(out: &mut String, c: char) {
     }
 }
 
-/// How deep elements nest at most, by one scan.
+/// Maximum nesting depth of the elements, found by one scan.
 fn nesting(xml: &str) -> usize {
     let (mut depth, mut deepest) = (0usize, 0usize);
     let mut rest = xml;

@@ -7,7 +7,7 @@ use crate::store::model::FragmentType;
 use roxmltree::Node;
 use std::collections::HashMap;
 
-/// Turns sections into blocks, and notes where references are cited.
+/// Turns sections into blocks, and records where references are cited.
 #[derive(Default)]
 pub(super) struct BodyReader {
     /// The text, in order.
@@ -31,7 +31,7 @@ impl Inline {
         }
     }
 
-    /// A text, or an element with the rules that its name brings.
+    /// Appends a text node, or an element according to the rules for its name.
     fn part(&mut self, part: Node<'_, '_>) {
         if part.is_text() {
             self.running.push(part.text().unwrap_or_default());
@@ -48,7 +48,7 @@ impl Inline {
             "tex-math" | "graphic" | "inline-graphic" | "fn" | "object-id" | "index-term" => {}
             "break" => self.running.push(" "),
             "alternatives" => {
-                // The first alternative that has text says what the others say.
+                // The alternatives have the same content, so the first one with text is used.
                 if let Some(text) = part.children().filter(Node::is_element).find(has_text) {
                     self.node(text);
                 }
@@ -65,7 +65,7 @@ impl Inline {
         }
     }
 
-    /// Some publishers leave it to the style sheet to raise a number that touches the word before it.
+    /// Some publishers rely on the style sheet to raise a number that touches the word before it.
     fn is_raised_in_print(&self, xref: Node<'_, '_>) -> bool {
         // Four digits are a year.
         let is_number = |text: &str| text.len() < 4 && text.chars().all(|c| c.is_ascii_digit());
@@ -89,7 +89,7 @@ fn has_text(node: &Node<'_, '_>) -> bool {
             .any(|n| n.is_text() && n.text().is_some_and(|t| !t.trim().is_empty()))
 }
 
-/// `<sup>` that holds links to references and the signs between them, nothing else.
+/// Whether `<sup>` contains only links to references and the punctuation between them.
 fn is_superscript_citation(sup: Node<'_, '_>) -> bool {
     let mut links = 0;
     let only = sup.children().all(|part| {
@@ -132,7 +132,7 @@ impl BodyReader {
         }
     }
 
-    /// What stands in a body or section; `level` is that of a heading directly in it.
+    /// Reads the content of a body or section; `level` is the level of a heading directly in it.
     pub(super) fn read_sections(&mut self, node: Node<'_, '_>, level: u8) {
         for part in node.children().filter(Node::is_element) {
             match part.tag_name().name() {
@@ -193,7 +193,7 @@ impl BodyReader {
         }
     }
 
-    /// A paragraph; the lists, tables and figures in it become blocks of their own.
+    /// A paragraph; the lists, tables and figures in it become separate blocks.
     fn mixed(&mut self, node: Node<'_, '_>, kind: FragmentType, level: u8) {
         let mut inline = Inline::default();
         for part in node.children() {
@@ -201,7 +201,8 @@ impl BodyReader {
                 self.flush(&mut inline, kind);
                 self.read_block(part, level);
             } else {
-                // Inline elements hold no blocks but in broken documents, whose text is kept so.
+                // Only in broken documents do inline elements contain blocks; their text is kept
+                // like this.
                 inline.part(part);
             }
         }
@@ -304,7 +305,7 @@ fn caption(node: Node<'_, '_>) -> Option<String> {
     }
 }
 
-/// The items of a list, those of lists in it among them, each in one line.
+/// The items of a list, including those of nested lists, each in one line.
 fn collect_items(list: Node<'_, '_>, items: &mut Vec<String>) {
     for item in list.children().filter(Node::is_element) {
         match item.tag_name().name() {

@@ -1,5 +1,5 @@
-//! reStructuredText and Org, rewritten as Markdown: headings, code, lists and links, which is what
-//! decides where a passage begins and what is prose.
+//! Converts reStructuredText and Org to Markdown: headings, code, lists and links, which determine
+//! where a passage begins and what is prose.
 
 use super::ParsedDocument;
 use super::markdown;
@@ -47,7 +47,7 @@ fn from_rst(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let mut out = String::new();
     let mut at = header(&lines, &mut out);
-    // Adornments in the order in which they appear, which gives the levels of headings.
+    // Adornments in order of appearance, which determines the levels of headings.
     let mut levels: Vec<(char, bool)> = Vec::new();
     while at < lines.len() {
         let line = lines[at];
@@ -101,8 +101,8 @@ fn from_rst(text: &str) -> String {
     out
 }
 
-/// The fields at the beginning of a document, as PEPs have them: of these the title is kept. Where
-/// the text begins.
+/// Reads the fields at the beginning of a document, as in PEPs, and keeps only the title. Returns
+/// where the text begins.
 fn header(lines: &[&str], out: &mut String) -> usize {
     let fields = lines.iter().take_while(|line| {
         FIELD.is_match(line) || line.starts_with([' ', '\t']) && !line.trim().is_empty()
@@ -123,7 +123,7 @@ fn header(lines: &[&str], out: &mut String) -> usize {
     }
 }
 
-/// A title with its adornment (and whether there is a line above), and the lines that it takes.
+/// A title with its adornment (and whether there is also a line above), and the number of lines.
 fn rst_heading<'t>(lines: &[&'t str]) -> Option<(&'t str, (char, bool), usize)> {
     let (title, under, has_over) = match lines {
         [over, title, under, ..] if adornment(over).is_some() && over == under => {
@@ -150,7 +150,7 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Where the block ends that stands below the line `at` and further to the right than `margin`.
+/// Where the block ends that follows the line `at` and is indented deeper than `margin`.
 fn block_below(lines: &[&str], at: usize, margin: usize) -> usize {
     let below = &lines[at + 1..];
     let inside = |line: &&&str| line.is_empty() || indent(line) > margin;

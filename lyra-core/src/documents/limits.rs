@@ -1,18 +1,18 @@
-//! How much a document may hold, and how much a parser may use of this process.
+//! Limits on the size of a document and on the resources that a parser may use in this process.
 
 use crate::error::Error;
 #[cfg(any(feature = "html", feature = "pdf"))]
 use std::time::Duration;
 
-/// Largest text document that is read, in bytes; [`parse`](super::parse) names
-/// the cap when it refuses.
+/// Maximum size of a text document, in bytes; [`parse`](super::parse) names the cap when it refuses
+/// a document.
 pub(super) const MAX_TEXT_BYTES: usize = 20 * 1024 * 1024;
 
 /// Stack of a thread that parses, in bytes: parsers recurse over trees that are hundreds of levels
 /// deep.
 pub(super) const STACK: usize = 32 * 1024 * 1024;
 
-/// How long one document of a format with a parser that is not ours may take in this process.
+/// Time limit in this process for one document of a format with a third-party parser.
 #[cfg(any(feature = "html", feature = "pdf"))]
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 

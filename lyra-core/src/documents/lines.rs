@@ -1,6 +1,7 @@
-//! What the formats share: joining wrapped lines, list items, headings by their looks.
+//! Helpers shared by the formats: joining wrapped lines, list items, headings recognised by their
+//! look.
 
-/// Longest line, in characters, that may be a heading.
+/// Maximum length of a heading, in characters.
 const HEADING_CHARS: usize = 100;
 
 /// Whether a script that is written without spaces uses this character (Korean has spaces).
@@ -11,7 +12,8 @@ pub(super) fn is_unspaced(c: char) -> bool {
         | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Appends a wrapped line: with a space, but without one beside Japanese or Chinese characters.
+/// Appends a wrapped line, separated by a space, but without one next to Japanese or Chinese
+/// characters.
 pub(super) fn push_line(out: &mut String, line: &str) {
     let line = line.trim();
     if let (Some(left), Some(right)) = (out.chars().next_back(), line.chars().next())
@@ -24,7 +26,7 @@ pub(super) fn push_line(out: &mut String, line: &str) {
     out.push_str(line);
 }
 
-/// Wrapped lines as one.
+/// Joins wrapped lines into one.
 pub(super) fn join<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
     lines.into_iter().fold(String::new(), |mut out, line| {
         push_line(&mut out, line);
@@ -32,25 +34,25 @@ pub(super) fn join<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
     })
 }
 
-/// Every run of white space as one space, none at the ends; no space at a line break between
-/// Japanese or Chinese characters.
+/// Collapses every run of white space into one space and trims the ends; no space remains at a line
+/// break between Japanese or Chinese characters.
 pub(super) fn collapse(text: &str) -> String {
     let mut running = Running::default();
     running.push(text);
     running.text
 }
 
-/// Text whose white space is collapsed while it is written, so that places in it stay valid.
+/// Text whose white space is collapsed while it is written, so that offsets into it stay valid.
 #[derive(Debug, Default)]
 pub(super) struct Running {
-    /// What was written so far.
+    /// The text so far.
     pub(super) text: String,
     gap: bool,
     broken: bool,
 }
 
 impl Running {
-    /// Appends a piece as it stands in the source.
+    /// Appends a piece of source text.
     pub(super) fn push(&mut self, piece: &str) {
         for c in piece.chars() {
             if c.is_whitespace() {
@@ -69,12 +71,12 @@ impl Running {
         }
     }
 
-    /// Whether a space will stand before the next visible character.
+    /// Whether a space will precede the next visible character.
     pub(super) fn is_apart(&self) -> bool {
         self.gap
     }
 
-    /// Where the next visible character will stand at the earliest, in bytes.
+    /// The earliest position of the next visible character, in bytes.
     pub(super) fn end(&self) -> usize {
         self.text.len()
     }
@@ -117,7 +119,7 @@ pub(super) fn ends_sentence(text: &str) -> bool {
     text.ends_with(['.', '!', '?', '。', '！', '？', '．', '…'])
 }
 
-/// The level of a line that stands alone and looks like a heading, guessed with care: a known
+/// The level of a separate line that looks like a heading. The guess is conservative: a known
 /// section name, a section number, or capitals; never a sentence.
 pub(super) fn heading_level(line: &str) -> Option<u8> {
     let line = line.trim();
@@ -132,7 +134,7 @@ pub(super) fn heading_level(line: &str) -> Option<u8> {
             .next()
             .is_some_and(|c| c.is_uppercase() || is_unspaced(c));
         let short = title.split_whitespace().count() <= 14;
-        // A numbered address has more commas than a title.
+        // A numbered postal address has more commas than a title.
         let plain = title.matches(',').count() < 3 && !ends_sentence(title);
         return (begins_well && short && plain).then_some(1 + depth);
     }
@@ -169,7 +171,7 @@ fn section_number(line: &str) -> Option<(u8, &str)> {
     (plain && depth <= 4 && rest.starts_with(char::is_whitespace)).then(|| (depth, rest.trim()))
 }
 
-/// Section names that stand alone on a line in papers and reports.
+/// Section names that appear alone on a line in papers and reports.
 const SECTION_NAMES: &[&str] = &[
     "abstract",
     "acknowledgements",

@@ -1,8 +1,9 @@
-//! A file that a corpus or a target names: the one way in which any of them is opened.
+//! Opens the files that a corpus or a target names; there is no other way to open them.
 //!
-//! Names say little of what stands behind them: a link leads elsewhere, a pipe never ends, a device
-//! has no size, and all of it may change between two looks. So a file is opened without waiting,
-//! and only what is open is asked: whether it is a regular file, where it lies, and how large it is.
+//! A file name is not reliable: it may be a link to another place, a pipe that never ends or a
+//! device without a size, and it may change between two checks. So a file is opened without
+//! blocking, and all checks use the open file: whether it is a regular file, where it is, and how
+//! large it is.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::fs::{File, Metadata, OpenOptions};
@@ -10,7 +11,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// An open regular file inside the folders that it may lie in.
+/// An open regular file inside the permitted folders.
 #[derive(Debug)]
 pub(super) struct LocalFile {
     file: File,
@@ -19,11 +20,11 @@ pub(super) struct LocalFile {
 }
 
 impl LocalFile {
-    /// Opens a file that lies in, or is, one of `roots`, which have no links in them.
+    /// Opens a file that is in, or is, one of `roots`, whose paths contain no links.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] where there is none, [`ErrorKind::InvalidInput`] where it is no
-    /// regular file, [`ErrorKind::Backend`] where it lies elsewhere or cannot be read.
+    /// [`ErrorKind::NotFound`] if there is none, [`ErrorKind::InvalidInput`] if it is not a regular
+    /// file, [`ErrorKind::Backend`] if it is elsewhere or cannot be read.
     pub(super) fn open(path: &Path, roots: &[PathBuf]) -> Result<Self> {
         let failed = |e: io::Error| {
             let kind = match e.kind() {
@@ -52,12 +53,12 @@ impl LocalFile {
         })
     }
 
-    /// Bytes and time of the last change.
+    /// Size in bytes and modification time.
     pub(super) fn state(&self) -> (u64, Option<SystemTime>) {
         (self.meta.len(), self.meta.modified().ok())
     }
 
-    /// Changes whenever the file does: time and size.
+    /// Changes whenever the file changes: modification time and size.
     pub(super) fn stamp(&self) -> String {
         let (length, changed) = self.state();
         let since = changed.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
@@ -65,11 +66,12 @@ impl LocalFile {
         format!("{}.{:09}-{length}", since.as_secs(), since.subsec_nanos())
     }
 
-    /// The whole content; an error where that is more than `limit` bytes, of which no more is read.
+    /// Reads the whole content; an error if it has more than `limit` bytes, and then no more than
+    /// that is read.
     pub(super) fn read(self, limit: u64) -> Result<Vec<u8>> {
         let place = self.path.display();
         let mut body = Vec::new();
-        // A file that grows meanwhile is read no further, either.
+        // A file that grows in the meantime is cut off at the same limit.
         let most = if self.meta.len() > limit {
             0
         } else {
@@ -85,7 +87,7 @@ impl LocalFile {
     }
 }
 
-/// A pipe without a writer would otherwise keep whoever opens it.
+/// Opens without blocking: otherwise opening a pipe without a writer would wait forever.
 fn open_now(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -97,7 +99,7 @@ fn open_now(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Where an open file lies, links resolved.
+/// The location of an open file, links resolved.
 fn place_of(file: &File, meta: &Metadata, path: &Path) -> io::Result<PathBuf> {
     #[cfg(target_os = "linux")]
     {
@@ -112,7 +114,7 @@ fn place_of(file: &File, meta: &Metadata, path: &Path) -> io::Result<PathBuf> {
         return Ok(place);
     }
     Err(io::Error::other(
-        "the file was exchanged while it was opened",
+        "the file was replaced while it was being opened",
     ))
 }
 
@@ -122,7 +124,7 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// The standard library does not say which file a handle is of here.
+/// On this platform, the standard library does not tell which file a handle refers to.
 #[cfg(not(unix))]
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     one.len() == other.len() && one.modified().ok() == other.modified().ok()
@@ -186,7 +188,7 @@ mod tests {
         assert_eq!(zero.unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 
-    /// A link that leads in at one moment and out at the next.
+    /// A link that alternately points inside and outside.
     #[test]
     fn a_link_that_is_exchanged_never_leads_out() {
         let folder = tempfile::tempdir().unwrap();

@@ -16,20 +16,21 @@ use std::ops::Range;
 
 pattern!(COMMENT, r"(?s)<!--.*?(?:-->|\z)");
 pattern!(TAG, r"</?[A-Za-z][^>]*>");
-// Tags that part words.
+// Tags that separate words.
 pattern!(
     PARTING_TAG,
     r"(?i)^</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6]|details|summary|dd|dt|dl|blockquote|hr|img)\b"
 );
 pattern!(BARE_ADDRESS, r#"\bhttps?://[^\s<>"`\]|\P{ASCII}]+"#);
-// CommonMark sees no emphasis between a letter and a bracket, as Chinese and Japanese write it.
+// CommonMark recognises no emphasis between a letter and a bracket, which is common in Chinese and
+// Japanese.
 pattern!(UNREAD_EMPHASIS, r"\*\*([^*\n]+)\*\*");
 pattern!(UNDEFINED_NOTE, r"\[\^[^\]\s]+\]");
-// A template's address has spaces, so that CommonMark sees no link.
+// The address in a template contains spaces, so that CommonMark recognises no link.
 pattern!(TEMPLATE_LINK, r"\[([^\[\]\n]+)\]\(\{[^)\n]*\)");
 pattern!(ENTITY, r"&(#?\w{1,10});");
 
-/// Reads decoded Markdown.
+/// Parses decoded Markdown.
 pub(super) fn parse(text: &str) -> ParsedDocument {
     let front = front_matter(text);
     let mut meta = DocumentMeta::default();
@@ -67,7 +68,7 @@ pub(super) fn parse(text: &str) -> ParsedDocument {
     document
 }
 
-/// A link in the text that is being read.
+/// A link in the current text.
 struct Link {
     target: String,
     range: Range<usize>,
@@ -77,18 +78,18 @@ struct Link {
 struct Reader<'t> {
     source: &'t str,
     blocks: Vec<Block>,
-    /// Targets of links with the sentence around them.
+    /// Link targets with the sentence around them.
     links: Vec<(String, String)>,
-    /// The text of the block, the item or the cell that is being read.
+    /// The text of the current block, item or cell.
     text: Running,
     links_in_text: Vec<Link>,
-    /// The link that has begun: where, and where it leads.
+    /// The open link: its start and its target.
     open_link: Option<(usize, String)>,
     /// Finished items of a list, or rows of a table.
     lines: Vec<String>,
     /// Finished cells of a row.
     cells: Vec<String>,
-    /// Code or HTML as it stands.
+    /// Code or HTML, verbatim.
     raw: Option<String>,
     quotes: usize,
     lists: usize,
@@ -134,7 +135,8 @@ impl Reader<'_> {
         match tag {
             TagEnd::Link => {
                 if let Some((start, target)) = self.open_link.take() {
-                    // Only now is it known whether a space stands before the words, or any word at all.
+                    // Only now is it known whether a space precedes the words, and whether there
+                    // are any.
                     let words = self.text.text.get(start..).unwrap_or_default();
                     let end = self.text.end();
                     let range = end - words.trim_start().len()..end;
@@ -181,7 +183,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether emphasis stands between letters or digits, where it is a sign: `2*3*4`.
+    /// Whether emphasis marks are between letters or digits, where they are operators: `2*3*4`.
     fn is_inside_number(&self, span: &Range<usize>) -> bool {
         let bytes = self.source.as_bytes();
         let is_word = |at: Option<usize>| {
@@ -210,7 +212,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Ends the block of a list, of which items may follow after code.
+    /// Ends the block of a list; more items may follow after code.
     fn end_list(&mut self) {
         self.end_line();
         self.end_lines(FragmentType::List);
@@ -227,7 +229,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The text that was read, without markup; the links in it are kept.
+    /// Takes the text that was read, without markup, and keeps its links.
     fn finish_text(&mut self) -> String {
         let text = std::mem::take(&mut self.text).text;
         let mut links = std::mem::take(&mut self.links_in_text);
@@ -237,7 +239,7 @@ impl Reader<'_> {
             let target = target.to_owned();
             Link { target, range }
         });
-        // The words of a link may be an address.
+        // The text of a link may be an address.
         let apart = |bare: &Link| links.iter().all(|link| !overlap(&link.range, &bare.range));
         let bare: Vec<Link> = bare.filter(apart).collect();
         links.extend(bare);
@@ -257,7 +259,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a reader sees of a block of HTML.
+/// The visible text of a block of HTML.
 fn text_of_html(html: &str) -> String {
     let bare = COMMENT.replace_all(html, "");
     let words = TAG.replace_all(&bare, |tag: &Captures<'_>| {
@@ -277,7 +279,7 @@ fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// An address without what ends the sentence that it stands in.
+/// An address without the punctuation that ends its sentence.
 fn without_stops(address: &str) -> &str {
     let stops = ['.', ',', ';', ':', '!', '?', '*', '_', '\''];
     let address = address.trim_end_matches(stops);
@@ -490,7 +492,7 @@ mod tests {
             let got = parse(source).blocks;
             let text = &got.first().expect("a block").text;
             if source.starts_with("*unclosed") {
-                // Which of two unbalanced stars pairs is a matter of taste; the words stay.
+                // How two unbalanced stars are paired does not matter; the words stay.
                 assert_eq!(text.replace('*', ""), want.replace('*', ""));
             } else {
                 assert_eq!(text, want, "{source}");

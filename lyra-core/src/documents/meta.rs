@@ -1,6 +1,6 @@
-//! What a document says about itself: front matter, side files, record keys.
+//! Metadata of a document: front matter, side files, record keys.
 //!
-//! All three become one JSON object, and one function reads its keys.
+//! All three are turned into one JSON object, whose keys are read by one function.
 
 use super::dates::{iso_date, written_date, year_in};
 use super::lines::collapse;
@@ -11,7 +11,7 @@ use crate::store::text::url::request_url;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// Most references that are kept of one document.
+/// Maximum number of references that are kept per document.
 pub(super) const MAX_REFERENCES: usize = 2_000;
 
 /// The keys that documents and their side files may have; some have two names.
@@ -36,13 +36,13 @@ const KEYS: &[&str] = &[
     "references",
 ];
 
-/// Reads a side file (`<file>.meta.json`) over what the document itself says: a key that the side
-/// file has wins, the others stay. The keys are those of front matter: `title`, `authors`, `year`,
-/// `published_date`, `venue`, `doi`, `pmid`, `pmcid`, `arxiv_id`, `url`, `language`, `references`,
-/// `superseded_by`, `is_retracted`.
+/// Applies a side file (`<file>.meta.json`) to the metadata of the document: keys of the side file
+/// take precedence, all others stay. The keys are those of front matter: `title`, `authors`,
+/// `year`, `published_date`, `venue`, `doi`, `pmid`, `pmcid`, `arxiv_id`, `url`, `language`,
+/// `references`, `superseded_by`, `is_retracted`.
 ///
-/// Answers with what was left out, a sentence each: a file that is not one JSON object, a value
-/// that does not fit its key, a key that nobody knows. All else is taken.
+/// Returns what was left out, one sentence each: a file that is not one JSON object, a value that
+/// does not fit its key, an unknown key. Everything else is applied.
 ///
 /// ```
 /// use lyra_core::{documents::apply_sidecar, store::model::DocumentMeta};
@@ -72,12 +72,12 @@ pub fn apply_sidecar(meta: &mut DocumentMeta, json: &str) -> Vec<String> {
     problems
 }
 
-/// Keys that look like slips of a known one. Front matter has other readers, too, so that a key
-/// that is like none of ours is nobody's mistake.
+/// Keys that look like misspellings of a known one. Other programs read front matter, too, so a key
+/// that resembles none of these is not an error.
 pub(super) fn slips_of_keys(object: &Map<String, Value>) -> Vec<String> {
     let unknown = object.keys().filter(|key| !KEYS.contains(&key.as_str()));
     let slips = unknown.filter_map(|key| {
-        // Words that only contain one of ours ("subtitle", "date_modified") mean something else.
+        // Words that only contain a known key ("subtitle", "date_modified") mean something else.
         let near = nearest(key, KEYS.iter().copied())
             .into_iter()
             .find(|known| known.len() > 3 && known.len().abs_diff(key.len()) <= 1)?;
@@ -94,7 +94,7 @@ fn no_such_key(key: &str, near: Option<&&str>) -> String {
     }
 }
 
-/// Reads the known keys of `object` into `meta`; answers with what could not be read.
+/// Reads the known keys of `object` into `meta`; returns what could not be read.
 pub(super) fn apply_object(meta: &mut DocumentMeta, object: &Map<String, Value>) -> Vec<String> {
     let mut problems = Vec::new();
     for (key, value) in object {
@@ -111,7 +111,7 @@ pub(super) fn apply_object(meta: &mut DocumentMeta, object: &Map<String, Value>)
     problems
 }
 
-/// What a document says, as a message about it shows it.
+/// A value of a document, shortened for a message.
 pub(super) fn short(text: &str) -> String {
     text.chars().take(80).collect()
 }
@@ -153,7 +153,7 @@ fn apply_key(meta: &mut DocumentMeta, key: &str, value: &Value) -> Result<(), St
     Ok(())
 }
 
-/// A string or a number as text; none if it is blank.
+/// A string or a number as text; `None` if it is blank.
 fn some_text(value: &Value) -> Result<Option<String>, String> {
     let text = match value {
         Value::String(text) => collapse(text),
@@ -217,8 +217,8 @@ fn authors(value: &Value) -> Result<Vec<String>, String> {
     }
 }
 
-/// The names of one string: between `;`, or between ` and `, or between commas where each part has
-/// a blank in it. `Lee, Ann` stays one name, and so does `Lee, Ann and Kim, Bo` two.
+/// The names in one string: separated by `;`, by ` and `, or by commas if each part contains a
+/// space. `Lee, Ann` stays one name, and `Lee, Ann and Kim, Bo` stays two.
 fn names_in(text: &str) -> Vec<String> {
     let text = collapse(text);
     let by = |separator: &str| -> Vec<String> {
@@ -289,8 +289,8 @@ fn references(value: &Value) -> Result<Vec<Reference>, String> {
     Ok(found)
 }
 
-/// A reference to a DOI in any form (publishers' addresses that hold one among them) or to an
-/// http(s) address; none for anything else.
+/// A reference to a DOI in any form (including publishers' addresses that contain one) or to an
+/// http(s) address; `None` for anything else.
 pub(super) fn reference_to(target: &str, source: &str) -> Option<Reference> {
     let empty = Reference {
         source: source.to_owned(),
@@ -311,7 +311,7 @@ pub(super) fn reference_to(target: &str, source: &str) -> Option<Reference> {
     })
 }
 
-/// Adds a reference; one to a target that is there already only fills in what that lacks.
+/// Adds a reference; if the target is already present, only its missing fields are filled in.
 pub(super) fn add_reference(references: &mut Vec<Reference>, reference: Reference) {
     let same = |other: &&mut Reference| {
         (reference.doi.is_some() && other.doi == reference.doi)
@@ -325,12 +325,12 @@ pub(super) fn add_reference(references: &mut Vec<Reference>, reference: Referenc
     }
 }
 
-/// The first DOI in `text`, in its one spelling.
+/// The first DOI in `text`, normalised.
 pub(super) fn doi_in(text: &str) -> Option<String> {
     find_identifiers(text).doi
 }
 
-/// Whether a title is marked as that of a retracted or withdrawn document.
+/// Whether a title marks its document as retracted or withdrawn.
 pub(super) fn says_retracted(title: &str) -> bool {
     let start: String = title
         .chars()
@@ -357,10 +357,10 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// How warnings begin that concern what a document says about itself.
+/// Prefix of warnings about the metadata of a document.
 pub(super) const FRONT_MATTER: &str = "front matter, ";
 
-/// Where the bibliographic data of a file that cannot hold its own stands.
+/// The path of the side file, for a file that cannot contain bibliographic data.
 pub(super) fn sidecar_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".meta.json");

@@ -1,9 +1,10 @@
-//! Documents of every kind that a corpus or the web holds, read into blocks and metadata.
+//! Reads documents of every kind that a corpus or the web contains into blocks and metadata.
 //!
-//! [`parse`] takes the bytes of one document and tells by content type, name and content what it
-//! is: HTML, PDF, JATS XML, Markdown, plain text. [`parse_records`] takes a `.jsonl` file with a
-//! document a line. Nothing here opens a file or a connection. Bytes are hostile: every parser has
-//! caps on size, depth and time, and a broken document fails alone, with its reason.
+//! [`parse`] takes the bytes of one document and detects its format by content type, name and
+//! content: HTML, PDF, JATS XML, Markdown, plain text. [`parse_records`] takes a `.jsonl` file with
+//! one document per line. These functions open no file and no connection. Bytes are treated as
+//! hostile: every parser has caps on size, depth and time, and a broken document fails alone, with
+//! its reason.
 
 mod any_format;
 mod context;

@@ -1,4 +1,4 @@
-//! The document formats behind the parser port.
+//! Implements the parser port for the document formats.
 
 use super::any_format::parse;
 use super::records::parse_records;
@@ -20,7 +20,7 @@ impl DocumentParser for Documents {
     }
 }
 
-/// One record of a file of records: its address has the record's id behind a `#`.
+/// Whether this is one record of a file of records: its address ends in `#` and the record's id.
 fn is_record(content_type: Option<&str>, name: &str) -> bool {
     let path = name
         .split(['#', '?'])

@@ -6,20 +6,21 @@ use crate::store::model::{DocumentMeta, FragmentType};
 use crate::store::text::identifiers::find_identifiers;
 use crate::store::text::sentence::sentences;
 
-/// Lines and words of a line that names authors, date or journal under a title.
+/// Maximum number of lines, and of words per line, that name authors, date or journal under a
+/// title.
 const MOST_NAME_LINES: usize = 4;
 const MOST_NAME_WORDS: usize = 30;
 
-/// Longest first line, in characters, that is taken for a title.
+/// Maximum length, in characters, of a first line that is taken for a title.
 const TITLE_CHARS: usize = 200;
 
-/// As many words has a line with a full stop that is taken for a title.
+/// Number of words of a line that ends in a full stop and is taken for a title.
 const TITLE_WORDS: std::ops::RangeInclusive<usize> = 3..=30;
 
-/// A line longer than this, in characters, was not wrapped by hand: it is a paragraph of its own.
+/// A longer line, in characters, was not wrapped by hand: it is a separate paragraph.
 const WRAPPED_CHARS: usize = 160;
 
-/// Reads decoded plain text.
+/// Parses decoded plain text.
 pub(super) fn parse(text: &str) -> ParsedDocument {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let mut blocks = Vec::new();
@@ -35,7 +36,7 @@ pub(super) fn parse(text: &str) -> ParsedDocument {
         });
         title = title_of(line);
         match &title {
-            // It may be a sentence all the same, and is read like one.
+            // It may still be a sentence, and is also read as one.
             Some(text) if without_stop(text) != text => {
                 blocks.push(Block::paragraph(text.clone()));
             }
@@ -50,7 +51,7 @@ pub(super) fn parse(text: &str) -> ParsedDocument {
     for group in groups {
         read_group(group, &mut blocks);
     }
-    // One line and nothing else is the text, not the title of nothing.
+    // If the document has only one line, that line is the text, not a title.
     if let ([only], Some(_)) = (blocks.as_mut_slice(), &title) {
         *only = Block::paragraph(std::mem::take(&mut only.text));
         title = None;
@@ -67,7 +68,8 @@ pub(super) fn parse(text: &str) -> ParsedDocument {
     }
 }
 
-/// Whether lines under a first one say who wrote it, when or where it appeared: then that is a title.
+/// Whether lines under a first line name authors, date or journal, which makes the first line a
+/// title.
 fn is_above_names(group: &[&str]) -> bool {
     let [title, rest @ ..] = group else {
         return false;
@@ -100,7 +102,7 @@ fn says_who_or_where(line: &str) -> bool {
         && words.iter().all(is_name)
 }
 
-/// The first group is a title if it is one short line (perhaps underlined) and no list item.
+/// The first group is a title if it is one short line (perhaps underlined) and not a list item.
 fn title_of(group: &[&str]) -> Option<String> {
     let line = match group {
         [line] => line.trim(),
@@ -113,8 +115,8 @@ fn title_of(group: &[&str]) -> Option<String> {
         .then(|| lines::collapse(line))
 }
 
-/// Whether a line that ends in a full stop may name a subject, as the titles of some catalogues do:
-/// no word in it is one that sentences have and titles hardly ever.
+/// Whether a line that ends in a full stop may be a title, as in some catalogues: it contains no
+/// word that occurs in sentences and rarely in titles.
 fn names_with_a_stop(line: &str) -> bool {
     const SAYING: &[&str] = &[
         "i", "we", "you", "he", "she", "it", "they", "this", "these", "those", "that", "there",
@@ -134,7 +136,7 @@ fn names_with_a_stop(line: &str) -> bool {
         && !words.iter().any(|word| SAYING.contains(&word.as_str()))
 }
 
-/// The line without one full stop at its end; three stay.
+/// The line without a single full stop at its end; an ellipsis of three stays.
 fn without_stop(line: &str) -> &str {
     match line.strip_suffix('.') {
         Some(bare) if !bare.ends_with('.') => bare,
@@ -159,7 +161,7 @@ fn read_group(group: &[&str], blocks: &mut Vec<Block>) {
     let mut items: Vec<String> = Vec::new();
     for (at, line) in group.iter().enumerate() {
         if is_rule(line) {
-            // A rule under a single line makes a heading of it; elsewhere it is decoration.
+            // A rule under a single line makes it a heading; elsewhere it is decoration.
             if at > 0
                 && items.is_empty()
                 && !paragraph.is_empty()

@@ -1,4 +1,4 @@
-//! JSON lines: one object a line, each a document.
+//! JSON lines: one object per line, each a document.
 
 use super::limits::{MAX_TEXT_BYTES, too_large};
 use super::lines::{collapse, push_line};
@@ -13,16 +13,16 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 
-/// Largest `.jsonl` file that is read, in bytes.
+/// Maximum size of a `.jsonl` file, in bytes.
 pub(crate) const MAX_RECORDS_BYTES: usize = 256 * 1024 * 1024;
 
-/// Most values of a record: in memory each takes many times its bytes.
+/// Maximum number of values in a record: in memory each takes many times its bytes.
 const MAX_VALUES: usize = 100_000;
 
-/// A document out of a file of records.
+/// A document from a file of records.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordDocument {
-    /// The record's `id`, `_id` or `doc_id`; `line-N` where it has none.
+    /// The record's `id`, `_id` or `doc_id`; `line-N` if it has none.
     pub id: String,
     /// Line of the file, from 1.
     pub line: usize,
@@ -30,13 +30,13 @@ pub struct RecordDocument {
     pub document: ParsedDocument,
 }
 
-/// Reads a file of records, one JSON object a line; blank lines are skipped.
+/// Reads a file of records, one JSON object per line; blank lines are skipped.
 ///
 /// Keys: `id`, `_id` or `doc_id`; `title`; `abstract` (a string, or a list of sentences); `text`;
 /// and those of front matter (`authors`, `year`, `venue` or `journal`, `doi`, `pmid`, `url`,
 /// `language`, `references`, `is_retracted` …). A record has a title, an abstract or a text.
-/// The result has one entry a record, in order: a line that cannot be read is an error that names
-/// it, and does not stop the others. A key of the wrong type is a warning of its document.
+/// The result has one entry per record, in order. A line that cannot be read gives an error that
+/// names it, and does not stop the others. A key of the wrong type is a warning of its document.
 ///
 /// # Errors
 ///
@@ -106,7 +106,7 @@ fn record(line: &str, number: usize) -> Result<RecordDocument> {
     })
 }
 
-/// The first of these values that names a record.
+/// The first of these values that can identify a record.
 fn first_id(values: [Option<&Value>; 3]) -> Option<String> {
     values.into_iter().find_map(|value| match value? {
         Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
@@ -115,7 +115,7 @@ fn first_id(values: [Option<&Value>; 3]) -> Option<String> {
     })
 }
 
-/// The keys of a record that may name it; the others are passed over.
+/// The keys of a record that may identify it; the others are skipped.
 #[derive(Deserialize)]
 struct Named {
     id: Option<Value>,
@@ -130,14 +130,14 @@ pub(crate) struct RecordLine {
     pub(crate) number: usize,
     /// As [`RecordDocument::id`].
     pub(crate) id: String,
-    /// Whether an earlier line of the file, of this part or before it, has the same id.
+    /// Whether an earlier line of the file, inside or before this part, has the same id.
     pub(crate) is_repeated: bool,
     /// The line, without its end.
     pub(crate) text: String,
 }
 
-/// The lines of a file of records that stand in `part`, counted from 0, without those that are blank.
-/// A line that is not one JSON object is named by its number, and whoever parses it says what is wrong.
+/// The lines of a file of records in the range `part`, counted from 0, without blank lines. A line
+/// that is not one JSON object is named by its number, and parsing it later reports the error.
 pub(crate) fn record_lines(bytes: &[u8], part: &Range<usize>) -> Result<Vec<RecordLine>> {
     if bytes.len() > MAX_RECORDS_BYTES {
         return Err(too_large(bytes.len(), MAX_RECORDS_BYTES));
@@ -167,7 +167,8 @@ pub(crate) fn record_lines(bytes: &[u8], part: &Range<usize>) -> Result<Vec<Reco
     Ok(lines)
 }
 
-/// How many values a line of JSON may have: the commas and brackets outside of its strings.
+/// Upper bound on the number of values in a line of JSON: the commas and brackets outside its
+/// strings.
 fn values(line: &str) -> usize {
     let (mut count, mut in_string, mut escaped) = (0, false, false);
     for byte in line.bytes() {
@@ -200,7 +201,7 @@ fn sentences(object: &Map<String, Value>, key: &str) -> Result<Option<String>> {
     Ok(Some(text).filter(|text| !text.is_empty()))
 }
 
-/// The blocks of a text; its first line is no title, since records have a key for that.
+/// The blocks of a text; the first line is not a title, since records have a key for that.
 fn body(text: &str) -> Vec<Block> {
     let mut blocks = plain::parse(&text.replace("\r\n", "\n")).blocks;
     if let Some(first) = blocks.first_mut()
@@ -211,7 +212,7 @@ fn body(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// Whether a file holds a document a line, by its name.
+/// Whether a file has one document per line, judging by its name.
 pub(crate) fn is_record_file(path: &Path) -> bool {
     path.extension()
         .is_some_and(|e| e == "jsonl" || e == "ndjson")

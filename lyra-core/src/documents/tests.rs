@@ -4,7 +4,7 @@ use super::*;
 use crate::store::model::FragmentType;
 use proptest::prelude::*;
 
-/// Blocks as `kind text|kind text`, with the level behind the kind of a heading.
+/// Blocks as `kind text|kind text`; for a heading the level follows the kind.
 pub(super) fn outline(blocks: &[Block]) -> String {
     let one = |block: &Block| match block.level {
         0 => format!("{} {}", block.kind, block.text),
@@ -13,7 +13,8 @@ pub(super) fn outline(blocks: &[Block]) -> String {
     blocks.iter().map(one).collect::<Vec<_>>().join("|")
 }
 
-/// A folder of evaluation data that a checkout may lack; tests that need it skip without it.
+/// A folder of evaluation data that may be missing in a checkout; tests that need it are then
+/// skipped.
 pub(super) fn shared_data(name: &str) -> Option<std::path::PathBuf> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../shared/data")

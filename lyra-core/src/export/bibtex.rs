@@ -9,7 +9,7 @@ use crate::security::display::is_harmful;
 use crate::store::graph::{ExportReport, Part};
 use std::io::Write;
 
-/// Names of months that every style knows; they stand without braces.
+/// Month names that every style defines; they are written without braces.
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
@@ -35,12 +35,12 @@ fn entry(source: &Source) -> String {
     let read = source.accessed.as_deref().map(day);
     let mut notes = source.notes();
     notes.extend(read.map(|day| format!("read {day}")));
-    // The archive of the text itself comes before the catalogue that lists it.
+    // The repository of the text itself is preferred to the catalogue that lists it.
     let eprint = match (&source.arxiv_id, &source.pmid) {
         (Some(id), _) => Some((id, "arxiv")),
         (None, id) => id.as_ref().map(|id| (id, "pubmed")),
     };
-    // A second pair of braces keeps the capitals of a title.
+    // A second pair of braces preserves the capitals of a title.
     let fields = [
         ("title", Some(format!("{{{}}}", escaped(&source.title)))),
         (
@@ -77,8 +77,8 @@ fn entry(source: &Source) -> String {
     entry
 }
 
-/// A name as BibTeX divides names: `von Last, Jr., First`. What is taken whole stands in braces,
-/// so that no word in it (`and`) means anything.
+/// A name in BibTeX's form: `von Last, Jr., First`. A name without parts is enclosed in braces, so
+/// that no word in it (`and`) has a special meaning.
 fn author(name: &Name) -> String {
     let family = escaped(&name.family);
     let Some(given) = &name.given else {
@@ -89,7 +89,7 @@ fn author(name: &Name) -> String {
         author.push_str(&escaped(particle));
         author.push(' ');
     }
-    // Words in lower case would count as particles.
+    // Words in lower case would be read as particles.
     let has_lower_case = name
         .family
         .split(' ')
@@ -110,13 +110,13 @@ pub(super) fn day(stamp: &str) -> &str {
     stamp.get(..10).unwrap_or(stamp)
 }
 
-/// Text in which nothing is a command.
+/// Escapes text so that nothing in it is a command.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\\' => escaped.push_str("{\\textbackslash}"),
-            // Braces must balance even where they are escaped.
+            // Braces must balance even if they are escaped.
             '{' => escaped.push_str("{\\textbraceleft}"),
             '}' => escaped.push_str("{\\textbraceright}"),
             '~' => escaped.push_str("{\\textasciitilde}"),
@@ -133,7 +133,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// An address stays as it is, save what would end the field.
+/// An address is written unchanged, except for characters that would end the field.
 fn address(url: &str) -> String {
     url.replace('{', "%7B")
         .replace('}', "%7D")

@@ -1,18 +1,20 @@
-//! The evidence page in a number of bytes: what matters most stays, and it says what does not.
+//! Limits the evidence page to a number of bytes: the most important content is kept, and the page
+//! says what was left out.
 
 use super::html::{EvidencePage, LeftOut, PageEvidence, PageSource};
 use serde::Serialize;
 
-/// Passages of one claim at most.
+/// Maximum number of passages per claim.
 const PASSAGES: usize = 60;
-/// Characters of a quote, of its context on each side, and of every other text at most.
+/// Maximum lengths, in characters, of a quote, of its context on each side, and of every other
+/// text.
 const QUOTE: usize = 3000;
 const CONTEXT: usize = 400;
 const TEXT: usize = 1000;
 const AUTHORS: usize = 30;
 const CITATIONS: usize = 5000;
 
-/// Which rows stay, and how many bytes they take.
+/// Which rows are kept, and how many bytes they take.
 struct Kept {
     claims: Vec<bool>,
     sources: Vec<bool>,
@@ -20,8 +22,9 @@ struct Kept {
     used: usize,
 }
 
-/// The page in about `max_bytes` of JSON. Claims that a person corrected stay, then those with the most
-/// passages for or against them, and of each claim the passages that take a side, the most certain first. Long texts are cut.
+/// The page in about `max_bytes` of JSON. Claims that a person corrected are kept, then those with
+/// the most passages for or against them; for each claim, the passages that take a side are kept,
+/// most certain first. Long texts are cut.
 pub(crate) fn bounded(mut page: EvidencePage, max_bytes: usize) -> EvidencePage {
     shorten(&mut page);
     let kept = choose(&page, max_bytes);
@@ -58,7 +61,7 @@ fn choose(page: &EvidencePage, max_bytes: usize) -> Kept {
     let mut order: Vec<usize> = (0..page.claims.len()).collect();
     order.sort_by_key(|at| {
         let (claim, own) = (&page.claims[*at], &passages[*at]);
-        // One whose verdict was just corrected must not vanish from the page.
+        // A claim whose verdict was just corrected must not vanish from the page.
         let is_corrected = own.first().is_some_and(|e| page.evidence[*e].by_human);
         std::cmp::Reverse((is_corrected, claim.supports + claim.refutes, own.len()))
     });
@@ -98,7 +101,7 @@ impl Kept {
     }
 }
 
-/// The passages of each claim that may stay, in the order in which they do.
+/// The passages of each claim that may be kept, in order of priority.
 fn passages(page: &EvidencePage) -> Vec<Vec<usize>> {
     let mut of = vec![Vec::new(); page.claims.len()];
     for (at, e) in page.evidence.iter().enumerate() {
@@ -124,7 +127,7 @@ fn passages(page: &EvidencePage) -> Vec<Vec<usize>> {
     of
 }
 
-/// Where each row that stays will be.
+/// The new index of each row that is kept.
 fn places(kept: &[bool]) -> Vec<usize> {
     let mut next = 0;
     kept.iter()
@@ -163,7 +166,7 @@ fn shorten_source(source: &mut PageSource) {
     cut(&mut source.title, TEXT);
     source.authors.truncate(AUTHORS);
     source.authors.iter_mut().for_each(|name| cut(name, 100));
-    // A shortened address would lead elsewhere.
+    // A shortened address would point elsewhere.
     source
         .url
         .take_if(|url| url.chars().nth(2 * TEXT).is_some());
@@ -273,7 +276,7 @@ mod tests {
             left_out.passages,
             whole.evidence.len() - small.evidence.len()
         );
-        // The claim with the most on its sides comes first, and keeps its passages that take a side.
+        // The claim with the most passages that take a side comes first, and keeps those passages.
         let best = small.claims.iter().position(|c| c.id == "claim_6");
         let best = best.expect("the best claim is kept");
         let of_best = small.evidence.iter().filter(|e| e.claim == best);

@@ -1,4 +1,4 @@
-//! Sources in CSL-JSON 1.0, of citation processors.
+//! Sources in CSL-JSON 1.0, the format of citation processors.
 
 use super::dates::Date;
 use super::keys::read_sources;
@@ -23,12 +23,12 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
 fn item(source: &Source) -> Value {
     let kind = match source.kind() {
         Kind::Article => "article-journal",
-        // What CSL calls a preprint.
+        // The CSL type for a preprint.
         Kind::Preprint => "article",
         Kind::Webpage => "webpage",
         Kind::Document => "document",
     };
-    // A preprint is in no container: who keeps it publishes it.
+    // A preprint has no container: the repository is its publisher.
     let venue_is = match source.kind() {
         Kind::Preprint => "publisher",
         _ => "container-title",
@@ -66,7 +66,7 @@ fn item(source: &Source) -> Value {
     harmless(Value::Object(fields.collect::<Map<_, _>>()))
 }
 
-/// The value with no harmful character in any of its texts: a list of references is read by people.
+/// The value without harmful characters in its texts: reference lists are read by people.
 fn harmless(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(text.replace(is_harmful, "")),

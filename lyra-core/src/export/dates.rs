@@ -1,6 +1,6 @@
-//! Dates of publication, as exact as they are known.
+//! Publication dates, as exact as they are known.
 
-/// A year, and a month and a day where they are known and can be.
+/// A year, with month and day if they are known and valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Date {
     /// 1 to 9999.
@@ -12,7 +12,7 @@ pub(super) struct Date {
 }
 
 impl Date {
-    /// A year alone; `None` for what is no year (0, five digits).
+    /// Only a year; `None` for an invalid year (0, five digits).
     pub(super) fn of_year(year: i64) -> Option<Self> {
         let known = (1..=9_999).contains(&year);
         known.then_some(Self {
@@ -22,8 +22,8 @@ impl Date {
         })
     }
 
-    /// Reads `2021`, `2021-03`, `2021-03-04` and time stamps. What cannot be (month 13, 30 February)
-    /// is left out with all that follows it; without a year there is no date.
+    /// Parses `2021`, `2021-03`, `2021-03-04` and time stamps. An invalid part (month 13, 30
+    /// February) is dropped with everything after it; without a year there is no date.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.trim().split(|c: char| !c.is_ascii_digit());
         let year = numbers.next().filter(|digits| digits.len() == 4)?;
@@ -37,7 +37,7 @@ impl Date {
         Some(date)
     }
 
-    /// Year, month and day, as many as are known.
+    /// Year, month and day, as far as known.
     pub(super) fn parts(&self) -> Vec<i64> {
         let parts = [Some(self.year), self.month, self.day];
         parts.into_iter().flatten().collect()

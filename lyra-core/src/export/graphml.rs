@@ -7,7 +7,7 @@ use crate::store::graph::{ExportReport, Part, Row};
 use serde_json::Value;
 use std::io::Write;
 
-/// Attributes: what of, name, type. The order is that of the queries below.
+/// Attributes: element, name, type. The order is that of the queries below.
 const NODE_KEYS: [(&str, &str); 9] = [
     ("kind", "string"),
     ("text", "string"),
@@ -113,7 +113,7 @@ fn write_edges(part: &Part<'_>, writer: &mut impl Write) -> Result<usize> {
     Ok(edges)
 }
 
-/// An element with the row's first cells as its data; a cell without a value is left out.
+/// An element with the first cells of the row as its data; a cell without a value is left out.
 fn element(
     writer: &mut impl Write,
     open: &str,
@@ -137,8 +137,8 @@ fn element(
     writer.write_all(text.as_bytes()).map_err(unwritten)
 }
 
-/// Text as XML 1.0 may hold it: control characters have no place there, not even escaped, and what
-/// turns text round has none in a picture of the graph.
+/// Escapes text for XML 1.0. Control characters are not allowed there, even escaped, and characters
+/// that reverse text do not belong in a drawing of the graph.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

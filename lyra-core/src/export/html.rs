@@ -1,7 +1,7 @@
-//! The evidence page: one file that a browser shows without a network.
+//! The evidence page: one file that a browser can show offline.
 //!
-//! The page is a template with a place for the data; the data are JSON in which no `<` is left, so
-//! that nothing in them can end the element that they stand in.
+//! The page is a template with a placeholder for the data. The data are JSON without any `<`, so
+//! that nothing in them can end the enclosing element.
 
 use super::keys::all_sources;
 use super::makers::makers;
@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::io::Write;
 
 const PAGE: &str = include_str!("page/page.html");
-/// Where the data go.
+/// The placeholder for the data.
 const DATA: &str = "{{DATA}}";
 /// Characters of context on each side of a quote.
 const CONTEXT: usize = 400;
@@ -29,19 +29,19 @@ const CONTEXT: usize = 400;
 pub struct EvidencePage {
     /// The task.
     pub task_id: String,
-    /// What it asks.
+    /// The hypothesis of the task.
     pub hypothesis: String,
-    /// Who found the claims and who judged them, in sentences.
+    /// Sentences that name the extractors of the claims and the judges.
     pub made_by: Vec<String>,
     /// The adopted claims.
     pub claims: Vec<PageClaim>,
-    /// Where they and their passages stand.
+    /// The sources of the claims and of their passages.
     pub sources: Vec<PageSource>,
     /// The passages.
     pub evidence: Vec<PageEvidence>,
-    /// Citing and cited place in `sources`.
+    /// Indexes in `sources` of the citing and the cited source.
     pub citations: Vec<(usize, usize)>,
-    /// What does not stand here, where the page is only a part of its task.
+    /// What was left out, if the page contains only a part of its task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOut>,
 }
@@ -52,17 +52,17 @@ pub struct EvidencePage {
 pub struct PageClaim {
     /// The claim's id.
     pub id: String,
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// supports, refutes or neutral to the hypothesis; null where nobody has judged that.
+    /// supports, refutes or neutral to the hypothesis; null if not judged.
     pub stance: Option<String>,
-    /// How sure the judge of the stance is.
+    /// Confidence of the judge of the stance.
     pub stance_confidence: Option<f64>,
     /// Passages for it.
     pub supports: usize,
     /// Passages against it.
     pub refutes: usize,
-    /// Passages that leave it open.
+    /// Neutral passages.
     pub neutral: usize,
     /// Mean of Beta(1 + support, 1 + refutation).
     pub mean: f64,
@@ -88,13 +88,13 @@ pub struct PageSource {
     pub url: Option<String>,
     /// The name of a file that has no other address.
     pub file: Option<String>,
-    /// Whether it is a publication, and not a web page or a file.
+    /// Whether it is a publication rather than a web page or a file.
     pub is_publication: bool,
     /// Whether it was retracted.
     pub is_retracted: bool,
-    /// What took its place, in words.
+    /// What superseded it, as text.
     pub superseded_by: Option<String>,
-    /// The day on which it was read.
+    /// The day on which it was accessed.
     pub accessed: Option<String>,
 }
 
@@ -102,31 +102,31 @@ pub struct PageSource {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct PageEvidence {
-    /// The edge's id, by which its verdict can be corrected.
+    /// The id of the edge, used to correct its verdict.
     pub id: String,
-    /// Place in `claims`.
+    /// Index in `claims`.
     pub claim: usize,
-    /// Place in `sources`.
+    /// Index in `sources`.
     pub source: usize,
     /// origin, supports, refutes or neutral.
     pub relation: String,
-    /// How sure the judge is.
+    /// Confidence of the judge.
     pub confidence: Option<f64>,
     /// Whether a person judged it.
     pub by_human: bool,
-    /// Whether the source has a newer text than the one that this stands in.
+    /// Whether the source has a newer text than the one that contains this passage.
     pub is_outdated: bool,
     /// The heading above it.
     pub heading: Option<String>,
-    /// What stands before the quote.
+    /// The text before the quote.
     pub before: String,
     /// The quoted words.
     pub quote: String,
-    /// What stands after them.
+    /// The text after it.
     pub after: String,
 }
 
-/// The flow diagram as a picture: its styles are its own.
+/// The flow diagram as an image with separate styles.
 fn flow_section(svg: &str) -> String {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b" -._~:;/=(){},.".contains(&b);
     let written = svg.bytes().map(|b| match is_plain(b) {
@@ -158,8 +158,8 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
     ]))
 }
 
-/// The page without evidence, for a host that shows it in a chat: the page then asks the host for
-/// the evidence of this task, or of the one that the host names.
+/// The page without evidence, for a host that shows it in a chat: the page then requests the
+/// evidence of this task from the host, or of the task that the host names.
 pub(crate) fn app(task_id: Option<&str>) -> Result<String> {
     let task = task_id.map(|task_id| HashMap::from([("task_id", task_id)]));
     let json = serde_json::to_string(&task)
@@ -178,7 +178,7 @@ fn page_with(json: &str, flow: Option<&str>) -> Result<String> {
     Ok([&before, &json.replace('<', "\\u003c"), after].concat())
 }
 
-/// What the page of a task shows.
+/// The data of a task's page.
 pub(crate) fn data(reader: &Reader<'_>, task_id: &str) -> Result<EvidencePage> {
     let part = &Part::new(reader, Some(task_id));
     let sources = all_sources(part)?;
@@ -214,10 +214,13 @@ fn task_of(part: &Part<'_>) -> Result<String> {
     match part.reader.tasks()?.as_slice() {
         [only] => Ok(only.id.clone()),
         tasks => Err(Error::invalid(format!(
-            "the page shows one task, and there are {}",
+            "the page shows one task, but the graph has {}",
             tasks.len()
         ))
-        .with_hint("say which by the task's id, on the command line with --task; `lyra-mcp tasks` and the resource lyra://tasks list them")),
+        .with_hint(
+            "give the id of the task (--task on the command line); `lyra-mcp tasks` and \
+             the resource lyra://tasks list them",
+        )),
     }
 }
 
@@ -289,7 +292,7 @@ fn evidence(
     Ok(found)
 }
 
-/// The quote, and what stands around it; without a span the whole text is the quote.
+/// The quote, and the text around it; without a span the whole text is the quote.
 fn in_context(text: &str, span: (Option<i64>, Option<i64>)) -> (String, String, String) {
     let at = |n: Option<i64>| n.and_then(|n| usize::try_from(n).ok());
     let (Some(start), Some(end)) = (at(span.0), at(span.1)) else {
@@ -342,7 +345,7 @@ fn citations(part: &Part<'_>, sources: &HashMap<&str, usize>) -> Result<Vec<(usi
     Ok(pairs.filter(|(a, b)| a != b).collect())
 }
 
-/// By source, the title or address of what it says took its place.
+/// For each source, the title or address of the one that superseded it.
 fn successors(part: &Part<'_>) -> Result<HashMap<String, String>> {
     let found = part.list(
         "SELECT coalesce(p.canonical_id, p.id), coalesce(w.title, next.title, r.title, r.doi, r.url)
@@ -373,7 +376,7 @@ fn source(source: &Source, successor: Option<&String>) -> PageSource {
     }
 }
 
-/// What a page does not show of its task.
+/// What a page leaves out of its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LeftOut {

@@ -1,4 +1,4 @@
-//! Keys by which one cites a source: `byron1843notes`.
+//! Citation keys of sources: `byron1843notes`.
 
 use super::people::Name;
 use super::sources::{self, Source};
@@ -8,20 +8,21 @@ use crate::store::text::url::registrable_domain;
 use std::collections::{BTreeMap, HashSet};
 use unicode_normalization::UnicodeNormalization;
 
-/// The longest part of a key, in characters.
+/// Maximum length of a part of a key, in characters.
 const LONGEST: usize = 24;
 
-/// Words that say nothing about a title.
+/// Words that carry no information about a title.
 const EMPTY_WORDS: &[&str] = &[
     "about", "after", "among", "between", "does", "from", "have", "into", "over", "than", "that",
     "their", "them", "these", "this", "those", "using", "what", "when", "where", "which", "will",
     "with", "your",
 ];
 
-/// Resolvers and catalogues, which say nothing about who wrote what they lead to.
+/// Resolvers and catalogues, whose names carry no information about a source.
 const RESOLVERS: &[&str] = &["doi.org", "nih.gov", "handle.net", "openalex.org"];
 
-/// What was read or gave evidence, by id: publications first. What is only cited is left out.
+/// The sources that were read or gave evidence, by id: publications first. Sources that are only
+/// cited are left out.
 pub(super) fn read_sources(part: &Part<'_>) -> Result<Vec<Source>> {
     let mut found = sources::sources(part)?;
     found.retain(|source| source.was_read);
@@ -29,14 +30,14 @@ pub(super) fn read_sources(part: &Part<'_>) -> Result<Vec<Source>> {
     Ok(found)
 }
 
-/// All sources of the part, also those that are known by name only, by id: publications first.
+/// All sources of the part, including those known only by name, by id: publications first.
 pub(super) fn all_sources(part: &Part<'_>) -> Result<Vec<Source>> {
     let mut found = sources::sources(part)?;
     give_keys(&mut found);
     Ok(found)
 }
 
-/// Gives each source a key that no other has.
+/// Gives each source a unique key.
 fn give_keys(sources: &mut [Source]) {
     let mut taken: HashSet<String> = HashSet::new();
     let mut next: BTreeMap<String, usize> = BTreeMap::new();
@@ -52,8 +53,8 @@ fn give_keys(sources: &mut [Source]) {
     }
 }
 
-/// Author (else the site), year and a word of the title: letters and digits of ASCII only, because
-/// that is what every program takes, and a letter first.
+/// Author (or the site), year and a word of the title: only ASCII letters and digits, because every
+/// program accepts these, starting with a letter.
 fn base_key(source: &Source) -> String {
     let author = source.authors.first().map(author_part).unwrap_or_default();
     let who = if author.is_empty() {
@@ -62,7 +63,7 @@ fn base_key(source: &Source) -> String {
         author
     };
     let year = source.issued.map(|date| date.year.to_string());
-    // A file without a title has its name for one.
+    // A file without a title has its name as title.
     let is_titled = source.file_name().as_ref() != Some(&source.title);
     let word = is_titled.then(|| title_word(&source.title)).flatten();
     let mut key: String = [Some(who), year, word].into_iter().flatten().collect();
@@ -72,7 +73,7 @@ fn base_key(source: &Source) -> String {
     key
 }
 
-/// `vanderberg`; of an organisation its acronym, else its initials.
+/// `vanderberg`; for an organisation its acronym, otherwise its initials.
 fn author_part(name: &Name) -> String {
     let family = name.full_family();
     let words: Vec<&str> = family.split(' ').collect();
@@ -102,7 +103,7 @@ fn place(source: &Source) -> String {
     ascii(file.split('.').next().unwrap_or_default())
 }
 
-/// The first word of the title that says something. Markup and addresses are no words.
+/// The first informative word of the title. Markup and addresses are skipped.
 fn title_word(title: &str) -> Option<String> {
     let mut text = String::with_capacity(title.len());
     let mut in_tag = false;

@@ -1,4 +1,4 @@
-//! Who found the claims of a task and who judged them.
+//! Names the extractors of the claims and the judges of a task.
 
 use crate::error::Result;
 use crate::store::graph::Reader;
@@ -9,7 +9,7 @@ const WHAT: [&str; 3] = [
     "Claims judged against the hypothesis by",
 ];
 
-/// Sentences on who made the claims and the verdicts of a task, with how many each.
+/// Sentences that name the makers of the claims and the verdicts of a task, with counts.
 pub(super) fn makers(reader: &Reader<'_>, task_id: &str) -> Result<Vec<String>> {
     let rows = reader.makers(task_id)?;
     let mut said: Vec<String> = Vec::new();
@@ -26,12 +26,12 @@ pub(super) fn makers(reader: &Reader<'_>, task_id: &str) -> Result<Vec<String>> 
         }
     }
     if rows.iter().any(|(_, maker, _)| is_builtin(maker)) {
-        said.push("What is built in is small and errs: read the quotes.".to_owned());
+        said.push("The built-in models are small and make mistakes: read the quotes.".to_owned());
     }
     Ok(said)
 }
 
-/// Their ids have a beginning of their own, which the schema of `nli_verdicts` knows, too.
+/// The ids of built-in models share a prefix, which the schema of `nli_verdicts` also relies on.
 fn is_builtin(maker: &str) -> bool {
     maker.starts_with("lyra-")
 }

@@ -1,16 +1,16 @@
-//! The graph in other people's formats.
+//! Exports the graph to common formats.
 //!
 //! | format | what is in it | for |
 //! |---|---|---|
 //! | `jsonl` | every row, readable by `import` | moving and keeping graphs |
-//! | `bibtex`, `ris`, `csl-json` | the sources: publications, and pages that are none | reference managers |
+//! | `bibtex`, `ris`, `csl-json` | the sources: publications, and pages without one | reference managers |
 //! | `graphml` | claims, fragments and pages with their edges | graph tools |
 //! | `markdown` | a report: claims for and against, each verdict with its quote and a numbered source | reading |
-//! | `csv` | a table: a row a claim and piece of evidence | spreadsheets |
+//! | `csv` | a table: one row per claim and piece of evidence | spreadsheets |
 //! | `html` | a page with all of a task's evidence, its quotes in context, and the graph | looking |
 //! | `prov` | where every claim comes from, in W3C PROV-O as JSON-LD | audits |
 //!
-//! Equal graphs give equal files. With a task, only the task's part of the graph is written.
+//! Equal graphs give equal files. If a task is given, only its part of the graph is written.
 
 mod bibtex;
 mod bounded;
@@ -48,16 +48,16 @@ use std::io::Write;
 use std::str::FromStr;
 use written::unwritten;
 
-/// A format to export to.
+/// An export format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// One row a line; `import` reads it.
+    /// One row per line; `import` reads it.
     Jsonl,
     /// BibTeX.
     Bibtex,
-    /// RIS, of reference managers.
+    /// RIS, for reference managers.
     Ris,
-    /// CSL-JSON 1.0, of citation processors.
+    /// CSL-JSON 1.0, for citation processors.
     CslJson,
     /// GraphML.
     Graphml,
@@ -65,14 +65,14 @@ pub enum ExportFormat {
     Markdown,
     /// PROV-O in JSON-LD.
     Prov,
-    /// A page for a browser, with one task's evidence.
+    /// A page for a browser, with the evidence of one task.
     Html,
-    /// A table for spreadsheets, a row a claim and piece of evidence.
+    /// A table for spreadsheets, one row per claim and piece of evidence.
     Csv,
 }
 
 impl ExportFormat {
-    /// All of them, with their names.
+    /// All formats, with their names.
     pub const ALL: [(&'static str, Self); 9] = [
         ("jsonl", Self::Jsonl),
         ("bibtex", Self::Bibtex),
@@ -99,7 +99,7 @@ impl FromStr for ExportFormat {
     }
 }
 
-/// Writes the graph, or one task's part of it; says how much of what was written.
+/// Writes the graph, or one task's part of it; returns what was written, with counts.
 pub(crate) fn export(
     graph: &EvidenceGraph,
     writer: &mut impl Write,

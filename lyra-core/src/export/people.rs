@@ -1,19 +1,20 @@
-//! Names of authors: who is a person, who is not, and which part of a person's name is which.
+//! Author names: distinguishes persons from organisations, and finds the parts of a person's name.
 
-/// A name in parts, where it has parts.
+/// A name, divided into parts if it has parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name {
-    /// `van der`: stands before the family name, and is no part of it where names are sorted.
+    /// `van der`: precedes the family name, and is ignored in sorting.
     pub(super) particle: Option<String>,
-    /// The family name; of organisations, and of names that have no parts, all of it.
+    /// The family name; for organisations, and for names without parts, the whole name.
     pub(super) family: String,
-    /// `None`: the name is taken whole.
+    /// `None` if the name has no parts.
     pub(super) given: Option<String>,
     /// `Jr.`, `III`.
     pub(super) suffix: Option<String>,
 }
 
-/// Words that no person's name has: one makes an organisation. Lower case.
+/// Words that never occur in a person's name: one of them makes the name an organisation. Lower
+/// case.
 const OF_ORGANISATIONS: &[&str] = &[
     "academy",
     "administration",
@@ -109,14 +110,14 @@ const OF_ORGANISATIONS: &[&str] = &[
     "writers",
 ];
 
-/// Words of organisations that are families' names, too (William H. Press, Robert Service): an
-/// organisation where an acronym stands before, or two full words and no initial.
+/// Words of organisations that are also family names (William H. Press, Robert Service): they mark
+/// an organisation if an acronym precedes, or two full words and no initial.
 const OF_BOTH: &[&str] = &[
     "bank", "center", "centre", "church", "college", "lab", "press", "school", "service", "union",
     "house", "news", "times", "magazine",
 ];
 
-/// Words that join the words of an organisation, never those of a person. As written.
+/// Words that join the words of an organisation's name, but never those of a person's. As written.
 const JOINING: &[&str] = &["of", "for", "the", "on", "&", "und", "für", "pour", "para"];
 
 /// First words of organisations.
@@ -130,7 +131,7 @@ const LEADING: &[&str] = &[
     "world",
 ];
 
-/// What marks an organisation in a script without spaces between words.
+/// Markers of an organisation in a script without spaces between words.
 const OF_ORGANISATIONS_CJK: &[&str] = &[
     "大学",
     "大學",
@@ -157,7 +158,7 @@ const OF_ORGANISATIONS_CJK: &[&str] = &[
     "학회",
 ];
 
-/// Words in lower case that stand between given and family name.
+/// Lower-case words between given and family name.
 const PARTICLES: &[&str] = &[
     "'t", "’t", "af", "al", "av", "bin", "bint", "da", "das", "de", "del", "della", "dem", "den",
     "der", "di", "do", "dos", "du", "el", "ibn", "la", "las", "le", "les", "lo", "los", "op",
@@ -173,8 +174,8 @@ const DEGREES: &[&str] = &[
 ];
 
 impl Name {
-    /// `Byron, Ada`, `Ada Byron` and `Byron A` have parts; `WHO`, `山田太郎` and every organisation
-    /// are taken whole.
+    /// `Byron, Ada`, `Ada Byron` and `Byron A` have parts; `WHO`, `山田太郎` and every organisation are
+    /// kept whole.
     pub(super) fn parse(text: &str) -> Self {
         let words = text.split(|c: char| c.is_whitespace() || c.is_control());
         let words: Vec<&str> = words
@@ -217,7 +218,7 @@ impl Name {
         }
     }
 
-    /// `van der Berg`: the family name with what stands before it.
+    /// `van der Berg`: the family name with its particle.
     pub(super) fn full_family(&self) -> String {
         match &self.particle {
             Some(particle) => format!("{particle} {}", self.family),
@@ -249,7 +250,7 @@ fn is_organisation(words: &[&str]) -> bool {
         })
         .collect();
     let has = |list: &[&str], word: &str| list.contains(&word);
-    // Whoever joins lists of names with "and" would take this for two.
+    // Programs that join names with "and" would read this as two names.
     let inside = words.get(1..words.len().saturating_sub(1)).unwrap_or(&[]);
     if inside
         .iter()
@@ -257,7 +258,7 @@ fn is_organisation(words: &[&str]) -> bool {
     {
         return true;
     }
-    // Two words at least: there are persons whose only name is one of these.
+    // At least two words: some persons have one of these as their only name.
     if words.len() < 2 {
         return false;
     }
@@ -272,7 +273,7 @@ fn is_organisation(words: &[&str]) -> bool {
         let full = |w: &&str| w.chars().filter(|c| c.is_alphabetic()).count() > 1;
         acronym || (before.len() >= 2 && before.iter().all(full) && !all.contains(','))
     };
-    // `Trial, Jean` and `Trial J` are somebody's name, written so that there is no doubt of it.
+    // In the forms `Trial, Jean` and `Trial J` it is certainly a person's name.
     let initials = words.len() == 2
         && words[1].chars().count() <= 2
         && words[1].chars().all(char::is_uppercase);
@@ -283,14 +284,14 @@ fn is_organisation(words: &[&str]) -> bool {
         || (has(LEADING, &plain[0]) && !all.contains(','))
 }
 
-/// The parts between commas without degrees; and the suffix, wherever it stood.
+/// The parts between commas without degrees, and the suffix from any position.
 fn without_degrees_and_suffix(text: &str) -> (Vec<String>, Option<String>) {
     let parts = text.split([',', '、', '，']).map(str::trim);
     let mut parts: Vec<String> = parts
         .filter(|part| !part.is_empty())
         .map(str::to_owned)
         .collect();
-    // `Roe, MD` is somebody's initials; `Jane Roe, MD` is not.
+    // In `Roe, MD` these are initials; in `Jane Roe, MD` they are not.
     let named =
         |parts: &[String]| parts.len() > 2 || parts.first().is_some_and(|p| names_in(p) > 1);
     while parts.len() > 1 && parts.last().is_some_and(|p| is_degrees(p)) && named(&parts) {
@@ -300,7 +301,7 @@ fn without_degrees_and_suffix(text: &str) -> (Vec<String>, Option<String>) {
     if let Some(at) = parts.iter().skip(1).position(|part| suffix(part).is_some()) {
         found = suffix(&parts.remove(at + 1));
     }
-    // Without a comma, two words are a family name and something: `Smith III` may be initials.
+    // Without a comma, two words are a family name and something else: `Smith III` may be initials.
     let alone = parts.len() == 1;
     for part in &mut parts {
         let words: Vec<&str> = part.split(' ').collect();
@@ -313,14 +314,14 @@ fn without_degrees_and_suffix(text: &str) -> (Vec<String>, Option<String>) {
             found.get_or_insert(suffix);
             *part = kept;
         } else if enough && last.contains(char::is_lowercase) && is_degrees(last) {
-            // `Ada Byron PhD`; in capitals it may be initials.
+            // `Ada Byron PhD`; in capitals these may be initials.
             *part = kept;
         }
     }
     (parts, found)
 }
 
-/// Words of a name that are no particles.
+/// Number of words of a name that are not particles.
 fn names_in(part: &str) -> usize {
     part.split(' ').filter(|w| !PARTICLES.contains(w)).count()
 }
@@ -328,13 +329,13 @@ fn names_in(part: &str) -> usize {
 fn is_degrees(part: &str) -> bool {
     part.split([' ', '-']).all(|word| {
         let letters: String = word.chars().filter(|c| *c != '.').collect();
-        // Ma and Do are families, MA and DO are degrees.
+        // Ma and Do are family names, MA and DO are degrees.
         let capitals = letters.chars().filter(char::is_ascii_uppercase).count();
         capitals >= 2 && DEGREES.contains(&letters.to_uppercase().as_str())
     })
 }
 
-/// `Jr.` and its like in one spelling.
+/// `Jr.` and similar suffixes, normalised.
 fn suffix(word: &str) -> Option<String> {
     match word.trim_end_matches('.') {
         "Jr" | "jr" | "JR" | "Junior" => Some("Jr.".to_owned()),
@@ -361,8 +362,8 @@ fn inverted(family: &str, given: &str) -> Name {
     Name::person(&particle, &family, &given)
 }
 
-/// How many words at the start are particles; the last word never is. One with a capital is where
-/// another follows: `Van de Werf`, not `Van Buren`.
+/// Number of words at the start that are particles; the last word never is one. A capitalised word
+/// is a particle only if another one follows: `Van de Werf`, not `Van Buren`.
 fn leading_particles(words: &[&str]) -> usize {
     let last = words.len().saturating_sub(1);
     let is_particle = |at: &usize| {
@@ -378,7 +379,7 @@ fn is_capital_particle(word: &str) -> bool {
     word.starts_with(char::is_uppercase) && PARTICLES.contains(&word.to_lowercase().as_str())
 }
 
-/// A name without a comma: `Jan van der Berg`, `van Gils CH`, `鈴木 花子`. `None`: it has no parts.
+/// A name without a comma: `Jan van der Berg`, `van Gils CH`, `鈴木 花子`. `None` if it has no parts.
 fn in_order(text: &str) -> Option<Name> {
     let words: Vec<&str> = text.split(' ').collect();
     let (last, before) = words.split_last()?;
@@ -386,7 +387,7 @@ fn in_order(text: &str) -> Option<Name> {
         return None;
     }
     if words.iter().all(|w| w.chars().all(is_east_asian)) {
-        // Names from elsewhere are written in Katakana, in their own order.
+        // Foreign names are written in Katakana, in their original order.
         return match words.as_slice() {
             [given, family] if text.chars().all(|c| is_katakana(c) || c == ' ') => {
                 Some(Name::person(&[], &[family], &[given]))
@@ -430,7 +431,7 @@ fn in_order(text: &str) -> Option<Name> {
     ))
 }
 
-/// Where the initials begin in `Smith J A`, `van Gils CH`, `Li X`: catalogues write so.
+/// The index of the initials in `Smith J A`, `van Gils CH`, `Li X`, a form that catalogues use.
 fn initials_after(words: &[&str]) -> Option<usize> {
     let is_initials = |word: &&str| {
         let letters = word.chars().filter(|c| c.is_alphabetic()).count();

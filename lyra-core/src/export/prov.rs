@@ -1,11 +1,11 @@
-//! Where every claim comes from, in W3C PROV-O (Recommendation of 30 April 2013) as JSON-LD.
+//! The provenance of every claim, in W3C PROV-O (Recommendation of 30 April 2013) as JSON-LD.
 //!
 //! Pages, texts, fragments and claims are entities. A text was derived from its page, a fragment
-//! was quoted from its text (with its offsets in code points), a claim was derived from the
-//! fragments that it was read in. Verdicts are entities, too: attributed to the judge, derived from
-//! fragment and claim. What a human corrected is attributed to the human, and is a revision of what
-//! the judge had said; a rejected claim was invalidated by an activity of whoever rejected it.
-//! Identifiers are `urn:lyra:` names of the graph's own ids.
+//! was quoted from its text (with its offsets in code points), and a claim was derived from the
+//! fragments from which it was extracted. Verdicts are also entities, attributed to the judge and
+//! derived from fragment and claim. A correction by a human is attributed to the human, and is a
+//! revision of the judge's verdict; a rejected claim was invalidated by an activity of the person
+//! who rejected it. Identifiers are `urn:lyra:` names of the graph's own ids.
 
 use super::sources::{file_name, is_web};
 use super::written::{report_of, unwritten};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write;
 
-/// Writes the members of `@graph` one after the other.
+/// Writes the members of `@graph` one after another.
 struct Members<'w, W: Write> {
     writer: &'w mut W,
     count: usize,
@@ -34,7 +34,7 @@ impl<W: Write> Members<'_, W> {
     }
 }
 
-/// Who made something: programs, and people.
+/// The agents: programs and people.
 #[derive(Default)]
 struct Agents {
     programs: BTreeSet<String>,
@@ -50,7 +50,7 @@ impl Agents {
     }
 
     fn person(&mut self, name: Option<String>) -> Value {
-        // An import says that a human corrected, but not who.
+        // An import records that a human made a correction, but not who.
         let name = name.unwrap_or_else(|| "unknown".to_owned());
         let agent = json!({"@id": urn("person", &name)});
         self.people.insert(name);
@@ -139,7 +139,7 @@ fn documents<W: Write>(part: &Part<'_>, members: &mut Members<'_, W>) -> Result<
     Ok(pages)
 }
 
-/// A web address; of a file its name, as its folders are the reader's own business.
+/// A web address; for a file only its name, since its folders are private.
 fn location(url: &str) -> Option<Value> {
     let place = if is_web(url) {
         json!({"@type": "xsd:anyURI", "@value": url})
@@ -220,7 +220,7 @@ fn claims<W: Write>(
     Ok(count)
 }
 
-/// Verdicts with what a human made of them: who, when, why, and what the judge had said.
+/// Verdicts with their corrections by humans: who, when, why, and the judge's earlier verdict.
 const VERDICTS: &str = "
   SELECT e.id, e.relation, e.nli_edge_confidence, e.judge_id, e.source_id, e.target_id, e.created_at,
     e.edge_human_corrected, e.edge_corrected_at, e.edge_correction_reason,
@@ -282,12 +282,12 @@ fn verdicts<W: Write>(
     Ok(count)
 }
 
-/// An entity, and which kind of one.
+/// An entity and its kind.
 fn entity(kind: &str) -> Value {
     json!(["prov:Entity", format!("lyra:{kind}")])
 }
 
-/// `urn:lyra:claim:…`, with what a URN may not hold in percent.
+/// `urn:lyra:claim:…`, with characters that a URN does not allow percent-encoded.
 fn urn(kind: &str, id: &str) -> String {
     let mut urn = format!("urn:lyra:{kind}:");
     for byte in id.bytes() {
@@ -317,7 +317,7 @@ fn optional(row: &Row<'_>, at: usize) -> Result<Option<String>> {
     row.get(at)
 }
 
-/// The object without the members that are null.
+/// The object without null members.
 fn compact(mut value: Value) -> Value {
     if let Some(object) = value.as_object_mut() {
         object.retain(|_, member| !member.is_null());

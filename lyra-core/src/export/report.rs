@@ -1,4 +1,4 @@
-//! A report for reading: what is claimed, what speaks for and against it, word for word, and where.
+//! A readable report: the claims, the evidence for and against them, quoted, and its sources.
 
 use super::bibtex::day;
 use super::keys::read_sources;
@@ -15,15 +15,15 @@ use crate::store::model::Relation;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
-/// As much of an address that is no link as is shown, in characters.
+/// Maximum number of characters shown of an address that is not a link.
 const LONGEST: usize = 200;
 
 struct Claim {
     id: String,
     text: String,
-    /// How it stands to the hypothesis, if anybody has judged that.
+    /// Its stance on the hypothesis, if judged.
     stance: Option<Relation>,
-    /// How sure the judge is of that.
+    /// Confidence of the judge in the stance.
     stance_confidence: Option<f64>,
 }
 
@@ -38,19 +38,19 @@ impl Claim {
 struct Evidence {
     edge_id: String,
     relation: Relation,
-    /// `None`: whoever judged did not say.
+    /// `None` if the judge gave no confidence.
     confidence: Option<f64>,
     quote: String,
-    /// Place in the list of all sources.
+    /// Index in the list of all sources.
     source: Option<usize>,
     is_retracted: bool,
     by_human: bool,
 }
 
-/// Numbers of sources, in the order in which the report first cites them.
+/// Numbers of sources, in the order of their first citation in the report.
 #[derive(Default)]
 struct Numbers {
-    /// Places in the list of all sources.
+    /// Indexes in the list of all sources.
     cited: Vec<usize>,
     by_place: HashMap<usize, usize>,
 }
@@ -80,8 +80,9 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
         text.push_str(&match claims.is_empty() {
             true => format!("Task `{task_id}`. There are no claims yet.\n\n"),
             false => format!(
-                "Task `{task_id}`. The figures are scores to navigate by, not verdicts. A verdict that is \
-                 wrong is corrected by the id at the end of its line (`feedback`, `edge_correct`).\n\n"
+                "Task `{task_id}`. The figures are scores for navigation, not verdicts. To \
+                 correct a wrong verdict, use the id at the end of its line (`feedback`, \
+                 `edge_correct`).\n\n"
             ),
         });
         let makers = makers(part.reader, &task_id)?;
@@ -134,8 +135,8 @@ fn tasks(part: &Part<'_>) -> Result<Vec<(String, String)>> {
     }
 }
 
-/// The ids of the sources that were read for a task, or that bear on a claim. Documents of a corpus
-/// are in the graph before any task asks for them.
+/// The ids of the sources that were read for a task, or that are evidence on a claim. Documents of
+/// a corpus are in the graph before any task uses them.
 fn used(part: &Part<'_>) -> Result<HashSet<String>> {
     let ids = part.list(
         "SELECT coalesce(p.canonical_id, p.id) FROM pages p WHERE p.id {pages} AND p.id IN (
@@ -158,7 +159,7 @@ fn claims(part: &Part<'_>, task_id: &str) -> Result<Vec<Claim>> {
     Ok(claims.into_iter().map(claim).collect())
 }
 
-/// What bears on each claim, by claim: origins first, then what is surest.
+/// The evidence on each claim, by claim: origins first, then the most certain.
 fn evidence(part: &Part<'_>, sources: &[Source]) -> Result<HashMap<String, Vec<Evidence>>> {
     let numbers: HashMap<&str, usize> = sources
         .iter()
@@ -210,7 +211,7 @@ fn push_claim(text: &mut String, claim: &Claim, evidence: &[Evidence], numbers: 
         ),
     };
     let possible = match claim.is_possible() {
-        true => " (only possibly so)",
+        true => " (possible)",
         false => "",
     };
     text.push_str(&format!("`{}`{possible}: {ratio}.\n\n", claim.id));
@@ -250,7 +251,7 @@ fn push_claim(text: &mut String, claim: &Claim, evidence: &[Evidence], numbers: 
     text.push('\n');
 }
 
-/// Whoever pastes the report into a model should see what is meant for one.
+/// Marks quotes that appear to address a model, for readers who paste the report into one.
 fn suspicion(quote: &str) -> &'static str {
     match injection::scan(quote).is_empty() {
         true => "",
@@ -258,8 +259,8 @@ fn suspicion(quote: &str) -> &'static str {
     }
 }
 
-/// The sources that the report cites, by number; below them those that were read for it and that
-/// it does not cite.
+/// The sources that the report cites, by number; below them those that were read for it but are not
+/// cited.
 fn push_sources(text: &mut String, sources: &[Source], numbers: &Numbers) {
     text.push_str("## Sources\n\n");
     for (at, place) in numbers.cited.iter().enumerate() {
@@ -299,7 +300,7 @@ fn described(source: &Source) -> String {
         .collect();
     let mut parts = vec![who_and_when.join(" "), format!("*{}*", line(&source.title))];
     parts.extend(source.venue.as_deref().map(line));
-    // A file without a title has its name for one.
+    // A file without a title has its name as title.
     parts.extend(place(source).filter(|place| *place != line(&source.title)));
     parts.extend(
         source
@@ -313,7 +314,7 @@ fn described(source: &Source) -> String {
             described.push(' ');
         }
         described.push_str(part);
-        // `Smith, John, Jr.` and `*Does it help?*` end already.
+        // `Smith, John, Jr.` and `*Does it help?*` already end with punctuation.
         if !part
             .trim_end_matches('*')
             .ends_with(['.', '?', '!', '…', '。'])
@@ -327,7 +328,7 @@ fn described(source: &Source) -> String {
     described
 }
 
-/// Where the source is: a link only where it leads to the web, of a file its name.
+/// The location of the source: a link only to the web, otherwise the file name.
 fn place(source: &Source) -> Option<String> {
     if let Some(doi) = &source.doi {
         return Some(format!("<https://doi.org/{}>", address(doi)));
@@ -353,7 +354,7 @@ fn place(source: &Source) -> Option<String> {
         .map(|name| line(&name))
 }
 
-/// One line in which nothing is markup: what was fetched speaks in words, not in links or headings.
+/// One line of plain text: fetched text must not produce markup such as links or headings.
 fn line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {

@@ -61,7 +61,7 @@ fn record(source: &Source) -> String {
     tags.extend(source.notes().into_iter().map(|note| ("N1", note)));
     let mut record = String::new();
     for (tag, value) in tags {
-        // A value is one line.
+        // A value must be a single line.
         let words = value.split(|c: char| c.is_whitespace() || c.is_control());
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         let value = words.join(" ").replace(is_harmful, "");
@@ -71,8 +71,8 @@ fn record(source: &Source) -> String {
     record
 }
 
-/// `Last, First, Suffix`. A comma after a name that is taken whole keeps programs from taking its
-/// last word for a family; where one stands in it, none can.
+/// `Last, First, Suffix`. After a name without parts, a comma keeps programs from treating its last
+/// word as the family name; if the name already contains a comma, none can be added.
 fn author(name: &Name) -> String {
     match (&name.given, name.family.contains(',')) {
         (None, false) => format!("{},", name.family),
@@ -80,7 +80,7 @@ fn author(name: &Name) -> String {
     }
 }
 
-/// `YYYY/MM/DD/`, where the place of what is not known is empty.
+/// `YYYY/MM/DD/`; unknown parts are empty.
 fn slashed(date: Date) -> String {
     let two = |part: Option<i64>| part.map(|n| format!("{n:02}")).unwrap_or_default();
     format!("{:04}/{}/{}/", date.year, two(date.month), two(date.day))

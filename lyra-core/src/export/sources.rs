@@ -1,4 +1,4 @@
-//! The sources of a part of the graph, each once: publications, and pages that are none.
+//! The sources of a part of the graph, each once: publications, and pages without a publication.
 
 use super::dates::Date;
 use super::people::Name;
@@ -13,13 +13,13 @@ use url::Url;
 pub(super) struct Source {
     /// `works.canonical_id`, or `pages.id`.
     pub(super) id: String,
-    /// A key that no other source has: author, year, word of the title.
+    /// A unique key: author, year, word of the title.
     pub(super) key: String,
-    /// It has a row in `works`.
+    /// Whether it has a row in `works`.
     pub(super) is_publication: bool,
     pub(super) title: String,
     pub(super) authors: Vec<Name>,
-    /// When it was published, as exactly as that is known.
+    /// The publication date, as exact as it is known.
     pub(super) issued: Option<Date>,
     /// The year of `issued`.
     pub(super) year: Option<i64>,
@@ -29,31 +29,31 @@ pub(super) struct Source {
     /// `PMC` and digits.
     pub(super) pmcid: Option<String>,
     pub(super) arxiv_id: Option<String>,
-    /// The page's address as the graph has it; [`Source::link`] is what may be printed as a link.
+    /// The page's address in the graph; [`Source::link`] returns it if it may be printed as a link.
     pub(super) url: Option<String>,
     pub(super) is_retracted: bool,
-    /// When the page was read, of pages that are no publication or whose publication has no
+    /// When the page was read, for pages without a publication or whose publication has no
     /// identifier.
     pub(super) accessed: Option<String>,
-    /// Something of it was read: a page of it has a text or a fragment.
+    /// Whether anything of it was read: a page of it has a text or a fragment.
     pub(super) was_read: bool,
-    /// A catalogue of scholarship knows it, or its document is of a kind that only journals make.
+    /// Whether a scholarly catalogue lists it, or its document has a format that only journals use.
     pub(super) is_catalogued: bool,
-    /// It was read as a page of HTML.
+    /// Whether it was read as an HTML page.
     pub(super) is_html: bool,
 }
 
-/// DOIs of preprints at arXiv: this and the preprint's id.
+/// Prefix of DOIs of arXiv preprints; the preprint's id follows.
 const ARXIV_DOI: &str = "10.48550/arxiv.";
 
-/// What a source is to a reference manager.
+/// The type of a source for reference managers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// In a journal, or in another venue that scholarship knows.
+    /// In a journal, or in another scholarly venue.
     Article,
     /// Before peer review.
     Preprint,
-    /// On the web, without an identifier of scholarship.
+    /// On the web, without a scholarly identifier.
     Webpage,
     /// A publication without a venue, a file.
     Document,
@@ -81,13 +81,13 @@ impl Source {
         }
     }
 
-    /// The address, where a reader can follow it: http and https only.
+    /// The address if a reader can follow it: only http and https.
     pub(super) fn link(&self) -> Option<&str> {
         self.url.as_deref().filter(|url| is_web(url))
     }
 
-    /// The name of the file, of a source that is one and has neither DOI nor link. Its folders are
-    /// the reader's own business.
+    /// The file name of a source that is a file and has neither DOI nor link. Its folders are
+    /// private.
     pub(super) fn file_name(&self) -> Option<String> {
         if self.doi.is_some() || self.link().is_some() {
             return None;
@@ -95,14 +95,14 @@ impl Source {
         self.url.as_deref().and_then(file_name)
     }
 
-    /// What belongs into a note: that it is retracted, which file it is.
+    /// Content for a note: whether it is retracted, and which file it is.
     pub(super) fn notes(&self) -> Vec<String> {
         let retracted = self.is_retracted.then(|| "RETRACTED".to_owned());
         let file = self.file_name().map(|name| format!("file {name}"));
         [retracted, file].into_iter().flatten().collect()
     }
 
-    /// Fills identifiers that stand in the address, or in the id of the publication.
+    /// Fills in identifiers found in the address or in the id of the publication.
     fn complete(&mut self) {
         let web = self.link().map(find_identifiers).unwrap_or_default();
         let own = |kind: &str| self.id.strip_prefix(kind).map(str::to_owned);
@@ -138,14 +138,14 @@ pub(super) fn is_web(url: &str) -> bool {
     scheme.is_some_and(|s| s.eq_ignore_ascii_case("http") || s.eq_ignore_ascii_case("https"))
 }
 
-/// The last part of a path; `None` for addresses that are neither a file's nor a path.
+/// The last part of a path; `None` for addresses that are neither file addresses nor paths.
 pub(super) fn file_name(address: &str) -> Option<String> {
     let path = match Url::parse(address) {
         Ok(url) if url.scheme() == "file" => match url.to_file_path() {
             Ok(path) => path.to_string_lossy().into_owned(),
             Err(()) => url.path().to_owned(),
         },
-        // A letter alone is a drive.
+        // A scheme of a single letter is a drive.
         Ok(url) if url.scheme().len() > 1 => return None,
         _ => address.to_owned(),
     };
@@ -153,7 +153,7 @@ pub(super) fn file_name(address: &str) -> Option<String> {
     name.map(str::to_owned)
 }
 
-/// The date of publication: the exact one, unless the year that the graph goes by is another.
+/// The publication date: the exact one, unless its year differs from the year in the graph.
 fn issued(year: Option<i64>, published: Option<&str>) -> Option<Date> {
     let year = year.and_then(Date::of_year);
     let exact = published.and_then(Date::parse);
@@ -163,12 +163,12 @@ fn issued(year: Option<i64>, published: Option<&str>) -> Option<Date> {
     }
 }
 
-/// A text that says something.
+/// A text that is not blank.
 fn said(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty())
 }
 
-/// A title for what has none: its own name, never the folders of somebody's machine.
+/// A title for a source without one: its own name, never the folders of a user's machine.
 fn untitled(source: &Source) -> String {
     let name = source.file_name().or_else(|| source.url.clone());
     match source.is_publication {
@@ -177,7 +177,8 @@ fn untitled(source: &Source) -> String {
     }
 }
 
-/// All sources of the part without keys, also those that are known by name only, by id: publications first.
+/// All sources of the part without keys, including those known only by name, by id: publications
+/// first.
 pub(super) fn sources(part: &Part<'_>) -> Result<Vec<Source>> {
     let mut found = publications(part)?;
     found.extend(part.list(
@@ -206,7 +207,7 @@ pub(super) fn sources(part: &Part<'_>) -> Result<Vec<Source>> {
     Ok(found)
 }
 
-/// Publications. Of several pages the address of one that a reader can follow is taken.
+/// Publications. If there are several pages, an address that a reader can follow is preferred.
 const PUBLICATIONS: &str = "
   SELECT w.canonical_id, coalesce(nullif(trim(w.title), ''), p.title), w.year, w.published_date,
     w.venue, w.doi, w.is_retracted, p.url, p.fetched_at, coalesce(p.page_type, '') = 'html',

@@ -1,4 +1,4 @@
-//! A table for spreadsheets: one row a claim and piece of evidence.
+//! A table for spreadsheets: one row per claim and piece of evidence.
 
 use super::keys::read_sources;
 use super::sources::Source;
@@ -31,8 +31,8 @@ const COLUMNS: [&str; 18] = [
     "edge_id",
 ];
 
-/// Claims that were not rejected, each with its evidence: where it was read first, then what is for
-/// it, against it and neither, surest first. A claim without any has a row of its own.
+/// Claims that were not rejected, each with its evidence: first the origin, then the evidence for
+/// it, against it and neutral, most certain first. A claim without evidence has one row.
 const ROWS: &str = "
   SELECT c.claim_text, e.relation, e.nli_edge_confidence,
     CASE WHEN e.quote_end IS NOT NULL AND f.char_start IS NOT NULL THEN
@@ -69,7 +69,7 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
     Ok(report_of(&[("row", rows)]))
 }
 
-/// The cells of a row, in the order of [`COLUMNS`]. Nothing that was read or typed is a formula.
+/// The cells of a row, in the order of [`COLUMNS`]. Fetched or typed text never becomes a formula.
 fn cells(row: &Row<'_>, source: Option<&Source>) -> Result<[String; 18]> {
     let text = |at: usize| -> Result<String> {
         let text: Option<String> = row.get(at)?;

@@ -1,4 +1,4 @@
-//! A comparison in words: a line for each change, and below it why.
+//! A comparison as text: one line for each change, and below it the cause.
 
 use crate::security::display::is_harmful;
 use crate::store::model::Relation;
@@ -8,14 +8,14 @@ use crate::store::{
 };
 use serde::Serialize;
 
-/// Characters that a text may take on its line.
+/// Maximum number of characters of a text on its line.
 const TEXT: usize = 100;
 
-/// Verdicts that are shown of one claim; JSON has all of them.
+/// Maximum number of verdicts shown per claim; JSON has all of them.
 const EDGES_SHOWN: usize = 8;
 
 impl GraphDiff {
-    /// The changes in words, kind by kind; kinds without a change are left out.
+    /// The changes as text, grouped by kind; kinds without a change are left out.
     pub fn sections(&self) -> Vec<Section> {
         let claims = |list: &[ClaimChange]| list.iter().map(claim).collect();
         let all: [(&str, Vec<Entry>); 11] = [
@@ -57,20 +57,20 @@ impl GraphDiff {
 pub struct Entry {
     /// What changed.
     pub line: String,
-    /// Why, and what belongs to it.
+    /// The cause, and related details.
     pub below: Vec<String>,
 }
 
 /// Changes of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Section {
-    /// What kind.
+    /// The kind of change.
     pub title: String,
     /// The changes.
     pub entries: Vec<Entry>,
 }
 
-/// Text from a document on one line, without what is harmful, cut where it is long.
+/// Text from a document on one line, without harmful characters, cut if it is long.
 pub(super) fn text(words: &str) -> String {
     let parts = words.split(|c: char| c.is_control() || c.is_whitespace());
     let words: Vec<&str> = parts.filter(|word| !word.is_empty()).collect();
@@ -82,7 +82,7 @@ pub(super) fn text(words: &str) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// `because …`, if anything is known.
+/// `because …`, if a cause is known.
 fn because(cause: &ChangeCause, below: &mut Vec<String>) {
     let job = cause.job_id.as_ref().map(|id| match &cause.job_target {
         Some(target) => format!("{id} {:?}", text(target)),
@@ -177,7 +177,7 @@ fn edge(change: &EdgeChange) -> String {
     format!("{} {what}, {place}{why}", change.edge_id)
 }
 
-/// The first verdicts, one a line.
+/// The first verdicts, one per line.
 fn edges(changes: &[EdgeChange]) -> Vec<String> {
     let mut lines: Vec<String> = changes.iter().take(EDGES_SHOWN).map(edge).collect();
     if changes.len() > EDGES_SHOWN {
@@ -186,7 +186,7 @@ fn edges(changes: &[EdgeChange]) -> Vec<String> {
     lines
 }
 
-/// One entry a claim.
+/// One entry per claim.
 fn by_claim(verdicts: &[EdgeChange]) -> Vec<Entry> {
     let by_claim = verdicts.chunk_by(|one, next| one.claim_id == next.claim_id);
     let entry = |changes: &[EdgeChange]| {

@@ -1,4 +1,4 @@
-//! A file that appears when it is whole.
+//! A file that appears only when it is complete.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::fs::{File, Metadata};
@@ -6,14 +6,14 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// What every SQLite database begins with.
+/// The first bytes of every SQLite database.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// Names that SQLite gives to what belongs to a database.
+/// Suffixes of the files that belong to an SQLite database.
 const SIDE_FILES: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// A file that is written beside the one that is wanted and takes its place when it is whole: who
-/// fails or is interrupted leaves what was there.
+/// A file that is written next to its target and replaces it when it is complete: after a failure
+/// or an interruption the old file is still there.
 ///
 /// ```
 /// use lyra_core::WholeFile;
@@ -34,13 +34,12 @@ pub struct WholeFile {
 }
 
 impl WholeFile {
-    /// Begins; where `wanted` is a link to a regular file, that file will be replaced and the link
-    /// stays. What is written has a name that nobody can guess until it is whole.
+    /// Begins writing. If `wanted` is a link to a regular file, that file will be replaced and the
+    /// link stays. Until it is complete, the file has a name that cannot be guessed.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where `wanted` is a folder, a device, a pipe or a link to what is
-    /// not there, or a database that would be lost; [`ErrorKind::Backend`] where nothing can be
-    /// written there.
+    /// [`ErrorKind::InvalidInput`] if `wanted` is a folder, a device, a pipe, a broken link, or a
+    /// database that would be lost; [`ErrorKind::Backend`] if nothing can be written there.
     pub fn create(wanted: &Path) -> Result<Self> {
         let wanted = match wanted.is_symlink() {
             true => wanted
@@ -52,7 +51,7 @@ impl WholeFile {
         let folder = wanted.parent().filter(|f| !f.as_os_str().is_empty());
         let mut builder = tempfile::Builder::new();
         builder.prefix(".lyra-").suffix(".part");
-        // Who could read the file before can read it afterwards; a new one is as any new file.
+        // The permissions of an existing file are kept; a new file gets the default ones.
         #[cfg(unix)]
         builder.permissions(before.map_or_else(
             || std::os::unix::fs::PermissionsExt::from_mode(0o666),
@@ -62,20 +61,20 @@ impl WholeFile {
         let _ = before;
         let file = builder
             .tempfile_in(folder.unwrap_or(Path::new(".")))
-            // The error of the library names the temporary file, which nobody asked for.
+            // The error of the library names the temporary file, which means nothing to the user.
             .map_err(|error| unwritable(&wanted, error.kind().into()))?;
         Ok(Self { file, wanted })
     }
 
-    /// Puts it in its place.
+    /// Moves the file to its target.
     ///
     /// # Errors
-    /// [`ErrorKind::Backend`] where that fails; then what was there is there still.
+    /// [`ErrorKind::Backend`] if that fails; the old file is then still there.
     pub fn finish(self) -> Result<()> {
         let Self { file, wanted } = self;
         let synced = file.as_file().sync_all();
         synced.map_err(|error| unwritable(&wanted, error))?;
-        // It may have become something else meanwhile.
+        // The target may have changed in the meantime.
         refuse_unfit(&wanted)?;
         let persisted = file.persist(&wanted);
         persisted.map_err(|failed| unwritable(&wanted, failed.error))?;
@@ -93,8 +92,8 @@ impl Write for WholeFile {
     }
 }
 
-/// A slip in a name must not cost a graph or a device. Answers what is known of the file that is
-/// there.
+/// Prevents a misspelled name from destroying a graph or a device. Returns the metadata of the
+/// existing file.
 fn refuse_unfit(wanted: &Path) -> Result<Option<Metadata>> {
     let before = std::fs::symlink_metadata(wanted).ok();
     if before.as_ref().is_some_and(Metadata::is_dir) {
@@ -121,13 +120,13 @@ fn refuse_unfit(wanted: &Path) -> Result<Option<Metadata>> {
 }
 
 fn dangling(link: &Path, error: &io::Error) -> Error {
-    let message = format!("{} is a link that leads nowhere: {error}", link.display());
+    let message = format!("{} is a broken link: {error}", link.display());
     Error::invalid(message).with_hint("name the file that is to be written")
 }
 
 fn is_database(path: &Path) -> bool {
     let mut beginning = [0; SQLITE.len()];
-    // Opening a pipe would wait for whoever writes into it.
+    // Opening a pipe would block until a process writes to it.
     let read = match path.is_file() {
         true => File::open(path).and_then(|mut file| file.read_exact(&mut beginning)),
         false => return false,
@@ -201,7 +200,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("other"), "other").unwrap();
-        // Names that were once guessed.
+        // Predictable names that were used earlier.
         for name in ["a.md.part", ".a.md.part", "a.md.tmp"] {
             symlink("other", at(name)).unwrap();
         }
@@ -218,13 +217,13 @@ mod tests {
         }
         let is_device = std::fs::metadata("/dev/null").unwrap().file_type();
         assert!(is_device.is_char_device());
-        // What becomes a link while the file is written is not followed, either.
+        // A path that becomes a link while the file is written is not followed, either.
         let mut file = WholeFile::create(&at("a.md")).unwrap();
         file.write_all(b"new").unwrap();
         symlink("other", at("a.md")).unwrap();
         assert_eq!(file.finish().unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(std::fs::read(at("other")).unwrap(), b"other");
-        // A file keeps its mode.
+        // The mode of an existing file is kept.
         std::fs::write(at("secret"), "old").unwrap();
         std::fs::set_permissions(at("secret"), PermissionsExt::from_mode(0o600)).unwrap();
         WholeFile::create(&at("secret")).unwrap().finish().unwrap();

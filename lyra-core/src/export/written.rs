@@ -1,4 +1,4 @@
-//! What writing an export ends in: counts of what was written, or the reason why it was not.
+//! The result of an export: counts of what was written, or the reason for the failure.
 
 use crate::error::{Error, ErrorKind};
 use crate::store::graph::ExportReport;
@@ -7,7 +7,7 @@ pub(super) fn unwritten(error: std::io::Error) -> Error {
     Error::new(ErrorKind::Backend, format!("writing the export: {error}")).with_source(error)
 }
 
-/// What was written, from counts by kind.
+/// A report with counts by kind.
 pub(super) fn report_of(counts: &[(&str, usize)]) -> ExportReport {
     ExportReport {
         written: counts

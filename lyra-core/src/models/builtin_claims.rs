@@ -1,9 +1,10 @@
-//! The claim extractor that ships with the library: sentences that assert something on the question.
+//! The built-in claim extractor: sentences that assert something on the question.
 //!
-//! Form rules out what is no statement: questions, headings, rows of tables, references, addresses.
-//! Of the rest, the network that also judges tells which sentences assert something on the task's
-//! hypothesis. It reads English; for other scripts, and in builds without it, shared words decide.
-//! Every claim is the sentence itself, with its span, so what an agent is told is what the source says.
+//! Sentences without the form of a statement are excluded: questions, headings, table rows,
+//! references, addresses. For the others, the network that also judges decides whether they assert
+//! something on the task's hypothesis. It reads English; for other scripts, and in builds without
+//! it, shared words decide. Every claim is the sentence itself with its span, so an agent sees the
+//! words of the source.
 
 use super::network::{self, is_unread};
 use crate::error::Result;
@@ -19,7 +20,7 @@ use std::sync::LazyLock;
 /// The id that [`BuiltinClaimExtractor`] stores with its claims.
 pub(crate) const EXTRACTOR_ID: &str = "lyra-minilm-claims-v4";
 
-/// Finds the sentences of a document that speak to the hypothesis.
+/// Finds the sentences of a document that are relevant to the hypothesis.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BuiltinClaimExtractor;
 
@@ -42,35 +43,37 @@ impl ClaimExtractor for BuiltinClaimExtractor {
 const LENGTHS: Range<usize> = 30..601;
 const CJK_LENGTHS: Range<usize> = 15..401;
 
-/// Sentences of a document that the network reads; those that share most words with the question
-/// come first.
+/// Maximum number of sentences of a document that the network reads; those that share most words
+/// with the question come first.
 const MOST_READ: usize = 60;
 
 /// Least probability that a sentence asserts something on the question.
 const ON_FROM: f64 = 0.3;
-/// The same of the one claim of a document that has no such sentence.
+/// The same threshold for the only claim of a document without such a sentence.
 const WEAK_FROM: f64 = 0.1;
-/// The share of the question's words that makes it a claim below that, if its subject is named.
+/// The share of the question's words that makes a sentence below that threshold a claim, if it
+/// names the subject.
 const NEAR_FROM: f64 = 0.6;
 /// The confidence of that claim.
 const WEAK: f64 = 0.3;
-/// Least share of the question's words, where the network does not read or is not sure.
+/// Least share of the question's words, if the network does not read or is not sure.
 const CLOSE_FROM: f64 = 0.34;
 
-/// What a statement of another, cited work counts for beside one of the document's own.
+/// The weight of a statement about another, cited work, relative to the document's own.
 const CITED: f64 = 0.7;
 
-/// How much of their words two sentences share before they say the same.
+/// The share of common words from which two sentences count as the same.
 const SAME_FROM: f64 = 0.8;
 
-/// What the network is asked of a sentence that is read for no question.
+/// The claim given to the network for a sentence that is not read for a question.
 const NO_QUESTION: &str = "The proposal is useful.";
-/// From this probability on a sentence asserts nothing. Of 1,000 sentences of documents that the network was
-/// not trained on, it finds half of those that assert nothing; of the others it takes 2 % for one.
+/// From this probability, a sentence asserts nothing. Of 1,000 sentences of documents that the
+/// network was not trained on, it finds half of those that assert nothing; of the others it
+/// misclassifies 2 %.
 const NOTHING_FROM: f64 = 0.8;
 
-/// Whether a sentence asserts nothing, whatever it is read for: an item of a list of tasks, an instruction, a
-/// label. False where the network does not read.
+/// Whether a sentence asserts nothing, independent of any question: an item of a to-do list, an
+/// instruction, a label. False if the network does not read.
 pub(crate) fn asserts_nothing(sentence: &str) -> Result<bool> {
     if is_unread(sentence) {
         return Ok(false);
@@ -84,10 +87,10 @@ struct Candidate {
     passage: usize,
     quote: Range<usize>,
     text: String,
-    /// The sentence before, where this one points back to it.
+    /// The sentence before, if this one refers back to it.
     before: Option<String>,
     terms: HashSet<String>,
-    /// How much of the question's words it shares.
+    /// The share of the question's words that it contains.
     closeness: f64,
 }
 
@@ -100,7 +103,7 @@ fn extract(request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>> {
         .filter(|(_, passage)| !is_apparatus(passage.heading.as_deref()))
         .flat_map(|(index, passage)| read_passage(index, passage, &topic))
         .collect();
-    // Of sentences that are equally close, those of the passage that was chosen first.
+    // The sort is stable: of equally close sentences, those of the passage that was chosen first.
     candidates.sort_by(|a, b| b.closeness.total_cmp(&a.closeness));
     candidates.truncate(MOST_READ);
     let mut read = Vec::new();
@@ -109,7 +112,7 @@ fn extract(request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>> {
             read.push((on, candidate));
         }
     }
-    // A document without a clear claim gives one that is not.
+    // A document without a clear claim yields at most one unclear claim.
     let is_clear = read.iter().any(|(on, _)| *on >= ON_FROM);
     let most = if is_clear { request.max_claims } else { 1 };
     let names = |candidate: &Candidate| {
@@ -140,7 +143,7 @@ fn extract(request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>> {
     Ok(claims)
 }
 
-/// The best claims, none that says what a better one says.
+/// The best claims, without those that repeat a better one.
 fn distinct(candidates: Vec<(f64, Candidate)>, most: usize) -> Vec<ExtractedClaim> {
     let mut kept: Vec<(HashSet<String>, ExtractedClaim)> = Vec::new();
     for (confidence, candidate) in candidates {
@@ -193,8 +196,8 @@ fn voice(text: &str) -> f64 {
     if cites(text) { CITED } else { 1.0 }
 }
 
-/// The same where the network does not read: by the words of the question, and in Japanese by phrases
-/// that tell a finding, since the question may be in English.
+/// The fallback when the network does not read: the words of the question, and in Japanese also
+/// phrases that report a finding, since the question may be in English.
 fn by_words(candidate: &Candidate) -> Option<f64> {
     const FOUND: &[&str] = &[
         "有意",
@@ -234,8 +237,8 @@ fn read_passage(index: usize, passage: &Passage, topic: &Topic) -> Vec<Candidate
         .collect()
 }
 
-/// A sentence that is written as a statement, and its span, without the label of its part of an abstract. None in
-/// parts that tell aims and methods.
+/// A sentence in the form of a statement, and its span, without the label of its part of an
+/// abstract. None in parts that describe aims and methods.
 fn statement(quote: Range<usize>, sentence: &str) -> Option<(Range<usize>, String)> {
     let (label, text) = sentence.split_at(label_of(sentence));
     let quote = quote.start + label.chars().count()..quote.end;
@@ -260,7 +263,8 @@ static AIMS_OR_METHODS: LazyLock<Regex> = LazyLock::new(|| {
         .expect("constant and tested")
 });
 
-/// How many bytes of a sentence are the label of its part of a structured abstract: "RESULTS", "Main results:".
+/// Length in bytes of the label at the start of a sentence of a structured abstract: "RESULTS",
+/// "Main results:".
 fn label_of(sentence: &str) -> usize {
     static LABEL: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = format!(
@@ -284,7 +288,7 @@ fn has_length_of_a_claim(text: &str) -> bool {
     lengths.contains(&text.chars().count())
 }
 
-/// Sections that hold no statements of the document.
+/// Whether a section contains no statements of the document.
 fn is_apparatus(heading: Option<&str>) -> bool {
     const APPARATUS: &[&str] = &[
         "references",
@@ -310,8 +314,8 @@ fn is_apparatus(heading: Option<&str>) -> bool {
     })
 }
 
-/// Whether a sentence is written as a statement: an end of its own, words rather than numbers and marks,
-/// no address, no caption, no code.
+/// Whether a sentence has the form of a statement: it ends properly, has words rather than numbers
+/// and symbols, and contains no address, caption or code.
 fn has_form_of_a_statement(text: &str) -> bool {
     let last = text
         .trim_end_matches(['"', '\'', ')', ']', '”', '’', '」', '*', '_'])
@@ -323,7 +327,7 @@ fn has_form_of_a_statement(text: &str) -> bool {
     if is_japanese(text) {
         return !matches!(last, Some('?' | '？' | ':' | '：')) && has_japanese_predicate(text);
     }
-    // Headings, labels and cells of tables end without a mark.
+    // Headings, labels and table cells end without punctuation.
     if !matches!(last, Some('.' | '!' | ';' | '…')) {
         return false;
     }
@@ -370,7 +374,7 @@ fn has_noise(text: &str) -> bool {
     is_caption || text.starts_with('#') || NOISE.iter().any(|noise| text.contains(noise))
 }
 
-/// Whether a sentence tells what another work says: it names authors, or a year or number in brackets.
+/// Whether a sentence reports another work: it names authors, or has a year or number in brackets.
 fn cites(text: &str) -> bool {
     let is_year = |part: &str| {
         let year = part.trim_end_matches(|c: char| c.is_ascii_lowercase());
@@ -386,7 +390,7 @@ fn cites(text: &str) -> bool {
     text.contains("et al") || in_brackets('(', ')', &is_year) || in_brackets('[', ']', &is_number)
 }
 
-/// A DOI stands in a reference, not in a statement.
+/// Whether it contains a DOI, which occurs in references, not in statements.
 fn names_a_doi(text: &str) -> bool {
     text.match_indices("10.").any(|(at, _)| {
         let rest = &text[at + 3..];
@@ -419,7 +423,7 @@ fn has_japanese_predicate(text: &str) -> bool {
     text.ends_with('。') || ENDINGS.iter().any(|ending| trimmed.ends_with(ending))
 }
 
-/// Whether a sentence tells what a study sets out to find, which the network takes for a finding now and then.
+/// Whether a sentence states the aim of a study, which the network sometimes mistakes for a finding.
 fn tells_an_aim(text: &str) -> bool {
     const AIMS: &[&str] = &[
         "aimed to",
@@ -437,7 +441,7 @@ fn tells_an_aim(text: &str) -> bool {
     AIMS.iter().any(|phrase| text.contains(phrase))
 }
 
-/// Whether a sentence announces a method or a wish, where no network tells.
+/// Whether a sentence announces a method or a wish, used if the network does not read.
 fn announces(text: &str) -> bool {
     const ANNOUNCED: &[&str] = &[
         "to determine whether",
@@ -469,14 +473,14 @@ fn announces(text: &str) -> bool {
     ANNOUNCED.iter().any(|phrase| text.contains(phrase))
 }
 
-/// What the task asks about.
+/// The subject of the task.
 struct Topic {
     /// Words with their weights, sorted.
     weights: Vec<(String, f64)>,
 }
 
 impl Topic {
-    /// The hypothesis counts more than the words that the document was found by.
+    /// The hypothesis has more weight than the query that found the document.
     fn new(request: &ExtractionRequest) -> Self {
         let mut weights: HashMap<String, f64> = HashMap::new();
         for (text, weight) in [(&request.hypothesis, 1.0), (&request.query, 0.3)] {
@@ -489,7 +493,7 @@ impl Topic {
         Self { weights }
     }
 
-    /// 0 to 1: how much of the topic's words a sentence holds.
+    /// 0 to 1: the share of the topic's words that a sentence contains.
     fn closeness(&self, terms: &HashSet<String>) -> f64 {
         let total: f64 = self.weights.iter().map(|(_, w)| w).sum();
         let shared = self.weights.iter().filter(|(term, _)| terms.contains(term));

@@ -1,4 +1,4 @@
-//! Which embedder, in words: what a configuration says, and how it becomes one.
+//! The choice of the embedder: its text form in a configuration, and opening it.
 
 use crate::error::{Error, Result};
 use crate::ports::Embedder;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Which embedder.
+/// The choice of the embedder.
 ///
 /// ```
 /// use lyra_core::models::EmbedderChoice;
@@ -19,19 +19,19 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum EmbedderChoice {
-    /// The static table that ships with the library.
+    /// The built-in static table.
     #[default]
     Builtin,
     /// A sentence encoder exported to ONNX: its folder, or a graph in it.
     Onnx(PathBuf),
-    /// A model on a server that speaks OpenAI's `/v1/embeddings`.
+    /// A model on a server with OpenAI's `/v1/embeddings`.
     OpenAi(String),
-    /// A model of an Ollama server.
+    /// A model on an Ollama server.
     Ollama(String),
 }
 
 impl EmbedderChoice {
-    /// Whether a server is asked.
+    /// Whether the embedder uses a server.
     pub fn is_remote(&self) -> bool {
         matches!(self, Self::OpenAi(_) | Self::Ollama(_))
     }
@@ -65,28 +65,28 @@ impl std::fmt::Display for EmbedderChoice {
     }
 }
 
-/// An embedder as a configuration describes it.
+/// The configuration of an embedder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EmbedderSettings {
-    /// Which.
+    /// The choice.
     pub choice: EmbedderChoice,
-    /// The server, where it is not the usual one.
+    /// The server, if not the default.
     pub url: Option<String>,
-    /// For servers that want a key.
+    /// For servers that require a key.
     pub key: Option<ApiKey>,
-    /// Length of a server's vectors; without it the server is asked.
+    /// Length of a server's vectors; if missing, the server is asked.
     pub dimension: Option<usize>,
-    /// For one request to a server; without it, 60 seconds.
+    /// Timeout of one request to a server; 60 seconds if missing.
     pub timeout: Option<Duration>,
-    /// The ONNX Runtime library, or a folder that holds it.
+    /// The ONNX Runtime library, or a folder that contains it.
     pub onnx_runtime: Option<PathBuf>,
 }
 
 impl EmbedderSettings {
-    /// Opens the embedder; none stands for the built-in one.
+    /// Opens the embedder; none means the built-in one.
     ///
-    /// A model file that does not fit, a library that is not there and a server that does not
-    /// answer are errors that say what to do; so is an embedder that this build does not have.
+    /// An unsuitable model file, a missing library, a server that does not answer and an embedder
+    /// that this build does not include are errors with a hint on what to do.
     pub async fn open(&self) -> Result<Option<Arc<dyn Embedder>>> {
         match &self.choice {
             EmbedderChoice::Builtin => Ok(None),
@@ -139,19 +139,19 @@ impl EmbedderSettings {
     }
 }
 
-/// What a server speaks; here so that it has a name in builds without the client.
+/// The API of a server. It is defined here for builds without the client.
 #[derive(Debug, Clone, Copy)]
 enum Api {
     OpenAi,
     Ollama,
 }
 
-/// Whether models in ONNX files can run here; `runtime` is the ONNX Runtime library, or a folder
-/// that holds it, and the first that loads serves the process until it ends.
+/// Whether models in ONNX files can run here. `runtime` is the ONNX Runtime library, or a folder
+/// that contains it; the first library that loads is used until the process ends.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where this build does without them,
-/// [`ErrorKind::Backend`](crate::ErrorKind::Backend) where the library is missing.
+/// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if this build does not include them,
+/// [`ErrorKind::Backend`](crate::ErrorKind::Backend) if the library is missing.
 pub fn onnx_can_run(runtime: Option<&Path>) -> Result<()> {
     #[cfg(feature = "onnx")]
     return super::onnx::check_runtime(runtime);
@@ -166,7 +166,7 @@ pub fn onnx_can_run(runtime: Option<&Path>) -> Result<()> {
 pub(super) fn not_built(what: &str, feature: &str) -> Error {
     Error::new(
         crate::ErrorKind::Unsupported,
-        format!("this build does without {what}"),
+        format!("this build does not include {what}"),
     )
     .with_hint(format!(
         "build with the {feature} feature: cargo build --features {feature}"

@@ -1,4 +1,4 @@
-//! Which stance judge, in words: what a configuration says, and how it becomes one.
+//! The choice of the stance judge: its text form in a configuration, and opening it.
 
 use super::{LlmChoice, LlmSettings};
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Which stance judge.
+/// The choice of the stance judge.
 ///
 /// ```
 /// use lyra_core::models::{JudgeChoice, LlmChoice};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum JudgeChoice {
-    /// The network that ships with the library.
+    /// The built-in network.
     #[default]
     Builtin,
     /// A cross-encoder exported to ONNX: its folder, or a graph in it.
@@ -30,7 +30,7 @@ pub enum JudgeChoice {
 }
 
 impl JudgeChoice {
-    /// Whether a server is asked.
+    /// Whether the judge uses a server.
     pub fn is_remote(&self) -> bool {
         matches!(self, Self::Llm(_))
     }
@@ -63,25 +63,25 @@ impl std::fmt::Display for JudgeChoice {
     }
 }
 
-/// A stance judge as a configuration describes it.
+/// The configuration of a stance judge.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JudgeSettings {
-    /// Which.
+    /// The choice.
     pub choice: JudgeChoice,
-    /// The server, where it is not the usual one.
+    /// The server, if not the default.
     pub url: Option<String>,
-    /// For servers that want a key.
+    /// For servers that require a key.
     pub key: Option<ApiKey>,
-    /// The ONNX Runtime library, or a folder that holds it.
+    /// The ONNX Runtime library, or a folder that contains it.
     pub onnx_runtime: Option<PathBuf>,
 }
 
 impl JudgeSettings {
-    /// Opens the judge; none stands for the built-in one. Blocks while a graph is loaded; a server is
-    /// not asked yet.
+    /// Opens the judge; none means the built-in one. Blocks while a graph is loaded; no request is
+    /// sent to a server yet.
     ///
-    /// A model file that does not fit, a library that is not there and an address that cannot be are
-    /// errors that say what to do; so is a judge that this build does not have.
+    /// An unsuitable model file, a missing library, an invalid address and a judge that this build
+    /// does not include are errors with a hint on what to do.
     pub fn open(&self) -> Result<Option<Arc<dyn StanceJudge>>> {
         match &self.choice {
             JudgeChoice::Builtin => Ok(None),

@@ -1,4 +1,4 @@
-//! Which language model, in words: what a configuration says, and what it becomes.
+//! The choice of the language model: its text form in a configuration, and creating a client.
 
 use crate::error::{Error, Result};
 use crate::ports::{ClaimExtractor, StanceJudge};
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Which language model.
+/// The choice of the language model.
 ///
 /// ```
 /// use lyra_core::models::LlmChoice;
@@ -17,9 +17,9 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LlmChoice {
-    /// A model on a server that speaks OpenAI's `/v1/chat/completions`.
+    /// A model on a server with OpenAI's `/v1/chat/completions`.
     OpenAi(String),
-    /// A model of an Ollama server.
+    /// A model on an Ollama server.
     Ollama(String),
 }
 
@@ -49,23 +49,23 @@ impl std::fmt::Display for LlmChoice {
     }
 }
 
-/// A language model as a configuration describes it.
+/// The configuration of a language model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LlmSettings {
-    /// Which.
+    /// The choice.
     pub choice: LlmChoice,
-    /// The server, where it is not the usual one.
+    /// The server, if not the default.
     pub url: Option<String>,
-    /// For servers that want a key.
+    /// For servers that require a key.
     pub key: Option<ApiKey>,
-    /// For one request; 120 s where nobody says.
+    /// Timeout of one request; 120 s if missing.
     pub timeout: Option<Duration>,
-    /// Requests on their way at once; 2 where nobody says.
+    /// Maximum number of concurrent requests; 2 if missing.
     pub at_once: Option<usize>,
 }
 
 impl LlmSettings {
-    /// The model with everything else as usual.
+    /// The model with default values for everything else.
     pub fn new(choice: LlmChoice) -> Self {
         Self {
             choice,
@@ -76,7 +76,7 @@ impl LlmSettings {
         }
     }
 
-    /// A claim extractor that asks the model. Nothing is sent yet; an address that cannot be, and a
+    /// A claim extractor that uses the model. No request is sent yet; an invalid address, and a
     /// build without the `http` feature, are errors.
     pub fn claim_extractor(&self) -> Result<Arc<dyn ClaimExtractor>> {
         #[cfg(feature = "http")]
@@ -85,7 +85,7 @@ impl LlmSettings {
         Err(not_built())
     }
 
-    /// A stance judge that asks the model; the same holds.
+    /// A stance judge that uses the model, with the same errors.
     pub fn stance_judge(&self) -> Result<Arc<dyn StanceJudge>> {
         #[cfg(feature = "http")]
         return Ok(Arc::new(super::LlmStanceJudge::new(self.options())?));
@@ -114,7 +114,7 @@ impl LlmSettings {
 fn not_built() -> Error {
     Error::new(
         crate::ErrorKind::Unsupported,
-        "this build does without language models",
+        "this build does not include language models",
     )
     .with_hint("build with the http feature: cargo build --features http")
 }

@@ -1,4 +1,5 @@
-//! Implementations of the embedder, claim extractor and judge ports; the research pipeline names none of them.
+//! Implementations of the embedder, claim extractor and judge ports. The research pipeline depends
+//! on none of them.
 //!
 //! ```
 //! use lyra_core::models::StaticEmbedder;

@@ -1,8 +1,8 @@
-//! Models from a hub that speaks the API of the Hugging Face Hub, or from a mirror of it.
+//! Downloads models from a hub with the API of the Hugging Face Hub, or from a mirror of it.
 //!
-//! Nothing fetches a model unless a program asks for it by name. What comes is checked against the
-//! sizes and digests that the hub itself lists, and a download that breaks off leaves its folder to
-//! the caller, who knows whether it is worth keeping.
+//! A model is fetched only if a program requests it by name. Files are checked against the sizes
+//! and digests that the hub lists. If a download fails, its folder is left to the caller, who
+//! decides whether to keep it.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::text::hash::hex;
@@ -18,16 +18,16 @@ use std::path::{Component, Path};
 use std::time::Duration;
 use url::Url;
 
-/// Where models are if nobody says.
+/// The default hub.
 pub const USUAL_HUB: &str = "https://huggingface.co";
 
 /// Bytes of a listing; the largest repositories have some thousand files.
 const LISTING_BYTES: usize = 16 * 1024 * 1024;
 
-/// How long the hub may be silent. A large file takes as long as it takes.
+/// Maximum time without data from the hub. The total time of a large file is not limited.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Files beside the graph that say how it is used.
+/// Settings files that are stored beside the graph.
 const SETTINGS: [&str; 10] = [
     "config.json",
     "tokenizer.json",
@@ -41,7 +41,7 @@ const SETTINGS: [&str; 10] = [
     "LICENSE.txt",
 ];
 
-/// A place that models can be fetched from.
+/// A hub from which models can be fetched.
 #[derive(Debug)]
 pub struct ModelHub {
     client: Client,
@@ -54,20 +54,20 @@ pub struct ModelHub {
 pub struct HubModel {
     /// `OWNER/NAME`.
     pub repository: String,
-    /// The commit that the files are of.
+    /// The commit that the files belong to.
     pub commit: String,
-    /// What it runs on: the first of `files`.
+    /// The files needed to run it, starting with the graph.
     pub files: Vec<HubFile>,
 }
 
 /// A file of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HubFile {
-    /// Where it is in the repository, parts separated by `/`.
+    /// Its path in the repository, with parts separated by `/`.
     pub path: String,
-    /// Its size, where the hub says.
+    /// Its size, if the hub states it.
     pub bytes: Option<u64>,
-    /// Its SHA-256 in hex, which hubs say of large files.
+    /// Its SHA-256 in hex, which hubs state for large files.
     pub sha256: Option<String>,
 }
 
@@ -96,7 +96,7 @@ impl ModelHub {
     /// A hub at an address ([`USUAL_HUB`], or a mirror); `key` is for models that are not public.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where the address is none.
+    /// [`ErrorKind::InvalidInput`] if the address is invalid.
     pub fn new(base: &str, key: Option<ApiKey>) -> Result<Self> {
         let wrong = |why: &str| {
             Error::invalid(format!("the address of the model hub {why}"))
@@ -116,12 +116,12 @@ impl ModelHub {
         })
     }
 
-    /// Finds a model and which of its files are needed. `graph` names the graph's file; without
-    /// it, that is `model.onnx`, `onnx/model.onnx`, or the only one that there is.
+    /// Finds a model and the files that it needs. `graph` names the graph's file; if missing, it is
+    /// `model.onnx`, `onnx/model.onnx`, or the only graph that there is.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] where the hub has no such model or the model no such graph;
-    /// [`ErrorKind::Backend`] where the hub cannot be asked.
+    /// [`ErrorKind::NotFound`] if the hub has no such model or the model no such graph;
+    /// [`ErrorKind::Backend`] if the hub cannot be reached.
     pub async fn find(
         &self,
         repository: &str,
@@ -169,12 +169,12 @@ impl ModelHub {
         })
     }
 
-    /// Fetches all files of a model into an empty folder, which must be there; `progress` hears of
-    /// each file and how many bytes of it have come.
+    /// Fetches all files of a model into an existing, empty folder. `progress` is called with each
+    /// file and the number of its bytes received so far.
     ///
     /// # Errors
-    /// [`ErrorKind::Backend`] where a file does not come, or is not what the hub says that it is;
-    /// what came before is left.
+    /// [`ErrorKind::Backend`] if a file cannot be fetched, or differs from the hub's listing; files
+    /// that were already fetched are left.
     pub async fn download(
         &self,
         model: &HubModel,
@@ -233,7 +233,7 @@ impl ModelHub {
 }
 
 fn client(only_https: bool) -> Result<Client> {
-    // Large files are served by other hosts; the key stays behind when the host changes.
+    // Large files are served by other hosts; the key is not sent to another host.
     web_client::builder()
         .redirect(redirect::Policy::limited(5))
         .https_only(only_https)
@@ -243,7 +243,7 @@ fn client(only_https: bool) -> Result<Client> {
         .map_err(|error| Error::internal("no HTTP client").with_source(error))
 }
 
-/// Names go into paths: nothing but what hubs allow in them.
+/// Names become parts of paths, so only the characters that hubs allow are accepted.
 fn is_name(part: &str) -> bool {
     !part.is_empty()
         && !part.starts_with('.')
@@ -260,7 +260,7 @@ fn check_repository(name: &str) -> Result<()> {
     }
 }
 
-/// The files that are needed, the graph first.
+/// The needed files, the graph first.
 fn needed(repository: &str, siblings: Vec<Sibling>, graph: Option<&str>) -> Result<Vec<HubFile>> {
     let files: Vec<HubFile> = siblings
         .into_iter()
@@ -327,7 +327,7 @@ fn choose_graph(repository: &str, files: &[HubFile], named: Option<&str>) -> Res
     })
 }
 
-/// Whether a path from the hub stays in the folder that it is put into.
+/// Whether a path from the hub stays within the target folder.
 fn is_plain(path: &str) -> bool {
     !path.contains(|c: char| c == '\\' || c.is_control())
         && Path::new(path)
@@ -335,7 +335,7 @@ fn is_plain(path: &str) -> bool {
             .all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Writes a reply to a file, and checks it.
+/// Writes a reply to a file and verifies it.
 async fn save(
     mut reply: Response,
     file: &HubFile,
@@ -365,14 +365,15 @@ async fn save(
     out.sync_all().map_err(|e| failed(&e))?;
     if let Some(expected) = file.bytes.filter(|bytes| *bytes != came) {
         return Err(broken(format!(
-            "{} has not the size that the hub says: {expected} bytes expected, {came} came",
+            "{} does not have the size that the hub states: {expected} bytes expected, {came} \
+             received",
             file.path
         )));
     }
     let found = hex(&digest.finalize());
     match &file.sha256 {
         Some(expected) if !expected.eq_ignore_ascii_case(&found) => Err(broken(format!(
-            "{} is not the file that the hub lists: SHA-256 {expected} expected, {found} came",
+            "{} is not the file that the hub lists: SHA-256 {expected} expected, {found} received",
             file.path
         ))),
         _ => Ok(()),

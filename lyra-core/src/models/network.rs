@@ -1,15 +1,15 @@
-//! The network that ships with the library (`lyra-judge`), asked with texts: how a premise stands to
-//! a claim, and whether it asserts something on it.
+//! The built-in network (`lyra-judge`), applied to texts: how a premise relates to a claim, and
+//! whether it asserts something on it.
 //!
 //! It reads English. In a build without the feature `neural-judge` it reads nothing.
 
 use crate::error::Result;
 use crate::store::text::is_cjk;
 
-/// A text whose share of Chinese, Japanese and Korean characters is larger is not read.
+/// Texts with a larger share of Chinese, Japanese and Korean characters are not read.
 const MOST_CJK: f64 = 0.2;
 
-/// What the network says of a premise and a claim. Each triple adds up to 1.
+/// The network's result for a premise and a claim. Each triple adds up to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Reading {
     /// The probabilities of supports, refutes and neutral.
@@ -18,13 +18,13 @@ pub(super) struct Reading {
     pub(super) asserts: [f64; 3],
 }
 
-/// A pair whose probability of `neutral` is below this is read once more without its context, and the
-/// mean of both scores counts. A title that names what the claim is about makes the network take a
-/// side too easily; without it the network misses subjects that the title alone names. On documents
+/// A pair whose probability of `neutral` is below this is read once more without its context, and
+/// the mean of both scores counts. A title that names the claim's subject makes the network take a
+/// side too easily; without it the network misses subjects that only the title names. On documents
 /// that it was not trained on, the mean ranks sides better than either (MODEL.md).
 const READ_AGAIN_BELOW: f64 = 0.7;
 
-/// What the network says of a pair; one that is not clearly neutral is read without its context, too.
+/// The network's result for a pair; a pair that is not clearly neutral is also read without its context.
 pub(super) fn read_twice(context: &str, premise: &str, claim: &str) -> Result<Option<Reading>> {
     let under = read(context, premise, claim)?;
     let Some(under) = under.filter(|one| !context.is_empty() && one.stance[2] < READ_AGAIN_BELOW)
@@ -38,14 +38,14 @@ pub(super) fn read_twice(context: &str, premise: &str, claim: &str) -> Result<Op
     })))
 }
 
-/// The probabilities that the mean of two scores has.
+/// The probabilities for the mean of two scores.
 fn mean(one: [f64; 3], other: [f64; 3]) -> [f64; 3] {
     let both: [f64; 3] = std::array::from_fn(|class| (one[class] * other[class]).sqrt());
     let total: f64 = both.iter().sum();
     both.map(|chance| chance / total)
 }
 
-/// Whether a text is in a script that the network has not learned.
+/// Whether a text is in a script that the network was not trained on.
 pub(super) fn is_unread(text: &str) -> bool {
     let (mut cjk, mut all) = (0.0, 0.0);
     for c in text.chars().filter(|c| !c.is_whitespace()) {
@@ -70,16 +70,15 @@ mod words {
     use crate::error::{Error, Result};
     use lyra_judge::Network;
 
-    /// What the stance's scores are divided by before they become probabilities, fitted on held-out
-    /// pairs.
+    /// The divisor of the stance scores before they become probabilities, fitted on held-out pairs.
     const TEMPERATURE: f64 = 1.45;
     /// Words of the headings that precede a premise.
     const MAX_CONTEXT: usize = 32;
 
-    /// A word piece's row, `None` for a word that the pieces do not cover.
+    /// The row of a word piece; `None` for a word that the pieces do not cover.
     type Piece = Option<u32>;
 
-    /// What the network says of a pair; none where a side has no words.
+    /// The network's result for a pair; none if one side has no words.
     pub(in super::super) fn read(
         context: &str,
         premise: &str,
@@ -111,15 +110,15 @@ mod words {
         odds.map(|odd| odd / total)
     }
 
-    /// A pair as the network reads it: what [`Network::scores`] is given.
+    /// A pair in the form that the network reads: the input of [`Network::scores`].
     struct Sequence {
         words: Vec<u32>,
         context: usize,
         split: usize,
     }
 
-    /// `[first] context [end] premise [end] claim [end]`. The claim keeps at most a half of the words;
-    /// what is left is the premise's, then the context's.
+    /// `[first] context [end] premise [end] claim [end]`. The claim gets at most half of the words;
+    /// the premise gets what is left, and the context what is left after that.
     fn sequence(
         network: &Network,
         context: &[Piece],

@@ -1,7 +1,7 @@
-//! Vectors of length 1, as the embedder port promises them.
+//! Vectors of length 1, as the embedder port requires.
 
-/// Brings a vector to length 1; false where that cannot be done (zeros, or not finite), and then
-/// it is as it was.
+/// Normalises a vector to length 1; returns false if that is impossible (zeros, or not finite), and
+/// leaves the vector unchanged.
 ///
 /// ```
 /// let mut vector = [3.0, 4.0];
@@ -34,7 +34,7 @@ mod tests {
         for mut bad in [[0.0, 0.0], [f32::NAN, 1.0], [f32::INFINITY, 1.0]] {
             assert!(!normalise(&mut bad));
         }
-        // Small or large, a vector keeps its direction.
+        // A very small or very large vector keeps its direction.
         for scale in [1e-30_f32, 1e30] {
             let mut vector = [3.0 * scale, 4.0 * scale];
             assert!(normalise(&mut vector));

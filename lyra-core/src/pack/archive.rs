@@ -1,6 +1,6 @@
-//! The archive: a ZIP file whose every byte follows from the names and contents of its files, so that a
-//! reader can tell whether any of them was changed. Files are stored as they are, in order of their names,
-//! without times, comments or extra fields.
+//! The archive: a ZIP file in which every byte is determined by the names and contents of its
+//! files, so that a reader can detect any change. Files are stored uncompressed, in order of their
+//! names, without times, comments or extra fields.
 
 use super::format::broken;
 use crate::error::{Error, ErrorKind, Result};
@@ -11,32 +11,32 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// How the archive itself is named where it, and none of its files, is broken.
+/// Name used in errors if the archive itself is broken rather than one of its files.
 pub(super) const ARCHIVE: &str = "archive";
 
 const LOCAL: u32 = 0x0403_4b50;
 const CENTRAL: u32 = 0x0201_4b50;
 const END: u32 = 0x0605_4b50;
-/// Without ZIP64 no field holds more.
+/// Maximum value of a field without ZIP64.
 const MOST_BYTES: u64 = 0xffff_fffe;
 const MOST_FILES: usize = 0xfffe;
 const LONGEST_NAME: usize = 200;
 
-/// A file that is to be packed, laid aside until its size and hashes are known.
+/// A file to be packed, in temporary storage until its size and hashes are known.
 #[derive(Debug)]
 pub(super) struct Staged {
     pub(super) entry: Entry,
     content: File,
 }
 
-/// What is known of a file of an archive.
+/// The metadata of a file in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) size: u64,
     pub(super) sha256: String,
     crc: u32,
-    /// Where its header begins.
+    /// Offset of its header.
     offset: u64,
 }
 
@@ -84,7 +84,7 @@ impl<W> Hashing<W> {
 }
 
 impl Staged {
-    /// Lays a file aside that `write` writes.
+    /// Stores the output of `write` in a temporary file.
     pub(super) fn new<T>(
         name: &str,
         write: impl FnOnce(&mut dyn Write) -> Result<T>,
@@ -97,7 +97,7 @@ impl Staged {
         Ok((Self { entry, content }, said))
     }
 
-    /// The same of bytes.
+    /// The same for bytes.
     pub(super) fn of(name: &str, bytes: &[u8]) -> Result<Self> {
         let staged = Self::new(name, |w| w.write_all(bytes).map_err(unwritable))?;
         Ok(staged.0)
@@ -129,8 +129,8 @@ pub(super) fn write(mut files: Vec<Staged>, writer: &mut impl Write) -> Result<(
         .map_err(unwritable)
 }
 
-/// Reads the archive from its beginning to its end and compares every byte of it with what would have
-/// been written. Each file's content goes to what `sink` gives.
+/// Reads the archive from beginning to end and compares every byte with what would have been
+/// written. The content of each file goes to the writer that `sink` returns.
 pub(super) fn read(
     path: &Path,
     sink: &mut dyn FnMut(&str) -> Result<Box<dyn Write>>,
@@ -154,7 +154,7 @@ pub(super) fn read(
         if u32::from_le_bytes(signature) != LOCAL {
             let mut rest = signature.to_vec();
             let expected = directory(&entries, offset);
-            // One byte more than there should be.
+            // One byte more than expected, to detect surplus data.
             let mut bounded = reader.take(expected.len() as u64 - 3);
             bounded.read_to_end(&mut rest).map_err(unreadable)?;
             return match !entries.is_empty() && rest == expected {
@@ -169,13 +169,13 @@ pub(super) fn read(
         offset += LOCAL_SIZE as u64 + entry.name.len() as u64 + entry.size;
         let is_in_order = entries.last().is_none_or(|last| last.name < entry.name);
         if !is_in_order || !names.insert(entry.name.to_lowercase()) || entries.len() >= MOST_FILES {
-            return Err(broken(ARCHIVE, "a file is there twice or out of order"));
+            return Err(broken(ARCHIVE, "a file appears twice or out of order"));
         }
         entries.push(entry);
     }
 }
 
-/// Bytes of a header before the name.
+/// Size of a header before the name.
 const LOCAL_SIZE: usize = 30;
 
 fn read_file(
@@ -197,7 +197,7 @@ fn read_file(
     let mut name = vec![0; named];
     fill(reader, &mut name)?;
     let name = String::from_utf8(name).ok().filter(|name| is_plain(name));
-    let name = name.ok_or_else(|| broken(ARCHIVE, "a name is not one that a pack has"))?;
+    let name = name.ok_or_else(|| broken(ARCHIVE, "a file name is not allowed in a pack"))?;
     head.extend_from_slice(name.as_bytes());
     let mut hashing = Hashing::new(sink(&name)?);
     let copied = io::copy(&mut reader.take(size), &mut hashing).map_err(unwritable)?;
@@ -212,7 +212,7 @@ fn read_file(
     }
 }
 
-/// Whether a name leads to a file below the folder that it is unpacked in, and nowhere else.
+/// Whether a name refers to a file below the folder in which it is unpacked, and nowhere else.
 fn is_plain(name: &str) -> bool {
     let is_part = |part: &str| !part.is_empty() && !part.starts_with('.');
     let is_kept = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
@@ -231,7 +231,8 @@ fn local_header(entry: &Entry) -> Vec<u8> {
     header
 }
 
-/// What both headers of a file have: version 1.0, names in UTF-8, stored, 1980-01-01, no extra field.
+/// The fields common to both headers of a file: version 1.0, names in UTF-8, stored, 1980-01-01, no
+/// extra field.
 fn push_fields(header: &mut Vec<u8>, entry: &Entry) {
     for short in [10_u16, 0x0800, 0, 0, 0x0021] {
         header.extend_from_slice(&short.to_le_bytes());
@@ -280,7 +281,7 @@ pub(super) fn unwritable(error: io::Error) -> Error {
     Error::new(ErrorKind::Backend, format!("writing the pack: {error}")).with_source(error)
 }
 
-/// The hashes of the files in the form of `sha256sum`.
+/// The hashes of the files in the format of `sha256sum`.
 pub(super) fn manifest<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<u8> {
     let mut lines: Vec<(&str, &str)> = entries
         .map(|e| (e.name.as_str(), e.sha256.as_str()))

@@ -1,17 +1,17 @@
-//! Which page texts may be passed on.
+//! Decides which page texts may be redistributed.
 //!
-//! A licence is known where whoever packs states it for addresses that begin in some way, or where the
-//! text itself says one sentence of an open licence and of no other.
+//! A licence is known if the creator of the pack states it for a prefix of addresses, or if the
+//! text contains a sentence of one open licence and of no other.
 
 use crate::error::{Error, Result};
 use std::str::FromStr;
 
-/// Which page texts a pack holds.
+/// Which page texts a pack contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PackTexts {
-    /// All of them: for those who may pass them on, or keep the pack to themselves.
+    /// All of them: for users who may redistribute them, or keep the pack private.
     All,
-    /// Those whose licence is known to allow it.
+    /// Those whose licence is known to permit it.
     #[default]
     Licensed,
     /// None.
@@ -19,7 +19,7 @@ pub enum PackTexts {
 }
 
 impl PackTexts {
-    /// The names of all of them.
+    /// All variants, with their names.
     pub const ALL: [(&'static str, Self); 3] = [
         ("all", Self::All),
         ("licensed", Self::Licensed),
@@ -38,10 +38,10 @@ impl FromStr for PackTexts {
     }
 }
 
-/// A licence that whoever packs states: of all pages whose address begins so.
+/// A licence that the creator of the pack states for all pages whose address has a prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatedLicence {
-    /// How the addresses begin, such as `https://journals.plos.org/`.
+    /// The prefix of the addresses, such as `https://journals.plos.org/`.
     pub prefix: String,
     /// The licence, such as `CC-BY-4.0`.
     pub licence: String,
@@ -51,7 +51,7 @@ impl FromStr for StatedLicence {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        // An address may hold a "=" itself; a licence does not.
+        // An address may contain a "=" itself; a licence does not.
         let parts = text.rsplit_once('=').filter(|(prefix, licence)| {
             let is_name = |c: char| c.is_ascii_alphanumeric() || "-.+".contains(c);
             !prefix.is_empty() && !licence.is_empty() && licence.chars().all(is_name)
@@ -71,7 +71,7 @@ impl FromStr for StatedLicence {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) licence: String,
-    /// `stated` by whoever packs, or the `text` says so.
+    /// `stated` by the creator of the pack, or found in the `text`.
     pub(super) by: &'static str,
 }
 

@@ -1,5 +1,5 @@
-//! The lines of the task on their way into a pack: texts that may not be passed on are taken out, and what
-//! is needed to check the quotes is noted.
+//! Filters the lines of the task for a pack: texts that may not be redistributed are removed, and
+//! what is needed to check the quotes is recorded.
 
 use super::licence::{Known, PackTexts, StatedLicence, licence_of};
 use crate::error::{Error, Result};
@@ -10,35 +10,35 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-/// A text of a page, in the pack or not: a line of `texts.jsonl`.
+/// A text of a page, included in the pack or not: a line of `texts.jsonl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TextLine {
     pub(super) page_id: String,
     pub(super) version: i64,
     pub(super) url: String,
-    /// Code points.
+    /// In code points.
     pub(super) length: usize,
-    /// Of the text in UTF-8.
+    /// SHA-256 of the text in UTF-8.
     pub(super) sha256: String,
     pub(super) included: bool,
     pub(super) licence: Option<String>,
     pub(super) licence_known_by: Option<String>,
 }
 
-/// A quote that a claim or verdict rests on: a line of `quotes.jsonl`.
+/// A quote that a claim or verdict is based on: a line of `quotes.jsonl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct QuoteLine {
     pub(super) edge_id: String,
     pub(super) fragment_id: String,
     pub(super) page_id: String,
     pub(super) version: i64,
-    /// Code points of the page's text.
+    /// In code points of the page's text.
     pub(super) start: i64,
     pub(super) end: i64,
     pub(super) quote: String,
 }
 
-/// What is known of a fragment.
+/// What is known about a fragment.
 #[derive(Debug)]
 struct Passage {
     page_id: String,
@@ -47,7 +47,7 @@ struct Passage {
     text: String,
 }
 
-/// Reads lines that are written to it, and passes on those that may be in a pack.
+/// Reads the lines that are written to it, and passes on those that may be in a pack.
 pub(super) struct Filter<'a> {
     pub(super) inner: &'a mut dyn Write,
     pub(super) texts: PackTexts,
@@ -58,15 +58,15 @@ pub(super) struct Filter<'a> {
     passages: HashMap<String, Passage>,
 }
 
-/// What the lines told.
+/// Information collected from the lines.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) texts: Vec<TextLine>,
     pub(super) quotes: Vec<QuoteLine>,
     pub(super) hypothesis: String,
-    /// The latest time at which anything was made.
+    /// The latest time at which anything was created.
     pub(super) latest: String,
-    /// Lines by type.
+    /// Number of lines by type.
     pub(super) counts: BTreeMap<String, usize>,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Filter<'a> {
         Ok(())
     }
 
-    /// Whether the text is passed on.
+    /// Whether the text may be included.
     fn take_text(&mut self, row: &Value) -> bool {
         let page_id = row["page_id"].as_str().unwrap_or_default();
         let text = row["text"].as_str().unwrap_or_default();

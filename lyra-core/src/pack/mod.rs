@@ -1,13 +1,13 @@
-//! The evidence of a task in one file that a sceptic can check: an RO-Crate in a ZIP archive, signed.
+//! The evidence of a task in one file that others can verify: a signed RO-Crate in a ZIP archive.
 //!
 //! | file | what it is for |
 //! |---|---|
-//! | `archive` | the ZIP file, of which every byte is determined |
-//! | `format` | the names of its files, and what is said of one that is broken |
-//! | `lines`, `licence` | the task's rows, without the texts that may not be passed on; the quotes |
-//! | `ro_crate` | what is in it |
+//! | `archive` | the ZIP file, in which every byte is determined |
+//! | `format` | the names of its files, and the error for a broken one |
+//! | `lines`, `licence` | the task's rows, without the texts that may not be redistributed; the quotes |
+//! | `ro_crate` | the description of its contents |
 //! | `seal` | the signature and its key |
-//! | `unpack` | the checks of the reader |
+//! | `unpack` | the verification by the recipient |
 
 mod archive;
 mod format;
@@ -34,29 +34,29 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// What goes into a pack.
+/// Options of a pack.
 #[derive(Debug, Clone, Default)]
 pub struct PackOptions {
     /// The task.
     pub task_id: String,
-    /// Which page texts.
+    /// Which page texts to include.
     pub texts: PackTexts,
-    /// Licences that whoever packs states.
+    /// Licences stated by the creator of the pack.
     pub licences: Vec<StatedLicence>,
-    /// The record of the run, of which the list goes in, with hashes in place of replies.
+    /// The record of the run; its list is included, with hashes in place of the replies.
     pub record: Option<PathBuf>,
 }
 
-/// What a pack holds.
+/// The contents of a pack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PackSummary {
     /// Size and hash of each file.
     pub files: BTreeMap<String, String>,
     /// Quotes that can be checked.
     pub quotes: usize,
-    /// Page texts that are in it.
+    /// Number of page texts included.
     pub texts_included: usize,
-    /// Page texts of which only the hash is in it.
+    /// Number of page texts of which only the hash is included.
     pub texts_withheld: usize,
     /// Id of the key that signed it.
     pub key_id: String,
@@ -112,7 +112,7 @@ pub(crate) fn pack(
     Ok(summary)
 }
 
-/// The rows of the task, and what they tell.
+/// The rows of the task, and the information collected from them.
 fn rows_of(graph: &EvidenceGraph, options: &PackOptions) -> Result<(Staged, Found)> {
     Staged::new("graph.jsonl", |w| {
         let mut filter = Filter::new(w, options.texts, &options.licences);
@@ -122,7 +122,7 @@ fn rows_of(graph: &EvidenceGraph, options: &PackOptions) -> Result<(Staged, Foun
     })
 }
 
-/// An error of ours that came by way of a writer.
+/// An error of this library that was passed through a writer.
 fn inner_error(error: Error) -> Error {
     let io = std::error::Error::source(&error).and_then(|e| e.downcast_ref::<std::io::Error>());
     let own = io.and_then(|io| io.get_ref()?.downcast_ref::<Error>());

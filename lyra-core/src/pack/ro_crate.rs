@@ -1,4 +1,5 @@
-//! `ro-crate-metadata.json`: what is in the pack, for programs that know RO-Crate 1.1.
+//! `ro-crate-metadata.json`: describes the contents of the pack for programs that support RO-Crate
+//! 1.1.
 //!
 //! <https://www.researchobject.org/ro-crate/specification/1.1/>
 
@@ -62,8 +63,8 @@ pub(super) const FILES: [(&str, &str, &str); 10] = [
     ),
 ];
 
-/// The metadata file; `entries` are the other files except the manifest and the signature, which come
-/// later and are named without their hashes.
+/// The metadata file. `entries` are the other files except the manifest and the signature, which
+/// are created later and are named without their hashes.
 pub(super) fn metadata(task_id: &str, found: &Found, entries: &[&Entry]) -> Value {
     let later = ["manifest-sha256.txt", ATTESTATION];
     let names = entries.iter().map(|entry| entry.name.as_str());

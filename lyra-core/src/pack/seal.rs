@@ -17,13 +17,14 @@ use std::path::Path;
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 const STATEMENT: &str = "https://in-toto.io/Statement/v1";
 pub(super) const PREDICATE: &str = "urn:lyra:evidence-pack:v1";
-/// What stands before the 32 bytes of a key in PKCS #8 and in SPKI (RFC 8410).
+/// The bytes before the 32 bytes of a key in PKCS #8 and in SPKI (RFC 8410).
 const PRIVATE: [u8; 16] = [
     0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20,
 ];
 const PUBLIC: [u8; 12] = [0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 3, 0x21, 0];
 
-/// A key that signs packs, from a file that only its owner may read. Its `Debug` form does not show it.
+/// A key that signs packs, from a file that only its owner may read. Its `Debug` form does not
+/// reveal it.
 pub struct PackKey(SigningKey);
 
 impl std::fmt::Debug for PackKey {
@@ -33,12 +34,12 @@ impl std::fmt::Debug for PackKey {
 }
 
 impl PackKey {
-    /// Reads a private key in PEM (PKCS #8), as `openssl genpkey -algorithm ed25519` writes it. Where there
-    /// is none, one is made, with its public key beside it in `NAME.pub`.
+    /// Reads a private key in PEM (PKCS #8), as written by `openssl genpkey -algorithm ed25519`. If
+    /// the file does not exist, a key is created, with its public key next to it in `NAME.pub`.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` where others may read the file or it holds something else.
+    /// `InvalidInput` if other users may read the file or it contains something else.
     ///
     /// ```
     /// use lyra_core::PackKey;
@@ -78,7 +79,7 @@ impl PackKey {
         Ok(key)
     }
 
-    /// The public key in PEM (SPKI), for those who verify.
+    /// The public key in PEM (SPKI), for verifiers.
     pub fn public_pem(&self) -> String {
         pem_of("PUBLIC KEY", &PUBLIC, self.0.verifying_key().as_bytes())
     }
@@ -92,7 +93,7 @@ impl PackKey {
         STANDARD.encode(self.0.verifying_key().as_bytes())
     }
 
-    /// The envelope for these files.
+    /// Creates the signed envelope for these files.
     pub(super) fn seal(&self, entries: &[Entry], predicate: &Value) -> Result<Vec<u8>> {
         let mut subject: Vec<&Entry> = entries.iter().collect();
         subject.sort_by(|a, b| a.name.cmp(&b.name));
@@ -138,7 +139,7 @@ fn envelope(payload: &[u8], keyid: &str, signature: &[u8]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What is signed: the pre-authentication encoding of DSSE.
+/// The bytes that are signed: the pre-authentication encoding of DSSE.
 fn encoded(payload: &[u8]) -> Vec<u8> {
     let mut bytes = format!(
         "DSSEv1 {} {PAYLOAD_TYPE} {} ",
@@ -150,20 +151,20 @@ fn encoded(payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The statement of an envelope whose signature holds, and the id of the key. The key is the one that the
-/// statement names, unless another one is expected.
+/// The statement of an envelope with a valid signature, and the id of the key. The key is the one
+/// that the statement names, unless another one is expected.
 pub(super) fn open(bytes: &[u8], expected: Option<&Path>) -> Result<(Value, String)> {
     let bad = |why: &str| broken(ATTESTATION, why);
     let sealed: Envelope =
         serde_json::from_slice(bytes).map_err(|_| bad("it is no envelope of a pack"))?;
     let [one] = sealed.signatures.as_slice() else {
-        return Err(bad("it has not one signature"));
+        return Err(bad("it does not have exactly one signature"));
     };
     let payload = STANDARD.decode(&sealed.payload);
     let payload = payload.map_err(|_| bad("its payload is not base64"))?;
     let signature = STANDARD.decode(&one.sig).ok();
     let signature = signature.and_then(|bytes| Signature::from_slice(&bytes).ok());
-    let signature = signature.ok_or_else(|| bad("its signature is none"))?;
+    let signature = signature.ok_or_else(|| bad("its signature is not an Ed25519 signature"))?;
     let statement: Value =
         serde_json::from_slice(&payload).map_err(|_| bad("its payload is not JSON"))?;
     let named = statement["predicate"]["public_key"].as_str();
@@ -176,15 +177,17 @@ pub(super) fn open(bytes: &[u8], expected: Option<&Path>) -> Result<(Value, Stri
         let message = format!("it was not signed with the key of {}", path.display());
         return Err(bad(&message));
     }
-    let key = VerifyingKey::from_bytes(&named).map_err(|_| bad("its key is none"))?;
+    let key = VerifyingKey::from_bytes(&named).map_err(|_| bad("its key is not an Ed25519 key"))?;
     let holds = key.verify_strict(&encoded(&payload), &signature);
     let keyid = sha256_hex(&named);
     let again = envelope(&payload, &keyid, &signature.to_bytes())?;
     if holds.is_err() || again != bytes || sealed.payload_type != PAYLOAD_TYPE {
-        return Err(bad("its signature does not hold"));
+        return Err(bad("its signature is not valid"));
     }
     if statement["_type"] != STATEMENT || statement["predicateType"] != PREDICATE {
-        return Err(bad("it says nothing of a pack that this version knows"));
+        return Err(bad(
+            "it does not describe a pack of a version that this program knows",
+        ));
     }
     Ok((statement, keyid))
 }
@@ -224,7 +227,7 @@ fn refuse_open(path: &Path) -> Result<()> {
             path.display(),
             mode & 0o777
         ))
-        .with_hint("chmod 600 closes it")),
+        .with_hint("chmod 600 makes it readable only to you")),
         _ => Ok(()),
     }
 }

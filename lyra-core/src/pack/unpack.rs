@@ -1,4 +1,4 @@
-//! The reader's side: nothing of a pack is believed that the signature does not cover.
+//! Verifies a pack: only content that the signature covers is trusted.
 
 use super::archive::manifest;
 use super::archive::{self, Entry, unwritable};
@@ -17,34 +17,34 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// The largest signature that is read.
+/// Maximum size of a signature file.
 const MOST_OF_SIGNATURE: u64 = 16 << 20;
 
-/// What the checks of a pack found.
+/// The result of verifying a pack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PackReport {
     /// The task.
     pub task_id: String,
     /// Its hypothesis.
     pub hypothesis: String,
-    /// Files whose hash is the one that was signed.
+    /// Number of files whose hash is the signed one.
     pub files: usize,
-    /// Quotes that stand in the text of their page where they are said to stand.
+    /// Number of quotes found at the stated position in the text of their page.
     pub quotes_in_texts: usize,
-    /// Quotes of texts that are not in the pack, which stand in their passage.
+    /// Number of quotes from texts that are not in the pack, found in their passage.
     pub quotes_in_passages: usize,
     /// Id of the key that signed it: SHA-256 of the public key.
     pub key_id: String,
-    /// The canonical hash of the task when it was packed.
+    /// The canonical hash of the task at the time of packing.
     pub canonical_hash: String,
 }
 
-/// Checks a pack: its archive, its signature, the hash of every file, every quote. `key` is the public key
-/// that must have signed it; without one, the report says which key did.
+/// Verifies a pack: its archive, its signature, the hash of every file, every quote. `key` is the
+/// public key that must have signed it; without one, the report says which key did.
 ///
 /// # Errors
 ///
-/// `InvalidInput` with a message that begins with the name of the file at fault, or with `archive`.
+/// `InvalidInput` with a message that begins with the name of the faulty file, or with `archive`.
 ///
 /// ```
 /// use lyra_core::{Engine, EngineConfig, PackKey, PackOptions, TaskConfig, verify_pack};
@@ -67,23 +67,24 @@ pub fn verify_pack(pack: &Path, key: Option<&Path>) -> Result<PackReport> {
     unpack(pack, key).map(|(report, _)| report)
 }
 
-/// The same, and puts the files into a folder that is new or empty when all checks have passed.
+/// Verifies the pack, and then moves its files into a new or empty folder.
 ///
 /// # Errors
 ///
-/// Those of [`verify_pack`]; `InvalidInput` where the folder holds something.
+/// Those of [`verify_pack`]; `InvalidInput` if the folder is not empty.
 pub fn unpack_pack(pack: &Path, key: Option<&Path>, to: &Path) -> Result<PackReport> {
     let (report, folder) = unpack(pack, key)?;
     place(&folder, to)?;
     Ok(report)
 }
 
-/// The checks, and then the rows of the pack in a form that a graph can import: where the text of a page is
-/// not in the pack, its passages come without their offsets, which could not be checked there.
+/// Verifies the pack, and then writes its rows in a form that a graph can import. If the text of a
+/// page is not in the pack, its passages have no offsets, since these could not be checked on
+/// import.
 ///
 /// # Errors
 ///
-/// Those of [`verify_pack`]; `Backend` where the writer fails.
+/// Those of [`verify_pack`]; `Backend` if the writer fails.
 pub fn rows_of_pack(pack: &Path, key: Option<&Path>, to: &mut impl Write) -> Result<PackReport> {
     let (report, folder) = unpack(pack, key)?;
     let mut withheld = HashSet::new();
@@ -124,7 +125,7 @@ pub fn rows_of_pack(pack: &Path, key: Option<&Path>, to: &mut impl Write) -> Res
     Ok(report)
 }
 
-/// The checks, with the files in a folder for temporary files.
+/// Runs the checks and leaves the files in a temporary folder.
 fn unpack(pack: &Path, key: Option<&Path>) -> Result<(PackReport, TempDir)> {
     let folder = tempfile::tempdir().map_err(unwritable)?;
     let place = |name: &str| folder.path().join(name);
@@ -166,7 +167,8 @@ fn open_seal(entries: &[Entry], place: &Path, key: Option<&Path>) -> Result<(Val
     seal::open(&bytes, key)
 }
 
-/// Every file is signed for, every signed file is there, and the list of hashes says the same.
+/// Checks that every file is signed, that every signed file is present, and that the list of hashes
+/// agrees.
 fn check_listed(entries: &[Entry], statement: &Value) -> Result<()> {
     let subjects = statement["subject"].as_array();
     let subjects = subjects.ok_or_else(|| broken(ATTESTATION, "it names no files"))?;
@@ -175,7 +177,8 @@ fn check_listed(entries: &[Entry], statement: &Value) -> Result<()> {
         let pair = subject["name"]
             .as_str()
             .zip(subject["digest"]["sha256"].as_str());
-        let (name, hash) = pair.ok_or_else(|| broken(ATTESTATION, "it names a file badly"))?;
+        let (name, hash) =
+            pair.ok_or_else(|| broken(ATTESTATION, "it lists a file without a name or a hash"))?;
         if signed.insert(name, hash).is_some() {
             return Err(broken(ATTESTATION, "it names a file twice"));
         }
@@ -189,11 +192,14 @@ fn check_listed(entries: &[Entry], statement: &Value) -> Result<()> {
                     "its hash is not the one that was signed",
                 ));
             }
-            None => return Err(broken(&entry.name, "nobody signed for it")),
+            None => return Err(broken(&entry.name, "the signature does not cover it")),
         }
     }
     if let Some(name) = signed.keys().next() {
-        return Err(broken(name, "it was signed for and is not in the pack"));
+        return Err(broken(
+            name,
+            "the signature covers it, but it is not in the pack",
+        ));
     }
     let listed = entries
         .iter()
@@ -201,7 +207,7 @@ fn check_listed(entries: &[Entry], statement: &Value) -> Result<()> {
     let expected = sha256_hex(&manifest(listed));
     let found = entries.iter().find(|entry| entry.name == MANIFEST);
     if found.is_none_or(|found| found.sha256 != expected) {
-        return Err(broken(MANIFEST, "it does not list the files as they are"));
+        return Err(broken(MANIFEST, "it does not match the files"));
     }
     if !entries.iter().any(|entry| entry.name == METADATA) {
         return Err(broken(METADATA, "it is not in the pack"));
@@ -211,7 +217,7 @@ fn check_listed(entries: &[Entry], statement: &Value) -> Result<()> {
 
 type TextKey = (String, i64);
 
-/// The quotes and the texts that they come from.
+/// The quotes and the texts that contain them.
 #[derive(Debug)]
 struct Quotes {
     texts: HashMap<TextKey, TextLine>,
@@ -245,7 +251,7 @@ impl Quotes {
         Ok(all)
     }
 
-    /// How many quotes stand in the texts, and how many only in their passages.
+    /// Counts the quotes found in the texts, and those found only in their passages.
     fn check(mut self, graph: &Path) -> Result<(usize, usize)> {
         let (mut in_texts, mut in_passages) = (0, 0);
         each_line("graph.jsonl", graph, |row: Value| {
@@ -304,17 +310,14 @@ impl Quotes {
     }
 }
 
-/// Whether the quotes stand in a text that begins at `from`.
+/// Whether the quotes occur in a text that begins at `from`.
 fn stand_in(quotes: &[QuoteLine], text: &PageText<'_>, from: i64) -> Result<()> {
     for quote in quotes {
         let place = |at: i64| usize::try_from(at - from).ok();
         let span = place(quote.start).zip(place(quote.end));
         let found = span.and_then(|(start, end)| text.slice(start..end));
         if found != Some(quote.quote.as_str()) {
-            return Err(not_there(
-                &quote.edge_id,
-                "does not stand where it is said to stand",
-            ));
+            return Err(not_there(&quote.edge_id, "is not at the stated offsets"));
         }
     }
     Ok(())
@@ -338,7 +341,7 @@ fn each_line<T: DeserializeOwned>(
     Ok(())
 }
 
-/// Puts the files of a checked pack into a folder that is new or empty.
+/// Moves the files of a verified pack into a new or empty folder.
 fn place(folder: &TempDir, to: &Path) -> Result<()> {
     let taken = std::fs::read_dir(to).is_ok_and(|mut entries| entries.next().is_some());
     if taken || to.is_file() {
@@ -350,7 +353,7 @@ fn place(folder: &TempDir, to: &Path) -> Result<()> {
         Error::new(ErrorKind::Backend, message).with_source(e)
     };
     std::fs::create_dir_all(to).map_err(failed)?;
-    // All files of a pack lie in its top folder.
+    // All files of a pack are in its top folder.
     for entry in std::fs::read_dir(folder.path()).map_err(failed)?.flatten() {
         let target = to.join(entry.file_name());
         std::fs::copy(entry.path(), &target).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! Passages to claims.
+//! The port that extracts claims from passages.
 
 use crate::error::Result;
 use crate::store::model::ClaimType;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::ops::Range;
 
-/// A piece of a document that is read for claims.
+/// A part of a document from which claims are extracted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Passage {
     /// The exact text.
@@ -15,18 +15,18 @@ pub struct Passage {
     pub heading: Option<String>,
 }
 
-/// What a claim extractor is asked.
+/// A request to a claim extractor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExtractionRequest {
-    /// The task's hypothesis: context for what matters, never something to confirm.
+    /// The task's hypothesis: context for what is relevant, never something to confirm.
     pub hypothesis: String,
-    /// The query that found the document; empty where there was none.
+    /// The query that found the document; empty if there was none.
     pub query: String,
     /// Title of the document.
     pub title: Option<String>,
-    /// What to read.
+    /// The passages to read.
     pub passages: Vec<Passage>,
-    /// At most so many claims come back.
+    /// Maximum number of claims to return.
     pub max_claims: usize,
 }
 
@@ -37,39 +37,39 @@ pub struct ExtractedClaim {
     pub passage: usize,
     /// The statement.
     pub text: String,
-    /// What it asserts.
+    /// The type of the assertion.
     pub claim_type: ClaimType,
-    /// 0 to 1: how sure the extractor is that the passage says this.
+    /// Confidence of the extractor that the passage says this, 0 to 1.
     pub confidence: f64,
-    /// Code points of the passage's text that the claim rests on.
+    /// The part of the passage's text that the claim is based on, in code points.
     pub quote: Range<usize>,
 }
 
-/// What reading a document gave.
+/// The result of extracting claims from a document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Extraction {
     /// The claims, best first.
     pub claims: Vec<ExtractedClaim>,
-    /// What whoever reads the claims should know: how many were refused, and why.
+    /// Remarks for readers of the claims: how many were refused, and why.
     pub remarks: Vec<String>,
 }
 
-/// Finds statements in text.
+/// Extracts claims from text.
 #[async_trait::async_trait]
 pub trait ClaimExtractor: Debug + Send + Sync + 'static {
-    /// Stored with every claim.
+    /// Id of the extractor, stored with every claim.
     fn extractor_id(&self) -> &str;
 
-    /// A small model that ships with the library.
+    /// Whether it is a small model that ships with the library.
     fn is_builtin(&self) -> bool;
 
     /// The claims of the passages, best first, at most `max_claims`.
     ///
-    /// Each `quote` is a non-empty range of code points inside its passage; each `text` is not
-    /// empty; each confidence lies in 0..=1. No passages, no claims.
+    /// Each `quote` is a non-empty range of code points inside its passage; each `text` is
+    /// non-empty; each confidence is in 0..=1. Without passages there are no claims.
     async fn extract(&self, request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>>;
 
-    /// The same claims with what should be known about them.
+    /// The same claims with remarks about them.
     async fn extract_with_remarks(&self, request: &ExtractionRequest) -> Result<Extraction> {
         let claims = self.extract(request).await?;
         Ok(Extraction {
@@ -78,7 +78,7 @@ pub trait ClaimExtractor: Debug + Send + Sync + 'static {
         })
     }
 
-    /// How it is set up, for people: which model it asks and where; never a key.
+    /// The configuration in readable form: which model is used and at which address; never a key.
     fn setup(&self) -> Option<String> {
         None
     }

@@ -1,11 +1,11 @@
-//! Bytes to documents.
+//! The port that parses bytes into documents.
 
 use crate::error::Result;
 use crate::store::model::DocumentMeta;
 use crate::store::text::segment::Block;
 use std::fmt::Debug;
 
-/// A document taken apart: what it says about itself, and its parts in reading order.
+/// A parsed document: its metadata, and its parts in reading order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ParsedDocument {
     /// Bibliographic data and references.
@@ -18,16 +18,16 @@ pub struct ParsedDocument {
     pub warnings: Vec<String>,
 }
 
-/// Takes documents apart.
+/// Parses documents.
 pub trait DocumentParser: Debug + Send + Sync + 'static {
     /// Parses one document. `name` is its file name or address, for the extension.
     ///
-    /// Any bytes give an answer or an error that says why not, within bounded time and memory;
-    /// never a panic. The same bytes give the same document.
+    /// Any bytes give a document or an error with the reason, within bounded time and memory; never
+    /// a panic. The same bytes give the same document.
     fn parse(&self, body: &[u8], content_type: Option<&str>, name: &str) -> Result<ParsedDocument>;
 
-    /// Where and within which limits documents are read, for `doctor`. A document that a parser did
-    /// not survive is tried again when this changes.
+    /// Where documents are parsed and within which limits, for `doctor`. A document that a parser
+    /// did not survive is tried again when this changes.
     fn setup(&self) -> String {
         concat!("in this process (version ", env!("CARGO_PKG_VERSION"), ")").to_owned()
     }

@@ -1,30 +1,29 @@
-//! Text to vectors.
+//! The port that embeds text as vectors.
 
 use crate::error::Result;
 use crate::store::text::is_cjk;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
-/// What is known of an embedding model.
+/// Properties of an embedding model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EmbedderInfo {
-    /// Stored with every vector; vectors of different ids are never compared.
+    /// Id of the model, stored with every vector; vectors with different ids are never compared.
     pub model_id: String,
     /// Length of every vector.
     pub dimension: usize,
-    /// A small model that ships with the library.
+    /// Whether it is a small model that ships with the library.
     pub builtin: bool,
     /// Share of the embedding in a fused ranking, 0 to 1; the rest is BM25.
     pub fusion_weight: f32,
-    /// The same for a query in Chinese, Japanese or Korean, which many models know little of.
+    /// The same for a query in Chinese, Japanese or Korean, for which many models are weak.
     pub fusion_weight_cjk: f32,
-    /// Cosine from which two texts are worth judging against each other.
+    /// Minimum cosine at which two texts are judged against each other.
     pub related_threshold: f32,
 }
 
 impl EmbedderInfo {
-    /// The share of the embedding in a fused ranking for this query, by the script it is written
-    /// in.
+    /// The share of the embedding in a fused ranking for this query, depending on its script.
     pub fn fusion_weight_for(&self, query: &str) -> f64 {
         let letters = || query.chars().filter(|c| c.is_alphanumeric());
         let cjk = letters().filter(|c| is_cjk(*c)).count() as f64 / letters().count().max(1) as f64;
@@ -32,12 +31,12 @@ impl EmbedderInfo {
     }
 }
 
-/// Which side of a search a text stands on; some models embed the two differently.
+/// The role of a text in a search; some models embed the two differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextRole {
-    /// What is looked for.
+    /// The text searched for.
     Query,
-    /// What is found.
+    /// The text searched.
     Document,
 }
 
@@ -49,7 +48,7 @@ pub trait Embedder: Debug + Send + Sync + 'static {
 
     /// One vector for each text, in order, each of `info().dimension` values.
     ///
-    /// A vector has length 1 (±1e-3), or is all zeros where the model can make nothing of the
+    /// A vector has length 1 (±1e-3), or is all zeros if the model finds nothing to embed in the
     /// text (an empty one). The same text gives the same vector, alone or in a batch.
     async fn embed(&self, texts: &[&str], role: TextRole) -> Result<Vec<Vec<f32>>>;
 }

@@ -1,4 +1,4 @@
-//! Addresses to bytes.
+//! The port that fetches the bytes at an address.
 
 use crate::error::Result;
 use crate::store::model::DocumentMeta;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::{self, Debug};
 use std::time::Duration;
 
-/// What a server or file system said of the copy that we hold.
+/// Validators that a server or file system gave for the stored copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Validators {
     /// `ETag`.
@@ -15,15 +15,15 @@ pub struct Validators {
     pub last_modified: Option<String>,
 }
 
-/// What a human's browser holds of one site after a challenge was passed there. Its `Debug` form
-/// does not show the cookies, so that no log and no error can.
+/// The cookies of a human's browser for one site after passing a challenge there. The `Debug` form
+/// does not show the cookies, so that they do not appear in logs or errors.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SiteSession {
-    /// Registrable domain; the session is of use nowhere else.
+    /// Registrable domain; the session is not valid anywhere else.
     pub domain: String,
     /// A `Cookie` header: `name=value; name=value`.
     pub cookies: String,
-    /// Whether it was granted over TLS and must not be sent without.
+    /// Whether it was granted over TLS and must not be sent over plain HTTP.
     pub secure_only: bool,
 }
 
@@ -36,38 +36,38 @@ impl Debug for SiteSession {
     }
 }
 
-/// What to fetch.
+/// A request to fetch a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FetchRequest {
     /// `file:`, `http:` or `https:`.
     pub url: String,
-    /// Of the copy that is already there.
+    /// Validators of the stored copy.
     pub validators: Validators,
-    /// Sessions that may be needed on the way, at most one for each domain.
+    /// Sessions that may be needed for the request, at most one per domain.
     pub sessions: Vec<SiteSession>,
 }
 
-/// What came back. Trouble that belongs to one document is a value, because it is data for the
-/// pipeline (a queue item, an error column), not a failure of the fetcher.
+/// The result of a fetch. Problems of a single document are values rather than errors, because they
+/// are data for the pipeline (a queue item, an error column).
 #[derive(Debug, Clone, PartialEq)]
 pub enum FetchedDocument {
-    /// The bytes.
+    /// The document was found.
     Found {
-        /// Where redirects led.
+        /// The final address after redirects.
         final_url: String,
-        /// HTTP status; none for files.
+        /// HTTP status; `None` for files.
         status: Option<u16>,
-        /// `Content-Type` as sent, or guessed from a file's name.
+        /// `Content-Type` as sent, or guessed from the name of a file.
         content_type: Option<String>,
         /// The decoded body.
         body: Vec<u8>,
-        /// What the fetcher knows of the document beside its body (a sidecar file, a provider's
-        /// record); it completes what the document says about itself and wins where they differ.
+        /// Metadata that the fetcher knows from elsewhere (a side file, a provider's record); it
+        /// completes the document's own metadata and takes precedence where they differ.
         known: Box<DocumentMeta>,
-        /// For the next request.
+        /// Validators for the next request.
         validators: Validators,
     },
-    /// The copy that is already there is current.
+    /// The stored copy is up to date.
     NotModified,
     /// A human must pass a challenge first.
     NeedsAuth {
@@ -85,25 +85,25 @@ pub trait Fetcher: Debug + Send + Sync + 'static {
     /// Short name: `file`, `http`. Stored as `pages.fetch_method`.
     fn name(&self) -> &str;
 
-    /// Whether this fetcher takes such an address.
+    /// Whether this fetcher can fetch this address.
     fn accepts(&self, url: &str) -> bool;
 
-    /// Whether a copy that was fetched, or found to be current, `age` ago may be used without
-    /// asking. The default asks every time.
+    /// Whether a copy that was fetched, or confirmed as current, `age` ago may be used without a
+    /// request. By default a request is always made.
     fn may_reuse(&self, url: &str, age: Duration) -> bool {
         let _ = (url, age);
         false
     }
 
-    /// How long the copy that was fetched last, or found to be current, may be used without asking,
-    /// as its server said; none where it said nothing.
+    /// How long the copy that was last fetched, or confirmed as current, may be used without a
+    /// request, according to its server; `None` if it did not say.
     fn lifetime(&self, url: &str) -> Option<Duration> {
         let _ = url;
         None
     }
 
     /// Fetches one document within the fetcher's own limits of size and time. An address that may
-    /// not be fetched (outside the corpus, a private network, `robots.txt`) is an error that says so
-    /// (see [`Refusal`](crate::security::url_policy::Refusal)).
+    /// not be fetched (outside the corpus, a private network, `robots.txt`) gives an error with the
+    /// reason (see [`Refusal`](crate::security::url_policy::Refusal)).
     async fn fetch(&self, request: &FetchRequest) -> Result<FetchedDocument>;
 }

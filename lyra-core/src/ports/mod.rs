@@ -1,9 +1,9 @@
-//! The traits that a stranger may stand behind: models, search, fetching.
+//! The traits that third-party code can implement: models, search, fetching.
 //!
-//! Every port is object-safe, `Debug + Send + Sync`, takes batches where batches pay, and carries
-//! the id of what answers, because that id is stored with every vector, claim and verdict. What an
-//! implementation must promise is written on each method and published as functions in
-//! [`testing`], which any implementation can be run through.
+//! Every port is object-safe and `Debug + Send + Sync`, accepts batches where these are useful, and
+//! carries the id of its implementation, because that id is stored with every vector, claim and
+//! verdict. The requirements on an implementation are documented on each method, and published as
+//! functions in [`testing`] with which any implementation can be tested.
 
 mod claim_extractor;
 mod document_parser;
@@ -13,7 +13,7 @@ mod search_provider;
 mod stance_judge;
 pub mod testing;
 
-/// What an implementation of a port with `async` methods stands under.
+/// The attribute for an implementation of a port with `async` methods.
 ///
 /// ```
 /// use lyra_core::ports::{Embedder, EmbedderInfo, TextRole, async_trait};

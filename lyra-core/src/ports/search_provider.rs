@@ -1,4 +1,4 @@
-//! Queries to documents, identifiers to works, works to what they cite.
+//! The port that finds documents for queries, works for identifiers, and the references of works.
 
 use crate::error::{Error, Result};
 use crate::store::model::DocumentMeta;
@@ -6,19 +6,19 @@ use crate::store::text::identifiers::{Identifiers, find_identifiers, normalize_d
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Debug};
 
-/// What a provider is asked.
+/// A query to a provider.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchQuery {
     /// The words.
     pub text: String,
-    /// At most so many hits come back.
+    /// Maximum number of hits to return.
     pub limit: usize,
 }
 
 /// One document that a provider found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchHit {
-    /// Where the document is; `file:`, `http:` or `https:`.
+    /// The address of the document; `file:`, `http:` or `https:`.
     pub url: String,
     /// 1 for the best.
     pub rank: usize,
@@ -28,20 +28,20 @@ pub struct SearchHit {
     pub snippet: Option<String>,
     /// Bibliographic data that the provider knows.
     pub meta: DocumentMeta,
-    /// The abstract, where the provider has it: then nothing needs to be fetched.
+    /// The abstract, if the provider has it: then nothing needs to be fetched.
     pub abstract_text: Option<String>,
-    /// What only a provider can know: counts, open copies, other versions.
+    /// Facts that only a provider knows: counts, open copies, other versions.
     pub facts: WorkFacts,
 }
 
-/// What a provider knows of a work that the document does not say of itself; all may be missing.
+/// What a provider knows about a work and the document does not say; all fields are optional.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkFacts {
     /// `W` and digits.
     pub openalex_id: Option<String>,
     /// Semantic Scholar's paper id.
     pub s2_id: Option<String>,
-    /// Authors in order, with what is known beside their names.
+    /// Authors in order, with further data on them.
     pub authors: Vec<AuthorFacts>,
     /// How often the work is cited.
     pub citation_count: Option<i64>,
@@ -58,11 +58,11 @@ pub struct WorkFacts {
     /// Other versions of the same work, as canonical ids (`doi:…`, `arxiv:…`): the published
     /// version of a preprint, the preprint of a published one.
     pub versions: Vec<String>,
-    /// Normalised DOIs that this document retracts, where it is a notice of retraction.
+    /// Normalised DOIs that this document retracts, if it is a notice of retraction.
     pub retracts: Vec<String>,
 }
 
-/// One author as a provider knows them.
+/// An author as known to a provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuthorFacts {
     /// As printed.
@@ -73,7 +73,7 @@ pub struct AuthorFacts {
     pub orcid: Option<String>,
 }
 
-/// An identifier that a work can be looked up by, in its one spelling.
+/// A normalised identifier by which a work can be looked up.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WorkId {
     /// `10.…`, lower case.
@@ -91,7 +91,7 @@ pub enum WorkId {
 }
 
 impl WorkId {
-    /// Reads a canonical id; `None` for one that no provider knows (`meta:…`, `url:…`).
+    /// Parses a canonical id; `None` for one that no provider knows (`meta:…`, `url:…`).
     ///
     /// ```
     /// use lyra_core::ports::WorkId;
@@ -114,7 +114,7 @@ impl WorkId {
         (!value.is_empty()).then(|| make(value.to_owned()))
     }
 
-    /// The identifiers of a hit, the strongest first.
+    /// The identifiers of a hit, most reliable first.
     pub fn of(hit: &SearchHit) -> Vec<Self> {
         let meta = &hit.meta;
         let found = find_identifiers(&hit.url);
@@ -155,28 +155,28 @@ impl fmt::Display for WorkId {
     }
 }
 
-/// Why a provider gave no answer; the source of the errors that network providers return.
+/// Why a provider failed; the source of the errors that network providers return.
 ///
-/// Finding nothing is not among them: that is an empty list or `None`.
+/// An empty result is not a failure: it is an empty list or `None`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProviderFailure {
-    /// Not reachable, too slow, or answering with server errors.
+    /// Unreachable, too slow, or returning server errors.
     #[error("the service is down")]
     Outage,
     /// Too many requests.
     #[error("the service limits the rate of requests")]
     RateLimited {
-        /// Seconds after which it may be asked again, where it says so.
+        /// Seconds after which it may be queried again, if it says so.
         retry_after: Option<u64>,
     },
-    /// It answered, but not with what it promises.
+    /// It replied, but not in the expected form.
     #[error("the reply cannot be read")]
     BadReply,
-    /// The key is missing, wrong, or not good for this.
+    /// The key is missing, invalid, or not sufficient for this request.
     #[error("the key was refused")]
     BadKey,
-    /// It refuses this very request.
+    /// It refuses this particular request.
     #[error("the request was refused")]
     Refused,
 }
@@ -194,8 +194,8 @@ pub trait SearchProvider: Debug + Send + Sync + 'static {
     /// Short name: `corpus`, `openalex` … Stored as `serp_items.engine`.
     fn name(&self) -> &str;
 
-    /// The best hits first, ranks 1, 2, 3 …, at most `limit`. Nothing found is an empty list; an
-    /// outage is an error, never an empty list.
+    /// The best hits first, with ranks 1, 2, 3 …, at most `limit`. If nothing is found, the list is
+    /// empty; an outage is an error, never an empty list.
     async fn search(&self, query: &SearchQuery) -> Result<Vec<SearchHit>>;
 
     /// The document with this normalised DOI, if the provider has it.
@@ -203,8 +203,8 @@ pub trait SearchProvider: Debug + Send + Sync + 'static {
         Ok(None)
     }
 
-    /// The work with this identifier; `None` where the provider does not have it, or does not
-    /// know identifiers of that kind.
+    /// The work with this identifier; `None` if the provider does not have it, or does not know
+    /// this kind of identifier.
     async fn lookup(&self, id: &WorkId) -> Result<Option<SearchHit>> {
         match id {
             WorkId::Doi(doi) => self.lookup_doi(doi).await,
@@ -212,29 +212,30 @@ pub trait SearchProvider: Debug + Send + Sync + 'static {
         }
     }
 
-    /// What the work cites, at most `limit`, in the order of its reference list. Empty where the
-    /// provider does not know the work or its references.
+    /// The works that this work cites, at most `limit`, in the order of its reference list. Empty
+    /// if the provider does not know the work or its references.
     async fn references(&self, _id: &WorkId, _limit: usize) -> Result<Vec<SearchHit>> {
         Ok(Vec::new())
     }
 
-    /// What cites the work, at most `limit`.
+    /// The works that cite this work, at most `limit`.
     async fn citations(&self, _id: &WorkId, _limit: usize) -> Result<Vec<SearchHit>> {
         Ok(Vec::new())
     }
 
-    /// Whether it is a catalogue of scholarly works; decides what `task_pages.reason` says of a page
-    /// that a query found through it: `academic_api`, else `search`.
+    /// Whether it is a catalogue of scholarly works. This determines the value of
+    /// `task_pages.reason` for a page that a query found through it: `academic_api`, otherwise
+    /// `search`.
     fn is_academic(&self) -> bool {
         false
     }
 
-    /// Standing conditions that whoever reads its answers should know: a key that was refused.
+    /// Persistent conditions that affect its results, such as a key that was refused.
     fn conditions(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// How it is set up, for people: where it asks, whether it has a key; never the key.
+    /// The configuration in readable form: its address, and whether it has a key; never the key.
     fn setup(&self) -> Option<String> {
         None
     }

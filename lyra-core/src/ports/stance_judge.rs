@@ -1,4 +1,4 @@
-//! Pairs of texts to verdicts.
+//! The port that judges pairs of texts.
 
 use crate::error::Result;
 use crate::store::model::Relation;
@@ -9,12 +9,12 @@ use std::ops::Range;
 /// A question to a stance judge: does the premise support the hypothesis?
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct StancePair {
-    /// What the source says: a sentence or a few, or a passage for a judge that
-    /// [reads passages](StanceJudge::reads_passages).
+    /// The text of the source: one or a few sentences, or a passage for a judge that [reads
+    /// passages](StanceJudge::reads_passages).
     pub premise: String,
     /// The claim in question.
     pub hypothesis: String,
-    /// Title and heading that the premise stands under, where they say what it leaves out.
+    /// Title and heading above the premise, if they say what it leaves out.
     pub context: Option<String>,
 }
 
@@ -29,23 +29,24 @@ impl StancePair {
     }
 }
 
-/// A stance judge's answer.
+/// The answer of a stance judge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// [`Relation::Supports`], [`Relation::Refutes`] or [`Relation::Neutral`].
     pub relation: Relation,
-    /// 0 to 1: how sure the judge is of the relation.
+    /// Confidence in the relation, 0 to 1.
     pub confidence: f64,
-    /// The probabilities of supports, refutes and neutral, from judges that have them.
+    /// The probabilities of supports, refutes and neutral, from judges that report them.
     pub probabilities: Option<[f64; 3]>,
-    /// The part of the premise that decided, in code points, from judges that tell.
+    /// The decisive part of the premise, in code points, from judges that report it.
     pub quote: Option<Range<usize>>,
-    /// 0 to 1: how likely that part asserts something on the hypothesis at all, from judges that tell.
+    /// The probability, 0 to 1, that this part asserts anything about the hypothesis, from judges
+    /// that report it.
     pub relevance: Option<f64>,
 }
 
 impl Verdict {
-    /// A relation and how sure the judge is of it.
+    /// A verdict with a relation and a confidence.
     pub fn new(relation: Relation, confidence: f64) -> Self {
         Self {
             relation,
@@ -60,26 +61,26 @@ impl Verdict {
 /// Judges whether one text supports or refutes another (natural language inference).
 #[async_trait::async_trait]
 pub trait StanceJudge: Debug + Send + Sync + 'static {
-    /// Stored with every verdict.
+    /// Id of the judge, stored with every verdict.
     fn judge_id(&self) -> &str;
 
-    /// Ships with the library. A configured judge's verdicts replace its verdicts, never the other
-    /// way round.
+    /// Whether it ships with the library. Verdicts of a configured judge replace those of a
+    /// built-in one, never the reverse.
     fn is_builtin(&self) -> bool;
 
-    /// Whether the judge is given whole passages and finds in them what decides. Others are given
-    /// the sentences that are closest to the claim.
+    /// Whether the judge receives whole passages and finds the decisive part itself. Other judges
+    /// receive the sentences that are closest to the claim.
     fn reads_passages(&self) -> bool {
         false
     }
 
     /// One verdict for each pair, in order.
     ///
-    /// The relation is one of the three NLI relations, the confidence lies in 0..=1, and the same
+    /// The relation is one of the three NLI relations, the confidence is in 0..=1, and the same
     /// pair gets the same verdict, alone or in a batch.
     async fn judge(&self, pairs: &[StancePair]) -> Result<Vec<Verdict>>;
 
-    /// How it is set up, for people: which model it asks and where; never a key.
+    /// The configuration in readable form: which model is used and at which address; never a key.
     fn setup(&self) -> Option<String> {
         None
     }

@@ -1,4 +1,4 @@
-//! The folders of documents: copied into the record before the run, read from copies in every run.
+//! The document folders: copied into the record before the run, and read from copies in every run.
 
 use super::tape::{Tape, failed};
 use crate::documents::{CorpusFile, FileFetcher};
@@ -9,19 +9,19 @@ use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
-/// A file of a corpus as the list of a record names it.
+/// A corpus file in the list of a record.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FileLine {
-    /// Which folder of `corpus`.
+    /// Index of its folder in `corpus`.
     folder: usize,
-    /// Below the folder, or the name of a corpus that is one file.
+    /// Path below the folder, or the file name if the corpus is a single file.
     path: String,
     sha256: String,
     /// Seconds and nanoseconds since 1970.
     modified: (u64, u32),
 }
 
-/// Copies all documents of the folders into the record.
+/// Copies all documents in the folders into the record.
 pub(super) fn take(tape: &Tape, files: &FileFetcher) -> Result<Vec<FileLine>> {
     let mut lines = Vec::new();
     files.each_file(&mut |file: CorpusFile| {
@@ -45,15 +45,15 @@ pub(super) fn line_of(value: Value) -> Result<FileLine> {
     serde_json::from_value(value).map_err(|e| Error::invalid(format!("a file of the record: {e}")))
 }
 
-/// Copies of the recorded folders, which keep the addresses of the originals.
+/// Copies of the recorded folders, under the addresses of the originals.
 #[derive(Debug)]
 pub(super) struct Copies {
     pub(super) files: FileFetcher,
-    // Removed when nobody reads from it any more.
+    // Deleted when nothing reads from it any more.
     _folder: TempDir,
 }
 
-/// Lays the recorded files out in a folder for temporary files.
+/// Writes the recorded files to a temporary folder.
 pub(super) fn lay_out(tape: &Tape, addresses: &[String], lines: &[FileLine]) -> Result<Copies> {
     let folder = tempfile::tempdir().map_err(|e| failed(Path::new("a temporary folder"), e))?;
     let base = folder.path().canonicalize();
@@ -88,7 +88,7 @@ pub(super) fn lay_out(tape: &Tape, addresses: &[String], lines: &[FileLine]) -> 
     })
 }
 
-/// The file of a corpus that is one file, which has its address.
+/// The file of a corpus that is a single file, which has the address of the corpus.
 fn one_file(root: &Path, address: &str) -> Option<PathBuf> {
     let name = url::Url::parse(address).ok()?;
     let name = name.to_file_path().ok()?;

@@ -1,15 +1,16 @@
-//! A run on record: every reply that it got from outside, so that it can be repeated without asking
-//! anybody.
+//! A recorded run: every reply that it received from outside, so that it can be repeated without
+//! any external request.
 //!
 //! | file | what it is for |
 //! |---|---|
 //! | `tape` | the folder: a list of requests and replies, bytes by their hash |
-//! | `ports` | fetcher, search providers and models that keep what they hear, or answer with it |
+//! | `ports` | fetcher, search providers and models that record their replies, or replay them |
 //! | `files` | the folders of documents |
-//! | `outline` | the list without what others may not have |
+//! | `outline` | the list without content that others may not receive |
 //!
-//! One request has one reply in a run. So a run that is killed and goes on hears what it would have
-//! heard. Keys are known to what stands below the ports only, and cookies are left out of requests.
+//! Each request has one reply in a run. So a run that was killed and is continued receives the same
+//! replies as without the interruption. Keys are known only to the code below the ports, and
+//! cookies are not stored with requests.
 
 mod files;
 mod outline;
@@ -30,8 +31,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use tape::{MANIFEST, Tape};
 
-/// Writes the list of a record with hashes in place of replies, and of texts that models were asked
-/// about. Only a record that is whole is passed on.
+/// Writes the list of a record with hashes in place of replies, and of texts that models processed.
+/// Only a complete record is written.
 pub(crate) fn outline(dir: &Path, writer: &mut dyn Write) -> Result<()> {
     Record::open(dir)?;
     outline::write(dir, writer)
@@ -40,7 +41,7 @@ pub(crate) fn outline(dir: &Path, writer: &mut dyn Write) -> Result<()> {
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// A record that is being made, or that is replayed.
+/// A record that is being created or replayed.
 #[derive(Debug)]
 pub struct Record {
     tape: Arc<Tape>,
@@ -50,13 +51,13 @@ pub struct Record {
     end: Option<End>,
 }
 
-/// What a run was made of: the first line of the list.
+/// The configuration of a run: the first line of the list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Header {
     version: u32,
     /// Version of Lyra.
     pub(crate) lyra: String,
-    /// When it began.
+    /// When the run began.
     pub(crate) began: String,
     pub(crate) limits: Limits,
     pub(crate) parser: String,
@@ -70,21 +71,21 @@ pub(crate) struct Header {
     retractions: Option<String>,
 }
 
-/// The graph as the run found it, its targets queued.
+/// The graph at the start of the run, with its targets queued.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Start {
     task_id: String,
     sha256: String,
 }
 
-/// What came out.
+/// The result.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct End {
     /// Canonical hash of the task's part.
     hash: String,
 }
 
-/// What asks the world in a run.
+/// The ports of a run that use the outside world.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) began: String,
@@ -99,12 +100,12 @@ pub(crate) struct Live {
     pub(crate) retractions: Option<PathBuf>,
 }
 
-/// What stands in its place.
+/// The ports that replace them.
 #[derive(Debug)]
 pub(crate) struct Wired {
     pub(crate) fetcher: Arc<dyn Fetcher>,
     pub(crate) providers: Vec<Arc<dyn SearchProvider>>,
-    /// None where the built-in one does the work itself.
+    /// `None` if the built-in one does the work itself.
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     pub(crate) extractor: Option<Arc<dyn ClaimExtractor>>,
     pub(crate) judge: Option<Arc<dyn StanceJudge>>,
@@ -112,12 +113,12 @@ pub(crate) struct Wired {
 }
 
 impl Record {
-    /// Begins a record in a folder that is new or empty. What is opened with it as
+    /// Begins a record in a new or empty folder. An engine opened with it as
     /// [`EngineConfig::record`](crate::EngineConfig::record) is recorded.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` where the folder holds something, `Backend` where nothing can be written there.
+    /// `InvalidInput` if the folder is not empty, `Backend` if it cannot be written.
     ///
     /// ```
     /// use lyra_core::Record;
@@ -137,8 +138,8 @@ impl Record {
         })
     }
 
-    /// Where the record of the next run goes that is named by this folder: into the folder itself if it
-    /// has no record yet, else into a folder of its own below it, `2`, `3` and so on.
+    /// The folder for the record of the next run: the folder itself if it has no record yet,
+    /// otherwise a numbered folder below it, `2`, `3` and so on.
     ///
     /// ```
     /// use lyra_core::Record;
@@ -156,7 +157,7 @@ impl Record {
         }
     }
 
-    /// Where the record of the latest run is that is named by this folder.
+    /// The folder with the record of the latest run below this folder.
     pub fn latest_place(dir: &Path) -> PathBuf {
         match runs_below(dir) {
             1 => dir.to_owned(),
@@ -164,11 +165,11 @@ impl Record {
         }
     }
 
-    /// Opens a record to be replayed. What is opened with it asks nobody.
+    /// Opens a record for replay. An engine opened with it makes no external requests.
     ///
     /// # Errors
     ///
-    /// `NotFound` where there is none, `InvalidInput` for one whose run did not end or that was changed.
+    /// `NotFound` if there is none, `InvalidInput` if its run did not end or if it was changed.
     pub fn open(dir: &Path) -> Result<Self> {
         let (mut header, mut start, mut end) = (None, None::<Start>, None::<End>);
         let mut lines: Vec<FileLine> = Vec::new();
@@ -203,30 +204,31 @@ impl Record {
         self.tape.dir()
     }
 
-    /// The task whose run it is.
+    /// The task of the run.
     pub fn task_id(&self) -> Option<&str> {
         self.start.get().map(|start| start.task_id.as_str())
     }
 
-    /// The canonical hash of the task after the run, of a record that is replayed.
+    /// The canonical hash of the task after the run, for a record that is replayed.
     pub fn hash(&self) -> Option<&str> {
         self.end.as_ref().map(|end| end.hash.as_str())
     }
 
-    /// Requests of a replay that the record has no reply to.
+    /// Requests of a replay for which the record has no reply.
     pub fn missing(&self) -> Vec<String> {
         self.tape.missing()
     }
 
-    /// In what this program differs from the one that made the record, where that may change the
-    /// outcome.
+    /// Differences between this program and the one that made the record that may change the
+    /// result.
     pub fn warnings(&self) -> Vec<String> {
         let ours = env!("CARGO_PKG_VERSION");
         let theirs = self.header.get().map(|header| header.lyra.as_str());
         let differs = theirs.filter(|theirs| *theirs != ours);
         let warn = |theirs| {
             format!(
-                "the record was made by version {theirs}; this is {ours}, and its models and parsers may read otherwise"
+                "the record was made by version {theirs}; this is {ours}, and its models and \
+                 parsers may give other results"
             )
         };
         differs.map(warn).into_iter().collect()
@@ -242,17 +244,17 @@ impl Record {
             .ok_or_else(|| Error::internal("a record without a header"))
     }
 
-    /// The copies of the folders of documents that every run of the record reads.
+    /// The copies of the document folders, which every run of the record reads.
     pub(crate) fn files(&self) -> Option<FileFetcher> {
         let copies = self.copies.get()?.as_ref()?;
         Some(copies.files.clone())
     }
 
-    /// Puts the record between a run and the world.
+    /// Puts the record between a run and the outside world.
     pub(crate) fn listen(&self, live: Live) -> Result<Wired> {
         let header = self.begin(&live)?;
         if self.header.set(header).is_err() {
-            return Err(Error::invalid("a record is of one engine")
+            return Err(Error::invalid("a record belongs to one engine")
                 .with_hint("create a record for each engine that is opened"));
         }
         let header = self.header()?;
@@ -268,7 +270,7 @@ impl Record {
         )
     }
 
-    /// Puts the record in the place of the world.
+    /// Puts the record in place of the outside world.
     pub(crate) fn answer(&self) -> Result<Wired> {
         let header = self.header()?;
         let providers = header.providers.iter().map(|_| None).collect();
@@ -331,7 +333,7 @@ impl Record {
         })
     }
 
-    /// Writes what the run is made of.
+    /// Writes the configuration of the run.
     fn begin(&self, live: &Live) -> Result<Header> {
         let files = match live.corpus.is_empty() {
             true => None,
@@ -378,7 +380,7 @@ impl Record {
         Ok(header)
     }
 
-    /// Keeps the graph as the run finds it.
+    /// Saves the graph at the start of the run.
     pub(crate) fn note_start(&self, task_id: &str, database: &[u8]) -> Result<()> {
         let start = Start {
             task_id: task_id.to_owned(),
@@ -386,7 +388,7 @@ impl Record {
         };
         let line = json!({"type": "start", "task_id": start.task_id, "sha256": start.sha256});
         if self.start.set(start).is_err() {
-            return Err(Error::invalid("a record is of one run"));
+            return Err(Error::invalid("a record belongs to one run"));
         }
         self.tape.note(&line)
     }
@@ -395,7 +397,7 @@ impl Record {
         self.tape.end(json!({"type": "end", "hash": hash}))
     }
 
-    /// The graph as the run found it.
+    /// The graph at the start of the run.
     pub(crate) fn start(&self) -> Result<Vec<u8>> {
         let start = self.start.get().ok_or_else(strange)?;
         self.tape.get(&start.sha256)
@@ -408,7 +410,7 @@ type Models = (
     Option<Arc<dyn StanceJudge>>,
 );
 
-/// How many runs a folder has on record, its own included.
+/// Number of recorded runs in a folder, including its own.
 fn runs_below(dir: &Path) -> usize {
     let has_record = |run: &usize| dir.join(run.to_string()).join(MANIFEST).exists();
     1 + (2..).take_while(has_record).count()
@@ -433,5 +435,5 @@ fn part_of<T: serde::de::DeserializeOwned>(line: Value) -> Result<T> {
 
 fn strange() -> Error {
     Error::invalid("the list of the record is not complete")
-        .with_hint("take a copy of the record that is whole")
+        .with_hint("use an undamaged copy of the record")
 }

@@ -1,4 +1,4 @@
-//! What a record lists, for those who may not have what it holds.
+//! The list of a record, for recipients who may not have its contents.
 
 use super::tape::{MANIFEST, failed};
 use crate::error::{Error, Result};
@@ -8,8 +8,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
-/// Writes the list of a record with hashes in place of replies, and of texts that models were asked
-/// about.
+/// Writes the list of a record with hashes in place of replies, and of texts that models processed.
 pub(super) fn write(dir: &Path, writer: &mut dyn Write) -> Result<()> {
     let path = dir.join(MANIFEST);
     let file = File::open(&path).map_err(|e| failed(&path, e))?;

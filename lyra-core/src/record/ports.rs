@@ -1,4 +1,4 @@
-//! Ports that keep what they hear, or answer with what was kept.
+//! Ports that record replies, or replay recorded ones.
 
 use super::tape::{Reply, Tape};
 use crate::error::{Error, Result};
@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What stands before a port, or in its place where a record is replayed.
+/// A wrapper of a port, or its replacement when a record is replayed.
 #[derive(Debug)]
 pub(super) struct Recorded<P: ?Sized, I> {
     pub(super) tape: Arc<Tape>,
-    /// Whom to ask; none in a replay.
+    /// The real port; `None` in a replay.
     pub(super) live: Option<Arc<P>>,
-    /// What the port says of itself.
+    /// The description that the port gives of itself.
     pub(super) info: I,
 }
 
-/// What a fetcher brought, the bytes by their hash.
+/// The result of a fetcher, with the bytes referenced by hash.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Fetched {
@@ -51,8 +51,8 @@ impl Fetcher for Recorded<dyn Fetcher, ()> {
         url.starts_with("http:") || url.starts_with("https:")
     }
 
-    /// One address has one reply in a run, whatever copy is there already: so a run that was killed
-    /// and goes on asks nothing new. Cookies are sent and not kept.
+    /// Each address has one reply in a run, regardless of stored copies: so a run that was killed
+    /// and is continued makes no new requests. Cookies are sent but not stored.
     async fn fetch(&self, request: &FetchRequest) -> Result<FetchedDocument> {
         let asked = json!({"port": "fetch", "url": request.url});
         let live = self.live.as_ref().map(|live| async {
@@ -110,13 +110,13 @@ impl Recorded<dyn Fetcher, ()> {
                 Ok(Fetched::NeedsAuth { auth_type, domain })
             }
             FetchedDocument::NotModified => Err(Error::internal(
-                "a fetcher found current what it was not told of",
+                "a fetcher reported a document as unchanged without being given an earlier version",
             )),
         }
     }
 }
 
-/// Whether the copy that is there is the one that was recorded, as the server tells copies apart.
+/// Whether the stored copy is the recorded one, according to the server's validators.
 fn is_same(recorded: &Validators, held: &Validators) -> bool {
     match (&recorded.etag, &held.etag) {
         (Some(one), Some(other)) => one == other,
@@ -125,7 +125,7 @@ fn is_same(recorded: &Validators, held: &Validators) -> bool {
     }
 }
 
-/// What a search provider says of itself.
+/// The description that a search provider gives of itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ProviderInfo {
     pub(super) name: String,
@@ -188,8 +188,8 @@ impl SearchProvider for Recorded<dyn SearchProvider, ProviderInfo> {
     }
 }
 
-/// Asks for what is not in the record, and answers for all: batches may be cut differently when a run
-/// goes on.
+/// Requests what is not in the record, and answers everything: batches may be split differently
+/// when a run is continued.
 async fn batch<T, F, R>(tape: &Tape, requests: &[Value], live: Option<F>) -> Result<Vec<T>>
 where
     T: Serialize + DeserializeOwned + Clone,
@@ -244,7 +244,7 @@ impl Embedder for Recorded<dyn Embedder, EmbedderInfo> {
     }
 }
 
-/// What a judge says of itself.
+/// The description that a judge gives of itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct JudgeInfo {
     pub(super) id: String,
@@ -284,7 +284,7 @@ impl StanceJudge for Recorded<dyn StanceJudge, JudgeInfo> {
     }
 }
 
-/// What a claim extractor says of itself.
+/// The description that a claim extractor gives of itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ExtractorInfo {
     pub(super) id: String,

@@ -1,7 +1,7 @@
-//! The folder of a record: a list of what was asked and answered, and the bytes by their hash.
+//! The folder of a record: a list of requests and replies, and the bytes by their hash.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::text::hash::sha256_hex;
+use crate::store::text::hash::{hex, sha256_hex};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// The list.
 pub(crate) const MANIFEST: &str = "manifest.jsonl";
-/// The folder of the bytes.
+/// The folder with the bytes.
 pub(crate) const BLOBS: &str = "blobs";
 
 /// A record on disk, written to or read from.
@@ -29,9 +29,9 @@ pub(super) struct Tape {
 struct State {
     manifest: File,
     length: u64,
-    /// Of all lines so far.
+    /// Hash of all lines so far.
     hash: Sha256,
-    /// Where the line of each reply stands, by the hash of its request.
+    /// The position of the line of each reply, by the hash of its request.
     replies: HashMap<String, (u64, u64)>,
     /// Requests that were not in the record.
     missing: Vec<String>,
@@ -54,7 +54,7 @@ pub(super) enum Reply<T> {
     Failure(Failure),
 }
 
-/// An error as it is kept. What it was made of is not.
+/// An error as stored, without its sources.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Failure {
     kind: ErrorKind,
@@ -97,13 +97,13 @@ impl<T> Reply<T> {
 }
 
 impl Tape {
-    /// Begins a record in a folder that is new or empty.
+    /// Begins a record in a new or empty folder.
     pub(super) fn create(dir: &Path) -> Result<Self> {
         let taken = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
         if taken || dir.is_file() {
             let message = format!("there is something in {} already", dir.display());
             return Err(Error::invalid(message)
-                .with_hint("a record is of one run: name a new folder for each"));
+                .with_hint("a record contains one run: name a new folder for each"));
         }
         make_private(dir)
             .and_then(|()| std::fs::create_dir_all(dir.join(BLOBS)))
@@ -118,7 +118,7 @@ impl Tape {
         })
     }
 
-    /// Opens a finished record; `other` hears of every line that is no reply.
+    /// Opens a finished record; `other` receives every line that is not a reply.
     pub(super) fn open(dir: &Path, other: &mut dyn FnMut(Value) -> Result<()>) -> Result<Self> {
         let path = dir.join(MANIFEST);
         let manifest = File::open(&path).map_err(|e| {
@@ -181,12 +181,12 @@ impl Tape {
         self.state.lock().missing.clone()
     }
 
-    /// Adds a line that is no reply.
+    /// Adds a line that is not a reply.
     pub(super) fn note(&self, line: &Value) -> Result<()> {
         self.append(&mut self.state.lock(), line).map(drop)
     }
 
-    /// The last line: it says that all before it are whole.
+    /// Writes the last line, which confirms that all lines before it are complete.
     pub(super) fn end(&self, mut line: Value) -> Result<()> {
         let mut state = self.state.lock();
         line["type"] = json!("end");
@@ -216,7 +216,7 @@ impl Tape {
         };
         let path = self.dir.join(MANIFEST);
         let mut line = Vec::new();
-        // Lines are appended wherever the last look was.
+        // The file is opened for appending, so seeking does not affect where lines are written.
         let read = state.manifest.seek(SeekFrom::Start(start)).and_then(|_| {
             let mut part = (&state.manifest).take(length);
             part.read_to_end(&mut line)
@@ -226,7 +226,7 @@ impl Tape {
         Ok(Some(line.reply.into_result()))
     }
 
-    /// Keeps a reply. Of two to the same request the first counts.
+    /// Stores a reply. For repeated requests the first reply counts.
     pub(super) fn keep<T: Serialize + DeserializeOwned>(
         &self,
         request: &Value,
@@ -247,10 +247,10 @@ impl Tape {
             }
         }
         self.known(request)?
-            .ok_or_else(|| Error::internal("a reply was kept and is not there"))
+            .ok_or_else(|| Error::internal("a reply that was stored cannot be found"))
     }
 
-    /// The reply to a request: that of the record, else what `live` answers, which is kept.
+    /// The reply to a request: from the record, or else from `live`, whose reply is stored.
     pub(super) async fn ask<T: Serialize + DeserializeOwned>(
         &self,
         request: &Value,
@@ -265,7 +265,7 @@ impl Tape {
         }
     }
 
-    /// What a request gets that was never made while recording.
+    /// The error for a request that was not made during recording.
     pub(super) fn refuse(&self, request: &Value) -> Error {
         let mut shown = request.to_string();
         if let Some((end, _)) = shown.char_indices().nth(300) {
@@ -274,12 +274,12 @@ impl Tape {
         }
         self.state.lock().missing.push(shown.clone());
         Error::not_found(format!("the record has no reply to {shown}")).with_hint(
-            "a replay asks nobody: the run that was recorded did not ask this; another model or \
-             version may ask other things",
+            "a replay sends no requests, and the recorded run did not make this one; another \
+             model or version may make other requests",
         )
     }
 
-    /// Stores bytes under their hash.
+    /// Stores bytes by their hash.
     pub(super) fn put(&self, bytes: &[u8]) -> Result<String> {
         let hash = sha256_hex(bytes);
         let path = self.blob(&hash);
@@ -293,7 +293,7 @@ impl Tape {
         Ok(hash)
     }
 
-    /// Bytes by their hash, which is checked.
+    /// Reads bytes by their hash, which is verified.
     pub(super) fn get(&self, hash: &str) -> Result<Vec<u8>> {
         let path = self.blob(hash);
         let bytes = std::fs::read(&path).map_err(|e| failed(&path, e))?;
@@ -325,12 +325,11 @@ impl State {
     }
 
     fn digest(&self) -> String {
-        let digest = self.hash.clone().finalize();
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&self.hash.clone().finalize())
     }
 }
 
-/// What a run heard is its owner's alone, like the graph.
+/// Makes the record readable only by its owner, like the graph.
 fn make_private(dir: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
@@ -349,5 +348,5 @@ pub(super) fn failed(path: &Path, error: std::io::Error) -> Error {
 
 fn damaged(path: &Path) -> Error {
     Error::invalid(format!("{} is not as it was recorded", path.display()))
-        .with_hint("the record was changed or cut off; take a copy that is whole")
+        .with_hint("the record was changed or cut off; use an undamaged copy")
 }

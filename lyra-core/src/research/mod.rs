@@ -1,5 +1,5 @@
-//! Research: the queue of jobs, the stages that read documents and verify claims, and the tasks that a
-//! caller states.
+//! Research: the job queue, the stages that read documents and verify claims, and the tasks that
+//! callers create.
 
 pub mod ingest;
 pub(crate) mod jobs;

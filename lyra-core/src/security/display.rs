@@ -1,12 +1,12 @@
-//! Stored text where a person reads it: on a terminal, in a report, in a reference list.
+//! Prepares stored text for people: on a terminal, in a report, in a reference list.
 //!
-//! Quotes are stored as they were found. Some characters are none that anybody reads: they command a
-//! terminal, turn round the order in which their neighbours are shown, or hide a message.
+//! Quotes are stored as they were found. Some characters are not meant to be read: they control a
+//! terminal, reverse the order in which neighbouring characters are shown, or hide a message.
 
 use std::borrow::Cow;
 
-/// Whether a character commands a terminal, changes where others are shown, or hides a message.
-/// Tabs and line feeds do not; joiners and variation selectors belong to words and emoji.
+/// Whether a character controls a terminal, changes where others are shown, or hides a message.
+/// Tabs and line feeds do not; joiners and variation selectors are part of words and emoji.
 pub fn is_harmful(c: char) -> bool {
     let commands = c.is_control() && !matches!(c, '\n' | '\t');
     commands
@@ -15,8 +15,8 @@ pub fn is_harmful(c: char) -> bool {
             | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}')
 }
 
-/// The text with U+FFFD in the place of every harmful character; a carriage return before a line
-/// feed stays.
+/// The text with every harmful character replaced by U+FFFD; a carriage return before a line feed
+/// is kept.
 ///
 /// ```
 /// use lyra_core::security::display::harmless;
@@ -49,7 +49,7 @@ pub fn harmless_json(json: &str) -> Cow<'_, str> {
     if !json.contains(is_harmful) {
         return Cow::Borrowed(json);
     }
-    // Outside of strings JSON is ASCII, so an escape stands where it may.
+    // Outside strings JSON is ASCII, so escapes occur only where they are allowed.
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
         match is_harmful(c) {
@@ -64,12 +64,12 @@ pub fn harmless_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// What a spreadsheet would read as a formula if a cell began with it; some take the wide forms, too.
+/// Characters that start a formula in a spreadsheet cell; some programs also accept the wide forms.
 const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
 
-/// The text as a cell of a table that a spreadsheet may open: without harmful characters, and with an
-/// apostrophe before it where it would be a formula or begins with a control character. Blanks before
-/// a formula do not hide it: some programs take them away.
+/// The text as a cell of a table for spreadsheets: without harmful characters, and with an
+/// apostrophe in front if it would be a formula or begins with a control character. Spaces before a
+/// formula do not hide it, because some programs remove them.
 ///
 /// ```
 /// use lyra_core::security::display::spreadsheet_cell;
@@ -88,7 +88,7 @@ pub fn spreadsheet_cell(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Harmful, or without a width.
+/// Whether a character is harmful or has no width.
 fn is_unseen(c: char) -> bool {
     is_harmful(c)
         || matches!(c, '\u{AD}' | '\u{180E}' | '\u{200B}'..='\u{200D}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}')

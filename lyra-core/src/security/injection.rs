@@ -1,12 +1,13 @@
-//! Text that speaks to a model instead of a reader.
+//! Detects text that addresses a model instead of a reader.
 //!
-//! A page may carry sentences that are written for whatever summarises it: "ignore all previous
+//! A page may contain sentences written for a model that summarises it: "ignore all previous
 //! instructions". They are not removed, because a quote must stay exact; they are flagged when the
-//! text is stored, and replies that show it say so. The patterns are tuned for silence on ordinary
-//! prose (none of 6,614 scientific abstracts and encyclopaedia passages is flagged) rather than for
-//! catching everything: a request that a human could have written to a human ("what is the capital
-//! of Brazil?") is not noticed, and of strings that they were never tuned on they find one in two to
-//! nine in ten. A flag is a hint; that nothing in a reply is an instruction holds without it.
+//! text is stored, and replies that show it say so. The patterns are tuned to avoid false alarms on
+//! ordinary prose (none of 6,614 scientific abstracts and encyclopaedia passages is flagged) rather
+//! than to catch everything. A request that one person could have written to another ("what is the
+//! capital of Brazil?") is not detected, and of strings that they were never tuned on they find
+//! between one in two and nine in ten. A flag is a hint; the rule that nothing in a reply is an
+//! instruction does not depend on it.
 
 use super::injection_patterns::{LINE_PATTERNS, OTHER_SCRIPTS, PATTERNS};
 use super::sanitize::is_invisible;
@@ -14,12 +15,12 @@ use regex::Regex;
 use std::sync::{LazyLock, OnceLock};
 use unicode_normalization::UnicodeNormalization;
 
-/// The names of the instruction-like patterns that a text contains, each once, in a fixed order.
+/// The names of the instruction-like patterns in a text, each once, in a fixed order.
 ///
-/// What is invisible, in compatibility forms or in capitals is folded first. Linear in the length
-/// of the text. Names: `override_instructions`, `new_instructions`, `addresses_model`, `role_change`,
-/// `prompt_leak`, `jailbreak`, `chat_markup`, `answer_steering`, `conceal_from_user`,
-/// `unapproved_action`, `data_theft`, `delimiter_spoof`.
+/// Invisible characters, compatibility forms and capitals are folded first. The time is linear in
+/// the length of the text. Names: `override_instructions`, `new_instructions`, `addresses_model`,
+/// `role_change`, `prompt_leak`, `jailbreak`, `chat_markup`, `answer_steering`,
+/// `conceal_from_user`, `unapproved_action`, `data_theft`, `delimiter_spoof`.
 ///
 /// ```
 /// use lyra_core::security::injection::scan;
@@ -48,10 +49,11 @@ pub fn scan(text: &str) -> Vec<&'static str> {
     names
 }
 
-/// A pattern, compiled when it is first looked for.
+/// A pattern that is compiled at its first use.
 ///
-/// Each is an automaton of its own. One for all of them would have to follow every half-read
-/// pattern at once, and was ten times slower; on its own, most are skipped by their first word.
+/// Each pattern is a separate automaton. A single automaton for all of them would have to track
+/// every partial match at once, and was ten times slower; separately, most patterns are skipped by
+/// their first word.
 struct Pattern {
     name: &'static str,
     source: &'static str,
@@ -75,7 +77,8 @@ impl Pattern {
     }
 }
 
-/// With ASCII classes the automaton stays small and fast, and what they match is English.
+/// With ASCII classes the automaton stays small and fast, and the words that they match are
+/// English.
 fn compile(pattern: &str) -> Regex {
     let pattern = pattern
         .replace(r"\b", r"(?-u:\b)")
@@ -84,7 +87,8 @@ fn compile(pattern: &str) -> Regex {
     Regex::new(&pattern).expect("the patterns are constant and tested")
 }
 
-/// Lower case, NFKC, straight quotes, nothing invisible, one blank or line break for a run of them.
+/// Lower case, NFKC, straight quotes, no invisible characters, runs of blanks or line breaks
+/// reduced to one.
 fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     let mut gap = None;
@@ -198,7 +202,8 @@ mod tests {
             parts.collect::<Vec<_>>().join("\n")
         };
         for path in ["scifact/corpus.jsonl", "jaquad-beir-dev/corpus.jsonl"] {
-            // Without optimisation the whole takes 20 times as long: `--release` reads every row.
+            // Without optimisation the whole set takes 20 times as long; `--release` reads every
+            // row.
             let step = if cfg!(debug_assertions) { 5 } else { 1 };
             for row in shared_lines(path).iter().step_by(step) {
                 let text = text_of(row, &["title", "abstract", "text"]);
@@ -207,7 +212,8 @@ mod tests {
         }
     }
 
-    /// How much is found, so that a change of a pattern cannot quietly lose it.
+    /// A lower bound on how much is found, so that a change of a pattern cannot lose detections
+    /// unnoticed.
     #[test]
     fn known_attacks_are_found() {
         let rows = shared_lines("prompt-injection/strings.jsonl");

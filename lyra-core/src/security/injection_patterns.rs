@@ -1,18 +1,19 @@
-//! What instructions to a model look like: names and regular expressions.
+//! Patterns of instructions to a model: names and regular expressions.
 //!
-//! Matched against lower-case text with single blanks (see [`super::injection`]). `\b`, `\w` and `\W`
-//! mean ASCII here, so words of other alphabets are spelt with classes of their own. Parts of one
-//! name follow one another. Most patterns ask for two signs at once, such as a verb of overriding
-//! and a word for what was said earlier: one sign alone stands in manuals and in papers about models.
+//! Matched against lower-case text with single blanks (see [`super::injection`]). `\b`, `\w` and
+//! `\W` mean ASCII here, so words in other alphabets use explicit classes. Patterns with the same
+//! name are adjacent. Most patterns require two signs at once, such as a verb of overriding and a
+//! word for earlier text: a single sign also occurs in manuals and in papers about models.
 
-/// Patterns that may stand anywhere, in languages that can be written with ASCII alone, English first.
+/// Patterns that may occur anywhere, in languages that can be written in ASCII alone, English
+/// first.
 pub(super) const PATTERNS: &[(&str, &str)] = &[
-    // Ignore what was said earlier: the sign of earlier stands before the noun …
+    // Ignore earlier text: the word for "earlier" comes before the noun …
     (
         "override_instructions",
         r"\b(?:ignor(?:e|ing)|disregard(?:ing)?|forget|overrid(?:e|ing)|overwrite|bypass|neglect|discard|abandon|overrule|set aside|put aside|pay no attention to|take no notice of|(?:do not|don'?t|never|stop) (?:follow|obey|listen to)(?:ing)?)\b(?:\W+\w+){0,4}?\W+(?:all|any|every|previous|previously|prior|earlier|preceding|foregoing|former|above|initial|original|your|these|those|system|developer'?s?|operator'?s?|openai'?s?)\b(?:\W+\w+){0,4}?\W+(?:instructions?|prompts?|guidelines|directions|directives|commands|programming)\b",
     ),
-    // … where the noun is also one of science and law, only as a command or to somebody …
+    // … if the noun is also used in science and law, only as a command or addressed to somebody …
     (
         "override_instructions",
         r"(?:^|[.!?:;,\x22\])>-] ?|\b(?:please|now|must|should|you|then) )(?:ignore|disregard|forget|override|bypass|discard|abandon|set aside|pay no attention to|do not (?:follow|obey)|don'?t (?:follow|obey)|stop (?:following|obeying))\b(?: \w+){0,3}? (?:all|any|previous|prior|earlier|preceding|above|initial|original|your|these|system|safety|content|ethical|developer'?s?|operator'?s?|openai'?s?)\b(?: \w+){0,4}? (?:rules|restrictions|policies|constraints|safeguards|guidance|orders|protocols?|filters?|limitations)\b",
@@ -62,7 +63,7 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
         "new_instructions",
         r"\byour task is to (?:write|generate|produce|give|provide) (?:an? )?(?:\w+ )?(?:positive|negative|favou?rable|critical|supportive|glowing)\b|\b(?:comply|respond|reply|answer) (?:fully )?(?:with|to) (?:all|every|any) (?:user )?(?:requests?|quer(?:y|ies)|prompts?|commands?)\b|\b(?:must|first|instead,?) (?:to )?(?:output|include|insert|print) the (?:exact )?(?:text|words?|phrase)\b",
     ),
-    // Text that says whom it is written for.
+    // Text that names its intended reader.
     (
         "addresses_model",
         r"\b(?:ai|a\.i\.|llms?|language models?|chat ?bots?|(?:ai |virtual )?assistants?|(?:ai |autonomous )?agents?|automated (?:system|tool|reader|reviewer|agent)s?|ai (?:reader|reviewer|system|tool|model|summari[sz]er)s?|crawlers?)(?: that (?:is|are))? (?:currently )?(?:reading|processing|summari[sz]ing|parsing|reviewing|visiting|scanning|indexing|analy[sz]ing|evaluating|viewing) this\b",
@@ -151,8 +152,8 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
         "answer_steering",
         r"\bdo(?: not|n'?t) (?:mention|highlight|point out|list|report|discuss|include|raise) (?:any |its |the |their )?(?:weakness(?:es)?|negatives?|limitations|flaws|drawbacks|criticisms?)\b|\bpositive (?:reviews?|ratings?|assessments?|evaluations?) only\b|\b(?:give|write|output) (?:only|nothing but) (?:a |an )?(?:positive|favou?rable) (?:reviews?|ratings?|assessments?)\b|\btreat (?:all|any|every)\b(?:\W+\w+){0,5}?\W+as (?:false|true|fake|untrue)\b",
     ),
-    // Code that is to go into an answer, or into what a model is at work on. Instructions to people put
-    // it into pages, files and projects.
+    // Code to be inserted into an answer, or into what a model is working on. Instructions to
+    // people insert it into pages, files and projects.
     (
         "answer_steering",
         r"\b(?:following|subsequent|below|ensuing) (?:python )?code (?:snippet|block|excerpt|section|segment|fragment)\b(?:\W+\w+){0,12}?\W+your (?:\w+ )?(?:response|reply|answer|output|elucidation|explanation|clarification|algorithm|implementation|solution|code ?base)\b",
@@ -165,7 +166,7 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
         "answer_steering",
         r"\b(?:subsequent|below|ensuing) code (?:snippet|block|excerpt|section|segment|fragment)\b(?:\W+\w+){0,12}?\W+your (?:code|program|script)\b|\byour (?:code|program|script)\b(?:\W+\w+){0,12}?\W+(?:subsequent|below|ensuing) code (?:snippet|block|excerpt|section|segment|fragment)\b|\bcode (?:snippet|block|excerpt|section|segment|fragment)\b(?:\W+\w+){0,8}?\W+(?:logic|structure|fabric) of your (?:code|program|script)\b|\b(?:blend|fuse|assimilate|weave|meld|amalgamate)\b(?:\W+\w+){0,6}?\W+(?:following|subsequent|below|ensuing) code\b",
     ),
-    // Hide something from the one whom the model works for.
+    // Hide something from the user of the model.
     (
         "conceal_from_user",
         r"\b(?:do not|don'?t|never|must not|should not|without|avoid) (?:ever )?(?:mention(?:ing)?|tell(?:ing)?|inform(?:ing)?|reveal(?:ing)?|disclos(?:e|ing)|show(?:ing)?|say(?:ing)?|notify(?:ing)?|alert(?:ing)?|let(?:ting)?)\b(?:\W+\w+){0,6}?\W+(?:the |your )(?:end )?(?:users?|human|operator)\b|\b(?:secret|hidden|hide (?:this|it)|conceal(?:ed)?)\b(?:\W+\w+){0,3}? from (?:the|your) (?:end )?(?:users?|human|operator)\b|\btell nobody why\b|\bdo(?: not|n'?t) (?:mention|draw attention to|reveal|disclose|acknowledge|repeat|quote) th(?:is|ese) (?:instructions?|message|note|prompt|text|sentence|directives?)\b",
@@ -251,7 +252,7 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
         "override_instructions",
         r"\b(?:ignora(?:te)?|dimentica(?:te)?|trascura(?:te)?|non seguire|non tenere conto (?:di|delle|dei))\b (?:tutte |tutti )?(?:le|gli|i|queste|tue)? ?(?:istruzioni|regole|indicazioni|direttive|comandi|ordini)(?: [a-zàèéìòù]+){0,4}? (?:precedent|ricevut|di cui sopra|che ti|sopra|iniziali|del sistema|stat[ei] date)|\bmostra(?:mi)?\b[^.]{0,15}(?:prompt di sistema|messaggio di sistema)",
     ),
-    // More languages, each with its plainest form.
+    // More languages, each with its most basic form.
     (
         "override_instructions",
         r"\bnegeer (?:alle |de )?(?:[a-z]+ )?(?:vorige|eerdere|voorgaande|bovenstaande)(?: [a-z]+)? ?(?:instructies|regels|opdrachten|aanwijzingen)|\bvergeet (?:alle )?(?:[a-z]+ )?(?:vorige|eerdere|voorgaande) (?:instructies|regels|opdrachten)|(?:zignoruj|ignoruj|zapomnij o)(?:cie)? (?:wszystki[a-z]+ )?(?:poprzedni|wcześniejsz|powyższ)[a-zęóąśłżźćń]+ (?:instrukcj|poleceni|zasad|wytyczn)",
@@ -262,7 +263,7 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The same for languages that cannot: a text of ASCII alone is not searched for them.
+/// The same for other scripts: a text that is entirely ASCII is not searched for them.
 pub(super) const OTHER_SCRIPTS: &[(&str, &str)] = &[
     // Japanese.
     (
@@ -360,7 +361,7 @@ pub(super) const OTHER_SCRIPTS: &[(&str, &str)] = &[
         "addresses_model",
         r"(?:внимание|сообщение|инструкци[яи]|указание|примечание|обращение)[^.]{0,6}(?:, | для | к )(?:всех |всем )?(?:ии\b|нейросет|языков(?:ые|ых|ым) модел|ии-ассистент|чат-?бот)|не (?:говори|сообщай|рассказывай|показывай)(?:те)? (?:об этом |этого )?пользовател",
     ),
-    // More languages, each with its plainest form.
+    // More languages, each with its most basic form.
     (
         "override_instructions",
         r"(?:önceki|yukarıdaki|tüm önceki) (?:tüm )?(?:talimat|komut|kural)[a-zığüşöç]* (?:yok say|görmezden gel|unut|dikkate alma)|(?:تجاهل|انس|تجاهلوا|تجاهلي) (?:كل |جميع |كافة )?(?:ال)?(?:تعليمات|أوامر|التعليمات|الأوامر|القواعد|قواعد)|(?:पिछले|पूर्व|ऊपर के|पहले के) (?:सभी )?(?:दिए गए )?(?:निर्देश|आदेश|नियम)[^।]{0,10}(?:अनदेखा|नज़रअंदाज़|भूल|उपेक्षा)",
@@ -371,7 +372,7 @@ pub(super) const OTHER_SCRIPTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What counts only at the beginning of a line.
+/// Patterns that count only at the beginning of a line.
 pub(super) const LINE_PATTERNS: &[(&str, &str)] = &[
     (
         "chat_markup",

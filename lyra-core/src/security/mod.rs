@@ -1,10 +1,10 @@
-//! What hostile text and hostile addresses may not do: fetched text is data, never instruction.
+//! Protection against hostile text and hostile addresses: fetched text is data, never instructions.
 //!
-//! | module | what it answers |
+//! | module | purpose |
 //! |---|---|
-//! | [`sanitize`] | text as a model may see it: nothing invisible, no delimiter of ours |
-//! | [`quoting`] | somebody else's words inside a sentence of ours |
-//! | [`display`] | stored text where a person reads it: nothing that commands a terminal or turns the order round |
+//! | [`sanitize`] | text prepared for a model: no invisible characters, none of our delimiters |
+//! | [`quoting`] | untrusted text inside one of our own messages |
+//! | [`display`] | stored text prepared for people: nothing that controls a terminal or reverses text |
 //! | [`injection`] | which instruction-like patterns a text contains |
 //! | [`url_policy`] | which network addresses may be fetched |
 //!

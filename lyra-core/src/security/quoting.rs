@@ -1,12 +1,12 @@
-//! Somebody else's words inside a sentence of ours.
+//! Quotes untrusted text inside our own messages.
 
 use super::sanitize::is_invisible;
 
 /// `text` in quotation marks that it cannot close: on one line, without control characters and
-/// without what a reader does not see, and cut after `most_chars` code points.
+/// invisible characters, and cut after `most_chars` code points.
 ///
-/// Error messages are read as our own words, by people, by terminals and by models. What a server
-/// or a document said may stand in them only like this.
+/// Error messages are read as our own words, by people, by terminals and by models. Text from a
+/// server or a document may be included in them only in this form.
 ///
 /// ```
 /// use lyra_core::security::quoting::quoted;

@@ -1,35 +1,35 @@
-//! Text as a model may see it.
+//! Prepares text for a model.
 //!
-//! A prompt sets fetched text between unguessable delimiters. Text that could end them, hide from a
-//! reader, or look like something that it is not, is put right before it gets there. Stored text
-//! is not touched: quotes must stay exact.
+//! A prompt encloses fetched text in unguessable delimiters. Text that could close them, that is
+//! invisible to a reader, or that imitates something else is cleaned first. Stored text is not
+//! changed: quotes must stay exact.
 
 use regex::Regex;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 
-/// How often nested delimiter tags are peeled before every angle bracket goes.
+/// How many levels of nested delimiter tags are removed before all angle brackets are removed.
 const MOST_PASSES: usize = 4;
 
-/// A text that was made safe to show to a model, and what was done to it.
+/// A text that was made safe for a model, and the changes made to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sanitized {
     /// The text.
     pub text: String,
-    /// How many invisible characters (zero width, direction marks, tags) were taken out.
+    /// Number of invisible characters (zero width, direction marks, tags) that were removed.
     pub invisible_removed: usize,
-    /// Whether something that looks like our delimiters was taken out.
+    /// Whether anything that looks like our delimiters was removed.
     pub tags_removed: bool,
     /// Whether the end was cut off.
     pub truncated: bool,
 }
 
-/// Makes a text safe to show to a model; at most `max_chars` code points of it come back.
+/// Makes a text safe for a model; returns at most `max_chars` code points.
 ///
 /// HTML entities are resolved, compatibility forms folded (NFKC), invisible and control characters
-/// removed (tabs and line breaks stay), tags that look like our delimiters (`<LYRA-…>`) removed,
-/// also where they are spelt with other characters or nested into one another.
+/// removed (tabs and line breaks stay). Tags that look like our delimiters (`<LYRA-…>`) are
+/// removed, even if they are spelt with other characters or nested.
 ///
 /// ```
 /// use lyra_core::security::sanitize::sanitize;
@@ -64,7 +64,8 @@ pub fn sanitize(text: &str, max_chars: usize) -> Sanitized {
     }
 }
 
-/// Characters that a reader does not see but a model reads, or that change the order of others.
+/// Characters that are invisible to a reader but not to a model, or that change the order of
+/// others.
 pub fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
@@ -73,7 +74,8 @@ pub fn is_invisible(c: char) -> bool {
         | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
-/// Removes delimiter tags until none is left, even where removing one makes another.
+/// Removes delimiter tags until none is left, including those that appear when another one is
+/// removed.
 fn strip_tags(text: &mut String) -> bool {
     static TAG: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?i)<\s*/?\s*lyra(?:[\s_:-][^<>]{0,200})?/?>").expect("constant and tested")
@@ -92,7 +94,8 @@ fn strip_tags(text: &mut String) -> bool {
     removed
 }
 
-/// Resolves the entities with which markup can be hidden: named ones of markup, and all numbers.
+/// Resolves the entities that can hide markup: the named ones for markup characters, and all
+/// numeric ones.
 fn unescape(text: &str) -> Cow<'_, str> {
     static ENTITY: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"&(?:(lt|gt|amp|quot|apos|nbsp)|#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
@@ -125,7 +128,7 @@ mod tests {
     use crate::store::text::testing::reference_cases;
     use proptest::prelude::*;
 
-    /// `x*4001` in the table stands for so many letters.
+    /// Expands the notation `x*4001` of the table to that many letters.
     fn expand(text: &str) -> String {
         match text
             .split_once('*')

@@ -4,8 +4,8 @@ use crate::error::{Error, ErrorKind, Result};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::{Host, Url};
 
-/// Whether an address leads to the public internet: not this machine, not its networks, not a
-/// cloud's metadata service, nothing reserved (RFC 6890 and its updates).
+/// Whether an address belongs to the public internet: not to this machine, its networks or a
+/// cloud's metadata service, and not reserved (RFC 6890 and its updates).
 ///
 /// ```
 /// use lyra_core::security::url_policy::is_public;
@@ -39,17 +39,17 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     !reserved
 }
 
-/// Looks public and is not: inside a virtual machine of Azure it is the host that runs it.
+/// Looks public but is not: inside a virtual machine of Azure it is the address of the host.
 const AZURE_HOST: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    // An IPv4 address in IPv6 clothes (mapped, NAT64, 6to4) is judged as what it is.
+    // An IPv4 address embedded in IPv6 (mapped, NAT64, 6to4) is judged as an IPv4 address.
     if let Some(inner) = embedded_v4(address) {
         return is_public_v4(inner);
     }
     let segments = address.segments();
     let [first, second, ..] = segments;
-    // Global unicast is 2000::/3 (RFC 4291); all the rest is local, reserved or not given out.
+    // Global unicast is 2000::/3 (RFC 4291); everything else is local, reserved or unassigned.
     let is_global = first & 0xe000 == 0x2000;
     let reserved = (first == 0x2001 && (second == 0x0db8 || second < 0x0200)) || first == 0x3fff;
     // ISATAP (RFC 5214) hides an IPv4 address in the last half of any prefix.
@@ -72,21 +72,21 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Ports above 1023 where something else than a web server listens: those that browsers refuse
+/// Ports above 1023 that are used by services other than web servers: those that browsers refuse
 /// (WHATWG Fetch, "bad ports"), databases, caches and container control.
 const OTHER_SERVICES: &[u16] = &[
     1719, 1720, 1723, 2049, 2375, 2376, 3306, 3659, 4045, 4190, 5060, 5061, 5432, 6000, 6379, 6566,
     6665, 6666, 6667, 6668, 6669, 6679, 6697, 9200, 9300, 10080, 11211, 27017,
 ];
 
-/// Whether a web server may be expected on a port: 80, 443, and from 1024 upwards what is not
-/// known for something else.
+/// Whether a port is plausible for a web server: 80, 443, and all from 1024 upwards that are not
+/// known for another service.
 pub fn is_web_port(port: u16) -> bool {
     matches!(port, 80 | 443) || (port >= 1024 && !OTHER_SERVICES.contains(&port))
 }
 
-/// Why an address is not fetched. Such an error is a decision of ours, not a failure of a server;
-/// it concerns one address and no other.
+/// Why an address is not fetched. Such an error is a decision of this library, not a failure of a
+/// server, and concerns only one address.
 ///
 /// ```
 /// use lyra_core::security::url_policy::{Refusal, check_url};
@@ -99,11 +99,11 @@ pub fn is_web_port(port: u16) -> bool {
 pub enum Refusal {
     /// Neither `http` nor `https`.
     Scheme,
-    /// It carries a user name or password.
+    /// It contains a user name or password.
     Credentials,
-    /// It names no host.
+    /// It has no host.
     NoHost,
-    /// It leads into a private or reserved network.
+    /// It belongs to a private or reserved network.
     PrivateAddress,
     /// Its port belongs to another service.
     Port,
@@ -121,9 +121,9 @@ impl Refusal {
         std::error::Error::source(error)?.downcast_ref().copied()
     }
 
-    /// The error that says so of an address.
+    /// The error that reports this refusal for an address.
     pub(crate) fn error(self, url: &Url, why: &str) -> Error {
-        // Errors are stored and shown; a password is not.
+        // Errors are stored and shown, so a password must be removed.
         let mut shown = url.clone();
         let _ = shown.set_username("");
         let _ = shown.set_password(None);
@@ -135,7 +135,8 @@ impl Refusal {
                 "try again in some minutes: until its robots.txt answers, nothing of the site is read"
             }
             Self::Port => {
-                "web servers listen on port 80, 443, or one from 1024 upwards that no other service is known for"
+                "use port 80 or 443, or a port from 1024 upwards that is not known for another \
+                 service"
             }
             Self::BlockedDomain => {
                 "the feedback tool's domain_unblock or domain_clear_override lifts the block"
@@ -190,7 +191,7 @@ pub fn check_url(url: &Url, allow_private_hosts: bool) -> Result<()> {
         None => return refused(Refusal::NoHost, "it names no host"),
     };
     if allow_private_hosts {
-        // Whoever opens private networks has servers of their own, on ports of their own.
+        // Users who allow private networks run their own servers, on any port.
         return Ok(());
     }
     if address.is_some_and(|address| !is_public(address)) {

@@ -1,8 +1,8 @@
 //! What changed between two states of a graph: of two files, or of one file since a time.
 //!
-//! Both kinds are one set of questions. The state of before is a set of table expressions
-//! (`old_claims`, `old_edges`, …): read from the other file (`past.sql`), or from this one with what
-//! is later left out and what a human changed later taken back (`since.sql`).
+//! Both kinds use the same queries. The earlier state is a set of table expressions (`old_claims`,
+//! `old_edges`, …): read from the other file (`past.sql`), or from this file without later rows and with
+//! later human changes undone (`since.sql`).
 
 mod changes;
 
@@ -26,22 +26,22 @@ use std::path::{Path, PathBuf};
 const PAST: &str = include_str!("diff/past.sql");
 const SINCE: &str = include_str!("diff/since.sql");
 
-/// From how much on a claim's confidence has moved. The views round to four places, and so do we.
+/// Minimum change of a claim's confidence that is reported. The views round to four places, and so does
+/// this.
 const MOVED: f64 = 0.05 - 1e-9;
 
-/// Test of a page `p`: one that the task holds, or that one of its claims rests on.
+/// Condition on a page `p`: it belongs to the task, or one of the task's claims is based on it.
 const PAGE_IN_SCOPE: &str = "(?1 IS NULL OR p.id IN (
   SELECT page_id FROM task_pages WHERE task_id = ?1
   UNION SELECT f.page_id FROM claims c JOIN edges e ON e.target_id = c.id AND e.target_type = 'claim'
     JOIN fragments f ON f.id = e.source_id WHERE c.task_id = ?1))";
 
-/// What a job `j` was to do.
+/// The target of a job `j`.
 const JOB_TARGET: &str =
     "coalesce(j.input_json ->> '$.target.query', j.input_json ->> '$.target.url',
   j.input_json ->> '$.target.doi', j.kind)";
 
-/// What changed since the file at `before` was as it is. That file is only read, and is not brought
-/// up to date.
+/// The changes since the state of the file at `before`. That file is only read, and is not migrated.
 pub(crate) fn diff_from(
     graph: &EvidenceGraph,
     before: &Path,
@@ -78,9 +78,9 @@ pub(crate) fn diff_from(
     Ok(diff)
 }
 
-/// What changed in a file since a time: a day (`2026-11-01`, from its start in UTC) or an RFC 3339
-/// time. What the graph keeps no time of is not seen: rows that are gone, retractions that an import
-/// brought, and what a judge had said before another one did.
+/// The changes in a file since a time: a day (`2026-11-01`, from its start in UTC) or an RFC 3339 time.
+/// Changes for which the graph stores no time are not found: deleted rows, retractions from an import,
+/// and a judge's verdicts that another judge has replaced.
 pub(crate) fn diff_since(
     graph: &EvidenceGraph,
     since: &str,
@@ -113,8 +113,8 @@ fn resolved(path: &Path) -> Result<PathBuf> {
     })
 }
 
-/// How SQLite is to open the older file. One that is alone is read as it lies there: a reader then
-/// leaves no log and no lock beside it, and the folder need not be writable.
+/// The address with which SQLite opens the older file. A file without a log beside it is read as it is:
+/// a reader then leaves no log and no lock beside it, and the folder need not be writable.
 fn address(path: &Path, alone: bool) -> Result<String> {
     let name = path.to_str().ok_or_else(|| {
         Error::invalid(format!("{} is not a name in Unicode", path.display()))
@@ -126,7 +126,7 @@ fn address(path: &Path, alone: bool) -> Result<String> {
     Ok(immutable_address(path))
 }
 
-/// Refuses what is no graph of ours, or one of a newer version.
+/// Refuses a file that is not a graph of Lyra, or of a newer version.
 fn check_past(db: &Connection) -> Result<()> {
     let number = |pragma: &str| -> Result<i64> {
         db.pragma_query_value(Some("past"), pragma, |r| r.get(0))
@@ -156,16 +156,16 @@ fn check_past(db: &Connection) -> Result<()> {
     Err(Error::new(ErrorKind::Storage, refused.0).with_hint(refused.1))
 }
 
-/// Verdicts that are told of whether or not they moved a claim.
+/// Verdicts that are reported whether or not they moved a claim.
 #[derive(Default)]
 struct VerdictChanges {
-    /// Those that refute and did not.
+    /// Verdicts that refute now and did not before.
     refuting: Vec<EdgeChange>,
-    /// Those that a human corrected or confirmed.
+    /// Verdicts that a human corrected or confirmed.
     corrected: Vec<EdgeChange>,
 }
 
-/// A connection on which the state of before can be asked for beside that of now.
+/// A connection on which both the earlier and the current state can be queried.
 struct Compared {
     db: Connection,
     is_file: bool,
@@ -201,7 +201,7 @@ impl Compared {
         })
     }
 
-    /// A task may be on one side only.
+    /// The task need only be on one side.
     fn check_task(&self, task_id: &str) -> Result<()> {
         for table in ["main.tasks", "past.tasks"] {
             if table == "past.tasks" && !self.is_file {
@@ -215,7 +215,7 @@ impl Compared {
         Err(Error::task_not_found(task_id))
     }
 
-    /// The rows of a question about both states, in which ?1 is the task.
+    /// The rows of a query on both states, in which ?1 is the task.
     fn rows<T>(
         &self,
         question: &str,
@@ -257,8 +257,8 @@ impl Compared {
         )
     }
 
-    /// Claims whose adoption is `status` now and was not. One that is new was nothing; before a human
-    /// looked at it, it was adopted.
+    /// Claims whose adoption status is `status` now and was not before. A new claim had no status;
+    /// before a human changed it, a claim was adopted.
     fn readopted(&self, status: &'static str) -> Result<Vec<ClaimChange>> {
         self.rows(
             &format!(
@@ -303,8 +303,8 @@ impl Compared {
         )
     }
 
-    /// Adopted claims of both sides whose mean of Beta(1 + supports, 1 + refutes) moved, without
-    /// what moved it.
+    /// Adopted claims of both sides whose mean of Beta(1 + supports, 1 + refutes) moved, without the
+    /// verdicts that moved it.
     fn moved_claims(&self) -> Result<Vec<ConfidenceChange>> {
         self.rows(
             &format!(
@@ -338,7 +338,8 @@ impl Compared {
         )
     }
 
-    /// Gives each moved claim what moved it; answers with what is told of verdicts beside that.
+    /// Adds to each moved claim the verdicts that moved it; returns the verdicts that are reported
+    /// separately.
     fn edges(&self, moved: &mut [ConfidenceChange]) -> Result<VerdictChanges> {
         let places: HashMap<String, usize> = moved
             .iter()
@@ -389,7 +390,7 @@ impl Compared {
         found.collect()
     }
 
-    /// Adopted claims to which an edge of such a relation leads from a publication.
+    /// Adopted claims to which an edge of this relation leads from a publication.
     fn claims_on(&self, canonical_id: &str, relation: &str) -> Result<Vec<String>> {
         let sql = format!(
             "SELECT DISTINCT c.id FROM pages p JOIN fragments f ON f.page_id = p.id
@@ -455,7 +456,7 @@ impl Compared {
     }
 }
 
-/// Verdicts of now that are new, or that are otherwise than the verdict on the same pair before.
+/// Current verdicts that are new, or that differ from the earlier verdict on the same pair.
 fn changed_edges() -> String {
     format!(
         "SELECT e.id, e.target_id, substr(c.claim_text, 1, 200), e.source_id, p.url,
@@ -481,8 +482,8 @@ fn changed_edges() -> String {
     )
 }
 
-/// Verdicts of before on claims that are still there. Where another judge took one back, what it
-/// said is in the memory of verdicts.
+/// Earlier verdicts on claims that still exist. If another judge withdrew a verdict, that judge's
+/// verdict is in the stored verdicts.
 fn removed_edges() -> String {
     "SELECT o.id, o.target_id, substr(c.claim_text, 1, 200), o.source_id, p.url,
        o.relation, NULL, o.confidence, NULL, 'removed', NULL, NULL, v.judge_id, NULL,

@@ -1,5 +1,5 @@
-//! The evidence graph in one SQLite file: its data model, its tables, typed reads and writes, guarded SQL,
-//! views, vectors, and the pure functions that they use. SQLite is named nowhere above this module.
+//! The evidence graph in one SQLite file: its data model, tables, typed reads and writes, guarded SQL,
+//! views, vectors, and the pure functions that they use. No code above this module names SQLite.
 
 pub mod confidence;
 pub(crate) mod database;

@@ -1,21 +1,21 @@
 //! Products of bytes: rows of signed activations with packed weights.
 //!
 //! Sums of products are exact 32-bit integers, so every tier gives the same result. A weight `w` is
-//! stored as `w + 128`, because the instruction multiplies unsigned by signed bytes; what this adds
-//! to a sum is `128 * sum(activations)` and is taken off again.
+//! stored as `w + 128`, because the instruction multiplies unsigned by signed bytes; the amount that
+//! this adds to a sum, `128 * sum(activations)`, is subtracted afterwards.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-/// Outputs that one block of packed weights holds side by side.
+/// Number of outputs in one block of packed weights.
 pub(crate) const BLOCK: usize = 16;
-/// Floats that are worked on side by side, whatever the processor.
+/// Number of floats that are processed together, whatever the processor.
 pub(crate) const LANES: usize = 16;
-/// Inputs of one output that stand together.
+/// Number of adjacent inputs of one output.
 pub(crate) const GROUP: usize = 4;
-/// Bytes of one group of inputs for a block of outputs.
+/// Number of bytes in one group of inputs for a block of outputs.
 pub(crate) const LINE: usize = BLOCK * GROUP;
-/// What is added to a weight to store it without a sign.
+/// Offset added to a weight to store it as an unsigned byte.
 pub(crate) const OFFSET: i32 = 128;
 
 /// The weights of a linear layer, in the order `[outputs / 16][inputs / 4][16][4]`.
@@ -26,8 +26,8 @@ pub(crate) struct Packed<'w> {
     pub(crate) outputs: usize,
 }
 
-/// Which instructions the loops are made of. A value other than the portable one exists only where
-/// the processor was seen to have them, which is what makes calling the loops sound.
+/// The instruction set of the loops. A value other than the portable one is created only if the
+/// processor was detected to support it, which makes calling the loops sound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tier(Instructions);
 
@@ -41,7 +41,7 @@ enum Instructions {
 }
 
 impl Tier {
-    /// What this processor has, fastest first.
+    /// The tiers that this processor supports, fastest first.
     pub(crate) fn available() -> Vec<Self> {
         let mut tiers = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -60,7 +60,7 @@ impl Tier {
         tiers
     }
 
-    /// The fastest that this processor has.
+    /// The fastest tier that this processor supports.
     pub(crate) fn best() -> Self {
         Self::available()[0]
     }
@@ -85,8 +85,8 @@ impl Tier {
         }
     }
 
-    /// Does `work` with code for this tier's instructions. Floating-point results do not depend on
-    /// the tier: the compiler neither reorders sums nor fuses products with them.
+    /// Runs `work` with code for this tier's instructions. Floating-point results do not depend on the
+    /// tier: the compiler neither reorders sums nor fuses them with products.
     #[allow(unsafe_code, reason = "calls code for instructions that were detected")]
     pub(crate) fn run<W: Work>(self, work: W) -> W::Output {
         match self.0 {
@@ -101,15 +101,16 @@ impl Tier {
     }
 }
 
-/// Work that is compiled for each tier. `run`, and what it calls, must be `#[inline(always)]`: only
-/// code that is inlined into a function with more instructions uses them. Closures may stay apart.
+/// Work that is compiled for each tier. `run` and the functions that it calls must be
+/// `#[inline(always)]`: only code that is inlined into a function with additional instructions uses
+/// them. Closures need not be inlined.
 pub(crate) trait Work {
     type Output;
     fn run<S: Sums>(self, tier: Tier) -> Self::Output;
 }
 
-/// Sums that grow side by side, in registers. Whether the compiler puts an array into registers
-/// depends on the build, so the innermost loops say it.
+/// Parallel sums in registers. Whether the compiler puts an array into registers depends on the build,
+/// so the innermost loops request it explicitly.
 pub(crate) trait Sums: Copy {
     fn zero() -> Self;
     /// Adds `factor * values`; products are rounded before they are added.
@@ -147,8 +148,8 @@ fn products_portable(rows: &[i8], weights: Packed<'_>, sums: &mut [i32]) {
             .chunks_exact(block_bytes)
             .zip(sums.chunks_exact_mut(BLOCK))
         {
-            // A sum for each byte of a line: neighbours are added up once, at the end. Products of
-            // bytes fit into 16 bits, which lets the compiler use what vector instructions there are.
+            // A sum for each byte of a line; neighbours are added only once, at the end. Products of
+            // bytes fit into 16 bits, so the compiler can use the available vector instructions.
             let mut lanes = [0_i32; LINE];
             for (line, group) in block.chunks_exact(LINE).zip(row.chunks_exact(GROUP)) {
                 for (lanes, bytes) in lanes.chunks_exact_mut(GROUP).zip(line.chunks_exact(GROUP)) {

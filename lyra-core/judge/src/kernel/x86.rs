@@ -3,10 +3,10 @@
 use super::{BLOCK, GROUP, LANES, LINE, Packed, Sums, Tier, Work};
 use std::arch::x86_64::*;
 
-/// Blocks of outputs that are worked on at once: four registers of sums a row.
+/// Number of output blocks that are processed at once: four registers of sums per row.
 const BLOCKS: usize = 4;
 
-/// Sixteen sums in a register of AVX-512. Made by [`run_avx512`] alone.
+/// Sixteen sums in an AVX-512 register. Created only by [`run_avx512`].
 #[derive(Clone, Copy)]
 struct Wide(__m512);
 
@@ -14,7 +14,7 @@ struct Wide(__m512);
 impl Sums for Wide {
     #[inline(always)]
     fn zero() -> Self {
-        // SAFETY: the processor has the instructions, or nothing would ask for this type.
+        // SAFETY: this type is used only if the processor has the instructions.
         Self(unsafe { _mm512_setzero_ps() })
     }
 
@@ -36,7 +36,7 @@ impl Sums for Wide {
     }
 }
 
-/// Sixteen sums in two registers of AVX2. Made by [`run_avx2`] alone.
+/// Sixteen sums in two AVX2 registers. Created only by [`run_avx2`].
 #[derive(Clone, Copy)]
 struct Pair([__m256; 2]);
 
@@ -44,7 +44,7 @@ struct Pair([__m256; 2]);
 impl Sums for Pair {
     #[inline(always)]
     fn zero() -> Self {
-        // SAFETY: the processor has the instructions, or nothing would ask for this type.
+        // SAFETY: this type is used only if the processor has the instructions.
         Self(unsafe { [_mm256_setzero_ps(); 2] })
     }
 
@@ -117,7 +117,7 @@ pub(super) unsafe fn products_avx512(rows: &[i8], weights: Packed<'_>, sums: &mu
     }
 }
 
-/// The sums of `M` rows with four blocks of outputs; answers `M`.
+/// The sums of `M` rows with four blocks of outputs; returns `M`.
 ///
 /// # Safety
 ///
@@ -133,8 +133,8 @@ unsafe fn tile_avx512<const M: usize>(
 ) -> usize {
     let inputs = weights.inputs;
     let mut lanes = [[_mm512_setzero_si512(); BLOCKS]; M];
-    // SAFETY: each pointer stays within the slice that it was made from: `row + M` rows of `inputs`
-    // bytes, `first + BLOCKS` blocks of `inputs * BLOCK` bytes, and as many sums.
+    // SAFETY: each pointer stays within its slice: `row + M` rows of `inputs` bytes, `first + BLOCKS`
+    // blocks of `inputs * BLOCK` bytes, and as many sums.
     unsafe {
         let values = rows.as_ptr().add(row * inputs);
         let lines = weights.lines.as_ptr().add(first * inputs * BLOCK);
@@ -197,7 +197,7 @@ pub(super) unsafe fn products_avx2(rows: &[i8], weights: Packed<'_>, sums: &mut 
     }
 }
 
-/// The sums of `M` rows, given as 16-bit numbers, with half a block of outputs; answers `M`.
+/// The sums of `M` rows, given as 16-bit numbers, with half a block of outputs; returns `M`.
 ///
 /// # Safety
 ///
@@ -214,7 +214,7 @@ unsafe fn tile_avx2<const M: usize>(
     let inputs = weights.inputs;
     // Each register holds two partial sums of four outputs.
     let mut lanes = [[_mm256_setzero_si256(); 2]; M];
-    // SAFETY: each pointer stays within the slice that it was made from.
+    // SAFETY: each pointer stays within its slice.
     unsafe {
         let values = wide.as_ptr().add(row * inputs);
         let lines = weights

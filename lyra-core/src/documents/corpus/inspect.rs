@@ -1,4 +1,4 @@
-//! A look at the corpus that changes nothing: which of its files can be read.
+//! Reports which files of the corpus can be read, without changing anything.
 
 use super::notes::{about_meta, reason_of, record_notes};
 use super::report::{CorpusReport, FileNote, FolderReport};
@@ -10,12 +10,12 @@ use crate::store::text::segment::assemble;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Files that are new to the graph are parsed for so long; the rest is counted.
+/// Time limit for parsing files that are new to the graph; the remaining ones are only counted.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl CorpusProvider {
-    /// What the folders hold now. Files that are in the graph as they are count as readable; the
-    /// others are parsed, but not stored, for at most ten seconds.
+    /// What the folders contain now. Files whose current state is in the graph count as readable;
+    /// the others are parsed for at most ten seconds in total, and not stored.
     pub fn inspect(&self) -> CorpusReport {
         let began = Instant::now();
         let folders = self.files.roots().iter().map(|root| {
@@ -38,7 +38,7 @@ impl CorpusProvider {
         }
     }
 
-    /// How many documents a file holds, and what is left out of them.
+    /// How many documents a file contains, and what is left out of them.
     fn readable(&self, path: &Path) -> Result<(usize, Vec<String>)> {
         if is_record_file(path) {
             let records = parse_records(&self.files.read(path)?)?;
@@ -57,7 +57,7 @@ impl CorpusProvider {
         let known = self.graph.read(|r| r.page_by_url(&url))?;
         let is_current = known.is_some_and(|page| page.last_modified == Some(stamp));
         let mut notes = Vec::new();
-        // Front matter is cheap to read, and what is wrong with it is stored nowhere.
+        // Front matter is cheap to read, and its problems are not stored anywhere.
         if !is_current || is_markdown {
             let body = self.files.read(path)?;
             let parsing = std::thread::scope(|scope| {
@@ -75,8 +75,8 @@ impl CorpusProvider {
         Ok((1, notes))
     }
 
-    /// What is wrong with the side file of a document. One that has not changed since it was looked
-    /// at is not read again.
+    /// The problems of a document's side file. A side file that has not changed since it was last
+    /// checked is not read again.
     pub(super) fn side_file_notes(&self, path: &Path) -> Vec<String> {
         let read = || -> Vec<String> {
             let problems = self.files.side_file(path).1.into_iter();
@@ -104,7 +104,7 @@ impl CorpusProvider {
 }
 
 impl FolderReport {
-    /// A report on a folder of which only the names are known.
+    /// A report on a folder of which only the file names are known.
     pub(super) fn begin(root: &Path, walk: &Walk) -> Self {
         let others: usize = walk.other_kinds.values().sum();
         let mut report = Self {
@@ -124,7 +124,7 @@ impl FolderReport {
         self.skipped.push(FileNote { name, problem });
     }
 
-    /// Notes a file that was read, with what was left out of it.
+    /// Records a file that was read, with what was left out of it.
     pub(super) fn note(&mut self, root: &Path, path: &Path, documents: usize, notes: Vec<String>) {
         self.documents += documents;
         let more = match notes.len() {
@@ -138,7 +138,7 @@ impl FolderReport {
     }
 }
 
-/// The path below the folder; of a corpus that is one file, the file's name.
+/// The path below the folder; for a corpus that is a single file, the file's name.
 fn name_of(root: &Path, path: &Path) -> String {
     let below = path.strip_prefix(root).unwrap_or(path);
     match below.as_os_str().is_empty() {

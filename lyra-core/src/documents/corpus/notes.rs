@@ -1,4 +1,4 @@
-//! What is told of a file of the corpus that was not read, or not as a whole.
+//! The messages about a corpus file that was not read, or not completely.
 
 use super::super::file_fetch::file_url;
 use super::super::meta::FRONT_MATTER;
@@ -6,12 +6,12 @@ use super::super::records::RecordDocument;
 use crate::error::Result;
 use std::path::Path;
 
-/// Whether a warning of the parser concerns what a document says about itself.
+/// Whether a warning of the parser concerns the metadata of a document.
 pub(super) fn about_meta(warning: &str) -> bool {
     warning.starts_with(FRONT_MATTER)
 }
 
-/// What could not be taken of a file of records: lines, and values of good lines.
+/// What could not be read from a file of records: lines, and values of good lines.
 pub(super) fn record_notes(records: &[Result<RecordDocument>]) -> Vec<String> {
     let of_one = |record: &Result<RecordDocument>| match record {
         Ok(record) => {
@@ -23,7 +23,7 @@ pub(super) fn record_notes(records: &[Result<RecordDocument>]) -> Vec<String> {
     records.iter().filter_map(of_one).collect()
 }
 
-/// Why a file was not read, without its own name, which stands beside it.
+/// Why a file was not read, without the file's name, which is shown next to it.
 pub(super) fn reason_of(path: &Path, message: &str) -> String {
     if path.metadata().is_ok_and(|meta| meta.len() == 0) {
         return "the file is empty".to_owned();

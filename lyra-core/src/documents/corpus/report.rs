@@ -1,13 +1,13 @@
-//! What became of the files of the corpus folders, in counts and in words.
+//! A report on the files of the corpus folders, as counts and as text.
 
 use crate::security::quoting::quoted;
 use std::collections::BTreeMap;
 
-/// Files that are told by name.
+/// Maximum number of files that are listed by name.
 const NAMED: usize = 5;
 
-/// Kinds of files that people keep papers and notes in, and that are not read: a note says so. Others
-/// beside the documents (pictures, styles, lists) are counted, but nobody misses them in a search, unless
+/// Kinds of files that people keep papers and notes in, and that are not read: a note names them.
+/// Other files beside the documents (pictures, styles, lists) are counted, but reported only if
 /// there are no documents at all.
 const WRITINGS: &[&str] = &[
     "", "adoc", "asciidoc", "csv", "doc", "docx", "epub", "erb", "ipynb", "json", "mobi", "odp",
@@ -15,7 +15,7 @@ const WRITINGS: &[&str] = &[
     "xlsx",
 ];
 
-/// A file and what is to be said of it.
+/// A file and a message about it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct FileNote {
     /// The path below the corpus folder.
@@ -29,17 +29,17 @@ pub struct FileNote {
 pub struct FolderReport {
     /// The folder, links resolved.
     pub folder: String,
-    /// Files in it, whatever their kind.
+    /// Files in it, of any kind.
     pub files: usize,
     /// Documents that can be read; a file of records may hold many.
     pub documents: usize,
-    /// Files of a kind that is read, but of which nothing could be read.
+    /// Files of a supported kind of which nothing could be read.
     pub skipped: Vec<FileNote>,
-    /// Files that were read, but not all of what they or their side files say was taken.
+    /// Files that were read, but with parts of them or of their side files left out.
     pub notes: Vec<FileNote>,
-    /// How many files there are of each kind that is not read, by ending; "" for none.
+    /// Number of files of each unsupported kind, by extension; "" for none.
     pub other_kinds: BTreeMap<String, usize>,
-    /// Files that were not looked at because there was no time for all.
+    /// Files that were not checked because of the time limit.
     pub not_looked_at: usize,
 }
 
@@ -78,17 +78,17 @@ impl FolderReport {
     }
 }
 
-/// What was found in the corpus folders, in their order.
+/// What was found in the corpus folders, in the order of the folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct CorpusReport {
-    /// One for each folder.
+    /// One report per folder.
     pub folders: Vec<FolderReport>,
 }
 
 impl CorpusReport {
-    /// What went wrong: a line for the files of which nothing was read although their kind is, and
-    /// one for those of which something was left out. Names and reasons are quoted and cut, since
-    /// they hold other people's words.
+    /// The problems: a line for the files of a supported kind of which nothing was read, and a line
+    /// for those of which something was left out. Names and reasons are quoted and shortened, since
+    /// they contain untrusted text.
     pub fn warnings(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let files: usize = self.folders.iter().map(|folder| folder.files).sum();
@@ -109,8 +109,8 @@ impl CorpusReport {
         lines
     }
 
-    /// The files that people may miss in a search although nothing is wrong with them: writings of a
-    /// kind that is not read, such as `.docx` and `.xlsx`; all of them where nothing is read.
+    /// The files that users may miss in a search although nothing is wrong with them: documents of
+    /// an unsupported kind, such as `.docx` and `.xlsx`; all files if nothing was read.
     ///
     /// ```
     /// use lyra_core::documents::{CorpusReport, FolderReport};
@@ -149,11 +149,12 @@ fn left_out<'a>(notes: impl Iterator<Item = &'a FileNote> + Clone) -> String {
     format!("something was left out of {count}: {}", named(notes))
 }
 
-/// The first names with their reasons, and how many more there are.
+/// The first few names with their reasons, and how many more there are.
 fn named<'a>(notes: impl Iterator<Item = &'a FileNote> + Clone) -> String {
     let count = notes.clone().count();
     let one = |note: &FileNote| {
-        // The quotation marks go: the brackets do their work, and none can be closed from within.
+        // Parentheses inside are replaced, so that the text cannot close the enclosing ones;
+        // quotation marks are then not needed.
         let problem = quoted(&note.problem.replace(['(', ')'], " "), 120);
         let problem = problem.trim_matches(['“', '”']);
         format!("{} ({problem})", quoted(&note.name, 60))
@@ -170,7 +171,7 @@ fn kinds(kinds: &BTreeMap<String, usize>) -> Option<String> {
     (count > 0).then(|| format!("{count} of a kind that is not read ({})", endings(kinds)))
 }
 
-/// The first endings.
+/// The first few extensions.
 fn endings(kinds: &BTreeMap<String, usize>) -> String {
     let endings = kinds
         .keys()

@@ -1,28 +1,28 @@
-//! The files below a corpus folder: what is read, what cannot be, and what is of another kind.
+//! The files below a corpus folder: supported, unreadable, and of other kinds.
 
 use super::super::meta::sidecar_path;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Endings of the files that are read.
+/// Extensions of the files that are read.
 const ENDINGS: &[&str] = &[
     "md", "markdown", "rst", "org", "html", "htm", "xhtml", "txt", "text", "pdf", "xml", "nxml",
     "jsonl", "ndjson",
 ];
 
-/// What stands below a folder, in a fixed order.
+/// The contents of a folder, in a fixed order.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
-    /// Files of a kind that is read.
+    /// Files of a supported kind.
     pub(super) documents: Vec<PathBuf>,
-    /// Links and folders that lead nowhere, with the reason.
+    /// Links and folders that cannot be followed, with the reason.
     pub(super) unreachable: Vec<(PathBuf, String)>,
-    /// How many files there are of each other kind, by ending in small letters.
+    /// Number of files of each other kind, by lower-case extension.
     pub(super) other_kinds: BTreeMap<String, usize>,
 }
 
 impl Walk {
-    /// Looks through a folder; links that lead out of it are not followed.
+    /// Walks a folder; links that lead out of it are not followed.
     pub(super) fn below(root: &Path) -> Self {
         let mut walk = Self::default();
         let mut waiting = vec![root.to_path_buf()];
@@ -47,7 +47,7 @@ impl Walk {
         walk
     }
 
-    /// The path of an entry that is to be looked at.
+    /// The path of an entry that should be visited.
     fn admit(&mut self, root: &Path, entry: &std::fs::DirEntry) -> Option<PathBuf> {
         let path = entry.path();
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
@@ -55,7 +55,7 @@ impl Walk {
         }
         let is_link = entry.file_type().is_ok_and(|t| t.is_symlink());
         let reason = match path.canonicalize() {
-            // A linked folder inside the root would be walked twice, or for ever.
+            // A linked folder inside the root would be walked twice, or forever.
             Ok(real) if real.starts_with(root) => {
                 return (!is_link || !path.is_dir()).then_some(path);
             }

@@ -1,5 +1,4 @@
-//! Lines in scripts that are written from right to left: from the order of their places to the
-//! order in which they are read.
+//! Right-to-left scripts: converts lines from visual order to logical order.
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -17,7 +16,7 @@ pub(super) fn is_mostly_rtl(text: &str) -> bool {
     rtl > 0 && 2 * rtl >= text.chars().filter(|c| c.is_alphabetic()).count()
 }
 
-/// Whether a character is drawn over another.
+/// Whether a character is a combining mark.
 pub(super) fn is_mark(c: char) -> bool {
     matches!(c,
         '\u{300}'..='\u{36f}' | '\u{591}'..='\u{5bd}' | '\u{5bf}' | '\u{5c1}'..='\u{5c2}'
@@ -26,13 +25,13 @@ pub(super) fn is_mark(c: char) -> bool {
         | '\u{6ea}'..='\u{6ed}')
 }
 
-/// How a character takes part in the order of its line.
+/// The role of a character in the bidirectional order of its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Right,
     Left,
     Digit,
-    /// Stands inside numbers.
+    /// Occurs inside numbers.
     Separator,
     Neutral,
 }
@@ -51,7 +50,7 @@ fn kind_of(unit: &str) -> Kind {
     }
 }
 
-/// The text of a line whose characters come in the order of their places, from the left.
+/// The text of a line whose characters are given in visual order, from left to right.
 pub(super) fn logical(units: Vec<String>) -> String {
     let kinds: Vec<Kind> = units.iter().map(|unit| kind_of(unit)).collect();
     let count = |kind: Kind| kinds.iter().filter(|k| **k == kind).count();
@@ -73,7 +72,7 @@ pub(super) fn logical(units: Vec<String>) -> String {
     composed(&out.concat())
 }
 
-/// How long a run from right to left is that begins here, up to its last character of that kind.
+/// Length of the right-to-left run that begins here, up to its last right-to-left character.
 fn rtl_length(kinds: &[Kind]) -> usize {
     if kinds.first() != Some(&Kind::Right) {
         return 0;
@@ -100,7 +99,7 @@ fn read_right_to_left(units: &[String], kinds: &[Kind], out: &mut Vec<String>) {
     }
 }
 
-/// Where a run from left to right begins that ends with the last of these.
+/// The start of the left-to-right run that ends with the last of these.
 fn ltr_start(kinds: &[Kind]) -> usize {
     let whole = kinds.len();
     if !matches!(kinds.last(), Some(Kind::Left | Kind::Digit)) {
@@ -114,7 +113,7 @@ fn ltr_start(kinds: &[Kind]) -> usize {
     };
     let mut start = back(|kind| kind == Kind::Right);
     if !kinds[start..].contains(&Kind::Left) {
-        // Numbers alone: each by itself.
+        // Only numbers: each is a separate run.
         start = back(|kind| !matches!(kind, Kind::Digit | Kind::Separator));
     }
     let begins = |kind: &Kind| matches!(kind, Kind::Left | Kind::Digit);
@@ -138,13 +137,13 @@ fn mirrored(unit: &str) -> String {
     unit.chars().map(one).collect()
 }
 
-/// Arabic letters in the forms that they take inside words, as the letters themselves.
+/// Replaces the presentation forms of Arabic letters by the letters themselves.
 fn composed(text: &str) -> String {
     let is_form = |c: char| matches!(c, '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}');
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if is_form(c) {
-            // A mark that stands alone is shown over a space or a line, which no word has.
+            // An isolated mark is shown over a space or a line, which is not part of a word.
             out.extend(c.nfkc().skip_while(|c| matches!(c, ' ' | '\u{640}')));
         } else {
             out.push(c);

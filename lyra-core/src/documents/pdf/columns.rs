@@ -1,16 +1,16 @@
-//! From pieces of lines in the order of the file to lines in the order in which they are read.
+//! Converts pieces of lines from file order to lines in reading order.
 
 use super::bidi::is_mostly_rtl;
 use super::line::Line;
 
-/// Fewest rows that a gap must cross to stand between two columns.
+/// Minimum number of rows that a gap must cross to separate two columns.
 const ROWS: usize = 6;
 
-/// Two pieces of a line that both have so many characters belong to different columns.
+/// Two pieces of a line that both have this many characters belong to different columns.
 const PROSE: usize = 30;
 
-/// Puts the pieces of each line together. Where a file draws two columns row by row, each column is
-/// read by itself.
+/// Joins the pieces of each line. If a file draws two columns row by row, each column is read
+/// separately.
 pub(super) fn in_reading_order(pieces: Vec<Line>) -> Vec<Line> {
     let Some(gutter) = gutter(&pieces) else {
         return joined(pieces);
@@ -32,19 +32,19 @@ pub(super) fn in_reading_order(pieces: Vec<Line>) -> Vec<Line> {
     joined(out)
 }
 
-/// Whether `next` stands on the same line as `piece`, to its right.
+/// Whether `next` is on the same line as `piece`, to its right.
 fn is_beside(piece: &Line, next: &Line) -> bool {
     let size = piece.size.max(next.size);
     (piece.base - next.base).abs() < 0.5 * size && next.left > piece.right - 0.3 * size
 }
 
-/// The same to its left.
+/// Whether it is on the same line, to its left.
 fn is_before(piece: &Line, next: &Line) -> bool {
     let size = piece.size.max(next.size);
     (piece.base - next.base).abs() < 0.5 * size && next.right < piece.left + 0.3 * size
 }
 
-/// The place that most gaps between neighbours cross, if what stands on both sides of it is prose.
+/// The position that most gaps between neighbours cross, if there is prose on both sides of it.
 fn gutter(pieces: &[Line]) -> Option<f64> {
     let pairs: Vec<(&Line, &Line)> = pieces
         .windows(2)

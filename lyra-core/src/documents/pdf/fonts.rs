@@ -1,4 +1,4 @@
-//! What the character codes of a PDF font say, and how wide they are.
+//! The text and the widths of the character codes of a PDF font.
 
 use super::limits::{decoded, is_bounded};
 use hayro_cmap::{BfString, CMap, CMapName, CidFamily, load_embedded};
@@ -14,10 +14,10 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Most characters of a font that are given a width.
+/// Maximum number of characters of a font that have a width.
 const MOST_WIDTHS: u64 = 1_000_000;
 
-/// Where a font's program may be.
+/// Keys under which a font program may be embedded.
 const FILES: &[&[u8]] = &[keys::FONT_FILE, keys::FONT_FILE2, keys::FONT_FILE3];
 
 /// Lengths in a font are given in thousandths of its size.
@@ -26,9 +26,9 @@ const UNIT: f64 = 1000.0;
 /// What one character code shows.
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
-    /// Empty where nothing is known.
+    /// Empty if unknown.
     pub(super) text: Rc<str>,
-    /// How far the next character stands, in sizes of the font: to the right, and upwards.
+    /// Displacement to the next character, in font sizes: to the right, and upwards.
     pub(super) advance: (f64, f64),
 }
 
@@ -36,9 +36,9 @@ pub(super) struct Shown {
 pub(super) struct Face<'a> {
     font: Font<'a>,
     composite: Option<Composite>,
-    /// What the codes mean, where the library refuses the map that says so.
+    /// What the codes mean, if the library rejects the font's own map.
     mended: Option<CMap>,
-    /// Height of the characters in sizes of the font: a Type 3 font may use any unit.
+    /// Height of the characters in font sizes: a Type 3 font may use any unit.
     pub(super) height: f64,
     codes: HashMap<u32, Shown>,
 }
@@ -80,8 +80,8 @@ fn show(font: &Font<'_>, composite: Option<&Composite>, mended: Option<&CMap>, c
     }
 }
 
-/// What a code most likely shows in a font whose encoding names no characters: mostly ASCII and
-/// Latin-1, and the ligatures of the two encodings of TeX.
+/// The likely text of a code in a font whose encoding names no characters: mostly ASCII and
+/// Latin-1, and the ligatures of the two TeX encodings.
 fn usual_text(code: u32) -> Option<char> {
     let c = char::from_u32(code)?;
     match c {
@@ -99,21 +99,21 @@ fn text_of(text: BfString) -> String {
     }
 }
 
-/// Maps often name the private area, NUL or the replacement character where they know nothing.
+/// Maps often use the private use area, NUL or the replacement character for unknown codes.
 fn is_telling(text: &str) -> bool {
     text.chars()
         .any(|c| !matches!(c, '\0' | '\u{fffd}' | '\u{e000}'..='\u{f8ff}'))
 }
 
-/// How the codes of a composite font are read where it does not say what they mean.
+/// How the codes of a composite font are read if it has no map to text.
 struct Composite {
-    /// From codes to the numbers of a collection of characters, and from these to text.
+    /// From codes to the CIDs of a character collection, and from these to text.
     collection: Option<(CMap, CMap)>,
     /// From the glyphs of the embedded font to text.
     glyphs: HashMap<GlyphId, char>,
-    /// Whether the codes are those of the characters.
+    /// Whether the codes are character codes.
     is_plain: bool,
-    /// Whether the font is neither in the file nor described there.
+    /// Whether the font is neither embedded nor described in the file.
     is_absent: bool,
 }
 
@@ -127,7 +127,7 @@ impl Composite {
             names.lookup_bf_string(cid).map(text_of)
         });
         let own = || self.glyphs.get(&glyph).copied();
-        // The fonts that most machines have number their first glyphs alike.
+        // The fonts of most systems number their first glyphs in the same way.
         let usual =
             || char::from_u32(code + 29).filter(|c| self.is_absent && matches!(c, ' '..='~'));
         named.or_else(|| own().or_else(usual).map(String::from))
@@ -145,7 +145,7 @@ impl Composite {
     }
 }
 
-/// The map from codes to the numbers of a collection that Adobe has named, and from these to text.
+/// The map from codes to the CIDs of a character collection by Adobe, and from these to text.
 fn collection(dict: &Dict<'_>, cmaps: &CMapResolverFn) -> Option<(CMap, CMap)> {
     let named = |name: CMapName<'_>| {
         let inner = Arc::clone(cmaps);
@@ -169,7 +169,7 @@ fn collection(dict: &Dict<'_>, cmaps: &CMapResolverFn) -> Option<(CMap, CMap)> {
     Some((encoding, named(family.ucs2_cmap()?)?))
 }
 
-/// What the glyphs of an embedded font stand for, by the font's own map of characters.
+/// The text of the glyphs of an embedded font, by the font's own character map.
 fn characters_of_glyphs(font: &Font<'_>) -> HashMap<GlyphId, char> {
     let FontGlyph::Outline(any) = font.glyph(GlyphId::NOTDEF, 0) else {
         return HashMap::new();
@@ -202,7 +202,7 @@ pub(super) struct Fonts<'a> {
     cache: FontCache<'a>,
     programs: FontResolverFn,
     cmaps: CMapResolverFn,
-    /// By where their dictionaries begin.
+    /// Keyed by the offset of their dictionaries.
     faces: HashMap<usize, Rc<RefCell<Face<'a>>>>,
     fallback: Option<Rc<RefCell<Face<'a>>>>,
 }
@@ -226,7 +226,7 @@ impl Default for Fonts<'_> {
 }
 
 impl<'a> Fonts<'a> {
-    /// The font of a dictionary; one of the standard fonts where it cannot be read.
+    /// The font of a dictionary; one of the standard fonts if it cannot be read.
     pub(super) fn face(&mut self, dict: &Dict<'a>) -> Option<Rc<RefCell<Face<'a>>>> {
         let key = dict.data().as_ptr().addr();
         if let Some(face) = self.faces.get(&key) {
@@ -240,7 +240,7 @@ impl<'a> Fonts<'a> {
         Some(face)
     }
 
-    /// The font of text for which none is named.
+    /// The font for text that names none.
     pub(super) fn fallback(&mut self) -> Option<Rc<RefCell<Face<'a>>>> {
         if self.fallback.is_none() {
             let font = self
@@ -276,8 +276,8 @@ impl<'a> Fonts<'a> {
     }
 }
 
-/// The map from codes to text, if the library gives it up because a code stands for nothing: such
-/// a code shows a space without width here.
+/// The map from codes to text, if the library rejects it because a code has no text: such a code
+/// becomes a zero-width space here.
 fn mended(dict: &Dict<'_>, cmaps: &CMapResolverFn) -> Option<CMap> {
     let parsed = |map: &[u8]| {
         let inner = Arc::clone(cmaps);
@@ -299,7 +299,7 @@ fn mended(dict: &Dict<'_>, cmaps: &CMapResolverFn) -> Option<CMap> {
     parsed(&whole)
 }
 
-/// The height of a font's characters in its sizes. Type 3 fonts have units of their own.
+/// The height of a font's characters in font sizes. Type 3 fonts define their own units.
 fn height_of(dict: &Dict<'_>, font: &Font<'_>) -> f64 {
     let FontGlyph::Type3(any) = font.glyph(GlyphId::NOTDEF, 0) else {
         return 1.0;
@@ -316,7 +316,7 @@ fn height_of(dict: &Dict<'_>, font: &Font<'_>) -> f64 {
     }
 }
 
-/// Whether reading a font costs what a font may cost.
+/// Whether the cost of reading a font is acceptable.
 fn is_sane(dict: &Dict<'_>) -> bool {
     let streams = |dict: &Dict<'_>, names: &[&[u8]]| {
         names.iter().all(|name| {
@@ -337,7 +337,7 @@ fn is_sane(dict: &Dict<'_>) -> bool {
         })
 }
 
-/// How many characters are given a width; a range of a few bytes can name four thousand million.
+/// How many characters have a width; a range of a few bytes can name four thousand million.
 fn widths(dict: &Dict<'_>) -> u64 {
     let range = |first: u32, last: u32| u64::from(last.saturating_sub(first)) + 1;
     let mut count: u64 = 0;

@@ -1,4 +1,4 @@
-//! From the lines of a PDF to paragraphs, headings and lists.
+//! Converts the lines of a PDF to paragraphs, headings and lists.
 
 use super::super::Block;
 use super::super::lines::{self, ends_sentence, heading_level, is_unspaced, list_item};
@@ -6,21 +6,21 @@ use super::line::Line;
 use crate::store::model::FragmentType;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// A document's text, and the title that its largest line on the first page gives.
+/// The text of a document, and the title taken from the largest line on the first page.
 pub(super) struct Layout {
     /// In reading order.
     pub(super) blocks: Vec<Block>,
-    /// None where no line is clearly larger than the text.
+    /// `None` if no line is clearly larger than the text.
     pub(super) title: Option<String>,
 }
 
 /// A heading is larger than the text by this factor.
 const LARGER: f64 = 1.12;
 
-/// Longest heading, in characters.
+/// Maximum length of a heading, in characters.
 const HEADING_CHARS: usize = 200;
 
-/// Puts lines together.
+/// Converts lines to blocks.
 pub(super) fn layout(lines: Vec<Line>) -> Layout {
     let lines = without_running_heads(lines);
     let body = body_size(&lines);
@@ -66,11 +66,11 @@ fn is_worded(text: &str) -> bool {
     letters >= 2 && text.chars().count() <= 2 * HEADING_CHARS
 }
 
-/// How many notes and captions may stand inside a sentence.
+/// Maximum number of notes and captions inside a sentence.
 const ASIDES: usize = 6;
 
-/// Puts the parts of a sentence together that a note at the foot of the page, a caption or the
-/// words of a figure stand between; these follow it.
+/// Joins the parts of a sentence that are separated by a footnote, a caption or the words of a
+/// figure; these then follow the sentence.
 fn reunited(groups: Vec<Vec<&Line>>, body: f64) -> Vec<Vec<&Line>> {
     let chars = |group: &[&Line]| -> usize { group.iter().map(|l| l.text.chars().count()).sum() };
     let is_body = |line: &Line| (line.size - body).abs() < 0.04 * body;
@@ -111,7 +111,7 @@ fn reunited(groups: Vec<Vec<&Line>>, body: f64) -> Vec<Vec<&Line>> {
     out
 }
 
-/// A paragraph, or an item of the list before it.
+/// Appends a paragraph, or an item to the list before it.
 fn push_text(blocks: &mut Vec<Block>, text: String) {
     if !text.chars().any(char::is_alphanumeric) {
         return;
@@ -130,7 +130,8 @@ fn push_text(blocks: &mut Vec<Block>, text: String) {
     }
 }
 
-/// Drops page numbers, and what stands at the top or bottom of many pages with other numbers.
+/// Drops page numbers, and lines that repeat at the top or bottom of many pages with only the
+/// numbers changed.
 fn without_running_heads(lines: Vec<Line>) -> Vec<Line> {
     let (edges, pages) = edge_lines(&lines);
     let shape = |line: &Line| -> String {
@@ -167,7 +168,8 @@ fn without_running_heads(lines: Vec<Line>) -> Vec<Line> {
         .filter(|(at, line)| dropped(*at, line))
         .map(|(_, l)| length(l))
         .sum();
-    // Slides and labels repeat themselves: what makes up the file is not its running head.
+    // Slides and labels repeat themselves: lines that make up much of the file are not running
+    // heads.
     if lost * 10 > whole * 3 {
         return lines;
     }
@@ -239,7 +241,7 @@ fn title_size(lines: &[Line], body: f64) -> Option<f64> {
     (largest >= 1.2 * body && lines_of_it <= 6).then_some(largest)
 }
 
-/// Whether `line` begins something new after the lines of `group`.
+/// Whether `line` begins a new group after the lines of `group`.
 fn is_break(group: &[&Line], line: &Line, next: Option<&Line>, leading: f64) -> bool {
     let Some(last) = group.last() else {
         return true;
@@ -271,7 +273,7 @@ fn is_break(group: &[&Line], line: &Line, next: Option<&Line>, leading: f64) -> 
         return true;
     }
     if !follows {
-        // The text goes on in the next column or on the next page unless it had ended.
+        // The text continues in the next column or on the next page unless it had ended.
         let hyphenated = last.text.ends_with(['-', '\u{2010}']);
         let goes_on = !ended && starts_lower(&line.text);
         return !hyphenated
@@ -285,8 +287,8 @@ fn is_break(group: &[&Line], line: &Line, next: Option<&Line>, leading: f64) -> 
         || (heading_level(&line.text).is_some() && ended && down > 1.05 * leading)
 }
 
-/// Whether a line is the heading of the one below it: short, without an end, set off from a text
-/// that begins anew and runs on. Neither weight nor colour is known here.
+/// Whether a line is the heading of the line below it: short, without final punctuation, and
+/// separated from a text that starts anew and continues. Neither weight nor colour is known here.
 fn heads(line: &Line, next: &Line, leading: f64) -> bool {
     let begins = |text: &str| {
         text.chars()
@@ -328,7 +330,7 @@ fn starts_lower(text: &str) -> bool {
         .is_some_and(|c| c.is_lowercase() || is_unspaced(c))
 }
 
-/// Lines that read on: at least two, long enough to be prose.
+/// Whether lines are running text: at least two, long enough to be prose.
 fn is_prose(group: &[&Line]) -> bool {
     group.len() >= 2
         && group
@@ -348,7 +350,7 @@ fn is_indented(line: &Line, next: Option<&Line>, size: f64) -> bool {
     })
 }
 
-/// The level of a group that is a heading: large, or one line that looks like one.
+/// The heading level of a group that is large, or that is one line that looks like a heading.
 fn level_of(group: &[&Line], text: &str, body: f64) -> Option<u8> {
     let count = text.chars().count();
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
@@ -365,7 +367,7 @@ fn level_of(group: &[&Line], text: &str, body: f64) -> Option<u8> {
     by_words.or_else(|| (large && worded).then(|| if group[0].size >= 1.35 * body { 2 } else { 3 }))
 }
 
-/// The words of a document, by which the hyphen at a line's end is judged.
+/// The words of a document, used to decide about hyphens at line ends.
 struct Words {
     whole: HashSet<String>,
     hyphenated: HashSet<String>,
@@ -395,7 +397,7 @@ impl Words {
         words
     }
 
-    /// Lines as one text: a word that was divided at the end of a line is whole again.
+    /// Joins lines into one text, rejoining words that were hyphenated at the end of a line.
     fn join(&self, group: &[&Line]) -> String {
         let mut out = String::new();
         for line in group {

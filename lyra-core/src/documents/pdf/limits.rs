@@ -1,4 +1,4 @@
-//! How much of a PDF is unpacked. Two kilobytes can unpack to two gigabytes, and the library that
+//! Limits on decompression in PDFs. Two kilobytes can unpack to two gigabytes, and the library that
 //! unpacks them has no limit.
 
 use crate::error::{Error, ErrorKind, Result};
@@ -7,26 +7,26 @@ use hayro_syntax::Filter;
 use hayro_syntax::object::Stream;
 use std::io::Read;
 
-/// Most bytes that one stream may unpack to.
+/// Maximum unpacked size of one stream, in bytes.
 const MOST_OF_ONE: u64 = 32 * 1024 * 1024;
 
-/// Most bytes that the streams may unpack to that say where the objects of the file are.
+/// Maximum unpacked size, in bytes, of the streams that index the objects of the file.
 const MOST_OF_INDEXES: u64 = 8 * 1024 * 1024;
 
-/// Most bytes that all streams together may unpack to that hold objects.
+/// Maximum unpacked size, in bytes, of all object streams together.
 const MOST_OF_OBJECTS: u64 = 128 * 1024 * 1024;
 
-/// Longest stream that is unpacked without measuring what comes out: of some kinds only the library
-/// knows that.
+/// Maximum length of a stream that is unpacked without measuring its result: for some filters only
+/// the library can tell.
 const UNMEASURED: usize = 128 * 1024;
 
-/// Deflate packs at most so many bytes into one.
+/// Maximum compression ratio of Deflate.
 const FLATE_RATIO: u64 = 1032;
 
-/// How far behind the type of a stream its content may begin.
+/// How far after the type of a stream its content may begin.
 const DICTIONARY: usize = 4096;
 
-/// The content of a stream; none for pictures and for what is too large.
+/// The content of a stream; `None` for pictures and for streams that are too large.
 pub(super) fn decoded(stream: &Stream<'_>) -> Option<Vec<u8>> {
     if !is_bounded(stream) {
         return None;
@@ -34,7 +34,7 @@ pub(super) fn decoded(stream: &Stream<'_>) -> Option<Vec<u8>> {
     stream.decoded_data().ok().map(std::borrow::Cow::into_owned)
 }
 
-/// Whether a stream unpacks to what there is memory for.
+/// Whether the unpacked size of a stream is within the limits.
 pub(super) fn is_bounded(stream: &Stream<'_>) -> bool {
     let raw = stream.raw_data();
     match stream.filters().as_slice() {
@@ -59,7 +59,7 @@ pub(super) fn is_bounded(stream: &Stream<'_>) -> bool {
     }
 }
 
-/// Refuses a file whose objects unpack without end; the library unpacks them unasked.
+/// Refuses a file whose objects unpack to too much; the library unpacks them unconditionally.
 pub(super) fn check_objects(file: &[u8]) -> Result<()> {
     let mut total = 0;
     for (name, most) in [(&b"/XRef"[..], MOST_OF_INDEXES), (b"/ObjStm", MOST_OF_ONE)] {
@@ -69,7 +69,7 @@ pub(super) fn check_objects(file: &[u8]) -> Result<()> {
             if size > most || total > MOST_OF_OBJECTS {
                 return Err(Error::new(
                     ErrorKind::HostileDocument,
-                    "the PDF holds parts that unpack without end",
+                    "the PDF has parts that are too large when unpacked",
                 )
                 .with_hint("save its text in another format"));
             }
@@ -78,7 +78,7 @@ pub(super) fn check_objects(file: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Where the streams begin in whose dictionaries this name stands.
+/// The positions of the streams whose dictionaries contain this name.
 fn streams_after<'f>(file: &'f [u8], name: &'f [u8]) -> impl Iterator<Item = usize> + 'f {
     let mut from = 0;
     let mut last = 0;
@@ -86,7 +86,7 @@ fn streams_after<'f>(file: &'f [u8], name: &'f [u8]) -> impl Iterator<Item = usi
         loop {
             let at = from + find(&file[from..], name)?;
             from = at + name.len();
-            // The rest of the dictionary may stand on either side of the name.
+            // The rest of the dictionary may be on either side of the name.
             let near = &file[from..file.len().min(from + DICTIONARY)];
             let Some(keyword) = find(near, b"stream") else {
                 continue;
@@ -114,7 +114,7 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     }
 }
 
-/// How many bytes come out, counted up to just above `most`.
+/// The unpacked size in bytes, counted up to just above `most`.
 fn unpacked(packed: &[u8], most: u64) -> u64 {
     let mut out = ZlibDecoder::new(packed).take(most + 1);
     let mut buffer = [0; 16 * 1024];

@@ -3,9 +3,9 @@
 /// A line of a page. Lengths are in points; `x` runs along the writing direction.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Line {
-    /// What stands on it.
+    /// Its text.
     pub(super) text: String,
-    /// From 1.
+    /// Page number, from 1.
     pub(super) page: u32,
     /// Where it starts.
     pub(super) left: f64,

@@ -1,4 +1,4 @@
-//! From the characters of a PDF page to lines.
+//! Converts the characters of a PDF page to lines.
 
 use super::super::lines::is_unspaced;
 use super::bidi::{is_mark, is_rtl, logical};
@@ -8,18 +8,18 @@ use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 use std::time::Instant;
 
-/// Most characters that are kept of one file.
+/// Maximum number of characters that are kept per file.
 const MAX_CHARS: usize = 20_000_000;
 
 /// Direction of writing, in degrees.
 type Turn = i32;
 
-/// One shown character, in the coordinates of the page.
+/// A displayed character, in page coordinates.
 pub(super) struct Glyph {
     pub(super) text: Rc<str>,
     pub(super) from: (f64, f64),
     pub(super) to: (f64, f64),
-    /// Which way the line runs.
+    /// The direction of the line.
     pub(super) along: (f64, f64),
     pub(super) size: f64,
 }
@@ -33,11 +33,11 @@ pub(super) struct Unit {
     size: f64,
 }
 
-/// Collects characters in the order of the file, which is the reading order of most.
+/// Collects characters in file order, which is usually the reading order.
 pub(super) struct Collector {
-    /// When to stop.
+    /// Deadline.
     until: Instant,
-    /// The lines of the pages that are finished.
+    /// The lines of the finished pages.
     pub(super) lines: Vec<Line>,
     page: u32,
     chars: usize,
@@ -47,14 +47,14 @@ pub(super) struct Collector {
     is_rtl: bool,
     /// Lines of the current page with their direction.
     pending: Vec<(Turn, Line)>,
-    /// Where the characters of the page stand that were shown so far.
+    /// The positions of the characters of the page shown so far.
     shown: HashSet<(Rc<str>, i64, i64)>,
     /// Whether the last character was shown before at the same place.
     is_repeating: bool,
 }
 
 impl Collector {
-    /// Nothing yet; what comes after `until` is refused, so that a thread that was given up ends.
+    /// An empty collector; characters after `until` are refused, so that an abandoned thread ends.
     pub(super) fn new(until: Instant) -> Self {
         Self {
             until,
@@ -71,17 +71,17 @@ impl Collector {
         }
     }
 
-    /// Whether the time is over.
+    /// Whether the deadline has passed.
     pub(super) fn is_late(&self) -> bool {
         Instant::now() > self.until
     }
 
-    /// A page starts.
+    /// Starts a page.
     pub(super) fn begin(&mut self, page: u32) {
         self.page = page;
     }
 
-    /// A page ends, or broke off.
+    /// Ends a page, complete or not.
     pub(super) fn finish_page(&mut self) {
         self.end_line();
         self.shown.clear();
@@ -91,7 +91,7 @@ impl Collector {
             *counts.entry(*turn).or_default() += line.text.len();
         }
         let most = counts.values().max().copied().unwrap_or(0);
-        // A stamp along the margin runs in another direction than the text.
+        // A stamp along the margin has a different direction from the text.
         let few = |turn: Turn| counts[&turn] * 5 < most;
         let lines = pending
             .into_iter()
@@ -101,7 +101,7 @@ impl Collector {
         self.lines.extend(in_reading_order(lines));
     }
 
-    /// One more character.
+    /// Adds a character.
     pub(super) fn show(&mut self, glyph: &Glyph) {
         self.chars += 1;
         let numbers = [
@@ -125,7 +125,7 @@ impl Collector {
             right: start.max(end),
             size: glyph.size,
         };
-        // Without a width the next character would seem to stand far away.
+        // Without a width the next character would seem far away.
         if unit.right - unit.left < 0.01 * unit.size && !unit.text.chars().all(is_mark) {
             unit.right = unit.left + usual_width(&unit.text) * unit.size;
         }
@@ -155,7 +155,7 @@ impl Collector {
         let line = &mut self.current;
         line.left = line.left.min(unit.left);
         line.right = line.right.max(unit.right);
-        // A raised number is smaller than the text: the baseline is that of the larger characters.
+        // A superscript is smaller than the text: the baseline is that of the larger characters.
         if unit.size > 1.05 * line.size && !is_blank {
             line.base = base;
             line.size = unit.size;
@@ -169,7 +169,7 @@ impl Collector {
         }
     }
 
-    /// Whether a character stands on the current line.
+    /// Whether a character is on the current line.
     fn goes_on(&self, unit: &Unit, turn: Turn, base: f64, rtl: bool) -> bool {
         let line = &self.current;
         let height = unit.size.max(line.size);
@@ -183,7 +183,7 @@ impl Collector {
         if gap > -0.6 * height && gap < PIECE * height {
             return true;
         }
-        // Where the direction changes, the next word is begun at its far end.
+        // Where the direction changes, the next word starts at its far end.
         let near = WORD * height;
         rtl && unit.right > line.left - near && unit.left < line.right + near
     }
@@ -231,7 +231,7 @@ impl Collector {
         }
     }
 
-    /// Whether a character was shown before at this place: so some programs make text bold.
+    /// Whether a character was already shown at this place: some programs make text bold this way.
     fn is_again(&mut self, unit: &Unit, text: &Rc<str>, base: f64) -> bool {
         let step = (0.08 * unit.size).max(0.01);
         let (x, y) = ((unit.left / step) as i64, (base / step) as i64);
@@ -251,14 +251,14 @@ impl Collector {
     }
 }
 
-/// A gap of so many sizes ends a piece of a line; pieces of one line are joined again unless they
-/// belong to different columns.
+/// A gap of this many font sizes ends a piece of a line; pieces of one line are joined again unless
+/// they belong to different columns.
 const PIECE: f64 = 1.2;
 
-/// Length of a long word, in sizes.
+/// Length of a long word, in font sizes.
 const WORD: f64 = 8.0;
 
-/// Whether a space stands between two characters.
+/// Whether there is a space between two characters.
 fn is_gap(before: &Unit, after: &Unit) -> bool {
     let height = before.size.max(after.size);
     let unspaced = |c: Option<char>| c.is_some_and(is_unspaced);
@@ -270,7 +270,7 @@ fn is_gap(before: &Unit, after: &Unit) -> bool {
     after.left - before.right > wide * height
 }
 
-/// The angle of a direction; lines that are a little askew are taken for straight ones.
+/// The angle of a direction; slightly skewed lines are treated as straight.
 fn turn_of((x, y): (f64, f64)) -> Turn {
     let degrees = y.atan2(x).to_degrees().round() as Turn;
     let straight = (degrees + 360 + 45) / 90 * 90;
@@ -282,7 +282,7 @@ fn turn_of((x, y): (f64, f64)) -> Turn {
     turn.rem_euclid(360)
 }
 
-/// Width of a character of unknown width, in sizes of its font.
+/// Assumed width of a character of unknown width, in font sizes.
 fn usual_width(text: &str) -> f64 {
     match text.chars().next() {
         Some('m' | 'w' | 'M' | 'W') => 0.85,
@@ -293,7 +293,7 @@ fn usual_width(text: &str) -> f64 {
     }
 }
 
-/// Writes ligatures as letters, and leaves out what no font outside the file can show.
+/// Expands ligatures to letters, and drops characters that only a font in the file can show.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

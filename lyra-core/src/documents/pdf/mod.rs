@@ -1,4 +1,4 @@
-//! PDF: text with the places of its characters, put together into lines and paragraphs.
+//! PDF: text with character positions, assembled into lines and paragraphs.
 
 mod bidi;
 mod columns;
@@ -24,18 +24,18 @@ use std::time::Instant;
 use text::Reader;
 use text::decode;
 
-/// Largest file that is read, in bytes.
+/// Maximum size of a file, in bytes.
 const MAX_BYTES: usize = 50 * 1024 * 1024;
 
 /// Pages beyond this are left out.
 const MAX_PAGES: usize = 2_000;
 
-/// Reads a PDF.
+/// Parses a PDF.
 pub(super) fn parse(mut bytes: Vec<u8>) -> Result<ParsedDocument> {
     if bytes.len() > MAX_BYTES {
         return Err(too_large(bytes.len(), MAX_BYTES));
     }
-    // A header may stand behind some foreign bytes; offsets in the file count from it.
+    // Foreign bytes may precede the header; offsets in the file count from the header.
     let start = bytes
         .windows(5)
         .take(1024)
@@ -99,7 +99,8 @@ fn read(file: &Pdf) -> Result<ParsedDocument> {
     })
 }
 
-/// Each page by itself, so that one that breaks the library costs no more than what follows on it.
+/// Reads each page separately, so that a page that breaks the library loses only the rest of that
+/// page.
 fn read_pages(file: &Pdf, warnings: &mut Vec<String>) -> Vec<Line> {
     let mut collector = Collector::new(Instant::now() + DEADLINE);
     let pages = file.pages();
@@ -115,7 +116,7 @@ fn read_pages(file: &Pdf, warnings: &mut Vec<String>) -> Vec<Line> {
         }
     }
     if reader.cut {
-        warnings.push("pages that draw without end were cut".to_owned());
+        warnings.push("pages with too much content were cut".to_owned());
     }
     if !broken.is_empty() {
         warnings.push(format!("could not read all of page {}", broken.join(", ")));
@@ -159,7 +160,8 @@ fn is_sensible_title(title: &str) -> bool {
         && title.chars().count() <= 400
 }
 
-/// Names between `;`, `and`, or commas if every part has two words (`Smith, John` is one name).
+/// Names separated by `;`, `and`, or by commas if every part has two words (`Smith, John` is one
+/// name).
 fn authors(text: &str) -> Vec<String> {
     let tidy = |parts: Vec<&str>| -> Vec<String> {
         parts
@@ -180,7 +182,7 @@ fn authors(text: &str) -> Vec<String> {
         .iter()
         .all(|part| part.split_whitespace().count() >= 2 || part.trim().is_empty());
     let names = tidy(if whole_names { by_comma } else { rough });
-    // One word is an account name, unless it is written without spaces.
+    // A single word is an account name, unless its script has no spaces.
     names
         .into_iter()
         .filter(|name| name.contains([' ', ',']) || name.chars().any(is_unspaced))

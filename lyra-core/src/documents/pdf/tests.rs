@@ -4,7 +4,7 @@ use crate::error::ErrorKind;
 use proptest::prelude::*;
 use std::time::Duration;
 
-/// As a document is read: by its bytes, with a deadline.
+/// Parses a document by its bytes, with a deadline, as in production.
 fn parse(bytes: &[u8]) -> Result<ParsedDocument> {
     super::super::any_format::parse(bytes, None, "a.pdf")
 }
@@ -95,7 +95,8 @@ fn real_files_give_text_or_a_reason() {
     }
 }
 
-/// A PDF of these objects, numbered from 1; the first is the catalog. `more` stands in its trailer.
+/// A PDF with these objects, numbered from 1; the first is the catalog. `more` is added to its
+/// trailer.
 fn file(objects: &[Vec<u8>], more: &str) -> Vec<u8> {
     let mut out = b"%PDF-1.6\n".to_vec();
     let mut places = String::new();
@@ -131,8 +132,8 @@ fn packed(entries: &str, content: &[u8]) -> Vec<u8> {
 const HELVETICA: &str = "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>";
 
 /// The objects of a file with these pages. The font is object 3, the content of the first page
-/// object 5; `resources` and `page` stand in the dictionaries of those names, and `more` are the
-/// objects behind the last page.
+/// object 5. `resources` and `page` are added to the dictionaries of those names, and `more` holds
+/// the objects after the last page.
 fn objects(
     pages: &[Vec<u8>],
     font: &str,
@@ -184,7 +185,7 @@ fn text_from_right_to_left_is_read_in_its_order() {
                1 beginbfrange <61> <7a> <05d0> endbfrange";
     let font = format!("{}/ToUnicode 6 0 R>>", HELVETICA.trim_end_matches(">>"));
     let map = String::from_utf8(stream("", map.as_bytes())).unwrap();
-    // As it is seen, from left to right; `a` stands for the first letter of the alphabet.
+    // In visual order, from left to right; `a` stands for the first letter of the alphabet.
     for (seen, read) in [
         ("ihg 2024, \\(fed\\) cba", "אבג (דהו) ,2024 זחט"),
         ("9.5% fed cba", "אבג דהו 9.5%"),
@@ -194,7 +195,7 @@ fn text_from_right_to_left_is_read_in_its_order() {
         let bytes = file(&objects(&[content], &font, "", "", &[&map]), "");
         assert_eq!(texts(&bytes), [read], "{seen}");
     }
-    // As it is read, each letter to the left of the one before it.
+    // In logical order, each letter to the left of the previous one.
     let one = |(at, c): (u32, char)| line(300 - 6 * at, 700, &c.to_string());
     let read: String = (0..).zip("abc deg".chars()).map(one).collect();
     let bytes = file(
@@ -204,8 +205,8 @@ fn text_from_right_to_left_is_read_in_its_order() {
     assert_eq!(texts(&bytes), ["אבג דהז"]);
 }
 
-/// Encrypted with RC4 under the empty password; the bytes are those of the algorithms 2 to 4 of the
-/// specification for the content that says so.
+/// A file encrypted with RC4 under the empty password; the bytes follow algorithms 2 to 4 of the
+/// specification, for the content given here.
 fn encrypted(user: &str) -> Vec<u8> {
     let hex = |text: &str| -> Vec<u8> {
         let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
@@ -428,12 +429,12 @@ fn bombs_are_cut_or_refused() {
             "",
         ))
     };
-    // A content that unpacks to more than there is memory for.
+    // A content stream that unpacks to more than the limit.
     let spaces = packed("", &vec![b' '; 64 * 1024 * 1024]);
     let got = with(spaces, HELVETICA, &[]).unwrap();
     assert_eq!(got.blocks.len(), 1);
-    assert_eq!(got.warnings, ["pages that draw without end were cut"]);
-    // A form that draws itself, and saved states without end.
+    assert_eq!(got.warnings, ["pages with too much content were cut"]);
+    // A form that draws itself, and endlessly nested saved states.
     let form = "/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X 8 0 R>>>>";
     let form = String::from_utf8(stream(form, b"/X Do /X Do")).unwrap();
     let more = ["null", "null", form.as_str()];
@@ -454,7 +455,7 @@ fn bombs_are_cut_or_refused() {
     let wide = "<</Type/Font/Subtype/Type0/BaseFont/A/Encoding/Identity-H/DescendantFonts[<</Type/Font\
                 /Subtype/CIDFontType2/BaseFont/A/W[0 4294967295 500]>>]>>";
     assert!(with(stream("", b""), wide, &[]).is_ok());
-    // Objects that unpack without end.
+    // Objects that unpack to too much.
     let mut bytes = pages(&[words]);
     bytes.extend(b"9 0 obj\n");
     bytes.extend(packed(

@@ -1,4 +1,4 @@
-//! What the pages of a PDF show: the operators that move or show text, and nothing else.
+//! Interprets the operators on PDF pages that move or show text; all others are ignored.
 
 use super::super::encoding;
 use super::super::lines::collapse;
@@ -17,37 +17,37 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// Most bytes that the contents of all pages and forms together unpack to.
+/// Maximum unpacked size of the contents of all pages and forms together, in bytes.
 const MOST_OF_ALL: usize = 256 * 1024 * 1024;
 
-/// Most bytes that the contents of one page unpack to.
+/// Maximum unpacked size of the contents of one page, in bytes.
 const MOST_OF_PAGE: usize = 32 * 1024 * 1024;
 
-/// What drawing a form costs at least, in bytes: forms can draw each other without end.
+/// Minimum cost of drawing a form, in bytes: forms can draw each other endlessly.
 const FORM: usize = 2048;
 
-/// Saved states inside one another beyond this are not saved.
+/// Maximum depth of saved states; deeper ones are not saved.
 const MOST_SAVED: usize = 256;
 
-/// Forms inside one another beyond this are not drawn.
+/// Maximum nesting depth of forms; deeper ones are not drawn.
 const MOST_NESTED: usize = 16;
 
-/// Operators between two looks at the clock.
+/// Number of operators between two checks of the time.
 const TICK: usize = 4096;
 
-/// Longest text that stands for other characters; whole paragraphs are read as they are drawn.
+/// Maximum length of replacement text (ActualText); for whole paragraphs the drawn text is used.
 const MOST_ACTUAL: usize = 64;
 
-/// Annotations with one of these flags are not seen on the page.
+/// Annotations with one of these flags are not visible on the page.
 const HIDDEN: u32 = 1 << 1 | 1 << 5;
 
-/// What the characters show whose text another one has shown: nothing, in their place.
+/// Shown for characters whose replacement text has already been shown: zero width, in their place.
 const SHOWN: &str = "\u{200b}";
 
-/// Nobody waits for the rest, or there is too much of it.
+/// The caller no longer waits for the rest, or there is too much of it.
 pub(super) struct Stopped;
 
-/// How text is shown.
+/// The text state.
 #[derive(Clone)]
 struct State<'a> {
     place: Affine,
@@ -60,11 +60,11 @@ struct State<'a> {
     rise: f64,
 }
 
-/// Marked content that is open.
+/// Open marked content.
 struct Mark {
-    /// Whether it shows nothing that belongs to the text.
+    /// Whether its content does not belong to the text.
     is_hidden: bool,
-    /// The text that it stands for, until its first character is shown.
+    /// Its replacement text, until its first character is shown.
     actual: Option<Rc<str>>,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Reader<'a, 'c> {
     off: HashSet<ObjectIdentifier>,
     operators: usize,
     unpacked: usize,
-    /// Whether anything was left out that may have been text.
+    /// Whether anything that may have been text was left out.
     pub(super) cut: bool,
     state: State<'a>,
     saved: Vec<State<'a>>,
@@ -84,7 +84,7 @@ pub(super) struct Reader<'a, 'c> {
     marks: Vec<Mark>,
     line: Affine,
     text: Affine,
-    /// The part of the page that is seen.
+    /// The visible part of the page.
     visible: kurbo::Rect,
 }
 
@@ -107,7 +107,7 @@ impl<'a, 'c> Reader<'a, 'c> {
         }
     }
 
-    /// Collects what one page shows.
+    /// Collects the text of one page.
     pub(super) fn page(&mut self, page: &Page<'a>, number: u32) -> Result<(), Stopped> {
         self.collector.begin(number);
         self.reset();
@@ -131,7 +131,7 @@ impl<'a, 'c> Reader<'a, 'c> {
         Ok(())
     }
 
-    /// What a field of a form or a text on the page shows.
+    /// The text of a form field or of a text annotation.
     fn note(&mut self, note: &Dict<'a>, resources: &Resources<'a>) -> Result<(), Stopped> {
         let kind = note.get::<Name<'_>>(keys::SUBTYPE);
         let is_text =
@@ -162,7 +162,7 @@ impl<'a, 'c> Reader<'a, 'c> {
         self.unsaved = 0;
     }
 
-    /// What was collected of a page becomes lines.
+    /// Converts the collected characters of a page to lines.
     pub(super) fn finish_page(&mut self) {
         self.collector.finish_page();
     }
@@ -180,7 +180,7 @@ impl<'a, 'c> Reader<'a, 'c> {
         self.go_on()
     }
 
-    /// An error where there is too much, or nobody waits any more.
+    /// An error if there is too much content, or if the caller no longer waits.
     fn go_on(&mut self) -> Result<(), Stopped> {
         if self.unpacked > MOST_OF_ALL {
             self.cut = true;
@@ -307,7 +307,7 @@ impl<'a, 'c> Reader<'a, 'c> {
         }
     }
 
-    /// Draws a form where it stands, with its own state.
+    /// Draws a form at its position, with a separate state.
     fn form(
         &mut self,
         form: &Stream<'a>,
@@ -344,7 +344,7 @@ impl<'a, 'c> Reader<'a, 'c> {
         drawn
     }
 
-    /// Marked content begins: it may be a running head, a layer, or stand for other text.
+    /// Begins marked content: it may be a running head, a layer, or have replacement text.
     fn mark(
         &mut self,
         tag: Option<&Name<'_>>,
@@ -497,7 +497,7 @@ fn affine(numbers: [Number; 6]) -> Affine {
     Affine::new(numbers.map(|number| number.as_f64()))
 }
 
-/// How an annotation looks.
+/// The appearance of an annotation.
 fn appearance<'a>(note: &Dict<'a>) -> Option<Stream<'a>> {
     match note.get::<Dict<'a>>(keys::AP)?.get::<Object<'a>>(keys::N)? {
         Object::Stream(form) => Some(form),
@@ -506,7 +506,7 @@ fn appearance<'a>(note: &Dict<'a>) -> Option<Stream<'a>> {
     }
 }
 
-/// The layers that a file switches off.
+/// The layers that are switched off in a file.
 fn layers_off(file: &Pdf) -> HashSet<ObjectIdentifier> {
     let catalog = file.xref().get::<Dict<'_>>(file.xref().root_id());
     let layers = catalog.and_then(|catalog| catalog.get::<Dict<'_>>(keys::OCPROPERTIES));
@@ -521,7 +521,7 @@ fn layers_off(file: &Pdf) -> HashSet<ObjectIdentifier> {
         .collect()
 }
 
-/// A text string: UTF-16 or UTF-8 with a mark, else a Latin encoding.
+/// Decodes a text string: UTF-16 or UTF-8 with a byte order mark, otherwise a Latin encoding.
 pub(super) fn decode(bytes: &[u8]) -> String {
     collapse(&encoding::decode(bytes, &["windows-1252"]).text)
 }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 #[test]
 fn persons_have_parts() {
-    // Text, particle, family, given, suffix; an empty word stands for none.
+    // Text, particle, family, given, suffix; an empty string means none.
     for (text, particle, family, given, suffix) in [
         ("Ada Byron", "", "Byron", "Ada", ""),
         ("Byron,  Ada King", "", "Byron", "Ada King", ""),

@@ -3,7 +3,7 @@
 use super::parts::Review;
 use crate::security::display::harmless;
 
-/// What ids begin with: a name in the tag scheme (RFC 4151), which nobody has to resolve.
+/// Prefix of the ids: a tag URI (RFC 4151), which need not be resolved.
 const AUTHORITY: &str = "tag:lyra-evidence,2026";
 
 pub(super) fn feed(review: &Review) -> String {
@@ -39,7 +39,7 @@ pub(super) fn feed(review: &Review) -> String {
     feed
 }
 
-/// An id as it may stand in an address.
+/// Encodes an id for use in an address.
 fn name_of(id: &str) -> String {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~:".contains(&b);
     let written = id.bytes().map(|b| match is_plain(b) {
@@ -49,8 +49,8 @@ fn name_of(id: &str) -> String {
     written.collect()
 }
 
-/// Text that may stand in an element and in an attribute. Characters that XML 1.0 has no way to
-/// write are replaced, like those that nobody reads.
+/// Escapes text for use in elements and attributes. Characters that XML 1.0 cannot represent are
+/// replaced, and so are invisible ones.
 pub(super) fn xml(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for c in harmless(text).chars() {

@@ -1,4 +1,4 @@
-//! The flow diagram of PRISMA 2020 as SVG: one file that needs no font and no network.
+//! The flow diagram of PRISMA 2020 as SVG: one file that needs neither fonts nor the network.
 
 use super::atom::xml;
 use super::parts::{FlowBox, total};
@@ -6,16 +6,16 @@ use super::text::{BOXES, shortened};
 use crate::store::text::is_cjk;
 
 const WIDTH: usize = 860;
-/// Where the two columns of boxes begin, and how wide a box is.
+/// Left edges of the two columns of boxes, and the width of a box.
 const COLUMNS: [usize; 2] = [60, 470];
 const BOX_WIDTH: usize = 350;
 const LINE: usize = 19;
 const PADDING: usize = 12;
 const GAP: usize = 26;
-/// Widths of a letter that fit on a line; wide signs take two.
+/// Number of letter widths that fit on a line; wide characters take two.
 const LETTERS: usize = 46;
 
-/// Rows with a phase of their own are as high as its name is long.
+/// Minimum heights of rows: rows that start a phase must fit its name.
 const LEAST: [usize; 5] = [108, 0, 0, 0, 76];
 
 const STYLE: &str = "text{font:14px system-ui,-apple-system,'Segoe UI',sans-serif;fill:#1b1b1f}
@@ -26,7 +26,7 @@ path{stroke:#5b5d72;stroke-width:1.4;fill:none}#a path{fill:#5b5d72;stroke:none}
 rect.g{fill:#17181d}path{stroke:#9a9cb3}#a path{fill:#9a9cb3}}
 @media print{text{fill:#000}rect.b{fill:#fff;stroke:#000}rect.g{fill:#fff}path{stroke:#000}}";
 
-/// Lines of a box: those that are told as its number, and details below.
+/// Lines of a box: its label with the number (marked true), and the details below.
 struct Drawn {
     lines: Vec<(String, bool)>,
 }
@@ -46,7 +46,7 @@ pub(super) fn svg(hypothesis: &str, flow: &[FlowBox]) -> String {
     let mut body = String::new();
     let mut y = GAP;
     let mut tops = Vec::new();
-    // A row is a box of the flow and, beside it, what leaves the flow there.
+    // A row is a box of the flow and, next to it, the box of what leaves the flow there.
     let rows: [(usize, Option<usize>); 5] = [
         (0, Some(1)),
         (2, Some(3)),
@@ -122,7 +122,7 @@ fn drawn(flow: &[FlowBox], name: &str, words: &str) -> Drawn {
     Drawn { lines }
 }
 
-/// Text in lines of at most so many letters, broken at spaces, and within words that are longer.
+/// Wraps text into lines of at most this many letters, at spaces, or inside words that are longer.
 fn wrapped(text: &str, letters: usize) -> Vec<String> {
     let width = |c: char| if is_cjk(c) { 2 } else { 1 };
     let (mut lines, mut line, mut used) = (Vec::new(), String::new(), 0);
@@ -171,7 +171,7 @@ fn arrow(body: &mut String, from: (usize, usize), to: (usize, usize)) {
     ));
 }
 
-/// The name of a phase, along its boxes.
+/// The name of a phase, next to its boxes.
 fn phase(body: &mut String, title: &str, top: usize, end: usize) {
     let (height, middle) = (end - top, (top + end) / 2);
     body.push_str(&format!(

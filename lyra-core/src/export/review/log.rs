@@ -1,23 +1,23 @@
-//! Every change of a task with its time, as the rows keep it: the entries of the feed.
+//! Every change of a task with its stored time: the entries of the feed.
 
 use crate::error::Result;
 use crate::export::told::text;
 use crate::store::graph::Reader;
 use serde::Serialize;
 
-/// Entries of a feed; older ones are in the graph.
+/// Maximum number of entries of a feed; older ones are in the graph.
 const MOST: i64 = 500;
 
-/// Something that changed, and when.
+/// A change and its time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangeEvent {
-    /// Names the change; the same whenever it is asked for.
+    /// Identifies the change; stable across calls.
     pub id: String,
     /// When (RFC 3339).
     pub at: String,
     /// source, text, newer_version, retracted, refuted, corrected, claim or screening.
     pub kind: String,
-    /// What, in a line.
+    /// What changed, in one line.
     pub title: String,
     /// Why.
     pub cause: String,

@@ -1,11 +1,12 @@
-//! What machines did in a review, filled in from the graph: the respects that reports on machines in
-//! systematic reviews are asked for (PRISMA-trAIce). What the graph does not keep is said to be missing.
+//! The work of machines in a review, filled in from the graph: the items that guidelines require of
+//! reports on machine use in systematic reviews (PRISMA-trAIce). What the graph does not store is
+//! reported as missing.
 
 use super::parts::MachineItem;
 use crate::error::Result;
 use crate::store::graph::Reader;
 
-/// Each item with the statement that fills it in: rows of one text.
+/// Each item with the SQL statement that fills it in; its rows are texts.
 const ITEMS: [(&str, &str, &str); 9] = [
     (
         "Software",

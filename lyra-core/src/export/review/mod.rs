@@ -1,5 +1,6 @@
-//! The review of a task: the flow of its records, what is new and why, how it searched, who screened,
-//! and what machines did. All of it is counted from stored rows, whenever it is asked for.
+//! The review of a task: the flow of its records, what is new and why, how it searched, who
+//! screened, and the work of machines. Everything is counted from stored rows at the time of the
+//! call.
 
 mod atom;
 mod flow;
@@ -18,17 +19,17 @@ use crate::store::diff_since;
 use crate::store::graph::{EvidenceGraph, Reader};
 use crate::store::views::{ViewCatalog, ViewParams};
 
-/// From when on a review tells what is new.
+/// The start of the period for which a review reports changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewSince<'a> {
-    /// The beginning of the last run of research.
+    /// The start of the last run of research.
     LastRun,
     /// A day (`2026-11-01`) or a time (RFC 3339).
     Time(&'a str),
 }
 
 impl<'a> ReviewSince<'a> {
-    /// Reads `last`, a day or a time; nothing is `last`.
+    /// Parses `last`, a day or a time; `None` means `last`.
     pub fn parse(text: Option<&'a str>) -> Self {
         match text {
             None | Some("last") => Self::LastRun,
@@ -37,7 +38,7 @@ impl<'a> ReviewSince<'a> {
     }
 }
 
-/// How a review is written.
+/// The formats of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewFormat {
     /// For a terminal.
@@ -53,7 +54,7 @@ pub enum ReviewFormat {
 }
 
 impl ReviewFormat {
-    /// All of them, with their names.
+    /// All formats, with their names.
     pub const ALL: [(&'static str, Self); 5] = [
         ("text", Self::Text),
         ("markdown", Self::Markdown),
@@ -77,10 +78,10 @@ impl std::str::FromStr for ReviewFormat {
 }
 
 impl Review {
-    /// The review in a format.
+    /// Writes the review in a format.
     ///
     /// # Errors
-    /// None that a stored graph leads to; `Internal` where JSON cannot be written.
+    /// No stored graph leads to an error; `Internal` if JSON cannot be written.
     pub fn write_as(&self, format: ReviewFormat) -> Result<String> {
         match format {
             ReviewFormat::Text => Ok(text::plain(self)),
@@ -93,7 +94,7 @@ impl Review {
     }
 }
 
-/// The flow diagram of a task, for other exports; none where no run is in the log.
+/// The flow diagram of a task, for other exports; `None` if the log contains no run.
 pub(crate) fn diagram(reader: &Reader<'_>, task_id: &str) -> Result<Option<String>> {
     if runs(reader, task_id)?.is_empty() {
         return Ok(None);
@@ -102,7 +103,7 @@ pub(crate) fn diagram(reader: &Reader<'_>, task_id: &str) -> Result<Option<Strin
     Ok(Some(flow::svg(&hypothesis, &flow_boxes(reader, task_id)?)))
 }
 
-/// The flow of a task as a list in Markdown; empty where no run is in the log.
+/// The flow of a task as a Markdown list; empty if the log contains no run.
 pub(super) fn flow_in_markdown(reader: &Reader<'_>, task_id: &str) -> Result<String> {
     match runs(reader, task_id)?.is_empty() {
         true => Ok(String::new()),
@@ -110,7 +111,7 @@ pub(super) fn flow_in_markdown(reader: &Reader<'_>, task_id: &str) -> Result<Str
     }
 }
 
-/// The review of a task as the graph stands.
+/// The review of a task in the current state of the graph.
 pub(crate) fn review(
     graph: &EvidenceGraph,
     task_id: &str,
@@ -162,7 +163,7 @@ fn runs(reader: &Reader<'_>, task_id: &str) -> Result<Vec<ReviewRun>> {
     })
 }
 
-/// The boxes as `v_prisma` has them: one statement for the view, the page and the review.
+/// The boxes of `v_prisma`: one statement serves the view, the page and the review.
 fn flow_boxes(reader: &Reader<'_>, task_id: &str) -> Result<Vec<FlowBox>> {
     let params = ViewParams::new(1970).with_task(task_id);
     let rendered = ViewCatalog::builtin()?.render("v_prisma", &params)?;

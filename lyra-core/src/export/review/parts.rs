@@ -1,4 +1,4 @@
-//! What a review is made of.
+//! The parts of a review.
 
 use super::log::ChangeEvent;
 use crate::store::GraphDiff;
@@ -10,25 +10,26 @@ use serde::Serialize;
 pub struct Review {
     /// The task.
     pub task_id: String,
-    /// What it asks.
+    /// Its hypothesis.
     pub hypothesis: String,
     /// Its runs of research.
     pub runs: Vec<ReviewRun>,
     /// The boxes of `v_prisma`, those of the whole task last.
     pub flow: Vec<FlowBox>,
-    /// What changed since then, with causes.
+    /// What has changed in the period, with causes.
     pub changes: GraphDiff,
-    /// Newer versions of sources, such as the publication of a preprint, that became known since then.
+    /// Newer versions of sources, such as the publication of a preprint, that became known in the
+    /// period.
     pub newer_versions: Vec<NewerVersion>,
-    /// What people decided since then.
+    /// Decisions of people in the period.
     pub screenings: Vec<ScreeningEvent>,
     /// How far reviewers agree.
     pub agreement: Vec<ReviewerAgreement>,
-    /// Sources on which they disagree, and which nobody has settled.
+    /// Sources on which they disagree and for which there is no final decision.
     pub disputed: Vec<String>,
-    /// What was searched.
+    /// The searches.
     pub searches: Vec<SearchLine>,
-    /// What machines did, item by item.
+    /// The work of machines, item by item.
     pub machines: Vec<MachineItem>,
     /// Every change with its time, newest first.
     pub log: Vec<ChangeEvent>,
@@ -41,23 +42,23 @@ pub struct ReviewRun {
     pub wave: i64,
     /// When its first target was queued.
     pub began_at: String,
-    /// When the last of it was done.
+    /// When its last target was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
-    /// Targets.
+    /// Number of targets.
     pub targets: i64,
 }
 
-/// A box of the flow, with what it is made of.
+/// A box of the flow, with its components.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FlowBox {
-    /// The run; none for the whole task.
+    /// The run; `None` for the whole task.
     pub wave: Option<i64>,
     /// Its name in `v_prisma`.
     pub name: String,
-    /// Records in it.
+    /// Number of records in it.
     pub records: i64,
-    /// Sources or reasons, with their numbers, the most frequent first.
+    /// Sources or reasons, with their counts, most frequent first.
     pub details: Vec<(String, i64)>,
 }
 
@@ -75,21 +76,21 @@ pub struct NewerVersion {
     pub at: String,
 }
 
-/// A decision of a person.
+/// A decision by a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ScreeningEvent {
     /// Address of the source.
     pub url: String,
-    /// Who.
+    /// Who decided.
     pub reviewer: String,
     /// include or exclude.
     pub decision: String,
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whether it settles the source.
+    /// Whether the decision is final for the source.
     pub is_final: bool,
-    /// When.
+    /// When it was made.
     pub at: String,
 }
 
@@ -98,25 +99,25 @@ pub struct ScreeningEvent {
 pub struct SearchLine {
     /// The run.
     pub wave: i64,
-    /// The provider; of older versions, all that answered.
+    /// The provider; in graphs of older versions, all that replied.
     pub provider: String,
     /// The query as it was sent.
     pub query: String,
-    /// When.
+    /// When it was sent.
     pub at: String,
-    /// Hits; none where it failed.
+    /// Number of hits; `None` if it failed.
     pub hits: Option<i64>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// What machines did, in one respect.
+/// One item of the report on the work of machines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MachineItem {
-    /// The respect.
+    /// The item.
     pub item: String,
-    /// What the graph tells.
+    /// What the graph says about it.
     pub text: String,
 }
 

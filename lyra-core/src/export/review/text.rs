@@ -1,10 +1,10 @@
-//! The review in words, for a terminal or as Markdown.
+//! The review as text, for a terminal or as Markdown.
 
 use super::parts::{FlowBox, Review};
 use crate::export::told::{Entry, Section, text};
 use crate::store::graph::ReviewerAgreement;
 
-/// What the boxes are called, in their order, and how deep they stand.
+/// The names of the boxes in order, and their indentation.
 pub(super) const BOXES: [(&str, &str, usize); 9] = [
     ("identified", "Records identified", 0),
     ("duplicates", "Duplicate records removed", 1),
@@ -17,7 +17,7 @@ pub(super) const BOXES: [(&str, &str, usize); 9] = [
     ("included", "Sources included", 0),
 ];
 
-/// Reasons of a box that are told one by one; the view has all.
+/// Maximum number of reasons that are listed for a box; the view has all.
 const REASONS: usize = 8;
 
 pub(super) fn plain(review: &Review) -> String {
@@ -63,7 +63,7 @@ fn in_markdown(section: &Section) -> String {
     out
 }
 
-/// Text that Markdown and HTML take for nothing but text.
+/// Text escaped so that Markdown and HTML treat it as plain text.
 pub(in crate::export) fn escaped(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for c in text.chars() {
@@ -122,7 +122,7 @@ fn runs(review: &Review) -> Section {
     }
 }
 
-/// What changed since the time that the review looks back to.
+/// The changes since the start of the review's period.
 fn news(review: &Review) -> Vec<Section> {
     let since = &review.changes.before;
     let mut found = review.changes.sections();

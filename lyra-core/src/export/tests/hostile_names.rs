@@ -1,4 +1,5 @@
-//! Names, titles and claims that speak to a terminal, to a reader's eye or to a format.
+//! Names, titles and claims with characters that affect a terminal, deceive the reader or break a
+//! format.
 
 use super::*;
 use crate::security::display::{harmless, is_harmful};
@@ -92,7 +93,7 @@ fn graph_of(names: &[String]) -> (tempfile::TempDir, EvidenceGraph) {
     (folder, graph)
 }
 
-/// What of a text is structure, as its format counts it.
+/// The structural elements of a text, as its format counts them.
 fn structure(format: &str, text: &str) -> Vec<usize> {
     let lines = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
     match format {

@@ -4,7 +4,7 @@ use super::*;
 
 type Row = std::collections::HashMap<String, String>;
 
-/// The table as a reader of CSV has it.
+/// The table as parsed by a CSV reader.
 fn table(graph: &EvidenceGraph, task: Option<&str>) -> Vec<Row> {
     let (text, _) = exported(graph, "csv", task);
     let mut reader = csv::Reader::from_reader(text.as_bytes());

@@ -1,8 +1,7 @@
-//! Embedding servers: OpenAI's `/v1/embeddings`, which many servers speak, and Ollama's `/api/embed`.
+//! Embedding servers: OpenAI's `/v1/embeddings`, which many servers support, and Ollama's `/api/embed`.
 //!
-//! Nothing that a server answers is believed before it is checked: as many vectors as texts, each of
-//! the one length, none of zeros or of values that are not finite. The key travels in a header and
-//! nowhere else.
+//! Every reply is validated: as many vectors as texts, all of the same length, none of zeros or of
+//! values that are not finite. The key is sent only in a header.
 
 mod wire;
 
@@ -15,7 +14,8 @@ use crate::security::quoting::quoted;
 use crate::store::text::hash::sha256_hex;
 use crate::web::ApiKey;
 use crate::web::api::{Endpoint, complaint};
-use crate::web::retry::{Backoff, Dice, is_transient, retry_after};
+use crate::web::retry::{Dice, is_transient, retry_after};
+use crate::web::services::Backoff;
 use crate::web::web_client;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, StatusCode, redirect};
@@ -28,47 +28,48 @@ const REQUEST_CHARS: usize = 100_000;
 /// Bytes of a reply: 64 vectors of 8,192 numbers in decimals are 12 MB.
 const REPLY_BYTES: usize = 64 * 1024 * 1024;
 
-/// For a connection to a server; one that is there takes far less.
+/// Timeout for connecting to a server; a reachable one takes far less.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// The longest pause after the first failure; each further one is up to twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Which server and model, and how patient we are.
+/// Server, model, timeouts and retries.
 #[derive(Debug, Clone)]
 pub struct HttpEmbedderOptions {
-    /// What the server speaks.
+    /// The API of the server.
     pub api: EmbeddingApi,
-    /// The server, its API's root, or the endpoint itself.
+    /// The server, the root of its API, or the endpoint itself.
     pub url: String,
-    /// The model's name there.
+    /// The model's name on the server.
     pub model: String,
-    /// For servers that want one.
+    /// For servers that require a key.
     pub key: Option<ApiKey>,
-    /// Length of the vectors; without it, the server is asked for one when the embedder is made.
+    /// Length of the vectors; if missing, the server is asked when the embedder is created.
     pub dimension: Option<usize>,
-    /// Whether to ask for vectors in base64 (OpenAI only), which are a fourth of the size. Either
-    /// form is understood.
+    /// Whether to request vectors in base64 (OpenAI only), which are a quarter of the size. Both
+    /// forms are accepted in replies.
     pub base64: bool,
-    /// Texts of one request, at most.
+    /// Maximum number of texts in one request.
     pub max_batch: usize,
-    /// Characters of one text; what is longer is cut off.
+    /// Maximum number of characters of one text; longer texts are truncated.
     pub max_chars: usize,
-    /// For one request.
+    /// Timeout of one request.
     pub timeout: Duration,
-    /// How often a request is tried, the first time included.
+    /// Maximum number of attempts, including the first.
     pub attempts: u32,
-    /// The longest pause between two tries; a server that wants more is given up.
+    /// The longest pause between two attempts; if a server requests a longer one, the request fails.
     pub longest_pause: Duration,
-    /// Stands before a query.
+    /// Prefix of a query.
     pub query_prompt: String,
-    /// Stands before a document.
+    /// Prefix of a document.
     pub document_prompt: String,
-    /// Share of the embedding in a fused ranking, 0 to 1.
+    /// Weight of the embedding in a fused ranking, 0 to 1.
     pub fusion_weight: f32,
-    /// The same for a query in Chinese, Japanese or Korean; more for a model that knows them.
+    /// The same for a query in Chinese, Japanese or Korean; set a higher value for a model that
+    /// supports them.
     pub fusion_weight_cjk: f32,
-    /// Cosine from which two texts are worth judging against each other.
+    /// The cosine from which two texts are worth judging against each other.
     pub related_threshold: f32,
 }
 
@@ -96,7 +97,7 @@ impl HttpEmbedderOptions {
     }
 }
 
-/// An embedder that asks a server.
+/// An embedder that uses a server.
 #[derive(Debug)]
 pub struct HttpEmbedder {
     options: HttpEmbedderOptions,
@@ -105,7 +106,7 @@ pub struct HttpEmbedder {
     info: EmbedderInfo,
 }
 
-/// A failure, and whether to try again.
+/// A failure, and whether to retry.
 struct Failure {
     error: Error,
     passing: bool,
@@ -130,7 +131,7 @@ impl Failure {
 }
 
 impl HttpEmbedder {
-    /// An embedder for a server. Without a dimension, the server is asked for a vector at once.
+    /// An embedder for a server. If the dimension is missing, the server is asked for a vector at once.
     pub async fn connect(options: HttpEmbedderOptions) -> Result<Self> {
         let endpoint = endpoint_of(options.api, &options.url)?;
         if options.model.trim().is_empty() {
@@ -168,12 +169,12 @@ impl HttpEmbedder {
             }
         }
         embedder.info.model_id = embedder.model_id();
-        // Connections belong to the runtime that made them, and the embedder may be used in another.
+        // Connections belong to the runtime that made them, and the embedder may be used in another one.
         embedder.client = client_for(&embedder.options)?;
         Ok(embedder)
     }
 
-    /// Server, model and length: a name alone says little of what a server runs under it.
+    /// Server, model and length: a name alone does not identify the model on a server.
     fn model_id(&self) -> String {
         let options = &self.options;
         let (api, model) = (options.api.name(), options.model.trim());
@@ -191,7 +192,7 @@ impl HttpEmbedder {
         id
     }
 
-    /// Asks for the vectors of a few texts, again where that may help.
+    /// Requests the vectors of a few texts, with retries if they may help.
     async fn request(&self, texts: &[String]) -> Result<Vec<Vec<f32>>> {
         let mut failures = 0;
         loop {
@@ -257,7 +258,7 @@ impl HttpEmbedder {
         Ok(body)
     }
 
-    /// The endpoint without what may be private in it.
+    /// The endpoint without its possibly private parts.
     fn place(&self) -> String {
         let mut shown = self.endpoint.clone();
         shown.set_query(None);
@@ -281,7 +282,7 @@ impl HttpEmbedder {
                      embedder_timeout",
             );
         }
-        // The useful part is at the end of the chain: "connection refused".
+        // The useful part, such as "connection refused", is at the end of the chain.
         let mut source = std::error::Error::source(error);
         let mut reason = "the request failed".to_owned();
         while let Some(cause) = source {
@@ -314,7 +315,7 @@ impl HttpEmbedder {
             .with_hint(hint)
     }
 
-    /// The text as it is sent; none where there is nothing to send.
+    /// The text as it is sent; none if there is nothing to send.
     fn prepared(&self, text: &str, role: TextRole) -> Option<String> {
         let text = text.trim();
         if text.is_empty() {
@@ -331,7 +332,7 @@ impl HttpEmbedder {
         Some(format!("{prompt}{}", &text[..end]))
     }
 
-    /// Checks and normalises what the server made of one text.
+    /// Validates and normalises the server's vector for one text.
     fn finish(&self, mut vector: Vec<f32>) -> Result<Vec<f32>> {
         let (got, expected) = (vector.len(), self.info.dimension);
         if got != expected {
@@ -370,7 +371,7 @@ impl Embedder for HttpEmbedder {
     }
 }
 
-/// Cuts a list into requests of at most `most` texts and [`REQUEST_CHARS`] characters.
+/// Splits a list into requests of at most `most` texts and [`REQUEST_CHARS`] characters.
 fn batches(prepared: Vec<(usize, String)>, most: usize) -> Vec<Vec<(usize, String)>> {
     let mut batches: Vec<Vec<(usize, String)>> = Vec::new();
     let mut chars = 0;
@@ -390,7 +391,7 @@ fn batches(prepared: Vec<(usize, String)>, most: usize) -> Vec<Vec<(usize, Strin
     batches
 }
 
-/// The header with the key, marked so that nothing prints it.
+/// The header with the key, marked as sensitive so that it is never printed.
 fn bearer(key: &ApiKey) -> Result<HeaderValue> {
     let mut header = HeaderValue::from_str(&format!("Bearer {}", key.reveal()))
         .map_err(|_| Error::invalid("the key cannot be sent in a header"))?;
@@ -400,7 +401,7 @@ fn bearer(key: &ApiKey) -> Result<HeaderValue> {
 
 fn client_for(options: &HttpEmbedderOptions) -> Result<Client> {
     web_client::builder()
-        // A key is for the server that it was given for.
+        // No redirects: the key must reach only the server that it was given for.
         .redirect(redirect::Policy::none())
         .no_proxy()
         .connect_timeout(CONNECT.min(options.timeout))
@@ -409,7 +410,7 @@ fn client_for(options: &HttpEmbedderOptions) -> Result<Client> {
         .map_err(|e| Error::internal(format!("building the web client: {e}")))
 }
 
-/// The endpoint that a server, its API's root or the endpoint itself stands for.
+/// The endpoint for a server, the root of its API, or the endpoint itself.
 fn endpoint_of(api: EmbeddingApi, url: &str) -> Result<Url> {
     let (root, call) = match api {
         EmbeddingApi::OpenAi => ("/v1", "/embeddings"),

@@ -1,4 +1,4 @@
-//! What is sent to an embedding server, and what comes back, taken apart and checked.
+//! Requests to an embedding server, and parsing and validation of its replies.
 
 use crate::error::{Error, ErrorKind, Result};
 use base64::Engine as _;
@@ -6,17 +6,17 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// How a server wants to be asked.
+/// The API of an embedding server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbeddingApi {
-    /// `POST /v1/embeddings`, as OpenAI, vLLM, llama.cpp, LM Studio and others speak it.
+    /// `POST /v1/embeddings`, supported by OpenAI, vLLM, llama.cpp, LM Studio and others.
     OpenAi,
     /// `POST /api/embed` of Ollama.
     Ollama,
 }
 
 impl EmbeddingApi {
-    /// Where the server is if nobody says.
+    /// The default address of the server.
     pub fn default_url(self) -> &'static str {
         match self {
             Self::OpenAi => "https://api.openai.com/v1",
@@ -54,7 +54,7 @@ struct OpenAiItem {
     embedding: Embedding,
 }
 
-/// Numbers, or f32 little-endian in base64; servers choose for themselves, whatever was asked for.
+/// Numbers, or f32 little-endian in base64. Servers may use either form, whatever was requested.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Embedding {
@@ -85,7 +85,7 @@ pub(super) fn vectors(api: EmbeddingApi, body: &[u8], count: usize) -> Result<Ve
 
 fn parse<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T> {
     serde_json::from_slice(body).map_err(|e| {
-        // The message of the parser may quote what it read; the place says enough.
+        // The parser's message may quote the reply, so only the position is reported.
         broken(format!(
             "the reply is no list of embeddings (line {}, column {})",
             e.line(),
@@ -97,7 +97,7 @@ fn parse<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T> {
     })
 }
 
-/// Items may come in any order; each says which text it belongs to.
+/// Items may come in any order; each has the index of its text.
 fn in_order(items: Vec<OpenAiItem>, count: usize) -> Result<Vec<Vec<f32>>> {
     let mut placed: Vec<Option<Vec<f32>>> = vec![None; count];
     let found = items.len();

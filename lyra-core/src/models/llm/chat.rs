@@ -1,4 +1,4 @@
-//! Asking a model for JSON of a given form.
+//! Asks a model for JSON with a given schema.
 
 use super::options::{ChatApi, LlmOptions};
 use super::wire::{self, Quirks, Said};
@@ -9,16 +9,16 @@ use crate::web::api::{ApiClient, Endpoint, KeyPlace, Pace, Service};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A question to a model.
+/// A prompt for a model.
 #[derive(Debug, Clone)]
 pub(super) struct Prompt {
-    /// Who it is and what holds.
+    /// The model's role and the rules.
     pub(super) system: String,
-    /// What to work on.
+    /// The task.
     pub(super) user: String,
-    /// Name of the form.
+    /// Name of the schema.
     pub(super) form: &'static str,
-    /// JSON schema of the form.
+    /// The JSON schema of the reply.
     pub(super) schema: Value,
 }
 
@@ -27,13 +27,13 @@ pub(super) struct Prompt {
 pub(super) struct ChatModel {
     pub(super) options: LlmOptions,
     client: ApiClient,
-    /// Server and model: a name alone says little of what a server runs under it.
+    /// Server and model: a name alone does not identify the model on a server.
     pub(super) name: String,
     quirks: Mutex<Quirks>,
 }
 
 impl ChatModel {
-    /// A client for the model; nothing is asked yet.
+    /// A client for the model; no request is sent yet.
     pub(super) fn new(options: LlmOptions) -> Result<Self> {
         if options.model.trim().is_empty() {
             return Err(Error::invalid("the language model has no name")
@@ -60,7 +60,7 @@ impl ChatModel {
         let service = Service {
             name: options.api.name(),
             base,
-            // Models are slow enough; how many requests wait for one at once is what matters.
+            // Models are slow, so the number of concurrent requests matters more than their rate.
             pace: Pace {
                 per_second: 50.0,
                 burst: 50,
@@ -68,7 +68,7 @@ impl ChatModel {
             },
             key: options.key.clone(),
             key_place: KeyPlace::Header("authorization", "Bearer "),
-            // Whoever gives a key does not want to be answered without.
+            // If a key was given, there is no fallback to requests without it.
             key_required: options.key.is_some(),
             mailto: None,
         };
@@ -81,14 +81,14 @@ impl ChatModel {
         })
     }
 
-    /// Where it asks, and whether it has a key; never the key.
+    /// The server, and whether there is a key; never the key itself.
     pub(super) fn setup(&self) -> String {
         format!("{} at {}", self.options.model.trim(), self.client.setup())
     }
 
-    /// The answer as `read` takes it out of the reply. Where a reply cannot be read, the question is
-    /// put once more, with what was wrong. The reply itself is not shown again: it may hold what a
-    /// page made the model say.
+    /// The answer that `read` extracts from the reply. If a reply cannot be read, the question is
+    /// asked once more, with the reason. The reply itself is not repeated: a page may have caused
+    /// the model to write it.
     pub(super) async fn ask<T>(
         &self,
         prompt: &Prompt,
@@ -151,7 +151,7 @@ impl ChatModel {
         }
     }
 
-    /// The error with the model and with what to do about it.
+    /// Adds the model and a hint to an error.
     fn named(&self, error: Error) -> Error {
         let model = self.options.model.trim();
         let hint = match (ProviderFailure::of(&error), self.options.api) {
@@ -188,8 +188,8 @@ fn read_said<T>(
     })
 }
 
-/// How much of a model's room a text takes, in characters of English: Chinese, Japanese and Korean
-/// make a token of about each character, others of about three.
+/// The size of a text in the model's context, in characters of English: a token is about one
+/// character of Chinese, Japanese or Korean, and about three of other scripts.
 pub(super) fn room(text: &str) -> usize {
     text.chars().map(|c| if c.is_ascii() { 1 } else { 3 }).sum()
 }

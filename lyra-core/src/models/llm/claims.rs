@@ -1,4 +1,4 @@
-//! A claim extractor that asks a language model.
+//! A claim extractor that uses a language model.
 
 use super::chat::{ChatModel, Prompt, room};
 use super::fence::Fence;
@@ -15,16 +15,16 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-/// Part of the id; counts up when the instructions change.
+/// Part of the id; increase it when the instructions change.
 const VERSION: &str = "claims-v1";
 
-/// Characters of hypothesis and query that are shown.
+/// Maximum number of characters of hypothesis and query in the prompt.
 const CONTEXT_CHARS: usize = 1_000;
-/// Characters of titles and headings that are shown.
+/// Maximum number of characters of titles and headings in the prompt.
 const TITLE_CHARS: usize = 300;
-/// Characters of a claim, at most: a sentence, not a page.
+/// Maximum number of characters of a claim: a sentence, not a page.
 const CLAIM_CHARS: usize = 600;
-/// A run of so many characters of our instructions in a claim gives them away.
+/// A claim that contains this many consecutive characters of our instructions leaks them.
 const LEAK_CHARS: usize = 40;
 
 const INSTRUCTIONS: &str = "\
@@ -55,12 +55,12 @@ with {\"claims\": []}.";
 
 /// Finds claims with a language model on a server.
 ///
-/// Fetched text is shown between delimiters that are drawn anew for each request. A claim is kept
-/// only if its quote stands in the passage, letter by letter (white space, punctuation and case
-/// may differ), and if it says no number, address or instruction of ours that the passage does not
-/// have; the others are counted in [`Extraction::remarks`]. What is stored as the quote are the
-/// passage's own characters. A document whose replies cannot be read, twice, or none of whose
-/// claims can be kept, is an error: the pipeline notes it and lets the built-in extractor read.
+/// Fetched text is sent between delimiters that are random for each request. A claim is kept only
+/// if its quote is in the passage exactly (white space, punctuation and case may differ), and if it
+/// contains no number, address or instruction of ours that is not in the passage; the others are
+/// counted in [`Extraction::remarks`]. The stored quote consists of the passage's own characters. A
+/// document fails if its replies cannot be read, twice, or if none of its claims can be kept; the
+/// pipeline then adds a note and uses the built-in extractor.
 #[derive(Debug)]
 pub struct LlmClaimExtractor {
     model: ChatModel,
@@ -68,10 +68,10 @@ pub struct LlmClaimExtractor {
 }
 
 impl LlmClaimExtractor {
-    /// An extractor that asks this model. Nothing is sent before there is something to read.
+    /// An extractor that uses this model. No request is sent before there is something to read.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for an address or a model's name that cannot be.
+    /// [`ErrorKind::InvalidInput`] for an invalid address or model name.
     pub fn new(options: LlmOptions) -> Result<Self> {
         let model = ChatModel::new(options)?;
         let id = format!("{}:{VERSION}", model.name);
@@ -179,7 +179,7 @@ impl ClaimExtractor for LlmClaimExtractor {
     }
 }
 
-/// What the replies of one document gave.
+/// The result of the replies for one document.
 #[derive(Debug, Default)]
 struct Found {
     claims: Vec<ExtractedClaim>,
@@ -206,7 +206,7 @@ impl Found {
     }
 }
 
-/// Why a claim is not kept.
+/// Why a claim is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Refused {
     NoQuote,
@@ -228,10 +228,10 @@ impl Refused {
     }
 }
 
-/// A claim as the model worded it, not believed yet.
+/// A claim as the model worded it, not yet verified.
 #[derive(Debug, Clone, PartialEq)]
 struct SaidClaim {
-    /// From 0; what the model counts from 1.
+    /// Counted from 0; the model counts from 1.
     passage: Option<usize>,
     quote: String,
     claim: String,
@@ -239,7 +239,7 @@ struct SaidClaim {
     confidence: f64,
 }
 
-/// One item of a reply; the message for the model says nothing of what stood there.
+/// One item of a reply. The error message for the model does not repeat the item's text.
 fn said_claim((nth, item): (usize, &Value)) -> std::result::Result<SaidClaim, String> {
     let wrong = |what: &str| format!("claim {}: {what}", nth + 1);
     let text = |name: &str| {
@@ -262,7 +262,7 @@ fn said_claim((nth, item): (usize, &Value)) -> std::result::Result<SaidClaim, St
     })
 }
 
-/// The claim with the place of its quote, if everything about it can be traced to its passage.
+/// The claim with the position of its quote, if all of it can be traced to its passage.
 fn kept(
     said: &SaidClaim,
     request: &ExtractionRequest,
@@ -277,7 +277,7 @@ fn kept(
     if fence.leaks_into(&said.claim) || repeats_instructions(&text) {
         return Err(Refused::Leak);
     }
-    // A model miscounts passages more often than it makes up their words.
+    // Models give a wrong passage number more often than they invent the words of a passage.
     let named = said.passage.filter(|nth| batch.contains(nth));
     let (passage, quote) = named
         .into_iter()
@@ -300,15 +300,15 @@ fn kept(
     })
 }
 
-/// Whether the claim has a number that neither the passage nor its heading has: the commonest way
-/// in which a paraphrase goes wrong, and the most harmful.
+/// Whether the claim has a number that neither the passage nor its heading has. This is the most
+/// common and the most harmful error in a paraphrase.
 fn has_new_number(claim: &str, source: &Passage) -> bool {
     let mut known = numbers(&source.text);
     known.extend(source.heading.iter().flat_map(|heading| numbers(heading)));
     !numbers(claim).is_subset(&known)
 }
 
-/// The numbers of a text, without marks between thousands and zeros at either end.
+/// The numbers of a text, without thousands separators and without zeros at either end.
 fn numbers(text: &str) -> HashSet<String> {
     let clean = sanitize(text, usize::MAX).text;
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
@@ -326,8 +326,8 @@ fn numbers(text: &str) -> HashSet<String> {
         .collect()
 }
 
-/// Whether the claim carries an address that the passage does not have, such as one that a page
-/// told the model to advertise.
+/// Whether the claim contains an address that is not in the passage, such as one that a page told
+/// the model to advertise.
 fn has_new_address(claim: &str, passage: &str) -> bool {
     claim
         .split_whitespace()
@@ -335,7 +335,7 @@ fn has_new_address(claim: &str, passage: &str) -> bool {
         .any(|word| !passage.contains(word.trim_end_matches(['.', ',', ')', ';'])))
 }
 
-/// Whether a long run of the instructions stands in the claim.
+/// Whether the claim contains a long run of the instructions.
 fn repeats_instructions(claim: &str) -> bool {
     let claim: Vec<char> = claim.chars().collect();
     claim
@@ -364,7 +364,7 @@ fn schema() -> Value {
     })
 }
 
-/// Cuts the passages that say anything into runs for one request each.
+/// Splits the passages that are not empty into runs, one per request.
 fn batches(passages: &[Passage], most: usize, max_chars: usize) -> Vec<Range<usize>> {
     let mut batches: Vec<Range<usize>> = Vec::new();
     let mut used = 0;
@@ -403,7 +403,7 @@ mod tests {
     fn items_are_read_as_the_reference_reads_them() {
         for row in reference_cases("extracted_claim_coercion") {
             let mut item = row["in"].clone();
-            // The reference has no quotes: a claim of ours without one is refused.
+            // The reference has no quotes, but our extractor rejects a claim without one.
             item["quote"] = json!("q");
             let said = said_claim((0, &item));
             if row["invalid"] == true {

@@ -1,11 +1,11 @@
-//! Delimiters around text that strangers wrote.
+//! Delimiters around untrusted text.
 
 use crate::error::{Error, Result};
 use crate::security::sanitize::{Sanitized, sanitize};
-use std::fmt::Write;
+use crate::store::text::hash::hex;
 
-/// Delimiters for one request. Their name is drawn anew each time, so that a page cannot hold what
-/// ends them; what looks like such delimiters is taken out of the text besides.
+/// Delimiters for one request. Their name is random for each request, so that a page cannot contain
+/// the closing delimiter. Text that looks like such delimiters is also removed.
 #[derive(Debug)]
 pub(super) struct Fence {
     name: String,
@@ -15,13 +15,10 @@ impl Fence {
     /// A fence of 128 random bits.
     pub(super) fn new() -> Result<Self> {
         let mut bytes = [0_u8; 16];
-        // Without randomness the delimiters could be guessed: then nothing is sent.
+        // Without randomness the delimiters could be guessed, so nothing is sent.
         getrandom::fill(&mut bytes)
             .map_err(|e| Error::internal(format!("no random numbers for delimiters: {e}")))?;
-        let mut name = "LYRA-".to_owned();
-        for byte in bytes {
-            let _ = write!(name, "{byte:02x}");
-        }
+        let name = format!("LYRA-{}", hex(&bytes));
         Ok(Self { name })
     }
 
@@ -30,14 +27,14 @@ impl Fence {
         &self.name
     }
 
-    /// The text, safe to show and at most `max_chars` long, between delimiters with this label.
+    /// The sanitised text, at most `max_chars` long, between delimiters with this label.
     pub(super) fn around(&self, label: &str, text: &str, max_chars: usize) -> String {
         let Sanitized { text, .. } = sanitize(text, max_chars);
         let name = &self.name;
         format!("<{name} {label}>\n{}\n</{name}>\n", text.trim())
     }
 
-    /// Whether a text that a model wrote gives delimiters away, these or others.
+    /// Whether text from a model contains delimiters, these or others.
     pub(super) fn leaks_into(&self, text: &str) -> bool {
         let lower = text.to_lowercase();
         lower.contains(&self.name.to_lowercase()) || {

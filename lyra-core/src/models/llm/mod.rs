@@ -1,10 +1,10 @@
-//! Language models on servers: OpenAI's `/v1/chat/completions`, which many servers speak, and
+//! Language models on servers: OpenAI's `/v1/chat/completions`, which many servers support, and
 //! Ollama's `/api/chat`.
 //!
-//! A model reads text that strangers wrote, so nothing rests on its obedience. Fetched text stands
-//! between delimiters that nobody can guess ([`fence`]); a reply has to have the form that was asked
-//! for, and is asked for once more where it has not; what a claim says is kept only where its quote
-//! is found in the passage, character by character ([`quote`]).
+//! A model reads untrusted text, so nothing depends on it following instructions. Fetched text is
+//! placed between unguessable delimiters ([`fence`]). A reply must match the requested schema; if
+//! it does not, it is requested once more. A claim is kept only if its quote is found in the
+//! passage, character by character ([`quote`]).
 
 mod chat;
 mod claims;

@@ -1,20 +1,20 @@
-//! Which server and model, and how it is asked.
+//! The server and model, and the limits of requests.
 
 use crate::web::ApiKey;
-use crate::web::api::ApiOptions;
+use crate::web::services::ApiOptions;
 use std::time::Duration;
 
-/// How a server wants to be talked to.
+/// The API of a chat server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChatApi {
-    /// `POST /v1/chat/completions`, as OpenAI, vLLM, llama.cpp, LM Studio and others speak it.
+    /// `POST /v1/chat/completions`, supported by OpenAI, vLLM, llama.cpp, LM Studio and others.
     OpenAi,
     /// `POST /api/chat` of Ollama.
     Ollama,
 }
 
 impl ChatApi {
-    /// Where the server is if nobody says.
+    /// The default address of the server.
     pub fn default_url(self) -> &'static str {
         match self {
             Self::OpenAi => "https://api.openai.com/v1",
@@ -30,30 +30,30 @@ impl ChatApi {
     }
 }
 
-/// Which server and model, how much it is asked at once, and how patient we are.
+/// Server, model, concurrency, size limits, timeouts and retries.
 #[derive(Debug, Clone)]
 pub struct LlmOptions {
-    /// What the server speaks.
+    /// The API of the server.
     pub api: ChatApi,
-    /// The server, its API's root, or the endpoint itself.
+    /// The server, the root of its API, or the endpoint itself.
     pub url: String,
-    /// The model's name there.
+    /// The model's name on the server.
     pub model: String,
-    /// For servers that want one.
+    /// For servers that require a key.
     pub key: Option<ApiKey>,
-    /// Requests that are on their way at once.
+    /// Maximum number of concurrent requests.
     pub at_once: usize,
-    /// Passages of one request, at most.
+    /// Maximum number of passages in one request.
     pub max_passages: usize,
-    /// Characters of the passages or pairs of one request, at most; one of Chinese, Japanese or
-    /// Korean counts as three, because it makes as many tokens.
+    /// Maximum number of characters of the passages or pairs in one request; a Chinese, Japanese or
+    /// Korean character counts as three, because it makes as many tokens.
     pub max_chars: usize,
-    /// Pairs of one request to the judge, at most.
+    /// Maximum number of pairs in one request to the judge.
     pub max_pairs: usize,
-    /// Tokens that prompt and reply have room in. Ollama has to be told, and cuts off the beginning
-    /// of what is longer; the others know.
+    /// Context length in tokens, for prompt and reply. Ollama needs this setting and truncates the
+    /// beginning of a longer prompt; other servers know the length.
     pub context_tokens: u32,
-    /// Tokens of a reply, at most.
+    /// Maximum number of tokens of a reply.
     pub reply_tokens: u32,
     /// Timeouts, retries and the size of a reply.
     pub http: ApiOptions,

@@ -1,23 +1,23 @@
-//! JSON out of what a language model wrote.
+//! Extracts JSON from the reply of a language model.
 
 use regex::Regex;
 use serde_json::Value;
 use std::sync::LazyLock;
 
-/// Names under which models wrap a list that was asked for bare.
+/// Names under which models wrap a list that should be at the top level.
 const WRAPPERS: [&str; 5] = ["items", "objects", "results", "data", "list"];
 
-/// What is expected of a reply.
+/// The expected JSON type of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     /// An object.
     Object,
-    /// A list; bare, under one of the usual names, or one object, which is a list of one.
+    /// A list: at the top level, under one of the usual names, or a single object as a list of one.
     List,
 }
 
-/// The list that a model was asked for as the field `name` of an object; models that cannot be held
-/// to a schema give it in other clothes.
+/// The list that was requested as the field `name` of an object. Models that cannot be restricted
+/// to a schema return it in other forms.
 pub(super) fn items(text: &str, name: &str) -> Option<Vec<Value>> {
     let asked =
         find_json(text, Shape::Object).and_then(|mut object| object.as_object_mut()?.remove(name));
@@ -27,9 +27,9 @@ pub(super) fn items(text: &str, name: &str) -> Option<Vec<Value>> {
     }
 }
 
-/// The JSON in a reply, which may stand in a code fence or between other words.
+/// The JSON in a reply, which may be in a code fence or between other words.
 ///
-/// Where a reply holds two pieces of JSON, nobody knows which was meant, and there is none.
+/// If a reply contains two pieces of JSON, it is unclear which is meant, and the result is none.
 fn find_json(text: &str, shape: Shape) -> Option<Value> {
     let text = without_thoughts(text).trim();
     if let Ok(whole) = serde_json::from_str::<Value>(text) {
@@ -51,7 +51,7 @@ fn find_json(text: &str, shape: Shape) -> Option<Value> {
     })
 }
 
-/// The reply without what a reasoning model thought before it.
+/// The reply without the preceding thoughts of a reasoning model.
 fn without_thoughts(text: &str) -> &str {
     text.rsplit_once("</think>").map_or(text, |(_, said)| said)
 }
@@ -77,8 +77,7 @@ fn shaped(value: Value, shape: Shape) -> Option<Value> {
     }
 }
 
-/// A number between 0 and 1, `default` where the model says nothing; what is larger or smaller is
-/// brought to the nearest end.
+/// A number between 0 and 1; `default` if the model gives none. Values outside the range are clamped.
 pub(super) fn unit(value: Option<&Value>, default: f64) -> Option<f64> {
     match value {
         None => Some(default),
@@ -95,8 +94,8 @@ mod tests {
     #[test]
     fn agrees_with_the_reference() {
         for row in reference_cases("llm_extract_json") {
-            // Strict reading takes bare JSON only. We ask for a form by schema and read whatever
-            // comes with patience, so there is no strict reading: the one deliberate difference.
+            // Strict reading accepts JSON at the top level only. We request a schema and read any
+            // reply leniently, so there is no strict mode: this is the one deliberate difference.
             if row["strict"] == true {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! A stance judge that asks a language model.
+//! A stance judge that uses a language model.
 
 use super::chat::{ChatModel, Prompt, room};
 use super::fence::Fence;
@@ -10,10 +10,10 @@ use crate::security::injection::scan;
 use crate::store::model::Relation;
 use serde_json::{Value, json};
 
-/// Part of the id; counts up when the instructions change.
+/// Part of the id; increase it when the instructions change.
 const VERSION: &str = "stance-v1";
 
-/// Characters of a premise or a hypothesis that are shown.
+/// Maximum number of characters of a premise or a hypothesis in the prompt.
 const SIDE_CHARS: usize = 4_000;
 
 const INSTRUCTIONS: &str = "\
@@ -37,11 +37,11 @@ of the relation. Reply with JSON of the form {\"verdicts\": [{\"pair\": 1, \"rel
 
 /// Judges with a language model on a server.
 ///
-/// Several pairs go in one request, each text between delimiters that are drawn anew for each; a
-/// pair whose texts hold what looks like instructions goes alone, so that it cannot speak for
-/// others. A reply that does not answer every pair once is asked for again, and after that an
-/// error: no verdict is guessed. Sampling is switched off, but whether a model judges a pair alike
-/// alone and beside others is the model's affair.
+/// Several pairs go in one request, each text between delimiters that are random for each request.
+/// A pair whose texts contain what looks like instructions is sent alone, so that it cannot affect
+/// other pairs. A reply that does not answer every pair exactly once is requested again, and after
+/// that it is an error: no verdict is guessed. Sampling is switched off, but whether a model judges
+/// a pair the same way alone and beside others depends on the model.
 #[derive(Debug)]
 pub struct LlmStanceJudge {
     model: ChatModel,
@@ -49,11 +49,11 @@ pub struct LlmStanceJudge {
 }
 
 impl LlmStanceJudge {
-    /// A judge that asks this model. Nothing is sent before there is something to judge.
+    /// A judge that uses this model. No request is sent before there is something to judge.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for an address or a model's name
-    /// that cannot be.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for an invalid address or model
+    /// name.
     pub fn new(options: LlmOptions) -> Result<Self> {
         let model = ChatModel::new(options)?;
         let id = format!("{}:{VERSION}", model.name);
@@ -92,7 +92,7 @@ impl StanceJudge for LlmStanceJudge {
     }
 
     async fn judge(&self, pairs: &[StancePair]) -> Result<Vec<Verdict>> {
-        // What says nothing has no stance, and nobody needs to be asked.
+        // An empty text has no stance, so the model is not asked.
         let silence = Verdict::new(Relation::Neutral, 0.0);
         let mut found = vec![silence; pairs.len()];
         let options = &self.model.options;
@@ -110,7 +110,7 @@ impl StanceJudge for LlmStanceJudge {
     }
 }
 
-/// The verdicts of a reply on so many pairs, in the order of the pairs.
+/// The verdicts of a reply on `count` pairs, in the order of the pairs.
 fn verdicts(reply: &str, count: usize) -> std::result::Result<Vec<Verdict>, String> {
     let items = items(reply, "verdicts")
         .ok_or_else(|| "it holds no JSON of the form that was asked for".to_owned())?;
@@ -162,7 +162,8 @@ fn schema() -> Value {
     })
 }
 
-/// Places of the pairs that say anything, cut into requests; what speaks to the model goes alone.
+/// The indexes of the pairs that are not empty, split into requests. A text with apparent
+/// instructions to the model is sent alone.
 fn batches(pairs: &[StancePair], most: usize, max_chars: usize) -> Vec<Vec<usize>> {
     let (mut together, mut alone): (Vec<Vec<usize>>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
     let mut used = 0;

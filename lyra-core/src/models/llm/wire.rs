@@ -1,21 +1,21 @@
-//! What is sent to a chat server, and what comes back.
+//! Requests to a chat server, and its replies.
 
 use super::options::{ChatApi, LlmOptions};
 use serde_json::{Value, json};
 
-/// What this server was found not to understand; it is not sent again.
+/// Features that this server has rejected; they are not sent again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Quirks {
-    /// No temperature and no seed: some models think as they like.
+    /// No temperature and no seed: some models do not allow these settings.
     pub(super) no_sampling: bool,
-    /// `max_completion_tokens` in place of `max_tokens`.
+    /// `max_completion_tokens` instead of `max_tokens`.
     pub(super) renamed_limit: bool,
-    /// No JSON schema: the prompt describes the form anyway.
+    /// No JSON schema; the prompt describes the form anyway.
     pub(super) no_schema: bool,
 }
 
 impl Quirks {
-    /// What to leave out after a refusal that says this; none where that would change nothing.
+    /// What to omit after a rejection with this message; none if nothing would change.
     pub(super) fn after(mut self, complaint: &str) -> Option<Self> {
         let said = complaint.to_lowercase();
         let names = |words: &[&str]| words.iter().any(|word| said.contains(word));
@@ -33,7 +33,7 @@ impl Quirks {
     }
 }
 
-/// The body of a request for a reply of this form.
+/// The body of a request for a reply with this schema.
 pub(super) fn request(
     options: &LlmOptions,
     (system, user): (&str, &str),
@@ -80,18 +80,18 @@ pub(super) fn request(
     body
 }
 
-/// What the model wrote.
+/// The text that the model wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) text: String,
-    /// Whether it stopped because there was no more room.
+    /// Whether the reply was truncated.
     pub(super) is_cut: bool,
 }
 
-/// The text in a server's reply, or what is wrong with the reply.
+/// The text of a server's reply, or what is wrong with the reply.
 pub(super) fn said(api: ChatApi, body: &[u8]) -> Result<Said, String> {
     let reply: Value = serde_json::from_slice(body).map_err(|e| {
-        // The parser's message may quote what it read; the place says enough.
+        // The parser's message may quote the reply, so only the position is reported.
         let (line, column) = (e.line(), e.column());
         format!("the reply is not valid JSON (line {line}, column {column})")
     })?;

@@ -1,4 +1,4 @@
-//! What tells one model from another.
+//! Distinguishes one model from another.
 
 use super::folder::ModelFolder;
 use crate::error::{Error, ErrorKind, Result};
@@ -8,11 +8,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What makes a model this model: the bytes of its graph, weights and tokenizer, and its settings.
+/// The identity of a model: the bytes of its graph, weights and tokenizer, and its settings.
 pub(super) struct Fingerprint {
     /// Twelve hex digits.
     pub(super) hash: String,
-    /// The graph quantises while it runs.
+    /// Whether the graph quantises at run time.
     pub(super) is_dynamic: bool,
 }
 
@@ -31,7 +31,7 @@ impl Fingerprint {
     }
 }
 
-/// The graph, and the files with weights that lie beside it under its name (`model.onnx_data`).
+/// The graph, and the weight files beside it that begin with its name (`model.onnx_data`).
 fn weight_files(graph: &Path) -> Vec<PathBuf> {
     let name = graph.file_name().map(|n| n.to_string_lossy().into_owned());
     let entries = graph
@@ -57,7 +57,7 @@ fn weight_files(graph: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Adds a file to a hash; answers whether `mark` stands in it.
+/// Adds a file to a hash; returns whether the file contains `mark`.
 fn hash_file(hash: &mut Sha256, path: &Path, mark: &[u8]) -> Result<bool> {
     let unreadable = |e: std::io::Error| {
         Error::new(
@@ -80,7 +80,7 @@ fn hash_file(hash: &mut Sha256, path: &Path, mark: &[u8]) -> Result<bool> {
             || buffer[..filled]
                 .windows(mark.len())
                 .any(|part| part == mark);
-        // A mark may begin in one piece and end in the next.
+        // A mark may cross the boundary of two chunks.
         kept = filled.min(mark.len() - 1);
         buffer.copy_within(filled - kept..filled, 0);
     }

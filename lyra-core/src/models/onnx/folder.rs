@@ -1,20 +1,20 @@
-//! What the folder of a model says about it: which graph, which tokenizer, how long a text may be.
+//! The contents of a model folder: which graph, which tokenizer, how long a text may be.
 
 use crate::error::{Error, ErrorKind, Result};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// What to do about files that contradict one another.
+/// The hint for files that contradict one another.
 pub(super) const SAME_MODEL: &str =
     "tokenizer.json, config.json and the graph must come from the same model";
 
-/// Where the graph of a folder is looked for.
+/// Default locations of the graph in a folder.
 const GRAPHS: [&str; 2] = ["model.onnx", "onnx/model.onnx"];
 
-/// Tokens of a text where the folder is silent.
+/// Maximum number of tokens of a text if the folder does not state it.
 const USUAL_TOKENS: usize = 512;
 
-/// A model's files, and what they say about every kind of model.
+/// A model's files, and the settings common to all kinds of models.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ModelFolder {
     /// The folder itself.
@@ -23,33 +23,33 @@ pub(super) struct ModelFolder {
     pub(super) graph: PathBuf,
     /// `tokenizer.json`.
     pub(super) tokenizer: PathBuf,
-    /// What the model is called: the name of its folder.
+    /// The model's name: the name of its folder.
     pub(super) name: String,
     /// The layers of `modules.json`, which sentence encoders have.
     pub(super) modules: Vec<Layer>,
-    /// `config.json`; null where there is none.
+    /// `config.json`; null if missing.
     pub(super) config: Value,
-    /// `sentence_bert_config.json`; null where there is none.
+    /// `sentence_bert_config.json`; null if missing.
     pub(super) sentence: Value,
-    /// Tokens of a row, the special ones included.
+    /// Maximum number of tokens of a row, including special ones.
     pub(super) max_tokens: usize,
-    /// Rows of the table of token embeddings.
+    /// Number of rows of the table of token embeddings.
     pub(super) vocabulary: Option<usize>,
-    /// The id that fills short rows of a batch.
+    /// The id used to pad short rows of a batch.
     pub(super) pad_id: i64,
 }
 
 /// A layer that `modules.json` names.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Layer {
-    /// `Pooling` of `sentence_transformers.models.Pooling`.
+    /// The last part of the type, such as `Pooling` of `sentence_transformers.models.Pooling`.
     pub(super) kind: String,
-    /// Where its settings are.
+    /// The folder of its settings.
     pub(super) path: PathBuf,
 }
 
 impl ModelFolder {
-    /// Reads the settings of a folder. `place` may also be a graph in it.
+    /// Reads the settings of a folder. `place` may also be a graph in the folder.
     pub(super) fn read(place: &Path, file: Option<&str>) -> Result<Self> {
         let (root, graph) = locate(place, file)?;
         let modules = json(&root.join("modules.json"))?.unwrap_or_default();
@@ -83,7 +83,7 @@ impl ModelFolder {
     }
 }
 
-/// What this reader of graphs cannot do.
+/// An error for a graph feature that is not supported.
 pub(super) fn unsupported(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Unsupported, message).with_hint(
         "export the whole model as one graph that takes input_ids and attention_mask of any length",
@@ -111,7 +111,7 @@ fn locate(place: &Path, file: Option<&str>) -> Result<(PathBuf, PathBuf)> {
     Ok((place.to_path_buf(), graph))
 }
 
-/// `model.onnx` where it usually is, or the one graph that there is.
+/// `model.onnx` in its usual place, or the only graph that there is.
 fn only_graph(folder: &Path) -> Result<PathBuf> {
     let mut usual = GRAPHS.iter().map(|name| folder.join(name));
     if let Some(path) = usual.find(|path| path.is_file()) {
@@ -149,7 +149,7 @@ pub(super) fn missing(message: String) -> Error {
     )
 }
 
-/// `tokenizer.json` of the folder, of the transformer's module, or beside the graph.
+/// `tokenizer.json` in the folder, in the transformer's module, or beside the graph.
 fn tokenizer_of(folder: &Path, base: &Path, graph: &Path) -> Result<PathBuf> {
     let beside = graph.parent().unwrap_or(folder);
     [folder, base, beside]
@@ -159,7 +159,7 @@ fn tokenizer_of(folder: &Path, base: &Path, graph: &Path) -> Result<PathBuf> {
         .ok_or_else(|| missing(format!("{} has no tokenizer.json", folder.display())))
 }
 
-/// A JSON file of the model; null where there is none.
+/// A JSON file of the model; null if missing.
 fn settings(folder: &Path, base: &Path, name: &str) -> Result<Value> {
     match json(&base.join(name))? {
         Some(found) => Ok(found),
@@ -212,15 +212,15 @@ pub(super) fn size(value: &Value) -> Option<usize> {
     usize::try_from(number).ok()
 }
 
-/// Tokens of a text: what the encoder was trained with, and no more than it has positions.
+/// Maximum number of tokens of a text: the length used in training, but at most the number of positions.
 fn max_tokens(sentence: &Value, tokenizer: &Value, config: &Value) -> usize {
-    // Tokenizers without a limit say so with a number of thirty digits.
+    // Tokenizers without a limit give a number of thirty digits.
     let of_tokenizer = size(&tokenizer["model_max_length"]).filter(|n| *n <= 1_000_000);
     let wanted = size(&sentence["max_seq_length"])
         .or(of_tokenizer)
         .unwrap_or(USUAL_TOKENS);
     let positions = size(&config["max_position_embeddings"]).map(|n| {
-        // RoBERTa counts positions from behind the padding id.
+        // RoBERTa counts positions from after the padding id.
         let kind = config["model_type"].as_str().unwrap_or_default();
         let offset = ["roberta", "xlm-roberta", "camembert", "mpnet"].contains(&kind);
         let before = size(&config["pad_token_id"]).unwrap_or(1) + 1;

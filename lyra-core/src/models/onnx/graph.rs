@@ -1,4 +1,4 @@
-//! The graph: its inputs and outputs as the file declares them, and running it on a batch.
+//! The graph: its declared inputs and outputs, and running it on a batch.
 
 use super::folder::SAME_MODEL;
 use super::folder::{ModelFolder, unsupported};
@@ -8,7 +8,7 @@ use ort::session::{Session, SessionInputValue};
 use ort::value::{Tensor, TensorElementType, ValueType};
 use std::sync::{Mutex, PoisonError};
 
-/// What an input of the graph is fed with.
+/// The data for an input of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Feed {
     Ids,
@@ -21,7 +21,7 @@ enum Feed {
 struct Input {
     name: String,
     feed: Feed,
-    /// 32-bit integers in place of 64-bit ones.
+    /// Whether it takes 32-bit integers instead of 64-bit ones.
     narrow: bool,
 }
 
@@ -29,23 +29,23 @@ struct Input {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Declared {
     pub(super) name: String,
-    /// Its shape where it holds 32-bit floats; negative where any size will do.
+    /// Its shape if it holds 32-bit floats; negative for a variable size.
     shape: Option<Vec<i64>>,
 }
 
 impl Declared {
-    /// Whether it holds 32-bit floats in so many dimensions.
+    /// Whether it holds 32-bit floats with this number of dimensions.
     pub(super) fn is_of_rank(&self, rank: usize) -> bool {
         self.shape.as_ref().is_some_and(|shape| shape.len() == rank)
     }
 
-    /// The size of its last dimension, where the graph fixes it.
+    /// The size of its last dimension, if the graph fixes it.
     pub(super) fn last(&self) -> Option<usize> {
         let last = self.shape.as_ref()?.last()?;
         usize::try_from(*last).ok().filter(|n| *n > 0)
     }
 
-    /// All names, for people.
+    /// All names, for messages.
     pub(super) fn names(outputs: &[Self]) -> String {
         let names: Vec<&str> = outputs.iter().map(|output| output.name.as_str()).collect();
         names.join(", ")
@@ -56,7 +56,7 @@ impl Declared {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row<'a> {
     ids: &'a [u32],
-    /// Which text of a pair each token belongs to; for a text alone there are none.
+    /// Which text of a pair each token belongs to; empty for a single text.
     types: &'a [u32],
 }
 
@@ -81,15 +81,15 @@ pub(super) struct Graph {
     inputs: Vec<Input>,
     output: String,
     pad_id: i64,
-    /// Texts of a batch, at most.
+    /// Maximum number of texts in a batch.
     max_batch: usize,
-    /// The graph was exported for rows of exactly so many tokens.
+    /// The row length in tokens, if the graph was exported for one length.
     fixed_tokens: Option<usize>,
 }
 
 impl Graph {
-    /// Loads the graph of a folder and matches its inputs with what we can feed; `choose` picks the
-    /// output to read, and its remark on it comes back.
+    /// Loads the graph of a folder and matches its inputs with the supported ones. `choose` selects
+    /// the output to read; its second value is returned.
     pub(super) fn load<T>(
         environment: &Environment,
         folder: &ModelFolder,
@@ -130,24 +130,24 @@ impl Graph {
         Ok((graph, chosen))
     }
 
-    /// Texts of a batch, at most.
+    /// Maximum number of texts in a batch.
     pub(super) fn max_batch(&self) -> usize {
         self.max_batch
     }
 
-    /// Tokens of a row, where the graph was exported for one length only.
+    /// The row length in tokens, if the graph was exported for one length only.
     pub(super) fn fixed_tokens(&self) -> Option<usize> {
         self.fixed_tokens
     }
 
-    /// Tokens that each of these rows has once it is filled up.
+    /// The length of these rows after padding, in tokens.
     pub(super) fn width(&self, rows: &[Row<'_>]) -> usize {
         let longest = rows.iter().map(Row::len).max().unwrap_or(0);
         self.fixed_tokens.unwrap_or(longest)
     }
 
-    /// Runs the graph and reads the shape and the values of its output; where `read` makes nothing
-    /// of them, that is an error. No row is empty.
+    /// Runs the graph and passes the shape and the values of its output to `read`; it is an error
+    /// if `read` returns none. Rows must not be empty.
     pub(super) fn run<T>(
         &self,
         rows: &[Row<'_>],
@@ -187,7 +187,7 @@ fn open_session(
 ) -> ort::Result<Session> {
     Session::builder(environment)?
         .with_intra_threads(threads)?
-        // Threads that spin between two texts take the processor from everything else.
+        // Spinning threads would take CPU time from everything else between two texts.
         .with_intra_op_spinning(false)?
         .commit_from_file(&folder.graph)
 }
@@ -197,7 +197,7 @@ fn failed(error: &ort::Error) -> Error {
     Error::new(ErrorKind::Backend, message).with_hint(SAME_MODEL)
 }
 
-/// The graph's inputs, and the declared shape of the token ids: negative where any length will do.
+/// The graph's inputs, and the declared shape of the token ids: negative for a variable length.
 fn inputs_of(session: &Session) -> Result<(Vec<Input>, Vec<i64>)> {
     let mut inputs = Vec::new();
     let mut ids_shape = None;
@@ -254,7 +254,7 @@ fn declared(session: &Session) -> Vec<Declared> {
     outputs.collect()
 }
 
-/// The values of one input: rows side by side, filled up to `width`.
+/// The values of one input: rows one after another, padded to `width`.
 fn fill(rows: &[Row<'_>], width: usize, feed: Feed, pad_id: i64) -> Vec<i64> {
     let mut values = Vec::with_capacity(rows.len() * width);
     for row in rows {

@@ -1,9 +1,9 @@
 //! Models in ONNX files: sentence encoders ([`OnnxEmbedder`]) and cross-encoders that judge pairs
 //! ([`OnnxStanceJudge`]), in the folders that exports of Hugging Face models make.
 //!
-//! The graph runs in the ONNX Runtime library, which is loaded at run time and is no part of the
-//! build. Texts are cut into tokens, sorted by length and run in small batches; the order of the
-//! answers is that of the texts.
+//! The graph runs in the ONNX Runtime library, which is loaded at run time and is not part of the
+//! build. Texts are tokenized, sorted by length and run in small batches; results are in the order
+//! of the texts.
 
 mod embedder;
 mod fingerprint;

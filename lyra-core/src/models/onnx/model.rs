@@ -1,4 +1,4 @@
-//! A model of a folder with its tokenizer, and how it is run.
+//! A model of a folder with its tokenizer, and its run options.
 
 use super::fingerprint::Fingerprint;
 use super::folder::ModelFolder;
@@ -8,32 +8,32 @@ use crate::error::Result;
 use std::path::PathBuf;
 use tokenizers::Tokenizer;
 
-/// Texts run together, at most: more of them cost more in padding than they save.
+/// Maximum number of texts in a batch: with more, padding costs more than batching saves.
 const MAX_BATCH: usize = 8;
 
-/// Tokens run together, padding included, where that is more than one text.
+/// Maximum number of tokens in a batch of more than one text, including padding.
 const BATCH_TOKENS: usize = 512;
 
-/// Which model, and how it is run. A judge has no use for the last three.
+/// The model and its run options. A judge does not use the last three.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OnnxOptions {
-    /// A model's folder with a graph, or a graph in such a folder.
+    /// A model folder with a graph, or a graph in such a folder.
     pub model: PathBuf,
     /// The graph's file in the folder; by default `model.onnx` or `onnx/model.onnx`.
     pub file: Option<String>,
-    /// The ONNX Runtime library, or a folder that holds it; by default the system's loader looks
-    /// for it. The first that loads serves the process until it ends.
+    /// The ONNX Runtime library, or a folder that contains it; by default the system's loader
+    /// searches for it. The first library that loads is used until the process ends.
     pub runtime: Option<PathBuf>,
-    /// Threads that work on one batch; 0 for one a core.
+    /// Threads for one batch; 0 for one per core.
     pub threads: usize,
-    /// Texts run together, 1 to 8.
+    /// Texts in a batch, 1 to 8.
     pub max_batch: usize,
-    /// Share of the embedding in a fused ranking, 0 to 1.
+    /// Weight of the embedding in a fused ranking, 0 to 1.
     pub fusion_weight: f32,
-    /// The same for a query in Chinese, Japanese or Korean; by default judged by whether the
-    /// vocabulary knows these scripts.
+    /// The same for a query in Chinese, Japanese or Korean; the default depends on whether the
+    /// vocabulary covers these scripts.
     pub fusion_weight_cjk: Option<f32>,
-    /// Cosine from which two texts are worth judging against each other.
+    /// The cosine from which two texts are worth judging against each other.
     pub related_threshold: f32,
 }
 
@@ -57,17 +57,18 @@ impl OnnxOptions {
 pub(super) struct Model {
     pub(super) folder: ModelFolder,
     pub(super) graph: Graph,
-    /// Neither cuts nor fills up.
+    /// Without truncation or padding.
     pub(super) tokenizer: Tokenizer,
-    /// Tokens of a row, the special ones included.
+    /// Maximum number of tokens of a row, including special ones.
     pub(super) max_tokens: usize,
     /// `onnx:NAME:FINGERPRINT`.
     pub(super) id: String,
 }
 
 impl Model {
-    /// Loads library, graph and tokenizer of a folder. `settings` are those that decide an answer,
-    /// beside the files; `choose` picks the graph's output and says what it knows of it.
+    /// Loads library, graph and tokenizer of a folder. `settings` are the settings that affect a
+    /// result, in addition to the files; `choose` selects the graph's output and returns
+    /// information on it.
     pub(super) fn open<T>(
         options: &OnnxOptions,
         folder: ModelFolder,
@@ -76,8 +77,8 @@ impl Model {
     ) -> Result<(Self, T)> {
         let environment = runtime::environment(options.runtime.as_deref())?;
         let fingerprint = Fingerprint::read(&folder, settings)?;
-        // Weights that are quantised while they run take their scale from the whole batch: the
-        // answer to a text would depend on its neighbours.
+        // Dynamic quantisation computes its scale from the whole batch, so the result for a text
+        // would depend on its neighbours.
         let max_batch = if fingerprint.is_dynamic {
             1
         } else {
@@ -99,21 +100,21 @@ impl Model {
         Ok((model, chosen))
     }
 
-    /// The greatest id that the tokenizer may give: a graph that runs on it knows all of them.
+    /// The greatest id that the tokenizer can produce: a graph that runs on it knows all ids.
     pub(super) fn greatest_token(&self) -> u32 {
         let ids = self.tokenizer.get_vocab(true).into_values();
         ids.max().unwrap_or(0)
     }
 }
 
-/// Which texts run together: like lengths, few at a time; empty texts in none.
+/// Groups texts into batches: similar lengths, few at a time, without empty texts.
 pub(super) fn batches(lengths: &[usize], max_batch: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..lengths.len()).filter(|&at| lengths[at] > 0).collect();
     order.sort_by_key(|&at| lengths[at]);
     let mut batches: Vec<Vec<usize>> = Vec::new();
     for at in order {
         match batches.last_mut() {
-            // Sorted, so this text is the longest of its batch.
+            // The texts are sorted, so this one is the longest of its batch.
             Some(batch)
                 if batch.len() < max_batch && (batch.len() + 1) * lengths[at] <= BATCH_TOKENS =>
             {

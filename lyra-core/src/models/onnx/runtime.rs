@@ -1,5 +1,5 @@
-//! The ONNX Runtime library: found and loaded once a process, at run time, so that the build needs
-//! neither the library nor a download.
+//! The ONNX Runtime library: found and loaded once per process, at run time, so that the build
+//! needs neither the library nor a download.
 
 use crate::error::{Error, ErrorKind, Result};
 use ort::environment::Environment;
@@ -7,17 +7,17 @@ use ort::logging::LogLevel;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// What to do where there is no library.
+/// The hint for a missing library.
 const HINT: &str = "install it with `pip install onnxruntime` (1.24 or newer) and set ORT_DYLIB_PATH to the folder \
      that `python3 -c \"import onnxruntime; print(onnxruntime.__path__[0])\"` prints, or to the library itself";
 
-/// The one environment of the process; the library allows no second.
+/// The environment of the process; the library allows only one.
 static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
 static LOADING: Mutex<()> = Mutex::new(());
 
-/// The environment of the process. `library` is the shared library, or a folder that holds it (such
-/// as that of the Python package `onnxruntime`); without one, the system's loader looks for it. The
-/// first library that loads serves the process until it ends.
+/// The environment of the process. `library` is the shared library, or a folder that contains it
+/// (such as that of the Python package `onnxruntime`); if missing, the system's loader searches for
+/// it. The first library that loads is used until the process ends.
 pub(crate) fn environment(library: Option<&Path>) -> Result<&'static Environment> {
     let _alone = LOADING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(environment) = ENVIRONMENT.get() {
@@ -33,7 +33,7 @@ pub(crate) fn environment(library: Option<&Path>) -> Result<&'static Environment
         .with_telemetry(false)
         .build()
         .map_err(|e| unusable(&path, e.message()))?;
-    // What goes wrong comes back as an error; the library would print it as well.
+    // Errors are returned; by default the library would also print them.
     environment.set_log_level(LogLevel::Fatal);
     Ok(ENVIRONMENT.get_or_init(|| environment))
 }
@@ -46,7 +46,7 @@ fn unusable(path: &Path, why: &str) -> Error {
     Error::new(ErrorKind::Backend, message).with_hint(HINT)
 }
 
-/// The library that `place` names, or that lies in the folder that it names.
+/// The library at `place`, or in the folder at `place`.
 fn find_library(place: &Path) -> Result<PathBuf> {
     if place.is_file() {
         return Ok(place.to_path_buf());
@@ -74,7 +74,7 @@ fn library_in(folder: &Path) -> Option<PathBuf> {
     names.last().map(|name| folder.join(name))
 }
 
-/// Whether a file is the library itself, not one of those that it loads in turn.
+/// Whether a file is the library itself, not one of its dependencies.
 fn is_library(name: &str) -> bool {
     name.starts_with("libonnxruntime.so")
         || (name.starts_with("libonnxruntime.") && name.ends_with(".dylib"))
@@ -130,7 +130,7 @@ mod tests {
     fn what_is_no_library_is_an_error_that_says_what_to_do() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "no library").unwrap();
-        // Whatever another test has loaded serves the process, so the loader itself is asked.
+        // Another test may already have loaded a library, so this test calls the loader directly.
         let error = ort::init_from(file.path()).map_err(|e| unusable(file.path(), &e.to_string()));
         if let Err(error) = error {
             assert_eq!(error.kind(), ErrorKind::Backend);

@@ -5,8 +5,8 @@ use super::folder::SAME_MODEL;
 use crate::error::{Error, ErrorKind, Result};
 use tokenizers::Tokenizer;
 
-/// The tokenizer without cuts and padding, whatever its file says; each of its tokens has a row in
-/// the model's table.
+/// The tokenizer without truncation and padding, whatever its file says. Each of its tokens has a
+/// row in the model's table.
 pub(super) fn read(folder: &ModelFolder) -> Result<Tokenizer> {
     let place = folder.tokenizer.display();
     let broken = |why: String| {
@@ -26,21 +26,22 @@ pub(super) fn read(folder: &ModelFolder) -> Result<Tokenizer> {
     Ok(tokenizer)
 }
 
-/// What a tokenizer that fails on a text is reported as.
+/// The error for a tokenizer that fails on a text.
 pub(super) fn failed(error: &tokenizers::Error) -> Error {
     let message = format!("the tokenizer failed on a text: {error}");
     Error::new(ErrorKind::Backend, message)
 }
 
-/// Where the special tokens leave no room for a text.
+/// The error for special tokens that leave no space for a text.
 pub(super) fn no_room(folder: &ModelFolder, limit: usize, special: usize) -> Error {
     let place = folder.tokenizer.display();
-    let message =
-        format!("{place}: {limit} tokens a text leave no room beside {special} special ones");
+    let message = format!(
+        "{place}: a limit of {limit} tokens per text leaves no room beside {special} special tokens"
+    );
     Error::new(ErrorKind::Backend, message).with_hint(SAME_MODEL)
 }
 
-/// Every token must have a row in the table of token embeddings.
+/// Checks that every token has a row in the table of token embeddings.
 fn check_vocabulary(folder: &ModelFolder, tokenizer: &Tokenizer) -> Result<()> {
     let greatest = tokenizer.get_vocab(true).into_values().max();
     let (Some(rows), Some(greatest)) = (folder.vocabulary, greatest) else {
@@ -50,7 +51,7 @@ fn check_vocabulary(folder: &ModelFolder, tokenizer: &Tokenizer) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "{} has a token with the id {greatest}, and the model has {rows} of them",
+        "{} has a token with the id {greatest}, but the model has only {rows} tokens",
         folder.tokenizer.display()
     );
     Err(Error::new(ErrorKind::Backend, message).with_hint(SAME_MODEL))

@@ -1,11 +1,11 @@
 //! The built-in embedder: a static token table, fitted by regression onto the sentence vectors of
-//! all-MiniLM-L6-v2. It needs no download, no network and no runtime, and embeds some ten thousand
-//! short texts a second; `models/NOTICE.md` says how it was made and what it is worth.
+//! all-MiniLM-L6-v2. It needs no download, network or runtime, and embeds some ten thousand short
+//! texts a second; `models/NOTICE.md` describes how it was made and its quality.
 //!
-//! English is in the table. Chinese, Japanese and Korean text gets a vector from its characters and
-//! pairs of characters, hashed into the same space: texts that share terms are near each other, but
-//! nothing is near its translation. So does text of which the table knows nothing at all (Thai,
-//! Amharic, a row of emoji), from its words and pairs of characters.
+//! The table covers English. Chinese, Japanese and Korean text gets a vector from its characters
+//! and pairs of characters, hashed into the same space: texts that share terms are near each other,
+//! but no text is near its translation. Text that the table does not cover at all (Thai, Amharic, a
+//! row of emoji) gets a vector from its words and pairs of characters.
 
 mod table;
 mod wordpiece;
@@ -18,7 +18,7 @@ use table::Table;
 use unicode_normalization::UnicodeNormalization;
 use wordpiece::{Terms, terms};
 
-/// The table that ships with the library.
+/// The built-in table.
 static BUILTIN: LazyLock<Result<Table, String>> =
     LazyLock::new(|| Table::parse(include_bytes!("../../../models/static-minilm-256.lyt")));
 
@@ -33,7 +33,7 @@ pub struct StaticEmbedder {
 }
 
 impl StaticEmbedder {
-    /// The table that ships with the library.
+    /// The built-in table.
     ///
     /// ```
     /// use lyra_core::models::StaticEmbedder;
@@ -56,7 +56,7 @@ impl StaticEmbedder {
         Ok(Self { table, info })
     }
 
-    /// The unit vector of one text; zeros where the text is empty.
+    /// The unit vector of one text; zeros if the text is empty.
     pub fn encode(&self, text: &str) -> Vec<f32> {
         let Terms { pieces, hashed } = terms(text, self.table);
         let mut total = vec![0.0_f32; self.table.dimension()];
@@ -83,8 +83,8 @@ impl StaticEmbedder {
     }
 }
 
-/// The rows of a text's pieces in the built-in table, in order; `None` for a word that the pieces do
-/// not cover. Chinese, Japanese and Korean characters have no pieces. At most 512 come back.
+/// The rows of a text's pieces in the built-in table, in order; `None` for a word that the pieces
+/// do not cover. Chinese, Japanese and Korean characters have no pieces. Returns at most 512.
 #[cfg(feature = "neural-judge")]
 pub(super) fn word_pieces(text: &str) -> Result<Vec<Option<u32>>> {
     Ok(terms(text, builtin()?).pieces)
@@ -96,8 +96,8 @@ fn builtin() -> Result<&'static Table> {
         .map_err(|e| crate::Error::internal(format!("the built-in embedding table: {e}")))
 }
 
-/// What two texts can have in common that the table knows nothing of: words, pairs of characters,
-/// and the characters of the shortest words.
+/// The features of a text that the table does not cover: words, pairs of characters, and the
+/// characters of the shortest words.
 fn parts(text: &str) -> Vec<String> {
     let folded: String = text.nfkc().flat_map(char::to_lowercase).collect();
     let mut parts = Vec::new();
@@ -124,8 +124,8 @@ impl Embedder for StaticEmbedder {
     }
 }
 
-/// Each different item once, in order of first appearance, with how often it appears: the order
-/// decides how the sums round, and the same text must give the same vector.
+/// Each distinct item with its count, in order of first appearance. The order affects the rounding
+/// of the sums, and the same text must give the same vector.
 fn counted<T: std::hash::Hash + Eq + Clone>(items: Vec<T>) -> Vec<(T, u32)> {
     let mut place: HashMap<T, usize> = HashMap::with_capacity(items.len());
     let mut counts: Vec<(T, u32)> = Vec::with_capacity(items.len());
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    /// The reference encoder of scripts/static_table wrote what it made of these texts.
+    /// The expected vectors were written by the reference encoder in scripts/static_table.
     #[test]
     fn agrees_with_the_reference_encoder() {
         let text = include_str!("../../../../scripts/static_table/reference.json");
@@ -210,7 +210,7 @@ mod tests {
             ),
             ("blood sugar", "glucose level", "football match"),
             ("心不全による入院", "心不全で入院した患者", "株価の下落"),
-            // Nothing of these is in the table.
+            // None of these is in the table.
             ("กาแฟลดการนอนหลับ", "กาแฟกับการนอนหลับ", "ราคาหุ้นตกวันนี้"),
             ("የቡና ተጽእኖ", "የቡና መጠጥ", "ዋጋው ወደቀ"),
             ("🎉🎉", "🎉", "🌧️"),

@@ -9,7 +9,7 @@ const MAGIC: &[u8; 8] = b"LYRATAB1";
 const VERSION: u32 = 1;
 const HEADER: usize = 32;
 
-/// A parsed table; the rows stay where they are.
+/// A parsed table; the rows are not copied.
 #[derive(Debug)]
 pub(super) struct Table {
     rows_by_piece: HashMap<&'static str, u32>,

@@ -7,12 +7,12 @@ use unicode_properties::{GeneralCategory as C, UnicodeGeneralCategory};
 
 /// Longer words are unknown.
 const MAX_WORD: usize = 100;
-/// Pieces of one text that count, unknown ones included.
+/// Maximum number of pieces of one text that count, including unknown ones.
 const MAX_PIECES: usize = 512;
-/// Hashed terms of one text that count.
+/// Maximum number of hashed terms of one text that count.
 const MAX_CJK: usize = 2048;
 
-/// What a text is made of.
+/// The terms of a text.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
     /// Rows of the table; `None` for a word that its pieces do not cover.
@@ -21,7 +21,7 @@ pub(super) struct Terms {
     pub(super) hashed: Vec<(String, Weight)>,
 }
 
-/// How much a hashed term counts, by what it is made of.
+/// The weight of a hashed term, by its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Weight {
     /// A pair without hiragana.
@@ -30,7 +30,7 @@ pub(super) enum Weight {
     MixedPair,
     /// A pair of hiragana: mostly grammar.
     KanaPair,
-    /// One character that is a word of its own.
+    /// A single character that is a word.
     Single,
     /// One hiragana or katakana.
     SingleKana,
@@ -47,7 +47,7 @@ impl Weight {
     }
 }
 
-/// Cuts a text into terms.
+/// Splits a text into terms.
 pub(super) fn terms(text: &str, table: &Table) -> Terms {
     let mut cutter = Cutter {
         table,
@@ -195,7 +195,7 @@ fn is_punctuation(c: char) -> bool {
     )
 }
 
-/// Han, hiragana, katakana, hangul and their marks, as the table was fitted.
+/// Han, hiragana, katakana, hangul and their marks, as in the fitting of the table.
 fn is_cjk(c: char) -> bool {
     matches!(u32::from(c),
         0x3005..=0x3007 | 0x3041..=0x3096 | 0x309D..=0x309F | 0x30A1..=0x30FA | 0x30FC..=0x30FF

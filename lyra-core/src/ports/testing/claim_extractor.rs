@@ -1,4 +1,4 @@
-//! What a claim extractor promises.
+//! Checks of a claim extractor.
 
 use super::promises::{answered, is_a_name};
 use crate::ports::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Passage};
@@ -14,7 +14,7 @@ pub async fn check_claim_extractor(extractor: &dyn ClaimExtractor) {
     extractor_gives_nothing_for_nothing(extractor).await;
 }
 
-/// The id that is stored with every claim can be stored.
+/// The id of the extractor can be stored with a claim.
 pub async fn extractor_names_itself(extractor: &dyn ClaimExtractor) {
     let id = extractor.extractor_id();
     assert!(is_a_name(id), "extractor_id {id:?} is no name");
@@ -54,7 +54,7 @@ pub async fn extractor_gives_texts(extractor: &dyn ClaimExtractor) {
     }
 }
 
-/// Every confidence lies in 0..=1.
+/// Every confidence is in 0..=1.
 pub async fn extractor_confidences_lie_in_zero_to_one(extractor: &dyn ClaimExtractor) {
     for claim in extract(extractor, &request(10)).await {
         assert!(
@@ -67,7 +67,7 @@ pub async fn extractor_confidences_lie_in_zero_to_one(extractor: &dyn ClaimExtra
     }
 }
 
-/// No more claims than were asked for, none included.
+/// There are at most as many claims as requested, including for zero.
 pub async fn extractor_keeps_max_claims(extractor: &dyn ClaimExtractor) {
     for limit in [0, 1, 2] {
         let claims = extract(extractor, &request(limit)).await;
@@ -80,7 +80,7 @@ pub async fn extractor_keeps_max_claims(extractor: &dyn ClaimExtractor) {
     }
 }
 
-/// No passages and blank passages have no claims.
+/// Without passages, or with blank ones, there are no claims.
 pub async fn extractor_gives_nothing_for_nothing(extractor: &dyn ClaimExtractor) {
     for texts in [&[][..], &["", " \n "][..]] {
         let mut request = request(10);
@@ -110,8 +110,8 @@ async fn extract(
     )
 }
 
-/// Findings in prose, in English and Japanese. Each passage has more bytes than code points, so a
-/// quote in bytes leaves it.
+/// Findings in prose, in English and Japanese. Each passage has more bytes than code points, so
+/// that a quote in bytes would exceed it.
 fn request(max_claims: usize) -> ExtractionRequest {
     let findings = "We followed 1,200 adults — all of them 65 or older — for two years. \
         Drug X increased the risk of falls in older adults compared with placebo (4.1% vs 2.9%). \

@@ -1,11 +1,11 @@
-//! What a document parser promises.
+//! Checks of a document parser.
 
 use crate::error::Result;
 use crate::ports::{DocumentParser, ParsedDocument};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// Longer than this, on a slow machine and without optimisation, is not bounded time.
+/// A longer time, on a slow machine and without optimisation, is not considered bounded.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 const PAGE_TYPES: &[&str] = &["html", "pdf", "jats", "markdown", "text", "jsonl"];
@@ -18,7 +18,7 @@ pub fn check_document_parser(parser: &dyn DocumentParser) {
     parser_gives_blocks_with_text(parser);
 }
 
-/// Any bytes give a document or an error that says why not, in bounded time.
+/// Any bytes give a document or an error with the reason, in bounded time.
 pub fn parser_never_panics(parser: &dyn DocumentParser) {
     for case in cases() {
         let begun = Instant::now();
@@ -62,7 +62,7 @@ pub fn parser_says_what_a_document_is(parser: &dyn DocumentParser) {
     }
 }
 
-/// Plain prose is read, and no block is blank.
+/// Plain prose is parsed, and no block is blank.
 pub fn parser_gives_blocks_with_text(parser: &dyn DocumentParser) {
     for case in cases() {
         if let Ok(document) = case.parse(parser) {
@@ -80,7 +80,7 @@ pub fn parser_gives_blocks_with_text(parser: &dyn DocumentParser) {
     }
 }
 
-/// A document as a fetcher may hand it over.
+/// A document as a fetcher may deliver it.
 struct Case {
     what: &'static str,
     body: Vec<u8>,
@@ -106,7 +106,7 @@ impl std::fmt::Display for Case {
     }
 }
 
-/// Every body under every name: servers and file names lie.
+/// Every body under every name: servers and file names may be wrong.
 fn cases() -> Vec<Case> {
     let names = [
         (None, "a.html"),

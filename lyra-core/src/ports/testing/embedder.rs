@@ -1,11 +1,11 @@
-//! What an embedder promises.
+//! Checks of an embedder.
 
 use super::promises::{SAME, TEXTS, answered, is_a_name};
 use crate::ports::{Embedder, TextRole};
 
 const ROLES: [TextRole; 2] = [TextRole::Query, TextRole::Document];
 
-/// How far from 1 the length of a vector may lie.
+/// Maximum deviation of the length of a vector from 1.
 const UNIT: f64 = 1e-3;
 
 /// Runs every check of an embedder.
@@ -18,7 +18,7 @@ pub async fn check_embedder(embedder: &dyn Embedder) {
     embedder_accepts_an_empty_batch(embedder).await;
 }
 
-/// The id can be stored, the dimension is positive, weight and threshold lie in their ranges.
+/// The id can be stored, the dimension is positive, weight and threshold are in range.
 pub async fn embedder_describes_itself(embedder: &dyn Embedder) {
     let info = embedder.info();
     assert!(
@@ -47,7 +47,7 @@ pub async fn embedder_describes_itself(embedder: &dyn Embedder) {
     );
 }
 
-/// As many vectors as texts, each as long as the description says.
+/// There are as many vectors as texts, each of the declared dimension.
 pub async fn embedder_gives_one_vector_a_text(embedder: &dyn Embedder) {
     let info = embedder.info();
     for role in ROLES {
@@ -89,7 +89,7 @@ pub async fn embedder_gives_unit_vectors(embedder: &dyn Embedder) {
     }
 }
 
-/// A text's vector depends on nothing but the text and its role.
+/// The vector of a text depends only on the text and its role.
 pub async fn embedder_is_the_same_alone_or_in_a_batch(embedder: &dyn Embedder) {
     let id = &embedder.info().model_id;
     for role in ROLES {
@@ -105,7 +105,7 @@ pub async fn embedder_is_the_same_alone_or_in_a_batch(embedder: &dyn Embedder) {
     }
 }
 
-/// Empty and blank texts are texts.
+/// Empty and blank texts are accepted.
 pub async fn embedder_accepts_empty_text(embedder: &dyn Embedder) {
     let info = embedder.info();
     let texts = ["", "   ", "\n", "between"];
@@ -129,7 +129,7 @@ pub async fn embedder_accepts_empty_text(embedder: &dyn Embedder) {
     }
 }
 
-/// No texts, no vectors, no error.
+/// An empty batch gives no vectors and no error.
 pub async fn embedder_accepts_an_empty_batch(embedder: &dyn Embedder) {
     let vectors = embed(embedder, &[], TextRole::Document).await;
     assert!(

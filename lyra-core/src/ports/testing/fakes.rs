@@ -1,4 +1,4 @@
-//! Stand-ins for every port: deterministic, offline, scripted by the test that makes them.
+//! Fakes for every port: deterministic, offline, configured by the test.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{
@@ -20,13 +20,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Length of the vectors of a [`FakeEmbedder`].
 const DIMENSION: usize = 64;
 
-/// What a test recorded stays readable after another thread of it has panicked.
+/// Locks the mutex; what a test recorded stays readable after one of its threads has panicked.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Embeds a text as the sum of a direction for each of its words: texts that share words are near
-/// each other, nothing else is. The same on every machine.
+/// Embeds a text as the sum of one direction per word: only texts that share words are near each
+/// other. The vectors are the same on every machine.
 #[derive(Debug)]
 pub struct FakeEmbedder {
     info: EmbedderInfo,
@@ -41,7 +41,7 @@ impl Default for FakeEmbedder {
 }
 
 impl FakeEmbedder {
-    /// An embedder that calls itself so.
+    /// An embedder with this model id.
     pub fn new(model_id: &str) -> Self {
         Self {
             info: EmbedderInfo {
@@ -57,12 +57,12 @@ impl FakeEmbedder {
         }
     }
 
-    /// How often it was asked.
+    /// Number of calls.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// How many texts it was given, all calls together.
+    /// Number of texts in all calls together.
     pub fn texts(&self) -> usize {
         self.texts.load(Ordering::Relaxed)
     }
@@ -99,7 +99,7 @@ fn vector_of(text: &str) -> Vec<f32> {
     total
 }
 
-/// Finds the claims that it was told to find, where their sentence stands in a passage.
+/// Finds the configured claims whose sentence occurs in a passage.
 #[derive(Debug, Default)]
 pub struct FakeClaimExtractor {
     script: Vec<ScriptedClaim>,
@@ -114,12 +114,12 @@ struct ScriptedClaim {
 }
 
 impl FakeClaimExtractor {
-    /// An extractor that finds nothing until it is told what.
+    /// An extractor that finds nothing until claims are added.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An extractor that takes every sentence for a claim, with a confidence of 0.5.
+    /// An extractor that turns every sentence into a claim, with a confidence of 0.5.
     pub fn of_every_sentence() -> Self {
         Self {
             every_sentence: true,
@@ -127,7 +127,7 @@ impl FakeClaimExtractor {
         }
     }
 
-    /// Where a passage holds `sentence`, it claims `text`.
+    /// If a passage contains `sentence`, the claim `text` is found.
     #[must_use]
     pub fn with(mut self, sentence: &str, text: &str, confidence: f64) -> Self {
         self.script.push(ScriptedClaim {
@@ -191,7 +191,7 @@ impl ClaimExtractor for FakeClaimExtractor {
 
 type Opinion = dyn Fn(&StancePair) -> Verdict + Send + Sync;
 
-/// Judges as a function says.
+/// Judges pairs with a function.
 pub struct FakeStanceJudge {
     opinion: Box<Opinion>,
     pairs: AtomicUsize,
@@ -206,7 +206,7 @@ impl fmt::Debug for FakeStanceJudge {
 }
 
 impl FakeStanceJudge {
-    /// A judge of this opinion.
+    /// A judge that uses this function.
     pub fn new(opinion: impl Fn(&StancePair) -> Verdict + Send + Sync + 'static) -> Self {
         Self {
             opinion: Box::new(opinion),
@@ -214,8 +214,8 @@ impl FakeStanceJudge {
         }
     }
 
-    /// A judge that knows some pairs by heart, and is neutral on all others. Each line is a
-    /// premise, a hypothesis, the relation and the confidence.
+    /// A judge with a table of pairs, which is neutral on all others. Each row is a premise, a
+    /// hypothesis, the relation and the confidence.
     pub fn from_table(table: &[(&str, &str, Relation, f64)]) -> Self {
         let known: HashMap<(String, String), Verdict> = table
             .iter()
@@ -233,7 +233,7 @@ impl FakeStanceJudge {
         })
     }
 
-    /// How many pairs it was asked about.
+    /// Number of pairs judged.
     pub fn pairs(&self) -> usize {
         self.pairs.load(Ordering::Relaxed)
     }
@@ -255,7 +255,7 @@ impl StanceJudge for FakeStanceJudge {
     }
 }
 
-/// Finds the same documents for every query, or fails.
+/// Returns the same documents for every query, or fails.
 #[derive(Debug)]
 pub struct FakeSearchProvider {
     name: String,
@@ -265,7 +265,7 @@ pub struct FakeSearchProvider {
 }
 
 impl FakeSearchProvider {
-    /// A provider that finds nothing until it is told what.
+    /// A provider that finds nothing until documents are added.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -275,7 +275,7 @@ impl FakeSearchProvider {
         }
     }
 
-    /// A provider whose every search fails so.
+    /// A provider whose searches all fail with this message.
     pub fn failing(name: &str, message: &str) -> Self {
         Self {
             outage: Some(message.to_owned()),
@@ -283,7 +283,7 @@ impl FakeSearchProvider {
         }
     }
 
-    /// It also finds the document at this address, behind those that it finds already.
+    /// Adds a document at this address after those that it already finds.
     #[must_use]
     pub fn with(self, url: &str, title: &str) -> Self {
         self.with_hit(SearchHit {
@@ -296,7 +296,7 @@ impl FakeSearchProvider {
         })
     }
 
-    /// It also finds this, behind what it finds already; the rank follows from that.
+    /// Adds a hit after those that it already finds; the rank follows from its position.
     #[must_use]
     pub fn with_hit(mut self, mut hit: SearchHit) -> Self {
         hit.rank = self.hits.len() + 1;
@@ -304,7 +304,7 @@ impl FakeSearchProvider {
         self
     }
 
-    /// What it was asked, in order.
+    /// The queries so far, in order.
     pub fn queries(&self) -> Vec<SearchQuery> {
         held(&self.queries).clone()
     }
@@ -339,7 +339,7 @@ impl SearchProvider for FakeSearchProvider {
     }
 }
 
-/// Fetches what it was given, and nothing else.
+/// Fetches only the configured documents.
 #[derive(Debug, Default)]
 pub struct FakeFetcher {
     answers: HashMap<String, Answer>,
@@ -353,12 +353,12 @@ enum Answer {
 }
 
 impl FakeFetcher {
-    /// A fetcher that finds nothing until it is told what.
+    /// A fetcher that finds nothing until documents are added.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// This address answers so.
+    /// Sets the result for this address.
     #[must_use]
     pub fn with(mut self, url: &str, document: FetchedDocument) -> Self {
         self.answers
@@ -366,7 +366,7 @@ impl FakeFetcher {
         self
     }
 
-    /// This address has this text.
+    /// Sets the text at this address.
     #[must_use]
     pub fn with_text(self, url: &str, content_type: &str, text: &str) -> Self {
         let document = FetchedDocument::Found {
@@ -380,7 +380,7 @@ impl FakeFetcher {
         self.with(url, document)
     }
 
-    /// This address fails so.
+    /// Sets the failure for this address.
     #[must_use]
     pub fn with_failure(mut self, url: &str, kind: ErrorKind, message: &str) -> Self {
         let message = format!("{url}: {message}");
@@ -389,7 +389,7 @@ impl FakeFetcher {
         self
     }
 
-    /// What it was asked for, in order.
+    /// The requests so far, in order.
     pub fn requests(&self) -> Vec<FetchRequest> {
         held(&self.requests).clone()
     }
@@ -405,7 +405,7 @@ impl Fetcher for FakeFetcher {
         super::promises::is_fetchable(url)
     }
 
-    /// A document whose validators the request knows already is not modified.
+    /// A document whose validators are in the request is not modified.
     async fn fetch(&self, request: &FetchRequest) -> Result<FetchedDocument> {
         held(&self.requests).push(request.clone());
         match self.answers.get(&request.url) {

@@ -1,11 +1,11 @@
-//! What a fetcher promises.
+//! Checks of a fetcher.
 
 use super::promises::{answered, is_a_name, is_fetchable};
 use crate::error::Result;
 use crate::ports::{FetchRequest, FetchedDocument, Fetcher, Validators};
 
-/// Runs every check of a fetcher: `found` is an address where it finds a document, `refused` one
-/// that it accepts by its form and may not or cannot fetch.
+/// Runs every check of a fetcher. `found` is an address at which it finds a document; `refused` is
+/// one whose form it accepts but that it may not or cannot fetch.
 pub async fn check_fetcher(fetcher: &dyn Fetcher, found: &str, refused: &str) {
     fetcher_names_itself(fetcher).await;
     fetcher_accepts_fetchable_addresses_only(fetcher, found).await;
@@ -16,13 +16,13 @@ pub async fn check_fetcher(fetcher: &dyn Fetcher, found: &str, refused: &str) {
     fetcher_refuses_what_is_no_address(fetcher).await;
 }
 
-/// The name that is stored with every page can be stored.
+/// The name of the fetcher can be stored with a page.
 pub async fn fetcher_names_itself(fetcher: &dyn Fetcher) {
     let name = fetcher.name();
     assert!(is_a_name(name), "name {name:?} is no name");
 }
 
-/// It accepts what it can fetch, and nothing but `file`, `http` and `https`.
+/// It accepts what it can fetch, and only `file`, `http` and `https`.
 pub async fn fetcher_accepts_fetchable_addresses_only(fetcher: &dyn Fetcher, found: &str) {
     let name = fetcher.name();
     assert!(fetcher.accepts(found), "{name}: does not accept {found}");
@@ -31,7 +31,7 @@ pub async fn fetcher_accepts_fetchable_addresses_only(fetcher: &dyn Fetcher, fou
     }
 }
 
-/// A document comes with the address where it was found, and with a status if it is of the web.
+/// A document has the address at which it was found, and a status if it comes from the web.
 pub async fn fetcher_finds(fetcher: &dyn Fetcher, url: &str) {
     let name = fetcher.name();
     let document = fetch(fetcher, url, Validators::default()).await;
@@ -55,7 +55,7 @@ pub async fn fetcher_finds(fetcher: &dyn Fetcher, url: &str) {
     );
 }
 
-/// Asked twice without validators, it finds the same bytes twice.
+/// Two requests without validators give the same bytes.
 pub async fn fetcher_finds_the_same_again(fetcher: &dyn Fetcher, url: &str) {
     let name = fetcher.name();
     let first = body(name, url, fetch(fetcher, url, Validators::default()).await);
@@ -67,8 +67,8 @@ pub async fn fetcher_finds_the_same_again(fetcher: &dyn Fetcher, url: &str) {
     assert!(first == second, "{name}: {url} gave two different bodies");
 }
 
-/// Given the validators that came with a copy, it says that the copy is current, or sends the same
-/// bytes again.
+/// Given the validators of a copy, it reports that the copy is current, or sends the same bytes
+/// again.
 pub async fn fetcher_takes_its_own_validators(fetcher: &dyn Fetcher, url: &str) {
     let name = fetcher.name();
     let first = fetch(fetcher, url, Validators::default()).await;
@@ -83,7 +83,7 @@ pub async fn fetcher_takes_its_own_validators(fetcher: &dyn Fetcher, url: &str) 
     );
 }
 
-/// An address that may not be fetched is an error that names it.
+/// An address that may not be fetched gives an error that names it.
 pub async fn fetcher_refuses(fetcher: &dyn Fetcher, url: &str) {
     let name = fetcher.name();
     match fetch(fetcher, url, Validators::default()).await {
@@ -95,7 +95,7 @@ pub async fn fetcher_refuses(fetcher: &dyn Fetcher, url: &str) {
     }
 }
 
-/// Text that is no address is an error, not a panic.
+/// Text that is not an address gives an error, not a panic.
 pub async fn fetcher_refuses_what_is_no_address(fetcher: &dyn Fetcher) {
     for text in ["", "no address", "http://", "file:", "https://[::1"] {
         let answer = fetch(fetcher, text, Validators::default()).await;
@@ -120,7 +120,7 @@ async fn fetch(
     fetcher.fetch(&request).await
 }
 
-/// The bytes; none where the copy is current.
+/// The bytes; `None` if the copy is current.
 fn body(name: &str, url: &str, answer: Result<FetchedDocument>) -> Option<Vec<u8>> {
     match answered(name, url, answer) {
         FetchedDocument::Found { body, .. } => Some(body),

@@ -1,9 +1,9 @@
-//! Fakes for every port, and the suite that any implementation of a port can be run through.
+//! Fakes for every port, and a test suite for any implementation of a port.
 //!
-//! A port is a promise written in its trait's documentation. Each promise that a program can check
-//! is one public function here, named after it; `check_embedder` and its kin run all functions of a
-//! port. They are a test suite: a broken promise is a panic whose message names the implementation,
-//! what it was given and what it answered. Nothing here is used when the library runs.
+//! The documentation of a port's trait states its requirements. Each requirement that a program can
+//! check is one public function here, named after it; `check_embedder` and similar functions run
+//! all checks of a port. They are a test suite: a violated requirement causes a panic whose message
+//! names the implementation, its input and its answer. Nothing here is used when the library runs.
 //!
 //! ```
 //! use lyra_core::models::StaticEmbedder;
@@ -13,7 +13,7 @@
 //! # Ok::<(), lyra_core::Error>(()) }).unwrap();
 //! ```
 //!
-//! Where time matters to a test, [`ManualClock`](super::ManualClock) is the fake clock.
+//! If a test depends on time, [`ManualClock`](super::ManualClock) is the fake clock.
 
 mod claim_extractor;
 mod document_parser;

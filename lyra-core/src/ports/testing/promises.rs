@@ -1,11 +1,12 @@
-//! What the suites of several ports share: how close answers must be, texts, names and addresses.
+//! Shared by the suites of several ports: the tolerance between answers, texts, names and
+//! addresses.
 
 use crate::error::Result;
 
-/// How far two answers to one question may lie apart: models round differently in batches.
+/// Maximum difference between two answers to the same request: models round differently in batches.
 pub(super) const SAME: f64 = 1e-4;
 
-/// Texts that a research run meets, the odd ones included.
+/// Texts that occur in research, including unusual ones.
 pub(super) const TEXTS: &[&str] = &[
     "Drug X increased the risk of falls in older adults.",
     "The hazard ratio was 1.27 (95% CI 1.07 to 1.51; P = 0.007).",
@@ -16,7 +17,7 @@ pub(super) const TEXTS: &[&str] = &[
     "line one\nline two\ttabbed",
 ];
 
-/// The answer, or a panic that says what was asked and what went wrong.
+/// The answer, or a panic that names the request and the error.
 pub(super) fn answered<T>(who: &str, asked: &str, answer: Result<T>) -> T {
     match answer {
         Ok(value) => value,
@@ -29,7 +30,7 @@ pub(super) fn is_a_name(name: &str) -> bool {
     !name.is_empty() && name.trim() == name && !name.chars().any(char::is_control)
 }
 
-/// Whether a document may stand at such an address.
+/// Whether a document may have such an address.
 pub(super) fn is_fetchable(address: &str) -> bool {
     url::Url::parse(address).is_ok_and(|url| matches!(url.scheme(), "file" | "http" | "https"))
 }

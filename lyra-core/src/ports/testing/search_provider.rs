@@ -1,10 +1,10 @@
-//! What a search provider promises.
+//! Checks of a search provider.
 
 use super::promises::{answered, is_a_name, is_fetchable};
 use crate::ports::{SearchHit, SearchProvider, SearchQuery};
 
-/// Runs every check of a search provider that works; `query` must be one that it finds something
-/// for. [`provider_fails_in_an_outage`] needs a provider that does not work.
+/// Runs every check of a working search provider; `query` must be one for which it finds something.
+/// [`provider_fails_in_an_outage`] needs a provider that does not work.
 pub async fn check_search_provider(provider: &dyn SearchProvider, query: &str) {
     provider_names_itself(provider).await;
     provider_ranks_from_one_within_limit(provider, query).await;
@@ -13,13 +13,13 @@ pub async fn check_search_provider(provider: &dyn SearchProvider, query: &str) {
     provider_has_no_unknown_doi(provider).await;
 }
 
-/// The name that is stored with every hit can be stored.
+/// The name of the provider can be stored with a hit.
 pub async fn provider_names_itself(provider: &dyn SearchProvider) {
     let name = provider.name();
     assert!(is_a_name(name), "name {name:?} is no name");
 }
 
-/// Ranks are 1, 2, 3 … in the order of the answer, and there are no more hits than asked for.
+/// Ranks are 1, 2, 3 … in the order of the answer, and there are at most as many hits as requested.
 pub async fn provider_ranks_from_one_within_limit(provider: &dyn SearchProvider, query: &str) {
     let name = provider.name();
     for limit in [0, 1, 2, 10] {
@@ -41,7 +41,7 @@ pub async fn provider_ranks_from_one_within_limit(provider: &dyn SearchProvider,
     }
 }
 
-/// Every hit has an address that a fetcher may take.
+/// Every hit has an address that a fetcher can accept.
 pub async fn provider_gives_addresses(provider: &dyn SearchProvider, query: &str) {
     for hit in search(provider, query, 10).await {
         assert!(
@@ -53,7 +53,7 @@ pub async fn provider_gives_addresses(provider: &dyn SearchProvider, query: &str
     }
 }
 
-/// Words that nobody wrote are no error; what comes back, if anything, is within the limit.
+/// A query with meaningless words is not an error; any results are within the limit.
 pub async fn provider_accepts_a_query_without_hits(provider: &dyn SearchProvider) {
     let hits = search(provider, "zqxjkvbw qwxzvbkj", 3).await;
     assert!(
@@ -64,7 +64,7 @@ pub async fn provider_accepts_a_query_without_hits(provider: &dyn SearchProvider
     );
 }
 
-/// A DOI that nobody registered is no error and no document.
+/// An unregistered DOI gives neither an error nor a document.
 pub async fn provider_has_no_unknown_doi(provider: &dyn SearchProvider) {
     let doi = "10.5555/zqxjkvbw-no-such-work";
     let found = answered(
@@ -79,7 +79,7 @@ pub async fn provider_has_no_unknown_doi(provider: &dyn SearchProvider) {
     );
 }
 
-/// For a provider whose source is cut off: an error that says something, never an empty list.
+/// For a provider whose source is cut off: a meaningful error, never an empty list.
 pub async fn provider_fails_in_an_outage(provider: &dyn SearchProvider) {
     let query = SearchQuery {
         text: "anything".to_owned(),

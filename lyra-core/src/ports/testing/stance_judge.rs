@@ -1,4 +1,4 @@
-//! What a stance judge promises.
+//! Checks of a stance judge.
 
 use super::promises::{SAME, answered, is_a_name};
 use crate::ports::{StanceJudge, StancePair, Verdict};
@@ -14,20 +14,20 @@ pub async fn check_stance_judge(judge: &dyn StanceJudge) {
     judge_gives_nothing_for_nothing(judge).await;
 }
 
-/// The id that is stored with every verdict can be stored.
+/// The id of the judge can be stored with a verdict.
 pub async fn judge_names_itself(judge: &dyn StanceJudge) {
     let id = judge.judge_id();
     assert!(is_a_name(id), "judge_id {id:?} is no name");
 }
 
-/// As many verdicts as pairs, each of them `supports`, `refutes` or `neutral`.
+/// There are as many verdicts as pairs, each of them `supports`, `refutes` or `neutral`.
 pub async fn judge_gives_one_nli_verdict_a_pair(judge: &dyn StanceJudge) {
     let pairs = pairs();
     let verdicts = verdicts(judge, &pairs).await;
     assert_one_nli_verdict_each(judge.judge_id(), &pairs, &verdicts);
 }
 
-/// Every confidence lies in 0..=1.
+/// Every confidence is in 0..=1.
 pub async fn judge_confidences_lie_in_zero_to_one(judge: &dyn StanceJudge) {
     let pairs = pairs();
     for (verdict, pair) in verdicts(judge, &pairs).await.iter().zip(&pairs) {
@@ -35,7 +35,7 @@ pub async fn judge_confidences_lie_in_zero_to_one(judge: &dyn StanceJudge) {
     }
 }
 
-/// A pair's verdict depends on nothing but the pair.
+/// The verdict on a pair depends only on the pair.
 pub async fn judge_is_the_same_alone_or_in_a_batch(judge: &dyn StanceJudge) {
     let pairs = pairs();
     let batch = verdicts(judge, &pairs).await;
@@ -67,7 +67,7 @@ pub async fn judge_accepts_empty_texts(judge: &dyn StanceJudge) {
     }
 }
 
-/// No pairs, no verdicts, no error.
+/// Without pairs there are no verdicts and no error.
 pub async fn judge_gives_nothing_for_nothing(judge: &dyn StanceJudge) {
     let verdicts = verdicts(judge, &[]).await;
     assert!(
@@ -112,7 +112,7 @@ fn assert_confidence(id: &str, pair: &StancePair, verdict: &Verdict) {
     );
 }
 
-/// Two hypotheses in turn, so that what a judge remembers of the pair before would show.
+/// Two hypotheses in turn, which reveals a judge that remembers the previous pair.
 fn pairs() -> Vec<StancePair> {
     let harm = "Drug X increases the risk of falls in older adults.";
     let benefit = "Drug X reduces mortality.";

@@ -1,9 +1,9 @@
-//! Work that computes or waits for a disk: on threads where it keeps nobody from being answered.
+//! Runs work that computes or waits for a disk on threads where it does not delay other requests.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::time::Duration;
 
-/// Runs `work` where it may block. Whoever stops waiting does not stop the work.
+/// Runs `work` where it may block. Dropping the future does not stop the work.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -15,8 +15,8 @@ pub(crate) async fn blocking<T: Send + 'static>(
     })?
 }
 
-/// The same for at most `limit`: a document that takes longer fails alone. A thread cannot be
-/// stopped from outside, so `work` must change nothing but its result.
+/// The same with the time limit `limit`: a document that takes longer fails alone. A thread cannot
+/// be stopped from outside, so `work` must not change anything except its result.
 pub(crate) async fn within<T: Send + 'static>(
     limit: Duration,
     what: &str,

@@ -1,4 +1,4 @@
-//! From an address to a prepared document.
+//! Turns an address into a prepared document.
 
 use super::blocking::{blocking, within};
 use super::prepare::{DocumentSource, PreparedDocument, content_hash, cut, set_vectors};
@@ -11,33 +11,33 @@ use crate::store::text::url::normalize_url;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What [`Reading::text_time`] usually is.
+/// The usual value of [`Reading::text_time`].
 pub const TEXT_TIME: Duration = Duration::from_secs(60);
 
-/// The ports that reading a document needs.
+/// The ports needed to read a document.
 #[derive(Debug, Clone)]
 pub struct Reading {
-    /// Tried in order; the first that accepts the address fetches it.
+    /// Tried in order; the first one that accepts the address fetches it.
     pub fetchers: Vec<Arc<dyn Fetcher>>,
-    /// Takes documents apart.
+    /// Parses documents.
     pub parser: Arc<dyn DocumentParser>,
     /// Embeds fragments and claims.
     pub embedder: Arc<dyn Embedder>,
-    /// How long each step of the work on the text of one document may take: taking it apart,
-    /// cutting it, choosing passages, reading them for claims with the built-in extractor.
+    /// Time limit for each step of processing the text of one document: parsing, segmenting,
+    /// selecting passages, and extracting claims with the built-in extractor.
     pub text_time: Duration,
 }
 
-/// What became of an address.
+/// The result of reading an address.
 #[derive(Debug)]
 pub enum Read {
     /// A document that is ready to be stored.
     Fresh(Box<PreparedDocument>),
-    /// What is stored is current.
+    /// The stored copy is current.
     NotModified,
     /// A human must pass a challenge first.
     NeedsAuth {
-        /// What [`FetchedDocument::NeedsAuth`] names.
+        /// As in [`FetchedDocument::NeedsAuth`].
         auth_type: String,
         /// The page's registrable domain.
         domain: String,
@@ -45,13 +45,13 @@ pub enum Read {
 }
 
 impl Reading {
-    /// Fetches, parses, cuts and embeds one document.
+    /// Fetches, parses, segments and embeds one document.
     pub async fn read(&self, request: &FetchRequest) -> Result<Read> {
         self.read_known(request, DocumentMeta::default()).await
     }
 
-    /// The same for a document of which something is known: `about` wins over what the document
-    /// says of itself, and what the fetcher knows wins over both.
+    /// The same for a document with known metadata: `about` takes precedence over the document's
+    /// own metadata, and what the fetcher knows takes precedence over both.
     pub async fn read_known(&self, request: &FetchRequest, about: DocumentMeta) -> Result<Read> {
         let fetcher = self.fetcher_of(&request.url)?;
         match fetcher.fetch(request).await? {
@@ -88,9 +88,9 @@ impl Reading {
         }
     }
 
-    /// Whether the stored copy of a page may be used without asking: one that some fetcher brought
-    /// in if that fetcher says so of its age, one that came another way (an import, a provider's
-    /// record) always.
+    /// Whether the stored copy of a page may be used without a request. If a fetcher read it, that
+    /// fetcher decides by its age; a copy from elsewhere (an import, a provider's record) may
+    /// always be used.
     pub fn may_reuse(&self, url: &str, fetched_by: Option<&str>, age: Option<Duration>) -> bool {
         match self.fetcher_of(url) {
             Ok(fetcher) if fetched_by == Some(fetcher.name()) => {
@@ -100,7 +100,7 @@ impl Reading {
         }
     }
 
-    /// How long the copy that was fetched last may be used without asking, as its server said.
+    /// How long the last fetched copy may be used without a request, according to its server.
     pub fn lifetime(&self, url: &str) -> Option<Duration> {
         self.fetcher_of(url).ok()?.lifetime(url)
     }
@@ -116,8 +116,8 @@ impl Reading {
     async fn parse(&self, body: Vec<u8>, source: &DocumentSource) -> Result<ParsedDocument> {
         let parser = Arc::clone(&self.parser);
         let content_type = source.content_type.clone();
-        // Redirects may lead to another folder or another kind of file: relative links and the
-        // extension are those of the address where the document was found.
+        // A redirect may lead to another folder or another kind of file: relative links and the
+        // extension refer to the address at which the document was found.
         let name = source.final_url.as_ref().unwrap_or(&source.url).clone();
         let parsing = within(self.text_time, "taking the document apart", move || {
             parser.parse(&body, content_type.as_deref(), &name)
@@ -125,7 +125,7 @@ impl Reading {
         parsing.await.map_err(|e| e.context(&source.url))
     }
 
-    /// Cuts a parsed document into fragments and embeds them.
+    /// Segments a parsed document into fragments and embeds them.
     pub async fn prepare(
         &self,
         source: DocumentSource,
@@ -139,7 +139,7 @@ impl Reading {
         let mut document = cutting.await.map_err(|e| e.context(&url))?;
         let embedder = Arc::clone(&self.embedder);
         let runtime = tokio::runtime::Handle::current();
-        // Embedders that compute do so in the call.
+        // Embedders that run locally compute inside this call.
         blocking(move || {
             let texts: Vec<&str> = document.texts().collect();
             let vectors = runtime.block_on(embedder.embed(&texts, TextRole::Document))?;
@@ -150,12 +150,12 @@ impl Reading {
     }
 }
 
-/// The address under which a page is stored: one for all the spellings in which it is asked for.
+/// The address under which a page is stored, normalised from all spellings.
 pub(crate) fn page_key(url: &str) -> String {
     normalize_url(url).unwrap_or_else(|_| url.to_owned())
 }
 
-/// What is known beside the document wins; what the document says fills the gaps.
+/// Known metadata takes precedence; the document's own metadata fills the gaps.
 fn complete(meta: &mut DocumentMeta, known: DocumentMeta) {
     let own = std::mem::replace(meta, known);
     meta.title = meta.title.take().or(own.title);

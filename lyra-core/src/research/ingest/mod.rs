@@ -1,4 +1,4 @@
-//! From an address to rows: fetched, parsed, cut, embedded, stored in one transaction.
+//! Turns an address into rows: fetched, parsed, segmented, embedded, and stored in one transaction.
 
 mod blocking;
 mod fetch;

@@ -1,4 +1,4 @@
-//! Everything that can be worked out before the transaction is opened.
+//! Everything that can be computed before the transaction is opened.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{Embedder, ParsedDocument, TextRole, Validators};
@@ -13,12 +13,12 @@ use crate::store::text::segment::{SegmentedText, assemble_under};
 use crate::store::text::url::registrable_domain;
 use std::time::Duration;
 
-/// Where a document came from.
+/// The origin of a document.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DocumentSource {
     /// The canonical address: the key of the page.
     pub url: String,
-    /// Where redirects led.
+    /// The final address after redirects.
     pub final_url: Option<String>,
     /// `file`, `http` or `api`.
     pub fetch_method: String,
@@ -28,11 +28,11 @@ pub struct DocumentSource {
     pub content_type: Option<String>,
     /// SHA-256 of the bytes, hex.
     pub content_hash: String,
-    /// How many bytes.
+    /// Size in bytes.
     pub content_length: usize,
-    /// For the next fetch.
+    /// Validators for the next fetch.
     pub validators: Validators,
-    /// How long the server lets this copy be used without asking, where it says so.
+    /// How long the server allows this copy to be used without a request, if it says so.
     pub fresh_for: Option<Duration>,
 }
 
@@ -41,19 +41,19 @@ pub struct DocumentSource {
 pub struct PreparedDocument {
     /// The page row.
     pub page: PageRecord,
-    /// The publication, where the document says enough about itself.
+    /// The publication, if the document has enough metadata to identify it.
     pub work: Option<(WorkRecord, Vec<WorkAuthorRecord>)>,
     /// The extracted text.
     pub text: String,
-    /// Slices of the text. Their page version is filled in when they are stored.
+    /// Slices of the text. Their page version is set when they are stored.
     pub fragments: Vec<PreparedFragment>,
     /// What the document cites.
     pub references: Vec<Reference>,
-    /// What was left out or guessed when the document was taken apart.
+    /// What was left out or guessed in parsing.
     pub warnings: Vec<String>,
-    /// Which model made the vectors.
+    /// The model that made the vectors.
     pub model_id: String,
-    /// How long the server lets this copy be used without asking, where it says so.
+    /// How long the server allows this copy to be used without a request, if it says so.
     pub fresh_for: Option<Duration>,
 }
 
@@ -68,13 +68,13 @@ impl PreparedDocument {
 /// A fragment with its vector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreparedFragment {
-    /// The row; `id` and `page_version` depend on the version and are filled in at the end.
+    /// The row; `id` and `page_version` depend on the version and are set when it is stored.
     pub record: FragmentRecord,
     /// Its embedding.
     pub vector: Vec<f32>,
 }
 
-/// Cuts a parsed document into fragments and embeds them.
+/// Segments a parsed document into fragments and embeds them.
 pub async fn prepare(
     source: DocumentSource,
     parsed: ParsedDocument,
@@ -87,7 +87,7 @@ pub async fn prepare(
     Ok(document)
 }
 
-/// Cuts a parsed document into fragments, which have no vectors yet.
+/// Segments a parsed document into fragments without vectors.
 pub(super) fn cut(
     source: DocumentSource,
     mut parsed: ParsedDocument,
@@ -120,7 +120,7 @@ pub(super) fn cut(
     })
 }
 
-/// Gives each fragment its vector.
+/// Sets the vector of each fragment.
 pub(super) fn set_vectors(document: &mut PreparedDocument, vectors: Vec<Vec<f32>>) -> Result<()> {
     if vectors.len() != document.fragments.len() {
         return Err(Error::internal(
@@ -171,7 +171,7 @@ fn page_of(
 ) -> PageRecord {
     let landing = parsed.meta.url.as_deref();
     let is_file = source.url.starts_with("file:");
-    // A local copy of a publication belongs to whoever published it, not to the disk.
+    // A local copy of a publication belongs to the domain of its publisher, not to the disk.
     let domain = if is_file {
         landing
             .and_then(registrable_domain)
@@ -208,12 +208,13 @@ fn page_of(
     }
 }
 
-/// The publication behind a document, where the document says enough to tell it from others.
+/// The publication of a document, if the document has enough metadata to distinguish it from
+/// others.
 fn work_of(parsed: &ParsedDocument) -> Option<(WorkRecord, Vec<WorkAuthorRecord>)> {
     let meta = &parsed.meta;
     let canonical_id = canonical_id(meta)?;
-    // An address alone names a page, and so does a title alone: two notes headed "Abstract" are not
-    // one publication.
+    // An address alone identifies a page, not a publication, and so does a title alone: two notes
+    // titled "Abstract" are not one publication.
     let is_of_title = canonical_id.starts_with("meta:") && title_key(meta).is_none();
     if canonical_id.starts_with("url:") || is_of_title {
         return None;
@@ -242,7 +243,8 @@ fn work_of(parsed: &ParsedDocument) -> Option<(WorkRecord, Vec<WorkAuthorRecord>
     Some((work, authors.collect()))
 }
 
-/// What the document cites, each work once; what took its place comes first and says so.
+/// The references of the document, each work once; a work that superseded it comes first and is
+/// marked.
 fn references_of(parsed: ParsedDocument) -> Vec<Reference> {
     let own_doi = parsed.meta.doi.as_deref().and_then(normalize_doi);
     let successor = parsed.meta.superseded_by.map(|target| Reference {

@@ -1,4 +1,4 @@
-//! The rows of one document, inside the caller's transaction.
+//! Stores the rows of one document, inside the caller's transaction.
 
 use super::fetch::page_key;
 use super::prepare::PreparedDocument;
@@ -10,8 +10,8 @@ use std::time::Duration;
 
 /// Stores the document: page, work, text version, fragments, vectors, references, identifiers.
 ///
-/// Storing the same document twice changes nothing; a changed text becomes a new version beside
-/// the old one. The ids of the fragments are filled in, so that the caller can refer to them.
+/// Storing the same document twice changes nothing; a changed text becomes a new version next to
+/// the old one. The ids of the fragments are set, so that the caller can refer to them.
 pub fn store(writer: &Writer<'_>, document: &mut PreparedDocument) -> Result<()> {
     if let Some((work, authors)) = &document.work {
         writer.add_work(work)?;
@@ -30,8 +30,8 @@ pub fn store(writer: &Writer<'_>, document: &mut PreparedDocument) -> Result<()>
     for fragment in &mut document.fragments {
         let record = &mut fragment.record;
         let span = (record.char_start.unwrap_or(0), record.char_end.unwrap_or(0));
-        // By the text and not by its version: graphs that read a page at different times number its
-        // texts differently, and may be merged.
+        // The id depends on the text and not on its version: graphs that read a page at different
+        // times number its texts differently, and may be merged.
         record.id = known.get(&span).cloned().unwrap_or_else(|| {
             let (start, end) = (span.0.to_string(), span.1.to_string());
             content_id("frag_", &[&page_id, &key, &start, &end])
@@ -52,8 +52,8 @@ pub fn store(writer: &Writer<'_>, document: &mut PreparedDocument) -> Result<()>
     index_identifiers(writer, document)
 }
 
-/// The end of a page's life, RFC 3339, for [`PageRecord::fresh_until`](crate::store::model::PageRecord);
-/// none where nobody knows it.
+/// Until when a page is fresh, RFC 3339, for
+/// [`PageRecord::fresh_until`](crate::store::model::PageRecord); `None` if unknown.
 pub(crate) fn fresh_until(now: &str, fresh_for: Option<Duration>) -> Option<String> {
     let life = i64::try_from(fresh_for?.as_millis()).ok()?;
     Some(format_ms(parse_ms(now)?.saturating_add(life)))

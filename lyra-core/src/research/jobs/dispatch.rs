@@ -1,4 +1,4 @@
-//! From the kind of a job to the stage that does it.
+//! Maps each kind of job to its stage.
 
 use crate::error::{Error, Result};
 use crate::research::pipeline::{Pipeline, SearchOptions, StageOutcome};
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 /// `jobs.input_json` of a target_queue job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TargetInput {
-    /// What to research.
+    /// The target to research.
     pub(crate) target: Target,
-    /// How.
+    /// The options.
     #[serde(default)]
     pub(crate) options: SearchOptions,
 }

@@ -1,6 +1,6 @@
-//! `embed` jobs: vectors for what has none of the model in use, because the model changed or rows
-//! were imported. One job a task, so that each task's status tells how far it is; the newest task's
-//! job also does what belongs to no task.
+//! `embed` jobs: create missing vectors of the model in use, because the model changed or rows were
+//! imported. There is one job per task, so that the status of each task shows its progress; the job
+//! of the newest task also handles what belongs to no task.
 
 use crate::error::{Error, Result};
 use crate::research::pipeline::{EmbedProgress, Pipeline, StageOutcome};
@@ -14,10 +14,10 @@ struct EmbedInput {
     /// The model whose vectors were missing.
     #[serde(default)]
     model_id: String,
-    /// How many were.
+    /// Number of missing vectors.
     #[serde(default)]
     missing: usize,
-    /// Whether to go on with what belongs to no task.
+    /// Whether to continue with what belongs to no task.
     #[serde(default)]
     rest: bool,
 }
@@ -27,17 +27,17 @@ struct EmbedInput {
 pub(crate) struct EmbedOutput {
     /// The model that made the vectors.
     pub(crate) model_id: String,
-    /// Texts that have their vector by now.
+    /// Number of texts that have a vector by now.
     pub(crate) embedded: usize,
-    /// Of how many that had none when the job was queued.
+    /// Number of texts without a vector when the job was queued.
     pub(crate) total: usize,
-    /// Texts that the model makes nothing of.
+    /// Number of texts that the model cannot embed.
     pub(crate) without_vector: usize,
 }
 
 /// Queues an embed job for every task with fragments or claims that have no vector of this model.
-/// Jobs that wait for another model are taken back: nobody would ask for its vectors. Answers how
-/// many were queued.
+/// Queued jobs for another model are cancelled, since its vectors would not be used. Returns the
+/// number of queued jobs.
 pub(crate) fn queue_embedding(graph: &EvidenceGraph, model_id: &str) -> Result<usize> {
     let wanted = graph.read(|r| wanted(r, model_id))?;
     let stale = graph.read(|r| r.has_stale_embed_jobs(model_id))?;
@@ -64,7 +64,7 @@ pub(crate) fn queue_embedding(graph: &EvidenceGraph, model_id: &str) -> Result<u
     })
 }
 
-/// The tasks that want a job, and what for.
+/// The tasks that need a job, with its input.
 fn wanted(reader: &Reader<'_>, model_id: &str) -> Result<Vec<(String, EmbedInput)>> {
     let all = reader.count_missing_embeddings(model_id, None)?;
     if all == 0 {
@@ -77,7 +77,7 @@ fn wanted(reader: &Reader<'_>, model_id: &str) -> Result<Vec<(String, EmbedInput
             missing: reader.count_missing_embeddings(model_id, Some(&task.id))?,
             rest: false,
         };
-        // The newest task comes first.
+        // The newest task comes first and also handles what belongs to no task.
         if place == 0 {
             input.rest = true;
             input.missing = all;
@@ -90,14 +90,15 @@ fn wanted(reader: &Reader<'_>, model_id: &str) -> Result<Vec<(String, EmbedInput
     Ok(wanted)
 }
 
-/// What the task's last finished job for this model left without a vector will have none again.
+/// The output of the task's last finished job for this model: texts that it left without a vector
+/// would again get none.
 fn last_output(reader: &Reader<'_>, task_id: &str, model_id: &str) -> Result<Option<EmbedOutput>> {
     let text = reader.last_embed_output(task_id, model_id)?;
     Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
-/// Runs an embed job: the task's own texts first, then, if it is asked to, everybody's. How far it
-/// is stands in the job's output after every batch.
+/// Runs an embed job: first the texts of the task, then, if requested, all others. The progress is
+/// in the job's output after every batch.
 pub(super) async fn run(pipeline: &Pipeline, job: &Job) -> Result<StageOutcome> {
     let input: EmbedInput = serde_json::from_value(job.input.clone())
         .map_err(|e| Error::internal(format!("input of job {}: {e}", job.id)))?;
@@ -112,7 +113,7 @@ pub(super) async fn run(pipeline: &Pipeline, job: &Job) -> Result<StageOutcome> 
         .read(|r| r.count_missing_embeddings(&model_id, widest))?;
     let start = EmbedOutput {
         model_id,
-        // A job that was cut off goes on where it stood.
+        // An interrupted job continues where it stopped.
         embedded: input.missing.saturating_sub(left),
         total: input.missing.max(left),
         without_vector: 0,
@@ -142,7 +143,7 @@ fn to_json(value: &impl Serialize) -> Result<serde_json::Value> {
     serde_json::to_value(value).map_err(|e| Error::internal(format!("an embed job as JSON: {e}")))
 }
 
-/// How far the task's embed job is, if one waits or runs.
+/// The progress of the task's embed job, if one is queued or running.
 pub(crate) fn embed_progress(reader: &Reader<'_>, task_id: &str) -> Result<Option<EmbedOutput>> {
     let Some((input, output)) = reader.open_embed_job(task_id)? else {
         return Ok(None);

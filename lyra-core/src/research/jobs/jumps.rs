@@ -1,4 +1,4 @@
-//! What becomes of budgets and leases when somebody sets the clock.
+//! Tests of budgets and leases when the system time is set.
 
 use super::queue::requeue_abandoned;
 use super::queue::{LEASE_MS, claim, complete, renew};
@@ -35,12 +35,12 @@ impl Lab {
             clock,
             _folder: folder,
         };
-        // Looks at the clock as often as a worker does.
+        // Observes the clock as often as a worker does.
         lab.pass(LEASE_MS);
         lab
     }
 
-    /// A target that a worker has taken up.
+    /// A target that a worker has claimed.
     fn begin(&self, worker: &str) -> Job {
         let job = NewJob {
             task_id: TASK.to_owned(),
@@ -61,7 +61,7 @@ impl Lab {
         }
     }
 
-    /// Time passes with jobs that are worked on.
+    /// Lets time pass while jobs are being processed.
     fn work(&self, jobs: &[&Job], seconds: i64) {
         for _ in 0..seconds {
             self.pass(1_000);
@@ -105,7 +105,7 @@ fn a_budget_of_seconds_counts_time_that_passed() {
         assert_eq!(lab.seconds_used(), 15, "{jumps:?}");
         lab.clock.jump(DAY);
         assert_eq!(lab.seconds_used(), 15, "{jumps:?}");
-        // What follows is charged as well.
+        // Later work is charged as well.
         let next = lab.begin("v");
         lab.clock.advance(3_000);
         assert!(complete(&lab.graph, &next, "v", &StageOutcome::default()).unwrap());

@@ -1,4 +1,5 @@
-//! Jobs as rows: queued, claimed by one compare-and-swap, finished together with what follows.
+//! Jobs as rows: queued, claimed by one compare-and-swap, and finished together with their
+//! follow-ups.
 
 use super::waiting;
 use crate::clock::{Clock, JUMP_MS, Trust, format_ms, parse_ms};
@@ -8,20 +9,20 @@ use crate::store::graph::{Claim, EvidenceGraph, Job, JobEnd, NewJob, Writer};
 pub(crate) use crate::store::model::LEASE_MS;
 use crate::store::model::{JobKind, JobState, TaskStatus};
 
-/// When a job was taken up, as the clock shows it now: it may have been set since.
+/// When a job was started, as shown by the current clock, which may have been set since.
 fn started_at(job: &Job, clock: &dyn Clock) -> String {
     format_ms(clock.now_ms() - (clock.elapsed_ms() - job.began_ms))
 }
 
-/// Takes the next job: lowest priority number first, then first come, first served. With `in_order`
-/// nothing, while another job of the task runs.
+/// Claims the next job: lowest priority number first, then in order of arrival. With `in_order`,
+/// claims nothing while another job of the task is running.
 pub(crate) fn claim(
     graph: &EvidenceGraph,
     worker_id: &str,
     task_id: Option<&str>,
     in_order: bool,
 ) -> Result<Option<Job>> {
-    // Looking costs no write lock; most looks find nothing.
+    // Reading takes no write lock, and usually there is no job.
     if !graph.read(|r| r.has_job_to_run(task_id, in_order))? {
         return Ok(None);
     }
@@ -34,7 +35,7 @@ pub(crate) fn claim(
             began_ms: graph.clock().elapsed_ms(),
         };
         let claimed = w.claim_job(&claim)?;
-        // Filling in vectors is upkeep: it does not start a task.
+        // Adding vectors is maintenance: it does not start a task.
         if let Some(job) = claimed.as_ref().filter(|job| job.kind != JobKind::Embed) {
             w.start_task(&job.task_id)?;
         }
@@ -42,7 +43,7 @@ pub(crate) fn claim(
     })
 }
 
-/// Keeps a running job; answers whether it is still ours.
+/// Renews the lease of a running job; returns whether it still belongs to this worker.
 pub(crate) fn renew(graph: &EvidenceGraph, job: &Job, worker_id: &str) -> Result<bool> {
     graph.write(|w| {
         let started = started_at(job, graph.clock().as_ref());
@@ -54,8 +55,8 @@ fn lease_end(graph: &EvidenceGraph) -> String {
     format_ms(graph.clock().now_ms() + LEASE_MS)
 }
 
-/// Ends a job with what it gave, and queues what follows, in one transaction. A job that is not
-/// ours any more (cancelled, or given to another worker) is left alone.
+/// Ends a job with its results and queues its follow-ups, in one transaction. A job that no longer
+/// belongs to this worker (cancelled, or given to another one) is left unchanged.
 pub(crate) fn complete(
     graph: &EvidenceGraph,
     job: &Job,
@@ -63,7 +64,7 @@ pub(crate) fn complete(
     outcome: &StageOutcome,
 ) -> Result<bool> {
     graph.write(|w| {
-        // Nobody is asked to open a page for a task that was stopped meanwhile.
+        // No human is asked to open a page for a task that was stopped in the meantime.
         let is_stopped = is_stopped(w, &job.task_id, job.kind)?;
         let (state, reason) = match outcome.is_blocked {
             false => (JobState::Completed, None),
@@ -97,8 +98,7 @@ pub(crate) fn complete(
     })
 }
 
-/// Ends a job with the reason why it failed. What it stored before it failed is verified all the
-/// same.
+/// Ends a job with the reason of its failure. What it stored before it failed is still verified.
 pub(crate) fn fail(graph: &EvidenceGraph, job: &Job, worker_id: &str, error: &Error) -> Result<()> {
     let reason = error.to_string();
     graph.write(|w| {
@@ -115,8 +115,8 @@ pub(crate) fn fail(graph: &EvidenceGraph, job: &Job, worker_id: &str, error: &Er
     })
 }
 
-/// What a failed job leaves behind is put in order: its search is over, what it stored is checked
-/// like everything else, and the log says why.
+/// Cleans up after a failed job: its search is ended, what it stored is verified as usual, and the
+/// reason is logged.
 fn after_failure(w: &Writer<'_>, job: &Job, reason: &str) -> Result<()> {
     w.end_searches(&job.id)?;
     if job.kind == JobKind::TargetQueue {
@@ -135,18 +135,18 @@ fn after_failure(w: &Writer<'_>, job: &Job, reason: &str) -> Result<()> {
     )
 }
 
-/// Whether every target of a task at work has failed, but for those that were taken back.
+/// Whether all targets of an active task have failed, not counting cancelled ones.
 fn has_failed_wholly(w: &Writer<'_>, task_id: &str) -> Result<bool> {
     let reader = w.reader();
     Ok(reader.task(task_id)?.status == TaskStatus::Exploring
         && reader.has_no_target_left(task_id)?)
 }
 
-/// Why a job of a stopped task was taken back.
+/// The reason given for cancelled jobs of a stopped task.
 pub(crate) const STOPPED: &str = "the task was stopped";
 
-/// Whether jobs of this kind rest because their task was stopped: all of them, or targets only, as
-/// the last stop said.
+/// Whether jobs of this kind are stopped because their task was stopped: all of them, or only
+/// targets, according to the last stop.
 pub(super) fn is_stopped(w: &Writer<'_>, task_id: &str, kind: JobKind) -> Result<bool> {
     if w.reader().task(task_id)?.status != TaskStatus::Paused {
         return Ok(false);
@@ -154,7 +154,7 @@ pub(super) fn is_stopped(w: &Writer<'_>, task_id: &str, kind: JobKind) -> Result
     Ok(kind == JobKind::TargetQueue || !w.reader().stops_targets_only(task_id)?)
 }
 
-/// Queues what follows a job, unless its task was stopped.
+/// Queues the follow-ups of a job, unless its task was stopped.
 pub(super) fn follow_up(w: &Writer<'_>, job: &Job, kinds: &[JobKind]) -> Result<()> {
     for kind in kinds {
         if is_stopped(w, &job.task_id, *kind)? {
@@ -173,12 +173,13 @@ pub(super) fn follow_up(w: &Writer<'_>, job: &Job, kinds: &[JobKind]) -> Result<
     Ok(())
 }
 
-/// Puts back jobs whose worker has gone silent; those taken up too often have failed, and those of
-/// a stopped task stay as they are until it is resumed. Answers how many it found.
+/// Requeues jobs whose worker has stopped renewing its lease. Jobs that were started too often
+/// fail, and those of a stopped task stay as they are until it is resumed. Returns the number of
+/// jobs found.
 ///
-/// After the clock was set, no lease tells anything until every worker alive has renewed its own. A
-/// lease that ends later than any can was given before the clock was set back, to a worker that has
-/// gone.
+/// After the clock was set, leases are not meaningful until every live worker has renewed its
+/// lease. A lease that ends later than any valid lease can was given before the clock was set back,
+/// to a worker that no longer exists.
 pub(crate) fn requeue_abandoned(graph: &EvidenceGraph) -> Result<usize> {
     let trust = graph.trust_in_clock(LEASE_MS);
     if trust == Trust::Jumped {
@@ -187,7 +188,7 @@ pub(crate) fn requeue_abandoned(graph: &EvidenceGraph) -> Result<usize> {
     let now = graph.clock().now();
     let latest = match trust {
         Trust::Steady => format_ms(graph.clock().now_ms() + LEASE_MS + JUMP_MS),
-        // Behind every time.
+        // Sorts after every time.
         _ => "~".to_owned(),
     };
     if !graph.read(|r| r.has_abandoned_jobs(&now, &latest))? {
@@ -205,8 +206,7 @@ pub(crate) fn requeue_abandoned(graph: &EvidenceGraph) -> Result<usize> {
     })
 }
 
-/// A follow-up that was put back may find another one in the queue, which was put there while it
-/// ran: one of them is enough.
+/// A requeued follow-up may duplicate one that was queued while it ran: only one is kept.
 fn drop_twins(w: &Writer<'_>, job: &Job) -> Result<()> {
     match job.kind {
         JobKind::VerifyNli | JobKind::CitationGraph => w.cancel_twins(&job.task_id, job.kind),
@@ -214,8 +214,8 @@ fn drop_twins(w: &Writer<'_>, job: &Job) -> Result<()> {
     }
 }
 
-/// Lets go of a job that was taken back while it ran; whoever waits for that is not kept longer.
-/// What it stored until then is checked like everything else, where that was not stopped.
+/// Releases a job that was cancelled while it ran, so that a caller that waits for it can continue.
+/// What the job stored so far is verified as usual, unless verification was stopped.
 pub(crate) fn release_cancelled(graph: &EvidenceGraph, job: &Job, worker_id: &str) -> Result<()> {
     graph.write(|w| {
         let was_held = w.release_cancelled(&job.id, worker_id)?;
@@ -227,7 +227,7 @@ pub(crate) fn release_cancelled(graph: &EvidenceGraph, job: &Job, worker_id: &st
     })
 }
 
-/// Milliseconds until the next lease could run out; none if no job runs.
+/// Milliseconds until the next lease could expire; `None` if no job runs.
 pub(super) fn next_lease_end(graph: &EvidenceGraph) -> Result<Option<i64>> {
     let end = graph.read(|r| r.first_lease_end())?;
     Ok(end

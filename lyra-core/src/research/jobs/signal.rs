@@ -1,18 +1,18 @@
-//! Tells waiters that something about a task may have changed.
+//! Notifies waiters that something about a task may have changed.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// A counter that rises with every change made in this process.
+/// A counter that increases with every change made in this process.
 #[derive(Debug, Clone)]
 pub(crate) struct Signal(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// For those who wait in the async runtime.
+    /// For waiters in the async runtime.
     count: watch::Sender<u64>,
-    /// For those who wait in a thread of their own.
+    /// For waiters on separate threads.
     rung: Mutex<u64>,
     bell: Condvar,
 }
@@ -28,13 +28,13 @@ impl Default for Signal {
 }
 
 impl Signal {
-    /// Says that something changed.
+    /// Signals a change.
     pub(crate) fn raise(&self) {
         self.0.count.send_modify(|count| *count += 1);
         self.ring();
     }
 
-    /// Wakes only those who sleep in a thread of their own.
+    /// Wakes only waiters on separate threads.
     pub(crate) fn ring(&self) {
         let mut rung = self.0.rung.lock().unwrap_or_else(PoisonError::into_inner);
         *rung += 1;
@@ -42,13 +42,13 @@ impl Signal {
         self.0.bell.notify_all();
     }
 
-    /// Hears of changes from now on.
+    /// Subscribes to changes from now on.
     pub(crate) fn listen(&self) -> watch::Receiver<u64> {
         self.0.count.subscribe()
     }
 
-    /// Blocks this thread until the bell was rung since `heard`, which is then up to date, but
-    /// no longer than `pause`.
+    /// Blocks this thread until the bell has rung since `heard`, which is then updated, but at most
+    /// for `pause`.
     pub(crate) fn sleep_until_rung(&self, heard: &mut u64, pause: Duration) {
         let rung = self.0.rung.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self

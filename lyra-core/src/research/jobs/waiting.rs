@@ -1,4 +1,5 @@
-//! Jobs that wait for a human: queued for one, put back after one, given up without one.
+//! Jobs that wait for a human: they are queued for a human, requeued after an answer, and given up
+//! without one.
 
 use super::dispatch::TargetInput;
 use crate::clock::{format_ms, parse_ms};
@@ -11,7 +12,7 @@ use crate::store::text::targets::{dedup_key, parse_target};
 /// How long a page waits for a human.
 const PATIENCE_MS: i64 = 24 * 60 * 60 * 1_000;
 
-/// Asks a human for a page, once for each job that wants it.
+/// Asks a human to open a page, once for each job that needs it.
 pub(super) fn queue_auth(w: &Writer<'_>, job: &Job, need: &AuthNeed) -> Result<()> {
     let now = parse_ms(w.now()).unwrap_or(0);
     w.queue_auth(&NewAuthItem {
@@ -24,8 +25,8 @@ pub(super) fn queue_auth(w: &Writer<'_>, job: &Job, need: &AuthNeed) -> Result<(
     })
 }
 
-/// Runs what waited for a page that a human has opened; answers whether anything runs again. A
-/// search that went on without the page is not repeated: the page alone is read.
+/// Requeues the jobs that waited for a page that a human has opened; returns whether any runs
+/// again. A search that continued without the page is not repeated: only the page is read.
 pub(crate) fn resume_waiting(
     w: &Writer<'_>,
     task_id: &str,
@@ -37,7 +38,7 @@ pub(crate) fn resume_waiting(
             w.requeue_waiting_job(job_id)?;
             Ok(true)
         }
-        // It will come to the page by itself.
+        // The queued search will reach the page itself.
         (Some(JobState::Queued), _) => Ok(false),
         _ => queue_page(w, task_id, job_id, url),
     }

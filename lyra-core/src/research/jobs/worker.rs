@@ -1,4 +1,4 @@
-//! Workers: tasks that take jobs, keep their leases, and end them.
+//! Workers: tasks that claim jobs, renew their leases, and finish them.
 
 use super::dispatch;
 use super::queue::{self, LEASE_MS};
@@ -13,18 +13,18 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
-/// How often a running job is looked at, to see whether another process has taken it back.
+/// How often a running job is checked for cancellation by another process.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How often what has to be done now and then is done.
+/// Interval of periodic maintenance.
 const UPKEEP_EVERY: Duration = Duration::from_secs(60);
 
-/// How workers behave.
+/// Options of workers.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerOptions {
     /// Jobs that run at once.
     pub(crate) count: usize,
-    /// How long an idle worker sleeps before it looks for what another process has queued.
+    /// How long an idle worker sleeps before it checks for jobs queued by another process.
     pub(crate) poll: Duration,
 }
 
@@ -37,7 +37,7 @@ impl Default for WorkerOptions {
     }
 }
 
-/// Running workers; dropping them lets the running jobs go on until the runtime ends.
+/// Running workers. If this is dropped, running jobs continue until the runtime ends.
 #[derive(Debug)]
 pub struct Workers {
     stop: watch::Sender<bool>,
@@ -45,9 +45,9 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Starts workers on the current tokio runtime. `report` hears of trouble that belongs to no
-    /// job, such as a full disk. `upkeep` is called at once and then every minute, on a thread where
-    /// it may block.
+    /// Starts workers on the current tokio runtime. `report` receives errors that belong to no job,
+    /// such as a full disk. `upkeep` is called at once and then every minute, on a thread where it
+    /// may block.
     pub(crate) fn start(
         pipeline: Pipeline,
         signal: Signal,
@@ -82,8 +82,8 @@ impl Workers {
         }
     }
 
-    /// Takes no more jobs and waits for the running ones, at most `patience` long. Jobs that are
-    /// cut off go back to the queue when their lease runs out.
+    /// Stops claiming jobs and waits for the running ones, for at most `patience`. Interrupted jobs
+    /// are requeued when their lease expires.
     pub async fn shutdown(self, patience: Duration) {
         let _ = self.stop.send(true);
         let all = async {
@@ -102,7 +102,7 @@ async fn keep_up(
 ) {
     while !*stopped.borrow() {
         let now = Arc::clone(&upkeep);
-        // In a large graph it takes a second, for which nobody has to wait.
+        // In a large graph it takes a second; nothing needs to wait for it.
         if let Ok(Err(error)) = tokio::task::spawn_blocking(move || now()).await {
             report(&error);
         }
@@ -113,8 +113,8 @@ async fn keep_up(
     }
 }
 
-/// Comes back when the workers are to stop; never where their handle was dropped, for then nobody
-/// will tell them to.
+/// Returns when the workers should stop. If their handle was dropped, it never returns, because no
+/// stop signal can arrive.
 async fn told_to_stop(stopped: &mut watch::Receiver<bool>) {
     if stopped.wait_for(|stop| *stop).await.is_err() {
         std::future::pending::<()>().await;
@@ -126,7 +126,7 @@ struct Worker {
     pipeline: Pipeline,
     signal: Signal,
     task_id: Option<String>,
-    /// Nothing else of the task runs beside its job.
+    /// Whether no other job of the task may run at the same time.
     in_order: bool,
 }
 
@@ -152,7 +152,7 @@ impl Worker {
         }
     }
 
-    /// Runs one job, if there is one.
+    /// Runs one job, if one is available.
     async fn step(&self) -> Result<bool> {
         let graph = &self.pipeline.graph;
         if queue::requeue_abandoned(graph)? > 0 {
@@ -173,7 +173,7 @@ impl Worker {
             std::mem::forget(held);
         }
         let Some(outcome) = outcome else {
-            // To the queue that is a kill: the job goes on elsewhere when its lease has run out.
+            // For the queue this is like a kill: the job is requeued when its lease expires.
             return Err(Error::internal(
                 "the async runtime was shut down while a job ran",
             ));
@@ -188,12 +188,13 @@ impl Worker {
             Err(e) if !e.kind().is_of_database() && !self.holds(&job.id)? => {
                 queue::release_cancelled(graph, &job, &self.id)?;
             }
-            // Somebody's long import is no fault of the job.
+            // A long import by another process is not the fault of the job.
             Err(e) if e.kind() == ErrorKind::Busy && job.attempts < MAX_ATTEMPTS => {
                 graph.write(|w| w.give_job_back(&job.id, &self.id, true))?;
             }
             Err(e) => {
-                // Debug escapes what a foreign text in the message would do to a terminal.
+                // Debug formatting escapes untrusted text in the message that could affect a
+                // terminal.
                 tracing::warn!(job = %job.id, kind = job.kind.as_str(), error = ?e.message(), "job failed");
                 queue::fail(graph, &job, &self.id, &e)?;
             }
@@ -207,21 +208,21 @@ impl Worker {
         graph.read(|r| r.is_job_held(job_id, &self.id))
     }
 
-    /// Runs the job beside a heartbeat; a job that is taken from us is dropped. None if the runtime
-    /// went down around it.
+    /// Runs the job together with a heartbeat; if the lease is lost, the job is dropped. `None` if
+    /// the runtime was shut down meanwhile.
     async fn run_leased(&self, job: &Job) -> Option<Result<StageOutcome>> {
         let pipeline = self.pipeline.clone();
         let running = job.clone();
-        // Stages compute and write between their waits, which would keep the runtime's threads from
-        // answering anybody: a job has a thread where it may block. A panic in a stage is a failed
-        // job, not a dead worker.
+        // Stages compute and write between their await points, which would block the threads of the
+        // runtime: so a job gets a thread where it may block. A panic in a stage makes the job
+        // fail, but does not end the worker.
         let (stop, stopped) = oneshot::channel::<()>();
         let runtime = tokio::runtime::Handle::current();
         let mut work = tokio::task::spawn_blocking(move || {
             runtime.block_on(async {
                 tokio::select! {
                     biased;
-                    // It is dropped, too, when nobody waits for the job any more.
+                    // The sender is also dropped when nothing waits for the job any more.
                     _ = stopped => None,
                     outcome = dispatch::run(&pipeline, &running) => Some(outcome),
                 }
@@ -241,8 +242,8 @@ impl Worker {
                 _ = changes.changed() => {}
                 () = tokio::time::sleep(LOOK) => {}
             }
-            // A look or a renewal that fails (a long import holds the lock) is tried again: the
-            // lease outlasts several beats, and who has really lost it is told so.
+            // A failed check or renewal (a long import holds the lock) is repeated: the lease is
+            // several heartbeats long, and a worker that has really lost it is told so.
             let kept = if renewed.elapsed() < beat {
                 self.holds(&job.id)
             } else {
@@ -251,7 +252,7 @@ impl Worker {
             };
             if matches!(kept, Ok(false)) {
                 drop(stop);
-                // Letting go means that nothing of the job is under way any more.
+                // The job may be released only when none of its work is running any more.
                 let _ = work.await;
                 return Some(Err(Error::new(
                     ErrorKind::Pipeline,
@@ -262,8 +263,8 @@ impl Worker {
     }
 }
 
-/// A job of a run that its caller may drop at any moment (Ctrl-C): the job then goes back to the
-/// queue at once, and the interruption is not counted as an attempt.
+/// A job of a run whose caller may drop it at any moment (Ctrl-C): the job is then requeued at
+/// once, and the interruption does not count as an attempt.
 struct Held<'a> {
     worker: &'a Worker,
     job: &'a Job,
@@ -272,7 +273,7 @@ struct Held<'a> {
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         let pipeline = &self.worker.pipeline;
-        // Where this fails, the job goes back when its lease has run out.
+        // If this fails, the job is requeued when its lease expires.
         let graph = &pipeline.graph;
         let _ = graph.write(|w| w.give_job_back(&self.job.id, &self.worker.id, false));
         self.worker.signal.raise();
@@ -284,7 +285,8 @@ fn panicked(error: &tokio::task::JoinError) -> Error {
 }
 
 /// Works in the caller's own task until the given task has nothing queued and nothing running.
-/// `on_step` is called after every job. Dropping the future ends the job that runs and gives it back.
+/// `on_step` is called after every job. If the future is dropped, the running job is ended and
+/// requeued.
 pub(crate) async fn run_until_idle(
     pipeline: &Pipeline,
     signal: &Signal,
@@ -301,8 +303,8 @@ pub(crate) async fn run_until_idle(
     worker.until_idle(task_id, on_step).await
 }
 
-/// The same with several workers, of which one has a job at a time: the jobs of the task run one after
-/// the other in the order of the queue, whoever takes them.
+/// The same with several workers, only one of which has a job at a time: the jobs of the task run
+/// one after another in the order of the queue, regardless of which worker claims them.
 pub(crate) async fn run_in_order(
     pipeline: &Pipeline,
     signal: &Signal,

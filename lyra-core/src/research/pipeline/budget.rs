@@ -1,4 +1,4 @@
-//! What a task may still use up.
+//! The remaining budget of a task.
 
 use super::outcome::BudgetRemaining;
 use crate::clock::parse_ms;
@@ -7,18 +7,18 @@ use crate::store::graph::Reader;
 use crate::store::model::{LEASE_MS, TaskConfig};
 use std::time::Duration;
 
-/// The budget of a task and what is used of it.
+/// The budget of a task and how much of it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// Pages read.
     pub pages_used: u32,
     /// Pages allowed.
     pub pages_limit: u32,
-    /// Seconds in which the task was worked on, however many workers there were.
+    /// Seconds during which the task was being worked on, counted once for concurrent workers.
     pub seconds_used: u64,
     /// Seconds allowed.
     pub seconds_limit: u64,
-    /// The same to the millisecond: whole seconds would let a task run up to one too many.
+    /// Remaining time in milliseconds: with whole seconds a task could run for almost one second too long.
     time_left: Duration,
 }
 
@@ -42,7 +42,7 @@ impl Budget {
         self.pages_limit.saturating_sub(self.pages_used)
     }
 
-    /// Time that may still be worked.
+    /// Remaining working time.
     pub fn time_left(&self) -> Duration {
         self.time_left
     }
@@ -52,7 +52,7 @@ impl Budget {
         self.pages_left() == 0 || self.seconds_used >= self.seconds_limit
     }
 
-    /// The scarcer of the two, in percent.
+    /// The percentage left of the limit that is closer to exhaustion.
     pub fn remaining_percent(&self) -> u32 {
         let pages = percent(u64::from(self.pages_left()), u64::from(self.pages_limit));
         let seconds = percent(
@@ -76,8 +76,8 @@ fn percent(part: u64, whole: u64) -> u32 {
     u32::try_from(part.saturating_mul(100) / whole.max(1)).unwrap_or(100)
 }
 
-/// Time in which any of the task's targets was worked on: neither the time between its jobs counts,
-/// nor does a second twice in which two workers had one.
+/// Time during which any of the task's targets was being worked on. The time between jobs does not
+/// count, and seconds in which two workers had a job count once.
 fn time_of_work(reader: &Reader<'_>, task_id: &str, now_ms: i64) -> Result<Duration> {
     let (mut total_ms, mut counted_to) = (0, i64::MIN);
     for time in reader.times_of_work(task_id)? {
@@ -92,8 +92,9 @@ fn time_of_work(reader: &Reader<'_>, task_id: &str, now_ms: i64) -> Result<Durat
     Ok(Duration::from_millis(u64::try_from(total_ms).unwrap_or(0)))
 }
 
-/// Up to when a running job is known to be worked on: now, unless its lease was not given within its
-/// own length. Then its worker has gone, or the clock was set and the worker will soon say so.
+/// The last time at which a running job is known to have been worked on: now, unless the lease was
+/// granted longer ago than its own length, or in the future. Then the worker has gone, or the clock
+/// was changed and the worker will soon renew the lease.
 fn last_known(lease_until: Option<i64>, now_ms: i64) -> i64 {
     let Some(beat) = lease_until.map(|end| end - LEASE_MS) else {
         return now_ms;
@@ -111,7 +112,7 @@ mod tests {
     use crate::store::graph::EvidenceGraph;
     use std::sync::Arc;
 
-    /// Four workers at once use up no more time than one.
+    /// Four concurrent workers use no more time than one.
     #[test]
     fn a_second_counts_once_however_many_work_in_it() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! From references to `cites` edges: what pages say themselves, and for the papers that matter
-//! most, what providers know.
+//! Turns references into `cites` edges: those that pages contain, and for the most important papers
+//! those that providers know.
 
 use super::StageOutcome;
 use super::identify::{Answer, Identified, identity, merge};
@@ -13,38 +13,38 @@ use crate::store::model::{EdgeRecord, NodeKind, PageRecord, Reference, Relation,
 use crate::store::text::url::{normalize_url, registrable_domain, request_url};
 use serde::Serialize;
 
-/// What a citation run did.
+/// The result of a citation run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CitationReport {
-    /// Pages whose references were looked at.
+    /// Pages whose references were processed.
     pub pages: usize,
     /// New edges.
     pub cites: usize,
-    /// Pages known by name only, because something cites them.
+    /// Pages known only because something cites them.
     pub placeholders: usize,
-    /// Pages whose references a provider was asked for and had an answer to. The job's output
-    /// remembers them, so that they are not asked for again.
+    /// Pages for which a provider was asked for references and answered. The job's output stores
+    /// them, so that they are not asked for again.
     pub asked: Vec<String>,
     /// Providers that failed, each with its reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
 }
 
-/// References that a provider is asked for; the most relevant of them are linked.
+/// Maximum number of references requested from a provider; the most relevant of them are linked.
 const REFERENCES_ASKED: usize = 100;
 
-/// A paper of the task whose references nobody has asked for.
+/// A paper of the task whose references have not been requested yet.
 struct Paper {
     page_id: String,
     id: WorkId,
 }
 
 impl Pipeline {
-    /// Turns the references of the task's pages into edges; what is cited and not known becomes a
-    /// page without text, which `v_reference_candidates` offers.
+    /// Turns the references of the task's pages into edges. A cited work that is not known becomes
+    /// a page without text, which `v_reference_candidates` lists.
     ///
-    /// For the papers with the most claims of the task, providers are asked what they cite; of
-    /// that, the most relevant works are linked. A provider that fails is named in the report.
+    /// For the papers with the most claims of the task, providers are asked for the references, of
+    /// which the most relevant are linked. A provider that fails is named in the report.
     pub async fn link_citations(
         &self,
         task_id: &str,
@@ -92,7 +92,7 @@ impl Pipeline {
             let failures = report.errors.len();
             let cited = self.references_of(&paper.id, &mut report.errors).await?;
             if cited.is_empty() {
-                // Where somebody failed, silence is no answer, and another run may ask again.
+                // After a failure, an empty result is not an answer, so another run may ask again.
                 if report.errors.len() == failures {
                     report.asked.push(paper.page_id);
                 }
@@ -106,7 +106,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The papers with the most claims of the task first.
+    /// Papers ordered by the number of their claims in the task, most first.
     fn papers_to_ask(&self, task_id: &str) -> Result<Vec<Paper>> {
         let limit = self.limits.cited_papers;
         let papers = self.graph.read(|r| r.papers_not_asked(task_id, limit))?;
@@ -120,7 +120,7 @@ impl Pipeline {
         Ok(known.collect())
     }
 
-    /// What the first provider that knows the references of a work says they are.
+    /// The references of a work according to the first provider that knows them.
     async fn references_of(
         &self,
         id: &WorkId,
@@ -144,7 +144,7 @@ impl Pipeline {
         Ok(Vec::new())
     }
 
-    /// The works that fit the hypothesis and that others cite: half similarity, half the rank of
+    /// The works that match the hypothesis and are cited often: half similarity, half the rank of
     /// their citation counts.
     async fn most_relevant(
         &self,
@@ -176,7 +176,7 @@ impl Pipeline {
                 (relevance(f64::from(cosine), impact), one)
             })
             .collect();
-        // Stable: of equal works, the one that stands earlier in the list.
+        // The sort is stable: of equal works, the one earlier in the list comes first.
         scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
         scored.truncate(self.limits.references_per_paper);
         Ok(scored.into_iter().map(|(_, one)| one).collect())
@@ -210,7 +210,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// A page for a work that nobody has read yet.
+    /// A page for a work that has not been read yet.
     fn placeholder(&self, w: &Writer<'_>, one: &Identified) -> Result<String> {
         let canonical_id = one.canonical_id();
         if let Some(id) = &canonical_id {
@@ -239,8 +239,8 @@ fn relevance(similarity: f64, impact: f64) -> f64 {
     0.5 * similarity.clamp(0.0, 1.0) + 0.5 * impact
 }
 
-/// Where each count stands among all, 0 for the least and 1 for the most; equal counts share
-/// their mean place. Logarithms would order them the same.
+/// The percentile of each count, 0 for the least and 1 for the most; equal counts share their mean
+/// rank. Logarithms would give the same order.
 fn percentiles(counts: &[i64]) -> Vec<f64> {
     if counts.len() < 2 {
         return vec![0.5; counts.len()];
@@ -302,7 +302,7 @@ fn link_page(
     Ok(())
 }
 
-/// The page that a reference names; a placeholder where nobody has read it yet.
+/// The page that a reference names; a placeholder if it has not been read yet.
 fn resolve(
     w: &Writer<'_>,
     reference: &Reference,

@@ -1,4 +1,4 @@
-//! Claims out of the chosen passages, each tied to the characters that it rests on.
+//! Extracts claims from the chosen passages, each with the exact characters that it is based on.
 
 use super::question::Question;
 use super::stages::Pipeline;
@@ -12,31 +12,31 @@ use crate::store::text::segment::slice_chars;
 use crate::store::text::sentence::sentence_texts;
 use std::sync::Arc;
 
-/// A claim that is ready to be stored.
+/// A claim that can be stored.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct DraftClaim {
     pub(super) text: String,
     pub(super) claim_type: ClaimType,
     pub(super) confidence: f64,
-    /// What it says of numbers and people, for `claims.details_json`.
+    /// The details of its statement, such as numbers and population, for `claims.details_json`.
     pub(super) details: Option<String>,
     pub(super) extractor_id: String,
-    /// Where its fragment begins in the page's text, and the fragment's text: a fragment that is
+    /// The start of its fragment in the page's text, and the fragment's text: a fragment that is
     /// not stored yet has no id.
     pub(super) fragment_start: Option<i64>,
     pub(super) fragment_text: String,
-    /// The quote, in the page's text.
+    /// The position of the quote in the page's text.
     pub(super) quote: (i64, i64),
 }
 
-/// The claims of a document, and what went wrong on the way.
+/// The claims of a document, and the problems during extraction.
 #[derive(Debug, Default)]
 pub(super) struct Drafts {
     pub(super) claims: Vec<DraftClaim>,
     pub(super) problems: Vec<String>,
 }
 
-/// Reads the chosen fragments for claims.
+/// Extracts claims from the chosen fragments.
 pub(super) async fn draft_claims(
     pipeline: &Pipeline,
     question: &Question,
@@ -70,8 +70,8 @@ pub(super) async fn draft_claims(
     })
 }
 
-/// What the extractor finds, and whose claims these are. A model that fails costs a note and not
-/// the document: the built-in extractor reads it in its place.
+/// The result of the extractor, and the id of the extractor used. If a model fails, the built-in
+/// extractor is used instead and a note is added.
 async fn extract<'a>(
     pipeline: &'a Pipeline,
     request: &ExtractionRequest,
@@ -92,8 +92,7 @@ async fn extract<'a>(
     Ok((extraction, id))
 }
 
-/// The built-in extractor computes in the call, and is given up after a while; models keep their own
-/// time.
+/// The built-in extractor is CPU-bound and is stopped after a time limit; models use their own timeouts.
 async fn ask(
     pipeline: &Pipeline,
     extractor: &Arc<dyn ClaimExtractor>,
@@ -111,7 +110,7 @@ async fn ask(
     .await
 }
 
-/// A claim whose quote is not in its passage is dropped: nothing is stored without its trace.
+/// A claim whose quote is not in its passage is dropped: everything stored must be traceable.
 fn draft_of(
     claim: ExtractedClaim,
     chosen: &[&StoredFragment],
@@ -136,7 +135,7 @@ fn draft_of(
     })
 }
 
-/// The last sentence of a passage that ends before a place in it.
+/// The last sentence of a passage that ends before a position in it.
 fn sentence_before(passage: &str, place: usize) -> Option<String> {
     let before = sentence_texts(passage).take_while(|(span, _)| span.end <= place);
     let (_, text) = before.last()?;

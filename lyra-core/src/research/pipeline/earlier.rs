@@ -1,4 +1,4 @@
-//! What was read and what was passed over when a query was searched before.
+//! What earlier searches for the same query read and skipped.
 
 use super::identify::Identified;
 use super::question::Question;
@@ -13,7 +13,7 @@ impl Pipeline {
         self.graph.read(|r| r.addresses_read_by(cause))
     }
 
-    /// What was found, less what lies behind the first `limit` places and was passed over before.
+    /// The hits without those after the first `limit` places that an earlier search skipped.
     pub(super) fn without_passed_over(
         &self,
         found: Vec<Identified>,

@@ -1,4 +1,4 @@
-//! Vectors for what has none of the current model: imported rows, rows of an earlier model.
+//! Computes missing vectors of the current model: for imported rows and rows of an earlier model.
 
 use super::stages::Pipeline;
 use crate::error::Result;
@@ -6,30 +6,31 @@ use crate::ports::TextRole;
 use crate::store::graph::Writer;
 use crate::store::model::EmbeddingTarget;
 
-/// Texts embedded and stored in one go: what a killed process does again.
+/// Texts embedded and stored together. After a kill, at most this many are embedded again.
 const BATCH: usize = 128;
 
-/// How far the filling of gaps has come.
+/// The progress of filling in missing vectors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct EmbedProgress {
-    /// Vectors made.
+    /// Number of vectors computed.
     pub(crate) embedded: usize,
-    /// Texts that the model makes nothing of: they stay without a vector.
+    /// Texts for which the model gives no vector.
     pub(crate) without_vector: usize,
 }
 
-/// Hears of every batch, inside the transaction that stores it.
+/// Called for every batch, inside the transaction that stores it.
 pub(crate) type OnBatch<'a> = &'a (dyn Fn(&Writer<'_>, EmbedProgress) -> Result<()> + Send + Sync);
 
 impl Pipeline {
-    /// Gives every fragment and claim a vector of the current model; answers how many it made.
+    /// Computes the missing vectors of the current model for all fragments and claims; returns their number.
     pub async fn embed_missing(&self) -> Result<usize> {
         let done = self.fill_vectors(None, &|_, _| Ok(())).await?;
         Ok(done.embedded)
     }
 
-    /// Gives the fragments and claims of a task, or all of them, a vector of the current model.
-    /// Each batch is stored by itself: who goes on after a kill finds only what is still missing.
+    /// Computes the missing vectors of the current model for the fragments and claims of a task, or
+    /// for all. Each batch is stored separately, so that a restart after a kill continues with the
+    /// rest.
     pub(crate) async fn fill_vectors(
         &self,
         task_id: Option<&str>,
@@ -38,13 +39,13 @@ impl Pipeline {
         self.fill_behind([-1; 2], task_id, on_batch).await
     }
 
-    /// Gives what was stored behind these rows a vector of the current model.
+    /// Computes vectors of the current model for what was stored after these rows.
     pub(crate) async fn embed_newer(&self, last: [i64; 2]) -> Result<()> {
         self.fill_behind(last, None, &|_, _| Ok(())).await?;
         Ok(())
     }
 
-    /// `behind`: rows of fragments and of claims up to which nothing is looked for.
+    /// `behind`: the rows of fragments and of claims after which the search begins.
     async fn fill_behind(
         &self,
         behind: [i64; 2],
@@ -64,7 +65,7 @@ impl Pipeline {
         Ok(progress)
     }
 
-    /// One batch from behind the row `after`; answers its last row, or none if nothing is missing.
+    /// Processes one batch after the row `after`; returns its last row, or none if nothing is missing.
     async fn fill_batch(
         &self,
         target: EmbeddingTarget,

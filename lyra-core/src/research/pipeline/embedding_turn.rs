@@ -1,8 +1,8 @@
-//! Who fills in missing vectors waits for who does so already.
+//! Serialises the filling in of missing vectors.
 
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// Held while a batch is read, embedded and stored, so that two jobs that fill gaps at the same
-/// time share the work and do none of it twice.
+/// Held while a batch is read, embedded and stored, so that two jobs that fill in vectors at the
+/// same time share the work without doing any of it twice.
 pub(crate) type EmbeddingTurn = Arc<Mutex<()>>;

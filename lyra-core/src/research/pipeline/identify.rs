@@ -1,33 +1,33 @@
-//! One entry for each document, however many providers and queries found it.
+//! Merges hits so that each document has one entry, however many providers and queries found it.
 //!
-//! Two hits are one work if they share an identifier or an address, or else title, first author
-//! and year where nothing contradicts it. A preprint and its publication are two works that name
-//! each other. The result depends on what was found, never on who answered first.
+//! Two hits are one work if they share an identifier or an address, or otherwise if title, first
+//! author and year agree and nothing contradicts it. A preprint and its publication are two works
+//! that refer to each other. The result depends on what was found, not on the order of the answers.
 
 use crate::ports::{SearchHit, WorkFacts, WorkId};
 use crate::store::text::identifiers::{author_surname, title_key, title_normalize};
 use crate::store::text::url::normalize_url;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Years that may lie between a preprint and its publication.
+/// Maximum number of years between a preprint and its publication.
 const VERSION_YEARS: i64 = 3;
 
-/// A hit and who found it.
+/// A hit and the provider that found it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Identified {
-    /// Its address is the key of the page.
+    /// The hit's address is the key of the page.
     pub(super) hit: SearchHit,
-    /// The address as the provider gave it, which is how it is asked for.
+    /// The address as given by the provider, used for requests.
     pub(super) address: String,
     pub(super) engine: String,
-    /// Which query, and which provider of those that were asked.
+    /// The index of the query, and of the provider among those that were asked.
     pub(super) place: (usize, usize),
-    /// The provider of each record that was merged into this one, its own first.
+    /// The provider of each record merged into this one, starting with its own.
     pub(super) found_by: Vec<String>,
 }
 
 impl Identified {
-    /// A document of which nothing is known but its DOI.
+    /// A document of which only the DOI is known.
     pub(super) fn doi(doi: &str) -> Self {
         let mut hit = SearchHit {
             url: format!("https://doi.org/{doi}"),
@@ -44,13 +44,13 @@ impl Identified {
         }
     }
 
-    /// The strongest identifier, else what title, author and year say; `None` for a bare address.
+    /// The strongest identifier, otherwise a key of title, author and year; `None` for a bare address.
     pub(super) fn canonical_id(&self) -> Option<String> {
         strongest(&self.hit)
     }
 }
 
-/// What one provider answered to one query.
+/// The answer of one provider to one query.
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
     pub(super) place: (usize, usize),
@@ -58,7 +58,7 @@ pub(super) struct Answer {
     pub(super) hits: Vec<SearchHit>,
 }
 
-/// Merges hits that are the same work, in an order that takes the best of each list in turn.
+/// Merges hits that are the same work, in an order that alternates between the lists, best first.
 pub(super) fn merge(answers: Vec<Answer>) -> Vec<Identified> {
     let all = answers.into_iter().flat_map(|answer| {
         let Answer {
@@ -83,7 +83,7 @@ fn merge_found(mut found: Vec<Identified>) -> Vec<Identified> {
             one.hit.url = url;
         }
     }
-    // A merged entry may know enough to be recognised in another one, so again until nothing moves.
+    // A merged entry may have enough data to match another one, so this repeats until nothing changes.
     loop {
         let before = found.len();
         sort(&mut found);
@@ -99,7 +99,7 @@ fn merge_found(mut found: Vec<Identified>) -> Vec<Identified> {
     found
 }
 
-/// A total order, so that ties are not decided by who came first.
+/// A total order, so that ties do not depend on the order of the answers.
 fn sort(found: &mut [Identified]) {
     found.sort_by_cached_key(|one| {
         let all = format!("{:?}", one.hit);
@@ -113,7 +113,7 @@ fn sort(found: &mut [Identified]) {
     });
 }
 
-/// Makes one entry of all that `group` gives the same number.
+/// Merges the entries to which `group` gives the same number.
 fn join(found: Vec<Identified>, group: fn(&[Identified]) -> Vec<usize>) -> Vec<Identified> {
     let groups = group(&found);
     let mut place: HashMap<usize, usize> = HashMap::new();
@@ -130,7 +130,7 @@ fn join(found: Vec<Identified>, group: fn(&[Identified]) -> Vec<usize>) -> Vec<I
     joined
 }
 
-/// Groups by common identifiers and addresses, also over third parties.
+/// Groups by common identifiers and addresses, including transitive matches.
 fn by_identifier(found: &[Identified]) -> Vec<usize> {
     let mut parent: Vec<usize> = (0..found.len()).collect();
     let mut first: HashMap<String, usize> = HashMap::new();
@@ -153,7 +153,7 @@ fn root(parent: &[usize], mut at: usize) -> usize {
     at
 }
 
-/// The identifiers that only this version of the work has.
+/// The identifiers that belong only to this version of the work.
 pub(super) fn identity(hit: &SearchHit) -> Vec<String> {
     let ids = WorkId::of(hit);
     let arxiv_of_doi = ids.iter().find_map(|id| match id {
@@ -164,7 +164,7 @@ pub(super) fn identity(hit: &SearchHit) -> Vec<String> {
     let mut keys = Vec::new();
     for id in ids {
         match (&id, &arxiv_of_doi) {
-            // Beside a publisher's DOI, the id on arXiv is that of another version.
+            // Next to a publisher's DOI, the arXiv id belongs to another version.
             (WorkId::Arxiv(_), Some(None)) => {}
             _ => keys.push(id.to_string()),
         }
@@ -175,12 +175,12 @@ pub(super) fn identity(hit: &SearchHit) -> Vec<String> {
     keys
 }
 
-/// What kind of version a hit is.
+/// The kind of version of a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Version {
     Published,
     Preprint,
-    /// It has no identifier that tells.
+    /// It has no identifier that shows the kind.
     Unknown,
 }
 
@@ -196,7 +196,7 @@ fn version(hit: &SearchHit) -> Version {
     }
 }
 
-/// Groups by title, first author and year, unless identifiers say that it is not the same.
+/// Groups by title, first author and year, unless identifiers contradict it.
 fn by_description(found: &[Identified]) -> Vec<usize> {
     let mut groups: Vec<usize> = (0..found.len()).collect();
     let mut described: BTreeMap<String, Vec<(Version, String, usize)>> = BTreeMap::new();
@@ -211,7 +211,7 @@ fn by_description(found: &[Identified]) -> Vec<usize> {
     }
     for mut same in described.into_values() {
         same.sort();
-        // The first members of the groups so far, with all that joined them.
+        // The version of each group so far, with all its members.
         let mut heads: Vec<(Version, Vec<usize>)> = Vec::new();
         for (version, _, at) in same {
             let fits = |(kind, members): &&mut (Version, Vec<usize>)| {
@@ -241,7 +241,7 @@ fn description(hit: &SearchHit) -> Option<String> {
     title_key(meta)
 }
 
-/// Whether two hits have different identifiers of one kind.
+/// Whether two hits have different identifiers of the same kind.
 fn conflict(a: &SearchHit, b: &SearchHit) -> bool {
     let (a, b) = (WorkId::of(a), WorkId::of(b));
     let differ = |x: &WorkId, y: &WorkId| match (x, y) {
@@ -253,19 +253,19 @@ fn conflict(a: &SearchHit, b: &SearchHit) -> bool {
     a.iter().any(|x| b.iter().any(|y| differ(x, y)))
 }
 
-/// A title alone, or with a date, is no work: every page of the web has one.
+/// A title alone, or with a date, does not identify a work: every web page has one.
 fn strongest(hit: &SearchHit) -> Option<String> {
     let id = WorkId::of(hit).into_iter().next().map(|id| id.to_string());
     let has_author = !hit.meta.authors.is_empty();
     id.or_else(|| title_key(&hit.meta).filter(|_| has_author))
 }
 
-/// Takes over what is missing. The entry that comes first decides; counts take the larger.
+/// Fills in missing data. The first entry takes precedence; counts use the larger value.
 fn complete(kept: &mut Identified, other: Identified) {
     kept.found_by.extend(other.found_by);
     let (kept, other) = (&mut kept.hit, other.hit);
-    // The user's own copy is read before anything on the web, and an abstract stands under the
-    // address of whoever gave it.
+    // The user's own copy takes precedence over anything on the web, and an abstract is stored
+    // under the address of the provider that gave it.
     let is_own = |url: &str| url.starts_with("file:");
     let brings_text = kept.abstract_text.is_none() && other.abstract_text.is_some();
     if !is_own(&kept.url) && (is_own(&other.url) || brings_text) {
@@ -295,7 +295,7 @@ fn complete(kept: &mut Identified, other: Identified) {
     if meta.references.len() < theirs.references.len() {
         meta.references = theirs.references;
     }
-    // Whoever knows the DOI knows which version it is.
+    // The record with the DOI knows which version it is.
     if !had_doi && meta.doi.is_some() {
         kept.facts.is_preprint = other.facts.is_preprint;
     }
@@ -323,7 +323,7 @@ fn complete_facts(facts: &mut WorkFacts, theirs: WorkFacts) {
     }
 }
 
-/// Lets preprints and publications of the same title and author name each other.
+/// Links preprints and publications with the same title and author.
 fn link_versions(found: &mut [Identified]) {
     let mut links: Vec<BTreeSet<String>> = vec![BTreeSet::new(); found.len()];
     for (at, preprint) in found.iter().enumerate() {
@@ -364,7 +364,7 @@ fn are_versions(preprint: &SearchHit, published: &SearchHit) -> bool {
     let described = |hit: &SearchHit| {
         let title = title_normalize(hit.meta.title.as_deref()?);
         let surname = author_surname(hit.meta.authors.first()?)?;
-        // "Introduction" by two Smiths is no pair of versions.
+        // "Introduction" by two authors named Smith is not a pair of versions.
         (title.chars().count() >= 12).then_some(((title, surname), hit.meta.year?))
     };
     match (described(preprint), described(published)) {

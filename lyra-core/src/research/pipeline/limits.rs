@@ -1,9 +1,9 @@
-//! How much of everything: the settings of research, by name.
+//! The limits and settings of research, by name.
 
 use crate::error::{Error, Result};
 use crate::store::text::names::nearest;
 
-/// How far research goes, and how what it finds is ranked.
+/// How far research goes, and how results are ranked.
 ///
 /// ```
 /// use lyra_core::Limits;
@@ -16,37 +16,37 @@ use crate::store::text::names::nearest;
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Limits {
-    /// Hits that each provider is asked for.
+    /// Hits requested from each provider.
     pub hits_per_query: usize,
     /// Pages read for one query.
     pub pages_per_query: u32,
-    /// Papers of a task whose references providers are asked for in one run.
+    /// Papers of a task for which providers are asked for references in one run.
     pub cited_papers: usize,
-    /// References of one paper that become part of the graph, the most relevant first.
+    /// References of one paper that are added to the graph, the most relevant first.
     pub references_per_paper: usize,
     /// Claims taken from one document.
     pub claims_per_document: usize,
-    /// Passages whose cosine to the question is below it are not read for claims; 0 reads any.
+    /// Passages with a lower cosine to the question are not read for claims; 0 means no minimum.
     pub passage_floor: f32,
-    /// Passages of a document that the ranking by words lets through to the ranking by meaning.
+    /// Passages of a document that the ranking by words passes on to the ranking by meaning.
     pub bm25_top_k: usize,
-    /// Weight of meaning beside words in the ranking of passages; the embedder's own if none.
+    /// Weight of meaning relative to words in the ranking of passages; none for the embedder's own.
     pub embedding_weight: Option<f64>,
-    /// Whether the ranking of passages is cut at the knee of its curve; at `kneedle_max` if not.
+    /// Whether the ranking of passages is cut at the knee of its curve; otherwise at `kneedle_max`.
     pub kneedle: bool,
-    /// Passages of a document that are read for claims at least.
+    /// Minimum number of passages of a document that are read for claims.
     pub kneedle_min: usize,
-    /// Passages of a document that are read for claims at most.
+    /// Maximum number of passages of a document that are read for claims.
     pub kneedle_max: usize,
     /// How pronounced a knee has to be: the `S` of Kneedle.
     pub kneedle_sensitivity: f64,
-    /// Fragments looked at for each claim in verification.
+    /// Fragments considered for each claim in verification.
     pub verify_candidates: usize,
-    /// Different domains that judge one claim.
+    /// Maximum number of different domains whose passages are judged for one claim.
     pub verify_domains: usize,
-    /// Pairs judged for one claim.
+    /// Maximum number of pairs judged for one claim.
     pub verify_pairs: usize,
-    /// Verdicts below this confidence are remembered, but make no edge.
+    /// Verdicts with a lower confidence are remembered but make no edge.
     pub min_confidence: f64,
 }
 
@@ -73,7 +73,7 @@ impl Default for Limits {
     }
 }
 
-/// A setting: its name, its least and greatest value, whether it is a whole number, what sets it.
+/// A setting: its name, its minimum and maximum, whether it is an integer, and its setter.
 type Setting = (&'static str, f64, f64, bool, fn(&mut Limits, f64));
 
 #[expect(
@@ -131,15 +131,15 @@ const SETTINGS: [Setting; 16] = [
 ];
 
 impl Limits {
-    /// The names that [`set`](Self::set) knows, which are those of the fields.
+    /// The names accepted by [`set`](Self::set), which are the names of the fields.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SETTINGS.iter().map(|(name, ..)| *name)
     }
 
-    /// Sets one of them by its name; `kneedle` is 1 for on and 0 for off.
+    /// Sets a limit by name; `kneedle` is 1 for on and 0 for off.
     ///
-    /// Fails with [`InvalidInput`](crate::ErrorKind::InvalidInput) for a name that is not known
-    /// and for a value out of bounds, and says what is expected.
+    /// Fails with [`InvalidInput`](crate::ErrorKind::InvalidInput) for an unknown name and for a
+    /// value out of range; the message states what is expected.
     pub fn set(&mut self, name: &str, value: f64) -> Result<()> {
         let Some((_, least, most, is_whole, set)) = SETTINGS.iter().find(|s| s.0 == name) else {
             let known = Self::names().collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! Where a document is: on the user's disk, in the graph, with a provider, on the web.
+//! Locates a document: on the user's disk, in the graph, with a provider, on the web.
 
 use super::identify::{Answer, Identified, identity, merge};
 use super::options::SearchOptions;
@@ -12,7 +12,7 @@ use crate::ports::{SearchHit, WorkId};
 use crate::research::ingest::page_key;
 use crate::store::text::url::request_url;
 
-/// What came of looking for a document and reading it.
+/// The result of locating and reading a document.
 #[derive(Debug)]
 pub(super) enum Found {
     Read(Box<PageReport>),
@@ -20,8 +20,8 @@ pub(super) enum Found {
 }
 
 impl Pipeline {
-    /// What providers know of a DOI, the first of them that has its text last. Trouble with one
-    /// is noted, and the next is asked.
+    /// The providers' data on a DOI. Providers are asked in order until one has the text; failures
+    /// are recorded, and the next provider is asked.
     pub(super) async fn look_up_doi(
         &self,
         doi: &str,
@@ -51,13 +51,13 @@ impl Pipeline {
             }
             errors.extend(provider.conditions());
         }
-        // A provider may answer with something else; only this DOI was asked for.
+        // A provider may return a different work; only this DOI was requested.
         let is_it = |one: &Identified| WorkId::of(&one.hit).contains(&id);
         Ok(merge(answers).into_iter().find(is_it))
     }
 
-    /// Reads a document for a task: the text that is stored, the own file, the abstract, or the
-    /// first of its addresses that gives a text.
+    /// Reads a document for a task: the stored text, the user's file, the abstract, or the first of
+    /// its addresses that returns a text.
     pub(super) async fn read_found(
         &self,
         one: &Identified,
@@ -91,7 +91,7 @@ impl Pipeline {
                 Err(e) => reasons.push(e),
             }
         }
-        // Nothing could be read; what is known of the work is kept all the same.
+        // Nothing could be read, but the known data of the work is kept.
         if let Some(id) = one.canonical_id() {
             self.graph
                 .write(|w| record_work(w, &id, one, self.retractions.as_deref()))?;
@@ -121,7 +121,7 @@ impl Pipeline {
         })
     }
 
-    /// The address under which the text of this very version is stored.
+    /// The address under which the text of this version is stored.
     fn known_address(&self, hit: &SearchHit) -> Result<Option<String>> {
         if hit.url.starts_with("file:") {
             return Ok(None);
@@ -143,12 +143,12 @@ impl Pipeline {
     }
 }
 
-/// Whether nothing needs to be fetched from the web.
+/// Whether the text is available without fetching from the web.
 fn has_text(hit: &SearchHit) -> bool {
     hit.abstract_text.is_some() || hit.url.starts_with("file:")
 }
 
-/// Trouble that another address does not cure.
+/// Whether an error would also occur with another address.
 fn is_final(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -160,7 +160,7 @@ fn is_final(kind: ErrorKind) -> bool {
     )
 }
 
-/// Where a document may be read, best first, each once.
+/// The addresses at which a document may be read, best first, without duplicates.
 fn addresses(one: &Identified) -> Vec<String> {
     let hit = &one.hit;
     if has_text(hit) {

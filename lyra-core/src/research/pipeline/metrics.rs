@@ -1,20 +1,20 @@
-//! The numbers of a search: harvest, novelty, satisfaction, status.
+//! The metrics of a search: harvest, novelty, satisfaction, status.
 
 use crate::store::model::QueryStatus;
 use std::collections::{HashSet, VecDeque};
 
-/// A page is useful if it has more than so many characters of text.
+/// A page is useful if it has more characters of text than this.
 const USEFUL_CHARS: usize = 200;
-/// Novelty looks at so many of the last fragments.
+/// Number of most recent fragments considered for novelty.
 const NOVELTY_WINDOW: usize = 20;
-/// Independent sources that satisfy a search.
+/// Number of independent sources that satisfy a search.
 const ENOUGH_SOURCES: f64 = 3.0;
-/// A search is satisfied from here.
+/// Satisfaction from which a search counts as satisfied.
 const SATISFIED: f64 = 0.8;
-/// Below this novelty, after this many pages, a search is exhausted.
+/// A search is exhausted when its novelty is below the first value after this many pages.
 const STALE: (f64, u32) = (0.1, 10);
 
-/// Counts what a search brings in.
+/// Counts the results of a search.
 #[derive(Debug, Default)]
 pub(super) struct Harvest {
     pub(super) pages: u32,
@@ -25,7 +25,7 @@ pub(super) struct Harvest {
 }
 
 impl Harvest {
-    /// Counts a page: its length in characters, its source, and which fragments nobody had seen.
+    /// Counts a page: its length in characters, its source, and which fragments are new to the task.
     pub(super) fn add_page(
         &mut self,
         chars: usize,
@@ -57,7 +57,7 @@ impl Harvest {
         }
     }
 
-    /// Share of the last fragments that nobody had seen; 1 at the start.
+    /// Share of the most recent fragments that are new; 1 at the start.
     pub(super) fn novelty(&self) -> f64 {
         if self.recent.is_empty() {
             return 1.0;
@@ -93,7 +93,7 @@ pub fn satisfaction(independent_sources: usize, has_primary: bool) -> f64 {
     (0.7 * sources + if has_primary { 0.3 } else { 0.0 }).min(1.0)
 }
 
-/// Suffixes of domains that publish first-hand: governments, universities, health agencies.
+/// Suffixes of domains that publish primary sources: governments, universities, health agencies.
 const PRIMARY_SUFFIXES: &[&str] = &[
     "gov",
     "edu",
@@ -104,10 +104,10 @@ const PRIMARY_SUFFIXES: &[&str] = &[
     "go.jp",
     "nhs.uk",
 ];
-/// Second-level labels that mean the same below a country's suffix (`ac.uk`, `gov.au`, `go.kr`).
+/// Second-level labels with the same meaning below a country's suffix (`ac.uk`, `gov.au`, `go.kr`).
 const PRIMARY_LABELS: &[&str] = &["ac", "gov", "edu", "go", "gob", "gouv", "govt", "mil"];
 
-/// Whether a domain is that of a primary source; by whole labels, never by part of a name.
+/// Whether a domain is that of a primary source. Only whole labels match, never parts of a name.
 ///
 /// ```
 /// use lyra_core::research::pipeline::is_primary_source;

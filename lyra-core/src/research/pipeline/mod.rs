@@ -1,8 +1,8 @@
 //! The research pipeline: plan → search → identify → fetch → extract → select → claims → persist →
-//! verify → follow-ups. Stages take data and answer with values; only the job queue queues work.
+//! verify → follow-ups. Stages take data and return values; only the job queue queues work.
 //!
-//! [`Engine::run`](crate::Engine::run) goes through all of it; what one search found is told by
-//! [`Pipeline::search`] at once:
+//! [`Engine::run`](crate::Engine::run) runs all of it; [`Pipeline::search`] runs a single search
+//! and returns its result:
 //!
 //! ```
 //! # let folder = tempfile::tempdir().unwrap();

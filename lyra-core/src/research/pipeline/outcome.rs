@@ -1,4 +1,4 @@
-//! What stages answer with.
+//! The results of stages.
 
 use crate::store::model::{JobKind, QueryStatus};
 use serde::Serialize;
@@ -10,20 +10,20 @@ pub struct StageOutcome {
     pub output: serde_json::Value,
     /// Work that should follow.
     pub follow_ups: Vec<FollowUp>,
-    /// Pages that want a human first.
+    /// Pages that need a human first.
     pub needs_auth: Vec<AuthNeed>,
-    /// Whether the job has nothing to show until a human has been there.
+    /// Whether the job has no result until a human has opened the page.
     pub is_blocked: bool,
 }
 
 /// Work that should follow a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FollowUp {
-    /// What kind of work.
+    /// The kind of work.
     pub kind: JobKind,
 }
 
-/// A page that wants a human first.
+/// A page that needs a human first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthNeed {
     /// The page.
@@ -34,7 +34,7 @@ pub struct AuthNeed {
     pub auth_type: String,
 }
 
-/// What a search found: the answer of the `search` action.
+/// The result of a search: the answer of the `search` action.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SearchReport {
     /// Always true; failures are errors.
@@ -43,32 +43,32 @@ pub struct SearchReport {
     pub search_id: String,
     /// The words that were searched.
     pub query: String,
-    /// How it ended.
+    /// The final status.
     pub status: QueryStatus,
-    /// Pages with a text that were read or were known already.
+    /// Pages with a text that were read or already known.
     pub pages_fetched: u32,
     /// Pages with more than 200 characters of text.
     pub useful_fragments: u32,
     /// `useful_fragments / pages_fetched`.
     pub harvest_rate: f64,
-    /// The claims as the database has them.
+    /// The claims as stored in the database.
     pub claims_found: Vec<FoundClaim>,
-    /// 0 to 1: independent sources and a primary one.
+    /// 0 to 1: based on independent sources and on whether one is primary.
     pub satisfaction_score: f64,
-    /// 0 to 1: how much of the last fragments was new.
+    /// 0 to 1: how much of the most recent fragments was new.
     pub novelty_score: f64,
-    /// What is left of the task's page budget.
+    /// The remaining page budget of the task.
     pub budget_remaining: BudgetRemaining,
-    /// What went wrong on the way, each with its place.
+    /// The problems, each with its location.
     pub errors: Vec<String>,
 }
 
-/// What is left of a page budget.
+/// The remaining part of a page budget.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct BudgetRemaining {
     /// Pages.
     pub pages: u32,
-    /// Percent of the whole budget.
+    /// Percentage of the whole budget.
     pub percent: u32,
 }
 
@@ -79,7 +79,7 @@ pub struct FoundClaim {
     pub id: String,
     /// The statement.
     pub text: String,
-    /// How sure the extractor is.
+    /// The extractor's confidence.
     pub confidence: f64,
     /// The page.
     pub source_url: String,

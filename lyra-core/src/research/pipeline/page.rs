@@ -22,14 +22,14 @@ use crate::store::model::{
 };
 use std::time::Duration;
 
-/// How a page came to the task.
+/// How a page was found for the task.
 #[derive(Debug, Clone)]
 pub(super) struct Arrival {
     pub(super) reason: TaskPageReason,
     pub(super) depth: u32,
 }
 
-/// What reading a page for a task gave.
+/// The result of reading a page for a task.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PageReport {
     /// The page.
@@ -38,43 +38,43 @@ pub struct PageReport {
     pub url: String,
     /// Characters of text.
     pub chars: usize,
-    /// Whom the evidence counts for: publisher or venue, registrable domain, or the page itself; of
-    /// a page that tells the text of another, the other.
+    /// The source that the evidence counts for: publisher or venue, registrable domain, or the page
+    /// itself. For a page that repeats the text of another page, the source of the other page.
     pub source: String,
     /// Whether the domain is that of a primary source.
     pub is_primary: bool,
-    /// For each fragment, whether the task had not seen it before.
+    /// For each fragment, whether it is new to the task.
     pub fresh_fragments: Vec<bool>,
     /// Claims as stored.
     pub claims: Vec<FoundClaim>,
-    /// What went wrong without costing the page: a model that failed, claims that were refused.
+    /// Problems that did not make the page fail: a model that failed, claims that were rejected.
     pub problems: Vec<String>,
 }
 
-/// What became of a page.
+/// The outcome for a page.
 #[derive(Debug)]
 pub(super) enum PageOutcome {
     Read(Box<PageReport>),
     NeedsAuth(AuthNeed),
 }
 
-/// A document with all that the later steps need, stored already or not.
+/// A document with everything that the later steps need, whether stored already or not.
 struct Document {
     page: PageRecord,
     fragments: Vec<StoredFragment>,
     vectors: Vec<Vec<f32>>,
-    /// Fragments whose vector was made just now and is not stored.
+    /// Fragments whose vectors are new and not stored yet.
     unstored: Vec<usize>,
     fresh: Option<Box<PreparedDocument>>,
-    /// Whether the server has just said that the stored copy is current.
+    /// Whether the server has just confirmed that the stored copy is current.
     is_confirmed: bool,
-    /// How long the server lets the copy that it has just confirmed be used.
+    /// How long the server allows the copy that it has just confirmed to be used.
     fresh_for: Option<Duration>,
 }
 
 impl Pipeline {
-    /// Reads one page for a task, all of it in one transaction; with what is known of the work
-    /// behind it, where that was found by a provider.
+    /// Reads one page for a task, in one transaction. `known` is the data on the work from a
+    /// provider, if one found the page.
     pub(super) async fn read_page(
         &self,
         url: &str,
@@ -88,7 +88,7 @@ impl Pipeline {
             Ok(document) => document,
             Err(need) => return Ok(PageOutcome::NeedsAuth(need)),
         };
-        // Again, now that it is known where redirects led and who published a file.
+        // Checked again, because redirects and the publisher of a file are known only now.
         let page = &document.page;
         self.refuse_blocked(&page.url, page.final_url.as_deref(), page.domain.as_deref())?;
         let drafts =
@@ -113,7 +113,7 @@ impl Pipeline {
         Ok(PageOutcome::Read(Box::new(report)))
     }
 
-    /// Whether the extractor has told the task already what it finds in the newest text of a page.
+    /// Whether this extractor has already extracted the claims of the newest text of a page for the task.
     fn has_told(&self, page: &PageRecord, question: &Question) -> Result<bool> {
         self.graph.read(|r| {
             let version = r.latest_version(&page.id)?;
@@ -122,7 +122,7 @@ impl Pipeline {
         })
     }
 
-    /// The claims of the passages that matter to the question.
+    /// The claims of the passages relevant to the question.
     async fn draft(&self, document: &mut Document, question: &Question) -> Result<Drafts> {
         let fragments = std::mem::take(&mut document.fragments);
         let vectors = std::mem::take(&mut document.vectors);
@@ -149,7 +149,7 @@ impl Pipeline {
         draft_claims(self, question, document.page.title.as_deref(), &chosen).await
     }
 
-    /// Fails for what a human does not want to be read.
+    /// Fails for domains that a human has blocked.
     fn refuse_blocked(
         &self,
         url: &str,
@@ -166,7 +166,7 @@ impl Pipeline {
         Err(Refusal::BlockedDomain.error(&address, &why))
     }
 
-    /// Fails for what people have excluded from the task.
+    /// Fails for documents that people have excluded from the task.
     fn refuse_excluded(&self, task_id: &str, url: &str, known: Option<&Identified>) -> Result<()> {
         let work = known.and_then(Identified::canonical_id);
         let is_excluded =
@@ -178,7 +178,7 @@ impl Pipeline {
         }
     }
 
-    /// The document behind an address: the stored copy where it is current, else a fresh one.
+    /// The document at an address: the stored copy if it is current, otherwise a fresh one.
     async fn document(
         &self,
         url: &str,
@@ -194,8 +194,8 @@ impl Pipeline {
         let Some(page) = known else {
             return self.first_reading(url, found).await;
         };
-        // A file is compared by its time, which costs nothing. What a task has read from the web
-        // it does not read twice, whenever it was stopped and resumed, unless it asks again.
+        // A file is compared by its time, which is cheap. A task does not read a web page twice,
+        // even after being stopped and resumed, unless it repeats the query.
         let is_file = url.starts_with("file:");
         let is_done = is_of_task && !question.refresh;
         if !is_file && (is_done || self.may_reuse(&page)) {
@@ -219,14 +219,14 @@ impl Pipeline {
                 Ok(Ok(document))
             }
             Err(e) if is_file => Err(e),
-            // What a page said when it was read stays evidence, although its server does not
-            // answer today, wants a human now, or has taken it down.
+            // The text of a page remains evidence even if its server does not answer now, requires
+            // a human, or has removed the page.
             Ok(Read::NeedsAuth { .. }) | Err(_) => self.stored(page).await.map(Ok),
         }
     }
 
-    /// A document that is not stored: its abstract where a provider gave one, else what its
-    /// address answers.
+    /// Reads a document that is not stored: the abstract if a provider gave one, otherwise the
+    /// response of its address.
     async fn first_reading(
         &self,
         url: &str,
@@ -258,7 +258,7 @@ impl Pipeline {
         }
     }
 
-    /// What humans have opened; redirects may lead to any of it.
+    /// The sessions that humans have opened. All are included, because redirects may lead to any of them.
     fn sessions(&self, url: &str) -> Result<Vec<SiteSession>> {
         if url.starts_with("file:") {
             return Ok(Vec::new());
@@ -267,7 +267,7 @@ impl Pipeline {
     }
 
     fn may_reuse(&self, page: &PageRecord) -> bool {
-        // What the server said, in this process or an earlier one, wins over what is usual.
+        // A freshness stated by the server, in this process or an earlier one, overrides the default.
         if let Some(until) = page.fresh_until.as_deref().and_then(parse_ms) {
             return self.graph.clock().now_ms() < until;
         }
@@ -387,7 +387,7 @@ impl Pipeline {
             depth: i64::from(arrival.depth),
             source_page_id: citing.transpose()?.flatten(),
         })?;
-        // Here and not before: another worker may have taken the last page in the meantime.
+        // Checked here and not earlier, because another worker may have used the last page in the meantime.
         let limit = w.reader().task_config(&question.task_id)?.budget.max_pages;
         if is_new_here && w.reader().pages_used(&question.task_id)? > limit {
             let message = format!("the budget of {limit} pages is used up");
@@ -438,7 +438,8 @@ impl Pipeline {
         fragment: &StoredFragment,
         vector: &[f32],
     ) -> Result<String> {
-        // By page and words, not by place: a document that changed elsewhere still says the same.
+        // The id depends on page and words, not on the position: after a change elsewhere in the
+        // document the claim stays the same.
         let id = content_id(
             "claim_",
             &[&question.task_id, &fragment.page_id, &draft.text],
@@ -501,7 +502,7 @@ impl Document {
     }
 }
 
-/// The page with that address, if its text is stored, and whether the task has it already.
+/// The page with that address, if its text is stored, and whether it already belongs to the task.
 fn stored_page(
     reader: &Reader<'_>,
     url: &str,
@@ -517,7 +518,8 @@ fn stored_page(
     Ok((Some(page), is_of_task))
 }
 
-/// How a page is asked for of which only the key is known, where that is no address that anybody gave.
+/// The address to request for a page that is given by its key, if the key is not an address that
+/// was actually given.
 fn known_spelling(reader: &Reader<'_>, url: &str, key: &str) -> Result<Option<String>> {
     if url != key {
         return Ok(None);

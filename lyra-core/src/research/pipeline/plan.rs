@@ -1,12 +1,12 @@
-//! From a target to the queries that are searched.
+//! Turns a target into the queries to search for.
 
-/// Words that look for the other side.
+/// Words that are added to search for opposing evidence.
 const REFUTATIONS: &[&str] = &["no effect", "contradictory evidence", "limitations"];
 const REFUTATIONS_JA: &[&str] = &["効果なし", "反証", "限界"];
 
 /// The queries for a text: itself, and with `refute` its refutation variants.
 ///
-/// Expansion is mechanical: nothing is searched that the user could not have typed.
+/// Expansion is mechanical: every query is one that the user could have typed.
 pub(super) fn expand(query: &str, refute: bool) -> Vec<String> {
     let query = query.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut queries = vec![query.clone()];
@@ -32,8 +32,8 @@ mod tests {
         assert_eq!(expand("saxagliptin", true)[1], "saxagliptin no effect");
         assert_eq!(expand("血糖値", true)[2], "血糖値 反証");
     }
-    /// The reference adds filters of a web search engine (`site:`, `filetype:`), which services for
-    /// papers take for words or refuse; here every query starts as the user typed it.
+    /// The reference adds filters of a web search engine (`site:`, `filetype:`), which academic
+    /// services treat as words or reject. Here every query starts as the user typed it.
     #[test]
     fn the_reference_s_filters_are_not_added() {
         let path = concat!(

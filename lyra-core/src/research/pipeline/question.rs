@@ -1,4 +1,4 @@
-//! What a document is read for.
+//! The question that a document is read for.
 
 /// The question that a document is read for.
 #[derive(Debug, Clone)]
@@ -10,6 +10,6 @@ pub(super) struct Question {
     pub(super) vector: Vec<f32>,
     /// The job.
     pub(super) cause_id: Option<String>,
-    /// The task asks again, to hear of what has changed.
+    /// Whether the task repeats the query to find changes.
     pub(super) refresh: bool,
 }

@@ -1,8 +1,7 @@
-//! Works that were taken back, from the Retraction Watch file that Crossref publishes.
+//! Retracted works, from the Retraction Watch file that Crossref publishes.
 //!
-//! <https://gitlab.com/crossref/retraction-watch-data>; any CSV with the columns
-//! `OriginalPaperDOI` and `RetractionNature` will do, `OriginalPaperPubMedID` is used if it is
-//! there.
+//! <https://gitlab.com/crossref/retraction-watch-data>; any CSV with the columns `OriginalPaperDOI`
+//! and `RetractionNature` is accepted. `OriginalPaperPubMedID` is used if present.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::graph::Writer;
@@ -13,7 +12,7 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 
-/// Bad rows that are kept word for word; the rest is counted.
+/// Maximum number of bad rows that are reported individually; the rest are counted.
 const PROBLEMS_KEPT: usize = 100;
 
 /// DOIs and PubMed ids of retracted works.
@@ -25,7 +24,7 @@ pub struct Retractions {
     problem_count: usize,
 }
 
-/// Where the columns are.
+/// The positions of the columns.
 struct Columns {
     doi: usize,
     nature: usize,
@@ -44,7 +43,7 @@ impl Retractions {
         Self::read(file).map_err(|e| e.context(place))
     }
 
-    /// Reads rows from anywhere.
+    /// Reads rows from any source.
     ///
     /// ```
     /// use lyra_core::research::pipeline::Retractions;
@@ -70,7 +69,7 @@ impl Retractions {
                 }
             }
         }
-        // What was reinstated stands, whichever row comes first.
+        // Reinstated works are removed, whatever the order of the rows.
         list.dois.retain(|doi| !reinstated.dois.contains(doi));
         list.pmids.retain(|pmid| !reinstated.pmids.contains(pmid));
         Ok(list)
@@ -142,7 +141,7 @@ impl Retractions {
         self.problem_count
     }
 
-    /// Flags a stored work that is on the list.
+    /// Flags a stored work that is in the list.
     pub(super) fn mark(&self, w: &Writer<'_>, canonical_id: &str) -> Result<()> {
         let is_on_it = match canonical_id.split_once(':') {
             Some(("doi", doi)) => self.holds(Some(doi), None),

@@ -1,4 +1,4 @@
-//! Targets: a query is searched and its pages are read; an address or a DOI is read.
+//! Processes targets: for a query, searches and reads the pages; for an address or a DOI, reads it.
 
 use super::budget::Budget;
 use super::identify::{Answer, Identified, merge};
@@ -19,16 +19,15 @@ use serde::Serialize;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
-/// Hits that are looked at when a query is repeated, for one that is looked at the first time: what
-/// is new may stand behind all that is known.
+/// Factor for the number of hits when a query is repeated: new results may rank below all known ones.
 const DEPTH_OF_REPEAT: usize = 5;
 
-/// What the pages of one search have brought in so far.
+/// The results from the pages of one search so far.
 #[derive(Debug, Default)]
 struct Progress {
     harvest: Harvest,
     claims: Vec<FoundClaim>,
-    /// Pages that a repeated query met again.
+    /// Pages that a repeated query found again.
     known: u32,
     timed_out: bool,
     errors: Vec<String>,
@@ -114,7 +113,7 @@ impl Pipeline {
             .await
     }
 
-    /// The hits with those of the task's preferred domains before the rest.
+    /// Moves hits from the task's preferred domains to the front.
     fn preferred_first(&self, task_id: &str, found: Vec<Identified>) -> Result<Vec<Identified>> {
         let preferred = self.graph.read(|r| r.task_config(task_id))?;
         let preferred = preferred.priority_domains;
@@ -124,7 +123,7 @@ impl Pipeline {
                 .map(|hit| is_preferred(r, &hit.hit.url, &preferred));
             first.collect::<Result<Vec<bool>>>()
         })?;
-        // Stable: among the preferred ones, and among the rest, the best stays first.
+        // The order within the preferred hits, and within the rest, is kept.
         let marked = found.into_iter().zip(is_first);
         let (first, rest): (Vec<_>, Vec<_>) = marked.partition(|(_, is_first)| *is_first);
         Ok(first.into_iter().chain(rest).map(|(hit, _)| hit).collect())
@@ -196,7 +195,7 @@ impl Pipeline {
         })
     }
 
-    /// Reads what was found, best first, until a budget is used up or nothing new comes.
+    /// Reads the hits, best first, until a budget is used up or nothing new is found.
     async fn read_hits(
         &self,
         search_id: &str,
@@ -226,7 +225,7 @@ impl Pipeline {
             let fate = match self.read_hit(&identified, question).await {
                 Ok(None) => HitFate::of("excluded", None),
                 Ok(Some(Found::Read(mut page))) => {
-                    // What this very job read before it was killed is no sign of exhaustion.
+                    // Pages that this job read before it was killed do not count as a sign of exhaustion.
                     if read_before.contains(url) {
                         page.fresh_fragments.fill(true);
                     }
@@ -252,7 +251,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Reads a hit; none where people have excluded it.
+    /// Reads a hit; none if people have excluded it.
     async fn read_hit(&self, hit: &Identified, question: &Question) -> Result<Option<Found>> {
         let (url, work) = (&hit.hit.url, hit.canonical_id());
         let is_excluded =
@@ -276,7 +275,7 @@ impl Pipeline {
         }
     }
 
-    /// Asks all providers at once; one that fails is named, all failing is an error.
+    /// Asks all providers concurrently. A failed provider is reported; it is an error if all fail.
     async fn find(
         &self,
         query: &str,
@@ -324,7 +323,7 @@ impl Pipeline {
         }
         requests.sort_by_key(|(place, _)| *place);
         asked.extend(requests.into_iter().map(|(_, request)| request));
-        // Providers answer in any order; neither the list nor the merge may depend on it.
+        // Providers answer in any order, which must not affect the list or the merge.
         failures.sort();
         errors.extend(failures.into_iter().map(|(_, failure)| failure));
         errors.extend(providers.iter().flat_map(|provider| provider.conditions()));
@@ -352,12 +351,12 @@ impl Pipeline {
         Ok(chosen)
     }
 
-    /// Refuses providers that are not there; the error names those that are.
+    /// Rejects unknown providers; the error lists the configured ones.
     pub(super) fn check_names(&self, options: &SearchOptions) -> Result<()> {
         self.check_providers(&options.providers)
     }
 
-    /// Refuses names of providers that are not configured; the error names those that are.
+    /// Rejects names of providers that are not configured; the error lists the configured ones.
     pub fn check_providers(&self, wanted: &[String]) -> Result<()> {
         let names: Vec<&str> = self.providers.iter().map(|p| p.name()).collect();
         match wanted.iter().find(|name| !names.contains(&name.as_str())) {
@@ -372,7 +371,7 @@ impl Pipeline {
         }
     }
 
-    /// The providers that a target may ask.
+    /// The providers that a target may use.
     pub(super) fn wanted<'a>(
         &'a self,
         options: &'a SearchOptions,
@@ -400,7 +399,8 @@ impl Pipeline {
         }
     }
 
-    /// Reads what a DOI names: with a provider's help where one knows it, else from its resolver.
+    /// Reads the document of a DOI: with the data of a provider that knows it, otherwise from the
+    /// DOI resolver.
     async fn read_doi(
         &self,
         task_id: &str,
@@ -426,7 +426,7 @@ impl Pipeline {
                 needs_auth.push(need);
                 serde_json::json!({ "url": url, "needs_auth": true })
             }
-            // The reason why the text is missing is as much the providers' as the page's.
+            // The providers' errors are part of the reason why the text is missing.
             Err(e) if errors.is_empty() => return Err(e),
             Err(e) => return Err(e.context(errors.join("; "))),
         };
@@ -472,8 +472,8 @@ impl Pipeline {
         }
     }
 
-    /// Works within the time that the task has left; what takes longer is given up, and nothing of
-    /// it is stored in part.
+    /// Runs work within the task's remaining time. Work that takes longer is cancelled, and no part
+    /// of it is stored.
     async fn in_time<T>(&self, task_id: &str, work: impl Future<Output = Result<T>>) -> Result<T> {
         let left = self.budget(task_id)?.time_left();
         match tokio::time::timeout(left, work).await {
@@ -562,7 +562,7 @@ fn exhausted(budget: &Budget) -> Error {
     .with_hint("explore what is there, or create a task with a larger budget")
 }
 
-/// Whether an address, or the address that a local file names as its own, is of one of the domains.
+/// Whether an address, or the address that a local file states as its own, belongs to one of the domains.
 fn is_preferred(reader: &Reader<'_>, url: &str, domains: &[String]) -> Result<bool> {
     if domains.is_empty() || is_of_domains(url, domains) {
         return Ok(true);

@@ -1,11 +1,11 @@
-//! Which passages of a document are read for claims.
+//! Selects the passages of a document that are read for claims.
 
 use super::Limits;
 use crate::store::model::FragmentType;
 use crate::store::ranking::{Bm25, fuse, kneedle_cutoff};
 use crate::store::text::ranking_terms;
 
-/// What selection knows of a passage.
+/// The data that selection uses for a passage.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Passage<'a> {
     pub(super) kind: FragmentType,
@@ -13,8 +13,8 @@ pub(super) struct Passage<'a> {
     pub(super) vector: &'a [f32],
 }
 
-/// Indices of the passages worth reading, best first: BM25, then embeddings, fused on one scale,
-/// cut at the knee.
+/// Indices of the passages worth reading, best first: ranked by BM25, then by embeddings, fused on
+/// one scale, cut at the knee.
 pub(super) fn select(
     passages: &[Passage<'_>],
     question: (&str, &[f32]),
@@ -66,7 +66,7 @@ pub(super) fn select(
     order[..kept].iter().map(|i| readable[first[*i]]).collect()
 }
 
-/// Cosine of two vectors that have length 1 (or 0); 0 where their lengths differ.
+/// Cosine of two vectors of length 1 (or 0); 0 if their dimensions differ.
 pub(super) fn cosine(a: &[f32], b: &[f32]) -> f64 {
     if a.len() != b.len() {
         return 0.0;

@@ -1,11 +1,11 @@
-//! Whom the evidence of a page counts for.
+//! The source that the evidence of a page counts for.
 
 use crate::error::Result;
 use crate::store::graph::Reader;
 use crate::store::model::PageRecord;
 
-/// Whom a page's evidence counts for: whoever published the text first. A reprint, a mirror, a
-/// print version are the voice of their original once more.
+/// The source of a page's evidence: the first publisher of the text. Reprints, mirrors and print
+/// versions count as their original.
 pub(super) fn source_of(reader: &Reader<'_>, page_id: &str) -> Result<String> {
     let page = reader.page(page_id)?;
     let original = match &page.near_duplicate_of {
@@ -19,11 +19,11 @@ pub(super) fn source_of(reader: &Reader<'_>, page_id: &str) -> Result<String> {
     Ok(source_key(&original, venue.as_deref()))
 }
 
-/// Two papers in one journal are one publisher's word less than two papers in two.
+/// Two papers in one journal count as one source; two papers in two journals count as two.
 fn source_key(page: &PageRecord, venue: Option<&str>) -> String {
     match (venue, page.domain.as_deref()) {
         (Some(venue), _) => format!("venue:{}", venue.to_lowercase()),
-        // Neither a disk nor a resolver publishes anything.
+        // A local disk or a DOI resolver is not a publisher.
         (None, Some(domain)) if !matches!(domain, "local" | "doi.org") => {
             format!("domain:{domain}")
         }

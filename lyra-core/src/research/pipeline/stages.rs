@@ -1,4 +1,4 @@
-//! The pipeline: what its stages work with.
+//! The pipeline: the components that its stages use.
 
 use super::embedding_turn::EmbeddingTurn;
 use super::limits::Limits;
@@ -11,35 +11,35 @@ use crate::store::vectors::VectorStore;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Everything that the stages work with.
+/// The components that the stages use.
 #[derive(Debug, Clone)]
 pub struct Pipeline {
-    /// Where results go.
+    /// Where results are stored.
     pub graph: EvidenceGraph,
-    /// Similarity search over what is there.
+    /// Similarity search over the stored vectors.
     pub vectors: Arc<VectorStore>,
     /// Fetching, parsing, embedding.
     pub reading: Reading,
-    /// Where queries are searched.
+    /// The search providers.
     pub providers: Vec<Arc<dyn SearchProvider>>,
     /// Works that are known to be retracted, whatever the providers say.
     pub retractions: Option<Arc<Retractions>>,
     /// Finds claims in passages.
     pub extractor: Arc<dyn ClaimExtractor>,
-    /// Reads what the extractor failed on.
+    /// Used when the extractor fails.
     pub fallback_extractor: Arc<dyn ClaimExtractor>,
     /// Judges claims against passages.
     pub judge: Arc<dyn StanceJudge>,
-    /// Chooses what of a fragment is shown to the judge.
+    /// Selects the part of a fragment that is given to the judge.
     pub choose_premise: PremiseChooser,
-    /// How much of everything.
+    /// The limits and settings.
     pub limits: Limits,
-    /// Who fills in missing vectors waits for it.
+    /// Serialises the filling in of missing vectors.
     pub(crate) embedding_turn: EmbeddingTurn,
-    /// What verification has covered already.
+    /// What verification has already covered.
     pub(crate) verification_cache: VerificationCache,
 }
 
-/// From a fragment, a claim and a number of sentences to the ranges of code points that speak to
-/// the claim, the one to quote first.
+/// Takes a fragment, a claim and a number of sentences; returns the ranges of code points that are
+/// relevant to the claim, the one to quote first.
 pub type PremiseChooser = fn(&str, &str, usize) -> Vec<Range<usize>>;

@@ -1,4 +1,4 @@
-//! What providers know of a work, as rows; and an abstract as a document.
+//! Stores the providers' data on works, and converts an abstract to a document.
 
 use super::identify::Identified;
 use super::retractions::Retractions;
@@ -11,8 +11,8 @@ use crate::store::text::hash::sha256_hex;
 use crate::store::text::identifiers::normalize_doi;
 use crate::store::text::segment::Block;
 
-/// Stores the work behind a hit under `canonical_id`: bibliographic data, authors, identifiers,
-/// retractions. What is known already is completed.
+/// Stores the work of a hit under `canonical_id`: bibliographic data, authors, identifiers,
+/// retractions. Existing data is completed.
 pub(super) fn record_work(
     w: &Writer<'_>,
     canonical_id: &str,
@@ -47,7 +47,7 @@ pub(super) fn record_work(
         })?;
     }
     for retracted in &facts.retracts {
-        // The work may come later; then it is known already that it was taken back.
+        // The work may be added later; its retraction is then already known.
         w.add_work(&WorkRecord {
             canonical_id: format!("doi:{retracted}"),
             doi: Some(retracted.clone()),
@@ -69,7 +69,7 @@ fn record_identifiers(w: &Writer<'_>, canonical_id: &str, one: &Identified) -> R
             WorkId::Pmcid(id) => ("pmc", id),
             WorkId::OpenAlex(id) => ("openalex", id),
             WorkId::S2(id) => ("semantic_scholar", id),
-            // On a publication's record it is its preprint's, which has a row of its own.
+            // In the record of a publication, the arXiv id belongs to its preprint, which has its own row.
             WorkId::Arxiv(id) if one.hit.facts.is_preprint => ("arxiv", id),
             WorkId::Arxiv(_) => continue,
         };
@@ -86,8 +86,8 @@ fn record_identifiers(w: &Writer<'_>, canonical_id: &str, one: &Identified) -> R
     Ok(())
 }
 
-/// What a document is told about itself before it is stored. A page of the web is told its
-/// identifiers only: a search engine's title is no title.
+/// The known metadata of a document, used before it is stored. For a web page these are only the
+/// identifiers, because a search engine's title is not reliable.
 pub(super) fn known_meta(one: &Identified) -> DocumentMeta {
     let mut meta = one.hit.meta.clone();
     meta.references.clear();
@@ -99,7 +99,7 @@ pub(super) fn known_meta(one: &Identified) -> DocumentMeta {
     meta
 }
 
-/// The abstract of a hit as a document; `None` where it has none.
+/// The abstract of a hit as a document; `None` if it has none.
 pub(super) fn abstract_document(one: &Identified) -> Option<(DocumentSource, ParsedDocument)> {
     let hit = &one.hit;
     let text = hit.abstract_text.clone()?;

@@ -1,4 +1,4 @@
-//! Pages that want a human first, and what the human did.
+//! Pages that a human must open first, and the answers of humans.
 
 use super::targets::blocked_url;
 use crate::error::{Error, Result};
@@ -13,33 +13,33 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Longest `Cookie` header that is taken; servers refuse longer ones.
+/// Maximum length of a `Cookie` header; servers refuse longer ones.
 const MAX_COOKIES: usize = 8_192;
 
-/// What a human's answer is about.
+/// What a human's answer refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthTarget {
-    /// One item of the queue, by its id, and the same page where it waits more than once.
+    /// One item of the queue, by its id, and the same page if it waits more than once.
     Item(String),
-    /// Every waiting page of a domain, whatever task it belongs to.
+    /// Every waiting page of a domain, in any task.
     Domain(String),
     /// Every waiting page of a task.
     Task(String),
 }
 
-/// What the human did.
+/// The action of a human.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthAction {
-    /// Passed the challenge: the waiting jobs run again, with the session where one is given.
+    /// The challenge was passed: the waiting jobs run again, with the session if one is given.
     Complete(Option<Cookies>),
-    /// Tried, and did not pass: the waiting jobs fail.
+    /// The challenge was tried but not passed: the waiting jobs fail.
     NotPassed,
-    /// Did not try: the waiting jobs fail.
+    /// The challenge was not tried: the waiting jobs fail.
     Skip,
 }
 
-/// The cookies of a human's session, in the form of a `Cookie` header. They go to the site that
-/// they belong to and are shown nowhere, this type's `Debug` included.
+/// The cookies of a human's session, in the form of a `Cookie` header. They are sent to their own
+/// site and shown nowhere, not even in this type's `Debug` form.
 ///
 /// ```
 /// use lyra_core::Cookies;
@@ -53,10 +53,11 @@ pub enum AuthAction {
 pub struct Cookies(String);
 
 impl Cookies {
-    /// Reads `name=value; name=value`.
+    /// Parses `name=value; name=value`.
     ///
     /// # Errors
-    /// Where that is not the form, or longer than 8,192 bytes. The message does not repeat it.
+    /// If the header does not have that form, or is longer than 8,192 bytes. The message does not
+    /// repeat it.
     pub fn parse(header: &str) -> Result<Self> {
         let header = header.trim();
         let well_formed = |pair: &str| {
@@ -83,10 +84,10 @@ impl fmt::Debug for Cookies {
     }
 }
 
-/// What an answer changed.
+/// The effects of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct AuthResolution {
-    /// Items that waited and do so no more.
+    /// Items that no longer wait.
     pub resolved_count: usize,
     /// Jobs that run again.
     pub requeued_count: usize,
@@ -94,18 +95,18 @@ pub struct AuthResolution {
     pub failed_count: usize,
     /// The items.
     pub queue_ids: Vec<String>,
-    /// Why nothing changed, where nothing did, or why pages that were opened are not read.
+    /// Why nothing changed, or why pages that were opened are not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// What waits for a human, of one task or of all, oldest first.
+/// The items that wait for a human, of one task or of all, oldest first.
 pub(crate) fn auth_items(reader: &Reader<'_>, task_id: Option<&str>) -> Result<Vec<AuthItem>> {
     let found = reader.waiting_pages(AuthScope::Open(task_id))?;
     Ok(found.into_iter().map(|waiting| waiting.item).collect())
 }
 
-/// Does what the human's answer asks for, all of it in one transaction.
+/// Applies the human's answer in one transaction.
 pub(crate) fn resolve_auth(
     graph: &EvidenceGraph,
     target: &AuthTarget,
@@ -157,7 +158,7 @@ pub(crate) fn resolve_auth(
     })
 }
 
-/// What became of the job behind an item.
+/// The outcome for the job of an item.
 #[derive(Debug, Default)]
 struct Settled {
     requeued: bool,
@@ -166,7 +167,7 @@ struct Settled {
     blocked: Option<String>,
 }
 
-/// Runs again what waited for the page, or gives it up.
+/// Requeues the jobs that waited for the page, or gives them up.
 fn settle(
     w: &Writer<'_>,
     waiting: &WaitingPage,
@@ -200,7 +201,7 @@ fn reason(item: &AuthItem, action: &AuthAction) -> String {
     format!("the {} gate of {} {what}", item.auth_type, item.domain)
 }
 
-/// The open items that an answer is about, or why there are none.
+/// The open items that an answer refers to, or why there are none.
 fn open_items(
     reader: &Reader<'_>,
     target: &AuthTarget,
@@ -274,7 +275,7 @@ fn keep_session(w: &Writer<'_>, items: &[WaitingPage], cookies: &Cookies) -> Res
     w.keep_session(&session, &ids)
 }
 
-/// Gives up pages that no human came for in time; answers how many.
+/// Gives up pages that no human handled in time; returns their number.
 pub(crate) fn expire_auth(graph: &EvidenceGraph) -> Result<usize> {
     let now = graph.clock().now();
     let expired = AuthScope::Expired(&now);

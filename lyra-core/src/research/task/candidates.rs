@@ -1,4 +1,4 @@
-//! Documents that a task's sources cite, chosen and queued.
+//! Queues selected documents that the sources of a task cite.
 
 use super::targets::{QueueOptions, SkippedTarget, blocked, job_of};
 use crate::error::{Error, Result};
@@ -10,31 +10,31 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 
-/// At most so many candidates in one call.
+/// Maximum number of candidates in one call.
 const MAX_CANDIDATES: usize = 200;
 
-/// Which candidates are meant, by `citation_edge_id`.
+/// Which candidates to queue, by `citation_edge_id`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum CandidateChoice {
     /// All, in the view's order, up to the limit.
     #[default]
     All,
-    /// These, each of them, whatever the limit.
+    /// Exactly these, regardless of the limit.
     Include(Vec<String>),
-    /// All but the pages behind these, up to the limit.
+    /// All except the pages of these, up to the limit.
     Exclude(Vec<String>),
 }
 
 /// Which cited documents to queue, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CandidateRequest {
-    /// Which.
+    /// Which candidates.
     pub choice: CandidateChoice,
-    /// 1 to 200; counts where none are named.
+    /// 1 to 200; used if no candidates are named.
     pub limit: usize,
-    /// Answers what would be queued, and writes nothing.
+    /// Returns what would be queued, without writing anything.
     pub dry_run: bool,
-    /// How urgent they are.
+    /// Their priority.
     pub priority: Priority,
 }
 
@@ -49,7 +49,7 @@ impl Default for CandidateRequest {
     }
 }
 
-/// A cited document, as `v_reference_candidates` has it.
+/// A cited document, as in `v_reference_candidates`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Candidate {
     /// The citation.
@@ -68,29 +68,29 @@ pub struct Candidate {
     pub citation_context: Option<String>,
     /// The page that cites it.
     pub citing_page_id: String,
-    /// How far from the first finds the citing page is.
+    /// Number of citation steps from the initially found pages to the citing page.
     #[serde(skip)]
     citing_depth: i64,
 }
 
-/// What became of the candidates.
+/// The result for the candidates.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CandidateReport {
     /// Documents that will be read; none in a dry run.
     pub queued_count: usize,
-    /// Candidates that will not.
+    /// Candidates that will not be read.
     pub skipped_count: usize,
     /// Job ids of the queued ones, in order.
     pub target_ids: Vec<String>,
-    /// Whether this only tells what would be.
+    /// Whether this is a dry run.
     pub dry_run: bool,
-    /// What was queued, or would be, in order.
+    /// The candidates that were queued, or would be, in order.
     pub candidates: Vec<Candidate>,
     /// The others, with the reason.
     pub skipped: Vec<SkippedTarget>,
 }
 
-/// Queues documents that the task's sources cite; a task that was paused goes on.
+/// Queues documents that the sources of the task cite; a paused task is resumed.
 pub(crate) fn queue_candidates(
     graph: &EvidenceGraph,
     task_id: &str,
@@ -122,7 +122,7 @@ pub(crate) fn queue_candidates(
     })
 }
 
-/// What is to be queued, and the jobs for it.
+/// The candidates to queue, and their jobs.
 fn plan(
     reader: &Reader<'_>,
     task_id: &str,
@@ -180,7 +180,7 @@ fn plan(
     Ok((report, jobs))
 }
 
-/// The candidates that the request is about, one for each page, and how many of them to take.
+/// The requested candidates, one per page, and how many of them to take.
 fn choose(
     all: Vec<Candidate>,
     request: &CandidateRequest,
@@ -214,7 +214,7 @@ fn choose(
                         id,
                         "no candidate of this task has this id to exclude",
                     ),
-                    // Another citation of a page does not bring back what was left out.
+                    // Another citation of a page must not bring back a page that was excluded.
                     Some(c) => _ = pages.insert(c.candidate_page_id.as_str()),
                 }
             }

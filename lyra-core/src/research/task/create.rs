@@ -1,14 +1,14 @@
-//! A new task.
+//! Creates a task.
 
 use crate::error::{Error, Result};
 use crate::security::sanitize::is_invisible;
 use crate::store::graph::EvidenceGraph;
 use crate::store::model::{TaskBudget, TaskConfig, TaskRecord, TaskStatus, random_id};
 
-/// Longest hypothesis, in characters.
+/// Maximum length of a hypothesis, in characters.
 const MAX_HYPOTHESIS: usize = 4_000;
 
-/// Gives a task another budget.
+/// Sets a new budget for a task.
 pub(crate) fn set_budget(graph: &EvidenceGraph, task_id: &str, budget: TaskBudget) -> Result<()> {
     check_budget(&budget)?;
     graph.write(|w| {
@@ -35,7 +35,7 @@ fn check_budget(budget: &TaskBudget) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what no task can be about.
+/// Refuses an invalid hypothesis.
 pub(crate) fn check_hypothesis(hypothesis: &str) -> Result<()> {
     let length = hypothesis.trim().chars().count();
     let is_blank = |c: char| c.is_whitespace() || c.is_control() || is_invisible(c);

@@ -1,8 +1,8 @@
-//! Random lives of tasks against a small model of what SPEC says of them.
+//! Random histories of tasks, compared with a small model of SPEC.
 //!
 //! `LYRA_LIVES=10000 cargo test -p lyra-core --lib task::lives` runs more of them than the ordinary
-//! test does, `LYRA_LIVES_SEED` begins elsewhere. A life that goes wrong is shortened as far as it
-//! still does, and printed.
+//! test, and `LYRA_LIVES_SEED` sets another start. A history that fails is shortened as far as it
+//! still fails, and printed.
 
 mod model;
 mod real;
@@ -10,33 +10,35 @@ mod real;
 use model::Model;
 use real::Real;
 
-/// One thing that happens. What it names is taken modulo what there is, so that any part of a life
-/// is a life.
+/// One event. Its indexes are taken modulo the number of existing objects, so that any part of a
+/// history is valid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Op {
-    /// A target is queued: of a task, one of a few pages, with one of three priorities.
+    /// A target is queued: in a task, for one of a few pages, with one of three priorities.
     Queue(usize, usize, usize),
-    /// A worker looks for a job of a task.
+    /// A worker tries to claim a job of a task.
     Claim(usize, usize),
-    /// A worker's job ends well: with so many pages that want a human, and nothing else to show.
+    /// A worker's job succeeds: with this many pages that need a human, and whether it has no other
+    /// results.
     Finish(usize, usize, bool),
     /// A worker's job fails.
     Fail(usize),
-    /// A worker keeps its lease.
+    /// A worker renews its lease.
     Renew(usize),
-    /// A worker dies without a word; another takes its place.
+    /// A worker crashes; another one replaces it.
     Crash(usize),
-    /// Time passes: a second, or more than a lease.
+    /// Time passes: a second, or longer than a lease.
     Pass(bool),
-    /// Somebody looks for jobs whose worker has gone silent.
+    /// Jobs whose worker has stopped responding are looked for.
     Sweep,
     /// A task is stopped: mode, scope.
     Stop(usize, usize, usize),
-    /// A human answers: about an item, a domain or a task; opened, not passed or skipped.
+    /// A human answers: about an item, a domain or a task; the page was opened, not passed or
+    /// skipped.
     Resolve(usize, usize, usize),
-    /// A day passes, and nobody came.
+    /// A day passes without an answer by a human.
     Expire,
-    /// A domain is blocked, or not any more.
+    /// A domain is blocked or unblocked.
     Block(usize, bool),
 }
 
@@ -46,7 +48,7 @@ const PAGES: usize = 5;
 const DOMAINS: usize = 2;
 const LONGEST: usize = 60;
 
-/// Numbers that look random and are the same each time (splitmix64).
+/// Deterministic pseudo-random numbers (splitmix64).
 struct Dice(u64);
 
 impl Dice {
@@ -78,7 +80,8 @@ impl Dice {
         }
     }
 
-    /// In some lives workers die or fall behind all the time, in others everything wants a human.
+    /// In some histories workers crash or fall behind all the time, in others every page needs a
+    /// human.
     fn life(&mut self) -> Vec<Op> {
         let (length, mood) = (1 + self.roll(LONGEST), self.roll(3));
         let op = |_| match (mood, self.roll(2)) {
@@ -100,8 +103,8 @@ impl Dice {
     }
 }
 
-/// Lives a life in the file and in the model, and compares the two after every step. At the end
-/// everything that was begun is brought to its end.
+/// Runs a history in the file and in the model, and compares the two after every step. At the end,
+/// all work that was begun is finished.
 fn live(real: &mut Real, life: &[Op]) -> Result<(), String> {
     real.begin();
     let mut model = Model::new();
@@ -125,11 +128,11 @@ fn compare(real: &Real, model: &Model) -> Result<(), String> {
     model.check()
 }
 
-/// Both tasks are resumed, every human answers, every worker works: nothing may be left over.
+/// Resumes both tasks, answers every page and runs every worker: nothing may be left over.
 fn bring_to_an_end(real: &mut Real, model: &mut Model) -> Result<(), String> {
     let mut steps = vec![Op::Block(0, false), Op::Block(1, false), Op::Pass(true)];
     steps.extend((0..WORKERS).map(Op::Crash));
-    // A page of its own, so that there is something to resume for.
+    // A separate page, so that there is a reason to resume.
     steps.extend((0..TASKS).map(|task| Op::Queue(task, PAGES, 0)));
     for round in 0..200 {
         for op in std::mem::take(&mut steps) {
@@ -146,7 +149,7 @@ fn bring_to_an_end(real: &mut Real, model: &mut Model) -> Result<(), String> {
     Err("work never ends".to_owned())
 }
 
-/// The life without what it goes wrong without as well.
+/// Removes from the history all events without which it still fails.
 fn shortened(real: &mut Real, mut life: Vec<Op>) -> (Vec<Op>, String) {
     let fails = |real: &mut Real, life: &[Op]| live(real, life).err();
     let mut error = fails(real, &life).unwrap_or_default();

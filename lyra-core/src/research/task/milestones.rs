@@ -1,4 +1,5 @@
-//! Milestones against the cases of an earlier implementation: where ours differ, this says why.
+//! Compares the milestones with the cases of an earlier implementation, and states the reason for
+//! each difference.
 
 use super::status_query::status;
 use super::{StatusDetail, StatusReport, WaitingFor};
@@ -16,7 +17,7 @@ const WILL_FOLLOW: &str =
 const NOTHING_TO_DO: &str =
     "a kind without work is done once no target is left: a task without papers is ready, too";
 
-/// The milestone, the kind of job that it is about, and how it is read from a report.
+/// The name of the milestone, the kind of job that it depends on, and its value in a report.
 type Milestone = (&'static str, &'static str, fn(&StatusReport) -> bool);
 
 const MILESTONES: [Milestone; 3] = [
@@ -31,7 +32,7 @@ const MILESTONES: [Milestone; 3] = [
     }),
 ];
 
-/// What we say by intent, whatever the case says, and why; none where we should agree.
+/// Intended differences from the case, with the reason; `None` if the two should agree.
 fn our_own_view(case: &Value, kind: &str) -> Option<(bool, &'static str)> {
     let number = |pointer: &str| case.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
     if number("/pending_auth") > 0 {
@@ -44,14 +45,14 @@ fn our_own_view(case: &Value, kind: &str) -> Option<(bool, &'static str)> {
         return Some((false, WILL_FOLLOW));
     }
     let by_kind = case["by_kind"].as_object().expect("kinds");
-    // Nobody gave the task a target.
+    // The task has no targets.
     if by_kind.is_empty() {
         return None;
     }
     by_kind.get(kind).is_none().then_some((true, NOTHING_TO_DO))
 }
 
-/// A task as the case describes it.
+/// Creates a task as described in the case.
 fn stage(w: &Writer<'_>, task_id: &str, case: &Value) {
     let add = |kind: &str, state: &str, count: &Value| {
         for _ in 0..count.as_u64().unwrap_or(0) {
@@ -122,7 +123,7 @@ fn milestones_agree_with_the_reference_or_say_why_not() {
             if let Some((_, reason)) = view.filter(|(ours, _)| *ours != theirs) {
                 *differences.entry(reason).or_default() += 1;
             }
-            // What is not reached is waited for, in the same words where both say so.
+            // What is not reached is waited for, with the same wording where both report it.
             let mine = report
                 .waiting_for
                 .iter()
@@ -135,7 +136,7 @@ fn milestones_agree_with_the_reference_or_say_why_not() {
                 .find(|w| w["kind"] == kind);
             assert_eq!(mine.is_some(), !read(&report), "{kind}: {case}");
             match (mine, named) {
-                // They do not count the targets that are done.
+                // The earlier implementation does not count finished targets.
                 (Some(mine), Some(named)) => {
                     for (field, value) in named.as_object().unwrap() {
                         assert_eq!(&mine[field], value, "{kind}.{field}: {case}");
@@ -145,7 +146,7 @@ fn milestones_agree_with_the_reference_or_say_why_not() {
                 _ => assert!(view.is_some(), "{kind}: {case}"),
             }
         }
-        // For their entry of pages that want a human we have the targets that wait for one.
+        // Its entry for pages that need a human corresponds to targets here that wait for one.
         let is_pending = |w: &WaitingFor| w.kind == "target_queue" && w.status == "pending";
         let idle = case["queue"] == json!({ "depth": 0, "running": 0 });
         let wants_human = case["pending_auth"].as_u64() > Some(0);

@@ -1,4 +1,4 @@
-//! What a user asks of a task: begin it, feed it, look at it, stop it.
+//! The user's operations on a task: create it, queue targets, get its status, stop it.
 
 mod auth;
 mod candidates;

@@ -1,4 +1,4 @@
-//! The shape of a status report.
+//! The structure of a status report.
 
 use crate::store::graph::{QueueItem, RecentError, SearchCounts, SearchDetail};
 use crate::store::model::TaskStatus;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How much a status report says.
+/// The level of detail of a status report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StatusDetail {
     /// Counts.
@@ -16,36 +16,37 @@ pub enum StatusDetail {
     Full,
 }
 
-/// Where a task is.
+/// The status of a task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StatusReport {
     /// The task.
     pub task_id: String,
-    /// What it wants to know.
+    /// Its hypothesis.
     pub hypothesis: String,
-    /// Where it is in its life.
+    /// Its state in the life cycle.
     pub status: TaskStatus,
     /// Searches, queue and jobs.
     pub progress: Progress,
-    /// What there is.
+    /// Counts of what was collected.
     pub metrics: Metrics,
-    /// What is used up.
+    /// The use of its budget.
     pub budget: BudgetStatus,
     /// What can be done now.
     pub milestones: Milestones,
     /// What the milestones wait for.
     pub waiting_for: Vec<WaitingFor>,
-    /// Pages that want a human.
+    /// Number of pages that need a human.
     pub pending_auth_count: usize,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<StatusWarning>,
-    /// The evidence in a few numbers; there as soon as there are claims.
+    /// The evidence in a few numbers; present once there are claims.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence_summary: Option<EvidenceSummary>,
-    /// For a wait: whether anything changed since it began; where the work had ended before, since
-    /// this engine last told of the task.
+    /// For a wait: whether anything changed since it began or, if the work had ended before, since
+    /// this engine last reported the status of the task.
     pub changed: bool,
-    /// In a read-only graph, when its file was written last (RFC 3339): nothing newer is seen.
+    /// In a read-only graph, when its file was last written (RFC 3339): later changes are not
+    /// visible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
     /// Searches, one by one, the newest 200 (full).
@@ -57,13 +58,13 @@ pub struct StatusReport {
     /// Jobs by kind and state (full).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jobs_by_kind: Option<BTreeMap<String, BTreeMap<String, usize>>>,
-    /// Pages that want a human, one by one (full).
+    /// Pages that need a human, one by one (full).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending_auth_detail: Option<Vec<super::AuthItem>>,
-    /// Domains that are blocked (full).
+    /// Blocked domains (full).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_domains: Option<Vec<String>>,
-    /// Domain rules in force (full).
+    /// Active domain rules (full).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain_overrides: Option<Vec<Value>>,
     /// The latest failures, newest first (full).
@@ -75,8 +76,8 @@ pub struct StatusReport {
 }
 
 impl StatusReport {
-    /// Whether no work is left: nothing is queued, nothing runs, and nothing waits for a human. That
-    /// is also so of a task that has no target yet.
+    /// Whether no work is left: nothing is queued, nothing runs, and nothing waits for a human.
+    /// This is also true for a task without targets.
     pub fn is_settled(&self) -> bool {
         let rests =
             |waiting: &WaitingFor| matches!(waiting.status.as_str(), "not_enqueued" | "drained");
@@ -84,17 +85,17 @@ impl StatusReport {
     }
 }
 
-/// What a warning is about.
+/// The subject of a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WarningKind {
-    /// The budget is used up, or nearly.
+    /// The budget is used up, or almost.
     Budget,
     /// Jobs failed.
     FailedJobs,
-    /// Verification failed: claims have no verdicts, or not all of them.
+    /// Verification failed: claims have no verdicts, or only some.
     NotJudged,
-    /// Jobs ended well, but something on their way did not.
+    /// Jobs succeeded, but parts of their work failed.
     TroubledJobs,
     /// Texts have no vector of the embedder yet.
     MissingVectors,
@@ -104,11 +105,11 @@ pub enum WarningKind {
     Paused,
     /// Files of the corpus were not read, or not all of them.
     Corpus,
-    /// The database file is not where it was when it was opened.
+    /// The database file is no longer where it was when it was opened.
     Database,
 }
 
-/// Something that the user should know of a task; on the wire, its text.
+/// A message about a task for the user; serialised as its text.
 ///
 /// ```
 /// use lyra_core::{StatusWarning, WarningKind};
@@ -119,14 +120,14 @@ pub enum WarningKind {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusWarning {
-    /// What it is about.
+    /// Its subject.
     pub kind: WarningKind,
-    /// What is to be said.
+    /// Its text.
     pub text: String,
 }
 
 impl StatusWarning {
-    /// A warning of this kind that says `text`.
+    /// A warning of this kind with the text `text`.
     pub fn new(kind: WarningKind, text: impl Into<String>) -> Self {
         Self {
             kind,
@@ -171,11 +172,11 @@ pub struct Progress {
 pub struct QueueCounts {
     /// Waiting.
     pub depth: usize,
-    /// Under way.
+    /// In progress.
     pub running: usize,
 }
 
-/// Jobs of a task by what they are for.
+/// Jobs of a task by purpose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct JobsByPhase {
     /// target_queue.
@@ -191,7 +192,7 @@ pub struct JobsByPhase {
 pub struct JobCounts {
     /// Waiting.
     pub queued: usize,
-    /// Under way.
+    /// In progress.
     pub running: usize,
     /// Done.
     pub completed: usize,
@@ -199,7 +200,7 @@ pub struct JobCounts {
     pub failed: usize,
 }
 
-/// What a task has brought in.
+/// What a task has collected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Metrics {
     /// Pages of the task.
@@ -219,7 +220,7 @@ pub struct BudgetStatus {
     pub pages_used: u32,
     /// Pages allowed.
     pub pages_limit: u32,
-    /// What is left of the scarcer of pages and seconds.
+    /// The smaller of the remaining percentages of pages and seconds.
     pub remaining_percent: u32,
     /// Seconds of work done.
     pub seconds_used: u64,
@@ -230,11 +231,11 @@ pub struct BudgetStatus {
 /// What can be done now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Milestones {
-    /// No target waits, runs, or waits for a human.
+    /// No target is queued, running, or waiting for a human.
     pub target_queue_drained: bool,
-    /// And nothing is left to verify: the claim views are settled.
+    /// In addition, nothing is left to verify: the claim views are final.
     pub nli_verification_done: bool,
-    /// And the citation graph is settled: reference candidates can be queued.
+    /// In addition, the citation graph is final: reference candidates can be queued.
     pub citation_chase_ready: bool,
 }
 
@@ -247,7 +248,7 @@ pub struct WaitingFor {
     pub status: String,
     /// Waiting.
     pub queued: usize,
-    /// Under way.
+    /// In progress.
     pub running: usize,
     /// Done.
     pub completed: usize,
@@ -266,8 +267,8 @@ pub struct EvidenceSummary {
     pub supporting_edges: usize,
     /// Edges that refute them.
     pub refuting_edges: usize,
-    /// Edges that decide nothing.
+    /// Edges that are neutral.
     pub neutral_edges: usize,
-    /// Where most of its pages come from.
+    /// The domains of most of its pages.
     pub top_domains: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Reads a status report from the rows, inside one snapshot.
+//! Computes a status report from the rows, inside one snapshot.
 
 use super::auth::auth_items;
 use super::status::{
@@ -13,14 +13,14 @@ use crate::store::graph::{JobTally, Reader};
 use crate::store::model::{JobKind, JobState, TaskRecord, TaskStatus};
 use std::collections::BTreeMap;
 
-/// Rows of each list in a full report, the newest.
+/// Maximum number of rows in each list of a full report, newest first.
 const MAX_ROWS: usize = 200;
-/// As many are looked up, so that it is known whether there are more.
+/// One more row is read, to find out whether there are more.
 const ONE_MORE: usize = MAX_ROWS + 1;
-/// Below this part of the budget a warning is given.
+/// A warning is given if less than this part of the budget is left.
 const LOW_BUDGET_PERCENT: u32 = 20;
 
-/// Where the task is at `now_ms`.
+/// The status of the task at `now_ms`.
 pub(crate) fn status(
     reader: &Reader<'_>,
     task_id: &str,
@@ -89,7 +89,7 @@ pub(crate) fn status(
     Ok(report)
 }
 
-/// What jobs that are done or under way keep from the reader.
+/// Adds warnings about finished and running jobs.
 fn add_warnings_of_jobs(reader: &Reader<'_>, report: &mut StatusReport) -> Result<()> {
     let troubled = reader.troubled_jobs(&report.task_id)?;
     if troubled > 0 {
@@ -139,8 +139,8 @@ fn add_details(
     Ok(())
 }
 
-/// A milestone is true when nothing of its kind is pending or will follow. Before the first target
-/// nothing was compared and nothing followed.
+/// A milestone is true if nothing of its kind is pending or will follow. Before the first target,
+/// nothing has been compared and nothing has followed.
 fn milestones(
     phases: &JobsByPhase,
     awaiting_auth: usize,
@@ -157,7 +157,7 @@ fn milestones(
 }
 
 /// The kinds of work that a milestone still waits for. Verification and citations follow every
-/// target, so they are waited for while targets are.
+/// target, so they are waited for while targets are pending.
 fn waiting_for(
     phases: &JobsByPhase,
     awaiting_auth: usize,
@@ -180,7 +180,7 @@ fn waiting_for(
             phases.citation,
             milestones.citation_chase_ready,
         ),
-        // Searches go on without, but find less until it is done.
+        // Searches continue without these vectors, but find less until the job is done.
         (
             JobKind::Embed,
             embedding,
@@ -249,7 +249,7 @@ fn warnings(
         warn(WarningKind::FailedJobs, text);
     }
     if auth > 0 {
-        let text = format!("{auth} page(s) want a human; see get_auth_queue");
+        let text = format!("{auth} page(s) need a human; see get_auth_queue");
         warn(WarningKind::WaitingPages, text);
     }
     if task.status == TaskStatus::Paused {

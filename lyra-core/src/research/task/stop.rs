@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Declares a small closed set with its public spelling.
+/// Declares a small closed enumeration with public spellings.
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($(#[$v:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$meta])*
@@ -31,24 +31,24 @@ macro_rules! words {
 words! {
     /// Why a task is stopped.
     StopReason {
-        /// The user has what they wanted.
+        /// The user has the desired results.
         SessionCompleted = "session_completed",
         /// The budget is used up.
         BudgetExhausted = "budget_exhausted",
-        /// The user changed their mind.
+        /// The user cancelled.
         UserCancelled = "user_cancelled",
     }
 }
 
 words! {
-    /// What becomes of running jobs.
+    /// How running jobs are handled.
     StopMode {
-        /// They may finish, for 30 seconds unless configured otherwise; after that they are left
+        /// They may finish, for 30 seconds unless configured otherwise; after that they keep
         /// running.
         Graceful = "graceful",
         /// They are cancelled.
         Immediate = "immediate",
-        /// They are cancelled, and the call waits until every worker has let go.
+        /// They are cancelled, and the call waits until every worker has released its job.
         Full = "full",
     }
 }
@@ -58,13 +58,13 @@ words! {
     StopScope {
         /// All kinds.
         AllJobs = "all_jobs",
-        /// Only targets; verification and citations go on.
+        /// Only targets; verification and citations continue.
         TargetQueueOnly = "target_queue_only",
     }
 }
 
 impl StopScope {
-    /// The kinds of job that it names.
+    /// The kinds of job in this scope.
     fn kinds(self) -> &'static [JobKind] {
         match self {
             Self::AllJobs => JobKind::ALL,
@@ -78,7 +78,7 @@ impl StopScope {
 pub struct StopRequest {
     /// Why.
     pub reason: StopReason,
-    /// What becomes of running jobs.
+    /// How running jobs are handled.
     pub mode: StopMode,
     /// Which jobs.
     pub scope: StopScope,
@@ -94,7 +94,7 @@ impl Default for StopRequest {
     }
 }
 
-/// What stopping did.
+/// The result of a stop.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StopReport {
     /// The task.
@@ -103,13 +103,13 @@ pub struct StopReport {
     pub final_status: TaskStatus,
     /// Why.
     pub reason: StopReason,
-    /// What became of running jobs.
+    /// How running jobs were handled.
     pub mode: StopMode,
     /// Which jobs.
     pub scope: StopScope,
     /// Jobs by kind.
     pub jobs: BTreeMap<String, StopCounts>,
-    /// One sentence.
+    /// A summary in one sentence.
     pub summary: String,
 }
 
@@ -118,12 +118,12 @@ pub struct StopReport {
 pub struct StopCounts {
     /// Taken back.
     pub cancelled: usize,
-    /// Still in the hands of a worker.
+    /// Still held by a worker.
     pub running: usize,
 }
 
-/// Marks the task as stopped and takes back what the request is about; answers how many jobs of
-/// each kind were taken back.
+/// Marks the task as stopped and cancels the requested jobs; returns the number of cancelled jobs
+/// by kind.
 pub(super) fn begin_stop(
     graph: &EvidenceGraph,
     task_id: &str,
@@ -133,7 +133,7 @@ pub(super) fn begin_stop(
     if request.mode != StopMode::Graceful {
         states.push(JobState::Running);
     }
-    // Paused first and in the same transaction, so that a job that ends now queues nothing.
+    // Paused first and in the same transaction, so that a job that ends now queues no follow-ups.
     graph.write(|w| {
         w.set_task_status(task_id, TaskStatus::Paused)?;
         w.log_event(
@@ -148,7 +148,7 @@ pub(super) fn begin_stop(
     })
 }
 
-/// Stops a task; a graceful or full stop waits for running jobs, no longer than `patience`.
+/// Stops a task; a graceful or full stop waits for running jobs, at most for `patience`.
 pub(crate) async fn stop_task(
     graph: &EvidenceGraph,
     signal: &Signal,
@@ -170,9 +170,9 @@ pub(crate) async fn stop_task(
     let total: usize = jobs.values().map(|c| c.cancelled).sum();
     let left: usize = jobs.values().map(|c| c.running).sum();
     let held = match (request.mode, left) {
-        (_, 0) => "no worker holds any".to_owned(),
-        (StopMode::Immediate, left) => format!("{left} not let go of yet"),
-        (_, left) => format!("{left} still with a worker after {} s", patience.as_secs()),
+        (_, 0) => "none still running".to_owned(),
+        (StopMode::Immediate, left) => format!("{left} still running"),
+        (_, left) => format!("{left} still running after {} s", patience.as_secs()),
     };
     Ok(StopReport {
         task_id: task_id.to_owned(),
@@ -200,8 +200,8 @@ async fn wait_for_running(
     Ok(())
 }
 
-/// Jobs that a worker holds: running ones, and those taken back while they ran, until their worker
-/// has let go or is known to be gone. A running job whose worker is gone is held by nobody.
+/// Jobs that a worker holds: running ones, and those cancelled while they ran, until their worker
+/// has released them or is known to be gone. A running job whose worker is gone is not counted.
 fn running(graph: &EvidenceGraph, task_id: &str, kinds: &[JobKind]) -> Result<usize> {
     let now = graph.clock().now();
     graph.read(|r| {

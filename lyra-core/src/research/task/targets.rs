@@ -1,4 +1,4 @@
-//! Targets of a task: checked, put into canonical form, queued once.
+//! Targets of a task: validated, normalised, and queued once.
 
 use crate::error::{Error, Result};
 use crate::research::jobs::TargetInput;
@@ -10,22 +10,22 @@ use crate::store::text::targets::{dedup_key, parse_target};
 use serde::Serialize;
 use serde_json::Value;
 
-/// At most so many targets in one call.
+/// Maximum number of targets in one call.
 const MAX_TARGETS: usize = 200;
 
 /// How targets are queued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueOptions {
-    /// How urgent they are.
+    /// Their priority.
     pub priority: Priority,
-    /// At most so many pages for each query.
+    /// Maximum number of pages per query.
     pub budget_pages: Option<u32>,
     /// Only these providers; all if empty.
     pub providers: Vec<String>,
-    /// Search for the other side of each query as well, with words such as "no effect".
+    /// Whether to search also for opposing evidence on each query, with words such as "no effect".
     pub refute: bool,
-    /// Also what this task has done already, to find what is new since: documents that have come,
-    /// and texts that have changed. Without it, what is done is skipped.
+    /// Whether to repeat targets that this task has already finished, to find what is new since:
+    /// added documents and changed texts. Otherwise finished targets are skipped.
     pub repeat: bool,
 }
 
@@ -41,7 +41,7 @@ impl Default for QueueOptions {
     }
 }
 
-/// What became of the targets.
+/// The result of queueing targets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct QueueReport {
     /// Targets that will be researched.
@@ -57,15 +57,15 @@ pub struct QueueReport {
 /// A target that was not queued.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SkippedTarget {
-    /// As it was given.
+    /// As given.
     pub target: Value,
     /// Why.
     pub reason: String,
 }
 
-/// Queues targets; a task that was paused goes on.
+/// Queues targets; a paused task is resumed.
 ///
-/// One target that is malformed is an error that names it, and nothing is queued.
+/// If one target is malformed, the call returns an error that names it, and queues nothing.
 pub(crate) fn queue_targets(
     graph: &EvidenceGraph,
     task_id: &str,
@@ -107,10 +107,10 @@ pub(crate) fn queue_targets(
         }
         report.queued_count = report.target_ids.len();
         report.skipped_count = report.skipped.len();
-        // What rests because its worker went away goes on as well.
+        // Jobs that wait because their worker disappeared are resumed as well.
         let resumes = report.queued_count > 0 || w.reader().has_unfinished_jobs(task_id)?;
-        // Reading the status inside the transaction: a stop that comes between must not be undone
-        // by targets that were queued before it.
+        // The status is read inside the transaction: a stop in between must not be undone by
+        // targets that were queued before it.
         if resumes && w.reader().task(task_id)?.status != TaskStatus::Exploring {
             w.set_task_status(task_id, TaskStatus::Exploring)?;
         }
@@ -125,8 +125,9 @@ pub(crate) fn queue_targets(
     })
 }
 
-/// Makes room for a job whose target is done. The earlier job gives up the key that only one of a
-/// task may have; otherwise it stays as it is, for it is the cause of what was found.
+/// Makes room for a job whose target is already done. The earlier job gives up its deduplication
+/// key, which must be unique in a task; otherwise it is unchanged, because it is the cause of what
+/// was found.
 fn repeat(w: &Writer<'_>, job: &mut NewJob) -> Result<()> {
     let target = job.input["target"].to_string();
     let was_done = w.free_target(&job.task_id, job.dedup_key.as_deref(), &target)?;
@@ -134,7 +135,7 @@ fn repeat(w: &Writer<'_>, job: &mut NewJob) -> Result<()> {
     Ok(())
 }
 
-/// Why a target is not queued that leads to a blocked domain: `blocked_domain: ` and the rule.
+/// Why a target that leads to a blocked domain is not queued: `blocked_domain: ` and the rule.
 pub(super) fn blocked(rules: &DomainRules, target: &Target) -> Option<String> {
     let Target::Url { url, .. } = target else {
         return None;

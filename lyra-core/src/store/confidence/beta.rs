@@ -2,36 +2,36 @@
 
 use crate::store::model::Relation;
 
-/// How a claim stands between its supporting and its refuting evidence.
+/// The balance between a claim's supporting and refuting evidence.
 ///
-/// A score for navigation, not a verdict: verdicts are taken as independent, and evidence that
-/// nobody has looked for counts for nothing.
+/// A score for navigation, not a verdict: verdicts are assumed to be independent, and only evidence that
+/// was found counts.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct ClaimConfidence {
-    /// 1 + the confidences of the supporting verdicts.
+    /// 1 + the sum of the confidences of the supporting verdicts.
     pub alpha: f64,
-    /// 1 + the confidences of the refuting verdicts.
+    /// 1 + the sum of the confidences of the refuting verdicts.
     pub beta: f64,
-    /// α / (α + β): 0.5 where nothing is known.
+    /// α / (α + β): 0.5 without evidence.
     pub mean: f64,
-    /// Standard deviation of Beta(α, β): 0.289 where nothing is known, less with more evidence.
+    /// Standard deviation of Beta(α, β): 0.289 without evidence, smaller with more evidence.
     pub sd: f64,
-    /// The smaller of both weights over their sum: 0 where all agree, 0.5 where they balance.
+    /// The smaller of both weights divided by their sum: 0 if all agree, 0.5 if they balance.
     pub controversy: f64,
-    /// How many verdicts support the claim.
+    /// Number of verdicts that support the claim.
     pub supporting_count: usize,
-    /// How many refute it.
+    /// Number of verdicts that refute it.
     pub refuting_count: usize,
-    /// How many decide nothing.
+    /// Number of neutral verdicts.
     pub neutral_count: usize,
-    /// How many verdicts there are.
+    /// Number of all verdicts.
     pub evidence_count: usize,
 }
 
-/// Weighs verdicts, each with its confidence from 0 to 1.
+/// Combines verdicts, each with its confidence from 0 to 1.
 ///
-/// Origin and citation edges do not count; a neutral verdict counts as evidence but weighs nothing.
-/// A confidence outside 0 to 1 is put into it; one that is not a number weighs nothing.
+/// Origin and citation edges do not count; a neutral verdict counts as evidence but has no weight. A
+/// confidence outside 0 to 1 is clamped; one that is not a number has no weight.
 ///
 /// ```
 /// use lyra_core::{store::confidence::claim_confidence, store::model::Relation};
@@ -83,7 +83,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    /// The reference rounds, and reads a missing confidence as 0.
+    /// The reference rounds, and treats a missing confidence as 0.
     fn check(verdicts: &[(Relation, f64)], expected: &Value) {
         let found = claim_confidence(verdicts);
         for (name, value, half_unit) in [

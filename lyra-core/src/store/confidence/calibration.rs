@@ -1,32 +1,31 @@
-//! From what a judge says of its own certainty to how often it is right.
+//! Converts a judge's confidences to probabilities of being right.
 
 use crate::error::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-/// Certainties nearer to 0 or 1 than this are taken as this near: their log-odds are infinite.
+/// Confidences are clamped to this distance from 0 and 1, where their log-odds would be infinite.
 const EDGE: f64 = 1e-10;
-/// The temperature is looked for from 1/20 to 20: beyond, all answers are alike.
+/// The temperature is searched for from 1/20 to 20: beyond that, all results are alike.
 const STEEPEST: f64 = 20.0;
-/// Steps after which a search gives up; both need fewer than 60.
+/// Number of steps after which a search fails; both searches need fewer than 60.
 const MAX_STEPS: usize = 200;
 
-/// A verdict that a human has looked at.
+/// A verdict that a human has checked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
-    /// How certain the judge was, 0 to 1.
+    /// The judge's confidence, 0 to 1.
     pub confidence: f64,
     /// Whether the human agreed.
     pub is_right: bool,
 }
 
-/// How confidences are put right. Written as JSON, it is what `calibration_versions.params_json`
-/// holds.
+/// A mapping of confidences. Its JSON form is stored in `calibration_versions.params_json`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "method", rename_all = "snake_case")]
 pub enum Calibration {
-    /// Left as they are.
+    /// Leaves confidences unchanged.
     None,
-    /// Log-odds divided by a number: above 1 for a judge that is too certain.
+    /// Log-odds divided by a number: above 1 for an overconfident judge.
     Temperature {
         /// The number.
         temperature: f64,
@@ -41,7 +40,7 @@ pub enum Calibration {
 }
 
 impl Calibration {
-    /// How it is called: `none`, `temperature`, `platt`.
+    /// Name of the method: `none`, `temperature`, `platt`.
     pub const fn method(&self) -> &'static str {
         match self {
             Self::None => "none",
@@ -50,7 +49,7 @@ impl Calibration {
         }
     }
 
-    /// The confidence put right, 0 to 1.
+    /// The calibrated confidence, 0 to 1.
     ///
     /// ```
     /// use lyra_core::store::confidence::Calibration;
@@ -67,14 +66,14 @@ impl Calibration {
     }
 }
 
-/// The temperature under which the outcomes are likeliest.
+/// The temperature that maximises the likelihood of the outcomes.
 ///
 /// Golden-section search over the reciprocal of the temperature, in which the likelihood is
 /// concave, from 1/20 to 20.
 ///
 /// # Errors
 ///
-/// `Calibration` where the outcomes are all alike or a confidence is no number.
+/// `Calibration` if the outcomes are all alike or a confidence is not a number.
 pub fn fit_temperature(outcomes: &[Outcome]) -> Result<Calibration> {
     check(outcomes)?;
     let points: Vec<(f64, f64)> = outcomes
@@ -112,14 +111,14 @@ pub fn fit_temperature(outcomes: &[Outcome]) -> Result<Calibration> {
 
 /// Platt's slope and intercept.
 ///
-/// Newton's method with backtracking on Platt's smoothed targets (Lin, Lin and Weng 2007), over
-/// centred log-odds, until a step would gain nothing that a number can hold. The smoothing keeps
-/// the parameters finite where a threshold separates right from wrong.
+/// Newton's method with backtracking on Platt's smoothed targets (Lin, Lin and Weng 2007), over centred
+/// log-odds, until a step gives no representable improvement. The smoothing keeps the parameters finite
+/// if a threshold separates right from wrong.
 ///
 /// # Errors
 ///
-/// `Calibration` where the outcomes are all alike, a confidence is no number, or the search does
-/// not converge.
+/// `Calibration` if the outcomes are all alike, a confidence is not a number, or the search does not
+/// converge.
 pub fn fit_platt(outcomes: &[Outcome]) -> Result<Calibration> {
     check(outcomes)?;
     let right = outcomes.iter().filter(|o| o.is_right).count() as f64;
@@ -165,7 +164,7 @@ pub fn fit_platt(outcomes: &[Outcome]) -> Result<Calibration> {
     ))
 }
 
-/// The step of Newton's method, and how steeply the loss falls along it.
+/// The step of Newton's method, and the slope of the loss along it.
 fn newton_step(points: &[(f64, f64)], a: f64, b: f64) -> ((f64, f64), f64) {
     let (mut aa, mut ab, mut bb) = (0.0, 0.0, 0.0);
     let (mut by_a, mut by_b) = (0.0, 0.0);
@@ -179,7 +178,7 @@ fn newton_step(points: &[(f64, f64)], a: f64, b: f64) -> ((f64, f64), f64) {
         by_b += p - target;
     }
     let determinant = aa * bb - ab * ab;
-    // Where all confidences are alike there is nothing to find a slope from.
+    // If all confidences are alike, no slope can be determined.
     let step = if aa <= 1e-12 * bb || determinant <= 0.0 {
         (0.0, -by_b / bb)
     } else {
@@ -260,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_judge_that_is_too_certain_becomes_less_so() {
-        // Says 0.95 and is right in 3 cases of 4: the odds are 3, and they should be 19.
+        // The judge says 0.95 and is right in 3 cases of 4: the odds are 3 instead of 19.
         let rows = outcomes(&[(0.95, 1), (0.95, 1), (0.95, 1), (0.95, 0)]);
         let fitted = fit_temperature(&rows).unwrap();
         assert!((fitted.apply(0.95) - 0.75).abs() < 1e-6, "{fitted:?}");

@@ -1,15 +1,15 @@
-//! Which calibration to believe: fits are compared on outcomes that they have not seen.
+//! Chooses a calibration: fits are compared on outcomes to which they were not fitted.
 
 use super::calibration::{Calibration, Outcome, fit_platt, fit_temperature};
 use super::scores::{ReliabilityBin, brier_score, expected_calibration_error, reliability_bins};
 use crate::error::Result;
 use serde::Serialize;
 
-/// Verdicts that a fit needs.
+/// Minimum number of verdicts for a fit.
 pub const MIN_OUTCOMES: usize = 20;
-/// So many of them right, and so many wrong.
+/// Minimum number of right verdicts, and of wrong ones.
 pub const MIN_OF_EACH: usize = 3;
-/// Parts that the outcomes are cut into; each is held out once.
+/// Number of parts into which the outcomes are divided; each is held out once.
 const FOLDS: usize = 5;
 
 /// How well confidences fit the outcomes.
@@ -22,7 +22,7 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// Of confidences and whether they were right.
+    /// The scores of confidences with their outcomes.
     pub fn of(rated: &[(f64, bool)]) -> Self {
         Self {
             brier: brier_score(rated),
@@ -31,16 +31,17 @@ impl Scores {
     }
 }
 
-/// The better of both methods, and how it does on what it has not seen.
+/// The better of both methods, and its scores on held-out outcomes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// Fitted to all outcomes.
+    /// The calibration, fitted to all outcomes.
     pub calibration: Calibration,
-    /// Of the calibration in force, on the same outcomes.
+    /// Scores of the calibration in force, on the same outcomes.
     pub before: Scores,
-    /// Of the new one: each outcome rated by a fit to the four fifths that it is not in.
+    /// Scores of the new calibration: each outcome is rated by a fit to the four fifths that do not
+    /// contain it.
     pub after: Scores,
-    /// The ten bins of the latter.
+    /// The ten bins of the new calibration.
     pub bins: Vec<ReliabilityBin>,
 }
 
@@ -51,24 +52,24 @@ impl Candidate {
     }
 }
 
-/// Whether there is enough to learn from.
+/// Whether there are enough outcomes for a fit.
 pub fn is_enough(outcomes: &[Outcome]) -> bool {
     let right = outcomes.iter().filter(|o| o.is_right).count();
     outcomes.len() >= MIN_OUTCOMES && right.min(outcomes.len() - right) >= MIN_OF_EACH
 }
 
-/// Confidences, put right, and whether they were.
+/// Calibrated confidences, and whether they were right.
 pub fn rated(outcomes: &[Outcome], calibration: &Calibration) -> Vec<(f64, bool)> {
     let rate = |o: &Outcome| (calibration.apply(o.confidence), o.is_right);
     outcomes.iter().map(rate).collect()
 }
 
-/// Fits both methods and takes the one with the lower Brier score on held-out outcomes; with equal
-/// scores the temperature, which has one parameter less.
+/// Fits both methods and takes the one with the lower Brier score on held-out outcomes; if the scores
+/// are equal, the temperature, which has one parameter fewer.
 ///
 /// # Errors
 ///
-/// `Calibration`, as the fits have it; outcomes that are [enough](is_enough) give none.
+/// `Calibration`, from the fits; does not occur if there are [enough](is_enough) outcomes.
 pub fn choose(outcomes: &[Outcome], in_force: &Calibration) -> Result<Candidate> {
     let temperature = held_out(outcomes, fit_temperature)?;
     let platt = held_out(outcomes, fit_platt)?;
@@ -87,8 +88,8 @@ pub fn choose(outcomes: &[Outcome], in_force: &Calibration) -> Result<Candidate>
 
 type Fit = fn(&[Outcome]) -> Result<Calibration>;
 
-/// Every outcome, rated by a fit to the folds that it is not in. Right and wrong ones are dealt out
-/// in turn, so that every fold has its share of both.
+/// Every outcome, rated by a fit to the folds that do not contain it. Right and wrong outcomes are
+/// assigned to the folds in turn, so that every fold has its share of both.
 fn held_out(outcomes: &[Outcome], fit: Fit) -> Result<Vec<(f64, bool)>> {
     let mut dealt = [0_usize; 2];
     let folds: Vec<usize> = outcomes

@@ -1,46 +1,46 @@
-//! The balance of evidence, counted by who says it rather than by how often it is said.
+//! The balance of evidence, counted by independent source and not by number of verdicts.
 
 use std::collections::BTreeMap;
 
-/// One supporting or refuting verdict, and who stands behind it.
+/// One supporting or refuting verdict, with its source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Testimony<'a> {
-    /// Whether it supports the claim; else it refutes it.
+    /// Whether it supports the claim; otherwise it refutes it.
     pub supports: bool,
     /// 0 to 1.
     pub confidence: f64,
-    /// The publication or, where none is known, the page.
+    /// The publication or, if none is known, the page.
     pub source: &'a str,
-    /// The site of a page that is no publication; publications speak for themselves.
+    /// The site of a page without a publication; none for publications.
     pub site: Option<&'a str>,
     /// Whether the publication was retracted.
     pub is_retracted: bool,
 }
 
-/// What is left of the evidence when nobody is heard twice.
+/// The evidence after repeated sources are discounted.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct IndependentEvidence {
-    /// Different sources with something to say.
+    /// Number of different sources with a verdict.
     pub sources: usize,
-    /// Summed confidences for the claim, discounted.
+    /// Discounted sum of the confidences for the claim.
     pub support_weight: f64,
-    /// And against it.
+    /// Discounted sum of the confidences against the claim.
     pub refute_weight: f64,
-    /// Verdicts that count for nothing, because what they rest on was retracted.
+    /// Number of verdicts that are ignored because their source was retracted.
     pub retracted: usize,
 }
 
 impl IndependentEvidence {
-    /// Mean of Beta(1 + support, 1 + refutation): 0.5 where nothing is known.
+    /// Mean of Beta(1 + support, 1 + refutation): 0.5 without evidence.
     pub fn mean(&self) -> f64 {
         (1.0 + self.support_weight) / (2.0 + self.support_weight + self.refute_weight)
     }
 }
 
-/// Weighs testimonies: of one source only the strongest on each side counts, the second page of a
-/// site counts half, the third a quarter, and what was retracted not at all.
+/// Combines testimonies: only the strongest testimony of a source on each side counts, the second page
+/// of a site counts half, the third a quarter, and retracted sources do not count.
 ///
-/// Ten passages of one paper are one voice, and ten articles of one newspaper are less than two.
+/// Ten passages of one paper count as one source, and ten articles of one newspaper as less than two.
 ///
 /// ```
 /// use lyra_core::store::confidence::{Testimony, independent_evidence};

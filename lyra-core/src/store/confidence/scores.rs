@@ -1,27 +1,27 @@
-//! How well confidences agree with what turned out to be right.
+//! Measures of how well confidences agree with outcomes.
 
 use serde::Serialize;
 
-/// Bins of equal width that confidences are sorted into.
+/// Number of bins of equal width for confidences.
 const BINS: u32 = 10;
 
-/// Confidences of one size, and how often they were right.
+/// A bin of similar confidences, and how often they were right.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ReliabilityBin {
-    /// Confidences above this are in the bin; 0 is in the first.
+    /// Exclusive lower bound; 0 is in the first bin.
     pub from: f64,
-    /// Up to and with this.
+    /// Inclusive upper bound.
     pub to: f64,
-    /// How many there are.
+    /// Number of confidences in the bin.
     pub count: usize,
-    /// Their mean; 0 without any.
+    /// Mean confidence; 0 if the bin is empty.
     pub confidence: f64,
-    /// The share that was right; 0 without any.
+    /// Fraction that was right; 0 if the bin is empty.
     pub accuracy: f64,
 }
 
-/// The mean squared distance between confidence and outcome: 0 is perfect, 0.25 is what "0.5,
-/// always" gets. 0 for nothing.
+/// The mean squared difference between confidence and outcome: 0 is perfect, and a constant 0.5 gives
+/// 0.25. 0 for an empty list.
 ///
 /// ```
 /// use lyra_core::store::confidence::brier_score;
@@ -32,8 +32,8 @@ pub fn brier_score(rated: &[(f64, bool)]) -> f64 {
     rated.iter().map(distance).sum::<f64>() / rated.len().max(1) as f64
 }
 
-/// The expected calibration error over ten bins: how far confidence and accuracy of a bin lie apart,
-/// on average over all confidences. 0 for nothing.
+/// The expected calibration error over ten bins: the mean difference between confidence and accuracy of
+/// a bin, weighted by the number of confidences. 0 for an empty list.
 pub fn expected_calibration_error(rated: &[(f64, bool)]) -> f64 {
     let apart: f64 = reliability_bins(rated)
         .iter()
@@ -97,7 +97,7 @@ mod tests {
         }
     }
 
-    /// The reference puts a confidence of exactly 0 into no bin, so that it counts for nothing.
+    /// The reference puts a confidence of exactly 0 into no bin, so it does not count.
     #[test]
     fn the_ends_are_in_a_bin() {
         let bins = reliability_bins(&[(0.0, true), (0.1, true), (1.0, false), (0.3, true)]);

@@ -1,4 +1,4 @@
-//! A copy of the database as it is at one moment, whoever writes to it meanwhile.
+//! A copy of the database at one moment, even while others write to it.
 
 use super::{APPLICATION_ID, Source, is_alone};
 use crate::error::{Error, ErrorKind, Result};
@@ -8,7 +8,7 @@ use rusqlite::backup::Backup;
 use std::path::Path;
 use std::time::Duration;
 
-/// Pages that are copied at a time, and the pause after them: the file is not held up for long.
+/// Number of pages copied at a time, and the pause after them, so that the file is not blocked for long.
 const PAGES: std::ffi::c_int = 4_096;
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -16,8 +16,8 @@ const PAUSE: Duration = Duration::from_millis(1);
     clippy::disallowed_methods,
     reason = "an empty file that is filled with a copy, settings and all"
 )]
-/// Copies the database to a file, its owner's alone, which appears when it is whole: a new one, or, with
-/// `replace`, one in the place of an older copy.
+/// Copies the database to a file that only its owner may read and that appears only when complete: a new
+/// file or, with `replace`, one that replaces an older copy.
 pub(crate) fn backup(source: &Source, to: &Path, replace: bool) -> Result<()> {
     let failed = |error: std::io::Error| {
         Error::new(
@@ -57,7 +57,7 @@ pub(crate) fn backup(source: &Source, to: &Path, replace: bool) -> Result<()> {
     }
 }
 
-/// Writes the file anew, so that nothing is left in it of what was deleted.
+/// Rewrites the file, so that no deleted data is left in it.
 #[allow(
     clippy::disallowed_methods,
     reason = "a copy that nobody else has open, as a whole"
@@ -70,7 +70,7 @@ pub(crate) fn vacuum(file: &Path) -> Result<()> {
     connection.close().map_err(|(_, error)| error).db()
 }
 
-/// Refuses to take the place of what is no graph, or of one that somebody writes to.
+/// Refuses to replace a file that is not a graph, or a graph that is being written to.
 fn check_is_copy(source: &Source, to: &Path) -> Result<()> {
     let same = std::fs::canonicalize(source.path()).ok() == std::fs::canonicalize(to).ok();
     if same || !is_alone(to) {

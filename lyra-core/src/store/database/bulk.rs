@@ -1,4 +1,4 @@
-//! What a transaction does differently that adds more rows than there were.
+//! Special handling of transactions that add more rows than there were.
 
 use super::checksums;
 use super::deferred::Deferred;
@@ -7,18 +7,17 @@ use crate::store::database::SqliteResultExt;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-/// Indexes of edges that nothing needs while edges are added: see [`Deferred`].
+/// Indexes of edges that are not needed while edges are added: see [`Deferred`].
 pub(super) const INDEXES: [&str; 3] = [
     "edges_by_target",
     "edges_by_source",
     "edges_citations_newest",
 ];
 
-/// A part of a transaction in which no trigger fires, and in which the edges of a node cannot be
-/// found quickly. What the triggers would have noted is made up for at its end: everything is to be
-/// counted again.
+/// A part of a transaction in which no trigger fires, and in which the edges of a node cannot be found
+/// quickly. The missing trigger records are replaced at its end by marking everything for counting.
 ///
-/// Triggers come back when it is dropped, too, so that they are there after a failure.
+/// Triggers are also enabled again when it is dropped, so that they are active after a failure.
 #[derive(Debug)]
 pub(crate) struct Bulk<'c> {
     db: &'c Connection,
@@ -26,8 +25,8 @@ pub(crate) struct Bulk<'c> {
 }
 
 impl<'c> Bulk<'c> {
-    /// Rows may only be added and changed from here on, and edges deleted that others with the same
-    /// ends take the place of.
+    /// From here on, rows may only be added and changed, and edges deleted only if others with the same
+    /// ends replace them.
     pub(crate) fn begin(db: &'c Connection) -> Result<Self> {
         let mut bulk = Self { db, indexes: None };
         set_triggers(db, false)?;
@@ -35,8 +34,8 @@ impl<'c> Bulk<'c> {
         Ok(bulk)
     }
 
-    /// Makes the indexes again, and notes that all claims and citations are to be counted and all
-    /// checksums to be taken.
+    /// Recreates the indexes, and marks all claims and citations for counting and all rows for
+    /// checksums.
     pub(crate) fn end(mut self) -> Result<()> {
         if let Some(indexes) = self.indexes.take() {
             indexes.put_back(self.db)?;
@@ -60,12 +59,12 @@ impl<'c> Bulk<'c> {
 
 impl Drop for Bulk<'_> {
     fn drop(&mut self) {
-        // It fails only for an unknown setting, and this one was accepted before.
+        // This fails only for an unknown setting, and this one was accepted before.
         let _ = set_triggers(self.db, true);
     }
 }
 
-/// Of this connection only; the file keeps them.
+/// Affects only this connection; the file keeps the triggers.
 fn set_triggers(db: &Connection, fire: bool) -> Result<()> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, fire)
         .db()?;

@@ -1,7 +1,9 @@
-//! A checksum of each row, which tells a row that has changed by itself from one that was written.
+//! A checksum of each row, which distinguishes a row that was damaged from one that was written.
 //!
-//! Rows with a number above the last that has a checksum are new; triggers note what else changes,
-//! whoever writes. Before a commit, [`refresh`] takes the checksums of these rows. It reads what is
+//! Rows with a number above the last that has a checksum are new; triggers record all other changes,
+//! whichever program writes. Before a commit, [`refresh`] computes the checksums of these rows. It reads
+//! the stored rows, so that no writing statement needs to handle checksums, and an import is read once,
+//! in order.
 //! stored, so that no statement that writes has to know of it, and an import is read once, in order.
 
 use crate::error::Result;
@@ -11,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::LazyLock;
 
 /// The tables whose rows have checksums, by their numbers: all but counts and indexes, which can be
-/// made again. `sql/checksums.sql` has triggers for each, later ones stand with their table.
+/// recomputed. `sql/checksums.sql` has triggers for each; those of later tables are with their table.
 pub(crate) const TABLES: [&str; 28] = [
     "tasks",
     "queries",
@@ -43,12 +45,12 @@ pub(crate) const TABLES: [&str; 28] = [
     "forgotten",
 ];
 
-/// Rows of a block, and bytes of a checksum.
+/// Number of rows in a block, and number of bytes in a checksum.
 const ROWS: i64 = 256;
 const BYTES: usize = 4;
 
-/// Takes the checksums of what is new or noted. Inside the transaction that is about to be
-/// committed, after all else.
+/// Computes the checksums of new and recorded rows. Must run last inside the transaction that is about
+/// to be committed.
 pub(crate) fn refresh(db: &Connection) -> Result<()> {
     for number in tables_with_news(db)? {
         refresh_table(db, number)?;
@@ -56,8 +58,7 @@ pub(crate) fn refresh(db: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Forgets all checksums, so that the next [`refresh`] takes them anew: for who wrote without
-/// triggers.
+/// Deletes all checksums, so that the next [`refresh`] computes them again; for writes without triggers.
 pub(super) fn forget_all(db: &Connection) -> Result<()> {
     db.execute_batch(
         "DELETE FROM row_checksums; DELETE FROM stale_checksums;
@@ -107,7 +108,7 @@ fn refresh_table(db: &Connection, number: usize) -> Result<()> {
             blocks.set(row.get(0).db()?, checksum(row).db()?)?;
         }
     }
-    // What is gone from the end: its numbers will be given again.
+    // Rows deleted at the end: their numbers will be assigned again.
     for row in (last + 1..=before).take_while(|row| row.rem_euclid(ROWS) != 0) {
         blocks.set(row, 0)?;
     }
@@ -145,8 +146,8 @@ fn last_row(db: &Connection, number: usize) -> Result<i64> {
     )
 }
 
-/// The checksum of a row, whose first column is its number. Never 0. Nulls add nothing, so that a
-/// later version may add columns.
+/// The checksum of a row, whose first column is its number. Never 0. Nulls add nothing, so that a later
+/// version may add columns.
 fn checksum(row: &Row<'_>) -> rusqlite::Result<u32> {
     let mut sum = crc32fast::Hasher::new();
     for column in 1..row.as_ref().column_count() {
@@ -165,7 +166,7 @@ fn checksum(row: &Row<'_>) -> rusqlite::Result<u32> {
     Ok(sum.finalize().max(1))
 }
 
-/// The blocks of a table, of which one is at hand.
+/// The blocks of a table, one of which is loaded.
 struct Blocks<'c> {
     db: &'c Connection,
     number: usize,
@@ -201,7 +202,7 @@ impl<'c> Blocks<'c> {
         Ok(())
     }
 
-    /// Opens the block of a row; where in it its checksum is.
+    /// Loads the block of a row; returns the position of its checksum in the block.
     fn find(&mut self, row: i64) -> Result<usize> {
         let block = row.div_euclid(ROWS);
         if self.open != Some(block) {
@@ -234,17 +235,17 @@ impl<'c> Blocks<'c> {
     }
 }
 
-/// What a checksum says of a row.
+/// The result of comparing a row with its checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Right,
     Wrong,
-    /// Another program wrote it, and no writer of ours has come since.
+    /// Another program wrote it, and Lyra has not written since.
     Unknown,
 }
 
-/// Compares each row of a table with its checksum; tells of each its name and what was found. A row
-/// without an id is named by its number.
+/// Compares each row of a table with its checksum; reports each row's name and the result. A row without
+/// an id is named by its number.
 pub(crate) fn check(
     db: &Connection,
     number: usize,
@@ -322,7 +323,7 @@ mod tests {
         (folder, db)
     }
 
-    /// Writes of ours and of others, in any order, are never taken for damage.
+    /// Writes by Lyra and by other programs, in any order, are never reported as damage.
     #[test]
     fn what_is_written_is_no_damage() {
         let (_folder, db) = with_tasks(600);

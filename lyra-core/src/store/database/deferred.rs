@@ -4,19 +4,19 @@ use crate::error::Result;
 use crate::store::database::SqliteResultExt;
 use rusqlite::{Connection, OptionalExtension};
 
-/// Indexes that a transaction has taken away and has to put back.
+/// Indexes that a transaction has dropped and must restore.
 ///
-/// A row costs a search in each index, and indexes in an order of their own are written all over.
-/// To sort all rows once costs a fraction of that. Nobody else sees the schema without them, since
-/// both steps are of one transaction. Of the indexes of a table, only the last ones may be taken
-/// away: SQLite's planner looks at them in the order of their making.
+/// Each inserted row costs a search in each index, and an index with a different order is written in
+/// random places. Sorting all rows once costs a fraction of that. No other connection sees the schema
+/// without the indexes, since both steps belong to one transaction. Only the last indexes of a table may
+/// be dropped: SQLite's planner considers indexes in the order of their creation.
 #[derive(Debug)]
 #[must_use = "the indexes are gone until they are put back"]
 pub(super) struct Deferred(Vec<String>);
 
 impl Deferred {
-    /// Drops indexes that are named in the order in which they were made. No row may be read that
-    /// only they would find quickly, and no statement may be half-way.
+    /// Drops indexes, named in the order in which they were created. No row may be read that only they
+    /// would find quickly, and no statement may be in progress.
     pub(super) fn take_away(db: &Connection, names: &[&str]) -> Result<Self> {
         let mut made = Vec::with_capacity(names.len());
         for name in names {
@@ -36,7 +36,7 @@ impl Deferred {
         Ok(Self(made))
     }
 
-    /// Makes them again, word by word.
+    /// Recreates them with exactly the same SQL.
     pub(super) fn put_back(self, db: &Connection) -> Result<()> {
         self.0.iter().try_for_each(|sql| db.execute_batch(sql).db())
     }

@@ -1,4 +1,4 @@
-//! SQLite's errors as Lyra's.
+//! Converts SQLite's errors to Lyra's.
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -31,7 +31,7 @@ impl Error {
             Some(C::ConstraintViolation) => (ErrorKind::InvalidInput, None),
             _ => (ErrorKind::Internal, None),
         };
-        // The statement, which may be long, stands in the log and in no message.
+        // The statement, which may be long, is written to the log and not to the message.
         let said = match &error {
             rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
             other => other.to_string(),

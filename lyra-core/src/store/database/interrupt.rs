@@ -1,13 +1,13 @@
-//! Ends running statements from another thread.
+//! Interrupts running statements from another thread.
 
 use rusqlite::InterruptHandle;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Ends what a graph's connections are doing at this moment.
+/// Interrupts the current work of a graph's connections.
 ///
-/// A statement that runs ends with [`crate::ErrorKind::QueryInterrupted`], and the transaction
-/// that it belongs to is rolled back; what begins afterwards is not touched.
+/// A running statement fails with [`crate::ErrorKind::QueryInterrupted`], and its transaction is rolled
+/// back; statements that start later are not affected.
 #[derive(Clone, Default)]
 pub struct Interrupter(Arc<Mutex<Vec<InterruptHandle>>>);
 
@@ -19,7 +19,7 @@ impl Interrupter {
         }
     }
 
-    /// Adds a connection. A handle of a connection that is closed since does nothing.
+    /// Adds a connection. The handle of a closed connection does nothing.
     pub(super) fn watch(&self, handle: InterruptHandle) {
         self.0
             .lock()

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::store::database::SqliteResultExt;
 use rusqlite::{Connection, TransactionBehavior};
 
-/// One step a released schema version; step N leads from version N to N + 1.
+/// One step for each released schema version; step N leads from version N to N + 1.
 const STEPS: &[&str] = &[
     include_str!("sql/schema.sql"),
     include_str!("sql/aggregates.sql"),
@@ -26,7 +26,7 @@ const STEPS: &[&str] = &[
 /// The schema version that this library writes.
 pub(crate) const SCHEMA_VERSION: i64 = STEPS.len() as i64;
 
-/// Refuses, without a change, a file that is not ours or that is newer than this program.
+/// Refuses, without a change, a file that does not belong to Lyra or that is newer than this program.
 pub(crate) fn check(connection: &Connection) -> Result<()> {
     check_ownership(connection)?;
     let found = version(connection)?;
@@ -42,7 +42,7 @@ pub(crate) fn check(connection: &Connection) -> Result<()> {
     .with_hint("open it with a newer version of Lyra"))
 }
 
-/// Refuses a file whose schema is not the newest: for those who may not change it.
+/// Refuses a file whose schema is not the newest; used where the file must not be changed.
 pub(super) fn check_is_current(connection: &Connection) -> Result<()> {
     check(connection)?;
     let (message, hint) = match version(connection)? {
@@ -62,8 +62,8 @@ pub(super) fn check_is_current(connection: &Connection) -> Result<()> {
     Err(Error::new(ErrorKind::Storage, message).with_hint(hint))
 }
 
-/// Brings the schema up to date. Several processes may do so at once: the first one wins, the
-/// others find the work done.
+/// Brings the schema up to date. Several processes may do so at once: the first one does the work, and
+/// the others find it done.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
     if version(connection)? == SCHEMA_VERSION {
         return Ok(());
@@ -88,8 +88,8 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
     transaction.commit().db()
 }
 
-/// The tables of the newest schema in memory, without the full-text ones: their tokenizer is not
-/// for every test.
+/// The tables of the newest schema in memory, without the full-text tables, whose tokenizer is not
+/// registered in every test.
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "a graph in memory")]
 pub(crate) fn in_memory() -> Connection {
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// An empty graph as an earlier version made it.
+    /// An empty graph as created by an earlier version.
     #[allow(
         clippy::disallowed_methods,
         reason = "makes a file as an earlier version did"

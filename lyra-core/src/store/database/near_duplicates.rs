@@ -1,4 +1,4 @@
-//! Which pages tell the text of an earlier page: `pages.near_duplicate_of`.
+//! Detects pages with nearly the same text as an earlier page: `pages.near_duplicate_of`.
 //!
 //! Texts are compared by their sketches. A new page is compared only with pages that share some of
 //! its smallest hashes, so the cost of a page does not grow with the number of pages. The column
@@ -17,12 +17,12 @@ use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::text::similarity::Sketch;
 use rusqlite::{Connection, params};
 
-/// Notes the newest text of a page and finds the page that told it before.
+/// Stores the sketch of a page's newest text and finds the earlier page with the same text.
 pub(crate) fn update(db: &Connection, page_id: &str, text: &str, text_hash: &str) -> Result<()> {
     if note(db, page_id, text, text_hash)? {
         let copies = copies_of(db, page_id)?;
         assign(db, page_id)?;
-        // They were copies of the text that the page had before.
+        // They were copies of the previous text of the page.
         for copy in copies {
             assign(db, &copy)?;
         }
@@ -30,8 +30,8 @@ pub(crate) fn update(db: &Connection, page_id: &str, text: &str, text_hash: &str
     Ok(())
 }
 
-/// Catches up on pages whose texts were stored without [`update`]: by an import, or before there
-/// were sketches. What the rows say already of being copies stays, where it can be.
+/// Processes pages whose texts were stored without [`update`]: by an import, or before sketches existed.
+/// Copies that the rows already name are kept where possible.
 pub(crate) fn refresh(db: &Connection) -> Result<()> {
     let mut statement = db
         .prepare(
@@ -52,7 +52,7 @@ pub(crate) fn refresh(db: &Connection) -> Result<()> {
             })
         })
         .db()?;
-    // Ids alone: the texts of all pages may be more than there is memory for.
+    // Only the ids: the texts of all pages may exceed the memory.
     let pages: Vec<Waiting> = rows.collect::<rusqlite::Result<_>>().db()?;
     if pages.iter().all(|page| page.is_new) {
         many::note_many(db, &pages)?;
@@ -69,8 +69,8 @@ pub(crate) fn refresh(db: &Connection) -> Result<()> {
     point_at_originals(db)
 }
 
-/// Finds all originals anew, in the order in which the pages were read: for graphs that came together
-/// from several, each with an order of its own.
+/// Finds all originals again, in the order in which the pages were read; for graphs that were merged
+/// from several, each with its own order.
 pub(crate) fn rebuild(db: &Connection) -> Result<()> {
     db.execute_batch(
         "UPDATE pages SET near_duplicate_of = NULL
@@ -82,7 +82,7 @@ pub(crate) fn rebuild(db: &Connection) -> Result<()> {
     refresh(db)
 }
 
-/// The pages that are copies of one of those in the table `temp.forget_pages` and are not in it.
+/// The pages that are copies of a page in the table `temp.forget_pages` and are not in it themselves.
 pub(crate) fn copies_of_forgotten(db: &Connection) -> Result<Vec<String>> {
     let mut statement = db
         .prepare(
@@ -95,7 +95,7 @@ pub(crate) fn copies_of_forgotten(db: &Connection) -> Result<Vec<String>> {
     rows.collect::<rusqlite::Result<_>>().db()
 }
 
-/// Stores the sketch of a text; answers whether there was another one or none.
+/// Stores the sketch of a text; returns whether the previous one differed or was missing.
 fn note(db: &Connection, page_id: &str, text: &str, text_hash: &str) -> Result<bool> {
     let known: Option<(i64, String)> = db.first(
         "SELECT seq, text_hash FROM page_sketches WHERE page_id = ?1",
@@ -106,7 +106,8 @@ fn note(db: &Connection, page_id: &str, text: &str, text_hash: &str) -> Result<b
         if hash == text_hash {
             return Ok(false);
         }
-        // A page that says something else now came to say it last. Its hashes go with the row.
+        // A page with a changed text counts as the last one to have it. Its hashes are deleted with the
+        // row.
         db.run("DELETE FROM page_sketches WHERE seq = ?1", [seq])?;
     }
     let sketch = Sketch::of(text);
@@ -120,7 +121,7 @@ fn note(db: &Connection, page_id: &str, text: &str, text_hash: &str) -> Result<b
     Ok(true)
 }
 
-/// A file may name originals that are not there, or that are copies here.
+/// An import may name originals that are missing, or that are copies here.
 fn point_at_originals(db: &Connection) -> Result<()> {
     db.execute_batch(
         "UPDATE pages SET near_duplicate_of = NULL WHERE near_duplicate_of IS NOT NULL
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
     use crate::store::text::hash::sha256_hex;
 
-    /// Words that belong to no other number.
+    /// Words that occur in no other story.
     fn story(number: u32) -> String {
         let words: Vec<String> = (0..200).map(|n| format!("w{number}x{n}")).collect();
         words.join(" ")
@@ -223,7 +224,7 @@ mod tests {
     #[test]
     fn boilerplate_makes_no_copies_and_a_thousand_copies_one_voice() {
         check(|db| {
-            // One long footer on every page, and three times as much text of their own.
+            // One long footer on every page, with three times as much distinct text.
             let footer = story(0);
             for number in 1..=100 {
                 let own: Vec<String> = (0..3).map(|n| story(1_000 * number + n)).collect();
@@ -263,7 +264,7 @@ mod tests {
             tell(db, "c", &story(2));
             tell(db, "d", &story(3));
             tell(db, "e", &story(4));
-            // As files may have it: a known copy, a circle, an original that is not there.
+            // As an import may contain them: a known copy, a cycle, a missing original.
             db.execute_batch(
                 "UPDATE pages SET near_duplicate_of = 'b' WHERE id = 'c';
                  UPDATE pages SET near_duplicate_of = 'e' WHERE id = 'd';
@@ -278,7 +279,7 @@ mod tests {
         });
     }
 
-    /// Everything that is known of copies.
+    /// Everything that is stored about copies.
     fn dump(db: &Connection) -> Vec<String> {
         let sql = "SELECT id || '<' || near_duplicate_of FROM pages
                      WHERE near_duplicate_of IS NOT NULL
@@ -289,8 +290,8 @@ mod tests {
         rows.collect::<rusqlite::Result<_>>().unwrap()
     }
 
-    /// Pages that tell whole and half stories, with a footer or without; more of one kind than are
-    /// looked up for a hash, and enough of all for the index to be built anew.
+    /// Pages with whole and half stories, with or without a footer; more of one kind than are looked up
+    /// for a hash, and enough of all for the index to be rebuilt.
     fn tell_many(db: &Connection, from: u32, to: u32) {
         for n in from..to {
             let (own, footer) = (story(n * 7919 % 90), story(1_000 + n % 2));
@@ -334,7 +335,7 @@ mod tests {
                 tell_many(db, 0, 300);
                 db.execute(known, []).unwrap();
                 catch_up(db);
-                // Beside those that are in the index: first few, then many.
+                // In addition to the indexed ones: first few, then many.
                 tell_many(db, 300, 340);
                 catch_up(db);
                 tell_many(db, 340, 720);

@@ -9,20 +9,21 @@ use std::ffi::CStr;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a connection of ours waits for another one's lock.
+/// How long a connection of Lyra waits for another one's lock.
 pub(super) const BUSY_TIMEOUT: Duration = super::queue::PATIENCE;
 
-/// How long a process waits for another one that brings the schema up to date.
+/// How long a process waits while another one updates the schema.
 const MIGRATION_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// KiB of pages that the writing connection keeps: the tops of its b-trees.
+/// Cache size in KiB of the writing connection: it holds the upper levels of its b-trees.
 pub(super) const WRITER_CACHE_KIB: i64 = 16_384;
-/// Pages that a reader keeps. There are several readers, and the system keeps the file's pages for all of them.
+/// Cache size of a reader. There are several readers, and the operating system caches the file's pages
+/// for all of them.
 const READER_CACHE_KIB: i64 = 4_096;
 
 /// Opens (and creates or migrates) the database for writing.
 pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
-    // No SQLITE_OPEN_URI: a path with "?mode=" in it is a path.
+    // No SQLITE_OPEN_URI: a path that contains "?mode=" is an ordinary path.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -30,12 +31,12 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
     private::make(path);
     let mut connection = open_at(path, path, flags, None)?;
     let setup = |connection: &mut Connection| -> Result<()> {
-        // Before anything is changed: setting WAL mode writes to the file.
+        // Must precede any change: setting WAL mode writes to the file.
         migrate::check(connection)?;
-        // Readers never wait for the writer, and a killed process loses nothing committed.
+        // With WAL, readers never wait for the writer, and a killed process loses nothing committed.
         connection.pragma_update(None, "journal_mode", "WAL").db()?;
-        // In WAL mode, NORMAL survives a killed process; only a power cut can cost the last
-        // transactions, never consistency (sqlite.org/pragma.html#pragma_synchronous).
+        // In WAL mode, NORMAL survives a killed process; only a power failure can lose the last
+        // transactions, and never consistency (sqlite.org/pragma.html#pragma_synchronous).
         connection
             .pragma_update(None, "synchronous", "NORMAL")
             .db()?;
@@ -50,14 +51,14 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
         // Another process may be counting a large file for the first time.
         connection.busy_timeout(MIGRATION_TIMEOUT).db()?;
         migrate::migrate(connection)?;
-        // From here on writers wait in `Database::write`.
+        // From here on, writers wait in `Database::write`.
         connection.busy_timeout(Duration::ZERO).db()
     };
     setup(&mut connection).map_err(|e| e.context(format!("opening {}", path.display())))?;
     Ok(connection)
 }
 
-/// What every reading connection is set to.
+/// Settings of every reading connection.
 pub(super) fn set_up_reader(connection: &Connection) -> Result<()> {
     connection.pragma_update(None, "query_only", true).db()?;
     connection
@@ -66,9 +67,9 @@ pub(super) fn set_up_reader(connection: &Connection) -> Result<()> {
     keep_statements(connection)
 }
 
-/// Statements stay prepared. By default SQLite prepares one again whenever a value is bound that it has
-/// compared with the condition of a partial index. No query needs that: those that use such an index name
-/// its condition in their text.
+/// Statements stay prepared. By default, SQLite prepares a statement again whenever a value is
+/// bound that it has compared with the condition of a partial index. No query needs that: queries that
+/// use such an index contain its condition in their text.
 fn keep_statements(connection: &Connection) -> Result<()> {
     connection.set_prepared_statement_cache_capacity(128);
     connection
@@ -77,14 +78,14 @@ fn keep_statements(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// SQLite would give each connection a database of its own for these, and nobody would find what
-/// another one wrote.
+/// Refuses paths for which SQLite would give each connection a separate database, so that no connection
+/// would see another's data.
 pub(super) fn check_is_file(path: &Path) -> Result<()> {
     let shown = path.as_os_str();
     if shown.is_empty() || shown == ":memory:" || shown.as_encoded_bytes().starts_with(b"file:") {
         return Err(
             Error::invalid(format!("{path:?} is no file; a graph is a file"))
-                .with_hint("for a graph that nobody keeps, give a file in a temporary folder"),
+                .with_hint("for a temporary graph, give a file in a temporary folder"),
         );
     }
     if path.is_dir() {
@@ -97,7 +98,7 @@ pub(super) fn check_is_file(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Opens the file at `path` under the address that SQLite is to be given for it.
+/// Opens the file at `path` with the given address for SQLite.
 #[allow(
     clippy::disallowed_methods,
     reason = "this is where connections are opened"
@@ -116,13 +117,13 @@ pub(super) fn open_at(
         .db()
         .map_err(|e| e.context(format!("opening {}", path.display())))?;
     connection.busy_timeout(BUSY_TIMEOUT).db()?;
-    // SQLite opens what it may not write to for reading, and says so at the first write. Before the
-    // first look, because that would leave files in our name beside somebody else's.
+    // SQLite opens a read-only file for reading and reports this at the first write. This check comes
+    // before the first access, because that would create files owned by us beside another user's file.
     if flags.contains(OpenFlags::SQLITE_OPEN_READ_WRITE) && connection.is_readonly(MAIN_DB).db()? {
         let message = format!("opening {}: the file cannot be written", path.display());
         return Err(Error::new(ErrorKind::Storage, message).with_hint(Error::LOOK_ONLY_HINT));
     }
-    // The first look at the file: what is no database is told apart here.
+    // The first access to the file; it fails if the file is not a database.
     connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
         .db()

@@ -1,13 +1,13 @@
-//! Whether a database file is ours.
+//! Checks whether a database file belongs to Lyra.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::database::SqliteResultExt;
 use rusqlite::Connection;
 
-/// Marks a file as ours in the SQLite header: "LYRA" in ASCII.
+/// Marks a file as Lyra's in the SQLite header: "LYRA" in ASCII.
 pub(crate) const APPLICATION_ID: i32 = 0x4C59_5241;
 
-/// Refuses files that are databases, but not ours.
+/// Refuses databases of other programs.
 pub(crate) fn check_ownership(connection: &Connection) -> Result<()> {
     let id: i32 = connection
         .pragma_query_value(None, "application_id", |r| r.get(0))

@@ -1,10 +1,10 @@
-//! Work for a second thread while this one writes.
+//! Runs work on a second thread while this one writes.
 
 use std::panic::resume_unwind;
 use std::thread::{Builder, ScopedJoinHandle, scope};
 
-/// Does `there` on a thread of its own while `here` is done on this one, which holds the connection;
-/// on this one, too, where the system has no thread to give.
+/// Runs `there` on a separate thread while `here` runs on this one, which holds the connection; if the
+/// system cannot start a thread, both run on this one.
 pub(crate) fn run_in_parallel<A: Send, B>(
     there: impl Fn() -> A + Sync,
     here: impl FnOnce() -> B,

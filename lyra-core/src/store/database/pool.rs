@@ -1,4 +1,4 @@
-//! One writer, many readers. Closures own transactions.
+//! One writer, many readers. Transactions are scoped to closures.
 
 use super::interrupt::Interrupter;
 use super::open::{BUSY_TIMEOUT, WRITER_CACHE_KIB, open_writer};
@@ -14,20 +14,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The database file, open: a connection that writes, unless the file is read-only, and a pool
-/// of those that read.
+/// The open database file: a connection that writes, unless the file is read-only, and a pool of
+/// connections that read.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
     source: Source,
-    // Before the writer, because fields are dropped in order, and only a connection that may write
-    // takes the log away when it is the last one to close.
+    // Declared before the writer, because fields are dropped in order, and only a connection that may
+    // write removes the log when it is the last one to close.
     readers: Pool<Readers>,
     writer: Option<Arc<Writing>>,
     interrupter: Interrupter,
 }
 
-/// The connection that writes. Whoever waits for it gets it in the order of coming, first among the
-/// threads of this process and then among the processes.
+/// The connection that writes. Waiting writers get it in order of arrival, first among the threads of
+/// this process and then among the processes.
 #[derive(Debug)]
 struct Writing {
     connection: FairMutex<Connection>,
@@ -36,8 +36,8 @@ struct Writing {
     attaching: Mutex<()>,
 }
 
-/// Opens and checks reading connections for the pool. Ours, because the ready-made manager lags
-/// behind the SQLite binding, and because readers are not opened like the writer.
+/// Opens and checks reading connections for the pool. Our own implementation, because the existing
+/// manager lags behind the SQLite binding, and because readers are not opened like the writer.
 #[derive(Debug)]
 struct Readers {
     source: Source,
@@ -60,25 +60,25 @@ impl ManageConnection for Readers {
     }
 
     fn has_broken(&self, reading: &mut Reading) -> bool {
-        // A reader that was left inside a transaction would answer from an old snapshot.
+        // A reader that was left inside a transaction would read from an old snapshot.
         !reading.connection.is_autocommit()
     }
 }
 
-/// KiB of pages that a large transaction keeps in memory, if it needs as many.
+/// Maximum cache in KiB of a large transaction.
 const BULK_CACHE_KIB: i64 = 131_072;
 
-/// At most so many threads read at once; more wait their turn.
+/// Maximum number of threads that read at once; further threads wait.
 const READERS: u32 = 8;
 
 impl Database {
-    /// Opens the file, creating or migrating it first.
+    /// Opens the file; creates or migrates it first if necessary.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let writer = open_writer(path)?;
         Self::over(Source::writable(path), Some(writer))
     }
 
-    /// Opens a file that is there, of this version, and writes neither to it nor beside it.
+    /// Opens an existing file of this version, and writes neither to it nor beside it.
     pub(crate) fn open_read_only(path: &Path) -> Result<Self> {
         let source = Source::read_only(path);
         source.check()?;
@@ -93,9 +93,9 @@ impl Database {
         let readers = Pool::builder()
             .max_size(READERS)
             .min_idle(Some(0))
-            // Only a connection without locks can be behind the file.
+            // Only a connection without locks can be out of date.
             .test_on_check_out(source.is_read_only())
-            // Connections stay open: a prepared statement costs more than an idle descriptor.
+            // Connections stay open: preparing statements costs more than an idle descriptor.
             .idle_timeout(None)
             .max_lifetime(None)
             .connection_timeout(Duration::from_secs(30))
@@ -118,17 +118,17 @@ impl Database {
         })
     }
 
-    /// Where the file is.
+    /// Path of the file.
     pub(crate) fn path(&self) -> &Path {
         self.source.path()
     }
 
-    /// Where reading connections come from.
+    /// The source from which reading connections are opened.
     pub(crate) fn source(&self) -> &Source {
         &self.source
     }
 
-    /// Ends running statements from another thread.
+    /// Interrupts running statements from another thread.
     pub(crate) fn interrupter(&self) -> Interrupter {
         self.interrupter.clone()
     }
@@ -139,20 +139,20 @@ impl Database {
         let snapshot = reading.connection.transaction().db()?;
         let answer = work(&snapshot);
         let finished = snapshot.finish().db();
-        // What was read from two states of a file at once may even look like a broken one.
+        // Data read from two states of a file at once may even look like corruption.
         reading.stamp.check()?;
         match answer.and_then(|answer| finished.map(|()| answer)) {
             Ok(answer) => Ok(answer),
-            // Without its file, a graph may look like one without its tasks.
+            // A graph whose file was removed may look like one without tasks.
             Err(error) => self.source.check_in_place().and(Err(error)),
         }
     }
 
-    /// Runs `work` inside one IMMEDIATE transaction, which is committed if it answers Ok and
-    /// rolled back otherwise. What the views count is counted again first.
+    /// Runs `work` inside one IMMEDIATE transaction, which is committed if the result is Ok and rolled
+    /// back otherwise. The counts of the views are updated before the commit.
     ///
     /// # Errors
-    /// [`ErrorKind::Busy`] where others write for longer than a writer waits.
+    /// [`ErrorKind::Busy`] if others write for longer than a writer waits.
     pub(crate) fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         self.transact(true, work)
     }
@@ -171,8 +171,8 @@ impl Database {
         finish(transaction, derive, work)
     }
 
-    /// The same if nobody else is writing, here or in another process, and the file can be written
-    /// at all; otherwise does nothing and answers none.
+    /// The same if no one else is writing, here or in another process, and the file is writable;
+    /// otherwise does nothing and returns none.
     pub(crate) fn write_if_free<T>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T>,
@@ -200,8 +200,8 @@ impl Database {
         }
     }
 
-    /// The same for a transaction that may grow large: its pages stay in memory instead of going
-    /// to the log and coming back. `derive` says whether counts and checksums are brought up to date before
+    /// The same for a transaction that may become large: its pages stay in memory instead of being
+    /// written to the log and read again. `derive` says whether counts and checksums are updated before
     /// the commit.
     pub(crate) fn write_in_bulk<T>(
         &self,
@@ -209,12 +209,12 @@ impl Database {
         work: impl FnOnce(&Transaction<'_>) -> Result<T>,
     ) -> Result<T> {
         self.maintain(|connection| {
-            // What is sorted for an index may be larger than memory; it goes to a file beyond that.
+            // Data that is sorted for an index may exceed the memory; the excess goes to a file.
             set_temporary_storage(connection, "FILE")?;
             set_cache(connection, BULK_CACHE_KIB)
         })?;
         let answer = self.transact(derive, work);
-        // What was committed is committed, whether or not memory is given back at once.
+        // The transaction is committed, whether or not memory can be released immediately.
         let _ = self.maintain(|connection| {
             set_temporary_storage(connection, "MEMORY")?;
             set_cache(connection, WRITER_CACHE_KIB)?;
@@ -223,7 +223,7 @@ impl Database {
         answer
     }
 
-    /// Runs work that attaches other files to the writing connection: one such work at a time.
+    /// Runs work that attaches other files to the writing connection; only one such work runs at a time.
     pub(crate) fn attaching<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let _alone = self.writing()?.attaching.lock();
         work()
@@ -255,14 +255,14 @@ impl Writing {
     }
 }
 
-/// Brings the log home with the last handle: whoever copies the file after a program has ended
-/// copies all of it, also where the pool's threads still hold a reader open.
+/// Writes the log back to the file when the last handle is dropped, so that a copy of the file made
+/// after a program has ended is complete, even if the pool's threads still hold a reader open.
 impl Drop for Database {
     fn drop(&mut self) {
         if let Some(writer) = &self.writer
             && Arc::strong_count(writer) == 1
         {
-            // PASSIVE waits for nobody; what it leaves, the log keeps.
+            // PASSIVE does not wait; anything that it leaves stays in the log.
             let _ = writer
                 .connection
                 .lock()
@@ -275,7 +275,7 @@ impl Drop for Database {
 /// Begins a transaction that holds SQLite's write lock.
 fn begin(connection: &Connection, until: Instant) -> Result<Transaction<'_>> {
     loop {
-        // Unchecked: no two of them are open at a time, because the guard is not given away.
+        // Unchecked is correct: no two of them are open at a time, because the guard is held.
         match Transaction::new_unchecked(connection, TransactionBehavior::Immediate) {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
                 if Instant::now() >= until {

@@ -1,9 +1,10 @@
-//! Who may read the file: it holds what humans were let into, login cookies among it.
+//! Restricts who may read the file: it contains data that only its owner may see, including login
+//! cookies.
 
 use std::path::Path;
 
-/// Makes an empty file that only its owner may read, where there is none: SQLite takes it for a new
-/// database, and gives what it puts beside it the same mode. What goes wrong here, SQLite says.
+/// Creates an empty file that only its owner may read, if there is none: SQLite treats it as a new
+/// database, and gives the files beside it the same mode. Errors here are reported by SQLite.
 #[cfg(unix)]
 pub(super) fn make(path: &Path) {
     use std::os::unix::fs::OpenOptionsExt;
@@ -18,7 +19,7 @@ pub(super) fn make(path: &Path) {
 #[cfg(not(unix))]
 pub(super) fn make(_: &Path) {}
 
-/// The mode of the file where others than its owner may read or write it.
+/// The mode of the file if others than its owner may read or write it.
 #[cfg(unix)]
 pub(crate) fn mode_for_others(path: &Path) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt;

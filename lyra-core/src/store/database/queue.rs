@@ -1,14 +1,14 @@
-//! Whose turn it is to write.
+//! Determines which writer is next.
 //!
-//! SQLite gives its write lock to whoever looks first after it was released. Beside a process that
-//! commits one transaction after the other, a process that looks now and then finds it free next to
-//! never. So a writer first locks a file beside the database, `<database>-queue`: only its holder
-//! tries for SQLite's lock, and gives the file up on getting it. A process that has just committed
-//! then finds the file held by the one that waits, and comes after it.
+//! SQLite gives its write lock to the first process that tries after it was released. If a process
+//! commits one transaction after the other, a process that retries at intervals almost never finds the
+//! lock free. So a writer first locks a file beside the database, `<database>-queue`: only its holder
+//! tries to get SQLite's lock, and releases the file as soon as it has it. A process that has just
+//! committed then finds the file locked by the waiting process, and comes after it.
 //!
-//! The lock on the file guards nothing but the order: where it cannot be had, as in a file system
-//! without locks, writers go without. The system releases it when a process dies. Other programs do
-//! not know the file; against them, the one that waits has a chance at each look.
+//! The lock on the file only determines the order: where it is not available, as in a file system
+//! without locks, writers proceed without it. The system releases it when a process dies. Other programs
+//! do not use the file; against them, a waiting writer has a chance at each attempt.
 
 use crate::error::{Error, ErrorKind};
 use std::fs::{File, TryLockError};
@@ -19,14 +19,14 @@ use std::time::{Duration, Instant};
 /// How long a writer waits for its turn.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Time between two looks at a lock that somebody else holds.
+/// Time between two attempts to get a lock that another process holds.
 pub(super) const LOOK: Duration = Duration::from_millis(1);
 
 /// The file in which the writers of all processes queue.
 #[derive(Debug)]
 pub(super) struct Queue(PathBuf);
 
-/// The head of the queue, until it is dropped; nothing where there is no queue to be had.
+/// The first place in the queue, until it is dropped; empty if no queue is available.
 #[derive(Debug)]
 pub(super) struct Head(Option<File>);
 
@@ -38,7 +38,7 @@ impl Queue {
         Self(name.into())
     }
 
-    /// Waits for the head of the queue.
+    /// Waits for the first place in the queue.
     pub(super) fn wait(&self, until: Instant) -> Result<Head, Error> {
         loop {
             match self.try_head() {
@@ -49,16 +49,16 @@ impl Queue {
         }
     }
 
-    /// The head of the queue, if nobody has it.
+    /// Takes the first place in the queue, if it is free.
     pub(super) fn try_head(&self) -> Option<Head> {
-        // Opened each time: the last process to close the database takes the file away.
+        // Opened each time: the last process to close the database deletes the file.
         let writable = File::options()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .open(&self.0);
-        // It may belong to somebody else who shares the database.
+        // The file may belong to another user who shares the database.
         let Ok(file) = writable.or_else(|_| File::open(&self.0)) else {
             return Some(Head(None));
         };
@@ -74,8 +74,8 @@ impl Queue {
         self.0.exists()
     }
 
-    /// Takes the file away if nobody waits. A process that opened it before and locks it afterwards
-    /// loses its place in the order, and nothing else.
+    /// Deletes the file if no one waits. A process that opened it before and locks it afterwards only
+    /// loses its place in the order.
     pub(super) fn remove(&self) {
         if self.try_head().is_some() {
             let _ = std::fs::remove_file(&self.0);
@@ -85,22 +85,21 @@ impl Queue {
 
 impl Drop for Head {
     fn drop(&mut self) {
-        // Closing would leave the lock to a child process that has inherited the file.
+        // Closing alone would leave the lock with a child process that has inherited the file.
         if let Some(file) = &self.0 {
             let _ = file.unlock();
         }
     }
 }
 
-/// Others wrote for as long as a writer waits.
+/// The error if others wrote for as long as a writer waits.
 pub(super) fn busy() -> Error {
     let message = format!(
         "the database was busy for {} seconds: others were writing to it, and nothing was changed",
         PATIENCE.as_secs()
     );
     Error::new(ErrorKind::Busy, message).with_hint(
-        "try again; a long import, a forget or another program may hold the database, and everything \
-         else takes turns",
+        "try again; a long import, a forget or another program may be writing to the database",
     )
 }
 
@@ -116,10 +115,10 @@ mod tests {
 
     const ROUNDS: i64 = 10;
 
-    /// Names the database of a second process, and tells it that it is one.
+    /// Names the database of a second process, and marks the process as the second one.
     const RIVAL: &str = "LYRA_TEST_RIVAL";
 
-    /// Writes one transaction after the other, each of which counts itself.
+    /// Writes one transaction after the other, each of which increments a counter.
     fn write_in_a_loop(db: &Database, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
             db.write(|t| {
@@ -134,7 +133,7 @@ mod tests {
         }
     }
 
-    /// The second process; does nothing where a test run comes across it.
+    /// The second process; does nothing in an ordinary test run.
     #[test]
     fn the_process_that_writes_in_a_loop() {
         if let Some(path) = std::env::var_os(RIVAL) {
@@ -148,7 +147,7 @@ mod tests {
         c.query_row(sql, [], |r| r.get(0)).db()
     }
 
-    /// How many transactions of a rival are committed while this thread waits for its turn.
+    /// Number of transactions that a rival commits while this thread waits for its turn.
     fn overtaken(db: &Database) -> i64 {
         let began = Instant::now();
         let moved = |from: i64| {
@@ -178,7 +177,7 @@ mod tests {
             .db()
         })
         .unwrap();
-        // One transaction is under way when the wait begins, and one more may be about to begin.
+        // One transaction is in progress when the wait begins, and one more may be about to begin.
         let fair = 3 * ROUNDS;
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -201,7 +200,7 @@ mod tests {
         rival.wait().unwrap();
         let times = times.unwrap();
         assert!(times <= fair, "a process came first {times} times");
-        // Killed in whatever it was doing, it holds nobody up.
+        // Killed at any point, it blocks no one.
         db.write(|_| Ok(())).unwrap();
         drop(folder);
     }

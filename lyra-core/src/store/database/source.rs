@@ -1,11 +1,12 @@
-//! Opens connections for reading, to a file that this process may write to or to a read-only one.
+//! Opens connections for reading a file that this process may write to, or a read-only one.
 //!
-//! SQLite reads a database in WAL mode through two files beside it, and makes them where they are
-//! missing. In somebody else's folder that may be forbidden; where it is not, they would stay behind
-//! in our name and could keep the owner from writing. A read-only file that nobody is writing to
-//! is therefore read as it lies there, without locks and without a file beside it
-//! (`immutable`, sqlite.org/uri.html#uriimmutable). SQLite then notices no change, so that
-//! [`FileStamp`] does: what it was opened on has to be the same before and after every look. Where a
+//! SQLite reads a database in WAL mode through two files beside it, and creates them if they are
+//! missing. In another user's folder this may be forbidden; if it is allowed, the files would stay
+//! behind under our user and could prevent the owner from writing. A read-only file to which no one is
+//! writing is therefore read as it is, without locks and without a file beside it (`immutable`,
+//! sqlite.org/uri.html#uriimmutable). SQLite then does not detect changes, so [`FileStamp`] does: the
+//! state of the file must be the same before and after every access. If a log exists beside the file,
+//! the file is read through the log like any other (sqlite.org/wal.html#readonly).
 //! log stands beside the file, it is read through the log like any other (sqlite.org/wal.html#readonly).
 
 use super::migrate;
@@ -21,12 +22,12 @@ use std::time::SystemTime;
 pub(crate) struct Source {
     path: PathBuf,
     read_only: bool,
-    /// Which files the path and the log beside it were when they were opened for writing. A
-    /// read-only one may be replaced by a newer one at any time.
+    /// Identity of the file and of the log beside it when they were opened for writing. A read-only file
+    /// may be replaced by a newer one at any time.
     files: [Option<FileId>; 2],
 }
 
-/// Tells files apart, whatever they are called: device and number.
+/// Identifies a file independently of its name: device and number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileId(u64, u64);
 
@@ -37,12 +38,12 @@ pub(crate) struct Reading {
     pub(crate) stamp: FileStamp,
 }
 
-/// What a file was like when a connection without locks was opened on it; nothing for other
-/// connections, which SQLite keeps from seeing half a change.
+/// The state of a file when a connection without locks was opened on it; empty for other connections,
+/// for which SQLite's locks prevent partial changes from being seen.
 #[derive(Debug, Clone)]
 pub(crate) struct FileStamp(Option<(PathBuf, Stamp)>);
 
-/// Tells two states of a file apart.
+/// Identifies a state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     bytes: u64,
@@ -86,7 +87,7 @@ impl Source {
         self.read_only
     }
 
-    /// When a read-only file, or the log beside it, was written last.
+    /// When a read-only file, or the log beside it, was last written.
     pub(crate) fn written_at(&self) -> Option<SystemTime> {
         let written = |path: &Path| std::fs::metadata(path).ok()?.modified().ok();
         self.read_only
@@ -99,10 +100,10 @@ impl Source {
         self.open_through(None)
     }
 
-    /// The same through a VFS other than SQLite's own, which has to be registered.
+    /// The same through a VFS other than SQLite's own, which must be registered.
     pub(crate) fn open_through(&self, vfs: Option<&CStr>) -> Result<Reading> {
         if !self.read_only {
-            // A new connection would be to another file than the others.
+            // A new connection would otherwise open a different file than the others.
             self.check_in_place()?;
             return self.open_live(vfs);
         }
@@ -118,8 +119,8 @@ impl Source {
         self.open_still(vfs)
     }
 
-    /// Refuses a file that is open for writing where it or its log is not behind its name any more:
-    /// what is written to it would be lost when the last program closes it.
+    /// Returns an error if a file that is open for writing, or its log, is no longer at its path:
+    /// anything written to it would be lost when the last program closes it.
     pub(crate) fn check_in_place(&self) -> Result<()> {
         let names = [self.path.clone(), beside(&self.path, "-wal")];
         for (name, file) in names.iter().zip(self.files) {
@@ -141,7 +142,7 @@ impl Source {
         Ok(())
     }
 
-    /// Refuses, without a change, what cannot be looked at as it is: no file, a file of another
+    /// Refuses, without a change, a path that cannot be read as it is: no file, a file of another
     /// program, a schema of another version.
     pub(super) fn check(&self) -> Result<()> {
         check_is_file(&self.path)?;
@@ -158,7 +159,7 @@ impl Source {
             .map_err(|e| e.context(format!("opening {}", self.path.display())))
     }
 
-    /// With SQLite's locks, and through the log if there is one.
+    /// Opens the file with SQLite's locks, and through the log if there is one.
     fn open_live(&self, vfs: Option<&CStr>) -> Result<Reading> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = open_at(&self.path, &self.path, flags, vfs)?;
@@ -169,7 +170,7 @@ impl Source {
         })
     }
 
-    /// As the file lies there.
+    /// Opens the file as it is, without locks.
     fn open_still(&self, vfs: Option<&CStr>) -> Result<Reading> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -184,8 +185,8 @@ impl Source {
     fn log_out_of_reach(&self, error: Error) -> Error {
         let (path, log) = (self.path.display(), beside(&self.path, "-wal"));
         let message = format!(
-            "{path} is being written to, or its last writer broke off: a log stands beside it, and \
-             it cannot be read from here ({})",
+            "{path} is being written to, or its last writer was interrupted: a log file lies \
+             beside it, and it cannot be read from here ({})",
             error.message()
         );
         Error::new(ErrorKind::Storage, message)
@@ -205,7 +206,7 @@ impl FileId {
         std::fs::metadata(path).map(|file| Some(Self(file.dev(), file.ino())))
     }
 
-    /// Where files have no numbers, one that is open cannot be taken away.
+    /// Where files have no numbers, an open file cannot be removed.
     #[cfg(not(unix))]
     fn of(_: &Path) -> std::io::Result<Option<Self>> {
         Ok(None)
@@ -213,18 +214,18 @@ impl FileId {
 }
 
 impl FileStamp {
-    /// For a file that somebody else opens as it lies there.
+    /// The stamp of a file that another component opens without locks.
     pub(crate) fn of(path: &Path) -> Result<Self> {
         let stamp = Stamp::of(path).ok_or_else(|| written_meanwhile(path))?;
         Ok(Self(Some((path.to_owned(), stamp))))
     }
 
-    /// For a file that SQLite reads with its locks.
+    /// The stamp for a file that SQLite reads with its locks.
     pub(crate) const fn unneeded() -> Self {
         Self(None)
     }
 
-    /// Whether the file is what it was when the connection was opened.
+    /// Whether the file is unchanged since the connection was opened.
     pub(crate) fn holds(&self) -> bool {
         match &self.0 {
             None => true,
@@ -232,7 +233,7 @@ impl FileStamp {
         }
     }
 
-    /// Refuses what was read if the file changed under it.
+    /// Returns an error if the file changed while it was read.
     pub(crate) fn check(&self) -> Result<()> {
         match &self.0 {
             Some((path, _)) if !self.holds() => Err(written_meanwhile(path)),
@@ -242,7 +243,7 @@ impl FileStamp {
 }
 
 impl Stamp {
-    /// None where somebody writes to the file, or where there is none.
+    /// None if the file is being written to, or does not exist.
     fn of(path: &Path) -> Option<Self> {
         let file = std::fs::metadata(path).ok()?;
         is_quiet(path).then(|| Self {
@@ -257,7 +258,7 @@ fn written_meanwhile(path: &Path) -> Error {
     Error::new(ErrorKind::Storage, message).with_hint("try again")
 }
 
-/// Whether SQLite could not get at a file, as opposed to finding something wrong in it.
+/// Whether SQLite could not access a file, as opposed to finding an error in it.
 fn is_out_of_reach(error: &Error) -> bool {
     let source = std::error::Error::source(error);
     let code = source
@@ -274,33 +275,33 @@ fn is_out_of_reach(error: &Error) -> bool {
     )
 }
 
-/// The file that SQLite puts beside a database under its name and this ending.
+/// The file that SQLite creates beside a database under its name with this suffix.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// Whether nobody has a file open for writing or has left off in the middle: there is no log beside
-/// it.
+/// Whether no process has the file open for writing or was interrupted while writing: there is no log
+/// beside it.
 pub(crate) fn is_alone(path: &Path) -> bool {
     ["-wal", "-journal"]
         .iter()
         .all(|ending| !beside(path, ending).exists())
 }
 
-/// Whether all that was committed is in the file itself: a log beside it, if there is one, is empty.
+/// Whether all committed data is in the file itself: a log beside it, if there is one, is empty.
 fn is_quiet(path: &Path) -> bool {
     let log = std::fs::metadata(beside(path, "-wal"));
     log.map_or(true, |log| log.len() == 0) && !beside(path, "-journal").exists()
 }
 
-/// The address under which SQLite reads a file as it lies there.
+/// The address under which SQLite reads a file as it is, without locks.
 pub(crate) fn immutable_address(path: &Path) -> String {
     file_address(path, "immutable=1")
 }
 
-/// The address of a file with a parameter that says how SQLite is to open it.
+/// The address of a file with a parameter for SQLite's open mode.
 pub(crate) fn file_address(path: &Path, parameter: &str) -> String {
     let mut address = String::from(if path.has_root() { "file://" } else { "file:" });
     for byte in path.as_os_str().as_encoded_bytes() {
@@ -392,23 +393,23 @@ mod tests {
         std::fs::copy(&path, &copy).unwrap();
         std::fs::copy(beside(&path, "-wal"), beside(&copy, "-wal")).unwrap();
         let (log, index) = (beside(&copy, "-wal"), beside(&copy, "-shm"));
-        // SQLite follows no link there, whoever we are: it cannot make the index of the log.
+        // SQLite does not follow a link there, whatever the user: it cannot create the index of the log.
         std::os::unix::fs::symlink("nowhere", &index).unwrap();
         let error = Database::open_read_only(&copy).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Storage);
         assert!(
-            error.message().contains("a log stands beside it"),
+            error.message().contains("a log file lies beside it"),
             "{error}"
         );
         let hint = error.hint().unwrap();
         assert!(hint.contains(&log.display().to_string()), "{hint}");
-        // Nor can it be opened for writing; whoever only wants to look is told how.
+        // Nor can it be opened for writing; the hint explains how to read it.
         let error = Database::open(&copy).unwrap_err();
         assert!(error.hint().unwrap().contains("--read-only"), "{error:?}");
-        // A log with nothing in it is no loss.
+        // An empty log can be ignored.
         std::fs::write(&log, "").unwrap();
         assert_eq!(tasks(&Database::open_read_only(&copy).unwrap()).unwrap(), 0);
-        // With both files in a folder of one's own, all of it is there.
+        // With both files in a folder of our own, everything can be read.
         std::fs::copy(beside(&path, "-wal"), &log).unwrap();
         std::fs::remove_file(&index).unwrap();
         let (file, in_log) = (std::fs::read(&copy).unwrap(), std::fs::read(&log).unwrap());

@@ -1,14 +1,14 @@
-//! Statements on a connection: prepared once, bound, and answered with our own errors.
+//! Statements on a connection: prepared once, bound, and with errors converted to Lyra's.
 
 use crate::error::Result;
 use crate::store::database::SqliteResultExt;
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 pub(in crate::store) trait Statements {
-    /// Executes a statement that changes rows; answers how many.
+    /// Executes a statement that changes rows; returns their number.
     fn run(&self, sql: &str, params: impl Params) -> Result<usize>;
 
-    /// Whether a query has a row.
+    /// Whether a query returns any row.
     fn holds(&self, sql: &str, params: impl Params) -> Result<bool>;
 
     /// The first row of a query, if there is one.
@@ -19,7 +19,7 @@ pub(in crate::store) trait Statements {
         read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>>;
 
-    /// The row of a query that always has one.
+    /// The row of a query that always returns one.
     fn one<T>(
         &self,
         sql: &str,

@@ -1,5 +1,5 @@
-//! The FTS5 tokenizer `lyra`: [`crate::store::text::for_each_token`] behind SQLite's C interface, so that
-//! the index, a `MATCH` written by an agent and our own ranking cut text the same way.
+//! The FTS5 tokenizer `lyra`: [`crate::store::text::for_each_token`] behind SQLite's C interface, so
+//! that the index, a `MATCH` written by an agent and our own ranking split text in the same way.
 //!
 //! The interface is described at <https://sqlite.org/fts5.html#custom_tokenizers>.
 #![allow(
@@ -16,8 +16,8 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-/// Makes the tokenizer known to a connection. Every connection of ours goes through here before
-/// it touches a full-text table.
+/// Registers the tokenizer on a connection. Every connection of Lyra calls this before it accesses a
+/// full-text table.
 pub(crate) fn register(connection: &Connection) -> Result<()> {
     let api = fts5_api(connection)?;
     let mut tokenizer = ffi::fts5_tokenizer {
@@ -25,8 +25,8 @@ pub(crate) fn register(connection: &Connection) -> Result<()> {
         xDelete: Some(delete),
         xTokenize: Some(cut),
     };
-    // SAFETY: `api` came from this very connection, which is open; SQLite copies the struct and
-    // the functions are 'static. The user data is unused.
+    // SAFETY: `api` came from this connection, which is open; SQLite copies the struct and the functions
+    // are 'static. The user data is unused.
     let code = unsafe {
         match (*api).xCreateTokenizer {
             Some(create_tokenizer) => create_tokenizer(
@@ -53,8 +53,8 @@ pub(crate) fn register(connection: &Connection) -> Result<()> {
 fn fts5_api(connection: &Connection) -> Result<*mut ffi::fts5_api> {
     let mut api: *mut ffi::fts5_api = ptr::null_mut();
     let raw = RawStatement::of(connection, "SELECT fts5(?1)")?;
-    // SAFETY: the statement is ours, prepared above on an open connection; the bound pointer
-    // outlives the step, which is the only thing that writes through it.
+    // SAFETY: the statement is ours, prepared above on an open connection; the bound pointer outlives
+    // the step, which is the only call that writes through it.
     unsafe {
         ffi::sqlite3_bind_pointer(
             raw.0,
@@ -105,7 +105,7 @@ impl Drop for RawStatement {
     }
 }
 
-/// The tokenizer has no state; FTS5 wants a pointer that is not null all the same.
+/// The tokenizer has no state, but FTS5 requires a pointer that is not null.
 ///
 /// # Safety
 /// Called by FTS5 with a place for the result.
@@ -125,10 +125,10 @@ unsafe extern "C" fn create(
 }
 
 /// # Safety
-/// Any argument will do: it is not looked at.
+/// Any argument is allowed: it is ignored.
 unsafe extern "C" fn delete(_tokenizer: *mut ffi::Fts5Tokenizer) {}
 
-/// To be called while FTS5 runs the tokenizer, with the context that it gave.
+/// Must be called while FTS5 runs the tokenizer, with the context that FTS5 passed.
 type TokenCallback =
     unsafe extern "C" fn(*mut c_void, c_int, *const c_char, c_int, c_int, c_int) -> c_int;
 
@@ -151,9 +151,10 @@ unsafe extern "C" fn cut(
     if text.is_null() || length == 0 {
         return ffi::SQLITE_OK;
     }
-    // SAFETY: FTS5 promises `length` readable bytes at `text` for the length of this call.
+    // SAFETY: FTS5 guarantees `length` readable bytes at `text` for the duration of this call.
     let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
-    // A text column holds what was put in; only a foreign writer can have put in broken UTF-8.
+    // A text column holds the bytes that were stored; only another program can have stored invalid
+    // UTF-8.
     let Ok(text) = std::str::from_utf8(bytes) else {
         return ffi::SQLITE_OK;
     };
@@ -194,13 +195,13 @@ unsafe extern "C" fn cut(
     }
 }
 
-/// A text that is about to be indexed, cut on another thread than the one that indexes it.
+/// A text to be indexed, tokenized on a different thread than the one that indexes it.
 #[derive(Debug)]
 pub(crate) struct Tokens {
     text: String,
-    /// The tokens, one after the other.
+    /// The tokens, concatenated.
     tokens: String,
-    /// Where each token ends there, and where it stands in the text.
+    /// The end of each token in `tokens`, and its position in the text.
     places: Vec<(usize, Range<usize>)>,
 }
 
@@ -234,7 +235,8 @@ thread_local! {
     static KNOWN: RefCell<Vec<Tokens>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Does `work`; whatever this thread indexes meanwhile is not cut again if it is one of these texts.
+/// Runs `work`; texts that this thread indexes meanwhile are not tokenized again if they are in the
+/// list.
 pub(crate) fn with_tokens<T>(tokens: Vec<Tokens>, work: impl FnOnce() -> T) -> T {
     if tokens.is_empty() {
         return work();
@@ -299,7 +301,7 @@ mod tests {
         }
     }
 
-    /// What an index holds, of one text in two columns.
+    /// The contents of an index, for one text in two columns.
     fn vocabulary(known: &[&str]) -> Vec<(String, i64, String)> {
         let db = Connection::open_in_memory().unwrap();
         register(&db).unwrap();
@@ -333,7 +335,7 @@ mod tests {
         for known in [&[x, y][..], &[y], &["something else", x]] {
             assert_eq!(vocabulary(known), cut, "{known:?}");
         }
-        // After that the thread knows them no longer.
+        // The thread no longer holds them afterwards.
         KNOWN.with_borrow(|known| assert!(known.is_empty()));
     }
 }

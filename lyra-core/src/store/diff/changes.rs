@@ -1,47 +1,47 @@
-//! What a comparison answers with.
+//! The result of a comparison.
 
 use crate::store::model::Relation;
 use serde::Serialize;
 
-/// What changed between two states of a graph. Lists are in order of their ids; texts are cut to
-/// 200 characters.
+/// The changes between two states of a graph. Lists are sorted by id; texts are truncated to 200
+/// characters.
 ///
 /// A claim is the same on both sides if it has the same id. Figures are scores to navigate by.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct GraphDiff {
-    /// The file that was compared with, or the time (RFC 3339, UTC) that changes are counted from.
+    /// The file of the earlier state, or the time (RFC 3339, UTC) since which changes are listed.
     pub before: String,
     /// The file with the newer state.
     pub after: String,
-    /// The only task that was looked at.
+    /// The task to which the comparison is limited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// Claims that are there now only, less those that were rejected in the meantime.
+    /// Claims that exist only now, except those that were rejected in the meantime.
     pub new_claims: Vec<ClaimChange>,
-    /// Claims that were there before only.
+    /// Claims that existed only before.
     pub vanished_claims: Vec<ClaimChange>,
     /// Claims that have been rejected.
     pub rejected_claims: Vec<ClaimChange>,
-    /// Rejected claims that have been taken back in.
+    /// Rejected claims that have been restored.
     pub restored_claims: Vec<ClaimChange>,
-    /// Claims of both sides that stand otherwise to the hypothesis.
+    /// Claims of both sides whose stance on the hypothesis changed.
     pub flipped_stances: Vec<StanceChange>,
     /// Adopted claims of both sides whose confidence moved by at least 0.05.
     pub moved_claims: Vec<ConfidenceChange>,
-    /// Verdicts that a human has corrected or confirmed, however little that moved the claim.
+    /// Verdicts that a human has corrected or confirmed, however little this moved the claim.
     pub corrected_verdicts: Vec<EdgeChange>,
-    /// Passages that refute a claim and did not before.
+    /// Passages that refute a claim now and did not before.
     pub new_contradictions: Vec<EdgeChange>,
-    /// Publications that are marked as retracted now and were not.
+    /// Publications that are marked as retracted now and were not before.
     pub retracted_works: Vec<RetractedWork>,
     /// Pages of both sides that have a newer text.
     pub superseded_texts: Vec<TextChange>,
-    /// Pages of which nothing had been read before.
+    /// Pages that have been read for the first time.
     pub new_sources: Vec<NewSource>,
 }
 
 impl GraphDiff {
-    /// Changes of all kinds.
+    /// Number of changes of all kinds.
     pub fn total(&self) -> usize {
         self.new_claims.len()
             + self.vanished_claims.len()
@@ -57,13 +57,13 @@ impl GraphDiff {
     }
 }
 
-/// Why something changed, as far as the graph knows.
+/// The cause of a change, as far as the graph records it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ChangeCause {
     /// The job that did it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job_id: Option<String>,
-    /// What that job was to do: a query, an address, a DOI, or the kind of the job.
+    /// The target of that job: a query, an address, a DOI, or the kind of the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job_target: Option<String>,
     /// The judge whose verdict it is.
@@ -72,12 +72,12 @@ pub struct ChangeCause {
     /// Who corrected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
-    /// Why, in words.
+    /// The reason, as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// A claim that came, went, was rejected or restored.
+/// A claim that was added, removed, rejected or restored.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClaimChange {
     /// The claim.
@@ -86,17 +86,17 @@ pub struct ClaimChange {
     pub task_id: String,
     /// Its text.
     pub claim_text: String,
-    /// How it stands to the hypothesis.
+    /// Its stance on the hypothesis.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stance: Option<Relation>,
-    /// Where it was read.
+    /// The page in which it was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Why.
+    /// The cause.
     pub cause: ChangeCause,
 }
 
-/// A claim whose stance to the hypothesis changed.
+/// A claim whose stance on the hypothesis changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StanceChange {
     /// The claim.
@@ -105,16 +105,16 @@ pub struct StanceChange {
     pub task_id: String,
     /// Its text.
     pub claim_text: String,
-    /// Before; none where nobody had judged it, or where what was said is not kept.
+    /// The stance before; none if no judge had judged it, or if the earlier verdict is not kept.
     pub before: Option<Relation>,
-    /// Now; none where what was said is gone.
+    /// The stance now; none if the verdict is gone.
     pub after: Option<Relation>,
-    /// How sure the judge is now, 0 to 1.
+    /// The judge's confidence now, 0 to 1.
     pub confidence: Option<f64>,
-    /// Who judged before.
+    /// The earlier judge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judge_before: Option<String>,
-    /// Why: the judge of now.
+    /// The cause: the current judge.
     pub cause: ChangeCause,
 }
 
@@ -129,7 +129,7 @@ pub struct ConfidenceChange {
     pub claim_text: String,
     /// `bayesian_truth_confidence` of `v_claim_evidence_summary` before.
     pub before: f64,
-    /// And now.
+    /// The same value now.
     pub after: f64,
     /// The verdicts that moved it.
     pub edges: Vec<EdgeChange>,
@@ -145,11 +145,11 @@ pub enum EdgeEvent {
     Removed,
     /// A human corrected or confirmed it.
     Corrected,
-    /// A judge says something else, or is otherwise sure.
+    /// A judge gave another verdict or another confidence.
     Rejudged,
 }
 
-/// A verdict of a passage on a claim that came, went or changed.
+/// A verdict of a passage on a claim that was added, removed or changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EdgeChange {
     /// The edge.
@@ -160,28 +160,28 @@ pub struct EdgeChange {
     pub claim_text: String,
     /// The passage.
     pub fragment_id: String,
-    /// The page of the passage, where it is known.
+    /// The page of the passage, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// What happened.
     pub event: EdgeEvent,
-    /// What it said before.
+    /// The relation before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relation_before: Option<Relation>,
-    /// What it says now.
+    /// The relation now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relation_after: Option<Relation>,
-    /// How surely before, 0 to 1.
+    /// The confidence before, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence_before: Option<f64>,
-    /// How surely now.
+    /// The confidence now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence_after: Option<f64>,
-    /// Why.
+    /// The cause.
     pub cause: ChangeCause,
 }
 
-/// A publication that has been retracted, and what rests on it.
+/// A publication that has been retracted, and the claims that depend on it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RetractedWork {
     /// `works.canonical_id`.
@@ -205,17 +205,17 @@ pub struct TextChange {
     /// Its title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The newest text of before.
+    /// The newest text version before.
     pub version_before: i64,
-    /// The newest text of now.
+    /// The newest text version now.
     pub version_after: i64,
-    /// When that was read.
+    /// When the newest text was read.
     pub fetched_at: String,
-    /// Claims whose quote stands in an older text.
+    /// Number of claims whose quote is in an older text.
     pub claims_on_older_text: i64,
 }
 
-/// A page of which something has been read for the first time.
+/// A page that has been read for the first time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NewSource {
     /// The page.
@@ -228,7 +228,7 @@ pub struct NewSource {
     /// The publication.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub canonical_id: Option<String>,
-    /// How it came: `search`, `academic_api`, `citation_chase` or `manual`.
+    /// How it was found: `search`, `academic_api`, `citation_chase` or `manual`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -1,4 +1,4 @@
--- ?2 is the time. What a human changed later is taken back to what the log says it was before.
+-- ?2 is the time. Later human changes are undone with the earlier values from the log.
 WITH
   first_acts AS MATERIALIZED (
     SELECT target_type, target_id, previous_json, min(id) FROM feedback_log
@@ -24,7 +24,7 @@ WITH
     FROM edges e LEFT JOIN first_acts a ON a.target_type = 'edge' AND a.target_id = e.id
     WHERE e.source_type = 'fragment' AND e.target_type = 'claim'
       AND e.relation IN ('supports', 'refutes', 'neutral') AND e.created_at < ?2
-    -- Those of sources that people have excluded since.
+    -- Verdicts of sources that people have excluded since.
     UNION ALL
     SELECT b.id, b.source_id, b.target_id, b.judge_id, b.relation, b.nli_edge_confidence, b.edge_human_corrected,
       b.edge_corrected_at
@@ -34,7 +34,7 @@ WITH
     WHERE b.created_at < ?2 AND NOT EXISTS (
       SELECT 1 FROM screening_keys k WHERE k.task_id = c.task_id
         AND k.source_key = coalesce(p.canonical_id, p.id) AND k.decided_at < ?2)),
-  -- The log keeps when a publication that was known turned out to be retracted.
+  -- The log records when a known publication was found to be retracted.
   old_retractions AS (
     SELECT canonical_id FROM works WHERE is_retracted = 1 AND canonical_id NOT IN (
       SELECT subject_id FROM event_log WHERE action = 'work_retracted' AND at >= ?2)),

@@ -37,7 +37,7 @@ fn import(graph: &EvidenceGraph, lines: &str) {
     crate::store::graph::import_jsonl(graph.database(), &graph.clock().now(), lines).unwrap();
 }
 
-/// A file of the first day, and a copy of it that went on for a day.
+/// A file of the first day, and a copy of it with one more day of changes.
 struct Both {
     folder: tempfile::TempDir,
     clock: Arc<ManualClock>,
@@ -100,7 +100,7 @@ fn ids(claims: &[ClaimChange]) -> Vec<&str> {
     claims.iter().map(|c| c.claim_id.as_str()).collect()
 }
 
-/// What both kinds of comparison must find after [`Both::go_on`].
+/// Results that both kinds of comparison must give after [`Both::go_on`].
 fn check_common(diff: &GraphDiff) {
     assert_eq!(ids(&diff.new_claims), ["c4"]);
     assert_eq!(diff.new_claims[0].cause.job_id.as_deref(), Some("job_x"));
@@ -222,7 +222,7 @@ fn files_also_tell_what_no_time_is_kept_of() {
             ("e2", EdgeEvent::Rejudged, Some("two"), None),
         ]
     );
-    // A task that one side only knows is a task.
+    // A task that only one side has is accepted.
     assert_eq!(both.since_the_file(Some("task_00000002")).total(), 1);
 }
 
@@ -264,7 +264,7 @@ fn names_mean_files_and_open_files_can_be_compared_with() {
     let odd = both.folder.path().join("a ?mode=rw&100%#.db");
     std::fs::copy(both.before(), &odd).unwrap();
     check_common(&diff_from(&both.now, &odd, None).unwrap());
-    // What another program has written stands in the log as long as it is open.
+    // While the file is open, another program's writes are in the log.
     let open = EvidenceGraph::open(&odd, both.clock.clone()).unwrap();
     import(&open, AFTER);
     let diff = diff_from(&both.now, &odd, None).unwrap();
@@ -318,8 +318,8 @@ fn what_cannot_be_compared_is_refused_with_advice() {
     assert!(diff_since(&both.now, "2026-11-01", None).is_ok());
 }
 
-/// A correction that hardly moves its claim, a claim that came and was rejected, and a verdict on
-/// the hypothesis that is lost are told of all the same.
+/// The result must still include a correction that hardly moves its claim, a claim that was added and
+/// rejected, and a verdict on the hypothesis that is lost.
 #[test]
 fn small_corrections_new_rejections_and_lost_stances_are_told() {
     let both = Both::new();

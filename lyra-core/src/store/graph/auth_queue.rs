@@ -1,4 +1,4 @@
-//! Pages that wait for a human, and the jobs that wait for them.
+//! Pages that wait for a human, and the jobs that wait for these pages.
 
 use super::handles::{Reader, Writer};
 use crate::error::Result;
@@ -7,7 +7,7 @@ use crate::store::model::{Priority, random_id};
 use rusqlite::{Row, params};
 use serde::Serialize;
 
-/// A page that wants a human first; the session data that a human supplies is never shown.
+/// A page that a human must open first. The session data that a human supplies is never shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuthItem {
     /// `iq_…`.
@@ -22,17 +22,16 @@ pub struct AuthItem {
     pub auth_type: String,
     /// `high`, `medium` or `low`.
     pub priority: String,
-    /// `pending` or `in_progress`; of a resolved item `completed`, `skipped`, `expired` or
-    /// `cancelled`.
+    /// `pending` or `in_progress`; for a resolved item `completed`, `skipped`, `expired` or `cancelled`.
     pub status: String,
     /// When it was queued.
     pub queued_at: String,
-    /// When it stops waiting.
+    /// When the item expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
 }
 
-/// An item with the job behind it.
+/// An item together with the job that waits for it.
 #[derive(Debug)]
 pub(crate) struct WaitingPage {
     pub(crate) item: AuthItem,
@@ -42,19 +41,19 @@ pub(crate) struct WaitingPage {
 /// Which items of the queue to read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AuthScope<'a> {
-    /// Those that still wait, of one task or of all.
+    /// Open items, of one task or of all tasks.
     Open(Option<&'a str>),
-    /// Those that still wait and whose time is over.
+    /// Open items that have expired.
     Expired(&'a str),
-    /// One, by its id, whatever its status.
+    /// One item by its id, whatever its status.
     Item(&'a str),
-    /// All of a domain.
+    /// All items of a domain.
     Domain(&'a str),
-    /// All of a task.
+    /// All items of a task.
     Task(&'a str),
 }
 
-/// A page that a job found to want a human.
+/// A page for which a job needs a human.
 #[derive(Debug)]
 pub(crate) struct NewAuthItem<'a> {
     pub(crate) task_id: &'a str,
@@ -141,14 +140,14 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Takes back what waits for a human in a task; answers how many.
+    /// Cancels a task's items that wait for a human; returns their number.
     pub(crate) fn cancel_auth(&self, task_id: &str) -> Result<usize> {
         let sql =
             format!("UPDATE auth_queue SET status = 'cancelled' WHERE task_id = ?1 AND {OPEN}");
         self.db.run(&sql, [task_id])
     }
 
-    /// Queues a job again that waited for a human. Waiting was no failed attempt.
+    /// Queues a job again that waited for a human. The wait does not count as a failed attempt.
     pub(crate) fn requeue_waiting_job(&self, job_id: &str) -> Result<()> {
         self.db.run(
             "UPDATE jobs SET state = 'queued', attempts = max(attempts - 1, 0), queued_at = ?2,
@@ -159,8 +158,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Gives up a job that waits for a human, unless another page that it wants may still be opened. Its
-    /// work ended when it began to wait: the waiting is not charged to the budget.
+    /// Fails a job that waits for a human, unless another page that it needs may still be opened. Its
+    /// work ended when the wait began, so the wait is not charged to the budget.
     pub(crate) fn give_up_waiting_job(&self, job_id: &str, reason: &str) -> Result<bool> {
         let given_up = self.db.run(
             "UPDATE jobs SET state = 'failed', error_message = ?2,

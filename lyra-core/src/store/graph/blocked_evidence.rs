@@ -1,9 +1,9 @@
-//! What a rule about a domain, and what people exclude in screening, does to what is there already.
+//! The effect of domain rules and screening exclusions on evidence that is already stored.
 //!
-//! Verdicts on pages of blocked domains, and on excluded sources of their task, are moved out of
-//! `edges`, so that nothing which reads or counts evidence has to know of rules. They are moved back
-//! as they were when nothing keeps them away any more. Where a claim was read is no verdict and
-//! stays; a claim that was read in excluded sources only is not adopted meanwhile.
+//! Verdicts on pages of blocked domains, and on sources excluded from their task, are moved out of
+//! `edges`, so that code that reads or counts evidence does not need to know the rules. They are moved
+//! back unchanged when no rule or exclusion applies any more. Origin edges are not verdicts and stay; a
+//! claim that was read only in excluded sources is not adopted while they are excluded.
 
 use super::handles::Reader;
 use crate::error::Result;
@@ -11,16 +11,16 @@ use crate::store::database::{SqliteResultExt, Statements};
 use rusqlite::{Connection, params};
 use std::collections::HashSet;
 
-/// Verdicts on a page (`?1`), as a condition on `edges`; of one task (`?2`) or of all.
+/// Condition on `edges`: verdicts on a page (`?1`), of one task (`?2`) or of all tasks.
 const OF_PAGE: &str = "source_type = 'fragment' AND target_type = 'claim'
   AND relation IN ('supports', 'refutes', 'neutral')
   AND source_id IN (SELECT id FROM fragments WHERE page_id = ?1)
   AND (?2 IS NULL OR target_id IN (SELECT id FROM claims WHERE task_id = ?2))";
 
-/// Looked at once a statement, not once a claim.
+/// Materialized, so that it is evaluated once per statement and not once per claim.
 const EXCLUDED: &str = "WITH excluded AS MATERIALIZED (SELECT * FROM excluded_pages)";
 
-/// What the reason of a rejection begins with where the source was excluded.
+/// Prefix of the rejection reason of claims whose source was excluded.
 pub(super) const EXCLUDED_SOURCE: &str = "source excluded: ";
 
 /// How many verdicts were moved.
@@ -30,7 +30,7 @@ pub(super) struct Moved {
     pub(super) back: usize,
 }
 
-/// Brings verdicts and claims into line with the rules in force and with what people excluded.
+/// Updates verdicts and claims to match the current rules and exclusions.
 pub(super) fn settle(db: &Connection, now: &str) -> Result<Moved> {
     let rules = Reader { db }.domain_rules()?;
     let mut moved = Moved::default();
@@ -65,7 +65,7 @@ pub(super) fn settle(db: &Connection, now: &str) -> Result<Moved> {
     Ok(moved)
 }
 
-/// Takes out what was added of the excluded sources of a task since they were excluded.
+/// Moves out verdicts that were added on a task's excluded sources since the exclusion.
 pub(super) fn settle_task(db: &Connection, now: &str, task_id: &str) -> Result<()> {
     for page in (Reader { db }).excluded_pages(task_id)? {
         put_aside(db, &page, Some(task_id))?;
@@ -73,7 +73,7 @@ pub(super) fn settle_task(db: &Connection, now: &str, task_id: &str) -> Result<(
     settle_claims(db, now)
 }
 
-/// Task and page of what people excluded.
+/// Task and page of every excluded source.
 fn excluded(db: &Connection) -> Result<HashSet<(String, String)>> {
     let mut statement = db
         .prepare_cached("SELECT task_id, page_id FROM excluded_pages")
@@ -82,7 +82,7 @@ fn excluded(db: &Connection) -> Result<HashSet<(String, String)>> {
     rows.db()?.collect::<rusqlite::Result<_>>().db()
 }
 
-/// Tasks of which verdicts on a page are aside.
+/// Tasks that have verdicts on this page set aside.
 fn tasks_aside(db: &Connection, page_id: &str) -> Result<Vec<String>> {
     db.all(
         "SELECT DISTINCT c.task_id FROM fragments f JOIN blocked_edges b ON b.source_id = f.id
@@ -92,10 +92,10 @@ fn tasks_aside(db: &Connection, page_id: &str) -> Result<Vec<String>> {
     )
 }
 
-/// Rejects claims that were read in excluded sources only, and takes those back in that no longer
-/// are. What a person rejected has another reason, and stays as it is.
+/// Rejects claims that were read only in excluded sources, and restores those that no longer are. A
+/// claim that a person rejected has a different reason and stays rejected.
 fn settle_claims(db: &Connection, now: &str) -> Result<()> {
-    // Most graphs have neither.
+    // Most graphs have neither, so this cheap check comes first.
     let is_concerned = "SELECT 1 FROM screenings UNION ALL SELECT 1 FROM claims
       WHERE claim_adoption_status = 'not_adopted' AND claim_rejection_reason GLOB ?1";
     let known_by = format!("{EXCLUDED_SOURCE}*");
@@ -146,7 +146,8 @@ fn pages(db: &Connection, sql: &str) -> Result<Vec<Page>> {
 }
 
 fn put_aside(db: &Connection, page_id: &str, task_id: Option<&str>) -> Result<usize> {
-    // What came again while the first was set aside, as by an import, gives way to it.
+    // If a verdict was added again after the first was set aside, for example by an import, the first is
+    // kept.
     let copied = format!(
         "INSERT INTO blocked_edges SELECT * FROM edges WHERE {OF_PAGE} ON CONFLICT DO NOTHING"
     );

@@ -1,4 +1,5 @@
-//! The calibrations of the stance judges: fitted from corrections, numbered, kept, rolled back.
+//! Calibrations of the stance judges: fitted from corrections, stored under version numbers, rolled
+//! back.
 
 use super::handles::{Reader, Writer};
 use crate::error::{Error, ErrorKind, Result};
@@ -11,32 +12,32 @@ use rusqlite::params;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// How a judge does.
+/// The state of a judge's calibration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CalibrationStats {
     /// The judge's id.
     pub source: String,
-    /// The version in force; 0 where confidences are left as they are.
+    /// The version in force; 0 if confidences are not calibrated.
     pub active_version: i64,
     /// `none`, `temperature` or `platt`.
     pub method: String,
     /// Its parameters.
     pub params: Value,
-    /// Corrections that the version was fitted to.
+    /// Number of corrections that the version was fitted to.
     pub samples: i64,
-    /// How many versions there are.
+    /// Number of versions.
     pub versions: i64,
-    /// Verdicts of the judge that a human has looked at.
+    /// Number of the judge's verdicts that a human has checked.
     pub corrections: usize,
-    /// Those that were right.
+    /// Number of these verdicts that were right.
     pub right: usize,
-    /// Verdicts, right ones and wrong ones that a fit needs before there is one.
+    /// Numbers of verdicts, right ones and wrong ones that a fit requires.
     pub needed: String,
-    /// Brier score of the judge's own confidences on these; none without corrections.
+    /// Brier score of the judge's uncalibrated confidences on these verdicts; none without corrections.
     pub brier_before: Option<f64>,
     /// The same with the version in force.
     pub brier_after: Option<f64>,
-    /// Expected calibration error of the judge's own confidences.
+    /// Expected calibration error of the judge's uncalibrated confidences.
     pub ece_before: Option<f64>,
     /// The same with the version in force.
     pub ece_after: Option<f64>,
@@ -55,11 +56,11 @@ pub struct CalibrationEvaluation {
     pub method: String,
     /// Whether it is in force now.
     pub is_active: bool,
-    /// Corrections that it was measured on.
+    /// Number of corrections that it was measured on.
     pub samples: i64,
-    /// Of the version that was in force at the time.
+    /// Brier score of the version that was in force at the time.
     pub brier_before: f64,
-    /// Of the new one on what it had not seen.
+    /// Brier score of the new version on held-out corrections.
     pub brier_after: f64,
     /// As `brier_before`.
     pub ece_before: f64,
@@ -71,16 +72,16 @@ pub struct CalibrationEvaluation {
     pub created_at: String,
 }
 
-/// What a rollback did.
+/// The result of a rollback.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RollbackReport {
     /// The judge's id.
     pub source: String,
     /// The version that was in force.
     pub from_version: i64,
-    /// The one that is now.
+    /// The version that is in force now.
     pub to_version: i64,
-    /// As given.
+    /// The reason that the caller gave.
     pub reason: String,
 }
 
@@ -91,12 +92,12 @@ pub struct CalibrationFit {
     pub version: i64,
     /// Whether it is in force now.
     pub is_active: bool,
-    /// What was fitted.
+    /// The fitted calibration and its scores.
     pub candidate: Candidate,
 }
 
 impl Reader<'_> {
-    /// The calibration in force for a judge, and its version: 0 where there is none.
+    /// The calibration in force for a judge, and its version; version 0 if there is none.
     pub fn calibration(&self, source: &str) -> Result<(i64, Calibration)> {
         let stored: Option<(i64, String)> = self.db.first(
             "SELECT version, params_json FROM calibration_versions
@@ -112,12 +113,12 @@ impl Reader<'_> {
                 format!("version {version} of the calibration of {source} cannot be read");
             Error::new(ErrorKind::Calibration, message)
                 .with_source(e)
-                .with_hint("calibration_rollback to version 0 leaves confidences as they are")
+                .with_hint("calibration_rollback to version 0 turns the calibration off")
         })?;
         Ok((version, calibration))
     }
 
-    /// What humans said of a judge's verdicts, oldest first; the newest word about an edge counts.
+    /// Human outcomes for a judge's verdicts, oldest first; the newest outcome of an edge counts.
     fn outcomes(&self, source: &str) -> Result<Vec<Outcome>> {
         self.db.all(
             "SELECT predicted_confidence, predicted_relation = correct_relation, max(rowid)
@@ -133,7 +134,7 @@ impl Reader<'_> {
         )
     }
 
-    /// How each judge does that was ever corrected, or that is `in_use`.
+    /// Statistics for each judge that was ever corrected or that is `in_use`.
     ///
     /// # Errors
     ///
@@ -250,9 +251,9 @@ fn known(sources: &[String], source: &str) -> Result<()> {
 }
 
 impl Writer<'_> {
-    /// Fits a judge's calibration to all corrections and stores it under a number of its own. It
-    /// comes into force if it does better on outcomes that it has not seen than the one in force.
-    /// None where there are too few corrections.
+    /// Fits a judge's calibration to all corrections and stores it as a new version. The version comes
+    /// into force if it does better on held-out outcomes than the one in force. Returns none if there
+    /// are too few corrections.
     pub fn fit_calibration(&self, source: &str) -> Result<Option<CalibrationFit>> {
         let outcomes = self.reader().outcomes(source)?;
         if !is_enough(&outcomes) {
@@ -266,7 +267,8 @@ impl Writer<'_> {
             self.put_into_force(source, None)?;
         }
         let mut params = json!(candidate.calibration);
-        // Where to go back to, whatever was fitted in between and not used.
+        // The rollback target: the version that was in force, even if others were fitted in between and
+        // not used.
         params["replaces"] = if is_active {
             json!(in_force)
         } else {
@@ -325,7 +327,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Versions are never reused: rows are never deleted.
+    /// Version numbers are never reused because rows are never deleted.
     fn next_version(&self, source: &str) -> Result<i64> {
         self.db.one(
             "SELECT coalesce(max(version), 0) + 1 FROM calibration_versions WHERE source = ?1",
@@ -343,14 +345,14 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Returns to a version of a judge's calibration: 0 leaves confidences as they are; without
-    /// one, to what the version in force replaced. Confidences of edges that are there already stay.
-    /// A later fit that does better on held-out corrections comes into force again.
+    /// Returns to a version of a judge's calibration; version 0 turns calibration off, and without a
+    /// version the one that the version in force replaced is restored. Confidences of existing edges do
+    /// not change. A later fit that does better on held-out corrections comes into force again.
     ///
     /// # Errors
     ///
-    /// `NotFound` for a version, or a judge, that is not there; `Calibration` where there is
-    /// nothing to return to or the version is in force already; `InvalidInput` for an empty reason.
+    /// `NotFound` for an unknown version or judge; `Calibration` if there is nothing to return to or the
+    /// version is already in force; `InvalidInput` for an empty reason.
     pub fn roll_calibration_back(
         &self,
         source: &str,
@@ -412,7 +414,8 @@ impl Writer<'_> {
 
     fn replaced_by(&self, source: &str, version: i64) -> Result<i64> {
         if version == 0 {
-            let message = format!("no calibration of {source} is in force: nothing to return from");
+            let message =
+                format!("no calibration of {source} is in force, so there is nothing to roll back");
             return Err(Error::new(ErrorKind::Calibration, message)
                 .with_hint("name the version to go to; calibration_metrics lists them"));
         }

@@ -1,4 +1,4 @@
-//! The sources of the graph as somebody who writes about them cites them.
+//! The sources of the graph in the form needed to resolve and write citations.
 
 use super::handles::Reader;
 use crate::error::Result;
@@ -14,14 +14,14 @@ pub(crate) struct CitableSource {
     pub(crate) work_id: Option<String>,
     pub(crate) doi: Option<String>,
     pub(crate) year: Option<i64>,
-    /// As printed, in order.
+    /// Names as printed, in order.
     pub(crate) authors: Vec<String>,
     pub(crate) is_retracted: bool,
-    /// Title or address of what took its place.
+    /// Title or address of the publication that superseded it.
     pub(crate) superseded_by: Option<String>,
-    /// The newest text, where one was read.
+    /// Newest text version, if the page was read.
     pub(crate) version: Option<i64>,
-    /// Another page with nearly the same text.
+    /// Id of another page with nearly the same text.
     pub(crate) copy_of: Option<String>,
 }
 

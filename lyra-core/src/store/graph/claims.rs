@@ -7,7 +7,7 @@ use crate::store::model::{ClaimRecord, EdgeRecord, NodeKind, Relation, content_i
 use rusqlite::params;
 
 impl Writer<'_> {
-    /// Stores a claim; answers whether it is new.
+    /// Stores a claim; returns whether it is new.
     pub fn add_claim(&self, claim: &ClaimRecord) -> Result<bool> {
         let seq: Option<i64> = self
             .db
@@ -38,16 +38,15 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    /// Stores an edge; answers whether it is new. A pair that already has an edge of this class
-    /// (an origin, a verdict, a citation) keeps the one that it has.
+    /// Stores an edge; returns whether it is new. If the pair already has an edge of this class (an
+    /// origin, a verdict, a citation), that edge is kept.
     ///
-    /// Refused where the kinds of the ends do not fit the relation, or where the quote does not
-    /// lie in the source fragment.
+    /// Refused if the node kinds do not fit the relation, or if the quote is not in the source fragment.
     pub fn add_edge(&self, edge: &EdgeRecord) -> Result<bool> {
         check_ends(edge)?;
         self.check_quote(edge)?;
-        // OR FAIL: one row is written or none, so that there is nothing to roll back within the
-        // statement, and SQLite, which cannot know, need not keep a journal for it.
+        // OR FAIL: the statement writes one row or none, so there is nothing to roll back within it, and
+        // SQLite does not need a statement journal, which it would otherwise keep.
         let added = self
             .db
             .run("INSERT OR FAIL INTO edges (id, source_type, source_id, target_type, target_id, relation, nli_label,
@@ -136,7 +135,7 @@ fn check_ends(edge: &EdgeRecord) -> Result<()> {
 }
 
 impl EdgeRecord {
-    /// An edge with the id that its ends and its class (origin, verdict, citation) give it.
+    /// An edge whose id is derived from its ends and its class (origin, verdict, citation).
     pub fn between(source: (NodeKind, &str), relation: Relation, target: (NodeKind, &str)) -> Self {
         let class = if relation.is_nli() {
             "verdict"

@@ -11,24 +11,25 @@ use crate::store::text::hash::sha256_hex;
 use rusqlite::{Row, params};
 use std::collections::HashMap;
 
-/// A fragment together with what is needed to judge and to cite it.
+/// A fragment with everything that is needed to judge and cite it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredFragment {
     /// `frag_…`.
     pub id: String,
     /// Its page.
     pub page_id: String,
-    /// What part of the document it is.
+    /// The kind of document part.
     pub fragment_type: FragmentType,
     /// The exact text.
     pub text: String,
     /// The nearest heading above.
     pub heading: Option<String>,
-    /// First code point in the page's text, where that is known.
+    /// Offset of the first code point in the page's text, if known.
     pub char_start: Option<i64>,
 }
 
-/// Longest text of a fragment in bytes: a cell over the SQL guard's length limit cannot be read.
+/// Longest text of a fragment in bytes; a longer cell would exceed the SQL guard's length limit and
+/// could not be read.
 pub(crate) const MAX_FRAGMENT_BYTES: usize = 64_000;
 
 impl Reader<'_> {
@@ -45,7 +46,7 @@ impl Reader<'_> {
             .ok_or_else(|| Error::not_found(format!("no page {page_id:?}")))
     }
 
-    /// The page that holds what an identifier names (`doi`, `pmid`, `arxiv`, `url`).
+    /// The page for an identifier (`doi`, `pmid`, `arxiv`, `url`).
     pub fn page_by_identifier(&self, kind: &str, value: &str) -> Result<Option<String>> {
         let found: Option<Option<String>> = self
             .db
@@ -86,7 +87,7 @@ impl Reader<'_> {
             .ok_or_else(|| Error::not_found(format!("no fragment {fragment_id:?}")))
     }
 
-    /// What the page cites, as it says so itself.
+    /// The references that the page itself lists.
     pub fn page_references(&self, page_id: &str) -> Result<Vec<Reference>> {
         self.db.all(
             "SELECT doi, url, title, context, citation_source FROM page_references
@@ -106,8 +107,8 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Stores a work; what is already known of it is completed, never blanked. A retraction that
-    /// was once known stays known.
+    /// Stores a work; missing values of a known work are filled in, and known values are never erased. A
+    /// retraction stays known.
     pub fn add_work(&self, work: &WorkRecord) -> Result<()> {
         if work.is_retracted && self.is_known_as_sound(&work.canonical_id)? {
             let details = serde_json::json!({ "source_api": work.source_api });
@@ -152,7 +153,7 @@ impl Writer<'_> {
         )
     }
 
-    /// Stores one author of a work; a position that is taken keeps its author.
+    /// Stores one author of a work; an existing author at the same position is kept.
     pub fn add_work_author(&self, author: &WorkAuthorRecord) -> Result<()> {
         self.db.run(
             "INSERT INTO work_authors (canonical_id, position, name, affiliation, orcid)
@@ -168,8 +169,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Stores a page, or brings the row with the same address up to date; answers the id of the
-    /// row, which an imported page may have chosen itself.
+    /// Stores a page, or updates the row with the same address; returns the id of the row, which an
+    /// import may have chosen.
     pub fn put_page(&self, page: &PageRecord) -> Result<String> {
         self.db
             .one("INSERT INTO pages (id, url, final_url, domain, title, page_type, fetch_method, http_status,
@@ -209,9 +210,8 @@ impl Writer<'_> {
             ], |r| r.get(0))
     }
 
-    /// Stores a text of the page and answers its version; the text that is already the newest
-    /// keeps its version. A new text is compared with those of other pages, for
-    /// `pages.near_duplicate_of`.
+    /// Stores a text of the page and returns its version; a text that equals the newest one keeps its
+    /// version. A new text is compared with those of other pages to set `pages.near_duplicate_of`.
     pub fn add_page_text(&self, page_id: &str, text: &str) -> Result<i64> {
         let hash = sha256_hex(text.as_bytes());
         let newest: Option<(i64, String)> = self.db.first(
@@ -234,8 +234,8 @@ impl Writer<'_> {
         Ok(version)
     }
 
-    /// What tells the text of a page from its other texts: its hash, and how often the page had told
-    /// it before, if it had.
+    /// A key that identifies a text among the texts of its page: its hash and, if earlier versions had
+    /// the same text, their number.
     pub(crate) fn text_key(&self, page_id: &str, version: i64) -> Result<String> {
         self.db.one(
             "SELECT text_hash || coalesce(' ' || nullif((SELECT count(*) FROM page_texts o
@@ -246,7 +246,7 @@ impl Writer<'_> {
         )
     }
 
-    /// The fragments that a version of the page has already, by their first and last character.
+    /// The existing fragments of a page version, keyed by their first and last character.
     pub(crate) fn fragments_by_span(
         &self,
         page_id: &str,
@@ -260,14 +260,14 @@ impl Writer<'_> {
         )
     }
 
-    /// Stores a fragment of `page_text`, the text of its page version; answers whether it is new.
+    /// Stores a fragment of `page_text`, the text of its page version; returns whether it is new.
     ///
-    /// Refused unless the offsets cut exactly the fragment's text out of the page's text.
+    /// Refused unless the offsets select exactly the fragment's text in the page's text.
     pub fn add_fragment(&self, fragment: &FragmentRecord, page_text: &str) -> Result<bool> {
         self.add_fragment_of(fragment, &PageText::new(page_text))
     }
 
-    /// The same for one of many fragments of a text.
+    /// The same for one of many fragments of the same text.
     pub(crate) fn add_fragment_of(
         &self,
         fragment: &FragmentRecord,
@@ -304,7 +304,7 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    /// Replaces what the page is known to cite.
+    /// Replaces the stored references of the page.
     pub fn set_page_references(&self, page_id: &str, references: &[Reference]) -> Result<()> {
         self.db
             .run("DELETE FROM page_references WHERE page_id = ?1", [page_id])?;
@@ -325,8 +325,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Notes where to find what an identifier names. A page that was read displaces a placeholder
-    /// and takes over the citations that led to it.
+    /// Records the page for an identifier. A page that was read replaces a placeholder and takes over
+    /// the citations of the placeholder.
     pub fn index_resource(
         &self,
         kind: &str,
@@ -351,7 +351,7 @@ impl Writer<'_> {
 }
 
 impl Writer<'_> {
-    /// Moves the citations of a page that nobody has read to the page that took its place.
+    /// Moves citations from a placeholder, which was never read, to the page that replaces it.
     fn displace_placeholder(&self, placeholder: &str, page_id: &str) -> Result<()> {
         let unread: bool = self
             .db
@@ -367,7 +367,7 @@ impl Writer<'_> {
         if !unread {
             return Ok(());
         }
-        // A pair that has its edge already keeps that one; what could not move is dropped.
+        // A pair that already has an edge keeps it; edges that could not be moved are deleted.
         for sql in [
             "UPDATE OR IGNORE edges SET target_id = ?2
              WHERE target_id = ?1 AND relation = 'cites' AND source_id <> ?2",

@@ -1,4 +1,4 @@
-//! Rules about domains: which are blocked, and which rule says so.
+//! Domain rules: which domains are blocked, and by which rule.
 
 use super::handles::{Reader, Writer};
 use crate::clock::{format_ms, parse_ms};
@@ -9,8 +9,8 @@ use crate::store::text::url::is_public_suffix;
 use rusqlite::params;
 use url::{Host, Url};
 
-/// Which hosts a rule is about: a domain with all that is below it, or, written `*.domain`, only
-/// what is below it.
+/// The hosts that a rule covers: a domain and all its subdomains, or, written `*.domain`, only the
+/// subdomains.
 ///
 /// ```
 /// use lyra_core::store::graph::DomainPattern;
@@ -24,9 +24,9 @@ use url::{Host, Url};
 pub struct DomainPattern(String);
 
 impl DomainPattern {
-    /// Reads a pattern: a host name, an IP address, `*.` and a host name, or a web address of which
-    /// the host is taken. A public suffix alone (`com`, `*.co.uk`, `github.io`) is refused, because
-    /// such a rule would be about thousands of unrelated publishers.
+    /// Parses a pattern: a host name, an IP address, `*.` and a host name, or a web address, whose host
+    /// is used. A public suffix alone (`com`, `*.co.uk`, `github.io`) is refused, because such a rule
+    /// would cover thousands of unrelated publishers.
     ///
     /// # Errors
     ///
@@ -64,12 +64,12 @@ impl DomainPattern {
         Ok(Self(format!("{below}{name}")))
     }
 
-    /// The pattern in its one spelling: lower case, ASCII.
+    /// The pattern in its normal form: lower case, ASCII.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the rule is about this host, given in lower case.
+    /// Whether the rule covers this host, given in lower case.
     pub fn matches(&self, host: &str) -> bool {
         let is_below = |name: &str| {
             host.strip_suffix(name)
@@ -82,8 +82,8 @@ impl DomainPattern {
     }
 }
 
-/// The host of an address that is nothing but a host, and what is no address as it is; `None` for an
-/// address that says more than a host.
+/// The host of an address that contains nothing else; text that is not an address is returned unchanged;
+/// `None` for an address with further parts.
 fn host_of_address(text: &str) -> Option<String> {
     if !text.contains("://") {
         return Some(text.to_owned());
@@ -93,7 +93,7 @@ fn host_of_address(text: &str) -> Option<String> {
     only_host.then(|| url.host_str().unwrap_or_default().to_owned())
 }
 
-/// What a rule says of a domain.
+/// The action of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
     Block,
@@ -114,20 +114,20 @@ impl Rule {
 pub struct DomainRules(Vec<(DomainPattern, bool)>);
 
 impl DomainRules {
-    /// The pattern by which a host is blocked: that of the newest rule about it, if it blocks.
+    /// The pattern that blocks a host: that of the newest rule that covers it, if that rule blocks.
     pub fn blocking_host(&self, host: &str) -> Option<&DomainPattern> {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         let (pattern, is_block) = self.0.iter().find(|(pattern, _)| pattern.matches(&host))?;
         is_block.then_some(pattern)
     }
 
-    /// The pattern by which an address is blocked; none where it names no host.
+    /// The pattern that blocks an address; none if the address has no host.
     pub fn blocking_url(&self, url: &str) -> Option<&DomainPattern> {
         self.blocking_host(Url::parse(url).ok()?.host_str()?)
     }
 
-    /// The pattern by which a page is blocked: by the host of its address, by that of the address
-    /// where redirects led, or, for a file, by the domain that published it.
+    /// The pattern that blocks a page: by the host of its address, by that of the final address after
+    /// redirects, or, for a file, by the domain that published it.
     pub fn blocking_page(
         &self,
         url: &str,
@@ -143,7 +143,7 @@ impl DomainRules {
             .flatten()
             .filter_map(|address| Some(Url::parse(address).ok()?.host_str()?.to_owned()))
             .collect();
-        // The registrable domain of a host says nothing that the host does not say better.
+        // The registrable domain of a host adds nothing to the host itself.
         let published = domain.filter(|domain| {
             let whole = DomainPattern(domain.to_lowercase());
             !hosts.iter().any(|host| whole.matches(host))
@@ -152,14 +152,14 @@ impl DomainRules {
         all.find_map(|host| self.blocking_host(host))
     }
 
-    /// Whether there is none.
+    /// Whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 impl Reader<'_> {
-    /// The rules about domains that are in force.
+    /// The domain rules that are in force.
     pub fn domain_rules(&self) -> Result<DomainRules> {
         let mut statement = self
             .db
@@ -174,7 +174,7 @@ impl Reader<'_> {
         Ok(DomainRules(rows.collect::<rusqlite::Result<_>>().db()?))
     }
 
-    /// What the newest rule with exactly this pattern says: `block`, `allow`, or none.
+    /// The action of the newest rule with exactly this pattern: `block`, `allow`, or none.
     pub(crate) fn rule_of_pattern(&self, pattern: &DomainPattern) -> Result<Option<String>> {
         let mut statement = self
             .db
@@ -189,7 +189,8 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Puts a rule into force in place of those with the same pattern, which stay in the table.
+    /// Puts a rule into force. Older rules with the same pattern are no longer in force but stay in the
+    /// table.
     pub(crate) fn add_domain_rule(
         &self,
         pattern: &DomainPattern,
@@ -211,8 +212,8 @@ impl Writer<'_> {
         Ok(replaced + 1)
     }
 
-    /// Now, or a millisecond after the newest rule: of two rules, one is always the newer, in this graph
-    /// and in those that it is merged with.
+    /// The current time, or one millisecond after the newest rule if that is later, so that of two rules
+    /// one is always newer, in this graph and in those that it is merged with.
     fn time_of_rule(&self) -> Result<String> {
         let newest = self
             .db
@@ -225,7 +226,7 @@ impl Writer<'_> {
         Ok(after.unwrap_or_default().max(self.now.clone()))
     }
 
-    /// Takes the rules with exactly this pattern out of force; answers how many there were.
+    /// Ends the rules with exactly this pattern; returns their number.
     pub(crate) fn end_domain_rules(&self, pattern: &DomainPattern) -> Result<usize> {
         self.db.run(
             "UPDATE domain_rules SET is_active = 0 WHERE is_active = 1 AND domain_pattern = ?1",
@@ -240,7 +241,8 @@ mod tests {
     use crate::store::text::testing::reference_cases;
     use proptest::prelude::*;
 
-    /// Where the reference is not followed: the pattern, what we do, and why.
+    /// Patterns that are read differently from the reference: the pattern, whether it is accepted here,
+    /// and why.
     const PATTERNS_READ_OTHERWISE: &[(&str, bool, &str)] = &[
         (
             "*.co.uk",

@@ -6,12 +6,12 @@ use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::model::{EmbeddingTarget, content_id};
 use rusqlite::params;
 
-/// A vector as the database holds it: f32, little-endian.
+/// Encodes a vector as stored in the database: f32, little-endian.
 pub fn encode_vector(vector: &[f32]) -> Vec<u8> {
     vector.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
 
-/// The vector of a blob; none if its length is not a multiple of four.
+/// Decodes a stored vector; none if the length of the blob is not a multiple of four.
 pub fn decode_vector(blob: &[u8]) -> Option<Vec<f32>> {
     let (values, rest) = blob.as_chunks::<4>();
     rest.is_empty()
@@ -19,7 +19,7 @@ pub fn decode_vector(blob: &[u8]) -> Option<Vec<f32>> {
 }
 
 impl Writer<'_> {
-    /// Stores the vector of a fragment or claim, in place of an older one of the same model.
+    /// Stores the vector of a fragment or claim, replacing an older one of the same model.
     pub fn put_embedding(
         &self,
         target: EmbeddingTarget,
@@ -34,7 +34,7 @@ impl Writer<'_> {
         }
         let id = content_id("emb_", &[target.as_str(), target_id, model_id]);
         let dimension = i64::try_from(vector.len()).unwrap_or(i64::MAX);
-        // REPLACE gives the row a new seq, which is how the vector store notices the change.
+        // REPLACE gives the row a new seq, by which the vector store detects the change.
         self.db
             .run("INSERT OR REPLACE INTO embeddings (id, target_type, target_id, model_id, embedding_blob,
                    dimension, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", params![
@@ -51,7 +51,7 @@ impl Writer<'_> {
 }
 
 impl Reader<'_> {
-    /// The stored vectors of the given targets, in order; none where one is missing.
+    /// The stored vectors of the given targets, in order; none if one is missing.
     pub fn vectors_of(
         &self,
         target: EmbeddingTarget,
@@ -77,9 +77,9 @@ impl Reader<'_> {
         Ok(vectors)
     }
 
-    /// Up to `limit` fragments or claims that have no vector of this model, in the order in which
-    /// they were stored, from behind the one with the number `after`; all of them, or those of a
-    /// task: its claims, and the fragments of its pages.
+    /// Up to `limit` fragments or claims that have no vector of this model, in the order in which they
+    /// were stored, starting after the number `after`: all of them, or those of a task (its claims and
+    /// the fragments of its pages).
     pub fn missing_embeddings(
         &self,
         target: EmbeddingTarget,
@@ -104,7 +104,7 @@ impl Reader<'_> {
         rows.collect::<rusqlite::Result<_>>().db()
     }
 
-    /// Refuses an id that no fragment or claim has: its vector would never be found.
+    /// Refuses an id that belongs to no fragment or claim: its vector would never be found.
     pub fn require_embeddable(&self, target: EmbeddingTarget, target_id: &str) -> Result<()> {
         let sql = match target {
             EmbeddingTarget::Fragment => "SELECT 1 FROM fragments WHERE id = ?1",
@@ -116,7 +116,7 @@ impl Reader<'_> {
         Err(Error::not_found(format!("no {target} {target_id:?}")))
     }
 
-    /// The numbers of the newest fragment and the newest claim; 0 where there is none.
+    /// The numbers of the newest fragment and the newest claim; 0 if there is none.
     pub(crate) fn last_embeddable(&self) -> Result<[i64; 2]> {
         self.db.one(
             "SELECT coalesce((SELECT max(seq) FROM fragments), 0),
@@ -126,16 +126,15 @@ impl Reader<'_> {
         )
     }
 
-    /// Every vector of a model, in the order in which they were stored: the ids of what they
-    /// belong to, and the values one vector after the other, `dimension` each. Vectors of another
-    /// length are left out.
+    /// Every vector of a model, in the order in which they were stored: the target ids, and the values
+    /// of all vectors concatenated, `dimension` each. Vectors of another length are left out.
     pub fn all_vectors(
         &self,
         target: EmbeddingTarget,
         model_id: &str,
         dimension: usize,
     ) -> Result<(Vec<String>, Vec<f32>)> {
-        // The index alone answers this; growing the buffers would copy them several times.
+        // This count needs only the index; growing the buffers would copy them several times.
         let count: usize = self.db.one(
             "SELECT count(*) FROM embeddings WHERE target_type = ?1 AND model_id = ?2",
             params![target, model_id],
@@ -162,7 +161,7 @@ impl Reader<'_> {
         Ok((ids, values))
     }
 
-    /// Vectors that were ever stored: at least as many as there are.
+    /// Number of vectors ever stored: an upper bound of the current number.
     pub fn embedding_rows(&self) -> Result<u64> {
         self.db
             .one("SELECT coalesce(max(seq), 0) FROM embeddings", [], |r| {
@@ -170,7 +169,7 @@ impl Reader<'_> {
             })
     }
 
-    /// How many fragments and claims have no vector of this model; all, or those of a task.
+    /// Number of fragments and claims without a vector of this model, in the graph or in a task.
     pub fn count_missing_embeddings(&self, model_id: &str, task_id: Option<&str>) -> Result<usize> {
         let mut total = 0;
         for target in [EmbeddingTarget::Fragment, EmbeddingTarget::Claim] {
@@ -189,15 +188,15 @@ impl Reader<'_> {
 /// A fragment or claim that has no vector of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingVector {
-    /// Grows with every row of its kind.
+    /// Row number; increases with every row of its kind.
     pub seq: i64,
     /// Fragment or claim.
     pub id: String,
-    /// What is to be embedded.
+    /// The text to embed.
     pub text: String,
 }
 
-/// The column with the text, and what to select from: ?1 model, ?2 task or null, ?3 last number.
+/// The text column and the FROM clause: ?1 model, ?2 task or null, ?3 last number.
 fn missing(target: EmbeddingTarget) -> (&'static str, &'static str) {
     match target {
         EmbeddingTarget::Fragment => (

@@ -1,5 +1,5 @@
-//! Corrections by a human: what was wrong, in one transaction with the record of who changed what,
-//! when, why, and what it was before.
+//! Human corrections. Each is stored in one transaction with a record of who changed what, when and why,
+//! and of the previous value.
 
 use super::blocked_evidence::{self, EXCLUDED_SOURCE, Moved};
 use super::domain_rules::Rule;
@@ -13,10 +13,10 @@ use rusqlite::params;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What a human corrects.
+/// A correction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Feedback {
-    /// The fragment says something else about the claim than the judge thought, or just that.
+    /// Corrects or confirms the judge's verdict of a fragment on a claim.
     EdgeCorrect {
         /// An edge with a verdict.
         edge_id: String,
@@ -25,35 +25,35 @@ pub enum Feedback {
         /// Why.
         reason: Option<String>,
     },
-    /// The claim is not to be counted.
+    /// Rejects a claim, so that it is not counted.
     ClaimReject {
         /// The claim.
         claim_id: String,
         /// Why.
         reason: String,
     },
-    /// It is, after all.
+    /// Restores a rejected claim.
     ClaimRestore {
         /// The claim.
         claim_id: String,
         /// Why.
         reason: Option<String>,
     },
-    /// The domain is not to be queued, fetched or used as evidence.
+    /// Blocks a domain: it is not queued, fetched or used as evidence.
     DomainBlock {
         /// See [`DomainPattern`].
         domain_pattern: String,
         /// Why.
         reason: String,
     },
-    /// The domain may be used, whatever older rules say.
+    /// Allows a domain, whatever older rules say.
     DomainUnblock {
         /// See [`DomainPattern`].
         domain_pattern: String,
         /// Why.
         reason: String,
     },
-    /// No rule with exactly this pattern counts any more.
+    /// Ends all rules with exactly this pattern.
     DomainClearOverride {
         /// See [`DomainPattern`].
         domain_pattern: String,
@@ -62,32 +62,32 @@ pub enum Feedback {
     },
 }
 
-/// What a correction did.
+/// The result of a correction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct FeedbackReport {
     /// `edge_correct`, `claim_reject`, `claim_restore`, `domain_block`, `domain_unblock` or
     /// `domain_clear_override`.
     pub action: String,
-    /// The edge, of an edge's correction.
+    /// The edge, if an edge was corrected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edge_id: Option<String>,
-    /// The claim, of a claim's.
+    /// The claim, if a claim was corrected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim_id: Option<String>,
-    /// The pattern in its one spelling, of a domain's.
+    /// The pattern in its normal form, if a domain rule was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain_pattern: Option<String>,
-    /// The relation, the adoption status or the rule (`block`, `allow`, none) as it was.
+    /// The previous relation, adoption status or rule (`block`, `allow`, none).
     pub previous: Option<String>,
-    /// As it is now.
+    /// The current value.
     pub current: Option<String>,
-    /// Rows that are otherwise than before.
+    /// Number of rows that changed.
     pub affected_count: usize,
-    /// What happened, in a sentence.
+    /// A one-sentence summary.
     pub message: String,
 }
 
-/// How sure an agent is of a correction.
+/// Confidence of an agent's correction.
 pub(super) const AGENTS_CONFIDENCE: f64 = 0.9;
 
 /// One line of the log.
@@ -100,7 +100,7 @@ struct Entry<'a> {
 }
 
 impl Feedback {
-    /// How the action is called in the log and on the wire.
+    /// The name of the action in the log and in JSON.
     pub const fn action(&self) -> &'static str {
         match self {
             Self::EdgeCorrect { .. } => "edge_correct",
@@ -114,13 +114,13 @@ impl Feedback {
 }
 
 impl Writer<'_> {
-    /// Applies a correction and logs it. `actor` is who corrects; an agent has a name that begins with
-    /// `agent:`, and its verdicts are no human's.
+    /// Applies a correction and logs it. `actor` is the author of the correction; names of agents begin
+    /// with `agent:`, and their verdicts do not count as human verdicts.
     ///
     /// # Errors
     ///
-    /// `NotFound` for an unknown edge, claim or rule; `InvalidInput` for an edge that bears no
-    /// verdict, a relation that is none, an empty reason and a pattern that is no domain.
+    /// `NotFound` for an unknown edge, claim or rule; `InvalidInput` for an edge without a verdict, a
+    /// relation that is not a verdict, an empty reason and an invalid domain pattern.
     pub fn apply_feedback(&self, feedback: &Feedback, actor: &str) -> Result<FeedbackReport> {
         let action = feedback.action();
         match feedback {
@@ -191,7 +191,7 @@ impl Writer<'_> {
         })
     }
 
-    /// What a correction did, in a sentence. A human's is one more sample for the calibration.
+    /// A one-sentence summary of the result. A human's correction is also a sample for the calibration.
     fn told(
         &self,
         edge: &VerdictEdge,
@@ -206,8 +206,8 @@ impl Writer<'_> {
                     edge.relation
                 )
             }
-            (true, true) => format!("the edge stays {correct}, now by an agent's word"),
-            (true, false) => format!("the edge stays {correct}, now by a human's word"),
+            (true, true) => format!("the edge stays {correct}, now confirmed by an agent"),
+            (true, false) => format!("the edge stays {correct}, now confirmed by a human"),
             (false, _) => format!("the edge is {correct} instead of {}", edge.relation),
         };
         if is_agent {
@@ -222,8 +222,8 @@ impl Writer<'_> {
         })
     }
 
-    /// Keeps what an agent says of an edge as the verdict of a judge: it is no human's correction, and
-    /// no calibration learns from it.
+    /// Stores an agent's correction of an edge as the verdict of a judge: it is not a human correction,
+    /// and no calibration is fitted to it.
     fn store_agents_word(
         &self,
         edge: &VerdictEdge,
@@ -243,7 +243,7 @@ impl Writer<'_> {
         self.let_decide(edge.pair(), &verdict)
     }
 
-    /// Keeps what the judge was asked and said, and gives the edge what the human says.
+    /// Stores the judge's input and answer, and gives the edge the human's relation.
     fn store_correction(
         &self,
         edge_id: &str,
@@ -267,8 +267,8 @@ impl Writer<'_> {
                 reason,
                 self.now
             ])?;
-        // A human who has read both is certain; what the judge thought stays in nli_label, in
-        // nli_verdicts and in nli_corrections.
+        // A human's verdict has full confidence; the judge's verdict stays in nli_label, in nli_verdicts
+        // and in nli_corrections.
         self.db.run(
             "UPDATE edges SET relation = ?2, nli_edge_confidence = 1.0, edge_human_corrected = 1,
                    edge_correction_reason = ?3, edge_corrected_at = ?4,
@@ -285,8 +285,8 @@ impl Writer<'_> {
         self.put_verdict(edge.pair(), &verdict)
     }
 
-    /// Every correction is one more sample for the calibration. That outcomes cannot be fitted is
-    /// no reason to refuse the correction.
+    /// Every correction is a further sample for the calibration. A failed fit does not make the
+    /// correction fail.
     fn recalibrate(&self, judge_id: Option<&str>) -> Result<Option<CalibrationFit>> {
         match judge_id.map(|judge_id| self.fit_calibration(judge_id)) {
             None => Ok(None),
@@ -426,7 +426,7 @@ impl Writer<'_> {
     }
 }
 
-/// Whether a claim is out because its source is.
+/// Whether a claim is rejected because its source is excluded.
 fn is_excluded(adoption: &Value) -> bool {
     let reason = adoption["claim_rejection_reason"].as_str();
     reason.is_some_and(|reason| reason.starts_with(EXCLUDED_SOURCE))
@@ -441,11 +441,11 @@ pub(super) fn required(reason: &str) -> Result<&str> {
     }
 }
 
-/// An edge with a verdict, and what the judge was asked and answered.
+/// An edge with a verdict, and the judge's input and answer.
 struct VerdictEdge {
     fragment_id: String,
     claim_id: String,
-    /// The words that were judged, in the page's text.
+    /// Range of the judged words in the page's text.
     quote: Option<(i64, i64)>,
     task_id: Option<String>,
     premise: String,
@@ -466,9 +466,8 @@ impl VerdictEdge {
     }
 }
 
-/// An edge, its ends as the judge saw them, and what it said. What it said of the relation is in
-/// nli_label once a human has said otherwise, and its own confidence, before any calibration, in the
-/// memory of verdicts.
+/// An edge, its ends as the judge saw them, and the judge's answer. After a human correction, the
+/// judge's relation is in nli_label; its uncalibrated confidence is in the stored verdicts.
 const VERDICT: &str = "SELECT c.task_id,
   coalesce(substr(t.text, e.quote_start + 1, e.quote_end - e.quote_start), f.text_content, ''),
   coalesce(c.claim_text, ''), e.relation,
@@ -500,7 +499,7 @@ impl Reader<'_> {
             }
             Some(relation) if !relation.is_nli() => {
                 return Err(Error::invalid(format!(
-                    "edge_id: {edge_id} is an edge of the kind {relation}, which bears no verdict"
+                    "edge_id: {edge_id} is an edge of the kind {relation}, which has no verdict"
                 ))
                 .with_hint("edges with supports, refutes or neutral can be corrected"));
             }
@@ -557,8 +556,10 @@ fn moved_in_words(moved: Moved) -> String {
     let Moved { set_aside, back } = moved;
     match (set_aside, back) {
         (0, 0) => String::new(),
-        (set_aside, 0) => format!("; {set_aside} verdict(s) that rest on it count no more"),
+        (set_aside, 0) => format!("; {set_aside} verdict(s) based on it no longer count"),
         (0, back) => format!("; {back} verdict(s) count again"),
-        (set_aside, back) => format!("; {set_aside} verdict(s) count no more, {back} count again"),
+        (set_aside, back) => {
+            format!("; {set_aside} verdict(s) no longer count, {back} count again")
+        }
     }
 }

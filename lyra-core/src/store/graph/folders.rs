@@ -1,4 +1,4 @@
-//! Pages whose addresses lie in given ranges: the documents of a folder, the records of a file.
+//! Pages whose addresses lie in given ranges: the documents of a folder or the records of a file.
 
 use super::handles::Reader;
 use crate::error::Result;
@@ -18,7 +18,7 @@ pub(crate) struct PassageHit {
 }
 
 impl Reader<'_> {
-    /// What a search hit shows of a fragment; none for a fragment of an older text.
+    /// The search hit for a fragment; none for a fragment of an older text.
     pub(crate) fn passage_hit(&self, fragment_id: &str) -> Result<Option<PassageHit>> {
         let sql = "SELECT p.url, p.title, substr(f.text_content, 1, 200), w.year, w.venue, w.doi
             FROM fragments f JOIN pages p ON p.id = f.page_id
@@ -37,8 +37,8 @@ impl Reader<'_> {
         })
     }
 
-    /// The fragments of the newest texts at addresses from the first to before the second of a range; none
-    /// where no page with fragments lies elsewhere.
+    /// Fragments of the newest texts whose addresses are in one of the half-open ranges (from the first
+    /// value to before the second); none if no page with fragments is outside the ranges.
     pub(crate) fn fragments_between(
         &self,
         ranges: &[(String, String)],
@@ -62,7 +62,7 @@ impl Reader<'_> {
     /// Address and content hash of every stored record of a file.
     pub(crate) fn record_hashes(&self, base: &str) -> Result<HashMap<String, String>> {
         let sql = "SELECT url, content_hash FROM pages WHERE url >= ?1 AND url < ?2 AND content_hash IS NOT NULL";
-        // '$' follows '#' in ASCII: the range holds exactly the addresses that begin with "base#".
+        // '$' follows '#' in ASCII, so the range contains exactly the addresses that begin with "base#".
         let bounds = [format!("{base}#"), format!("{base}$")];
         self.db.all(sql, bounds, |r| Ok((r.get(0)?, r.get(1)?)))
     }

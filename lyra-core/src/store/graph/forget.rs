@@ -1,4 +1,4 @@
-//! Takes a task out of the graph, and what nothing else refers to.
+//! Deletes a task from the graph, with everything that nothing else refers to.
 
 use crate::error::{Error, Result};
 use crate::store::database::SqliteResultExt;
@@ -7,25 +7,25 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What was forgotten.
+/// The result of a deletion.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ForgetReport {
     /// The task.
     pub task_id: String,
-    /// Rows deleted, by table; tables without any are left out.
+    /// Number of deleted rows by table; tables without deleted rows are left out.
     pub deleted: BTreeMap<String, usize>,
 }
 
 /// Deletes a task with its claims (their vectors, edges, stances and verdicts), searches, jobs,
 /// page memberships, waiting logins, and the corrections that quote its claims.
 ///
-/// With `orphans` also the pages that the task had reached and nothing else refers to: no other
-/// task, no edge from a claim that stays, no citation by a page that stays. Their texts, fragments
-/// and vectors go with them, and works that no page shows any more. Pages that the task had
-/// nothing to do with are left alone.
+/// With `orphans`, also deletes the pages that the task had reached and that nothing else refers to: no
+/// other task, no edge from a claim that stays, no citation by a page that stays. Their texts, fragments
+/// and vectors are deleted with them, as are works that no remaining page belongs to. Pages unrelated to
+/// the task are not touched.
 ///
-/// The audit log and the feedback log are append-only: they keep their lines, and the audit log
-/// gets one more.
+/// The audit log and the feedback log are append-only: they keep their lines, and a line is added to the
+/// audit log.
 ///
 /// # Errors
 /// [`crate::ErrorKind::TaskNotFound`]; [`crate::ErrorKind::InvalidInput`] while jobs of the task
@@ -59,7 +59,7 @@ pub(crate) fn forget_task(
     })
 }
 
-/// Deletes a task that another graph has forgotten; its pages stay.
+/// Deletes a task that was deleted in another graph; its pages stay.
 pub(super) fn forget_rows(transaction: &Transaction<'_>, task_id: &str) -> Result<()> {
     let mut forget = Forget {
         transaction,
@@ -93,14 +93,15 @@ impl Forget<'_> {
             None => Err(Error::task_not_found(&self.report.task_id)),
             Some(0) => Ok(()),
             Some(jobs) => Err(Error::invalid(format!(
-                "{jobs} jobs of {} are running; a task is forgotten when it is at rest",
+                "{jobs} jobs of {} are running; a task can be forgotten only when none of its \
+                 jobs is running",
                 self.report.task_id
             ))
             .with_hint("stop_task with mode full, then forget it")),
         }
     }
 
-    /// The pages that the task had reached, and what these cite, however far.
+    /// Lists the pages that the task had reached, and all pages that these cite, directly or indirectly.
     fn note_reached_pages(&self, orphans: bool) -> Result<()> {
         self.transaction
             .execute_batch(
@@ -163,7 +164,7 @@ impl Forget<'_> {
         for (table, condition) in &for_task {
             self.delete(table, condition, &[&task_id])?;
         }
-        // The index holds no text of its own, so it has to be told what it is to forget.
+        // The full-text index stores no text, so the deleted text must be passed to it.
         self.transaction
             .execute(
                 "INSERT INTO claims_fts (claims_fts, rowid, claim_text)
@@ -175,10 +176,10 @@ impl Forget<'_> {
         self.delete("tasks", "id = ?1", &[&task_id])
     }
 
-    /// Takes the pages off the list that something else refers to.
+    /// Removes from the list the pages that something else refers to.
     fn keep_referred_pages(&self) -> Result<()> {
-        // A reached page stays where something outside refers to it, or where a page that stays
-        // cites it. Pages that only cite one another keep nobody.
+        // A reached page stays if something outside refers to it, or if a page that stays cites it.
+        // Pages that only cite one another do not stay.
         self.transaction
             .execute(
                 "WITH RECURSIVE staying (id) AS (
@@ -263,7 +264,7 @@ impl Forget<'_> {
         Ok(())
     }
 
-    /// So that a merge does not bring the task back.
+    /// Records the deletion, so that a merge does not restore the task.
     fn leave_a_note(&self, now: &str) -> Result<()> {
         self.transaction
             .execute(
@@ -294,7 +295,7 @@ mod tests {
     use crate::store::graph::interchange::testing::{self, NOW, export, rows};
     use crate::store::graph::verify::verify;
 
-    /// What else a task leaves behind, beside what the interchange format holds.
+    /// Rows of a task that the interchange format does not contain.
     fn work_of(db: &Database, task_id: &str, claim_id: &str, fragment_id: &str) {
         db.maintain(|c| {
             c.execute_batch(&format!(
@@ -408,7 +409,7 @@ mod tests {
         ]
         .map(str::to_owned)
         .to_vec();
-        // own, ring_a and ring_b (citing one another), and placeholder are the task's alone.
+        // own, ring_a and ring_b (citing one another), and placeholder belong to the task only.
         let all = [
             "own",
             "ring_a",
@@ -504,14 +505,14 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::TaskNotFound);
         work_of(&db, "t1", "c1", "f4");
         let before = export(&db, None);
-        // The lease is still held at an earlier time.
+        // At an earlier time, the lease is still held.
         let error = forget_task(&db, "t1", true, "2025-12-31T00:00:00.000Z").unwrap_err();
         assert!(
             error.to_string().contains("1 jobs of t1 are running"),
             "{error}"
         );
         assert_eq!(export(&db, None), before);
-        // Twice in a row on one connection: the working tables are gone again.
+        // Twice on one connection: the temporary tables must be gone after the first call.
         forget_task(&db, "t1", true, NOW).unwrap();
         forget_task(&db, "t2", true, NOW).unwrap();
         assert_eq!(

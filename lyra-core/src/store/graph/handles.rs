@@ -1,4 +1,4 @@
-//! The open graph, and what reads and writes go through.
+//! The open graph, and its handles for reading and writing.
 
 use crate::clock::{Clock, JumpWatch, Trust, format_ms};
 use crate::error::{Error, Result};
@@ -10,14 +10,14 @@ use std::time::UNIX_EPOCH;
 
 /// The evidence graph in one SQLite file.
 ///
-/// Reading never waits for writing; writing is one transaction at a time, here and in every other
-/// process that has the file open.
+/// Reading never waits for writing. One write transaction runs at a time, across all processes that have
+/// the file open.
 #[derive(Debug, Clone)]
 pub struct EvidenceGraph {
     db: Database,
     clock: Arc<dyn Clock>,
     jumps: Arc<JumpWatch>,
-    /// Whose writes these are, where that is known.
+    /// Name of the actor who writes, if known.
     actor: Option<Arc<str>>,
 }
 
@@ -35,7 +35,7 @@ pub struct Writer<'t> {
     pub(crate) actor: Option<&'t str>,
 }
 
-/// For tests above the store, which stage and read rows that no verb does.
+/// For tests above the store that write and read rows for which there is no method.
 #[cfg(test)]
 impl Reader<'_> {
     pub(crate) fn sql(&self) -> &Connection {
@@ -51,7 +51,7 @@ impl Writer<'_> {
 }
 
 impl EvidenceGraph {
-    /// Opens the file, making it or bringing its schema up to date first.
+    /// Opens the file; creates it or updates its schema first if necessary.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -73,12 +73,12 @@ impl EvidenceGraph {
         Ok(graph)
     }
 
-    /// Opens a file that is there to look at it: nothing is written to it or beside it, and whatever
-    /// would write answers [`Error::read_only`](crate::Error::read_only).
+    /// Opens an existing file for reading only: nothing is written to it or beside it, and every
+    /// operation that would write returns [`Error::read_only`](crate::Error::read_only).
     ///
     /// # Errors
-    /// `NotFound` where there is no such file; `Storage` for a file of another program, for one of
-    /// another schema version, and where a log beside it cannot be read.
+    /// `NotFound` if there is no such file; `Storage` for a file of another program, for another schema
+    /// version, and if a log beside the file cannot be read.
     pub fn open_read_only(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
         Ok(Self {
             db: Database::open_read_only(path)?,
@@ -88,12 +88,12 @@ impl EvidenceGraph {
         })
     }
 
-    /// Whether the graph can be looked at and not changed.
+    /// Whether the graph is open read-only.
     pub fn is_read_only(&self) -> bool {
         self.db.source().is_read_only()
     }
 
-    /// The same graph for a named actor: what it does is logged under that name.
+    /// The same graph for a named actor: its changes are logged under that name.
     pub(crate) fn acting_as(&self, actor: Option<Arc<str>>) -> Self {
         Self {
             actor,
@@ -101,7 +101,7 @@ impl EvidenceGraph {
         }
     }
 
-    /// Refuses a graph that is open read-only, before anything is done that leads to a write.
+    /// Returns an error if the graph is open read-only, before any work that leads to a write.
     pub(crate) fn check_writable(&self) -> Result<()> {
         match self.is_read_only() {
             true => Err(Error::read_only()),
@@ -109,12 +109,12 @@ impl EvidenceGraph {
         }
     }
 
-    /// Refuses a file that was removed or replaced since it was opened.
+    /// Returns an error if the file was removed or replaced since it was opened.
     pub(crate) fn check_in_place(&self) -> Result<()> {
         self.db.source().check_in_place()
     }
 
-    /// Whether the counts that views read are behind what is stored, or of another year.
+    /// Whether the counts that views read are out of date or belong to another year.
     pub(crate) fn is_behind(&self) -> Result<bool> {
         let year = i64::from(self.clock.year());
         self.db.read(|connection| {
@@ -125,9 +125,9 @@ impl EvidenceGraph {
         })
     }
 
-    /// Counts again what another program wrote without counting, and lets "recent" begin with the
-    /// clock's year. Writes only where there is something to do and nobody else is writing: what
-    /// is there already can be read meanwhile.
+    /// Updates the counts for rows that another program wrote without counting, and sets the year from
+    /// which "recent" is measured to the clock's year. Writes only if there is something to do and no
+    /// other writer is active; existing rows can be read at the same time.
     pub fn catch_up(&self) -> Result<()> {
         if self.is_read_only() || !self.is_behind()? {
             return Ok(());
@@ -138,7 +138,7 @@ impl EvidenceGraph {
         Ok(())
     }
 
-    /// Where the file is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         self.db.path()
     }
@@ -148,7 +148,7 @@ impl EvidenceGraph {
         &self.clock
     }
 
-    /// Whether the clock was set within the last `span_ms`, as far as this process has seen.
+    /// Whether the clock was changed within the last `span_ms`, as far as this process knows.
     pub(crate) fn trust_in_clock(&self, span_ms: i64) -> Trust {
         self.jumps.look(self.clock.as_ref(), span_ms)
     }
@@ -158,19 +158,19 @@ impl EvidenceGraph {
         self.db.read(|connection| work(&Reader { db: connection }))
     }
 
-    /// Runs `work` inside one transaction: all of it is stored, or none.
+    /// Runs `work` inside one transaction: all of it is stored, or nothing.
     pub fn write<T>(&self, work: impl FnOnce(&Writer<'_>) -> Result<T>) -> Result<T> {
         self.db.write(|transaction| {
             work(&Writer {
                 db: transaction,
-                // Here and not before: it may have waited for its turn.
+                // Read here and not earlier, because the transaction may have waited for its turn.
                 now: self.clock.now(),
                 actor: self.actor.as_deref(),
             })
         })
     }
 
-    /// Ends running reads and writes from another thread.
+    /// Interrupts running reads and writes from another thread.
     pub fn interrupter(&self) -> Interrupter {
         self.db.interrupter()
     }
@@ -180,12 +180,13 @@ impl EvidenceGraph {
         backup(self.db.source(), to, false)
     }
 
-    /// The same in the place of an older copy.
+    /// The same, replacing an older copy.
     pub fn update_copy(&self, to: &Path) -> Result<()> {
         backup(self.db.source(), to, true)
     }
 
-    /// When the file of a read-only graph was written last, RFC 3339; none where it can be written here.
+    /// When the file of a read-only graph was last written, RFC 3339; none if the graph is writable
+    /// here.
     pub fn as_of(&self) -> Option<String> {
         let written = self
             .db
@@ -196,7 +197,7 @@ impl EvidenceGraph {
         i64::try_from(written.as_millis()).ok().map(format_ms)
     }
 
-    /// The same without the cookies that humans gave.
+    /// The same without the session cookies that humans supplied.
     pub(crate) fn backup_without_sessions(&self, to: &Path) -> Result<()> {
         backup(self.db.source(), to, false)?;
         let copy = Self::open(to, Arc::clone(self.clock()))?;
@@ -223,8 +224,8 @@ impl Writer<'_> {
         &self.now
     }
 
-    /// Who is written into the log for what a caller asked for: the name of the actor, or `unnamed`
-    /// where the graph was opened for nobody in particular.
+    /// The name to log for a caller's request: that of the actor, or `unnamed` if the graph was opened
+    /// without an actor.
     pub(crate) fn actor_or(&self, unnamed: &'static str) -> &str {
         self.actor.unwrap_or(unnamed)
     }

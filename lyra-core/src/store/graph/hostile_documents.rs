@@ -1,19 +1,20 @@
-//! Documents that a parser did not survive.
+//! Documents that crashed a parser or exceeded its limits.
 
 use super::handles::{Reader, Writer};
 use crate::error::Result;
 use crate::store::database::{SqliteResultExt, Statements};
 use rusqlite::params;
 
-/// How many are remembered, the newest: their number is in the hands of whoever makes them.
+/// Maximum number of stored documents, the newest; the number of such documents is under an attacker's
+/// control.
 const MOST: i64 = 1_000;
 
-/// A document that its parser did not survive.
+/// A document that crashed its parser or exceeded its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HostileDocument {
-    /// Where it was met last.
+    /// Address at which it was last found.
     pub(crate) url: String,
-    /// What it did.
+    /// What happened.
     pub(crate) reason: String,
 }
 
@@ -23,7 +24,7 @@ impl Reader<'_> {
         self.db.holds("SELECT 1 FROM hostile_documents", [])
     }
 
-    /// What a document of these bytes did to a parser with these limits.
+    /// What happened when a document with this hash was parsed with these limits.
     pub(crate) fn hostile_document(&self, hash: &str, limits: &str) -> Result<Option<String>> {
         self.db.first(
             "SELECT reason FROM hostile_documents WHERE content_hash = ?1 AND limits = ?2",
@@ -49,7 +50,7 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Remembers a document in the place of what was at its address before.
+    /// Stores a document, replacing an older entry for the same address.
     pub(crate) fn add_hostile_document(
         &self,
         hash: &str,
@@ -70,7 +71,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Forgets what was at an address.
+    /// Deletes the entry for an address.
     pub(crate) fn forget_hostile_document(&self, url: &str) -> Result<()> {
         self.db
             .run("DELETE FROM hostile_documents WHERE url = ?1", [url])?;

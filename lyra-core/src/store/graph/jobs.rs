@@ -1,4 +1,4 @@
-//! Jobs as rows: queued, claimed by one compare-and-swap, kept by leases, ended once.
+//! Jobs as rows: queued, claimed by compare-and-swap, kept by leases, ended once.
 
 use super::handles::{Reader, Writer};
 use crate::clock::JUMP_MS;
@@ -8,7 +8,7 @@ use crate::store::model::{JobKind, JobState, random_id};
 use rusqlite::{Row, params};
 use std::collections::BTreeMap;
 
-/// A job that was taken up and left so often has failed.
+/// Maximum number of attempts: a job that was claimed and abandoned this often has failed.
 pub const MAX_ATTEMPTS: i64 = 3;
 
 /// A job to be queued.
@@ -18,11 +18,11 @@ pub(crate) struct NewJob {
     pub(crate) task_id: String,
     /// What kind of work.
     pub(crate) kind: JobKind,
-    /// Lower runs first.
+    /// Lower numbers run first.
     pub(crate) priority: i64,
     /// What to do.
     pub(crate) input: serde_json::Value,
-    /// Equal for targets that mean the same.
+    /// Key that is equal for equivalent targets.
     pub(crate) dedup_key: Option<String>,
     /// The job that led to this one.
     pub(crate) cause_id: Option<String>,
@@ -37,37 +37,37 @@ pub(crate) struct Job {
     pub(crate) task_id: String,
     /// What kind of work.
     pub(crate) kind: JobKind,
-    /// How often it was taken up, this time included.
+    /// Number of times it was claimed, this time included.
     pub(crate) attempts: i64,
     /// What to do.
     pub(crate) input: serde_json::Value,
-    /// When it was taken up, by [`Clock::elapsed_ms`](crate::ports::Clock::elapsed_ms).
+    /// When it was claimed, by [`Clock::elapsed_ms`](crate::ports::Clock::elapsed_ms).
     pub(crate) began_ms: i64,
 }
 
-/// Who takes a job, and of which task.
+/// A worker's request for a job, of one task or of any.
 #[derive(Debug)]
 pub(crate) struct Claim<'a> {
     pub(crate) worker_id: &'a str,
     pub(crate) task_id: Option<&'a str>,
-    /// Nothing is taken while another job of the task runs.
+    /// No job is claimed while another job of the task runs.
     pub(crate) in_order: bool,
     pub(crate) lease_until: &'a str,
     /// See [`Job::began_ms`].
     pub(crate) began_ms: i64,
 }
 
-/// How a running job ends.
+/// The result with which a running job ends.
 #[derive(Debug)]
 pub(crate) struct JobEnd<'a> {
     pub(crate) state: JobState,
     pub(crate) output: Option<String>,
     pub(crate) reason: Option<&'a str>,
-    /// When the job was taken up, as the clock shows it now.
+    /// When the job was claimed, in the current time of the clock.
     pub(crate) started_at: String,
 }
 
-/// When a job was worked on.
+/// The time during which a job ran.
 #[derive(Debug)]
 pub(crate) struct WorkTime {
     pub(crate) started_at: String,
@@ -78,19 +78,19 @@ pub(crate) struct WorkTime {
 /// Jobs of a task by kind and state.
 pub(crate) type JobTally = BTreeMap<(JobKind, JobState), usize>;
 
-/// Of a job `q`: whether a worker may take it up. Targets run beside one another; of what follows
-/// them one job of a kind runs at a time in a task, for two would do the same work twice.
+/// Condition on a job `q`: whether a worker may claim it. Targets run in parallel; of the jobs that
+/// follow them, one job of a kind runs at a time in a task, because two would do the same work twice.
 const MAY_RUN: &str = "q.state = 'queued' AND (q.kind = 'target_queue' OR NOT EXISTS (
   SELECT 1 FROM jobs r WHERE r.task_id = q.task_id AND r.kind = q.kind AND r.state = 'running'))";
 
-/// The run of research that a job of task ?2 belongs to. A target begins the next one unless anything
-/// of the last one waits or runs; what follows from targets belongs to the last one.
+/// The research run (wave) of a job of task ?2. A target begins the next one unless a job of the last
+/// one waits or runs; jobs that follow from targets belong to the last one.
 const WAVE: &str = "(SELECT coalesce(max(wave), 0) + (?3 = 'target_queue' AND NOT EXISTS (
   SELECT 1 FROM jobs b WHERE b.task_id = ?2 AND b.state IN ('queued', 'running')
     AND b.wave = (SELECT max(wave) FROM jobs c WHERE c.task_id = ?2)))
   FROM jobs a WHERE a.task_id = ?2)";
 
-/// Of a job `q`: whether a worker may take it up.
+/// Condition on a job `q`: whether a worker may claim it.
 fn may_run(in_order: bool) -> String {
     match in_order {
         true => format!(
@@ -101,13 +101,13 @@ fn may_run(in_order: bool) -> String {
     }
 }
 
-/// Of the task of `j`: whether its last stop was about targets only.
+/// Condition on the task of `j`: whether its last stop concerned targets only.
 const TARGETS_ONLY: &str = "coalesce((SELECT e.details_json ->> '$.scope' = 'target_queue_only'
   FROM event_log e WHERE e.task_id = j.task_id AND e.action = 'task_stopped'
   ORDER BY e.id DESC LIMIT 1), 0)";
 
-/// Of a running job: whether it stays as it is, should its worker be gone, because its task was
-/// stopped. Filling in vectors is upkeep that no stop ends for good.
+/// Condition on a running job: whether it is left as it is when its worker is gone, because its task was
+/// stopped. Embedding jobs are upkeep and always run again.
 fn rests(job: &str) -> String {
     format!(
         "({job}.kind <> 'embed'
@@ -117,7 +117,8 @@ fn rests(job: &str) -> String {
     )
 }
 
-/// Of a running job: whether its lease ended before ?1, or ends after ?2, and it does not rest.
+/// Condition on a running job: whether its lease ended before ?1 or ends after ?2, and it is not left as
+/// it is.
 fn is_abandoned() -> String {
     format!(
         "jobs.state = 'running' AND (jobs.lease_until < ?1 OR jobs.lease_until > ?2) AND NOT {}",
@@ -125,8 +126,8 @@ fn is_abandoned() -> String {
     )
 }
 
-/// Moves `started_at` of a job to ?1 if the clock was set since it was written: the time between it
-/// and the end is what the task's budget of seconds is charged with.
+/// Sets `started_at` of a job to ?1 if the clock was changed since it was written: the time between it
+/// and the end is charged to the task's budget of seconds.
 fn corrected_start() -> String {
     format!(
         "started_at = CASE WHEN abs(unixepoch(started_at, 'subsec') - unixepoch(?1, 'subsec')) > {JUMP_MS} / 1000.0
@@ -144,7 +145,7 @@ impl Reader<'_> {
         )
     }
 
-    /// Whether a worker could take up a job, of one task or of any.
+    /// Whether there is a job that a worker could claim, of one task or of any.
     pub(crate) fn has_job_to_run(&self, task_id: Option<&str>, in_order: bool) -> Result<bool> {
         let sql = format!(
             "SELECT 1 FROM jobs q WHERE {} AND (?1 IS NULL OR q.task_id = ?1) LIMIT 1",
@@ -153,8 +154,8 @@ impl Reader<'_> {
         self.db.holds(&sql, [task_id])
     }
 
-    /// Whether jobs of the task wait or run at time `now`. What rests in a stopped task, its worker gone,
-    /// does not count: waiting does not end it.
+    /// Whether jobs of the task wait or run at time `now`. Jobs of a stopped task whose worker is gone
+    /// do not count: waiting does not end them.
     pub(crate) fn has_jobs_under_way(&self, task_id: &str, now: &str) -> Result<bool> {
         let sql = format!(
             "SELECT 1 FROM jobs j WHERE task_id = ?1 AND (state = 'queued' OR (state = 'running'
@@ -172,7 +173,7 @@ impl Reader<'_> {
         )
     }
 
-    /// Whether targets ended after the task's claims were compared the last time.
+    /// Whether targets ended after the last comparison of the task's claims.
     pub(crate) fn has_uncompared_targets(&self, task_id: &str) -> Result<bool> {
         self.db.holds(
             "SELECT 1 FROM jobs WHERE task_id = ?1 AND kind = 'target_queue'
@@ -191,7 +192,7 @@ impl Reader<'_> {
         )
     }
 
-    /// Whether jobs run whose lease ended before `now` or ends after `latest`.
+    /// Whether there are running jobs whose lease ended before `now` or ends after `latest`.
     pub(crate) fn has_abandoned_jobs(&self, now: &str, latest: &str) -> Result<bool> {
         let sql = format!("SELECT 1 FROM jobs WHERE {} LIMIT 1", is_abandoned());
         self.db.holds(&sql, [now, latest])
@@ -209,8 +210,8 @@ impl Reader<'_> {
         self.db.first(sql, [job_id], |r| r.get(0))
     }
 
-    /// Jobs of a kind that a worker holds: running ones, and those taken back while they ran, until their
-    /// worker has released them or is known to be gone.
+    /// Number of jobs of a kind that a worker holds: running ones, and those cancelled while they ran,
+    /// until their worker has released them or is known to be gone.
     pub(crate) fn jobs_held(&self, task_id: &str, kind: JobKind, now: &str) -> Result<usize> {
         self.db.one(
             "SELECT count(*) FROM jobs WHERE task_id = ?1 AND kind = ?2
@@ -220,7 +221,7 @@ impl Reader<'_> {
         )
     }
 
-    /// When each target of the task was worked on, by its start.
+    /// The time spans of work on each target of the task, by their start.
     pub(crate) fn times_of_work(&self, task_id: &str) -> Result<Vec<WorkTime>> {
         let read = |r: &Row<'_>| {
             Ok(WorkTime {
@@ -248,7 +249,7 @@ impl Reader<'_> {
         )
     }
 
-    /// Whether every target of a task has failed, but for those that were taken back.
+    /// Whether every target of a task has failed, cancelled ones excepted.
     pub(crate) fn has_no_target_left(&self, task_id: &str) -> Result<bool> {
         let others = self.db.holds(
             "SELECT 1 FROM jobs WHERE task_id = ?1 AND kind = 'target_queue'
@@ -258,7 +259,7 @@ impl Reader<'_> {
         Ok(!others)
     }
 
-    /// Whether the last stop of the task was about targets only.
+    /// Whether the last stop of the task concerned targets only.
     pub(crate) fn stops_targets_only(&self, task_id: &str) -> Result<bool> {
         let sql = format!("SELECT {TARGETS_ONLY} FROM (SELECT ?1 AS task_id) AS j");
         self.db.one(&sql, [task_id], |r| r.get(0))
@@ -288,7 +289,7 @@ impl Reader<'_> {
         )
     }
 
-    /// Whether an embed job waits for another model than this one.
+    /// Whether an embed job waits for a model other than this one.
     pub(crate) fn has_stale_embed_jobs(&self, model_id: &str) -> Result<bool> {
         self.db.holds(
             "SELECT 1 FROM jobs WHERE kind = 'embed' AND state = 'queued'
@@ -308,8 +309,8 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Queues a job; answers its id, or none where one like it is there already: for targets, one with
-    /// the same key that is not failed or cancelled; for follow-ups, one that still waits to run.
+    /// Queues a job; returns its id, or none if an equivalent job exists: for targets, one with the same
+    /// key that is not failed or cancelled; for follow-up jobs, one that still waits to run.
     pub(crate) fn queue_job(&self, job: &NewJob) -> Result<Option<String>> {
         let twin = match &job.dedup_key {
             Some(key) => self.reader().is_known_target(&job.task_id, key)?,
@@ -342,8 +343,8 @@ impl Writer<'_> {
         Ok(Some(id))
     }
 
-    /// Takes the next job: lowest priority number first, then first come, first served. What was
-    /// queued in one call has one time and random ids; the row's number knows the order of the call.
+    /// Claims the next job: lowest priority number first, then first come, first served. Jobs queued in
+    /// one call have the same time and random ids; the row number gives their order.
     pub(crate) fn claim_job(&self, claim: &Claim<'_>) -> Result<Option<Job>> {
         let sql = format!(
             "UPDATE jobs SET state = 'running', attempts = attempts + 1, worker_id = ?1,
@@ -375,7 +376,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Renews the lease of a running job; answers whether the worker still holds it.
+    /// Renews the lease of a running job; returns whether the worker still holds it.
     pub(crate) fn renew_job(
         &self,
         job_id: &str,
@@ -392,7 +393,7 @@ impl Writer<'_> {
         Ok(self.db.run(&sql, params)? > 0)
     }
 
-    /// Ends a running job; answers whether the worker still held it.
+    /// Ends a running job; returns whether the worker still held it.
     pub(crate) fn end_job(&self, job_id: &str, worker_id: &str, end: &JobEnd<'_>) -> Result<bool> {
         let sql = format!(
             "UPDATE jobs SET state = ?4, output_json = coalesce(?5, output_json), finished_at = ?6,
@@ -412,8 +413,8 @@ impl Writer<'_> {
         Ok(self.db.run(&sql, params)? > 0)
     }
 
-    /// Ends searches that the job left under way, unless another worker has taken it up meanwhile and
-    /// searches on.
+    /// Ends searches that the job left running, unless another worker has claimed it in the meantime and
+    /// continues.
     pub(crate) fn end_searches(&self, job_id: &str) -> Result<()> {
         self.db.run(
             "UPDATE queries SET status = 'failed', finished_at = ?2
@@ -424,8 +425,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Puts back jobs whose lease ended before `now` or ends after `latest`, or fails those taken up too
-    /// often; answers each, with the reason why it failed if it did.
+    /// Queues again jobs whose lease ended before `now` or ends after `latest`, or fails those with too
+    /// many attempts; returns each job, with the reason if it failed.
     pub(crate) fn put_back_abandoned(
         &self,
         now: &str,
@@ -455,7 +456,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Of the queued jobs of a kind in a task, keeps the first.
+    /// Keeps the first of a task's queued jobs of a kind and cancels the others.
     pub(crate) fn cancel_twins(&self, task_id: &str, kind: JobKind) -> Result<()> {
         self.db.run(
             "UPDATE jobs SET state = 'cancelled', error_message = 'another job like it waits already', finished_at = ?3
@@ -466,7 +467,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Releases a job that was taken back while it ran; answers whether the worker still held it.
+    /// Releases a job that was cancelled while it ran; returns whether the worker still held it.
     pub(crate) fn release_cancelled(&self, job_id: &str, worker_id: &str) -> Result<bool> {
         let released = self.db.run(
             "UPDATE jobs SET lease_until = NULL
@@ -476,8 +477,8 @@ impl Writer<'_> {
         Ok(released > 0)
     }
 
-    /// Puts a job that this worker holds back into the queue, with its searches ended; `counts`: as an
-    /// attempt that came to nothing, and else as if it had not been taken.
+    /// Queues again a job that this worker holds, and ends its searches. With `counts`, this is a failed
+    /// attempt; otherwise it is as if the job had not been claimed.
     pub(crate) fn give_job_back(&self, job_id: &str, worker_id: &str, counts: bool) -> Result<()> {
         let given = self.db.run(
             "UPDATE jobs SET state = 'queued', attempts = attempts - iif(?3, 0, 1), worker_id = NULL,
@@ -491,7 +492,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Takes back jobs of a task in the given states; answers how many of each kind. A job that was
+    /// Cancels jobs of a task in the given states; returns the number of each kind. A job that was
     /// running keeps its lease until its worker has released it.
     pub(crate) fn cancel_jobs(
         &self,
@@ -515,7 +516,7 @@ impl Writer<'_> {
         Ok(counts)
     }
 
-    /// Takes back the embed jobs that wait for another model than this one.
+    /// Cancels the embed jobs that wait for a model other than this one.
     pub(crate) fn cancel_stale_embed_jobs(&self, model_id: &str) -> Result<()> {
         self.db.run(
             "UPDATE jobs SET state = ?2, error_message = 'another embedder is in use now', finished_at = ?3
@@ -525,15 +526,15 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Notes how far a running job is.
+    /// Stores the progress of a running job.
     pub(crate) fn note_job_output(&self, job_id: &str, output: &str) -> Result<()> {
         let sql = "UPDATE jobs SET output_json = ?2 WHERE id = ?1 AND state = 'running'";
         self.db.run(sql, [job_id, output])?;
         Ok(())
     }
 
-    /// Frees the key of a target that is done, so that it can be queued again; answers whether the task
-    /// has done it before.
+    /// Frees the key of a finished target, so that it can be queued again; returns whether the task has
+    /// done it before.
     pub(crate) fn free_target(
         &self,
         task_id: &str,
@@ -548,7 +549,7 @@ impl Writer<'_> {
         if freed > 0 {
             return Ok(true);
         }
-        // An earlier repetition took the key; what it stood for is known by its words.
+        // An earlier repetition took the key; the finished target is then found by its words.
         self.db.holds(
             "SELECT 1 FROM jobs WHERE task_id = ?1 AND input_json -> '$.target' = ?2
                AND kind = 'target_queue' AND state = 'completed'",

@@ -1,8 +1,8 @@
 //! The evidence graph: typed reads and writes over the database file.
 //!
 //! Most programs hold an [`Engine`](crate::Engine) and reach this level through
-//! [`Engine::graph`](crate::Engine::graph). Reads see one state of the file, however long they take;
-//! what a write does is there as a whole, or not at all.
+//! [`Engine::graph`](crate::Engine::graph). A read sees one state of the file, however long it takes; a
+//! write takes effect completely or not at all.
 //!
 //! ```
 //! # let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Rows of the part of the graph that is exported.
+//! Rows of the exported part of the graph.
 
 use super::handles::Reader;
 use super::task_scope;
@@ -40,7 +40,7 @@ impl Row<'_> {
 }
 
 impl Reader<'_> {
-    /// The rows of a query that an export or a review makes.
+    /// The rows of a query for an export or a review.
     pub(crate) fn select<T>(
         &self,
         sql: &str,
@@ -63,8 +63,8 @@ impl<'a> Part<'a> {
     }
 
     /// Runs a query in which `{claims}`, `{edges}`, `{fragments}`, `{pages}`, `{works}` and
-    /// `{citations}` stand for a test of the expression before them (`p.id {pages}`), and hands each
-    /// row on. `?1` is the task, where there is one.
+    /// `{citations}` stand for a test of the preceding expression (`p.id {pages}`), and passes on each
+    /// row. `?1` is the task, if there is one.
     pub(crate) fn each(
         &self,
         sql: &str,

@@ -1,24 +1,24 @@
-//! What judges said of sentences of drafts, by content.
+//! Stored verdicts of judges on sentences of drafts, keyed by content.
 
 use super::handles::{Reader, Writer};
 use crate::error::Result;
 use crate::store::database::{SqliteResultExt, Statements};
 use rusqlite::params;
 
-/// How many are kept, about 120 bytes each. The oldest go first.
+/// Maximum number of stored verdicts, about 120 bytes each. The oldest are deleted first.
 const MOST: i64 = 200_000;
 
-/// What a judge said of a question.
+/// A judge's answer to a question.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RememberedVerdict {
-    /// Of supports, refutes and neutral.
+    /// Probabilities of supports, refutes and neutral.
     pub(crate) probabilities: [f64; 3],
-    /// How likely the premise speaks to the claim at all, where the judge tells.
+    /// Probability that the premise is relevant to the claim, if the judge gives one.
     pub(crate) relevance: Option<f64>,
 }
 
 impl Reader<'_> {
-    /// What a judge said of the question with this hash.
+    /// The judge's answer to the question with this hash.
     pub(crate) fn remembered_verdict(&self, key: &[u8]) -> Result<Option<RememberedVerdict>> {
         self.db.first(
             "SELECT supports, refutes, neutral, relevance FROM remembered_verdicts WHERE key = ?1",
@@ -34,7 +34,7 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Keeps verdicts, and forgets the oldest where there are too many.
+    /// Stores verdicts, and deletes the oldest if there are too many.
     pub(crate) fn remember_verdicts<'v>(
         &self,
         verdicts: impl Iterator<Item = (&'v [u8], RememberedVerdict)>,

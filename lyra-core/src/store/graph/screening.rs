@@ -1,9 +1,9 @@
-//! Screening by people: which sources of a task are in and which are out, who said so, and why.
+//! Screening by people: which sources of a task are included or excluded, who decided, and why.
 //!
-//! A source is a publication with all its pages, or a page that is none. The newest decision of each
-//! reviewer counts. A source is out where every reviewer who decided says so; a disagreement leaves
-//! it in until a final decision, the newest of which settles the source whatever else was said. The
-//! views of the schema (`database/sql/screening.sql`) hold this rule.
+//! A source is a publication with all its pages, or a page without a publication. The newest decision of
+//! each reviewer counts. A source is excluded if every reviewer who decided excluded it; a disagreement
+//! leaves it included until there is a final decision. The newest final decision settles the source
+//! regardless of all others. The views of the schema (`database/sql/screening.sql`) implement this rule.
 
 use super::blocked_evidence;
 use super::feedback::required;
@@ -19,20 +19,20 @@ use serde::Serialize;
 /// Longest name of a reviewer.
 const LONGEST_NAME: usize = 80;
 
-/// What a person decides on a source.
+/// A person's decision on a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Screening {
     /// The source: the id or address of a page, the id of a publication, or a DOI.
     pub source: String,
-    /// In or out.
+    /// Include or exclude.
     pub decision: ScreeningDecision,
-    /// Why; an exclusion needs it.
+    /// Why; required for an exclusion.
     pub reason: Option<String>,
-    /// The decision settles the source, whatever others said.
+    /// Whether the decision settles the source regardless of others.
     pub is_final: bool,
 }
 
-/// What a decision did.
+/// The result of a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ScreeningReport {
     /// The task.
@@ -42,25 +42,25 @@ pub struct ScreeningReport {
     /// Its page; none for a hit that was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_id: Option<String>,
-    /// The publication, where it is known.
+    /// The publication, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_id: Option<String>,
     /// Who decided.
     pub reviewer: String,
-    /// What.
+    /// The decision.
     pub decision: ScreeningDecision,
-    /// What the same reviewer had decided before.
+    /// The previous decision of the same reviewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<ScreeningDecision>,
     /// Whether the source counts as evidence of the task now.
     pub counts: bool,
-    /// Verdicts that left the counts or came back.
+    /// Number of verdicts that were removed from the counts or restored.
     pub verdicts_moved: usize,
-    /// What happened, in a sentence.
+    /// A one-sentence summary.
     pub message: String,
 }
 
-/// A source of a task, as decisions name it.
+/// A source of a task, as decisions refer to it.
 struct TaskSource {
     url: String,
     page_id: Option<String>,
@@ -159,13 +159,13 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Stores what a person decided on a source, and takes the source out of the counts of the task
-    /// or back in. An earlier decision of the same reviewer stays in the table and counts no more.
+    /// Stores a person's decision on a source, and removes the source from the counts of the task or
+    /// restores it. An earlier decision of the same reviewer stays in the table but no longer counts.
     ///
     /// # Errors
     ///
-    /// `NotFound` for an unknown task and for a source that is none of the task; `InvalidInput` for
-    /// an exclusion without a reason and a reviewer without a name.
+    /// `NotFound` for an unknown task and for a source that does not belong to the task; `InvalidInput`
+    /// for an exclusion without a reason and a reviewer without a name.
     pub fn screen(
         &self,
         task_id: &str,
@@ -248,8 +248,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Takes what was added of excluded sources of a task out of the counts: for who adds claims and
-    /// verdicts.
+    /// Removes from the counts what was added for excluded sources of a task; called by code that adds
+    /// claims and verdicts.
     pub(crate) fn settle_screening(&self, task_id: &str) -> Result<()> {
         match self.reader().has_screenings(task_id)? {
             true => blocked_evidence::settle_task(self.db, &self.now, task_id),

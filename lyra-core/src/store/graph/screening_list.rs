@@ -1,4 +1,4 @@
-//! What people have decided on the sources of a task, and what is left to decide.
+//! The screening decisions on the sources of a task, and what remains to be decided.
 
 use super::handles::Reader;
 use crate::error::Result;
@@ -12,51 +12,51 @@ use serde::Serialize;
 pub struct ScreeningList {
     /// The task.
     pub task_id: String,
-    /// Whose decisions these are; none: everybody's.
+    /// The reviewer whose decisions these are; none for all reviewers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewer: Option<String>,
     /// The sources that were identified, in order of their keys.
     pub sources: Vec<ScreenedSource>,
-    /// How far reviewers agree, two by two. Empty for one reviewer.
+    /// Agreement of each pair of reviewers. Empty for one reviewer.
     pub agreement: Vec<ReviewerAgreement>,
 }
 
 /// A source and the decisions on it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScreenedSource {
-    /// The publication, else the page, else the address.
+    /// The publication, or else the page, or else the address.
     pub source_key: String,
     /// Its address.
     pub url: String,
     /// Its title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The newest decision of each reviewer; of one reviewer, that one's.
+    /// The newest decision of each reviewer, or of the one reviewer asked for.
     pub decisions: Vec<ScreeningVote>,
-    /// Where the source stands with all decisions; none without any, and not told to one reviewer.
+    /// The outcome of all decisions; none without any, and not shown to a single reviewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<ScreeningDecision>,
-    /// Whether reviewers disagree and no final decision settles it; not told to one reviewer.
+    /// Whether reviewers disagree and no final decision settles it; not shown to a single reviewer.
     pub is_disputed: bool,
 }
 
-/// What a reviewer says of a source.
+/// A reviewer's decision on a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ScreeningVote {
     /// Who.
     pub reviewer: String,
-    /// In or out.
+    /// Include or exclude.
     pub decision: ScreeningDecision,
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whether it settles the source.
+    /// Whether it is a final decision.
     pub is_final: bool,
     /// When.
     pub decided_at: String,
 }
 
-/// How far two reviewers agree on the sources that both have screened.
+/// The agreement of two reviewers on the sources that both have screened.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReviewerAgreement {
     /// One of them.
@@ -65,15 +65,15 @@ pub struct ReviewerAgreement {
     pub reviewer_b: String,
     /// Sources that both have screened.
     pub source_count: i64,
-    /// Those on which they decided the same.
+    /// Sources on which both decided the same.
     pub agreement_count: i64,
     /// Cohen's kappa; none where chance alone explains the agreement.
     pub kappa: Option<f64>,
 }
 
 impl Reader<'_> {
-    /// The sources of a task with the decisions on them. With a reviewer, only what that reviewer
-    /// decided, so that two can screen without knowing of each other.
+    /// The sources of a task with the decisions on them. With a reviewer, only that reviewer's
+    /// decisions, so that two people can screen independently.
     ///
     /// # Errors
     /// `TaskNotFound` for an unknown task.
@@ -152,7 +152,7 @@ impl Reader<'_> {
         rows.db()?.collect::<rusqlite::Result<_>>().db()
     }
 
-    /// As `v_screening_agreement` has it.
+    /// The rows of `v_screening_agreement`.
     fn agreement(&self, task_id: &str) -> Result<Vec<ReviewerAgreement>> {
         let mut statement = self
             .db

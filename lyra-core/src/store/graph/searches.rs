@@ -1,4 +1,4 @@
-//! The log of searches: what was asked, what was found by whom, and what became of each hit.
+//! The log of searches: the query, the hits with their providers, and what became of each hit.
 
 use super::handles::{Reader, Writer};
 use crate::error::{Error, Result};
@@ -8,12 +8,12 @@ use rusqlite::params;
 use serde::Serialize;
 use std::collections::HashSet;
 
-/// What a provider was asked, and how much it answered.
+/// A query to a provider, and the size of its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct SearchRequest {
     pub(crate) provider: String,
     pub(crate) query: String,
-    /// None where it failed.
+    /// None if the query failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     hits: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,11 +42,11 @@ pub(crate) struct NewHit<'a> {
     pub(crate) snippet: Option<&'a str>,
     pub(crate) published_date: Option<&'a str>,
     pub(crate) work_id: Option<&'a str>,
-    /// The provider of each record behind the hit.
+    /// The provider of each record that was merged into the hit.
     pub(crate) found_by: &'a [String],
 }
 
-/// What became of a hit.
+/// The outcome of a hit.
 #[derive(Debug)]
 pub(crate) struct HitFate {
     /// fetched, failed, needs_auth, excluded.
@@ -65,7 +65,7 @@ impl HitFate {
     }
 }
 
-/// How a search went.
+/// The outcome of a search.
 #[derive(Debug)]
 pub(crate) struct SearchFigures {
     pub(crate) pages: u32,
@@ -86,9 +86,9 @@ impl Reader<'_> {
         )
     }
 
-    /// Addresses among the hits of a search that were there when the task asked this before, and that it
-    /// did not read. Nobody knows since when an address is there that has never been read: it counts as
-    /// old, or every repetition would read on where the last one ended.
+    /// Hits of a search that already existed when the task last ran the same query, and that it did not
+    /// read. The age of an address that was never read is unknown: it counts as old, because otherwise
+    /// every repetition would continue where the last one ended.
     pub(crate) fn addresses_passed_over(
         &self,
         search_id: &str,
@@ -117,7 +117,7 @@ impl Writer<'_> {
         query: &str,
         cause_id: Option<&str>,
     ) -> Result<()> {
-        // A job that was killed in the middle left its search open.
+        // A job that was killed left its search open.
         self.db.run(
             "UPDATE queries SET status = 'failed', finished_at = ?2
                  WHERE cause_id = ?1 AND status = 'running'",

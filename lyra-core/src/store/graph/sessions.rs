@@ -1,4 +1,4 @@
-//! Sessions that humans opened at sites, kept in a column that no reply, log or export shows.
+//! Sessions that humans opened at sites, stored in a column that no reply, log or export shows.
 
 use super::handles::{Reader, Writer};
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ struct SessionData {
 }
 
 impl Reader<'_> {
-    /// The session of every domain that a human has opened one at.
+    /// The session of every domain for which a human has supplied one.
     pub(crate) fn site_sessions(&self) -> Result<Vec<SiteSession>> {
         let mut statement = self
             .db
@@ -30,7 +30,7 @@ impl Reader<'_> {
         let mut sessions = Vec::new();
         for row in rows {
             let (domain, text) = row.db()?;
-            // What cannot be read is no session; the page then says again that it wants one.
+            // An unreadable value is ignored; the page then asks for a session again.
             if let Ok(data) = serde_json::from_str::<SessionData>(&text) {
                 sessions.push(SiteSession {
                     domain,
@@ -44,7 +44,7 @@ impl Reader<'_> {
 }
 
 impl Writer<'_> {
-    /// Removes all of them; answers from how many queue items.
+    /// Removes all sessions; returns the number of queue items that had one.
     pub(super) fn forget_sessions(&self) -> Result<usize> {
         self.db.run(
             "UPDATE auth_queue SET session_data = NULL WHERE session_data IS NOT NULL",
@@ -52,7 +52,8 @@ impl Writer<'_> {
         )
     }
 
-    /// Keeps a session with these queue items, all of its domain; older ones of the domain go.
+    /// Stores a session with these queue items, all of its domain; older sessions of the domain are
+    /// removed.
     pub(crate) fn keep_session(&self, session: &SiteSession, items: &[&str]) -> Result<()> {
         let data = SessionData {
             cookies: session.cookies.clone(),

@@ -1,4 +1,4 @@
-//! What stands behind claims and passages: pages, works, and which of them are one source.
+//! Sources of claims and passages: pages, works, and which of them count as one source.
 
 use super::handles::{Reader, Writer};
 use crate::error::Result;
@@ -9,30 +9,30 @@ use rusqlite::{Row, params};
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
 
-/// An adopted claim with a page that it was read in.
+/// An adopted claim with a page in which it was read.
 #[derive(Debug)]
 pub(crate) struct ClaimOrigin {
     pub(crate) claim_id: String,
     pub(crate) text: String,
-    /// The page, or the one that it repeats.
+    /// The page, or the one that it duplicates.
     pub(crate) page_id: Option<String>,
     pub(crate) canonical_id: Option<String>,
 }
 
-/// A claim that is to be judged against the hypothesis, with what stands around it.
+/// A claim that is to be judged against the hypothesis, with its context.
 #[derive(Debug)]
 pub(crate) struct UnjudgedClaim {
     pub(crate) id: String,
     pub(crate) text: String,
     pub(crate) title: Option<String>,
     pub(crate) heading: Option<String>,
-    /// The sentence before, where the claim points back to it.
+    /// The preceding sentence, if the claim refers back to it.
     pub(crate) preceded_by: Option<String>,
-    /// The passage that it stands in.
+    /// The passage that contains it.
     pub(crate) passage: Option<String>,
 }
 
-/// An adopted claim with its side on the hypothesis.
+/// An adopted claim with its stance on the hypothesis.
 #[derive(Debug)]
 pub(crate) struct ClaimStance {
     pub(crate) id: String,
@@ -41,13 +41,13 @@ pub(crate) struct ClaimStance {
     pub(crate) confidence: Option<f64>,
 }
 
-/// A passage with the page and the work that it stands in.
+/// A passage with its page and work.
 #[derive(Debug)]
 pub(crate) struct PassageSource {
     pub(crate) fragment_id: String,
     pub(crate) text: String,
     pub(crate) char_start: Option<i64>,
-    /// The page, or the one that it repeats.
+    /// The page, or the one that it duplicates.
     pub(crate) page_id: String,
     pub(crate) canonical_id: Option<String>,
     pub(crate) domain: String,
@@ -65,7 +65,7 @@ pub(crate) struct TaskPaper {
     pub(crate) doi: Option<String>,
 }
 
-/// A page that a page of the task cites and that was not read.
+/// A page that is cited by a page of the task and was not read.
 #[derive(Debug)]
 pub(crate) struct ReferenceCandidate {
     pub(crate) edge_id: String,
@@ -75,7 +75,7 @@ pub(crate) struct ReferenceCandidate {
     /// The words around the citation.
     pub(crate) context: Option<String>,
     pub(crate) citing_page_id: String,
-    /// How far from the first finds the citing page is.
+    /// Citation distance of the citing page from the first results.
     pub(crate) depth: i64,
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct WorkIdentifier<'a> {
 }
 
 impl Reader<'_> {
-    /// Where a work appeared.
+    /// The venue of a work.
     pub(crate) fn venue(&self, canonical_id: &str) -> Result<Option<String>> {
         let sql = "SELECT venue FROM works WHERE canonical_id = ?1";
         let venue = self.db.first(sql, [canonical_id], |r| r.get(0))?;
@@ -105,7 +105,8 @@ impl Reader<'_> {
         self.db.all(sql, [task_id], |r| r.get(0))
     }
 
-    /// The page of the task that a page was cited by: the one nearest to what was asked for.
+    /// The page of the task that cites a page; if there are several, the one closest to the original
+    /// targets.
     pub(crate) fn citing_page(&self, task_id: &str, page: &PageRecord) -> Result<Option<String>> {
         self.db.first(
             "SELECT e.source_id FROM edges e
@@ -118,7 +119,8 @@ impl Reader<'_> {
         )
     }
 
-    /// Papers of the task of which no provider was asked what they cite, those with the most claims first.
+    /// Papers of the task whose references were not yet requested from a provider, those with the most
+    /// claims first.
     pub(crate) fn papers_not_asked(&self, task_id: &str, limit: usize) -> Result<Vec<TaskPaper>> {
         let sql = "SELECT p.id, w.canonical_id, w.doi
             FROM task_pages tp JOIN pages p ON p.id = tp.page_id
@@ -164,7 +166,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Whether an extractor has claims of a task in a version of a page.
+    /// Whether claims by an extractor are stored for a version of a page in a task.
     pub(crate) fn has_claims_of(
         &self,
         page: (&str, Option<i64>),
@@ -179,8 +181,8 @@ impl Reader<'_> {
         )
     }
 
-    /// The claims that a task has from other files of the page's publication: said twice, they would count
-    /// twice.
+    /// The claims that a task has from other files of the page's publication: extracted again, they
+    /// would count twice.
     pub(crate) fn said_by_other_files(
         &self,
         task_id: &str,
@@ -197,8 +199,8 @@ impl Reader<'_> {
         )
     }
 
-    /// Whether a page that is new to a task has the text, to the letter, of one that the task has read,
-    /// and names no other work: a folder that was moved or copied, a mirror. It is the same source.
+    /// Whether a page that is new to a task has exactly the same text as one that the task has read, and
+    /// names no other work, as in a moved or copied folder or a mirror. It is then the same source.
     pub(crate) fn repeats_another(&self, task_id: &str, page_id: &str) -> Result<bool> {
         self.db.holds(
             "WITH newest AS (
@@ -217,7 +219,7 @@ impl Reader<'_> {
         )
     }
 
-    /// The adopted claims of a task, oldest first, each once for every page that it was read in.
+    /// The adopted claims of a task, oldest first, once for every page in which it was read.
     pub(crate) fn claim_origins(&self, task_id: &str) -> Result<Vec<ClaimOrigin>> {
         let sql = "SELECT c.id, c.claim_text, coalesce(p.near_duplicate_of, p.id), p.canonical_id FROM claims c
                LEFT JOIN edges o ON o.target_id = c.id AND o.relation = 'origin'
@@ -235,7 +237,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The adopted claims of a task that no judge has placed; or that `judge` has not, if one is named.
+    /// The adopted claims of a task without a stance from any judge, or from `judge` if one is given.
     pub(crate) fn claims_without_stance(
         &self,
         task_id: &str,
@@ -267,7 +269,7 @@ impl Reader<'_> {
             })
     }
 
-    /// The adopted claims of a task with their side on the hypothesis, surest first.
+    /// The adopted claims of a task with their stance on the hypothesis, highest confidence first.
     pub(crate) fn claims_with_stance(&self, task_id: &str) -> Result<Vec<ClaimStance>> {
         let sql = "SELECT c.id, c.claim_text, s.relation, s.confidence FROM claims c
                LEFT JOIN hypothesis_stances s ON s.claim_id = c.id
@@ -283,8 +285,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Who found the claims of a task (0), judged its passages (1) and judged its claims against the
-    /// hypothesis (2), with how many each.
+    /// Who extracted the claims of a task (0), judged its passages (1) and judged its claims against the
+    /// hypothesis (2), with the number of each.
     pub(crate) fn makers(&self, task_id: &str) -> Result<Vec<(usize, String, i64)>> {
         let sql = "SELECT what, maker, count(*) FROM (
     SELECT 0 AS what, coalesce(extractor_id, 'whoever added them') AS maker FROM claims
@@ -301,14 +303,14 @@ impl Reader<'_> {
             .all(sql, [task_id], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
     }
 
-    /// Whether a claim is there and adopted.
+    /// Whether a claim exists and is adopted.
     pub(crate) fn is_adopted(&self, claim_id: &str) -> Result<bool> {
         let sql = "SELECT 1 FROM claims WHERE id = ?1 AND claim_adoption_status = 'adopted'";
         self.db.holds(sql, [claim_id])
     }
 
-    /// How sure the judge is of the side that each claim takes on the hypothesis; claims that take none are
-    /// left out.
+    /// The judge's confidence in the stance of each claim on the hypothesis; neutral claims are left
+    /// out.
     pub(crate) fn sides(&self, task_id: &str) -> Result<HashMap<String, f64>> {
         self.db.all(
             "SELECT claim_id, confidence FROM hypothesis_stances
@@ -319,8 +321,8 @@ impl Reader<'_> {
     }
 
     /// The readable fragments of the newest texts of the task's pages: of those that it has read, and of
-    /// those that edges lead from to its claims, as in a graph that was imported. Retracted works are no
-    /// evidence, nor is what people have excluded.
+    /// those from which edges lead to its claims, as in an imported graph. Retracted works and sources
+    /// that people excluded are not evidence and are left out.
     pub(crate) fn task_fragments(&self, task_id: &str) -> Result<HashSet<String>> {
         let excluded = self.excluded_pages(task_id)?;
         let found: Vec<(String, String)> = self.db.all(
@@ -345,7 +347,7 @@ impl Reader<'_> {
         Ok(kept.map(|(fragment, _)| fragment).collect())
     }
 
-    /// The fragments of these pages and works, and of pages that repeat these.
+    /// The fragments of these pages and works, and of pages that duplicate them.
     pub(crate) fn fragments_of(
         &self,
         pages: &HashSet<String>,
@@ -363,7 +365,7 @@ impl Reader<'_> {
         )
     }
 
-    /// A passage with what it stands in.
+    /// A passage with its page and work.
     pub(crate) fn passage_source(&self, fragment_id: &str) -> Result<PassageSource> {
         let sql = "SELECT f.id, f.text_content, f.char_start, coalesce(p.near_duplicate_of, p.id), p.canonical_id,
                coalesce(p.domain, 'local'), p.url, p.final_url, coalesce(p.title, w.title), f.heading_context
@@ -390,7 +392,7 @@ fn passage_source(r: &Row<'_>) -> rusqlite::Result<PassageSource> {
 }
 
 impl Writer<'_> {
-    /// Notes the work that a page is, unless the page has one or the work is not known.
+    /// Sets the work of a page, unless the page has one or the work is unknown.
     pub(crate) fn set_work_of_page(&self, page_id: &str, canonical_id: &str) -> Result<()> {
         self.db.run(
             "UPDATE pages SET canonical_id = ?2 WHERE id = ?1 AND canonical_id IS NULL
@@ -400,7 +402,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Notes an identifier of a work; what is known already is completed.
+    /// Stores an identifier of a work; missing values of a known identifier are filled in.
     pub(crate) fn add_work_identifier(&self, id: &WorkIdentifier<'_>) -> Result<()> {
         self.db.run(
             "INSERT INTO work_identifiers (canonical_id, provider, provider_paper_id, doi, pmid, pmcid, arxiv_id)

@@ -1,4 +1,4 @@
-//! What a status report reads: counts, and the newest rows behind them.
+//! Data for status reports: counts, and the newest rows behind them.
 
 use super::handles::Reader;
 use crate::error::Result;
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 /// Searches of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct SearchCounts {
-    /// Enough independent sources were found.
+    /// Searches that found enough independent sources.
     pub satisfied: usize,
-    /// Under way.
+    /// Searches that are running.
     pub running: usize,
-    /// All.
+    /// All searches.
     pub total: usize,
 }
 
@@ -23,11 +23,11 @@ pub struct SearchCounts {
 pub struct SearchDetail {
     /// `queries.id`.
     pub id: String,
-    /// The words.
+    /// The query.
     pub query: String,
-    /// How it ended.
+    /// Its status.
     pub status: String,
-    /// Pages read.
+    /// Number of pages read.
     pub pages_fetched: u32,
     /// Useful pages / pages.
     pub harvest_rate: f64,
@@ -48,9 +48,9 @@ pub struct QueueItem {
     pub target: String,
     /// State of the job.
     pub state: String,
-    /// Lower runs first.
+    /// Lower numbers run first.
     pub priority: i64,
-    /// How often it was taken up.
+    /// Number of times it was claimed.
     pub attempts: i64,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,12 +77,11 @@ pub struct RecordedCall {
     pub id: i64,
     /// When it had ended, RFC 3339, UTC.
     pub at: String,
-    /// Who called: a name, or `agent` where the caller has none.
+    /// The caller: a name, or `agent` if the caller has none.
     pub actor: String,
     /// The tool.
     pub tool: String,
-    /// What was asked and how it was answered, as
-    /// [`Engine::record_call`](crate::Engine::record_call) was given it.
+    /// The request and its answer, as passed to [`Engine::record_call`](crate::Engine::record_call).
     pub details: Value,
 }
 
@@ -107,7 +106,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Rows of the largest tables and the version of SQLite, in words.
+    /// Row counts of the largest tables and the SQLite version, as text.
     pub(crate) fn contents(&self) -> Result<String> {
         let sql = "SELECT (SELECT count(*) FROM tasks) || ' tasks, ' || (SELECT count(*) FROM pages) || ' pages, ' ||
                (SELECT count(*) FROM claims) || ' claims, ' || (SELECT count(*) FROM edges) ||
@@ -115,12 +114,12 @@ impl Reader<'_> {
         self.db.one(sql, [], |r| r.get(0))
     }
 
-    /// Everything that a status shows, as text that differs whenever any of it does; none if there is no
+    /// Everything that a status shows, as text that changes whenever any of it does; none if there is no
     /// such task.
     pub(crate) fn task_state(&self, task_id: &str) -> Result<Option<String>> {
         let sql = "SELECT status || coalesce(started_at, '') || '|' ||
-               -- Attempts and ends tell apart what counts alone do not: a job that was put back and
-               -- taken up again between two looks.
+               -- Attempts and end times are included because the counts alone do not change if a job is
+               -- put back and taken up again between two reads.
                coalesce((SELECT group_concat(kind || state || n || ',' || tries || coalesce(ended, '')) FROM
                  (SELECT kind, state, count(*) AS n, sum(attempts) AS tries, max(finished_at) AS ended
                   FROM jobs WHERE task_id = ?1 GROUP BY kind, state)), '') || '|' ||
@@ -139,7 +138,7 @@ impl Reader<'_> {
              FROM tasks WHERE id = ?1";
         self.db.first(sql, [task_id], |r| r.get(0))
     }
-    /// Searches of the task by how they ended.
+    /// Searches of the task by status.
     pub(crate) fn search_counts(&self, task_id: &str) -> Result<SearchCounts> {
         let sql = "SELECT coalesce(sum(status = 'satisfied'), 0), coalesce(sum(status = 'running'), 0), count(*)
              FROM queries WHERE task_id = ?1";
@@ -164,7 +163,7 @@ impl Reader<'_> {
         )
     }
 
-    /// Edges that support, refute and leave open the adopted claims of the task.
+    /// Number of edges that support, refute or are neutral on the adopted claims of the task.
     pub(crate) fn edge_counts(&self, task_id: &str) -> Result<[usize; 3]> {
         self.db.one(
             "SELECT coalesce(sum(e.relation = 'supports'), 0), coalesce(sum(e.relation = 'refutes'), 0),
@@ -224,7 +223,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Jobs that were done although something on their way failed: a provider, a page, a model.
+    /// Number of jobs that completed although a step failed: a provider, a page, a model.
     pub(crate) fn troubled_jobs(&self, task_id: &str) -> Result<usize> {
         self.db.one(
             "SELECT count(*) FROM jobs WHERE task_id = ?1 AND state = 'completed'
@@ -234,7 +233,7 @@ impl Reader<'_> {
         )
     }
 
-    /// Why jobs failed, and what failed on the way of those that did not, the newest first.
+    /// Errors of failed jobs, and of failed steps in jobs that completed, newest first.
     pub(crate) fn recent_errors(&self, task_id: &str) -> Result<Vec<RecentError>> {
         let sql = "SELECT id, kind, error_message, finished_at FROM jobs
              WHERE task_id = ?1 AND state = 'failed' AND error_message IS NOT NULL

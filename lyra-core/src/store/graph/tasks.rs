@@ -14,7 +14,7 @@ impl Reader<'_> {
             .ok_or_else(|| Error::task_not_found(task_id))
     }
 
-    /// The latest time that a job names, its lease included, in milliseconds since 1970.
+    /// The latest time stored in any job, leases included, in milliseconds since 1970.
     pub(crate) fn latest_time_of_jobs(&self) -> Result<i64> {
         self.db
             .one("SELECT coalesce(cast(unixepoch(max(max(coalesce(queued_at, ''), coalesce(started_at, ''),
@@ -28,14 +28,14 @@ impl Reader<'_> {
         self.db.all(&sql, [], task_of)
     }
 
-    /// What the task may use up.
+    /// The budget and preferences of the task.
     pub fn task_config(&self, task_id: &str) -> Result<TaskConfig> {
         let task = self.task(task_id)?;
         serde_json::from_str(task.config_json.as_deref().unwrap_or("{}"))
             .map_err(|e| Error::invalid(format!("tasks.config_json of {task_id}: {e}")))
     }
 
-    /// Pages of the task that were read, the unit of its page budget.
+    /// Number of pages that the task has read; its page budget counts these.
     pub fn pages_used(&self, task_id: &str) -> Result<u32> {
         self.db.one(
             "SELECT count(*) FROM task_pages tp JOIN pages p ON p.id = tp.page_id
@@ -77,7 +77,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Moves the task on; a status that it has already changes nothing.
+    /// Sets the task's status; no change if it already has this status.
     pub fn set_task_status(&self, task_id: &str, status: TaskStatus) -> Result<()> {
         let changed = self
             .db
@@ -92,7 +92,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Ends a task that came to nothing, with the reason.
+    /// Marks a task as failed, with the reason.
     pub fn fail_task(&self, task_id: &str, reason: &str) -> Result<()> {
         self.set_task_status(task_id, TaskStatus::Failed)?;
         self.db.run(
@@ -115,7 +115,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Makes the page part of the task; answers whether it was not before.
+    /// Adds the page to the task; returns whether it was not in the task before.
     pub fn add_task_page(&self, record: &TaskPageRecord) -> Result<bool> {
         let added = self.db.run(
             "INSERT INTO task_pages (task_id, page_id, reason, depth, source_page_id)

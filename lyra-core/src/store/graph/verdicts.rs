@@ -1,7 +1,7 @@
 //! The verdicts of all judges, and which of them decides.
 //!
-//! Judges rank: a human before an agent, an agent before a configured model, a model before the built-in
-//! judge. Among equals the newest verdict counts.
+//! Judges are ranked: a human outranks an agent, an agent a configured model, a model the built-in
+//! judge. Among judges of equal rank, the newest verdict counts.
 
 use super::handles::{Reader, Writer};
 use crate::error::Result;
@@ -9,14 +9,14 @@ use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::model::{EdgeRecord, NodeKind, Relation};
 use rusqlite::params;
 
-/// The ids of built-in judges that are gone, as patterns of LIKE. Their verdicts are replaced when
-/// verification runs next.
+/// Ids of retired built-in judges, as LIKE patterns. Their verdicts are replaced when verification runs
+/// next.
 pub(crate) const RETIRED_JUDGES: [&str; 2] = ["lyra-builtin-stance-%", "lyra-minilm-judge-v1"];
 
-/// The id of a human as a judge.
+/// The judge id of a human.
 pub const HUMAN_JUDGE: &str = "human";
 
-/// How the id of an agent begins: `agent:client:model`.
+/// Prefix of an agent's judge id: `agent:client:model`.
 pub const AGENT_PREFIX: &str = "agent:";
 
 /// A passage and a claim.
@@ -26,19 +26,19 @@ pub(crate) struct Pair<'a> {
     pub(crate) claim_id: &'a str,
 }
 
-/// A judge's verdict as it is kept.
+/// A judge's verdict as stored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StoredVerdict<'a> {
     pub(crate) judge_id: &'a str,
     pub(crate) relation: Relation,
-    /// As the judge said it, before any calibration.
+    /// The judge's uncalibrated confidence.
     pub(crate) confidence: f64,
-    /// Of all three relations, as JSON.
+    /// Probabilities of all three relations, as JSON.
     pub(crate) probabilities: Option<&'a str>,
-    /// The words that decided, in the page's text.
+    /// Range of the decisive words in the page's text.
     pub(crate) quote: Option<(i64, i64)>,
     pub(crate) reason: Option<&'a str>,
-    /// The job or the loan that led to it.
+    /// The job or the loan that produced it.
     pub(crate) cause_id: Option<&'a str>,
 }
 
@@ -57,8 +57,8 @@ impl Default for StoredVerdict<'_> {
 }
 
 impl Writer<'_> {
-    /// Stores how a claim stands to the hypothesis of its task, unless a judge of a higher rank has
-    /// said so; answers whether it is stored.
+    /// Stores the stance of a claim on the hypothesis of its task, unless a judge of higher rank has
+    /// given one; returns whether it is stored.
     pub(crate) fn put_stance(
         &self,
         task_id: &str,
@@ -85,7 +85,7 @@ impl Writer<'_> {
         Ok(stored > 0)
     }
 
-    /// Takes back the edge that a model's verdict on a pair has made, unless a human has corrected it.
+    /// Deletes the edge that a model's verdict on a pair created, unless a human has corrected it.
     pub fn withdraw_verdict(&self, fragment_id: &str, claim_id: &str) -> Result<()> {
         self.db
             .run("DELETE FROM edges
@@ -97,8 +97,9 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Keeps what a judge says of a pair, whether it decides or not, in place of what the same judge
-    /// said before. Nothing is kept of a pair that is not whole: an edge may come before its passage.
+    /// Stores a judge's verdict on a pair, whether it decides or not, replacing an earlier one of the
+    /// same judge. Nothing is stored if the fragment or the claim is missing: an edge may be imported
+    /// before its passage.
     pub(crate) fn put_verdict(&self, pair: Pair<'_>, verdict: &StoredVerdict<'_>) -> Result<()> {
         self.db
             .run("INSERT INTO nli_verdicts (fragment_id, claim_id, judge_id, relation, confidence, created_at,
@@ -124,8 +125,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Makes a human's or an agent's verdict the edge of its pair; answers whether it decides: an agent's
-    /// does not where a human has spoken.
+    /// Makes a human's or an agent's verdict the edge of its pair; returns whether it decides: an
+    /// agent's verdict does not if a human has judged the pair.
     pub(crate) fn let_decide(&self, pair: Pair<'_>, verdict: &StoredVerdict<'_>) -> Result<bool> {
         let is_human = verdict.judge_id == HUMAN_JUDGE;
         let (_, calibration) = self.reader().calibration(verdict.judge_id)?;
@@ -143,11 +144,11 @@ impl Writer<'_> {
         edge.quote_start = verdict.quote.map(|(start, _)| start);
         edge.quote_end = verdict.quote.map(|(_, end)| end);
         edge.cause_id = verdict.cause_id.map(str::to_owned);
-        // Where the pair has an edge, it keeps its id: reports and pages name it.
+        // An existing edge of the pair keeps its id, because reports and pages refer to it.
         Ok(self.add_edge(&edge)? || self.overwrite_edge(&edge)?)
     }
 
-    /// Gives the edge of the same pair another verdict; answers whether it has it now.
+    /// Replaces the verdict of the pair's edge; returns whether it was replaced.
     fn overwrite_edge(&self, edge: &EdgeRecord) -> Result<bool> {
         let changed = self
             .db
@@ -174,13 +175,13 @@ impl Writer<'_> {
 }
 
 impl Reader<'_> {
-    /// The claims of a task that any judge, also a retired one, has placed against its hypothesis.
+    /// The claims of a task that have a stance from any judge, including retired ones.
     pub(crate) fn placed_claims(&self, task_id: &str) -> Result<std::collections::HashSet<String>> {
         let sql = "SELECT claim_id FROM hypothesis_stances WHERE task_id = ?1";
         self.db.all(sql, [task_id], |r| r.get(0))
     }
 
-    /// Whether any judge has said something of the pair.
+    /// Whether any judge has a verdict on the pair.
     pub(crate) fn has_verdict(&self, fragment_id: &str, claim_id: &str) -> Result<bool> {
         self.db.holds(
             "SELECT 1 FROM nli_verdicts WHERE claim_id = ?2 AND fragment_id = ?1
@@ -191,8 +192,8 @@ impl Reader<'_> {
         )
     }
 
-    /// The fragments that need no verdict on the claim: those that were judged (by `judge_id`, if one
-    /// is named, and by no retired judge), those that an agent or a human has judged, and those whose
+    /// The fragments that need no verdict on the claim: those that were judged (by `judge_id` if one is
+    /// given, and not by a retired judge), those that an agent or a human has judged, and those whose
     /// edge came from elsewhere.
     pub(crate) fn judged_fragments(
         &self,

@@ -11,19 +11,19 @@ use rusqlite::{Connection, params};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a check of the whole graph found.
+/// The result of a check of the whole graph.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
-    /// Nothing is wrong. What cannot be verified is not wrong.
+    /// Whether there are no violations. Unverifiable rows are not violations.
     pub ok: bool,
-    /// Rows that each check looked at.
+    /// Number of rows that each check examined.
     pub checked: BTreeMap<String, usize>,
     /// Every row that fails a check.
     pub violations: Vec<Violation>,
-    /// Rows that cannot be traced to a text: fragments of pages that came without their text, and
-    /// extracted claims without an origin. Rows of another program that have no checksum yet. In a
-    /// graph that is open read-only also its two full-text
-    /// indexes, which are not checked there.
+    /// Number of rows that cannot be verified: fragments of pages that were imported without their text,
+    /// extracted claims without an origin, and rows of another program that have no checksum yet. In a
+    /// graph that is open read-only, it also includes its two full-text indexes, which are not checked
+    /// there.
     pub unverifiable: usize,
     /// The first 100 of these rows.
     pub notes: Vec<Violation>,
@@ -32,36 +32,36 @@ pub struct VerifyReport {
 /// A row that fails a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// Which check.
+    /// The check that failed.
     pub check: String,
     /// The table of the row.
     pub table: String,
-    /// Its id; where it has none, its number; empty where the whole table is concerned.
+    /// Its id, or its number if it has no id; empty if the whole table is affected.
     pub id: String,
     /// What is wrong.
     pub detail: String,
 }
 
-/// How many rows that cannot be verified are named.
+/// Maximum number of unverifiable rows that are listed.
 const MAX_NOTES: usize = 100;
 
-/// What is said of a full-text index in a graph that is open read-only.
+/// The note on a full-text index in a graph that is open read-only.
 const NOT_COMPARED: &str = "SQLite compares the full-text index with its table only where the graph \
     is open for writing";
 
-/// What is said of a row that was written elsewhere.
+/// The note on a row that another program wrote.
 const NO_CHECKSUM: &str =
     "was written by another program, and has no checksum before Lyra next writes to the graph";
 
 /// Checks everything that can be checked, and changes nothing.
 ///
 /// # Errors
-/// Only where the database cannot be read at all; what is wrong in it is in the report.
+/// Only if the database cannot be read at all; damage is reported in the result.
 pub(crate) fn verify(db: &Database) -> Result<VerifyReport> {
     let mut report = VerifyReport::default();
-    // A connection of its own: a pooled one may hold the layout of a full-text index from before
-    // the latest commit, and the integrity check of FTS5, alone among its methods, does not ask
-    // whether that is still current. It would report corruption that is not there.
+    // A separate connection: a pooled one may cache the layout of a full-text index from before the
+    // latest commit, and the integrity check of FTS5 is the only FTS5 method that does not check whether
+    // this cache is current. It would report corruption that does not exist.
     let fresh = db.source().open()?;
     report.attempt("database_file", "", |r| r.check_file(&fresh.connection))?;
     fresh.stamp.check()?;
@@ -87,7 +87,7 @@ pub(crate) fn verify(db: &Database) -> Result<VerifyReport> {
             report.note("full_text", table, "", NOT_COMPARED);
         }
     } else {
-        // The command that compares an index with its table is spelt as an INSERT.
+        // The command that compares an index with its table is written as an INSERT.
         db.maintain(|connection| {
             for table in indexed {
                 report.attempt("full_text", table, |r| r.check_index(connection, table))?;
@@ -99,7 +99,7 @@ pub(crate) fn verify(db: &Database) -> Result<VerifyReport> {
     Ok(report)
 }
 
-/// A check that one statement makes: it answers the id and the detail of each row that fails.
+/// A check that consists of one statement, which returns the id and the detail of each row that fails.
 struct Check {
     name: &'static str,
     table: &'static str,
@@ -165,7 +165,7 @@ const CHECKS: &[Check] = &[
     Check {
         name: "claim_counts",
         table: "stat_claims",
-        // What is stale is not wrong: the next writer counts it.
+        // A stale count is not an error: the next writer updates it.
         sql: "SELECT c.id, 'the views count ' || coalesce(s.support_count || ' supports, ' ||
                 s.refute_count || ' refutes, ' || s.neutral_count || ' neutral', 'nothing') ||
                 ' and there are other numbers'
@@ -257,7 +257,8 @@ const CHECKS: &[Check] = &[
 ];
 
 impl VerifyReport {
-    /// Runs a check. Damage to the file that stops it is a finding, not a failure.
+    /// Runs a check. If damage to the file stops it, this is reported as a violation and not as an
+    /// error.
     fn attempt(
         &mut self,
         check: &str,
@@ -348,7 +349,7 @@ impl VerifyReport {
         Ok(())
     }
 
-    /// Whether each edge leads between the kinds of nodes that its relation connects.
+    /// Checks that each edge connects nodes of the kinds that its relation allows.
     fn check_kinds(&mut self, connection: &Connection) -> Result<()> {
         let mut statement = connection
             .prepare(
@@ -371,7 +372,7 @@ impl VerifyReport {
         Ok(())
     }
 
-    /// The quotes and hashes of all fragments; page by page, so that each text is read once.
+    /// Checks the quotes and hashes of all fragments, page by page, so that each text is read once.
     fn check_fragments(&mut self, connection: &Connection) -> Result<()> {
         let mut statement = connection
             .prepare(
@@ -462,7 +463,7 @@ impl VerifyReport {
         Ok(())
     }
 
-    /// Whether each row is what was stored.
+    /// Checks that each row still matches its checksum.
     fn check_sums(&mut self, connection: &Connection, number: usize) -> Result<()> {
         let table = checksums::TABLES[number];
         checksums::check(connection, number, |id, verdict| {
@@ -478,7 +479,7 @@ impl VerifyReport {
         })
     }
 
-    /// Compares a full-text index with the table that it stands for, word by word.
+    /// Compares a full-text index with its table, word by word.
     fn check_index(&mut self, connection: &Connection, table: &str) -> Result<()> {
         let sql =
             format!("INSERT INTO {table}_fts ({table}_fts, rank) VALUES ('integrity-check', 1)");
@@ -497,7 +498,7 @@ impl VerifyReport {
         Ok(())
     }
 
-    /// Programs may add claims by hand; what an extractor read, it read somewhere.
+    /// Claims added by programs may have no origin; extracted claims must have one.
     fn note_claims_without_origin(&mut self, connection: &Connection) -> Result<()> {
         let mut statement = connection
             .prepare(

@@ -1,10 +1,10 @@
-//! A connection that waits for commits and takes none from those who ask questions.
+//! A separate connection that waits for commits, so that no pooled connection is held for this.
 
 use super::handles::{EvidenceGraph, Reader};
 use crate::error::Result;
 use crate::store::database::{Reading, Source, SqliteResultExt, Statements};
 
-/// A connection of its own to the file of a graph.
+/// A separate connection to the file of a graph.
 #[derive(Debug)]
 pub(crate) struct Watched {
     source: Source,
@@ -12,7 +12,7 @@ pub(crate) struct Watched {
 }
 
 impl EvidenceGraph {
-    /// Opens a connection that tells when something was committed.
+    /// Opens a connection that detects commits.
     pub(crate) fn watch(&self) -> Result<Watched> {
         let source = self.database().source().clone();
         let reading = source.open()?;
@@ -21,7 +21,7 @@ impl EvidenceGraph {
 }
 
 impl Watched {
-    /// Opens a read-only file again that another one has taken the place of; answers whether it did.
+    /// Reopens a read-only file if it was replaced; returns whether it was.
     pub(crate) fn reopen_if_replaced(&mut self) -> Result<bool> {
         let is_replaced = !self.reading.stamp.holds();
         if is_replaced {
@@ -30,7 +30,7 @@ impl Watched {
         Ok(is_replaced)
     }
 
-    /// Differs after every commit of another connection, in this process or in another.
+    /// A number that changes after every commit of another connection, in this process or another.
     pub(crate) fn version(&self) -> Result<i64> {
         let sql = "PRAGMA data_version";
         self.reading.connection.one(sql, [], |r| r.get(0))

@@ -1,9 +1,9 @@
-//! A look at the compiled program of statements that SQLite's authorizer does not see in full.
+//! Checks the compiled program of statements that SQLite's authorizer does not see in full.
 //!
-//! `a JOIN b USING (x)` and `a NATURAL JOIN b` read their common columns without a word to the
-//! authorizer: with `FULL JOIN (SELECT NULL AS session_data) USING (session_data)` a private
-//! column, or a whole private table, would come out. The program that SQLite compiles cannot hide
-//! it: it has to open the table and to fetch the column.
+//! `a JOIN b USING (x)` and `a NATURAL JOIN b` read their common columns without a call of the
+//! authorizer: with `FULL JOIN (SELECT NULL AS session_data) USING (session_data)`, a query could read a
+//! private column or a whole private table. The program that SQLite compiles cannot hide this: it has to
+//! open the table and fetch the column.
 
 use super::authorizer::{Denial, Phase};
 use super::connection::GuardedConnection;
@@ -12,8 +12,8 @@ use super::table::Visibility;
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 
-/// Whether a statement may contain such a join. Without one of these words it cannot; with one it
-/// is looked at, whatever the word turns out to be.
+/// Whether a statement may contain such a join. A statement without one of these words cannot; a
+/// statement with one is checked, whatever the word means there.
 pub(super) fn is_needed(sql: &str) -> bool {
     let sql = sql.to_ascii_lowercase();
     sql.contains("using") || sql.contains("natural")
@@ -23,7 +23,7 @@ pub(super) fn is_needed(sql: &str) -> bool {
 ///
 /// The statement has already been prepared under the authorizer.
 pub(super) fn check(guarded: &GuardedConnection, sql: &str) -> Result<()> {
-    // Inside a transaction the map of tables and the program are of one and the same schema.
+    // Inside a transaction, the map of tables and the program belong to the same schema.
     guarded.authorizer.enter(Phase::Own);
     run_own(guarded, "BEGIN").map_err(storage)?;
     let verdict = check_program(guarded, sql);
@@ -91,7 +91,7 @@ fn read_program(guarded: &GuardedConnection, sql: &str) -> rusqlite::Result<Vec<
     Ok(program)
 }
 
-/// Which table lies at which root page, and where its private columns are.
+/// The table at each root page, and the positions of its private columns.
 struct Tables {
     by_root: HashMap<i64, String>,
     private: Vec<(String, Vec<i64>)>,
@@ -121,7 +121,7 @@ impl Tables {
         Ok(Self { by_root, private })
     }
 
-    /// The table of a root page in database 0, the file. Temporary tables there are none.
+    /// The table of a root page in database 0, the file. There are no temporary tables.
     fn by_root(&self, database: i64, root: i64) -> &str {
         let unknown = "sqlite_schema";
         if database == 0 {

@@ -1,7 +1,7 @@
-//! The authorizer: SQLite asks it about everything that a statement wants to do, and it denies
-//! what is not on the lists of `table`.
+//! The authorizer: SQLite calls it for every action of a statement, and it denies everything that is not
+//! on the lists of `table`.
 //!
-//! SQLite reports a denial as "not authorized" and nothing more, so the reason is kept here.
+//! SQLite reports a denial only as "not authorized", so the reason is stored here.
 
 use super::limits::FUNCTION_CALLS;
 use super::table::{Allowlist, SCHEMA_TABLE_COLUMNS, Visibility, is_brief_function};
@@ -9,47 +9,47 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Whose statement the authorizer is being asked about.
+/// The origin of the statement that the authorizer checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The caller's statement is being prepared: every rule holds.
+    /// The caller's statement is being prepared: every rule applies.
     Prepare = 0,
     /// The caller's statement runs; FTS5 and the pragma functions prepare inner statements on its
-    /// behalf, so that FTS5's own tables may be read.
+    /// behalf, so FTS5's internal tables may be read.
     Run = 1,
-    /// A fixed statement of the guard itself.
+    /// A fixed statement of the guard.
     Own = 2,
 }
 
 /// Why a statement was denied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Denial {
-    /// A table that is not there as far as queries are concerned.
+    /// A table that queries may not see.
     Table(String),
     /// A column of `sqlite_schema` that is not shown.
     SchemaColumn(String),
     /// A function that is not on the list.
     Function(String),
-    /// More calls than a statement may hold.
+    /// More calls than allowed in a statement.
     TooManyCalls,
     /// A pragma other than those that describe public tables, with its argument.
     Pragma(String, Option<String>),
-    /// Something other than reading.
+    /// An action other than reading.
     Action(&'static str),
 }
 
-/// The authorizer's memory; shared between the callback and whoever runs the statement.
+/// The authorizer's state; shared between the callback and the code that runs the statement.
 #[derive(Debug)]
 pub(super) struct Authorizer {
     allowlist: Arc<Allowlist>,
     phase: AtomicU8,
     calls: AtomicU32,
-    /// Whether one step of the statement may take long: it calls a function, or reads a virtual
-    /// table, whose work is not bounded by one look at a value.
+    /// Whether one step of the statement may take long: it calls a function or reads a virtual table,
+    /// whose work is not limited to one pass over a value.
     slow_steps: AtomicBool,
     denial: Mutex<Option<Denial>>,
-    /// Names in FROM clauses that SQLite reported without a database and without a column: a CTE
-    /// or a subquery, or else a table of which no column is used.
+    /// Names in FROM clauses that SQLite reported without a database and without a column: a CTE, a
+    /// subquery, or a table of which no column is used.
     unresolved: Mutex<Vec<String>>,
 }
 
@@ -65,7 +65,7 @@ impl Authorizer {
         }
     }
 
-    /// Forgets the last statement and applies the rules to the next one.
+    /// Resets the state and applies the rules to the next statement.
     pub(super) fn begin_prepare(&self) {
         self.calls.store(0, Relaxed);
         self.slow_steps.store(false, Relaxed);
@@ -74,7 +74,7 @@ impl Authorizer {
         self.enter(Phase::Prepare);
     }
 
-    /// Whether one step of the statement that was prepared last may take long.
+    /// Whether one step of the last prepared statement may take long.
     pub(super) fn has_slow_steps(&self) -> bool {
         self.slow_steps.load(Relaxed)
     }
@@ -127,8 +127,8 @@ impl Authorizer {
         }
     }
 
-    /// The view or CTE that SQLite names as the place of an access is no argument here: a CTE
-    /// with the name of a view would be taken for it.
+    /// The view or CTE that SQLite names as the context of an access is not considered: a CTE with the
+    /// name of a view would be mistaken for the view.
     fn decide_read(
         &self,
         table: &str,
@@ -143,7 +143,8 @@ impl Authorizer {
             self.slow_steps.store(true, Relaxed);
         }
         match self.allowlist.visibility(table) {
-            // Also while the statement runs: SQLite prepares it again if the schema has changed.
+            // This also applies while the statement runs: SQLite prepares it again if the schema has
+            // changed.
             Visibility::Public(private) if contains(private, column) => Authorization::Ignore,
             Visibility::Public(_) => Authorization::Allow,
             Visibility::SchemaTable
@@ -177,7 +178,7 @@ impl Authorizer {
     }
 
     fn decide_pragma(&self, name: &str, value: Option<&str>, running: bool) -> Authorization {
-        // FTS5 asks for the data version before it trusts what it has cached.
+        // FTS5 queries the data version to check its cache.
         let by_fts5 = running && value.is_none() && name.eq_ignore_ascii_case("data_version");
         if by_fts5 || self.allowlist.pragma_allowed(name, value) {
             return Authorization::Allow;
@@ -197,7 +198,7 @@ fn contains(columns: &[impl AsRef<str>], column: &str) -> bool {
         .any(|c| c.as_ref().eq_ignore_ascii_case(column))
 }
 
-/// What the caller is told about an action other than reading.
+/// The description of an action other than reading, for error messages.
 fn kind_of_action(action: &AuthAction<'_>) -> &'static str {
     use AuthAction as A;
     match action {
@@ -227,7 +228,7 @@ fn kind_of_action(action: &AuthAction<'_>) -> &'static str {
     }
 }
 
-/// A panic elsewhere leaves these small values whole, so that poisoning tells nothing.
+/// Poisoning can be ignored: a panic elsewhere leaves these small values consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,35 +1,35 @@
 //! The deadline and the step budget of the query that a connection is running.
 //!
-//! Three parties look at it: SQLite's progress handler every thousand steps, our own SQL functions
-//! from inside their loops, and the caller's thread, which interrupts from outside.
+//! Three components check it: SQLite's progress handler every thousand steps, our SQL functions inside
+//! their loops, and the caller's thread, which interrupts from outside.
 
 use super::heap::{HeapSpent, Metering};
 use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Steps of the virtual machine between two looks at the clock: about 6 µs.
+/// Steps of the virtual machine between two clock checks: about 6 µs.
 const STEPS_PER_CHECK: u64 = 1_000;
 
-/// Steps of a query's first try on the caller's thread: they take about as long as two changes of
-/// threads, so that a query that has to begin anew loses no more than that.
+/// Steps of a query's first attempt on the caller's thread. They take about as long as two thread
+/// switches, so a query that has to start again loses no more time than that.
 pub(super) const BRIEF_STEPS: u64 = 2_000;
 
-/// Between two looks at the clock there. A step handles at most 256 KiB, some 20 µs.
+/// Steps between two clock checks in a first attempt. A step handles at most 256 KiB, some 20 µs.
 const BRIEF_STEPS_PER_CHECK: u64 = 250;
 
-/// Bytes that our functions work through between two looks at the clock: a few µs.
+/// Bytes that our functions process between two clock checks: a few µs.
 const WORK_PER_CHECK: u32 = 64 * 1024;
 
-/// Which budget ran out.
+/// The budget that ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spent {
     /// The deadline passed.
     Time,
-    /// The virtual machine took all its steps.
+    /// The virtual machine used all its steps.
     Steps,
-    /// An allocation was refused. SQLite's aggregates remember that only for when their last row
-    /// has come, which may be never.
+    /// An allocation was refused. SQLite's aggregates report this only after their last row, which may
+    /// never come.
     Memory,
 }
 
@@ -68,14 +68,14 @@ impl Budget {
         }
     }
 
-    /// Starts a query's time, until `end`, and steps. Returns how often the progress handler has to
-    /// be called.
+    /// Starts a query's time, until `end`, and its steps. Returns the number of steps between two calls
+    /// of the progress handler.
     pub(super) fn start(&self, steps: u64, end: Instant) -> i32 {
         self.start_with(steps, STEPS_PER_CHECK, end)
     }
 
-    /// The same for a first try of a few steps, during which nobody but the progress handler
-    /// looks at the clock: it looks more often.
+    /// The same for a first attempt of a few steps. Only the progress handler checks the clock then, so
+    /// it does so more often.
     pub(super) fn start_briefly(&self, steps: u64, end: Instant) -> i32 {
         self.start_with(steps.min(BRIEF_STEPS), BRIEF_STEPS_PER_CHECK, end)
     }
@@ -92,19 +92,19 @@ impl Budget {
         interval as i32
     }
 
-    /// When the query has to have ended.
+    /// The query's deadline.
     pub(super) fn deadline(&self) -> Instant {
         self.origin + Duration::from_micros(self.deadline_us.load(Relaxed))
     }
 
-    /// Lifts all budgets, for statements of our own between two queries.
+    /// Lifts all budgets, for the guard's statements between two queries.
     pub(super) fn stop(&self) {
         self.deadline_us.store(u64::MAX, Relaxed);
         self.steps_left.store(i64::MAX, Relaxed);
     }
 
-    /// The progress handler: true interrupts. It must not panic, since SQLite's binding takes a
-    /// panic for "go on".
+    /// The progress handler: true interrupts. It must not panic, because SQLite's binding treats a panic
+    /// as "continue".
     pub(super) fn on_progress(&self) -> bool {
         let steps = self.steps_per_check.load(Relaxed);
         if self
@@ -132,8 +132,8 @@ impl Budget {
         late
     }
 
-    /// Called by our functions for each `bytes` that they are about to work through; looks at the
-    /// clock once in a while.
+    /// Called by our functions for each `bytes` that they are about to process; checks the clock
+    /// occasionally.
     pub(super) fn charge(&self, bytes: usize) -> rusqlite::Result<()> {
         let bytes = u32::try_from(bytes)
             .unwrap_or(u32::MAX)
@@ -149,7 +149,7 @@ impl Budget {
         }
     }
 
-    /// Which budget ran out first, if one did.
+    /// The budget that ran out first, if any.
     pub(super) fn spent(&self) -> Option<Spent> {
         match self.spent.load(Relaxed) {
             1 => Some(Spent::Time),
@@ -165,13 +165,13 @@ impl Budget {
             Spent::Steps => 2,
             Spent::Memory => 3,
         };
-        // Only the first one counts; a failed exchange means that another was first.
+        // Only the first one counts; a failed exchange means that another one was first.
         let _ = self.spent.compare_exchange(0, code, Relaxed, Relaxed);
     }
 }
 
-/// What a function returns when it finds the deadline behind it. Without a message of its own:
-/// SQLite would turn an error with a message into a general one.
+/// The error that a function returns after the deadline. It has no message, because SQLite would turn an
+/// error with a message into a general error.
 pub(super) fn interrupted() -> rusqlite::Error {
     let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_INTERRUPT);
     rusqlite::Error::SqliteFailure(code, None)

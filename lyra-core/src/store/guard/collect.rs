@@ -1,26 +1,27 @@
-//! From SQLite's rows to the reply: names, JSON values, and the bounds on rows and bytes.
+//! Converts SQLite's rows to the reply: names, JSON values, and the limits on rows and bytes.
 //!
-//! The worker packs cells into two buffers, and the caller's thread makes the JSON objects out of
-//! them: hundreds of small pieces of memory that one thread allocates and another one frees cost
-//! more than all the rest of the guard.
+//! The worker packs cells into two buffers, and the caller's thread creates the JSON objects from them:
+//! hundreds of small allocations that one thread makes and another one frees cost more than all the rest
+//! of the guard.
 
 use super::heap::{self, Held};
 use super::hint::rejected;
 use super::request::{SqlOptions, SqlReply};
 use crate::error::Result;
+use crate::store::text::hash::hex;
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Number, Value};
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 
-/// Marks the end of a cell that was cut.
+/// Marks the end of a truncated cell.
 const CUT: &str = "…";
 
-/// Rows, and bytes of text, that there is room for from the beginning.
+/// Initial capacity in rows, and in bytes of text.
 const FIRST_ROWS: usize = 64;
 const FIRST_TEXT: usize = 8 * 1024;
 
-/// What can happen while rows are read: an error of SQLite, or one of ours.
+/// An error while rows are read: one of SQLite, or one of ours.
 pub(super) enum Failure {
     Sqlite(rusqlite::Error),
     Ours(crate::Error),
@@ -33,11 +34,11 @@ enum Cell {
     Integer(i64),
     /// Finite.
     Real(f64),
-    /// So many bytes of the text buffer, after those of the cells before it.
+    /// Length of a text in the text buffer, after the texts of the cells before it.
     Text(usize),
 }
 
-/// Rows for the reply, as far as they fit.
+/// Rows for the reply, as many as fit.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     columns: Vec<String>,
@@ -47,12 +48,12 @@ pub(super) struct Collected {
     /// The texts of all cells, one after another.
     text: String,
     truncated: bool,
-    /// The rows are those of EXPLAIN.
+    /// Whether the rows are the output of EXPLAIN.
     is_program: bool,
 }
 
-/// Reads rows until there are no more, or the reply is full. At most one row more than the limit
-/// is ever asked for. `is_program` says that the rows are those of EXPLAIN.
+/// Reads rows until there are no more, or the reply is full. Never requests more than one row above the
+/// limit. `is_program` says that the rows are the output of EXPLAIN.
 pub(super) fn collect(
     rows: &mut rusqlite::Rows<'_>,
     columns: Vec<String>,
@@ -60,7 +61,7 @@ pub(super) fn collect(
     options: &SqlOptions,
 ) -> Result<Collected, Failure> {
     let key_bytes: usize = columns.iter().map(|c| string_bytes(c) + 2).sum();
-    // `columns` and the brackets around it and around `rows`.
+    // `columns`, its brackets and those of `rows`.
     let mut bytes = key_bytes + 4;
     if bytes > options.max_bytes {
         return Err(Failure::Ours(names_too_long(bytes, options.max_bytes)));
@@ -94,7 +95,7 @@ pub(super) fn collect(
                 collected.text.truncate(end.1);
                 break;
             }
-            // A row that no reply could hold would end the paging here for ever.
+            // A row that does not fit into any reply would stop the paging here permanently.
             row_bytes = collected
                 .cut_only_row(key_bytes, options.max_bytes - bytes)
                 .map_err(Failure::Ours)?;
@@ -106,8 +107,8 @@ pub(super) fn collect(
 }
 
 impl Collected {
-    /// Adds a row's cells and returns its bytes. No cell is turned into more text than a reply
-    /// may hold.
+    /// Adds a row's cells and returns its bytes. No cell is converted to more text than a reply may
+    /// hold.
     fn push_row(
         &mut self,
         row: &rusqlite::Row<'_>,
@@ -119,7 +120,7 @@ impl Collected {
         for index in 0..self.columns.len() {
             let value = heap::read_value(|| row.get_ref(index))?;
             bytes += match value {
-                // EXPLAIN says where in this process's memory a virtual table lies.
+                // EXPLAIN outputs the memory address of a virtual table.
                 ValueRef::Text(text) if self.is_program && text.starts_with(b"vtab:") => {
                     self.push(ValueRef::Text(b"vtab"), max_bytes)
                 }
@@ -147,7 +148,7 @@ impl Collected {
                 return NULL_BYTES;
             }
             ValueRef::Text(bytes) => {
-                // One byte over the bound is enough to see that it does not fit.
+                // One byte above the limit is enough to detect that it does not fit.
                 let end = bytes.len().min(max_bytes + 4);
                 match std::str::from_utf8(bytes) {
                     Ok(text) => self.text.push_str(&text[..text.floor_char_boundary(end)]),
@@ -155,14 +156,15 @@ impl Collected {
                 }
             }
             ValueRef::Blob(bytes) => {
-                push_hex(&bytes[..bytes.len().min(max_bytes / 2 + 2)], &mut self.text);
+                self.text
+                    .push_str(&hex(&bytes[..bytes.len().min(max_bytes / 2 + 2)]));
             }
         }
         self.cells.push(Cell::Text(self.text.len() - before));
         string_bytes(&self.text[before..])
     }
 
-    /// Cuts the first row, which is not counted yet, to `max_bytes`; returns its bytes then.
+    /// Truncates the first row, which is not counted yet, to `max_bytes`; returns its size afterwards.
     fn cut_only_row(&mut self, key_bytes: usize, max_bytes: usize) -> crate::error::Result<usize> {
         let mut values: Vec<Value> = self.values().collect();
         let bytes = cut_to_fit(&mut values, key_bytes, max_bytes)?;
@@ -191,7 +193,7 @@ impl Collected {
         })
     }
 
-    /// The reply; what only the caller knows is left out.
+    /// The reply, without the fields that only the caller knows.
     pub(super) fn into_reply(self, offset: usize) -> SqlReply {
         let mut values = self.values();
         let rows: Vec<Map<String, Value>> = (0..self.rows)
@@ -217,7 +219,7 @@ fn names_too_long(bytes: usize, max_bytes: usize) -> crate::Error {
     .with_hint("name the columns with AS, select fewer, or raise max_bytes")
 }
 
-/// Gives every column a name of its own: `id`, `id_2`, `id_3`.
+/// Makes column names unique: `id`, `id_2`, `id_3`.
 pub(super) fn unique_names(names: &[&str]) -> Vec<String> {
     let mut taken: HashSet<String> = HashSet::with_capacity(names.len());
     let mut unique = Vec::with_capacity(names.len());
@@ -232,14 +234,6 @@ pub(super) fn unique_names(names: &[&str]) -> Vec<String> {
         unique.push(candidate);
     }
     unique
-}
-
-fn push_hex(bytes: &[u8], text: &mut String) {
-    text.reserve(2 * bytes.len());
-    for byte in bytes {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
 }
 
 const NULL_BYTES: usize = 4;
@@ -263,7 +257,7 @@ fn real_bytes(real: f64) -> usize {
     Number::from_f64(real).map_or(NULL_BYTES, |number| length_of(&number))
 }
 
-/// Bytes of what is displayed.
+/// Length of the displayed value in bytes.
 fn length_of(shown: &impl fmt::Display) -> usize {
     struct Counter(usize);
     impl fmt::Write for Counter {
@@ -286,16 +280,16 @@ fn integer_bytes(integer: i64) -> usize {
     digits + usize::from(integer < 0)
 }
 
-/// Whether a byte takes more than itself in JSON. Without branches, so that the compiler may ask
-/// this of many bytes at a time.
+/// Whether a byte takes more than one byte in JSON. Without branches, so that the compiler can vectorize
+/// it.
 fn is_escaped(byte: u8) -> bool {
     (byte < 0x20) | (byte == b'"') | (byte == b'\\')
 }
 
 /// Bytes of a string in JSON, quotes and escapes included.
 fn string_bytes(text: &str) -> usize {
-    // Most texts have nothing to escape. Pieces of a fixed size, each looked at to its end, let the
-    // compiler take many bytes at a time.
+    // Most texts have nothing to escape. Pieces of a fixed size that are always processed to the end let
+    // the compiler vectorize the loop.
     let (pieces, rest) = text.as_bytes().as_chunks::<32>();
     let escapes_in = |piece: &[u8; 32]| {
         let mut any = 0;
@@ -318,7 +312,8 @@ fn string_bytes(text: &str) -> usize {
     text.len() + extra + 2
 }
 
-/// Cuts the longest texts of a row, at a character, until it fits; returns its bytes then.
+/// Truncates the longest texts of a row, at character boundaries, until it fits; returns its size
+/// afterwards.
 fn cut_to_fit(values: &mut [Value], key_bytes: usize, max_bytes: usize) -> Result<usize> {
     loop {
         let bytes = row_bytes(values, key_bytes);
@@ -348,7 +343,7 @@ fn as_text(value: &mut Value) -> Option<&mut String> {
     }
 }
 
-/// Takes at least `excess` bytes of JSON off the end of a text, or all but the mark.
+/// Removes at least `excess` bytes of JSON from the end of a text, or everything but the mark.
 fn shorten(text: &mut String, excess: usize) {
     let mut removed = 0;
     let mut end = text.len();

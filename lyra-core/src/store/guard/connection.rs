@@ -1,4 +1,4 @@
-//! A guarded connection: opened read-only, hardened, and closed to everything but reading.
+//! A guarded connection: opened read-only, hardened, and limited to reading.
 
 use super::authorizer::{Authorizer, Phase};
 use super::budget::Budget;
@@ -23,13 +23,13 @@ pub(super) struct GuardedConnection {
     pub(super) authorizer: Arc<Authorizer>,
     pub(super) schema: Arc<SchemaSnapshot>,
     pub(super) policy: Arc<GuardPolicy>,
-    /// Whether the file is still the one that was opened, where nothing else tells.
+    /// Detects whether the file was replaced, if nothing else does.
     pub(super) stamp: FileStamp,
 }
 
 impl GuardedConnection {
-    /// Opens the file and closes every door. The order matters: what the guard itself has to do
-    /// (views, schema, FTS5's first look at its tables) comes before the authorizer.
+    /// Opens the file and locks the connection down. The order matters: the guard's own work (views,
+    /// schema, FTS5's first access to its tables) comes before the authorizer is installed.
     pub(super) fn open(
         source: &Source,
         views: &[TempView],
@@ -46,7 +46,7 @@ impl GuardedConnection {
         full_text::register(&connection, &budget)?;
         policy.register_functions(&connection)?;
         policy.check(&connection)?;
-        // Before the views: a change of the temporary store drops what is in it.
+        // Must precede the views: a change of the temporary store drops its contents.
         harden(&connection)?;
         let names = create_views(&connection, views)?;
         drop_modules(&connection)?;
@@ -79,9 +79,9 @@ impl GuardedConnection {
     }
 }
 
-/// Creates the views in the connection's own temporary schema.
+/// Creates the views in the connection's temporary schema.
 fn create_views(connection: &Connection, views: &[TempView]) -> Result<Vec<String>> {
-    // Temporary views are a write to SQLite, if not to the file.
+    // To SQLite, creating temporary views is a write, although not to the file.
     connection.pragma_update(None, "query_only", false).db()?;
     let mut names = Vec::with_capacity(views.len());
     for view in views {
@@ -96,8 +96,8 @@ fn create_views(connection: &Connection, views: &[TempView]) -> Result<Vec<Strin
         names.push(view.name.clone());
     }
     connection.pragma_update(None, "query_only", true).db()?;
-    // Names are resolved for it, and no plan is made, which for all views takes longer than the rest
-    // of the opening.
+    // This resolves names without making a plan, which for all views would take longer than the rest of
+    // the opening.
     let columns = "SELECT count(*) FROM pragma_table_info(?1)";
     for name in &names {
         connection
@@ -121,14 +121,14 @@ fn check_view(view: &TempView) -> Result<()> {
 fn harden(connection: &Connection) -> Result<()> {
     use DbConfig as C;
     for (option, value) in [
-        // No write to shadow tables or the schema, whatever else fails.
+        // No writes to shadow tables or the schema, whatever else fails.
         (C::SQLITE_DBCONFIG_DEFENSIVE, true),
-        // A view or an index in a hostile file calls no function with side effects.
+        // Views and indexes in a hostile file cannot call functions with side effects.
         (C::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
         (C::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
         (C::SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE, false),
         (C::SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE, false),
-        // "text" in double quotes is an error with a hint and not a silently wrong answer.
+        // "text" in double quotes gives an error with a hint instead of a silently wrong answer.
         (C::SQLITE_DBCONFIG_DQS_DML, false),
         (C::SQLITE_DBCONFIG_DQS_DDL, false),
     ] {
@@ -136,15 +136,15 @@ fn harden(connection: &Connection) -> Result<()> {
     }
     connection
         .execute_batch(
-            // A file that is cut short under a mapping would kill the process; a mapped page is
-            // not checked either. Sorts spill to files, so that memory stays near the cache's 2 MiB.
+            // Truncating a mapped file would kill the process, and mapped pages are not checked. Sorts
+            // spill to files, so that memory stays near the cache's 2 MiB.
             "PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON;
              PRAGMA cache_size = -2048; PRAGMA temp_store = FILE;",
         )
         .db()
 }
 
-/// Unregisters all virtual tables that no query needs: some show the raw file.
+/// Unregisters all virtual tables that no query needs: some expose the raw file.
 #[allow(unsafe_code, reason = "the binding has no call for it")]
 fn drop_modules(connection: &Connection) -> Result<()> {
     let names: Vec<CString> = MODULES
@@ -153,8 +153,8 @@ fn drop_modules(connection: &Connection) -> Result<()> {
         .collect();
     let mut keep: Vec<*const std::ffi::c_char> = names.iter().map(|n| n.as_ptr()).collect();
     keep.push(ptr::null());
-    // SAFETY: the handle is that of an open connection that this thread alone uses, and `keep` is
-    // a list of C strings, ended by a null pointer, that outlives the call.
+    // SAFETY: the handle is that of an open connection that only this thread uses, and `keep` is a
+    // null-terminated list of C strings that outlives the call.
     let code = unsafe { ffi::sqlite3_drop_modules(connection.handle(), keep.as_mut_ptr()) };
     if code == ffi::SQLITE_OK {
         Ok(())

@@ -1,12 +1,12 @@
-//! A large corpus of hostile and honest statements, where it is at hand. They were written over
-//! another schema, so that names are adapted; what each of them tries is not.
+//! Tests with a large corpus of hostile and honest statements, if it is available. They were written for
+//! another schema, so names are adapted; the attacks themselves are unchanged.
 
 use super::tests::{Must, attack, hostile};
 use super::{QueryGuard, SqlOptions, SqlRequest, fixture};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Names of the other schema and what stands for them here, for hostile statements.
+/// Names of the other schema and their replacements here, for hostile statements.
 const HOSTILE_NAMES: [(&str, &str); 4] = [
     ("FROM jobs", "FROM claims_fts_idx"),
     ("input_json", "term"),
@@ -14,7 +14,7 @@ const HOSTILE_NAMES: [(&str, &str); 4] = [
     ("intervention_queue", "claims_fts_data"),
 ];
 
-/// The same, with the table that is public but for one column.
+/// The same, with a table that is public except for one column.
 const PRIVATE_COLUMN: [(&str, &str); 1] = [("intervention_queue", "auth_queue")];
 
 /// The same for honest statements.
@@ -68,7 +68,7 @@ fn replace_any_case(sql: &str, from: &str, to: &str) -> String {
     adapted
 }
 
-/// Runs one variant of all hostile statements; gives the failures and the worst time.
+/// Runs one variant of all hostile statements; returns the failures and the longest time.
 fn run_hostile(
     guard: &QueryGuard,
     cases: &[Value],
@@ -122,7 +122,7 @@ fn hostile_statements_of_the_corpus_are_stopped() {
     assert!(guard.query(&hostile("SELECT 1")).is_ok());
 }
 
-/// Prints how long after its deadline of 100 ms each bomb of the corpus was answered.
+/// Prints how long after its deadline of 100 ms each expensive statement of the corpus was answered.
 #[test]
 #[ignore = "a measurement: cargo test --release -p lyra-core --lib how_late -- --ignored --nocapture"]
 fn how_late_bombs_are_stopped() {
@@ -153,7 +153,7 @@ fn how_late_bombs_are_stopped() {
         at(0.99),
         at(1.0)
     );
-    // The guard leaves a worker behind 15 ms after the deadline.
+    // The guard abandons a worker 15 ms after the deadline.
     let left_behind = late
         .iter()
         .filter(|(late, _)| *late >= Duration::from_millis(15));

@@ -1,4 +1,4 @@
-//! The database that the guard's tests run on: small, regular, with `CANARY` in what is private.
+//! The database for the guard's tests: small, regular, with `CANARY` in private cells.
 
 use super::{QueryGuard, TempView};
 use crate::store::database::Database;
@@ -68,7 +68,7 @@ INSERT INTO fragments_fts (rowid, text_content, heading_context)
 INSERT INTO claims_fts (rowid, claim_text) SELECT seq, claim_text FROM claims;
 ";
 
-/// Stand-ins for views, with columns that queries of the tests name.
+/// Replacements for views, with the columns that queries of the tests use.
 const VIEWS: [(&str, &str); 7] = [
     (
         "v_evidence_chain",
@@ -108,11 +108,11 @@ const VIEWS: [(&str, &str); 7] = [
     ),
 ];
 
-/// The file, made once for all tests; it is only read.
+/// The file, created once for all tests; it is only read.
 pub(super) fn shared() -> &'static Path {
     static FILE: OnceLock<PathBuf> = OnceLock::new();
     FILE.get_or_init(|| {
-        // It lives as long as the process, and then goes with the build folder.
+        // It outlives the process and is removed with the build folder.
         let program = std::env::current_exe().unwrap();
         let folder = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
         let path = folder.keep().join("guard.db");
@@ -121,9 +121,9 @@ pub(super) fn shared() -> &'static Path {
     })
 }
 
-/// Builds the file anew, for tests that write to it.
+/// Creates a separate file, for tests that write to it.
 pub(super) fn build(path: &Path) -> Database {
-    // Before the first connection, unless a test of another module was faster.
+    // Before the first connection, unless a test of another module opened one earlier.
     QueryGuard::cap_memory();
     let database = Database::open(path).unwrap();
     database

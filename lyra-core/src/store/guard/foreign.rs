@@ -1,6 +1,6 @@
-//! A folder of SQL that others wrote, in whatever dialect, where one is named by the environment
-//! variable `LYRA_SQL_FOLDER`: nothing that the guard accepts may write. docs/sql-guard.md says
-//! where such folders come from.
+//! Tests with a folder of third-party SQL in any dialect, named by the environment variable
+//! `LYRA_SQL_FOLDER`: no statement that the guard accepts may write. docs/sql-guard.md describes sources
+//! of such folders.
 
 use super::{QueryGuard, SqlOptions, SqlRequest, fixture};
 use crate::ErrorKind;
@@ -9,10 +9,10 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// First words of statements that only read. EXPLAIN and PRAGMA are looked at more closely.
+/// First words of statements that only read. EXPLAIN and PRAGMA are checked further.
 const READING: [&str; 5] = ["select", "with", "values", "explain", "pragma"];
 
-/// Statements between two looks at every byte of the database.
+/// Number of statements between two hashes of the database file.
 const STATEMENTS_PER_HASH: usize = 1_000;
 
 #[test]
@@ -32,7 +32,8 @@ fn nothing_of_a_foreign_corpus_writes() {
     let mut lab = Lab::open();
     for file in &files {
         let text = String::from_utf8_lossy(&std::fs::read(file).unwrap()).into_owned();
-        // The whole file, too: most hold several statements, some of which the splitting misreads.
+        // The whole file as well: most files contain several statements, and the splitting misreads
+        // some.
         lab.run(&text);
         for statement in split(&text) {
             lab.run(&statement);
@@ -154,7 +155,7 @@ fn data_version(watcher: &Connection) -> i64 {
         .unwrap()
 }
 
-/// The files beside the database and in the folder that relative paths lead to.
+/// The files beside the database and in the folder to which relative paths resolve.
 fn files_of(folder: &Path) -> BTreeSet<PathBuf> {
     let here = std::env::current_dir().unwrap();
     [folder, &here]
@@ -175,7 +176,7 @@ fn find_sql(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Cuts a text at semicolons outside of quotes and comments.
+/// Splits a text at semicolons outside of quotes and comments.
 fn split(text: &str) -> Vec<String> {
     let mut statements = vec![String::new()];
     let mut rest = text;
@@ -197,7 +198,7 @@ fn split(text: &str) -> Vec<String> {
     statements
 }
 
-/// The word that says what a statement does; for EXPLAIN and PRAGMA also the one after it.
+/// The keyword of a statement; for EXPLAIN and PRAGMA, also the next word.
 fn kind_of(sql: &str) -> String {
     let mut rest = sql.trim_start_matches(|c: char| c.is_whitespace() || c == ';' || c == '(');
     while rest.starts_with("--") || rest.starts_with("/*") {

@@ -1,7 +1,7 @@
 //! FTS5's `snippet()` and `highlight()`, linear in the length of the text.
 //!
-//! SQLite's own `snippet()` takes time quadratic in the number of matches of a row and cannot be
-//! stopped: a hostile page that repeats one word is enough to hold a query up for a minute.
+//! The time of SQLite's `snippet()` is quadratic in the number of matches of a row, and it cannot be
+//! interrupted: a hostile page that repeats one word can hold up a query for a minute.
 //!
 //! The interface is described at <https://sqlite.org/fts5.html#custom_auxiliary_functions>.
 #![allow(
@@ -21,13 +21,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::{ptr, slice};
 
-/// Tokens that a snippet has at most, as with SQLite's own.
+/// Maximum number of tokens in a snippet, as in SQLite.
 const SNIPPET_TOKENS: c_int = 64;
 
-/// Matches or tokens between two looks at the deadline.
+/// Matches or tokens between two checks of the deadline.
 const STEPS_PER_CHECK: usize = 1_024;
 
-/// What SQLite calls a function with that has failed.
+/// An SQLite error code.
 type Code = c_int;
 
 /// Replaces both functions on a connection.
@@ -41,8 +41,8 @@ pub(super) fn register(connection: &Connection, budget: &Arc<Budget>) -> Result<
 fn interface(connection: &Connection) -> Result<*mut ffi::fts5_api> {
     let mut api: *mut ffi::fts5_api = ptr::null_mut();
     let mut statement = ptr::null_mut();
-    // SAFETY: the connection is open and this thread alone uses it. The statement is finalized
-    // before anything else happens (SQLite allows that for null, too), and `api` outlives it.
+    // SAFETY: the connection is open and only this thread uses it. The statement is finalized before
+    // anything else happens (SQLite allows that for null, too), and `api` outlives it.
     unsafe {
         let sql = c"SELECT fts5(?1)".as_ptr();
         let handle = connection.handle();
@@ -58,7 +58,7 @@ fn interface(connection: &Connection) -> Result<*mut ffi::fts5_api> {
     Ok(api)
 }
 
-/// To be called by FTS5 alone, as an auxiliary function.
+/// Called only by FTS5, as an auxiliary function.
 type Entry = unsafe extern "C" fn(
     *const ffi::Fts5ExtensionApi,
     *mut ffi::Fts5Context,
@@ -71,8 +71,8 @@ fn create(api: *mut ffi::fts5_api, name: &CStr, budget: &Arc<Budget>, entry: Ent
     let data = Arc::into_raw(Arc::clone(budget))
         .cast_mut()
         .cast::<c_void>();
-    // SAFETY: `api` came from an open connection; FTS5 copies the name and keeps `data` until it
-    // hands it to `release_budget`, once.
+    // SAFETY: `api` came from an open connection; FTS5 copies the name and keeps `data` until it passes
+    // it to `release_budget`, once.
     let code = unsafe {
         match (*api).xCreateFunction {
             Some(create) => create(api, name.as_ptr(), data, Some(entry), Some(release_budget)),
@@ -89,7 +89,7 @@ fn create(api: *mut ffi::fts5_api, name: &CStr, budget: &Arc<Budget>, entry: Ent
 }
 
 /// # Safety
-/// `data` is what [`create`] handed to FTS5, and this is the last use of it.
+/// `data` is the pointer that [`create`] passed to FTS5, and this is its last use.
 unsafe extern "C" fn release_budget(data: *mut c_void) {
     // SAFETY: `data` is what `create` made with Arc::into_raw, and FTS5 releases it once.
     drop(unsafe { Arc::from_raw(data.cast_const().cast::<Budget>()) });
@@ -104,7 +104,7 @@ unsafe extern "C" fn snippet_entry(
     count: c_int,
     values: *mut *mut ffi::sqlite3_value,
 ) {
-    // SAFETY: the arguments are FTS5's, for the time of this call.
+    // SAFETY: the arguments come from FTS5 and are valid during this call.
     unsafe { answer(api, context, result, count, values, snippet) }
 }
 
@@ -117,16 +117,16 @@ unsafe extern "C" fn highlight_entry(
     count: c_int,
     values: *mut *mut ffi::sqlite3_value,
 ) {
-    // SAFETY: the arguments are FTS5's, for the time of this call.
+    // SAFETY: the arguments come from FTS5 and are valid during this call.
     unsafe { answer(api, context, result, count, values, highlight) }
 }
 
 type Body = fn(&Row<'_>, &[*mut ffi::sqlite3_value]) -> std::result::Result<Vec<u8>, Code>;
 
-/// Runs one of the functions and hands SQLite its text, or its error.
+/// Runs one of the functions and passes its text or its error to SQLite.
 ///
 /// # Safety
-/// The arguments are those of a call by FTS5.
+/// The arguments must be those of a call by FTS5.
 unsafe fn answer(
     api: *const ffi::Fts5ExtensionApi,
     context: *mut ffi::Fts5Context,
@@ -135,8 +135,8 @@ unsafe fn answer(
     values: *mut *mut ffi::sqlite3_value,
     body: Body,
 ) {
-    // SAFETY: FTS5 passes a valid interface and as many values as it says; the user data is the
-    // budget that `create` handed over, which outlives the function.
+    // SAFETY: FTS5 passes a valid interface and the stated number of values; the user data is the budget
+    // that `create` passed, which outlives the function.
     let outcome = unsafe {
         let api = &*api;
         let count = usize::try_from(count).unwrap_or(0);
@@ -161,7 +161,7 @@ unsafe fn answer(
             None => Err(ffi::SQLITE_INTERNAL),
         }))
     };
-    // SAFETY: `result` is FTS5's; SQLite copies the text before this call returns.
+    // SAFETY: `result` belongs to FTS5; SQLite copies the text before this call returns.
     unsafe {
         match outcome {
             Ok(Ok(text)) => {
@@ -176,8 +176,8 @@ unsafe fn answer(
     }
 }
 
-/// `snippet(table, column, open, close, ellipsis, tokens)`: the part of the text with the most of
-/// the query's phrases in it. A column below 0 stands for the best one.
+/// `snippet(table, column, open, close, ellipsis, tokens)`: the part of the text that contains the most
+/// phrases of the query. A column below 0 stands for the best column.
 fn snippet(
     row: &Row<'_>,
     values: &[*mut ffi::sqlite3_value],
@@ -191,7 +191,7 @@ fn snippet(
     let (column, first) = best_window(&matches, size).unwrap_or((column.max(0), 0));
     let text = row.column_text(column)?;
     let total = row.column_tokens(column)?;
-    // Near the end the window moves back, so that it is full.
+    // Near the end of the text, the window moves back so that it is full.
     let first = first.min(total.saturating_sub(size));
     let window = first..first + size;
     let tokens = row.tokens(text, window.clone())?;
@@ -253,7 +253,7 @@ fn highlight(
     Ok(output)
 }
 
-/// A phrase of the query in a row: the tokens `first..end` of a column.
+/// An occurrence of a query phrase in a row: the tokens `first..end` of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Match {
     column: c_int,
@@ -262,8 +262,8 @@ struct Match {
     phrase: c_int,
 }
 
-/// The column and first token of the window of `size` tokens that holds the most different
-/// phrases, then the most matches, then comes first. Both ends move forward only.
+/// The column and first token of the window of `size` tokens with the most different phrases, then the
+/// most matches, then the first position. Both ends only move forward.
 fn best_window(matches: &[Match], size: usize) -> Option<(c_int, usize)> {
     let mut counts = std::collections::HashMap::<c_int, usize>::new();
     let mut best = None;
@@ -279,7 +279,7 @@ fn best_window(matches: &[Match], size: usize) -> Option<(c_int, usize)> {
         if score > best_score {
             best_score = score;
             let span = matches[next - 1].end.saturating_sub(left.first);
-            // What room is left goes to both sides.
+            // The remaining room is divided between both sides.
             best = Some((
                 left.column,
                 left.first.saturating_sub(size.saturating_sub(span) / 2),
@@ -295,8 +295,7 @@ fn best_window(matches: &[Match], size: usize) -> Option<(c_int, usize)> {
     best
 }
 
-/// Where the matches of a column lie in its text, as far as they lie in the window; those that
-/// touch one another are one.
+/// The byte ranges of a column's matches within the window; overlapping matches are merged.
 fn byte_ranges(
     matches: &[Match],
     column: c_int,
@@ -324,7 +323,7 @@ fn byte_ranges(
     ranges
 }
 
-/// Writes a part of a text with marks around ranges, which are in order and do not overlap.
+/// Writes a part of a text with marks around ranges, which are sorted and do not overlap.
 fn mark(
     output: &mut Vec<u8>,
     text: &[u8],
@@ -356,7 +355,7 @@ fn mark(
     }
 }
 
-/// The row that FTS5 asks about.
+/// The row for which FTS5 calls the function.
 struct Row<'a> {
     api: &'a ffi::Fts5ExtensionApi,
     context: *mut ffi::Fts5Context,
@@ -384,8 +383,8 @@ impl<'a> Row<'a> {
     }
 
     fn text(&self, value: *mut ffi::sqlite3_value) -> &'a [u8] {
-        // SAFETY: the value is an argument of the running call and stays as it is until that
-        // returns; SQLite says how long its text is, after it has converted it.
+        // SAFETY: the value is an argument of the running call and does not change until that returns;
+        // SQLite gives the length of its text after it has converted it.
         unsafe {
             let text = ffi::sqlite3_value_text(value);
             let length = usize::try_from(ffi::sqlite3_value_bytes(value)).unwrap_or(0);
@@ -397,7 +396,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The matches of the row in order, in one column or, below 0, in all.
+    /// The matches of the row in order, in one column or, if negative, in all.
     fn matches(&self, column: c_int) -> std::result::Result<Vec<Match>, Code> {
         self.check_deadline()?;
         let (Some(count), Some(get), Some(phrase_size)) =
@@ -406,7 +405,7 @@ impl<'a> Row<'a> {
             return Err(ffi::SQLITE_INTERNAL);
         };
         let mut total = 0;
-        // SAFETY: the context is that of the running call; FTS5 writes one integer.
+        // SAFETY: the context belongs to the running call; FTS5 writes one integer.
         check(unsafe { count(self.context, &raw mut total) })?;
         let size = usize::try_from(total).unwrap_or(0);
         self.hold(size * size_of::<Match>())?;
@@ -447,8 +446,8 @@ impl<'a> Row<'a> {
             return Err(ffi::SQLITE_INTERNAL);
         };
         let (mut text, mut length) = (ptr::null(), 0);
-        // SAFETY: the context is that of the running call; the text stays in place until that
-        // returns, since no other row is asked for.
+        // SAFETY: the context belongs to the running call; the text stays in place until that returns,
+        // because no other row is requested.
         unsafe {
             if !(0..count(self.context)).contains(&column) {
                 return Err(ffi::SQLITE_RANGE);
@@ -468,12 +467,12 @@ impl<'a> Row<'a> {
             return Err(ffi::SQLITE_INTERNAL);
         };
         let mut total = 0;
-        // SAFETY: the context is that of the running call; FTS5 writes one integer.
+        // SAFETY: the context belongs to the running call; FTS5 writes one integer.
         check(unsafe { get(self.context, column, &raw mut total) })?;
         Ok(usize::try_from(total).unwrap_or(0))
     }
 
-    /// Where the tokens of a window lie in a text.
+    /// The byte ranges of a window's tokens in a text.
     fn tokens(
         &self,
         text: &[u8],
@@ -490,11 +489,11 @@ impl<'a> Row<'a> {
             late: false,
         };
         let length = c_int::try_from(text.len()).map_err(|_| ffi::SQLITE_TOOBIG)?;
-        // At most a token a byte, in a vector that may have grown to twice its size.
+        // At most one token per byte, in a vector whose capacity may be twice its length.
         let most = text.len().min(reader.window.len());
         self.hold(2 * most * size_of::<Range<usize>>())?;
-        // SAFETY: the context is that of the running call; text and reader outlive it, and
-        // `read_token` gets back the reader that is passed here.
+        // SAFETY: the context belongs to the running call; text and reader outlive it, and `read_token`
+        // receives the reader that is passed here.
         let code = unsafe {
             tokenize(
                 self.context,
@@ -550,7 +549,7 @@ impl TokenReader<'_> {
 }
 
 /// # Safety
-/// Called by the tokenizer with the reader that `Row::tokens` handed to it.
+/// Called by the tokenizer with the reader that `Row::tokens` passed to it.
 unsafe extern "C" fn read_token(
     reader: *mut c_void,
     flags: c_int,

@@ -1,5 +1,5 @@
-//! SQL functions of the guard's connections: mathematics, statistics, REGEXP, slices of page
-//! texts. The bundled SQLite has none of the first three.
+//! SQL functions of the guard's connections: mathematics, statistics, REGEXP, slices of page texts. The
+//! bundled SQLite lacks the first three.
 
 use super::budget::{Budget, interrupted};
 use super::heap::{self, Held};
@@ -15,21 +15,21 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Values that one `median()` or `percentile()` may collect: 8 MiB.
+/// Number of values that one `median()` or `percentile()` may collect: 8 MiB.
 const MAX_COLLECTED: usize = 1 << 20;
 
-/// Bytes that a compiled regular expression may take. Matching costs at most program × text.
+/// Maximum size of a compiled regular expression in bytes. Matching costs at most program × text.
 const REGEX_BYTES: usize = 64 * 1024;
 
-/// Bytes of what matching remembers, in each of its two directions.
+/// Bytes of the matching cache, in each of its two directions.
 const REGEX_CACHE_BYTES: usize = 128 * 1024;
 
-/// What one of them counts for: its program, in the forms for both directions, and what matching
-/// remembers.
+/// Memory that is counted for a regular expression: its program, in the forms for both directions, and
+/// the matching caches.
 const REGEX_HELD: usize = 4 * REGEX_BYTES + 2 * REGEX_CACHE_BYTES;
 
-/// Characters that one call of `page_text_slice()` returns: even as four bytes each they are no
-/// longer than a value may be.
+/// Maximum number of characters that one call of `page_text_slice()` returns: with four bytes each they
+/// are still no longer than a value may be.
 const SLICE_CHARACTERS: i64 = (VALUE_BYTES / 4) as i64;
 
 /// Registers all functions on a connection.
@@ -116,7 +116,7 @@ fn number(value: ValueRef<'_>) -> Option<f64> {
     }
 }
 
-/// Outside its domain a function is null, as SQLite's own are.
+/// Outside its domain a function returns null, as in SQLite.
 fn defined(result: f64) -> Option<f64> {
     (!result.is_nan()).then_some(result)
 }
@@ -265,7 +265,7 @@ fn regexp(connection: &Connection, budget: &Arc<Budget>) -> rusqlite::Result<()>
     })
 }
 
-/// A pattern that SQLite keeps for all rows.
+/// A compiled pattern that SQLite keeps for all rows.
 struct Compiled {
     regex: Regex,
     _held: Held,
@@ -290,12 +290,11 @@ fn compile_regex(pattern: ValueRef<'_>) -> rusqlite::Result<Compiled> {
     Ok(Compiled { regex, _held: held })
 }
 
-/// `page_text_slice(page_id, version, start, length)`: characters of a page's text, however long
-/// that is; `start` counts from 0. A text over the length limit cannot be read in a query.
+/// `page_text_slice(page_id, version, start, length)`: characters of a page's text, however long the
+/// text is; `start` counts from 0. A query cannot read a text above the length limit directly.
 ///
-/// It reads through a connection of its own, with a statement of its own, which is not bound by
-/// the limit. A version of a page never changes, so that it does not matter that this connection
-/// may see a later state of the file.
+/// It reads through a separate connection and statement, which are not bound by the limit. A version of
+/// a page never changes, so it does not matter that this connection may see a later state of the file.
 fn page_text_slice(
     connection: &Connection,
     budget: &Arc<Budget>,
@@ -336,7 +335,7 @@ fn page_text_slice(
     )
 }
 
-/// The side connection of `page_text_slice`, opened when it is first called.
+/// The separate connection of `page_text_slice`, opened at the first call.
 struct PageTexts {
     database: Source,
     reading: Mutex<Option<Reading>>,

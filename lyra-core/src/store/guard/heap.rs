@@ -1,14 +1,14 @@
-//! A cap on the memory that SQLite takes for one query.
+//! A limit on the memory that SQLite allocates for one query.
 //!
-//! SQLite's own limit on the heap is one for the whole process, writers included. This puts a
-//! thin layer over SQLite's allocator instead, which counts per thread while a query runs: an
-//! allocation over the cap fails, and SQLite turns that into a clean error. Since SQLite allocates
-//! where it does anything at length, the layer looks at the deadline, too, and so ends operations
-//! in which the progress handler is never called.
+//! SQLite's own heap limit applies to the whole process, including writers. This module instead puts a
+//! thin layer over SQLite's allocator that counts per thread while a query runs: an allocation above the
+//! limit fails, and SQLite turns that into a clean error. Since SQLite allocates during every long
+//! operation, the layer also checks the deadline, and so ends operations in which the progress handler
+//! is never called.
 //!
-//! The binding panics where SQLite has no memory to hand over a value. A value is therefore read
-//! with [`read_value`], which asks for the memory first. What Rust keeps for a query counts, too:
-//! see [`Held`].
+//! The binding panics if SQLite has no memory to return a value. A value is therefore read with
+//! [`read_value`], which requests the memory first. Memory that Rust holds for a query is counted as
+//! well: see [`Held`].
 #![allow(
     unsafe_code,
     reason = "SQLite takes an allocator only through its C interface"
@@ -22,23 +22,23 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// Bytes that SQLite may hold for one query, beyond what it held when the query began.
+/// Bytes that SQLite may hold for one query, in addition to those held when the query began.
 pub(super) const QUERY_BYTES: i64 = 32 << 20;
 
-/// Small allocations between two looks at the clock.
+/// Small allocations between two clock checks.
 const ALLOCATIONS_PER_CHECK: u32 = 32;
 
-/// Allocations of this size look at the clock each time.
+/// Allocations of this size check the clock each time.
 const LARGE: c_int = 4_096;
 
-/// What is counted for the query that this thread runs.
+/// The counters of the query that this thread runs.
 #[derive(Clone, Copy)]
 struct Account {
     used: i64,
     deadline: Instant,
     allocations: u32,
     spent: Option<HeapSpent>,
-    /// A value is being read, whose memory was admitted before.
+    /// A value is being read whose memory was granted before.
     is_admitted: bool,
     #[cfg(test)]
     failing: injection::Failing,
@@ -47,21 +47,21 @@ struct Account {
 /// Why an allocation was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeapSpent {
-    /// The query holds as much as it may.
+    /// The query has reached its memory limit.
     Memory,
     /// The deadline has passed.
     Time,
 }
 
 thread_local! {
-    /// None while no query runs here: everything is allowed and nothing counted.
+    /// None while no query runs on this thread: everything is allowed and nothing is counted.
     static ACCOUNT: Cell<Option<Account>> = const { Cell::new(None) };
 }
 
-/// SQLite's own allocator, which does the work.
+/// SQLite's own allocator, which this layer calls.
 static UNDERLYING: OnceLock<Methods> = OnceLock::new();
 
-/// Each may be called as its namesake in `sqlite3_mem_methods` may.
+/// Each function has the same contract as its namesake in `sqlite3_mem_methods`.
 struct Methods {
     malloc: unsafe extern "C" fn(c_int) -> *mut c_void,
     free: unsafe extern "C" fn(*mut c_void),
@@ -69,14 +69,14 @@ struct Methods {
     size: unsafe extern "C" fn(*mut c_void) -> c_int,
 }
 
-/// Puts the layer over SQLite's allocator. SQLite takes it only before the process has opened its
-/// first connection. Says whether it is there.
+/// Puts the layer over SQLite's allocator. SQLite accepts it only before the process has opened its
+/// first connection. Returns whether the layer is installed.
 pub(super) fn install() -> bool {
     static INSTALLED: OnceLock<bool> = OnceLock::new();
     *INSTALLED.get_or_init(|| {
-        // SAFETY: both calls are made once, by one thread, with a struct that outlives them;
-        // SQLite refuses them, with no effect, if it is in use already. Zero is a valid value of
-        // the struct, whose fields are nullable function pointers and a pointer.
+        // SAFETY: both calls are made once, by one thread, with a struct that outlives them; SQLite
+        // refuses them, with no effect, if it is in use already. Zero is a valid value of the struct,
+        // whose fields are nullable function pointers and a pointer.
         unsafe {
             let mut methods: ffi::sqlite3_mem_methods = std::mem::zeroed();
             let got = ffi::sqlite3_config(ffi::SQLITE_CONFIG_GETMALLOC, &raw mut methods);
@@ -124,7 +124,7 @@ impl Metering {
         Self(())
     }
 
-    /// Why an allocation was refused first, if one was.
+    /// The reason for the first refused allocation, if any.
     pub(super) fn spent() -> Option<HeapSpent> {
         ACCOUNT.get().and_then(|account| account.spent)
     }
@@ -136,8 +136,8 @@ impl Drop for Metering {
     }
 }
 
-/// Reads one value of SQLite through the binding. What has to be allocated for that is asked for
-/// beforehand and refused here if it has to be; then nothing is.
+/// Reads one SQLite value through the binding. The required memory is requested beforehand and refused
+/// here if necessary; after that, no allocation is refused.
 pub(super) fn read_value<T>(read: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     if !admit(VALUE_BYTES as i64, 0) {
         return Err(out_of_memory());
@@ -161,13 +161,12 @@ fn out_of_memory() -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_NOMEM), None)
 }
 
-/// Memory of Rust's that counts as the query's until this is dropped, which is before the query
-/// ends.
+/// Rust memory that is counted for the query until this is dropped, which is before the query ends.
 #[derive(Debug, Default)]
 pub(super) struct Held(i64);
 
 impl Held {
-    /// Counts so many bytes in all, or fails as an allocation of SQLite does.
+    /// Sets the counted bytes, or fails like an allocation of SQLite.
     pub(super) fn hold(&mut self, bytes: usize) -> rusqlite::Result<()> {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX / 2);
         let extra = bytes - self.0;
@@ -179,7 +178,7 @@ impl Held {
         Ok(())
     }
 
-    /// Counts so many bytes more.
+    /// Adds to the counted bytes.
     pub(super) fn hold_more(&mut self, bytes: usize) -> rusqlite::Result<()> {
         self.hold(usize::try_from(self.0).unwrap_or(0).saturating_add(bytes))
     }
@@ -191,7 +190,7 @@ impl Drop for Held {
     }
 }
 
-/// Whether this thread's query may have `extra` bytes more. `size` is that of the allocation.
+/// Whether this thread's query may use `extra` more bytes. `size` is the size of the allocation.
 fn admit(extra: i64, size: c_int) -> bool {
     let Some(mut account) = ACCOUNT.get() else {
         return true;
@@ -242,7 +241,7 @@ unsafe extern "C" fn counted_malloc(size: c_int) -> *mut c_void {
 }
 
 /// # Safety
-/// SQLite's `xFree`: what `xMalloc` or `xRealloc` gave, once.
+/// SQLite's `xFree`: memory from `xMalloc` or `xRealloc`, once.
 unsafe extern "C" fn counted_free(memory: *mut c_void) {
     let Some(underlying) = UNDERLYING.get() else {
         return;
@@ -257,13 +256,13 @@ unsafe extern "C" fn counted_free(memory: *mut c_void) {
 }
 
 /// # Safety
-/// SQLite's `xRealloc`: what they gave, and a size above 0.
+/// SQLite's `xRealloc`: memory from either, and a size above 0.
 unsafe extern "C" fn counted_realloc(memory: *mut c_void, size: c_int) -> *mut c_void {
     let Some(underlying) = UNDERLYING.get() else {
         return ptr::null_mut();
     };
-    // SAFETY: as above; SQLite never passes null here, but the underlying allocator would not
-    // mind, and its size is asked for only if it is not.
+    // SAFETY: as above; SQLite never passes null here, but the underlying allocator accepts it, and its
+    // size is requested only if it is not null.
     unsafe {
         let old = if memory.is_null() {
             0
@@ -282,7 +281,7 @@ unsafe extern "C" fn counted_realloc(memory: *mut c_void, size: c_int) -> *mut c
     }
 }
 
-/// Refusals on purpose.
+/// Simulated failures of allocations.
 #[cfg(test)]
 pub(super) mod injection {
     use super::HeapSpent;
@@ -292,9 +291,9 @@ pub(super) mod injection {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(in super::super) enum Fail {
         None,
-        /// The n-th alone, counted from 0, as at the cap.
+        /// Only the n-th, counted from 0, as at the limit.
         Only(u32),
-        /// The n-th and all after it, as past the deadline.
+        /// The n-th and all later ones, as after the deadline.
         From(u32),
     }
 
@@ -306,12 +305,12 @@ pub(super) mod injection {
     #[derive(Debug, Clone, Copy)]
     pub(super) struct Failing(Fail);
 
-    /// Sets what fails in the queries that this thread begins from now on.
+    /// Sets which allocations fail in the queries that this thread starts from now on.
     pub(in super::super) fn fail(which: Fail) {
         NEXT.set(which);
     }
 
-    /// How often the latest query on this thread asked for memory.
+    /// Number of allocations of the latest query on this thread.
     pub(in super::super) fn asked() -> u32 {
         ASKED.get()
     }

@@ -1,6 +1,6 @@
-//! Errors that say what to do: nearest names, the JOIN to use, which budget ran out.
+//! Error messages with hints: nearest names, the JOIN to use, the budget that ran out.
 //!
-//! Words of the statement are looked at here to choose a hint, never to decide what is allowed.
+//! Words of the statement are examined here to choose a hint, never to decide what is allowed.
 
 use super::authorizer::Denial;
 use super::budget::Spent;
@@ -14,7 +14,7 @@ use crate::store::text::names::nearest;
 const READ_ONLY: &str = "queries only read: write one SELECT, or WITH … SELECT, over the tables of include_schema: true";
 const SEE_SCHEMA: &str = "include_schema: true with `SELECT 1` lists all tables and columns";
 
-/// Columns that are looked for in the wrong table: (column, table, what to write instead).
+/// Columns that are often expected in the wrong table: (column, table, what to write instead).
 const DETOURS: &[(&str, &str, &str)] = &[
     (
         "task_id",
@@ -170,7 +170,7 @@ const DETOURS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Dialects that SQLite does not speak: (what the message names, what to write instead).
+/// Syntax of other SQL dialects: (what the message names, what to write instead).
 const DIALECT: &[(&str, &str)] = &[
     ("ILIKE", "LIKE already ignores the case of ASCII letters"),
     (":", "write CAST(x AS TEXT) for x::text"),
@@ -249,7 +249,7 @@ pub(super) fn failed(message: &str, sql: &str, schema: &SchemaSnapshot) -> Error
     error.with_hint(READ_ONLY)
 }
 
-/// The error for a query that failed while it ran: what it was given does not suit a function.
+/// The error for a query that failed while it ran because a function does not accept its arguments.
 pub(super) fn failed_while_running(message: &str, sql: &str) -> Error {
     let uses_full_text = sql.to_ascii_lowercase().contains("_fts");
     let advice = if message.contains("fts5") || uses_full_text {
@@ -258,13 +258,13 @@ pub(super) fn failed_while_running(message: &str, sql: &str) -> Error {
     } else if message.contains("JSON") {
         "json_valid(x) tells which rows hold JSON"
     } else {
-        "an argument of a function does not suit it; typeof(x) tells what it is given"
+        "a function got an argument of the wrong type or form; typeof(x) shows its type"
     };
     rejected(without_values(message)).with_hint(advice)
 }
 
-/// A message of SQLite without the stored text that it may quote: what a query was working on when
-/// it failed is data, may be long, and must not be read as words of ours. A short word stays.
+/// A message of SQLite without the stored text that it may quote: the value that a query was processing
+/// when it failed is data, may be long, and must not be mistaken for our words. A short word is kept.
 fn without_values(message: &str) -> String {
     let quote = |c: char| matches!(c, '\'' | '"');
     let text = match (message.find(quote), message.rfind(quote)) {
@@ -282,7 +282,7 @@ fn without_values(message: &str) -> String {
     }
 }
 
-/// The error for a query that ran out of its budget.
+/// The error for a query that exceeded a budget.
 pub(super) fn interrupted(spent: Spent, options: &SqlOptions) -> Error {
     let (message, field, maximum) = match spent {
         Spent::Time => (
@@ -305,7 +305,7 @@ pub(super) fn interrupted(spent: Spent, options: &SqlOptions) -> Error {
         .with_source(spent)
 }
 
-/// The error for a query whose time passed while others ran.
+/// The error for a query whose time ran out while other queries ran.
 pub(super) fn waited(options: &SqlOptions) -> Error {
     let message = format!(
         "the deadline of {} ms passed while other queries ran",
@@ -317,22 +317,22 @@ pub(super) fn waited(options: &SqlOptions) -> Error {
     ))
 }
 
-/// The error for a query that comes while others cannot be stopped.
+/// The error for a query that arrives while other queries cannot be stopped.
 pub(super) fn busy() -> Error {
     Error::new(ErrorKind::QueryInterrupted, "all query workers are busy")
         .with_hint("try again in a moment; at most four queries run at a time")
 }
 
-/// Which of the budgets that a caller can choose ran out, if that is what ended a query.
+/// Which of the budgets that a caller can choose ran out, if that ended the query.
 pub(crate) fn spent(error: &Error) -> Option<Spent> {
     std::error::Error::source(error)?.downcast_ref().copied()
 }
 
-/// The error for a value that grew too long, or that is too long to be read.
+/// The error for a value that became too long, or that is too long to be read.
 pub(super) fn too_long(sql: &str) -> Error {
     let error = Error::new(ErrorKind::QueryInterrupted, "a string or blob is too long");
     if words_of(sql).contains(&"page_texts") {
-        // Reading the column is what fails; octet_length() is answered without reading it.
+        // Reading the column fails; octet_length() does not need to read it.
         return error.with_hint(format!(
             "no function reads a stored text of more than {VALUE_BYTES} bytes, not even length() or \
              substr(): leave such texts out with WHERE octet_length(text) <= {VALUE_BYTES}, and \
@@ -345,7 +345,7 @@ pub(super) fn too_long(sql: &str) -> Error {
     ))
 }
 
-/// The error for a query whose intermediate results take too much memory.
+/// The error for a query whose intermediate results need too much memory.
 fn too_large() -> Error {
     Error::new(
         ErrorKind::QueryInterrupted,
@@ -354,7 +354,7 @@ fn too_large() -> Error {
     .with_hint("use fewer rows, fewer long texts in a row, and substr() before joining strings")
 }
 
-/// The error for a query whose temporary files found no more space: in its quota, or on the disk.
+/// The error for a query whose temporary files ran out of space: in its quota, or on the disk.
 pub(super) fn out_of_space(quota: bool) -> Error {
     if quota {
         return Error::new(

@@ -1,22 +1,22 @@
-//! LIKE and GLOB with SQLite's meaning, in time pattern × text at most and with a look at the
-//! deadline on the way; SQLite's own backtrack for minutes on a pattern made for it.
+//! LIKE and GLOB with SQLite's semantics, in at most pattern × text time and with checks of the
+//! deadline; SQLite's own functions backtrack for minutes on a hostile pattern.
 
-/// A compiled pattern: pieces between the wildcards that stand for any text.
+/// A compiled pattern: pieces between the wildcards for any text.
 #[derive(Debug)]
 pub(super) struct Pattern {
     pieces: Vec<Piece>,
     /// Whether ASCII letters match in either case: LIKE does, GLOB does not.
     ignore_case: bool,
-    /// The last piece is broken (an escape without a character, a class without an end) and
-    /// matches nothing.
+    /// The last piece is invalid (an escape without a character, a class without an end) and matches
+    /// nothing.
     broken: bool,
 }
 
-/// A run of tokens, each of which takes one character.
+/// A run of tokens, each of which matches one character.
 #[derive(Debug, Default)]
 struct Piece {
     tokens: Vec<Token>,
-    /// The bytes of the piece, if it has no wildcard in it.
+    /// The bytes of the piece, if it has no wildcards.
     literal: Option<Vec<u8>>,
 }
 
@@ -34,11 +34,11 @@ enum Token {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Late;
 
-/// Comparisons between two looks at the deadline: about a millisecond.
+/// Comparisons between two checks of the deadline: about a millisecond.
 const WORK_PER_CHECK: usize = 400_000;
 
 impl Pattern {
-    /// `%` is any text, `_` any character, and `escape` takes the meaning off the next one.
+    /// `%` is any text, `_` any character, and `escape` makes the next one literal.
     pub(super) fn like(pattern: &[u8], escape: Option<char>) -> Self {
         let mut pieces = vec![Vec::new()];
         let mut broken = false;
@@ -94,10 +94,10 @@ impl Pattern {
         }
     }
 
-    /// Whether the whole text matches. `is_late` is asked about every millisecond.
+    /// Whether the whole text matches. `is_late` is called about every millisecond.
     ///
-    /// The first piece is tied to the start and the last to the end; those between are found from
-    /// left to right, the leftmost each time, which leaves the most room for the rest.
+    /// The first piece is anchored at the start and the last at the end; those between are matched from
+    /// left to right at the leftmost position, which leaves the most room for the rest.
     pub(super) fn matches(&self, text: &[u8], is_late: impl Fn() -> bool) -> Result<bool, Late> {
         if self.broken {
             return Ok(false);
@@ -169,7 +169,7 @@ impl Pattern {
         }
     }
 
-    /// Where a piece ends that begins at `position`.
+    /// The end of a piece that begins at `position`.
     fn piece_at(&self, piece: &Piece, text: &[u8], mut position: usize) -> Option<usize> {
         if let Some(literal) = &piece.literal {
             let window = text.get(position..position + literal.len())?;
@@ -207,7 +207,8 @@ impl Pattern {
         }
     }
 
-    /// Whether the text from `position` on ends with a piece: it has as many characters as tokens.
+    /// Whether the text from `position` on ends with a piece: it must have as many characters as the
+    /// piece has tokens.
     fn ends_with(&self, piece: &Piece, text: &[u8], position: usize) -> bool {
         let mut start = text.len();
         for _ in &piece.tokens {
@@ -272,8 +273,8 @@ fn class(characters: &mut Characters<'_>) -> Option<Token> {
     Some(Token::Class { ranges, negated })
 }
 
-/// The characters of a pattern. Bytes that are no UTF-8 are taken as SQLite takes them: a lead
-/// byte and whatever continuation bytes follow.
+/// The characters of a pattern. Invalid UTF-8 is decoded as SQLite does: a lead byte and all
+/// continuation bytes that follow.
 struct Characters<'a> {
     bytes: &'a [u8],
     position: usize,
@@ -302,7 +303,7 @@ impl Iterator for Characters<'_> {
     }
 }
 
-/// The character that begins at `position`, which is inside the text, and its bytes.
+/// The character that begins at `position`, which is inside the text, and its length in bytes.
 fn character_at(text: &[u8], position: usize) -> (u32, usize) {
     let lead = text[position];
     if lead < 0x80 {

@@ -1,14 +1,14 @@
-//! Untrusted SQL, answered safely.
+//! Safe execution of untrusted SQL.
 //!
-//! [`QueryGuard`] runs statements that nobody has read, such as those that a language model writes,
-//! on a database that another connection may be writing to. It lets analysis through (joins, CTEs,
-//! windows, JSON, full text, the `v_…` views) and stops everything else at the level of the engine:
-//! no keyword is searched for, and no statement is rewritten. docs/sql-guard.md has the threat
-//! model and says which defence stops what.
+//! [`QueryGuard`] runs statements that nobody has reviewed, such as those that a language model writes,
+//! on a database that another connection may be writing to. It allows analysis (joins, CTEs, windows,
+//! JSON, full text, the `v_…` views) and stops everything else at the level of the database engine: it
+//! does not search for keywords, and does not rewrite statements. docs/sql-guard.md describes the threat
+//! model and which defence stops what.
 //!
-//! Replies are bounded: at most `limit` rows and `max_bytes` bytes of JSON. A row that would not
-//! fit into a reply by itself comes with its longest texts cut (they end in `…`) and
-//! `truncated: true`, so that paging gets past it.
+//! Replies are limited to `limit` rows and `max_bytes` bytes of JSON. If a single row does not fit into
+//! a reply, its longest texts are truncated (they end in `…`) and `truncated: true` is set, so that
+//! paging can continue.
 
 mod audit;
 mod authorizer;
@@ -55,10 +55,10 @@ use std::sync::Arc;
 use std::time::Instant;
 use worker::WorkerPool;
 
-/// Answers untrusted queries over one database file.
+/// Runs untrusted queries on one database file.
 ///
-/// It may be shared between threads; four queries run at a time, and those that take long do not
-/// keep short ones waiting.
+/// It may be shared between threads; four queries run at a time, and long queries do not block short
+/// ones.
 #[derive(Debug)]
 pub struct QueryGuard {
     workers: WorkerPool,
@@ -66,15 +66,16 @@ pub struct QueryGuard {
 }
 
 impl QueryGuard {
-    /// Caps the memory that SQLite takes for one query at 32 MiB, in all guards of the process.
+    /// Limits the memory that SQLite allocates for one query to 32 MiB, in all guards of the process.
     ///
     /// SQLite accepts this only before the process opens its first connection, whoever opens it;
-    /// afterwards nothing changes. Says whether the cap is in place. Calling it again is fine.
+    /// afterwards this has no effect. Returns whether the limit is in place. It may be called
+    /// repeatedly.
     pub fn cap_memory() -> bool {
         heap::install()
     }
 
-    /// Opens a guard over an existing database, with views of its own that queries may read.
+    /// Opens a guard over an existing database, with additional views that queries may read.
     ///
     /// # Errors
     /// [`ErrorKind::Storage`](crate::ErrorKind::Storage) if the file cannot be read;
@@ -83,7 +84,7 @@ impl QueryGuard {
         Self::over(&Source::writable(db_path), temp_views)
     }
 
-    /// Opens a guard over any SQLite database: queries read what the policy names, and nothing else.
+    /// Opens a guard over any SQLite database: queries can read only what the policy names.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -127,18 +128,18 @@ impl QueryGuard {
     /// # Errors
     /// - [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): an option is out of range.
     /// - [`ErrorKind::QueryRejected`](crate::ErrorKind::QueryRejected): the statement is not one
-    ///   query, wants what queries may not have, or does not fit its parameters.
+    ///   query, uses something that queries may not use, or does not fit its parameters.
     /// - [`ErrorKind::QueryInterrupted`](crate::ErrorKind::QueryInterrupted): it ran out of time,
-    ///   steps or memory; the message says of which.
+    ///   steps or memory; the message names the budget.
     ///
-    /// The hint says what to do in each case.
+    /// The hint explains what to do in each case.
     pub fn query(&self, request: &SqlRequest) -> Result<SqlReply> {
         self.query_while(request, &|| true)
     }
 
-    /// The same for as long as somebody wants the answer: `is_wanted` is asked every 20 ms, on this
-    /// thread, while the query runs on another; after false the query ends as one that ran out of
-    /// its time.
+    /// The same for as long as the caller wants the answer: `is_wanted` is called every 20 ms, on this
+    /// thread, while the query runs on another; after false, the query ends as if it had run out of
+    /// time.
     ///
     /// # Errors
     /// As [`query`](Self::query).
@@ -150,7 +151,7 @@ impl QueryGuard {
         self.query_since(Instant::now(), request, is_wanted)
     }
 
-    /// The same for a query that has waited for this call: its time began when it was asked.
+    /// The same for a query that was waiting before this call: its time began when it was requested.
     ///
     /// # Errors
     /// As [`query`](Self::query).
@@ -164,7 +165,7 @@ impl QueryGuard {
         self.run(asked_at, request, &|| !is_wanted())
     }
 
-    /// The same for a statement of a view, whose time and steps are for the caller to choose.
+    /// The same for the statement of a view, whose time and steps the caller chooses.
     ///
     /// # Errors
     /// As [`query`](Self::query).
@@ -190,7 +191,7 @@ impl QueryGuard {
         Ok(reply)
     }
 
-    /// The tables and views that queries may read, as they were when the guard was opened.
+    /// The tables and views that queries may read, as of the opening of the guard.
     pub fn schema(&self) -> SchemaSnapshot {
         self.schema.clone()
     }

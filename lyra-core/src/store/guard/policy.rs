@@ -1,4 +1,4 @@
-//! What queries may read and call: of the evidence graph, or of a database of the caller's own.
+//! What queries may read and call, in the evidence graph or in a caller's database.
 
 use super::public::{DERIVED_TABLES, FTS_TABLES, PUBLIC_TABLES};
 use super::scalar::{scalar, wrong};
@@ -11,9 +11,9 @@ use serde_json::Value;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-/// The tables, columns and functions of a database that is not Lyra's, as far as queries may use them.
-/// What is not named is not there: not readable, not listed, not callable. The functions that any guard
-/// offers are there without being named (docs/sql-guard.md).
+/// The tables, columns and functions of a database other than Lyra's that queries may use. Anything else
+/// is hidden: not readable, not listed, not callable. The functions that every guard offers need not be
+/// named (docs/sql-guard.md).
 ///
 /// ```
 /// use lyra_core::store::guard::GuardPolicy;
@@ -25,13 +25,13 @@ use std::sync::{Arc, LazyLock};
 #[derive(Clone, Default)]
 pub struct GuardPolicy {
     pub(super) tables: Vec<PolicyTable>,
-    /// Readable, and not part of the schema that is shown.
+    /// Readable tables that are not listed in the schema.
     pub(super) derived: Vec<String>,
     pub(super) full_text: Vec<String>,
     functions: Vec<PolicyFunction>,
-    /// Whether a table that is missing is an error.
+    /// Whether a missing table is an error.
     is_strict: bool,
-    /// CREATE statements whose comments say what tables and columns hold.
+    /// CREATE statements whose comments describe tables and columns.
     pub(super) notes: &'static str,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Debug for GuardPolicy {
 }
 
 impl GuardPolicy {
-    /// Nothing is readable yet.
+    /// A policy under which nothing is readable.
     pub fn new() -> Self {
         Self {
             is_strict: true,
@@ -78,8 +78,8 @@ impl GuardPolicy {
         self.table_without(name, [""; 0])
     }
 
-    /// A table without some of its columns, which read as null. A column that an
-    /// index holds cannot be private: the guard does not open.
+    /// A table in which some columns read as null. A column that is part of an index cannot be private:
+    /// the guard then fails to open.
     #[must_use]
     pub fn table_without<C: Into<String>>(
         mut self,
@@ -93,7 +93,7 @@ impl GuardPolicy {
         self
     }
 
-    /// A full-text table (FTS5) with a tokenizer of SQLite's own.
+    /// A full-text table (FTS5) with one of SQLite's own tokenizers.
     #[must_use]
     pub fn full_text_table(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
@@ -101,9 +101,9 @@ impl GuardPolicy {
         self.table(name)
     }
 
-    /// A function of the caller's own: it takes so many values and answers one, or says what is wrong.
-    /// It has to depend on its arguments alone, and to be quick: no deadline ends it. Blobs it is not
-    /// given. A list or an object becomes its JSON text.
+    /// Adds a function of the caller: it takes the given number of values and returns one, or an error
+    /// message. It must depend only on its arguments, and be quick: no deadline interrupts it. Blobs are
+    /// not passed to it. A list or an object is passed as its JSON text.
     #[must_use]
     pub fn function(
         mut self,
@@ -119,7 +119,7 @@ impl GuardPolicy {
         self
     }
 
-    /// What queries may read of the evidence graph.
+    /// The policy for the evidence graph.
     pub(super) fn of_graph() -> Arc<Self> {
         static GRAPH: LazyLock<Arc<GuardPolicy>> = LazyLock::new(|| {
             let tables = PUBLIC_TABLES.iter().map(|table| PolicyTable {
@@ -147,7 +147,7 @@ impl GuardPolicy {
             .any(|f| f.name.eq_ignore_ascii_case(name))
     }
 
-    /// Refuses a policy that names what the database does not have.
+    /// Refuses a policy that names something that the database does not have.
     pub(super) fn check(&self, connection: &Connection) -> Result<()> {
         if !self.is_strict {
             return Ok(());
@@ -196,7 +196,7 @@ impl GuardPolicy {
     }
 }
 
-/// Refuses a private column in an index: a query could compare it there, where it is not null.
+/// Refuses a private column in an index: a query could compare its real values there.
 fn check_indexes(connection: &Connection, table: &PolicyTable) -> Result<()> {
     let mut statement = connection
         .prepare(

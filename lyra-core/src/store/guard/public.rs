@@ -53,8 +53,9 @@ pub(super) const PUBLIC_TABLES: &[PublicTable] = &[
     public("claims_fts"),
 ];
 
-/// Derived tables that the `v_…` views read. Readable, too, since an authorizer cannot tell a view's
-/// reading from a query's own; not part of the schema that is shown, as the views say it better.
+/// Derived tables that the `v_…` views read. They are readable because an authorizer cannot distinguish
+/// a view's access from a query's own; they are not listed in the schema because the views present the
+/// data better.
 pub(super) const DERIVED_TABLES: [&str; 17] = [
     "blocked_edges",
     "screenings",

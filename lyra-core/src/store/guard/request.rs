@@ -1,4 +1,4 @@
-//! What a caller asks and gets: options, parameters, the reply, the schema snapshot.
+//! The types of requests and replies: options, parameters, the reply, the schema snapshot.
 
 use crate::error::{Error, Result};
 use serde::Serialize;
@@ -8,18 +8,18 @@ use std::time::Duration;
 #[cfg(test)]
 use std::time::Instant;
 
-/// Rows in a reply at most.
+/// Maximum number of rows in a reply.
 pub(super) const MAX_LIMIT: usize = 200;
-/// Milliseconds a query may take at most.
+/// Maximum time of a query in milliseconds.
 pub(super) const MAX_TIMEOUT_MS: u64 = 2_000;
-/// Steps of SQLite's virtual machine a query may take at most.
+/// Maximum number of steps of SQLite's virtual machine in a query.
 pub(super) const MAX_VM_STEPS: u64 = 50_000_000;
-/// Bytes of JSON a reply needs at least, to hold one row of any honest query.
+/// Minimum size of a reply in bytes of JSON: enough for one row of any honest query.
 pub(super) const MIN_BYTES: usize = 1_024;
-/// Bytes of JSON in a reply at most.
+/// Maximum size of a reply in bytes of JSON.
 pub(super) const MAX_BYTES: usize = 1 << 20;
 
-/// How much a query may cost and return.
+/// Limits on the cost and the reply of a query.
 ///
 /// ```
 /// use lyra_core::store::guard::SqlOptions;
@@ -30,19 +30,19 @@ pub(super) const MAX_BYTES: usize = 1 << 20;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlOptions {
-    /// Rows in the reply at most: 1 to 200, default 50.
+    /// Maximum number of rows in the reply: 1 to 200, default 50.
     pub limit: usize,
-    /// Rows to skip first, default 0. They are stepped over, never rewritten into the SQL, so
-    /// they cost time; without an `ORDER BY` pages may overlap.
+    /// Number of rows to skip first, default 0. They are read and discarded; the SQL is not rewritten,
+    /// so they cost time. Without an `ORDER BY`, pages may overlap.
     pub offset: usize,
-    /// Milliseconds the query may take: 1 to 2,000, default 300.
+    /// Maximum time of the query in milliseconds: 1 to 2,000, default 300.
     pub timeout_ms: u64,
-    /// Steps of SQLite's virtual machine (about 6 ns each): 1 to 50,000,000, default 5,000,000.
-    /// Counted in thousands, or in `max_vm_steps` where that is less.
+    /// Maximum number of steps of SQLite's virtual machine (about 6 ns each): 1 to 50,000,000, default
+    /// 5,000,000. Counted in thousands, or in `max_vm_steps` if that is less.
     pub max_vm_steps: u64,
-    /// Bytes of JSON that `rows` and `columns` may take: 1,024 to 1,048,576, default 40,960.
+    /// Maximum size of `rows` and `columns` in bytes of JSON: 1,024 to 1,048,576, default 40,960.
     pub max_bytes: usize,
-    /// Whether the reply carries the list of tables and columns.
+    /// Whether the reply includes the list of tables and columns.
     pub include_schema: bool,
 }
 
@@ -71,12 +71,12 @@ impl SqlOptions {
         in_range("max_vm_steps", self.max_vm_steps, 1, MAX_VM_STEPS)
     }
 
-    /// How long the query may take.
+    /// The maximum time of the query.
     pub(super) fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout_ms)
     }
 
-    /// Checks how much is to come back, and not what it may cost.
+    /// Checks the limits on the reply, but not those on the cost.
     pub(super) fn validate_size(&self) -> Result<()> {
         in_range("limit", self.limit as u64, 1, MAX_LIMIT as u64)?;
         in_range(
@@ -107,12 +107,12 @@ pub enum SqlParams {
     None,
     /// For `?` and `?1`, in order.
     Positional(Vec<Value>),
-    /// For `:name`, `@name` and `$name`; the key may carry the prefix or leave it out.
+    /// For `:name`, `@name` and `$name`; the key may include or omit the prefix.
     Named(Map<String, Value>),
 }
 
 impl SqlParams {
-    /// Reads parameters as they come over a wire: null or nothing, an array, or an object.
+    /// Reads parameters from JSON: null, an array, or an object.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for any other JSON value.
@@ -147,7 +147,7 @@ pub struct SqlRequest {
 }
 
 impl SqlRequest {
-    /// When it has to be answered if it was asked just now.
+    /// The deadline if the query were requested now.
     #[cfg(test)]
     pub(super) fn deadline(&self) -> Instant {
         Instant::now() + self.options.timeout()
@@ -167,18 +167,18 @@ impl SqlRequest {
 pub struct SqlReply {
     /// The rows as objects. Blobs are lower-case hex, non-finite numbers null.
     pub rows: Vec<Map<String, Value>>,
-    /// How many rows there are in `rows`.
+    /// Number of rows in `rows`.
     pub row_count: usize,
     /// The column names in order; a name that occurs again gets `_2`, `_3`.
     pub columns: Vec<String>,
-    /// Whether rows, or the end of a cell, were left out.
+    /// Whether rows were left out or cells truncated.
     pub truncated: bool,
-    /// Where to go on, if rows may be left.
+    /// Offset of the next page, if there may be more rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_offset: Option<usize>,
     /// Wall-clock milliseconds that the query took.
     pub elapsed_ms: u64,
-    /// What can be queried, if it was asked for.
+    /// The tables and columns that can be queried, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<SchemaSnapshot>,
 }
@@ -186,7 +186,7 @@ pub struct SqlReply {
 /// The tables and views that queries may read.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct SchemaSnapshot {
-    /// Tables, full-text tables and views by name; internal tables are not among them.
+    /// Tables, full-text tables and views by name; internal tables are not listed.
     pub tables: Vec<SchemaTable>,
 }
 
@@ -195,17 +195,17 @@ pub struct SchemaSnapshot {
 pub struct SchemaTable {
     /// Its name.
     pub name: String,
-    /// `table`, `fts` (answers `MATCH`) or `view`.
+    /// `table`, `fts` (supports `MATCH`) or `view`.
     pub kind: &'static str,
-    /// What a row is; a view's is in the catalog of views.
+    /// The meaning of a row; for views, it is in the catalog of views.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its columns in order; private columns, which read as null, are left out.
     pub columns: Vec<String>,
-    /// Their declared types, in the same order: `TEXT`, `INTEGER`, `REAL` or `BLOB`; empty where a
-    /// view computes the column.
+    /// Their declared types, in the same order: `TEXT`, `INTEGER`, `REAL` or `BLOB`; empty if a view
+    /// computes the column.
     pub types: Vec<String>,
-    /// What a column holds, where its name does not say it.
+    /// The contents of a column, if its name does not explain them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub column_notes: BTreeMap<String, String>,
     /// Its foreign keys, each as `column = table.column`.
@@ -213,7 +213,7 @@ pub struct SchemaTable {
     pub joins: Vec<String>,
 }
 
-/// A view that lives on the guard's own connections, not in the file.
+/// A view on the guard's connections that is not stored in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TempView {
     /// A lower-case name that begins with `v_`.

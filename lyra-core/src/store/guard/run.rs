@@ -1,4 +1,4 @@
-//! One query on a guarded connection, from the text to the reply.
+//! Runs one query on a guarded connection, from the text to the reply.
 
 use super::authorizer::{Denial, Phase};
 use super::budget::{BRIEF_STEPS, Spent};
@@ -18,12 +18,12 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Bytes and brackets of a statement that may begin on the caller's thread: SQLite's parser and
-/// planner recurse, and nobody knows how much stack that thread has left.
+/// Bytes and brackets of a statement that may start on the caller's thread: SQLite's parser and planner
+/// recurse, and the remaining stack of that thread is unknown.
 const BRIEF_BYTES: usize = 2_048;
 const BRIEF_BRACKETS: usize = 32;
 
-/// Answers one query, on a thread that may be left behind in it.
+/// Runs one query, on a thread that may be abandoned during the query.
 pub(super) fn run(
     guarded: &mut GuardedConnection,
     request: &SqlRequest,
@@ -34,14 +34,14 @@ pub(super) fn run(
     metered(guarded, request, interval, prepare_and_step)
 }
 
-/// Whether a query may be tried with [`run_briefly`].
+/// Whether a query may be attempted with [`run_briefly`].
 pub(super) fn may_be_brief(sql: &str) -> bool {
     let brackets = sql.bytes().filter(|b| *b == b'(').count();
     sql.len() <= BRIEF_BYTES && brackets <= BRIEF_BRACKETS && !audit::is_needed(sql)
 }
 
-/// Answers a query on the caller's own thread if that takes few steps, none of them long. None
-/// if it does not: then nothing has been answered, and [`run`] begins anew.
+/// Runs a query on the caller's own thread if that takes few steps, none of them long. Otherwise returns
+/// none: then nothing has been answered, and [`run`] starts again.
 pub(super) fn run_briefly(
     guarded: &mut GuardedConnection,
     request: &SqlRequest,
@@ -66,7 +66,7 @@ pub(super) fn run_briefly(
     }
 }
 
-/// Runs a query within its time, steps, memory and space.
+/// Runs a query within its limits of time, steps, memory and disk space.
 fn metered<T>(
     guarded: &mut GuardedConnection,
     request: &SqlRequest,
@@ -82,7 +82,7 @@ fn metered<T>(
     let metering = Metering::start(deadline);
     let quota = Quota::start(deadline);
     let reply = query(guarded, request).map_err(|error| match Metering::spent() {
-        // Whatever failed then, failed for want of memory.
+        // Any failure in this state was caused by lack of memory.
         Some(HeapSpent::Memory) => hint::interrupted(Spent::Memory, &request.options),
         Some(HeapSpent::Time) => hint::interrupted(Spent::Time, &request.options),
         None => error,
@@ -94,11 +94,11 @@ fn metered<T>(
     reply
 }
 
-/// What has to be known before SQLite sees the text.
+/// Checks that are made before SQLite parses the text.
 fn check_text(sql: &str) -> Result<()> {
     if sql.len() > SQL_BYTES {
         return Err(rejected(format!(
-            "the statement has {} bytes of {SQL_BYTES}",
+            "the statement has {} bytes; at most {SQL_BYTES} are allowed",
             sql.len()
         ))
         .with_hint("pass long lists as one JSON parameter and read them with json_each(?1)"));
@@ -115,15 +115,15 @@ fn prepare_and_step(guarded: &GuardedConnection, request: &SqlRequest) -> Result
     step(guarded, request, statement)
 }
 
-/// The statement, once all that is known before it runs has been found in order.
+/// The prepared statement, after all checks that are possible before it runs.
 fn prepare_checked<'a>(
     guarded: &'a GuardedConnection,
     request: &SqlRequest,
 ) -> Result<Statement<'a>> {
     let fail = |error| explain_failure(guarded, request, error);
     let mut statement = prepare(guarded, &request.sql).map_err(fail)?;
-    // A second opinion: SQLite calls BEGIN and ATTACH read-only, but not VACUUM INTO, of which
-    // the authorizer hears nothing.
+    // A second check: SQLite reports BEGIN and ATTACH as read-only, but not VACUUM INTO, for which the
+    // authorizer is not called.
     if !statement.readonly() {
         let first = request.sql.split_whitespace().next().unwrap_or_default();
         if first.eq_ignore_ascii_case("vacuum") {
@@ -165,8 +165,8 @@ fn step(
     })
 }
 
-/// Prepares the caller's statement under the authorizer. If FTS5 had to read its tables again,
-/// because the schema has changed, it is allowed to do so first.
+/// Prepares the caller's statement under the authorizer. If FTS5 must read its tables again because the
+/// schema has changed, this is allowed first.
 fn prepare<'a>(guarded: &'a GuardedConnection, sql: &str) -> rusqlite::Result<Statement<'a>> {
     guarded.authorizer.begin_prepare();
     let error = match guarded.connection.prepare(sql) {
@@ -182,8 +182,8 @@ fn prepare<'a>(guarded: &'a GuardedConnection, sql: &str) -> rusqlite::Result<St
     guarded.connection.prepare(sql)
 }
 
-/// Names that could have been those of CTEs must not be those of tables. A CTE that has the name
-/// of a private table is refused with it.
+/// Names that could be those of CTEs must not be those of tables. A CTE with the name of a private table
+/// is therefore refused.
 fn check_unresolved_names(guarded: &GuardedConnection) -> Result<()> {
     for name in guarded.authorizer.take_unresolved() {
         let is_table = guarded.connection.table_exists(None, name.as_str()).db()?;
@@ -253,7 +253,7 @@ fn bind_named(statement: &mut Statement<'_>, values: &Map<String, Value>) -> Res
     Ok(())
 }
 
-/// The statement's parameters as they are written; `?` stands for those without a name.
+/// The names of the statement's parameters as written; `?` stands for those without a name.
 fn parameter_names(statement: &Statement<'_>) -> Vec<String> {
     (1..=statement.parameter_count())
         .map(|index| statement.parameter_name(index).unwrap_or("?").to_owned())
@@ -271,7 +271,7 @@ fn bind_value(statement: &mut Statement<'_>, index: usize, value: &Value) -> Res
         },
         Value::String(text) if text.len() > VALUE_BYTES => {
             return Err(rejected(format!(
-                "parameter {index} has {} bytes of {VALUE_BYTES}",
+                "parameter {index} has {} bytes; at most {VALUE_BYTES} are allowed",
                 text.len()
             )));
         }
@@ -286,7 +286,7 @@ fn bind_value(statement: &mut Statement<'_>, index: usize, value: &Value) -> Res
     statement.raw_bind_parameter(index, value).db()
 }
 
-/// What the caller is told about a failure of SQLite.
+/// The error message for a failure of SQLite.
 fn explain_failure(
     guarded: &GuardedConnection,
     request: &SqlRequest,
@@ -326,8 +326,8 @@ fn explain_failure(
     }
 }
 
-/// SQLite's message without the statement that the binding puts after it, and the character of
-/// the statement that it is about.
+/// SQLite's message without the statement that the binding appends to it, and the character of the
+/// statement to which it refers.
 fn message_of(error: &rusqlite::Error, sql: &str) -> (String, Option<usize>) {
     match error {
         rusqlite::Error::SqlInputError { msg, offset, .. } => {

@@ -1,15 +1,15 @@
-//! How an SQL function of our own is registered, and how it fails.
+//! Registration and errors of our SQL functions.
 
 use super::heap;
 use rusqlite::Connection;
 use rusqlite::functions::{Context, FunctionFlags, SqlFnOutput};
 
-/// Same input, same output, and harmless in a view.
+/// Deterministic, and harmless in a view.
 pub(super) const PURE: FunctionFlags = FunctionFlags::SQLITE_UTF8
     .union(FunctionFlags::SQLITE_DETERMINISTIC)
     .union(FunctionFlags::SQLITE_INNOCUOUS);
 
-/// Registers a function whose arguments can all be read by the time it is called.
+/// Registers a function whose arguments are all readable when it is called.
 pub(super) fn scalar<T: SqlFnOutput>(
     connection: &Connection,
     name: &str,
@@ -22,8 +22,8 @@ pub(super) fn scalar<T: SqlFnOutput>(
     })
 }
 
-/// Has SQLite bring all arguments into the form in which they are read. It may need memory for
-/// that, but only the first time.
+/// Makes SQLite convert all arguments to the form in which they are read. This may need memory, but only
+/// the first time.
 pub(super) fn read_arguments(context: &Context<'_>) -> rusqlite::Result<()> {
     (0..context.len()).try_for_each(|index| {
         heap::read_value(|| {
@@ -33,7 +33,7 @@ pub(super) fn read_arguments(context: &Context<'_>) -> rusqlite::Result<()> {
     })
 }
 
-/// An error that says what a function expected.
+/// An error that states what a function expected.
 pub(super) fn wrong(message: impl Into<String>) -> rusqlite::Error {
     rusqlite::Error::UserFunctionError(message.into().into())
 }

@@ -7,8 +7,8 @@ use crate::store::database::SqliteResultExt;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 
-/// Lists public tables and the given views with their columns. Has to run before the authorizer
-/// is installed.
+/// Lists public tables and the given views with their columns. Must run before the authorizer is
+/// installed.
 pub(super) fn snapshot(
     connection: &Connection,
     policy: &GuardPolicy,
@@ -79,7 +79,7 @@ struct Comments {
     columns: BTreeMap<String, String>,
 }
 
-/// Of each table: the comment lines above its CREATE and those behind its columns.
+/// For each table, the comment lines above its CREATE and those after its columns.
 fn comments_of(schema: &str) -> BTreeMap<&str, Comments> {
     let mut described: BTreeMap<&str, Comments> = BTreeMap::new();
     let mut above: Vec<&str> = Vec::new();
@@ -117,7 +117,7 @@ fn comments_of(schema: &str) -> BTreeMap<&str, Comments> {
     described
 }
 
-/// Names and declared types; a view's may have none.
+/// Names and declared types; columns of views may have no type.
 fn columns_of(connection: &Connection, table: &str) -> Result<Vec<(String, String)>> {
     let mut statement = connection
         .prepare("SELECT name, type FROM pragma_table_info(?1)")

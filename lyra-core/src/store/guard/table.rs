@@ -5,7 +5,8 @@
 use super::policy::GuardPolicy;
 use std::sync::Arc;
 
-/// What FTS5 keeps each of its tables in; private, but FTS5 itself reads them while a query runs.
+/// Suffixes of the tables in which FTS5 stores each of its tables; they are private, but FTS5 itself
+/// reads them while a query runs.
 const SHADOW_SUFFIXES: [&str; 5] = ["_data", "_idx", "_content", "_docsize", "_config"];
 
 /// Table-valued functions that compute from their arguments alone.
@@ -20,8 +21,8 @@ pub(super) const PRAGMAS: [&str; 5] = [
     "index_info",
 ];
 
-/// Columns of `sqlite_schema` that queries may read. Its `sql` and `rootpage` describe internal
-/// tables, too, and rows cannot be told apart by an authorizer.
+/// Columns of `sqlite_schema` that queries may read. Its `sql` and `rootpage` also describe internal
+/// tables, and an authorizer cannot distinguish rows.
 pub(super) const SCHEMA_TABLE_COLUMNS: [&str; 3] = ["type", "name", "tbl_name"];
 
 /// Modules that a connection keeps; all others are unregistered when it is opened.
@@ -51,9 +52,9 @@ pub(super) const FUNCTIONS: &[&str] = &[
     "unixepoch", "unlikely", "upper", "variance", "zeroblob",
 ];
 
-/// Those of [`FUNCTIONS`] that look at each argument about once, or that watch the deadline
-/// themselves: a query that calls no other may begin on its caller's thread. `count` is not one of
-/// them: counting a whole table is a single step.
+/// Those of [`FUNCTIONS`] that read each argument about once, or that check the deadline themselves: a
+/// query that calls no others may start on its caller's thread. `count` is not included: counting a
+/// whole table is a single step.
 #[rustfmt::skip]
 const BRIEF_FUNCTIONS: &[&str] = &[
     "abs", "avg", "ceil", "ceiling", "coalesce", "date", "datetime", "dense_rank",
@@ -63,12 +64,12 @@ const BRIEF_FUNCTIONS: &[&str] = &[
     "strftime", "substr", "substring", "sum", "total", "trunc", "typeof", "unixepoch", "upper",
 ];
 
-/// What a query may do with a table name.
+/// The access that a query has to a table name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Visibility<'p> {
-    /// Readable, but for these columns.
+    /// Readable, except for these columns.
     Public(&'p [String]),
-    /// SQLite's list of objects: some columns are readable.
+    /// SQLite's schema table: some columns are readable.
     SchemaTable,
     /// Read by FTS5 on its own behalf while a query runs.
     Internal,
@@ -95,7 +96,7 @@ impl Allowlist {
         }
     }
 
-    /// Looks a table name up, in whatever case it was written.
+    /// Looks up a table name, ignoring case.
     pub(super) fn visibility(&self, name: &str) -> Visibility<'_> {
         let same = |known: &str| known.eq_ignore_ascii_case(name);
         if let Some(table) = self.policy.tables.iter().find(|t| same(&t.name)) {
@@ -141,7 +142,7 @@ impl Allowlist {
         FUNCTIONS.iter().any(|f| f.eq_ignore_ascii_case(name)) || self.policy.has_function(name)
     }
 
-    /// Whether a name is that of a table whose rows are computed.
+    /// Whether this is the name of a table with computed rows.
     pub(super) fn is_virtual_table(&self, name: &str) -> bool {
         let same = |known: &str| known.eq_ignore_ascii_case(name);
         self.policy.full_text.iter().any(|t| same(t))
@@ -149,7 +150,7 @@ impl Allowlist {
             || pragma_function(name).is_some()
     }
 
-    /// Whether a name is that of a table that FTS5 keeps its index in.
+    /// Whether this is the name of a table in which FTS5 stores its index.
     pub(super) fn is_shadow_table(&self, name: &str) -> bool {
         self.policy.full_text.iter().any(|table| {
             name.get(..table.len())
@@ -166,7 +167,7 @@ pub(super) fn is_brief_function(name: &str) -> bool {
     BRIEF_FUNCTIONS.iter().any(|f| f.eq_ignore_ascii_case(name))
 }
 
-/// The pragma that a `pragma_…` table-valued function stands for.
+/// The pragma of a `pragma_…` table-valued function.
 pub(super) fn pragma_function(name: &str) -> Option<&str> {
     let (head, tail) = name.split_at_checked("pragma_".len())?;
     head.eq_ignore_ascii_case("pragma_").then_some(tail)

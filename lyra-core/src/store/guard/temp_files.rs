@@ -1,10 +1,10 @@
 //! A quota and a deadline for the temporary files of one query.
 //!
-//! What does not fit into memory, SQLite writes to temporary files, as fast as the disk takes it
-//! and without a limit. This is a thin VFS over SQLite's own, used by guarded connections only:
-//! files that SQLite opens to delete them on closing are wrapped, and their bytes count against
-//! the query that this thread runs. Everything else, the database and its log among it, is opened
-//! by the underlying VFS and never touched here again.
+//! Data that does not fit into memory is written by SQLite to temporary files, as fast as the disk
+//! allows and without a limit. This is a thin VFS over SQLite's own, used only by guarded connections:
+//! files that SQLite opens to delete on closing are wrapped, and their bytes are counted for the query
+//! that this thread runs. All other files, including the database and its log, are opened by the
+//! underlying VFS and not handled here afterwards.
 #![allow(
     unsafe_code,
     reason = "SQLite takes a VFS only through its C interface"
@@ -18,30 +18,30 @@ use std::sync::OnceLock;
 use std::time::Instant;
 use std::{mem, ptr};
 
-/// The name under which connections ask for the VFS.
+/// The name under which connections open the VFS.
 pub(super) const VFS: &CStr = c"lyra-guard";
 
-/// Bytes that the temporary files of one query may have together. A sort keeps up to two copies
-/// of what it sorts, rows and keys, so that at least 32 MiB of them can be sorted.
+/// Maximum total size in bytes of a query's temporary files. A sort keeps up to two copies of its data,
+/// rows and keys, so at least 32 MiB can be sorted.
 pub(super) const QUOTA_BYTES: i64 = 64 << 20;
 
-/// What this thread's temporary files take, and what they may.
+/// Current and maximum size of this thread's temporary files.
 #[derive(Debug, Clone, Copy)]
 struct Account {
     used: i64,
-    /// None while no query runs here: nothing is refused.
+    /// None while no query runs on this thread: nothing is refused.
     deadline: Option<Instant>,
-    /// Whether the query has asked for more than its quota.
+    /// Whether the query has exceeded its quota.
     over: bool,
 }
 
 thread_local! {
-    /// A guarded connection lives on one thread, and so do its files.
+    /// A guarded connection stays on one thread, and so do its files.
     static ACCOUNT: Cell<Account> =
         const { Cell::new(Account { used: 0, deadline: None, over: false }) };
 }
 
-/// Holds one query on this thread to its quota and its deadline, until it is dropped.
+/// Applies the quota and the deadline to one query on this thread, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Quota(());
 
@@ -54,7 +54,7 @@ impl Quota {
         Self(())
     }
 
-    /// Whether the quota, and not the disk, was too small for the query that runs or has just run.
+    /// Whether the quota, and not the disk, was too small for the current or last query.
     pub(super) fn is_over() -> bool {
         ACCOUNT.get().over
     }
@@ -79,7 +79,7 @@ fn is_late() -> bool {
         .is_some_and(|deadline| Instant::now() >= deadline)
 }
 
-/// Takes `bytes` more out of the quota, or says that they are too many.
+/// Takes `bytes` from the quota, or returns false if too little is left.
 fn admit(bytes: i64) -> bool {
     let mut account = ACCOUNT.get();
     if account.deadline.is_some() && account.used + bytes > QUOTA_BYTES {
@@ -102,7 +102,7 @@ unsafe impl Sync for Underlying {}
 
 static UNDERLYING: OnceLock<Underlying> = OnceLock::new();
 
-/// Makes the VFS known to SQLite, once for the process.
+/// Registers the VFS with SQLite, once per process.
 pub(super) fn register() -> Result<()> {
     static CODE: OnceLock<c_int> = OnceLock::new();
     match *CODE.get_or_init(register_once) {
@@ -114,8 +114,8 @@ pub(super) fn register() -> Result<()> {
 }
 
 fn register_once() -> c_int {
-    // SAFETY: a null name asks for the default VFS, which stays where it is. The copy of its
-    // description gets a name and an xOpen of ours, is of the same version, and lives for ever.
+    // SAFETY: a null name selects the default VFS, which stays in place. The copy of its description
+    // gets our name and xOpen, is of the same version, and lives for ever.
     unsafe {
         let found = ffi::sqlite3_vfs_find(ptr::null());
         if found.is_null() || (*found).xOpen.is_none() || (*found).szOsFile < 0 {
@@ -133,20 +133,20 @@ fn register_once() -> c_int {
     }
 }
 
-/// A wrapped file: this, and [`HEADER`] bytes after its begin the underlying one.
+/// A wrapped file: this struct, with the underlying file [`HEADER`] bytes after its start.
 #[repr(C)]
 struct CountedFile {
-    /// What SQLite looks at.
+    /// The part that SQLite uses.
     base: ffi::sqlite3_file,
-    /// Bytes that are counted for it.
+    /// Number of bytes counted for this file.
     size: i64,
 }
 
-/// Bytes before the underlying file: as many as keep it aligned for anything.
+/// Size of the header before the underlying file: large enough to keep it aligned for any type.
 const HEADER: usize = mem::size_of::<CountedFile>().next_multiple_of(16);
 
-/// What SQLite may do with a wrapped file. Version 1: without shared memory and without mappings,
-/// of which temporary files need neither.
+/// The methods of a wrapped file. Version 1: without shared memory and mappings, which temporary files
+/// do not need.
 static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
     iVersion: 1,
     xClose: Some(close),
@@ -181,9 +181,9 @@ unsafe extern "C" fn open(
     let Some(Underlying(underlying)) = UNDERLYING.get() else {
         return ffi::SQLITE_CANTOPEN;
     };
-    // SAFETY: the underlying VFS gets itself, and a piece of memory of its own size: all of
-    // `file`, or what follows the header. `pMethods` tells SQLite whether there is a file to be
-    // closed, also after an error, so that it is set only if the underlying one is.
+    // SAFETY: the underlying VFS gets itself, and a piece of memory of its own size: all of `file`, or
+    // the part after the header. `pMethods` tells SQLite whether there is a file to close, also after an
+    // error, so it is set only if the underlying one is.
     unsafe {
         let Some(open) = (**underlying).xOpen else {
             return ffi::SQLITE_CANTOPEN;
@@ -205,20 +205,20 @@ unsafe extern "C" fn open(
     }
 }
 
-/// The underlying file of a wrapped one.
+/// The underlying file of a wrapped file.
 ///
 /// # Safety
 /// `file` has [`HEADER`] bytes and an underlying file after them.
 unsafe fn inner(file: *mut ffi::sqlite3_file) -> *mut ffi::sqlite3_file {
-    // SAFETY: as the caller promises, the result lies inside the same piece of memory.
+    // SAFETY: as the caller guarantees, the result is inside the same piece of memory.
     unsafe { file.byte_add(HEADER) }
 }
 
-/// Calls a method of the underlying file; the fallback stands for a method that it lacks.
+/// Calls a method of the underlying file; the fallback is used if the method is missing.
 macro_rules! underlying {
     ($file:expr, $method:ident ( $($argument:expr),* ), $fallback:expr) => {{
-        // SAFETY: SQLite calls only methods of files that `open` has wrapped, and their
-        // underlying file has methods then; the arguments are passed on as they came.
+        // SAFETY: SQLite calls only methods of files that `open` has wrapped, whose underlying file then
+        // has methods; the arguments are passed on unchanged.
         unsafe {
             let inner = inner($file);
             match (*(*inner).pMethods).$method {
@@ -263,7 +263,7 @@ unsafe extern "C" fn write(
     if is_late() {
         return ffi::SQLITE_INTERRUPT;
     }
-    // SAFETY: `open` has wrapped the file; SQLite uses it on this thread alone.
+    // SAFETY: `open` has wrapped the file; SQLite uses it only on this thread.
     let counted = unsafe { &mut *file.cast::<CountedFile>() };
     let end = offset.saturating_add(i64::from(bytes));
     let growth = (end - counted.size).max(0);
@@ -317,10 +317,10 @@ unsafe extern "C" fn check_reserved_lock(file: *mut ffi::sqlite3_file, held: *mu
     underlying!(file, xCheckReservedLock(held), ffi::SQLITE_IOERR_LOCK)
 }
 
-/// Hints about the size to come are not passed on: the underlying VFS would take the space.
+/// Hints about the expected size are not passed on: the underlying VFS would allocate the space.
 ///
 /// # Safety
-/// Any arguments will do: they are not looked at.
+/// Any arguments are allowed: they are ignored.
 unsafe extern "C" fn file_control(
     _file: *mut ffi::sqlite3_file,
     _operation: c_int,
@@ -347,8 +347,8 @@ mod tests {
     use rusqlite::{Connection, ErrorCode, OpenFlags};
     use std::time::Duration;
 
-    /// Rows of `bytes` bytes each, sorted by a computed key of the same length, which is kept
-    /// beside them.
+    /// Rows of `bytes` bytes each, sorted by a computed key of the same length, which is stored with
+    /// them.
     fn sort(rows: u32, bytes: u32) -> String {
         format!(
             "SELECT count(*) FROM (SELECT x FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL
@@ -386,7 +386,7 @@ mod tests {
             assert!(!Quota::is_over());
             assert_eq!(ACCOUNT.get().used, 0);
         }
-        // The database and its log are files like any others.
+        // The database and its log are ordinary files.
         assert_eq!(count(&connection, "SELECT count(*) FROM t").unwrap(), 1);
         connection
             .execute_batch("INSERT INTO t VALUES (1)")

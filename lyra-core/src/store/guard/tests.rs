@@ -1,4 +1,4 @@
-//! The guard as a whole: hostile and honest statements as data, replies, budgets, concurrency.
+//! Tests of the whole guard: hostile and honest statements as data, replies, budgets, concurrency.
 
 mod limits;
 mod memory;
@@ -10,14 +10,14 @@ use crate::store::database::SqliteResultExt;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// What has to become of a hostile statement.
+/// The required outcome of a hostile statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Must {
     /// An error that says that it is not allowed.
     Reject,
-    /// An error that says which budget ran out.
+    /// An error that names the budget that ran out.
     Interrupt,
-    /// A result or an error, in time, within bounds, without a private value.
+    /// A result or an error, in time, within limits, without a private value.
     Bounded,
 }
 
@@ -32,7 +32,7 @@ impl Must {
     }
 }
 
-/// A request with all budgets wide open, so that the deadline is what has to hold.
+/// A request with maximum budgets, so that only the deadline can stop it.
 pub(super) fn hostile(sql: &str) -> SqlRequest {
     let options = SqlOptions {
         limit: 200,
@@ -47,10 +47,10 @@ pub(super) fn hostile(sql: &str) -> SqlRequest {
     }
 }
 
-/// How far past its deadline a query may come back here: test machines are slow and shared.
+/// How late after its deadline a query may return here: test machines are slow and shared.
 const SLACK: Duration = Duration::from_millis(1_500);
 
-/// Runs a hostile statement; says what is wrong with what became of it, and how long it took.
+/// Runs a hostile statement; returns a description of a wrong outcome, and the time it took.
 pub(super) fn attack(guard: &QueryGuard, sql: &str, must: Must) -> (Option<String>, Duration) {
     let request = hostile(sql);
     let start = Instant::now();
@@ -125,7 +125,7 @@ fn hostile_statements_are_stopped() {
     assert!(!Path::new("/tmp/lyra-guard-must-not-exist.db").exists());
 }
 
-/// What lies in the folder of a graph: the names of the files and their bytes.
+/// The contents of a graph's folder: the names of the files and their bytes.
 fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = std::fs::read_dir(folder)
         .unwrap()
@@ -137,14 +137,14 @@ fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
                 std::fs::read(entry.path()).unwrap(),
             )
         })
-        // Readers write who they are into the index of the log, and nothing else.
+        // Readers only register themselves, in the index of the log.
         .filter(|(name, _)| !name.ends_with("-shm"))
         .collect();
     files.sort();
     files
 }
 
-/// Many statements of each class: nothing comes out, and nothing is written, in the file or beside.
+/// Many statements of each class: none returns private data, and none writes to the file or beside it.
 #[test]
 fn no_statement_of_the_sweep_gets_out_or_writes() {
     let folder = tempfile::tempdir().unwrap();
@@ -480,7 +480,7 @@ fn each_budget_is_named_when_it_runs_out() {
         assert!(error.message().contains(part), "{sql}: {error}");
         assert!(error.hint().is_some());
     }
-    // The next query is not touched by what became of the last.
+    // The next query is not affected by the outcome of the last.
     assert_eq!(first(&guard, "SELECT count(*) FROM tasks"), json!(4));
 }
 
@@ -507,7 +507,7 @@ fn a_query_that_nobody_wants_any_more_ends() {
     let error = guard.query_while(&request, &is_wanted).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::QueryInterrupted);
     assert_eq!(asked.get(), 3);
-    // The deadline is later.
+    // The query ended before its deadline.
     assert!(began.elapsed() < Duration::from_millis(1_900));
     assert_eq!(first(&guard, "SELECT count(*) FROM tasks"), json!(4));
 }
@@ -535,7 +535,7 @@ fn what_a_query_writes_to_temporary_files_is_bounded() {
         "SELECT i, row_number() OVER (ORDER BY b DESC) FROM (SELECT i, zeroblob(200000) AS b FROM n)",
         "SELECT zeroblob(200000) || i FROM n UNION SELECT 1",
     ] {
-        // On a busy machine the deadline may come first.
+        // On a busy machine, the deadline may be reached first.
         let sql = format!("{numbers} {bomb}");
         let error = (0..20)
             .map(|_| query(&sql).unwrap_err())

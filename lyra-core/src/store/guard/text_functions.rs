@@ -1,5 +1,6 @@
-//! SQLite's text functions that take quadratic time, made linear and given a look at the deadline:
-//! one call of theirs on 250 kB runs for seconds, and nothing can stop SQLite inside a function.
+//! Replacements for SQLite's text functions that take quadratic time: these are linear and check the
+//! deadline. One call of SQLite's functions on 250 kB runs for seconds, and nothing can stop SQLite
+//! inside a function.
 
 use super::budget::{Budget, interrupted};
 use super::heap::Held;
@@ -48,7 +49,7 @@ fn size_of_value(value: ValueRef<'_>) -> usize {
     }
 }
 
-/// A value as text, the way SQLite converts it; none for null.
+/// A value as text, as SQLite converts it; none for null.
 pub(super) fn bytes_of(value: ValueRef<'_>) -> Option<Cow<'_, [u8]>> {
     match value {
         ValueRef::Null => None,
@@ -58,8 +59,8 @@ pub(super) fn bytes_of(value: ValueRef<'_>) -> Option<Cow<'_, [u8]>> {
     }
 }
 
-/// A real number as SQLite writes it: with a point, and with the fewest digits that give it back.
-/// (SQLite itself now and then writes one digit more than it needs.)
+/// A real number as SQLite writes it: with a point, and with the fewest digits that identify it. (SQLite
+/// itself occasionally writes one digit more than necessary.)
 fn real_text(real: f64) -> String {
     if real.is_infinite() {
         return if real > 0.0 {
@@ -113,8 +114,8 @@ fn text_value(bytes: Vec<u8>) -> Value {
     )
 }
 
-/// Finds bytes in linear time: the standard library does so for text, so that other bytes are
-/// taken as one character each.
+/// Finds bytes in linear time. The standard library does so for text, so invalid UTF-8 is searched with
+/// each byte as one character.
 fn find_all(haystack: &[u8], needle: &[u8], at_most: usize) -> Vec<usize> {
     match (std::str::from_utf8(haystack), std::str::from_utf8(needle)) {
         (Ok(haystack), Ok(needle)) => haystack
@@ -125,7 +126,7 @@ fn find_all(haystack: &[u8], needle: &[u8], at_most: usize) -> Vec<usize> {
         _ => {
             let needle = widen(needle);
             let text = widen(haystack);
-            // A widened character takes one byte below 0x80 and two above.
+            // A widened character takes one byte below 0x80 and two from there on.
             let mut narrow = 0;
             let mut wide = 0;
             text.match_indices(&needle)
@@ -193,8 +194,8 @@ fn replace(context: &Context<'_>, _: &Budget) -> Result<Value> {
     Ok(text_value(replaced))
 }
 
-/// What SQLite itself answers for a value over its length limit. Without a message: one would
-/// turn the code into that of a general error.
+/// SQLite's error for a value above its length limit. It has no message, because a message would change
+/// the code to that of a general error.
 fn too_big() -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_TOOBIG), None)
 }
@@ -217,7 +218,8 @@ fn trim(context: &Context<'_>, left: bool, right: bool) -> Result<Value> {
     Ok(Value::Text(trimmed.to_owned()))
 }
 
-/// `unhex(x, ignored)`: null unless all is hexadecimal pairs and ignored characters between them.
+/// `unhex(x, ignored)`: null unless the text consists of hexadecimal pairs with ignored characters
+/// between them.
 fn unhex(context: &Context<'_>, _: &Budget) -> Result<Value> {
     let (Some(text), Some(ignored)) = (bytes_of(context.get_raw(0)), bytes_of(context.get_raw(1)))
     else {
@@ -241,7 +243,7 @@ fn unhex(context: &Context<'_>, _: &Budget) -> Result<Value> {
     Ok(Value::Blob(bytes))
 }
 
-/// RFC 7396 over plain JSON; unlike SQLite's own it takes no JSON5 and no JSONB.
+/// RFC 7396 over plain JSON; unlike SQLite's function it does not accept JSON5 and JSONB.
 fn json_patch(context: &Context<'_>, _: &Budget) -> Result<Value> {
     let (Some(target), Some(patch)) = (bytes_of(context.get_raw(0)), bytes_of(context.get_raw(1)))
     else {
@@ -272,7 +274,7 @@ fn merge(target: &mut serde_json::Value, patch: serde_json::Value) {
             merge(object.entry(key).or_insert(serde_json::Value::Null), value);
         }
     }
-    // One pass for all: taking keys out one by one moves the rest each time.
+    // One pass for all keys: removing them one by one would move the rest each time.
     object.retain(|key, _| !removed.contains(key));
 }
 
@@ -307,7 +309,8 @@ struct Compiled {
     _held: Held,
 }
 
-/// What a compiled pattern counts for: at most one token a byte, with the ranges of its classes.
+/// Memory that is counted for a compiled pattern: at most one token per byte, with the ranges of its
+/// classes.
 const PATTERN_HELD: usize = 64 * PATTERN_BYTES;
 
 fn run_pattern(
@@ -325,7 +328,7 @@ fn run_pattern(
             "a LIKE or GLOB pattern has at most {PATTERN_BYTES} bytes"
         )));
     }
-    // SQLite keeps what belongs to a constant argument for all rows; the escape may still differ.
+    // SQLite keeps data of a constant argument for all rows; the escape may still differ.
     let kept = context
         .get_aux::<Compiled>(0)?
         .filter(|kept| kept.escape == escape);

@@ -1,10 +1,10 @@
-//! Whose turn it is to run.
+//! Scheduling of queries.
 //!
-//! A few queries run at a time. While there is a free place, a query gets it at once and for all of
-//! its time. When all places but the last are taken, the last one goes round: each query that has
-//! just come gets a slice of its time there, so that a short one is answered however many long ones
-//! run and wait. What a slice is not enough for waits for another place. Who has the least time
-//! left is always next, and waiting is a part of a query's own time.
+//! A few queries run at a time. While there is a free place, a query gets it at once and for all of its
+//! time. When all places but the last are taken, the last one is shared: each new query gets a slice of
+//! its time there, so that a short one is answered however many long ones run and wait. A query that
+//! does not finish in its slice waits for another place. The query with the least time left is always
+//! next, and waiting counts towards a query's time.
 
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 /// Queries that run at the same time and may take all of their time.
 const WHOLE: usize = 3;
 
-/// Queries that have outlived their deadline in an operation that nothing stops. Beyond this nobody
-/// has a turn until one of them ends.
+/// Maximum number of queries past their deadline in an operation that cannot be interrupted. Above this,
+/// no query gets a turn until one of them ends.
 const MAX_ABANDONED: usize = 2;
 
 /// How often a waiting caller is asked whether it still wants the answer.
@@ -23,7 +23,7 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// The shortest slice and the longest. Most honest queries take less than the shortest.
 const SLICE: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(50));
 
-/// Who waits, in the order in which they get their turns: by deadline, then by arrival.
+/// Waiting queries, in the order of their turns: by deadline, then by arrival.
 type Ticket = (Instant, u64);
 
 /// The places of one guard.
@@ -39,7 +39,7 @@ struct State {
     slice_free: bool,
     abandoned: usize,
     waiting: BTreeSet<Ticket>,
-    /// Those of them that have had no slice yet.
+    /// Those that have not had a slice yet.
     fresh: BTreeSet<Ticket>,
     next: u64,
 }
@@ -49,7 +49,7 @@ struct State {
 pub(super) enum NoTurn {
     /// Its deadline passed first.
     Late,
-    /// Nobody wants its answer any more.
+    /// Its answer is no longer wanted.
     Unwanted,
     /// Its deadline passed while nothing could run.
     Stuck,
@@ -59,7 +59,7 @@ pub(super) enum NoTurn {
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     turns: &'a Turns,
-    /// When it ends, if that is before the query's deadline.
+    /// The end of the slice, if it is before the query's deadline.
     pub(super) slice_end: Option<Instant>,
 }
 
@@ -78,8 +78,8 @@ impl Turns {
         }
     }
 
-    /// Waits for a place until the deadline. While it waits, `is_unwanted` is asked from time to
-    /// time: from true on nobody waits any more.
+    /// Waits for a place until the deadline. While it waits, `is_unwanted` is called from time to time;
+    /// after true, waiting ends.
     pub(super) fn wait(
         &self,
         deadline: Instant,
@@ -105,7 +105,7 @@ impl Turns {
             let (again, waited) = waited.unwrap_or_else(PoisonError::into_inner);
             state = again;
             if waited.timed_out() {
-                // Whoever answers may have a query of its own.
+                // Unlocked because the callback may run another query.
                 drop(state);
                 let unwanted = is_unwanted();
                 state = self.lock();
@@ -117,7 +117,7 @@ impl Turns {
         state.waiting.remove(&ticket);
         state.fresh.remove(&ticket);
         drop(state);
-        // Somebody else is first now.
+        // Another query is first now.
         self.changed.notify_all();
         turn.map(|slice_end| Turn {
             turns: self,
@@ -125,25 +125,25 @@ impl Turns {
         })
     }
 
-    /// Counts a query that is left behind; its place is free again.
+    /// Counts an abandoned query; its place is free again.
     pub(super) fn abandon(&self) {
         self.lock().abandoned += 1;
     }
 
-    /// One of these has ended.
+    /// An abandoned query has ended.
     pub(super) fn recover(&self) {
         self.lock().abandoned -= 1;
         self.changed.notify_all();
     }
 
-    /// The counts are changed in single steps, so that a panic elsewhere leaves them whole.
+    /// The counts are changed in single steps, so a panic elsewhere leaves them consistent.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Takes a place for the ticket if there is one: for good, or until the time that is given.
+    /// Takes a place for the ticket if there is one: for all of its time, or until the returned time.
     fn place_for(&mut self, ticket: &Ticket) -> Option<Option<Instant>> {
         if self.abandoned >= MAX_ABANDONED {
             return None;
@@ -155,8 +155,8 @@ impl State {
         if self.slice_free && self.fresh.first() == Some(ticket) {
             self.slice_free = false;
             let now = Instant::now();
-            // Half of the time is shared by all who wait for a first slice, as if they had come
-            // together; the other half is for what comes after it.
+            // Half of the time is shared by all queries that wait for a first slice, as if they had
+            // arrived together; the other half is for the time after the slice.
             let sharing = 2 * u32::try_from(self.fresh.len()).unwrap_or(u32::MAX / 2);
             let share = ticket.0.saturating_duration_since(now) / sharing;
             return Some(Some(now + share.clamp(SLICE.0, SLICE.1)));
@@ -236,7 +236,7 @@ mod tests {
                     std::thread::yield_now();
                 }
             }
-            // One is free: the others come one after the other.
+            // One place is free: the others follow one after the other.
             drop(all.remove(0));
             let order: Vec<_> = order.iter().take(3).collect();
             assert_eq!(order, [30, 40, 50]);

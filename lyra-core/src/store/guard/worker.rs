@@ -1,13 +1,12 @@
-//! Worker threads, each with a guarded connection of its own, and callers that never wait for
-//! longer than the deadline and a little.
+//! Worker threads, each with a guarded connection. Callers never wait much longer than the deadline.
 //!
-//! The caller is the watchdog: at the deadline it interrupts the connection from outside. What
-//! even that does not stop, because SQLite is inside one long operation, is left to itself: the
-//! worker ends when the operation does, and another one takes its place.
+//! The caller is the watchdog: at the deadline it interrupts the connection from outside. If SQLite is
+//! inside one long operation and does not stop, the worker is abandoned: it ends when the operation
+//! does, and another worker takes its place.
 //!
-//! Two changes of threads cost more than most queries (80 µs on an idle machine). A query none of
-//! whose steps can take long therefore begins on its caller's thread, with a budget of a fraction
-//! of a millisecond, and goes to the worker only if that is not enough.
+//! Two thread switches cost more than most queries (80 µs on an idle machine). A query without steps
+//! that can take long therefore starts on its caller's thread, with a budget of a fraction of a
+//! millisecond, and is passed to the worker only if that is not enough.
 
 use super::budget::Spent;
 use super::collect::Collected;
@@ -26,17 +25,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long after the deadline a worker may take to notice it.
+/// How long after the deadline a worker may take to react to it.
 const GRACE: Duration = Duration::from_millis(15);
 
-/// Between two interrupts: one that comes while SQLite is between two statements is lost.
+/// Time between two interrupts: an interrupt that arrives between two statements of SQLite is lost.
 const BETWEEN_INTERRUPTS: Duration = Duration::from_millis(2);
 
-/// SQLite's parser, and the binding's look for a second statement, recurse; address space is
-/// taken, memory only as far as it is used.
+/// SQLite's parser, and the binding's search for a second statement, recurse; only address space is
+/// reserved, and memory is allocated as it is used.
 const STACK_BYTES: usize = 16 << 20;
 
-/// What a connection is opened from.
+/// The parameters for opening a connection.
 #[derive(Debug)]
 struct Source {
     file: database::Source,
@@ -60,12 +59,12 @@ impl fmt::Debug for WorkerPool {
 }
 
 struct Worker {
-    /// With its thread while a query runs there.
+    /// Moved to its thread while a query runs.
     guarded: Box<GuardedConnection>,
     line: Line,
 }
 
-/// The way to a worker's thread.
+/// The channel to a worker's thread.
 struct Line {
     jobs: Sender<Job>,
     interrupt: InterruptHandle,
@@ -83,7 +82,7 @@ struct Job {
 type Answer = (Box<GuardedConnection>, Result<Collected>);
 
 impl WorkerPool {
-    /// Starts the first worker, so that a file or a view that cannot be opened is known at once.
+    /// Starts the first worker, so that a file or a view that cannot be opened is reported at once.
     pub(super) fn open(
         file: database::Source,
         views: Vec<TempView>,
@@ -104,8 +103,8 @@ impl WorkerPool {
         Ok((pool, schema))
     }
 
-    /// Runs a query as soon as it is its turn, in the first slice of its time if that is enough.
-    /// While it waits, `is_unwanted` is asked from time to time: from true on nobody waits any more.
+    /// Runs a query when its turn comes, in the first slice of its time if that is enough. While it
+    /// waits, `is_unwanted` is called from time to time; after true, waiting ends.
     pub(super) fn query(
         &self,
         request: &SqlRequest,
@@ -120,7 +119,7 @@ impl WorkerPool {
                 .wait(deadline, had_slice, is_unwanted)
                 .map_err(|why| no_turn(why, request))?;
             let end = turn.slice_end.map_or(deadline, |end| end.min(deadline));
-            // A first connection takes longer to open than most queries run, so it has time of its own.
+            // Opening the first connection takes longer than most queries, so it has separate time.
             let opening = Instant::now();
             let worker = self.worker()?;
             let opened = opening.elapsed();
@@ -137,7 +136,7 @@ impl WorkerPool {
         }
     }
 
-    /// Runs a query until `end`, and gives it up at the deadline.
+    /// Runs a query until `end`, and abandons it at the deadline.
     fn run(
         &self,
         Worker { mut guarded, line }: Worker,
@@ -171,7 +170,7 @@ impl WorkerPool {
             Err(RecvTimeoutError::Timeout) => {
                 self.turns.abandon();
                 if line.left_behind.swap(true, Ordering::AcqRel) {
-                    // It has ended just now.
+                    // The worker ended in the meantime.
                     self.turns.recover();
                 }
                 Err(hint::interrupted(Spent::Time, &request.options))
@@ -180,8 +179,8 @@ impl WorkerPool {
         }
     }
 
-    /// An idle worker, or a new one if there is none or the file has changed under a connection
-    /// that does not notice.
+    /// An idle worker, or a new one if there is none or the file has changed under a connection that
+    /// does not detect it.
     fn worker(&self) -> Result<Worker> {
         let idle = self.idle().pop();
         match idle {
@@ -230,16 +229,16 @@ impl Drop for WorkerPool {
         for Worker { line, .. } in idle {
             let Line { jobs, thread, .. } = line;
             drop(jobs);
-            // A worker that panicked has nothing to tell any more.
+            // The result of a worker that panicked is not needed.
             let _ = thread.join();
         }
     }
 }
 
-/// Takes an abandoned worker out of the count when its thread ends, by whatever way.
+/// Removes an abandoned worker from the count when its thread ends, in whatever way.
 struct Leaving {
     turns: Arc<Turns>,
-    /// Set by the one of the two that comes first: the caller that goes, or the worker that ends.
+    /// Set by whichever comes first: the caller abandons the worker, or the worker ends.
     left_behind: Arc<AtomicBool>,
 }
 
@@ -253,12 +252,13 @@ impl Drop for Leaving {
 
 type Opened = Result<Box<GuardedConnection>>;
 
-/// The life of a worker thread.
+/// The main function of a worker thread.
 fn work(source: &Source, opened: &SyncSender<Opened>, inbox: &Receiver<Job>, leaving: Leaving) {
-    // Declared first, dropped last: the connection is closed before the worker is counted out.
+    // Declared first and dropped last, so that the connection is closed before the worker is no longer
+    // counted.
     let _leaving = leaving;
     let guarded = GuardedConnection::open(&source.file, &source.views, &source.policy);
-    // The one who waits for it is there until it has come.
+    // The receiver waits until it has arrived, so sending cannot fail.
     let _ = opened.send(guarded.map(Box::new));
     while let Ok(job) = inbox.recv() {
         let Job {
@@ -274,8 +274,8 @@ fn work(source: &Source, opened: &SyncSender<Opened>, inbox: &Receiver<Job>, lea
     }
 }
 
-/// Waits for an answer until `end`, or until nobody wants it any more; then interrupts until it
-/// comes or the grace after the deadline is over.
+/// Waits for an answer until `end`, or until it is no longer wanted; then interrupts until it arrives or
+/// the grace period after the deadline is over.
 fn wait(
     answer: &Receiver<Answer>,
     interrupt: &InterruptHandle,

@@ -1,8 +1,8 @@
-//! Closed sets. Each has one spelling, used in the database, on the wire and in files.
+//! Enumerations. Each value has one name, used in the database, in JSON and in files.
 
 use crate::error::Error;
 
-/// Declares an enum whose variants each have one public spelling.
+/// Declares an enum whose variants each have one public name.
 macro_rules! closed_set {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$meta])*
@@ -15,7 +15,7 @@ macro_rules! closed_set {
             /// Every value, in declaration order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The public spelling.
+            /// The public name.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
             }
@@ -53,7 +53,7 @@ macro_rules! closed_set {
 }
 
 closed_set! {
-    /// What an edge says about its two ends.
+    /// The relation that an edge states between its two ends.
     Relation {
         /// The claim was read in this fragment.
         Origin = "origin",
@@ -61,7 +61,7 @@ closed_set! {
         Supports = "supports",
         /// The fragment makes the claim less credible.
         Refutes = "refutes",
-        /// The fragment was compared with the claim and decides nothing.
+        /// The fragment was compared with the claim and neither supports nor refutes it.
         Neutral = "neutral",
         /// The page cites the other page.
         Cites = "cites",
@@ -76,7 +76,7 @@ impl Relation {
 }
 
 closed_set! {
-    /// What stands at the end of an edge.
+    /// The kind of node at the end of an edge.
     NodeKind {
         /// A claim.
         Claim = "claim",
@@ -88,25 +88,25 @@ closed_set! {
 }
 
 closed_set! {
-    /// What a person says of a source in screening.
+    /// A person's screening decision on a source.
     ScreeningDecision {
-        /// It belongs to the evidence of the task.
+        /// The source belongs to the evidence of the task.
         Include = "include",
-        /// It does not.
+        /// The source does not belong to it.
         Exclude = "exclude",
     }
 }
 
 closed_set! {
-    /// The life of a task.
+    /// The status of a task.
     TaskStatus {
         /// Nothing was queued yet.
         Created = "created",
         /// Work is queued or running, or can be.
         Exploring = "exploring",
-        /// Stopped; queueing targets resumes it.
+        /// Stopped; queueing targets resumes the task.
         Paused = "paused",
-        /// Given up, with the reason in `error_message`.
+        /// Failed, with the reason in `error_message`.
         Failed = "failed",
     }
 }
@@ -126,7 +126,7 @@ closed_set! {
 }
 
 impl JobKind {
-    /// The priority of a job that nobody gave one; lower runs first.
+    /// The default priority of a job; lower numbers run first.
     pub const fn default_priority(self) -> i64 {
         match self {
             Self::TargetQueue => 25,
@@ -138,7 +138,7 @@ impl JobKind {
 }
 
 closed_set! {
-    /// The life of a job.
+    /// The state of a job.
     JobState {
         /// Waits for a worker.
         Queued = "queued",
@@ -148,27 +148,27 @@ closed_set! {
         AwaitingAuth = "awaiting_auth",
         /// Done.
         Completed = "completed",
-        /// Given up, with the reason in `error_message`.
+        /// Failed, with the reason in `error_message`.
         Failed = "failed",
-        /// Taken back before it was done.
+        /// Cancelled before it was done.
         Cancelled = "cancelled",
     }
 }
 
 closed_set! {
-    /// How urgent a client says that its targets are.
+    /// The urgency that a client gives its targets.
     Priority {
         /// Before the others.
         High = "high",
         /// The usual.
         Medium = "medium",
-        /// When nothing else waits.
+        /// When no other target waits.
         Low = "low",
     }
 }
 
 impl Priority {
-    /// The number that the queue sorts by; lower runs first.
+    /// The number by which the queue is sorted; lower numbers run first.
     pub const fn value(self) -> i64 {
         match self {
             Self::High => 10,
@@ -179,15 +179,15 @@ impl Priority {
 }
 
 closed_set! {
-    /// How a search ended.
+    /// The status of a search.
     QueryStatus {
-        /// Under way.
+        /// Running.
         Running = "running",
         /// Enough independent sources.
         Satisfied = "satisfied",
-        /// Some source, not enough.
+        /// Some sources, but not enough.
         Partial = "partial",
-        /// Nothing new comes any more, or nothing was found.
+        /// No new results, or no results at all.
         Exhausted = "exhausted",
         /// Every provider failed.
         Failed = "failed",
@@ -197,9 +197,9 @@ closed_set! {
 }
 
 closed_set! {
-    /// What a claim asserts.
+    /// The kind of statement that a claim makes.
     ClaimType {
-        /// Something that can be checked.
+        /// Something that can be verified.
         Fact = "fact",
         /// A judgement.
         Opinion = "opinion",
@@ -209,9 +209,9 @@ closed_set! {
 }
 
 closed_set! {
-    /// Whether a claim counts.
+    /// Whether a claim is counted.
     AdoptionStatus {
-        /// It counts.
+        /// It is counted.
         Adopted = "adopted",
         /// A human rejected it: it leaves views, search and verification.
         NotAdopted = "not_adopted",
@@ -219,7 +219,7 @@ closed_set! {
 }
 
 closed_set! {
-    /// What part of a document a fragment is.
+    /// The kind of document part that a fragment is.
     FragmentType {
         /// Running text.
         Paragraph = "paragraph",
@@ -227,7 +227,7 @@ closed_set! {
         Heading = "heading",
         /// A list or list item.
         List = "list",
-        /// A table, one row a line.
+        /// A table, one row per line.
         Table = "table",
         /// A block quotation.
         Quote = "quote",
@@ -241,7 +241,7 @@ closed_set! {
 }
 
 closed_set! {
-    /// What an embedding belongs to.
+    /// The kind of object that an embedding belongs to.
     EmbeddingTarget {
         /// A fragment.
         Fragment = "fragment",

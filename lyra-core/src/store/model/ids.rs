@@ -1,12 +1,12 @@
-//! How rows get their ids.
+//! Ids of rows.
 //!
-//! What is derived from content (pages, fragments, claims, edges, embeddings) gets an id that is a
-//! hash of that content, so that doing the same work twice meets the same row instead of making a
-//! second one. What is an act of a user (tasks, jobs, queries) gets a random id.
+//! Rows derived from content (pages, fragments, claims, edges, embeddings) get an id that is a hash of
+//! that content, so that repeating the same work finds the existing row instead of creating a second
+//! one. Rows created by a user's action (tasks, jobs, queries) get a random id.
 
 use sha2::{Digest, Sha256};
 
-/// `prefix` + 16 hex digits of the SHA-256 over `parts`, each part set off by a zero byte.
+/// `prefix` + 16 hex digits of the SHA-256 over `parts`, separated by zero bytes.
 ///
 /// ```
 /// let a = lyra_core::store::model::content_id("page_", &["https://example.org/"]);
@@ -29,8 +29,8 @@ pub fn content_id(prefix: &str, parts: &[&str]) -> String {
 /// `prefix` + `digits` random hex digits from the operating system's generator.
 pub fn random_id(prefix: &str, digits: usize) -> String {
     let mut bytes = [0_u8; 16];
-    // The generator fails only where the system has none at all; a constant would collide on the
-    // unique primary key, which is reported, so nothing is silently merged.
+    // The generator fails only if the system has none; a constant would then collide on the unique
+    // primary key, which is reported, so nothing is silently merged.
     let _ = getrandom::fill(&mut bytes);
     let mut id = String::with_capacity(prefix.len() + 32);
     id.push_str(prefix);

@@ -1,4 +1,4 @@
-//! Plain data that crosses every boundary: ids, closed sets, targets, records.
+//! Plain data types used by all layers: ids, enumerations, targets, records.
 //!
 //! ```
 //! use lyra_core::store::model::{NodeKind, Relation, EdgeRecord, content_id};
@@ -25,5 +25,5 @@ pub use records::{
 };
 pub use target::Target;
 
-/// Milliseconds for which a job is kept for a worker that says nothing.
+/// Milliseconds for which a job stays leased to a worker that does not respond.
 pub(crate) const LEASE_MS: i64 = 15_000;

@@ -1,4 +1,4 @@
-//! Rows as plain structs: public fields, the column names of the database.
+//! Rows as plain structs: public fields with the column names of the database.
 
 use super::{
     AdoptionStatus, ClaimType, EmbeddingTarget, FragmentType, NodeKind, Relation, TaskPageReason,
@@ -6,21 +6,21 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What a task may use up, and where it should look first.
+/// The budget of a task, and the domains that it should read first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskConfig {
-    /// How much the task may use.
+    /// The budget.
     pub budget: TaskBudget,
-    /// Domains whose hits are read first, such as `who.int`; what is below them is meant, too.
+    /// Domains whose hits are read first, such as `who.int`; subdomains are included.
     pub priority_domains: Vec<String>,
 }
 
-/// The budget of a task; reaching either limit ends its exploration.
+/// The budget of a task; reaching either limit ends its research.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskBudget {
-    /// Pages that may be read, at least 1.
+    /// Number of pages that may be read, at least 1.
     pub max_pages: u32,
     /// Seconds of work, at least 1.
     pub max_seconds: u32,
@@ -40,9 +40,9 @@ impl Default for TaskBudget {
 pub struct TaskRecord {
     /// `task_` + 8 hex digits.
     pub id: String,
-    /// What the task wants to find evidence for or against.
+    /// The statement for or against which the task finds evidence.
     pub hypothesis: String,
-    /// Where it is in its life.
+    /// Its status.
     #[serde(default = "created")]
     pub status: TaskStatus,
     /// [`TaskConfig`] as JSON.
@@ -66,7 +66,7 @@ fn created() -> TaskStatus {
     TaskStatus::Created
 }
 
-/// A row of `works`: a publication, however many pages show it.
+/// A row of `works`: a publication, regardless of the number of its pages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkRecord {
     /// `doi:…`, `pmid:…`, `arxiv:…` or `meta:…`.
@@ -86,10 +86,10 @@ pub struct WorkRecord {
     /// Normalised DOI (`10.…`, lower case).
     #[serde(default)]
     pub doi: Option<String>,
-    /// How often it is cited, as a provider says.
+    /// Number of citations according to a provider.
     #[serde(default)]
     pub citation_count: Option<i64>,
-    /// How many references it has.
+    /// Number of references.
     #[serde(default)]
     pub reference_count: Option<i64>,
     /// Open access, if known.
@@ -98,13 +98,13 @@ pub struct WorkRecord {
     /// Retracted or withdrawn.
     #[serde(default)]
     pub is_retracted: bool,
-    /// Where an open copy is.
+    /// Address of an open copy.
     #[serde(default)]
     pub oa_url: Option<String>,
-    /// Where a PDF is.
+    /// Address of a PDF.
     #[serde(default)]
     pub pdf_url: Option<String>,
-    /// Who told us.
+    /// The source of this data.
     #[serde(default)]
     pub source_api: Option<String>,
 }
@@ -133,7 +133,7 @@ pub struct PageRecord {
     pub id: String,
     /// The canonical address; unique.
     pub url: String,
-    /// Where redirects led.
+    /// Final address after redirects.
     #[serde(default)]
     pub final_url: Option<String>,
     /// Registrable domain, or `local` for files.
@@ -160,7 +160,7 @@ pub struct PageRecord {
     /// Bytes fetched.
     #[serde(default)]
     pub content_length: Option<i64>,
-    /// The work that the page shows.
+    /// The work of the page.
     #[serde(default)]
     pub canonical_id: Option<String>,
     /// BCP 47 language tag.
@@ -169,12 +169,12 @@ pub struct PageRecord {
     /// RFC 3339; null for a placeholder.
     #[serde(default)]
     pub fetched_at: Option<String>,
-    /// RFC 3339: until when the server allowed this copy to be used without asking; null where it
-    /// said nothing.
+    /// RFC 3339: until when the server allowed this copy to be used without a new request; null if it
+    /// gave no time.
     #[serde(default)]
     pub fresh_until: Option<String>,
-    /// The page that told nearly the same text first. Worked out when a text is stored:
-    /// [`Writer::put_page`](crate::store::graph::Writer::put_page) leaves it alone.
+    /// The page that had nearly the same text first. Computed when a text is stored:
+    /// [`Writer::put_page`](crate::store::graph::Writer::put_page) does not change it.
     #[serde(default)]
     pub near_duplicate_of: Option<String>,
     /// HTTP validator.
@@ -193,11 +193,11 @@ pub struct PageRecord {
 pub struct PageTextRecord {
     /// The page.
     pub page_id: String,
-    /// 1 for the first text, then counted up.
+    /// 1 for the first text, increasing by 1.
     pub version: i64,
     /// The text that fragments point into.
     pub text: String,
-    /// SHA-256 of the text, hex. Filled in where it is missing.
+    /// SHA-256 of the text, hex. Computed if missing.
     #[serde(default)]
     pub text_hash: Option<String>,
     /// RFC 3339.
@@ -212,10 +212,10 @@ pub struct FragmentRecord {
     pub id: String,
     /// The page.
     pub page_id: String,
-    /// Which text of the page; null where the page came without its text.
+    /// The text version of the page; null if the page was imported without its text.
     #[serde(default)]
     pub page_version: Option<i64>,
-    /// What part of the document it is.
+    /// The kind of document part.
     #[serde(default = "paragraph")]
     pub fragment_type: FragmentType,
     /// 0 for the first fragment of the page.
@@ -229,13 +229,13 @@ pub struct FragmentRecord {
     /// JSON array of the headings above, outermost first.
     #[serde(default)]
     pub heading_hierarchy: Option<String>,
-    /// First code point in the page's text.
+    /// Offset of the first code point in the page's text.
     #[serde(default)]
     pub char_start: Option<i64>,
     /// One past the last code point.
     #[serde(default)]
     pub char_end: Option<i64>,
-    /// SHA-256 of `text_content`, hex. Filled in where it is missing.
+    /// SHA-256 of `text_content`, hex. Computed if missing.
     #[serde(default)]
     pub text_hash: Option<String>,
     /// Comma-separated names of the instruction-like patterns found in the text; null if none.
@@ -259,22 +259,23 @@ pub struct ClaimRecord {
     pub task_id: String,
     /// The statement.
     pub claim_text: String,
-    /// What it asserts.
+    /// The kind of statement.
     #[serde(default = "fact")]
     pub claim_type: ClaimType,
     /// `atomic` or `composite`.
     #[serde(default)]
     pub granularity: Option<String>,
-    /// A JSON object: numbers, intervals, population and comparator, as [`crate::store::text::details`] has them.
+    /// A JSON object with numbers, intervals, population and comparator, as returned by
+    /// [`crate::store::text::details`].
     #[serde(default)]
     pub details_json: Option<String>,
-    /// 0 to 1: how sure the extractor is that the text says this.
+    /// 0 to 1: the extractor's confidence that the text says this.
     #[serde(default)]
     pub llm_claim_confidence: Option<f64>,
-    /// Which extractor made it.
+    /// The extractor.
     #[serde(default)]
     pub extractor_id: Option<String>,
-    /// Whether it counts.
+    /// Whether it is counted.
     #[serde(default = "adopted")]
     pub claim_adoption_status: AdoptionStatus,
     /// Why it was rejected.
@@ -286,7 +287,7 @@ pub struct ClaimRecord {
     /// RFC 3339.
     #[serde(default)]
     pub created_at: Option<String>,
-    /// The job that made it.
+    /// The job that created it.
     #[serde(default)]
     pub cause_id: Option<String>,
 }
@@ -312,9 +313,9 @@ pub struct EdgeRecord {
     pub target_type: NodeKind,
     /// Id of the target node.
     pub target_id: String,
-    /// What the edge says.
+    /// The relation between the nodes.
     pub relation: Relation,
-    /// The judge's own label, where it has one.
+    /// The judge's own label, if it has one.
     #[serde(default)]
     pub nli_label: Option<String>,
     /// 0 to 1.
@@ -323,10 +324,10 @@ pub struct EdgeRecord {
     /// The judge's probabilities, as JSON: `{"supports": 0.9, "refutes": 0.02, "neutral": 0.08}`.
     #[serde(default)]
     pub nli_probabilities: Option<String>,
-    /// Which judge decided.
+    /// The deciding judge.
     #[serde(default)]
     pub judge_id: Option<String>,
-    /// First code point, in the page's text, of the quote that the edge rests on.
+    /// Offset, in the page's text, of the first code point of the quote on which the edge is based.
     #[serde(default)]
     pub quote_start: Option<i64>,
     /// One past the last code point of the quote.
@@ -344,7 +345,7 @@ pub struct EdgeRecord {
     /// Category of the target's domain.
     #[serde(default)]
     pub target_domain_category: Option<String>,
-    /// A human set the relation.
+    /// Whether a human set the relation.
     #[serde(default)]
     pub edge_human_corrected: bool,
     /// Why.
@@ -356,7 +357,7 @@ pub struct EdgeRecord {
     /// RFC 3339.
     #[serde(default)]
     pub created_at: Option<String>,
-    /// The job that made it.
+    /// The job that created it.
     #[serde(default)]
     pub cause_id: Option<String>,
 }
@@ -366,11 +367,11 @@ pub struct EdgeRecord {
 pub struct EmbeddingRecord {
     /// `emb_…`.
     pub id: String,
-    /// What it belongs to.
+    /// The kind of object that it belongs to.
     pub target_type: EmbeddingTarget,
     /// The fragment's or claim's id.
     pub target_id: String,
-    /// Which model made it.
+    /// The model that computed it.
     pub model_id: String,
     /// The vector; its length is the dimension.
     pub vector: Vec<f32>,
@@ -385,15 +386,15 @@ pub struct TaskPageRecord {
     pub page_id: String,
     /// Why the page belongs to the task.
     pub reason: TaskPageReason,
-    /// 0 for what was asked for, 1 for what that cites, …
+    /// 0 for targets, 1 for pages that these cite, …
     #[serde(default)]
     pub depth: i64,
-    /// The page that led here.
+    /// The page that cites this page.
     #[serde(default)]
     pub source_page_id: Option<String>,
 }
 
-/// What a document says about itself; every field may be missing.
+/// The metadata in a document; every field may be missing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DocumentMeta {
@@ -421,21 +422,21 @@ pub struct DocumentMeta {
     pub language: Option<String>,
     /// Retracted or withdrawn.
     pub is_retracted: bool,
-    /// URL or DOI of what took its place.
+    /// URL or DOI of the document that superseded it.
     pub superseded_by: Option<String>,
-    /// What it cites.
+    /// Its references.
     pub references: Vec<Reference>,
 }
 
-/// One thing that a document cites.
+/// One reference of a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reference {
     /// Normalised DOI.
     pub doi: Option<String>,
-    /// Address, where there is no DOI.
+    /// Address, if there is no DOI.
     pub url: Option<String>,
-    /// Title, where it is given.
+    /// Title, if given.
     pub title: Option<String>,
     /// The words around the citation.
     pub context: Option<String>,

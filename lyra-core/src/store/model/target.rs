@@ -1,10 +1,10 @@
-//! What a task is asked to look into.
+//! The targets of a task.
 
 use serde::{Deserialize, Serialize};
 
 /// One thing to research: a search query, an address, or a DOI.
 ///
-/// `text::targets` makes one from what a user typed.
+/// `text::targets` parses one from user input.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Target {
@@ -15,9 +15,9 @@ pub enum Target {
     },
     /// Read this address.
     Url {
-        /// The address as it was given, which is how it is asked for.
+        /// The address as given, in the form in which it is requested.
         url: String,
-        /// 0 for what was asked for, 1 for what that cites, …
+        /// 0 for targets, 1 for pages that these cite, …
         #[serde(default)]
         depth: u32,
         /// Why: `manual` or `citation_chase`.
@@ -28,7 +28,7 @@ pub enum Target {
     Doi {
         /// Normalised DOI.
         doi: String,
-        /// 0 for what was asked for, 1 for what that cites, …
+        /// 0 for targets, 1 for pages that these cite, …
         #[serde(default)]
         depth: u32,
         /// Why: `manual` or `citation_chase`.
@@ -38,8 +38,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// A key that is equal for targets that mean the same and spell their address alike;
-    /// `text::targets::dedup_key` also knows other spellings.
+    /// A key that is equal for equivalent targets with identically written addresses;
+    /// `text::targets::dedup_key` also recognises other forms.
     ///
     /// ```
     /// use lyra_core::store::model::Target;
@@ -56,7 +56,7 @@ impl Target {
                 let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
                 format!("query:{}", words.join(" "))
             }
-            // An address without a path is that of the root.
+            // An address without a path is equivalent to that of the root.
             Self::Url { url, .. } => match url.split_once("://") {
                 Some((scheme, rest)) if !rest.contains('/') => {
                     let (host, query) = rest.split_at(rest.find('?').unwrap_or(rest.len()));

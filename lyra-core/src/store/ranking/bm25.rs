@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-/// How quickly repeating a word stops helping.
+/// Saturation of repeated words.
 const K1: f64 = 1.5;
 
-/// How much long documents are held back.
+/// Strength of the length normalisation.
 const B: f64 = 0.75;
 
-/// What a word that stands in more than half of the documents counts, as a share of the average.
+/// Weight of words that occur in more than half of the documents, as a fraction of the average.
 const EPSILON: f64 = 0.25;
 
 /// Word statistics of a collection.
@@ -22,16 +22,16 @@ const EPSILON: f64 = 0.25;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Bm25 {
-    /// For each word, the documents that have it and how often.
+    /// For each word, the documents that contain it and the number of occurrences.
     postings: HashMap<String, Vec<(usize, f64)>>,
-    /// For each document, the part of the formula that depends on its length.
+    /// For each document, the length-dependent part of the formula.
     length_norms: Vec<f64>,
-    /// What words that stand in more than half of the documents count.
+    /// Weight of words that occur in more than half of the documents.
     common_idf: f64,
 }
 
 impl Bm25 {
-    /// Counts the words of documents that the caller has cut into tokens.
+    /// Counts the words of tokenized documents.
     pub fn new(documents: &[Vec<String>]) -> Self {
         let mut postings: HashMap<String, Vec<(usize, f64)>> = HashMap::new();
         for (index, tokens) in documents.iter().enumerate() {
@@ -61,10 +61,10 @@ impl Bm25 {
         bm25
     }
 
-    /// How well each document matches the query, in document order; 0 where no word is shared.
+    /// The score of each document for the query, in document order; 0 if no word is shared.
     ///
-    /// Scores are never negative and have no upper bound: put them on one scale
-    /// ([`min_max`](super::min_max)) before they meet other scores.
+    /// Scores are never negative and have no upper bound: scale them ([`min_max`](super::min_max))
+    /// before combining them with other scores.
     pub fn scores(&self, query: &[String]) -> Vec<f64> {
         let mut scores = vec![0.0; self.length_norms.len()];
         for token in query {
@@ -85,8 +85,8 @@ impl Bm25 {
         (all - with + 0.5).ln() - (with + 0.5).ln()
     }
 
-    /// A share of the average word's weight, because the formula makes common words negative: a
-    /// document would lose by matching. Positive even where every word is common.
+    /// A fraction of the average word's weight, because the formula gives common words a negative
+    /// weight: a document would lose by matching. Positive even if every word is common.
     fn idf_of_common_words(&self) -> f64 {
         let mut words_by_frequency = BTreeMap::new();
         for list in self.postings.values() {
@@ -159,7 +159,7 @@ mod tests {
                     .unwrap();
                 let expected = result["score_bm25"].as_f64().unwrap();
                 if expected < 0.0 {
-                    // In the reference the only document of a collection loses by matching.
+                    // In the reference, the only document of a collection loses by matching.
                     assert!(scores[nth] > 0.0);
                 } else {
                     assert!(

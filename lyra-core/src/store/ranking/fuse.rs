@@ -1,9 +1,9 @@
-//! Two opinions about the same list, made comparable and added.
+//! Combines two lists of scores for the same items.
 
-/// The scores on the scale from 0 to 1: the lowest becomes 0, the highest 1.
+/// Scales the scores to 0 to 1: the lowest becomes 0, the highest 1.
 ///
-/// A list of equal scores becomes all 0, because it says nothing about the order. What is not a
-/// number becomes 0; infinities become the ends of the scale.
+/// A list of equal scores becomes all 0, because it contains no information on the order. NaN becomes 0;
+/// infinities become the ends of the scale.
 ///
 /// ```
 /// use lyra_core::store::ranking::min_max;
@@ -22,7 +22,7 @@ pub fn min_max(scores: &[f64]) -> Vec<f64> {
             } else if score == f64::INFINITY {
                 1.0
             } else if highest > lowest {
-                // Halved first, so that the width of the widest possible range is still finite.
+                // Halved first, so that the width of the largest possible range is still finite.
                 (score / 2.0 - lowest / 2.0) / (highest / 2.0 - lowest / 2.0)
             } else {
                 0.0
@@ -31,10 +31,10 @@ pub fn min_max(scores: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// `weight_a` of the scores `a` and the rest of `b`, both put on the scale from 0 to 1 first.
+/// The weighted sum of both lists, scaled to 0 to 1 first: `a` has weight `weight_a`, and `b` the rest.
 ///
-/// Item `i` of the result belongs to item `i` of both lists; where one is shorter, its missing
-/// scores count as its lowest. The weight is put into 0 to 1.
+/// Item `i` of the result belongs to item `i` of both lists; if one is shorter, its missing scores count
+/// as its lowest. The weight is clamped to 0 to 1.
 ///
 /// ```
 /// use lyra_core::store::ranking::fuse;
@@ -58,7 +58,7 @@ pub fn fuse(a: &[f64], b: &[f64], weight_a: f64) -> Vec<f64> {
         .collect()
 }
 
-/// The indices of `scores` in descending order of score; ties by index, what is no number last.
+/// The indices of `scores` in descending order of score; ties are sorted by index, and NaN comes last.
 ///
 /// ```
 /// use lyra_core::store::ranking::rank_order;
@@ -108,7 +108,7 @@ mod tests {
             (&[0.0, 10.0], &[1.0, 0.0], 7.0, &[0.0, 1.0]),
             (&[0.0, 10.0], &[1.0, 0.0], f64::NAN, &[0.5, 0.5]),
             (&[0.0, 10.0, 5.0], &[1.0, 0.0], 0.5, &[0.5, 0.5, 0.25]),
-            // A list that says nothing leaves the order to the other.
+            // A list of equal scores leaves the order to the other list.
             (&[0.3, 0.3, 0.3], &[1.0, 3.0, 2.0], 0.5, &[0.0, 0.5, 0.25]),
         ] {
             assert_eq!(fuse(a, b, weight), expected, "{a:?} {b:?} {weight}");

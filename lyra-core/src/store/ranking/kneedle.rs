@@ -1,19 +1,19 @@
-//! Where a ranked list stops being good.
+//! Finds the cut-off of a ranked list.
 //!
 //! Satopää, Albrecht, Irwin, Raghavan: "Finding a 'Kneedle' in a Haystack" (2011), for convex,
-//! decreasing curves. The arithmetic follows the Python package `kneed` (0.8, offline mode,
-//! linear interpolation) to the last bit, because tied scores put the difference curve exactly on
-//! its threshold, and there rounding decides. As in the paper, and unlike `kneed` before 0.8.6,
-//! nothing is a knee between a local minimum and the next local maximum.
+//! decreasing curves. The arithmetic follows the Python package `kneed` (0.8, offline mode, linear
+//! interpolation) to the last bit, because tied scores put the difference curve exactly on its
+//! threshold, where rounding decides. As in the paper, and unlike `kneed` before 0.8.6, no knee is found
+//! between a local minimum and the next local maximum.
 
-/// How many of the scores to keep: those before the knee of the curve of scores by rank.
+/// The number of scores to keep: those before the knee of the curve of scores by rank.
 ///
-/// The scores are ranked first, so their order does not matter; what is not a number ranks last.
-/// Only the best `max_results` are looked at. With at most `min_results` of them, all are kept;
-/// with all equal, `min_results`; without a knee, or with one at the very first, all. The point at
-/// the knee is not kept. The result is never more than the number of scores, and else lies between
-/// `min_results` and `max_results`; where these contradict each other, `max_results` wins. A larger
-/// `sensitivity` (1.0 is usual) wants a sharper knee.
+/// The scores are ranked first, so their order does not matter; NaN ranks last. Only the best
+/// `max_results` are considered. If there are at most `min_results` of them, all are kept; if all are
+/// equal, `min_results`; without a knee, or with one at the very first, all. The point at the knee is
+/// not kept. The result never exceeds the number of scores, and is otherwise between `min_results` and
+/// `max_results`; if these contradict each other, `max_results` takes precedence. A larger `sensitivity`
+/// (1.0 is usual) requires a sharper knee.
 ///
 /// ```
 /// use lyra_core::store::ranking::kneedle_cutoff;
@@ -41,7 +41,7 @@ pub fn kneedle_cutoff(
         .map_or(count, |knee| knee.max(min_results))
 }
 
-/// The scores in descending order; what is not finite becomes the nearest finite score.
+/// The scores in descending order; a non-finite score is replaced by the nearest finite one.
 fn ranked_finite(scores: &[f64]) -> Vec<f64> {
     let finite = || scores.iter().copied().filter(|score| score.is_finite());
     let lowest = finite().fold(f64::INFINITY, f64::min);
@@ -63,14 +63,14 @@ fn ranked_finite(scores: &[f64]) -> Vec<f64> {
     ranked
 }
 
-/// Ranks 0, 1, 2 … on the scale from 0 to 1.
+/// Ranks 0, 1, 2 … scaled to 0 to 1.
 fn unit_steps(count: usize) -> Vec<f64> {
     (0..count)
         .map(|rank| rank as f64 / (count - 1) as f64)
         .collect()
 }
 
-/// How far the mirrored, normalised curve lies above the diagonal.
+/// Distance of the mirrored, normalised curve above the diagonal.
 fn difference_curve(ranked: &[f64]) -> Vec<f64> {
     let highest = ranked.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let lowest = ranked.iter().copied().fold(f64::INFINITY, f64::min);
@@ -117,7 +117,7 @@ fn first_knee(difference: &[f64], x: &[f64], sensitivity: f64) -> Option<usize> 
     None
 }
 
-/// The sum as numpy builds it: eight running sums in blocks of up to 128, halves above that.
+/// The sum in numpy's order: eight running sums in blocks of up to 128, halves above that.
 fn pairwise_sum(values: &[f64]) -> f64 {
     if values.len() < 8 {
         return values.iter().fold(-0.0, |sum, value| sum + value);
@@ -160,8 +160,8 @@ mod tests {
         usize::try_from(value.as_u64().unwrap()).unwrap()
     }
 
-    /// Where the reference, made with a `kneed` before 0.8.6, finds a knee after a local minimum or
-    /// misses one: length, min, max, last score but one, what it keeps, what is right.
+    /// Cases in which the reference, computed with a `kneed` before 0.8.6, finds a knee after a local
+    /// minimum or misses one: length, min, max, last score but one, what it keeps, what is right.
     const DIFFERENCES: &[(usize, usize, usize, f64, usize, usize)] = &[
         (30, 3, 50, 0.72, 6, 30), // a straight line, cut by rounding noise
         (12, 5, 10, 0.000_063, 5, 10),
@@ -174,7 +174,8 @@ mod tests {
         for row in reference_cases("kneedle") {
             let scores = floats(&row["scores"]);
             if !scores.is_sorted_by(|a, b| a >= b) {
-                // The reference looks for the knee of a curve that does not fall; here it is ranked.
+                // The reference looks for the knee of a curve that does not fall; here the scores are
+                // ranked first.
                 continue;
             }
             let (min, max) = (count(&row["min"]), count(&row["max"]));
@@ -196,8 +197,8 @@ mod tests {
         }
     }
 
-    /// Every case of the golden file, from its difference curve on: those of the other three shapes
-    /// of curve are mirror images, and only their first steps differ.
+    /// Every case of the golden file, starting from its difference curve: those of the other three
+    /// shapes of curve are mirror images, and only their first steps differ.
     #[test]
     fn finds_the_knees_that_kneed_finds() {
         let Some(text) = shared_text("kneed/golden.json") else {
@@ -214,7 +215,7 @@ mod tests {
             let unit: Vec<f64> = x.iter().map(|x| (x - low) / (high - low)).collect();
             let difference = floats(&case["y_difference"]);
             let knee = first_knee(&difference, &unit, sensitivity);
-            // Online mode goes on to a later knee; the first one is among all that it found.
+            // Online mode continues to a later knee; the first one is among all that it found.
             let found =
                 knee.map(
                     |i| match (params["curve"].as_str(), params["direction"].as_str()) {
@@ -297,7 +298,7 @@ mod tests {
                 2,
             ),
             (&[f64::INFINITY, 0.9, 0.1, 0.1, 0.1, 0.1, 0.1], 1, 50, 2),
-            // The best stands out from the very first on: no knee to cut at.
+            // The best scores stand out from the start: there is no knee to cut at.
             (&[1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0], 3, 50, 7),
         ] {
             assert_eq!(kneedle_cutoff(scores, min, max, 1.0), kept, "{scores:?}");

@@ -1,11 +1,11 @@
-//! Scoring, fusing and cutting ranked lists.
+//! Scores, combines and truncates ranked lists.
 //!
-//! | function | what it answers |
+//! | function | purpose |
 //! |---|---|
-//! | [`Bm25`] | how well documents of a small collection match a query, by words |
-//! | [`fuse`] | two lists of scores on one scale, added by weight |
+//! | [`Bm25`] | lexical scores of documents in a small collection |
+//! | [`fuse`] | weighted sum of two scaled lists of scores |
 //! | [`rank_order`] | indices by descending score, ties by index |
-//! | [`kneedle_cutoff`] | how many of a ranked list are worth keeping |
+//! | [`kneedle_cutoff`] | the number of results of a ranked list that are worth keeping |
 //!
 //! ```
 //! use lyra_core::store::ranking::{kneedle_cutoff, rank_order};

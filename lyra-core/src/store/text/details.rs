@@ -1,13 +1,13 @@
-//! What a statement says of numbers, of whom it speaks, and of what it compares with.
+//! Numbers, population and comparator of a statement.
 
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
-/// Words that point back to the sentence before, where a sentence begins with them.
+/// Words that refer to the previous sentence if a sentence begins with them.
 const POINTING: &[&str] = &[
     "it", "its", "they", "their", "this", "these", "those", "such", "he", "she", "both", "neither",
 ];
-/// Words that may stand before such a word.
+/// Words that may precede such a word.
 const LEADING: &[&str] = &[
     "however", "but", "and", "also", "thus", "moreover", "in", "for", "of",
 ];
@@ -30,18 +30,18 @@ pattern!(
     r"(?i)\b(?:compared (?:with|to)|in comparison (?:with|to)|relative to|versus|vs\.?|rather than|than)\s+(?P<what>(?:[\w%'’/-]+\s?){1,6})"
 );
 
-/// The details that a statement holds, as a JSON object; none where it holds nothing of the kind.
+/// The details of a statement as a JSON object; none if there are no details.
 ///
 /// | key | value |
 /// |---|---|
 /// | `numbers` | the numbers with their units, as written |
-/// | `intervals` | `low`, `high` and, where it is said, `level` in percent |
+/// | `intervals` | `low`, `high` and, if stated, `level` in percent |
 /// | `p_value` | as written |
-/// | `population` | whom it speaks of |
-/// | `comparator` | what it compares with |
-/// | `preceded_by` | the sentence before, where the statement points back to it ("It", "These") |
+/// | `population` | the population of the statement |
+/// | `comparator` | the treatment or group of comparison |
+/// | `preceded_by` | the previous sentence, if the statement refers back to it ("It", "These") |
 ///
-/// Everything is cut from the text; nothing is concluded from it.
+/// All values are excerpts of the text; nothing is inferred.
 ///
 /// ```
 /// use lyra_core::store::text::details;
@@ -83,7 +83,7 @@ pub fn details(statement: &str, before: Option<&str>) -> Option<String> {
     (!found.is_empty()).then(|| Value::Object(found).to_string())
 }
 
-/// Whether a sentence begins with a word that stands for something named before.
+/// Whether a sentence begins with a word that refers to something named before.
 ///
 /// ```
 /// use lyra_core::store::text::points_back;
@@ -117,7 +117,7 @@ fn interval(captures: &regex::Captures<'_>) -> Option<Value> {
     })
 }
 
-/// The numbers that are neither of an interval, nor a p-value, nor a part of a name.
+/// The numbers that are not part of an interval, a p-value or a name.
 fn numbers(statement: &str) -> Vec<&str> {
     let taken: Vec<_> = INTERVAL
         .find_iter(statement)

@@ -1,5 +1,6 @@
 //! Digests as lower-case hex.
 
+use md5::Md5;
 use sha2::{Digest, Sha256};
 
 /// SHA-256 as 64 lower-case hex digits.
@@ -12,73 +13,18 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Lower-case hex digits, two a byte.
+/// Lower-case hex digits, two per byte.
 pub fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        for nibble in [byte >> 4, byte & 15] {
-            text.extend(char::from_digit(u32::from(nibble), 16));
-        }
-    }
-    text
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let nibbles = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    nibbles
+        .map(|nibble| char::from(DIGITS[usize::from(nibble)]))
+        .collect()
 }
 
 /// MD5 (RFC 1321): for ids that must equal those of existing databases, never for security.
 pub(super) fn md5(bytes: &[u8]) -> [u8; 16] {
-    let mut padded = bytes.to_vec();
-    padded.push(0x80);
-    padded.resize(padded.len().next_multiple_of(64), 0);
-    if padded.len() - bytes.len() < 9 {
-        padded.resize(padded.len() + 64, 0);
-    }
-    let length_at = padded.len() - 8;
-    padded[length_at..].copy_from_slice(&(bytes.len() as u64).wrapping_mul(8).to_le_bytes());
-
-    let mut state = [0x6745_2301_u32, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
-    for block in padded.chunks_exact(64) {
-        md5_block(&mut state, block);
-    }
-    let mut digest = [0; 16];
-    for (out, word) in digest.chunks_exact_mut(4).zip(state) {
-        out.copy_from_slice(&word.to_le_bytes());
-    }
-    digest
-}
-
-/// Rotations of the four rounds, in turn.
-const MD5_SHIFTS: [[u32; 4]; 4] = [
-    [7, 12, 17, 22],
-    [5, 9, 14, 20],
-    [4, 11, 16, 23],
-    [6, 10, 15, 21],
-];
-
-fn md5_block(state: &mut [u32; 4], block: &[u8]) {
-    let mut words = [0_u32; 16];
-    for (word, bytes) in words.iter_mut().zip(block.chunks_exact(4)) {
-        *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-    }
-    let [mut a, mut b, mut c, mut d] = *state;
-    for step in 0..64 {
-        let round = step / 16;
-        let (mix, word) = match round {
-            0 => ((b & c) | (!b & d), step),
-            1 => ((d & b) | (!d & c), (5 * step + 1) % 16),
-            2 => (b ^ c ^ d, (3 * step + 5) % 16),
-            _ => (c ^ (b | !d), (7 * step) % 16),
-        };
-        // The constants of the standard are floor(2^32 · |sin(step + 1)|).
-        let constant = (((step + 1) as f64).sin().abs() * 4_294_967_296.0) as u32;
-        let sum = a
-            .wrapping_add(mix)
-            .wrapping_add(constant)
-            .wrapping_add(words[word]);
-        (a, d, c) = (d, c, b);
-        b = b.wrapping_add(sum.rotate_left(MD5_SHIFTS[round][step % 4]));
-    }
-    for (total, part) in state.iter_mut().zip([a, b, c, d]) {
-        *total = total.wrapping_add(part);
-    }
+    Md5::digest(bytes).into()
 }
 
 #[cfg(test)]

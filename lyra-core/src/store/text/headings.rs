@@ -1,10 +1,10 @@
-//! What the headings above a passage add to it.
+//! Information that the headings above a passage add to it.
 
 use super::ranking_terms;
 use std::collections::HashSet;
 
-/// Those headings that name something of the claim which the passage does not, as sentences: a paper
-/// says in its title what "the drug" is. Empty where they add nothing.
+/// The headings that name something of the claim which the passage does not, as sentences: for example,
+/// the title of a paper says what "the drug" is. Empty if they add nothing.
 ///
 /// ```
 /// use lyra_core::store::text::missing_headings;

@@ -1,8 +1,8 @@
-//! Which publication a text or an address is about.
+//! Which publication a text or an address refers to.
 //!
-//! A work is known by its DOI, else its PubMed, PubMed Central, arXiv, OpenAlex or Semantic Scholar
-//! id, else by title, first author and year. Each id has one spelling here, so that the same work
-//! found in two places is one row.
+//! A work is identified by its DOI, or else its PubMed, PubMed Central, arXiv, OpenAlex or Semantic
+//! Scholar id, or else by title, first author and year. Each id has one normal form here, so that the
+//! same work found in two places is one row.
 
 use super::hash::{hex, md5};
 use super::url::{normalize_url, percent_decode};
@@ -12,13 +12,13 @@ use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 use url::Url;
 
-/// Longer DOIs are taken for accidents of parsing.
+/// Longer DOIs are treated as parsing errors.
 const LONGEST_DOI: usize = 512;
 
 /// Longer words are not searched; trimming one costs up to the square of its length.
 const LONGEST_WORD: usize = 4_096;
 
-/// Hosts whose addresses carry a whole DOI, slashes included, to the end of the path.
+/// Hosts whose addresses contain a whole DOI, slashes included, up to the end of the path.
 const WHOLE_DOI_HOSTS: &[&str] = &[
     "api.crossref.org",
     "api.semanticscholar.org",
@@ -31,8 +31,8 @@ const WHOLE_DOI_HOSTS: &[&str] = &[
     "onlinelibrary.wiley.com",
 ];
 
-/// Registrants whose DOIs name versions before peer review: arXiv, bioRxiv and medRxiv (old and
-/// new), OSF's servers, SSRN, Research Square, Preprints.org, ChemRxiv, Authorea.
+/// Registrants whose DOIs name versions before peer review: arXiv, bioRxiv and medRxiv (old and new),
+/// OSF's servers, SSRN, Research Square, Preprints.org, ChemRxiv, Authorea.
 const PREPRINT_DOIS: &[&str] = &[
     "10.48550/arxiv.",
     "10.1101/",
@@ -47,7 +47,7 @@ const PREPRINT_DOIS: &[&str] = &[
     "10.22541/au.",
 ];
 
-/// The identifiers that a text or an address names; the first of each kind.
+/// The identifiers in a text or an address; the first of each kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Identifiers {
     /// `10.…`, lower case.
@@ -71,7 +71,7 @@ pub struct Identifiers {
 }
 
 impl Identifiers {
-    /// Whether no identifier is there.
+    /// Whether there is no identifier.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -91,7 +91,7 @@ impl Identifiers {
         Some(format!("{prefix}:{id}"))
     }
 
-    /// Takes over what is missing here.
+    /// Fills in missing identifiers from `other`.
     fn fill_from(&mut self, other: Self) {
         for (mine, theirs) in [
             (&mut self.doi, other.doi),
@@ -108,7 +108,7 @@ impl Identifiers {
     }
 }
 
-/// A pattern that is checked by the tests, compiled on first use.
+/// A regular expression that is checked by the tests and compiled on first use.
 macro_rules! pattern {
     ($text:expr) => {{
         static PATTERN: LazyLock<Regex> =
@@ -164,10 +164,10 @@ pub fn find_identifiers(url_or_text: &str) -> Identifiers {
     found
 }
 
-/// A DOI in its one spelling (`10.…`, lower case), from any of the ways in which people write one.
+/// A DOI in its normal form (`10.…`, lower case), from any of the ways in which people write one.
 ///
-/// Takes `10.1/x`, `doi:…`, `https://doi.org/…`, `dx.doi.org/…`, `%2F` for the slash, trailing
-/// punctuation, and publishers' addresses that contain the DOI. `None` for what is not a DOI.
+/// Accepts `10.1/x`, `doi:…`, `https://doi.org/…`, `dx.doi.org/…`, `%2F` for the slash, trailing
+/// punctuation, and publishers' addresses that contain the DOI. `None` for text that is not a DOI.
 ///
 /// ```
 /// use lyra_core::store::text::identifiers::normalize_doi;
@@ -230,11 +230,11 @@ pub fn is_preprint_doi(doi: &str) -> bool {
     PREPRINT_DOIS.iter().any(|known| doi.starts_with(known))
 }
 
-/// The id of a document's work: its strongest identifier, else `meta:` and a digest of title,
-/// first author and year, else `url:` and a digest of its address.
+/// The id of a document's work: its strongest identifier, or else `meta:` and a digest of title, first
+/// author and year, or else `url:` and a digest of its address.
 ///
-/// Identifiers that stand only in the address count. `None` where nothing tells the document from
-/// any other, because two such documents must not become one work.
+/// Identifiers that are only in the address also count. `None` if nothing distinguishes the document
+/// from others, because two such documents must not become one work.
 ///
 /// ```
 /// use lyra_core::{store::model::DocumentMeta, store::text::identifiers::canonical_id};
@@ -270,14 +270,14 @@ pub fn canonical_id(meta: &DocumentMeta) -> Option<String> {
 
 /// `meta:` and a digest of the normalised title, the first author's surname and the year.
 ///
-/// Equal for the same paper with and without a DOI. `None` without a title, and where neither an
-/// author nor a year stands beside it: "Introduction" alone is not a work.
+/// Equal for the same paper with and without a DOI. `None` without a title, and if there is neither an
+/// author nor a year: "Introduction" alone does not identify a work.
 pub fn title_key(meta: &DocumentMeta) -> Option<String> {
     let described = year_of(meta).is_some() || first_surname(meta).is_some();
     if described { title_digest(meta) } else { None }
 }
 
-/// A title for comparison: NFKC, lower case, letters and digits only, English articles left out.
+/// A title for comparison: NFKC, lower case, letters and digits only, without English articles.
 pub fn title_normalize(title: &str) -> String {
     let folded: String = title
         .nfkc()
@@ -334,7 +334,7 @@ fn url_key(meta: &DocumentMeta) -> Option<String> {
     Some(short_digest("url", &url))
 }
 
-/// Twelve digits of MD5, as existing evidence databases have them.
+/// Twelve digits of MD5, as in existing evidence databases.
 fn short_digest(prefix: &str, text: &str) -> String {
     let mut id = hex(&md5(text.as_bytes()));
     id.truncate(12);
@@ -350,7 +350,7 @@ fn year_of(meta: &DocumentMeta) -> Option<i64> {
         .or_else(|| meta.published_date.as_deref()?.get(..4)?.parse().ok())
 }
 
-/// A DOI that somebody else vouches for: registrants with fewer digits than today's are kept.
+/// A DOI from a trusted source: registrants with fewer digits than today's are accepted.
 fn lenient_doi(text: &str) -> Option<String> {
     normalize_doi(text).or_else(|| {
         let text = text.trim().to_ascii_lowercase();
@@ -407,13 +407,13 @@ fn bare_host(url: &Url) -> Option<&str> {
     Some(host.strip_prefix("www.").unwrap_or(host))
 }
 
-/// Whether a host is the domain or lies under it.
+/// Whether a host is the domain or a subdomain of it.
 fn is_within(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain)
         .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Undoes percent-encoding where the result is UTF-8.
+/// Decodes percent-encoding if the result is UTF-8.
 fn decode(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();
@@ -421,7 +421,7 @@ fn decode(text: &str) -> String {
     String::from_utf8(percent_decode(text)).unwrap_or_else(|_| text.to_owned())
 }
 
-/// The DOI in a publisher's path, without the name of the view, the file ending and the version.
+/// The DOI in a publisher's path, without the name of the view, the file extension and the version.
 fn publisher_doi(rest: &str, whole: bool) -> Option<String> {
     let slash = rest.find('/')? + 1;
     let end = if whole {
@@ -443,7 +443,7 @@ fn publisher_doi(rest: &str, whole: bool) -> Option<String> {
     tidy_doi(&doi)
 }
 
-/// The address that a word begins with, without the markup or punctuation that is glued to it.
+/// The address at the start of a word, without adjacent markup or punctuation.
 fn url_in(word: &str) -> &str {
     let mut open_angles = 0_usize;
     let mut chars = word.char_indices().peekable();
@@ -477,7 +477,8 @@ fn doi_in_word(word: &str) -> Option<String> {
     )
     .captures(word)?;
     let mut doi = &hit[1];
-    // Inside a DOI a `<` opens a page number (`<693::AID-ASI4>`); before anything else it is markup.
+    // Inside a DOI, a `<` before a digit starts a page number (`<693::AID-ASI4>`); otherwise it is
+    // markup.
     if let Some(markup) = pattern!(r"<(?:[^0-9]|$)").find(doi) {
         doi = &doi[..markup.start()];
     }
@@ -493,10 +494,10 @@ fn tidy_doi(text: &str) -> Option<String> {
     sound.then_some(doi)
 }
 
-/// Drops what belongs to the sentence around a word: final punctuation and unmatched brackets.
+/// Removes characters that belong to the surrounding sentence: final punctuation and unmatched brackets.
 fn trim_punctuation(text: &str) -> &str {
     let mut kept = text.trim();
-    // How many of each bracket open and close.
+    // Numbers of opening and closing brackets of each kind.
     let mut brackets = [('(', ')'), ('[', ']'), ('<', '>'), ('{', '}')].map(|(open, close)| {
         (
             close,

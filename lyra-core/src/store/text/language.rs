@@ -1,20 +1,20 @@
-//! In which language a text is written, as far as its script says.
+//! Detects the language of a text from its script.
 
-/// Words that an English text of a few sentences can hardly do without.
+/// Words that occur in almost every English text of a few sentences.
 const ENGLISH: &[&str] = &[
     "a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "for", "from", "had",
     "has", "have", "in", "is", "it", "its", "may", "not", "of", "on", "or", "our", "than", "that",
     "the", "their", "these", "they", "this", "to", "was", "we", "were", "which", "with",
 ];
 
-/// How many letters are looked at; more would not change the answer.
+/// Number of letters that are examined; more would not change the answer.
 const ENOUGH: usize = 4_000;
 
-/// The BCP 47 tag of the language, where the script or the commonest words tell it.
+/// The BCP 47 tag of the language, if the script or the most common words show it.
 ///
-/// Kana make a text Japanese, hangul Korean, ideographs alone Chinese; Cyrillic, Arabic, Hebrew,
-/// Greek, Thai and Devanagari stand for their most common language. Latin script is English only
-/// with enough English function words, else `None`: no guess is better than a wrong one.
+/// Kana indicate Japanese, hangul Korean, and ideographs alone Chinese; Cyrillic, Arabic, Hebrew, Greek,
+/// Thai and Devanagari indicate their most common language. Latin script is English only with enough
+/// English function words, otherwise `None`: no guess is better than a wrong one.
 ///
 /// ```
 /// use lyra_core::store::text::language::detect_language;
@@ -32,8 +32,8 @@ pub fn detect_language(text: &str) -> Option<&'static str> {
         return None;
     }
     let cjk = counts.kana + counts.ideographs + counts.hangul;
-    // An English abstract may follow a Japanese title, and Japanese prose is full of Latin terms: an
-    // ideograph says about as much as three Latin letters.
+    // An English abstract may follow a Japanese title, and Japanese prose contains many Latin terms: an
+    // ideograph counts as about three Latin letters.
     if cjk * 3 >= total {
         return Some(if counts.hangul * 2 > cjk {
             "ko"
@@ -94,7 +94,7 @@ impl Counts {
     }
 }
 
-/// At least one word in eight, and at least two different ones, are English function words.
+/// Whether at least one word in eight, and at least two different ones, are English function words.
 fn is_english(text: &str) -> bool {
     let (mut words, mut known) = (0, 0);
     let mut different: Vec<&str> = Vec::new();

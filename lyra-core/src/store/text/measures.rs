@@ -1,4 +1,4 @@
-//! A finding without how much, and without how many it was found in.
+//! Removes effect sizes and sample sizes from a finding.
 
 use regex::{Captures, Regex};
 use std::borrow::Cow;
@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 const NUMBER: &str =
     r"(?P<n>\d+(?:[.,]\d+)*|one|two|three|four|five|six|seven|eight|nine|ten|half)";
-/// Fewer words say too little.
+/// Statements with fewer words say too little.
 const FEWEST_WORDS: usize = 3;
-/// What is counted in a sample is none of these.
+/// Units, which are never the members of a sample.
 const UNITS: &[&str] = &[
     "seconds", "minutes", "hours", "days", "weeks", "months", "years", "decades", "times",
     "points", "doses", "cycles", "steps", "cases", "units", "degrees", "grams", "metres", "meters",
@@ -36,9 +36,9 @@ pattern!(
     )
 );
 
-/// The statement without estimates in brackets, without the number by which something changed, and without
-/// the number of those in whom it was found: what another source can agree with, whatever it measured.
-/// "By some minutes" stays: the built-in judge reads "shortened sleep by some minutes" rightly where it takes
+/// The statement without estimates in brackets, without the amount of a change, and without the size of
+/// the sample: the part with which another source can agree, whatever it measured. "By some minutes" is
+/// kept, because the built-in judge interprets "shortened sleep by some minutes" correctly, but takes
 /// "shortened sleep" for the opposite of shorter sleep.
 ///
 /// ```

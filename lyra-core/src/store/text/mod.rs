@@ -1,16 +1,16 @@
 //! Pure functions over text: no I/O, no clock, no state.
 //!
-//! | module | what it answers |
+//! | module | purpose |
 //! |---|---|
 //! | [`segment`] | blocks of a parsed document → one text and exact, paragraph-sized slices of it |
-//! | [`sentence`] | where the sentences of a text begin and end, English and Japanese |
-//! | [`url`] | one name for each address; the domain that somebody registered |
+//! | [`sentence`] | sentence boundaries of a text, English and Japanese |
+//! | [`url`] | the canonical form of addresses; the registrable domain |
 //! | [`identifiers`] | DOI, PMID, PMCID, arXiv, OpenAlex and S2 ids in texts and addresses; the id of a work |
-//! | [`targets`] | what a user typed → what a task is to research |
+//! | [`targets`] | user input → targets of a task |
 //! | [`tokenize`] | words and, for scripts without spaces, pairs of characters |
 //! | [`similarity`] | whether two texts are nearly the same |
-//! | [`language`] | in which language a text is written, as far as its script says |
-//! | [`names`] | which name was probably meant |
+//! | [`language`] | the language of a text, as far as its script shows it |
+//! | [`names`] | the most likely intended name |
 //! | [`hash`] | SHA-256 as hex |
 //!
 //! Offsets are Unicode code points everywhere, because that is what SQLite's `substr` counts.

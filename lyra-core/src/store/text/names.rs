@@ -1,10 +1,12 @@
-//! "Did you mean …?": the names that somebody probably meant.
+//! "Did you mean …?": the names that were probably intended.
 
-/// What is compared of a name; nobody means more by a slip.
+use strsim::osa_distance;
+
+/// Maximum number of characters compared; more are not needed to recognise a typing error.
 const MAX_CHARS: usize = 64;
 
-/// Up to three of `candidates` that differ from `name` by a few letters, or contain it or are
-/// contained in it, best first. Capitals do not count.
+/// Up to three of `candidates` that differ from `name` by a few letters, contain it or are contained in
+/// it, best first. Case is ignored.
 ///
 /// ```
 /// use lyra_core::store::text::names::nearest;
@@ -18,7 +20,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let mut found: Vec<(usize, &str)> = candidates
         .into_iter()
         .filter_map(|candidate| {
-            let distance = edit_distance(&name, candidate);
+            let distance = osa_distance(&name, candidate);
             let inside = name.len() >= 3 && (candidate.contains(&name) || name.contains(candidate));
             (distance <= allowed || (inside && candidate.len() >= 3))
                 .then_some((distance, candidate))
@@ -31,26 +33,6 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .take(3)
         .map(|(_, candidate)| candidate)
         .collect()
-}
-
-/// Optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.chars().collect();
-    let b: Vec<char> = b.chars().collect();
-    let mut before_last = vec![0; b.len() + 1];
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let replace = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = replace.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before_last[j - 2] + 1);
-            }
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
 }
 
 #[cfg(test)]
@@ -91,15 +73,15 @@ mod tests {
             ("edge", "page", 2),
             ("kitten", "sitting", 3),
         ] {
-            assert_eq!(edit_distance(a, b), distance, "{a} {b}");
+            assert_eq!(osa_distance(a, b), distance, "{a} {b}");
         }
     }
 
     proptest! {
         #[test]
         fn distance_is_symmetric_and_bounded(a in "[a-d]{0,8}", b in "[a-d]{0,8}") {
-            let d = edit_distance(&a, &b);
-            prop_assert_eq!(d, edit_distance(&b, &a));
+            let d = osa_distance(&a, &b);
+            prop_assert_eq!(d, osa_distance(&b, &a));
             prop_assert!(d <= a.len().max(b.len()));
             prop_assert_eq!(d == 0, a == b);
         }

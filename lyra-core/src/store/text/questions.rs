@@ -1,10 +1,10 @@
-//! Whether a sentence asks.
+//! Whether a sentence is a question.
 
 use super::sentence::sentence_texts;
 
-/// Whether a sentence asks and so asserts nothing: it ends in a question mark, perhaps inside
-/// brackets, or inside quotation marks that hold all of it. A statement that quotes a question at
-/// its end is none.
+/// Whether a sentence is a question and so asserts nothing: it ends in a question mark, possibly inside
+/// brackets, or inside quotation marks that enclose the whole sentence. A statement that ends with a
+/// quoted question is not a question.
 ///
 /// ```
 /// use lyra_core::store::text::is_question;
@@ -23,7 +23,7 @@ pub fn is_question(sentence: &str) -> bool {
             .ends_with(['?', '？', '⁇', '⁈', '‽', '؟'])
 }
 
-/// Whether every sentence of a text asks. A text without one asks nothing.
+/// Whether every sentence of a text is a question. False for a text without sentences.
 pub fn only_asks(text: &str) -> bool {
     let mut sentences = sentence_texts(text).peekable();
     sentences.peek().is_some() && sentences.all(|(_, sentence)| is_question(sentence))

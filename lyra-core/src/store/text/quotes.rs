@@ -1,22 +1,23 @@
-//! Where in a passage a quote stands.
+//! Finds the position of a quote in a passage.
 //!
-//! A model copies with small mistakes: other quotation marks, other white space, a capital letter, a
-//! full-width digit. What it quoted is looked for letter by letter, and what is kept is the place in
-//! the passage: the words of the source, never the model's.
+//! Models copy with small errors: different quotation marks, different white space, a capital letter, a
+//! full-width digit. The quote is therefore compared by letters and digits, and the position in the
+//! passage is stored: the words of the source, never the model's.
 
 use crate::security::sanitize::is_invisible;
 use std::ops::Range;
 use unicode_normalization::UnicodeNormalization;
 
-/// Letters and digits that a quote has at least; in scripts where one stands for a syllable or a
+/// Minimum number of letters and digits of a quote; in scripts where one stands for a syllable or a
 /// word, each counts as three.
 const FEWEST: usize = 12;
 
-/// Signs that belong to the words that they touch: `−5`, `(95% CI …)`, `23%`, `。`.
+/// Maximum number of adjacent symbols that belong to the words that they touch: `−5`, `(95% CI …)`,
+/// `23%`, `。`.
 const LONGEST_EDGE: usize = 2;
 
-/// The code points of `passage` that `quote` repeats; none where it does not, or where it is too
-/// short to say anything.
+/// The range of code points of `passage` that `quote` repeats; none if there is no match, or if the
+/// quote is too short to be meaningful.
 pub(crate) fn locate(passage: &str, quote: &str) -> Option<Range<usize>> {
     let trimmed = quote.trim();
     let wanted = Letters::of(trimmed);
@@ -34,8 +35,8 @@ pub(crate) fn locate(passage: &str, quote: &str) -> Option<Range<usize>> {
     Some(with_edges(passage, first, last))
 }
 
-/// A text without what copies differ in: case, white space, punctuation, composed characters,
-/// what nobody sees; and for each letter its place.
+/// A text without the differences between copies: case, white space, punctuation, composed characters
+/// and invisible characters; with the position of each letter.
 struct Letters {
     letters: Vec<char>,
     places: Vec<usize>,
@@ -63,8 +64,8 @@ impl Letters {
     }
 }
 
-/// The first place of `needle`, in time linear in both (Knuth, Morris, Pratt 1977): the texts are
-/// hostile.
+/// The first position of `needle`, in time linear in both (Knuth, Morris, Pratt 1977), because the texts
+/// may be hostile.
 fn find(hay: &[char], needle: &[char]) -> Option<usize> {
     let mut borders = vec![0; needle.len()];
     let mut length = 0;
@@ -88,7 +89,7 @@ fn find(hay: &[char], needle: &[char]) -> Option<usize> {
     None
 }
 
-/// The range from one letter to another with the signs that touch them.
+/// The range from one letter to another, including adjacent symbols.
 fn with_edges(passage: &str, first: usize, last: usize) -> Range<usize> {
     let chars: Vec<char> = passage.chars().collect();
     let is_sign = |at: usize| {

@@ -1,7 +1,7 @@
 //! Blocks of a parsed document → one text, and paragraph-sized segments that are exact slices of it.
 //!
-//! A quote leads back to its source by offsets, so nothing here may change a character after its
-//! offset is known: white space is put in order first, then the text is joined, then it is cut.
+//! A quote leads back to its source by offsets, so no character may change after its offset is known:
+//! white space is normalised first, then the text is joined, then it is split.
 
 use super::sentence::{is_blank, is_cjk, ranges};
 use crate::store::model::FragmentType;
@@ -9,29 +9,29 @@ use std::ops::Range;
 
 pub use super::sentence::sentences;
 
-/// A segment of running text is at most this long, in code points.
+/// Maximum length of a segment of running text, in code points.
 const LONGEST: usize = 1_200;
 
-/// A segment that was cut from a longer paragraph is at least this long.
+/// Minimum length of a segment that was split from a longer paragraph.
 const SHORTEST_PIECE: usize = 400;
 
-/// Neighbours shorter than this are merged …
+/// Adjacent blocks shorter than this are merged …
 const TINY: usize = 80;
 
 /// … into segments no longer than this.
 const LONGEST_MERGED: usize = 400;
 
-/// A heading is repeated with each of its segments, so a mistaken one must not be long.
+/// A heading is repeated with each of its segments, so a wrongly detected one must not be long.
 const LONGEST_HEADING: usize = 300;
 
 /// A piece of a parsed document, in reading order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// What part of the document it is.
+    /// The kind of document part.
     pub kind: FragmentType,
     /// 1 to 6 for headings, else 0.
     pub level: u8,
-    /// The text as the parser found it.
+    /// The text from the parser.
     pub text: String,
 }
 
@@ -47,15 +47,15 @@ pub struct SegmentedText {
 /// A slice of the text of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// What part of the document it is.
+    /// The kind of document part.
     pub kind: FragmentType,
     /// Exactly `text[char_start..char_end]`, counted in code points.
     pub text: String,
-    /// First code point.
+    /// Offset of the first code point.
     pub char_start: usize,
     /// One past the last code point.
     pub char_end: usize,
-    /// The nearest heading above; for a heading, the one that it stands under.
+    /// The nearest heading above; for a heading, the one above it in the hierarchy.
     pub heading_context: Option<String>,
     /// All headings above, outermost first.
     pub heading_hierarchy: Vec<String>,
@@ -71,7 +71,7 @@ impl Block {
         }
     }
 
-    /// A heading; `level` is put into 1 to 6.
+    /// A heading; `level` is limited to 1 to 6.
     pub fn heading(level: u8, text: impl Into<String>) -> Self {
         Self {
             kind: FragmentType::Heading,
@@ -80,7 +80,7 @@ impl Block {
         }
     }
 
-    /// Whether it is a heading of the rank that titles have.
+    /// Whether it is a heading of the level that titles have.
     pub(crate) fn is_top_heading(&self) -> bool {
         self.kind == FragmentType::Heading && self.level == 1
     }
@@ -95,14 +95,14 @@ impl Block {
     }
 }
 
-/// Joins blocks to one text, with a blank line between them, and cuts it into segments.
+/// Joins blocks to one text, with a blank line between them, and splits it into segments.
 ///
-/// Only blank space is changed: runs of it become one space in running text (nothing at a line
-/// break between two CJK characters), lines keep their breaks in lists, tables and code, control
-/// characters count as blank (SQLite's `substr` stops at a NUL), empty blocks disappear. A segment
-/// has at most 1,200 code points; longer blocks are cut at lines, else at sentences, else at
-/// clauses, else at words, else anywhere, into pieces of 400 to 1,200. Neighbours of one kind
-/// below 80 code points, under the same heading, share a segment.
+/// Only white space is changed: runs of it become one space in running text (nothing at a line break
+/// between two CJK characters), lines keep their breaks in lists, tables and code, control characters
+/// count as white space (SQLite's `substr` stops at a NUL), and empty blocks are removed. A segment has
+/// at most 1,200 code points; longer blocks are split at lines, or else at sentences, clauses or words,
+/// or else anywhere, into pieces of 400 to 1,200. Adjacent blocks of one kind below 80 code points,
+/// under the same heading, share a segment.
 ///
 /// ```
 /// use lyra_core::store::text::segment::{Block, assemble, slice_chars};
@@ -116,9 +116,9 @@ pub fn assemble(blocks: &[Block]) -> SegmentedText {
     assemble_under(None, blocks)
 }
 
-/// The same for a document with a title. What comes before the first heading stands under the title
-/// (search by words reads the heading of a segment, too), whether the text repeats the title or not:
-/// that of a web page is often no part of its content.
+/// The same for a document with a title. Text before the first heading gets the title as its heading
+/// (lexical search includes the heading of a segment), whether the text repeats the title or not: the
+/// title of a web page is often not part of its content.
 ///
 /// ```
 /// use lyra_core::store::text::segment::{Block, assemble_under};
@@ -143,7 +143,7 @@ pub fn assemble_under(title: Option<&str>, blocks: &[Block]) -> SegmentedText {
 
 /// The slice of `text` from code point `start` to before code point `end`.
 ///
-/// `None` where the range is reversed or reaches past the end.
+/// `None` if the range is reversed or exceeds the text.
 pub fn slice_chars(text: &str, start: usize, end: usize) -> Option<&str> {
     let mut offsets = text.char_indices().map(|(i, _)| i).chain([text.len()]);
     let from = offsets.nth(start)?;
@@ -159,7 +159,7 @@ struct Assembler {
     /// Code points in `out.text`.
     length: usize,
     headings: Vec<(u8, String)>,
-    /// Whether the last segment is one or more whole tiny blocks.
+    /// Whether the last segment consists of one or more whole tiny blocks.
     last_is_tiny: bool,
 }
 
@@ -195,7 +195,7 @@ impl Assembler {
         self.last_is_tiny = tiny;
     }
 
-    /// Puts a tiny block into the segment of the tiny block before it.
+    /// Merges a tiny block into the segment of the preceding tiny block.
     fn merge_into_last(&mut self, kind: FragmentType, text: &str) -> bool {
         let Some(last) = self.out.segments.last_mut() else {
             return false;
@@ -231,7 +231,7 @@ fn shorten(heading: &[char]) -> String {
     heading[..LONGEST_HEADING].iter().chain(&['…']).collect()
 }
 
-/// The block's text with its blank space in order; several where blank lines part it.
+/// The block's text with normalised white space; several texts if blank lines separate them.
 fn tidy(kind: FragmentType, text: &str) -> Vec<String> {
     match kind {
         FragmentType::Code => {
@@ -306,7 +306,7 @@ fn tidy_prose(text: &str) -> String {
     tidy
 }
 
-/// Ranges of at most [`LONGEST`] characters that cover the block, without the blanks at the cuts.
+/// Ranges of at most [`LONGEST`] characters that cover the block, without white space at the cuts.
 fn cut(kind: FragmentType, chars: &[char]) -> Vec<Range<usize>> {
     let mut pieces = Vec::new();
     if chars.len() <= LONGEST {
@@ -346,7 +346,8 @@ fn ends_where(chars: &[char], ends: impl Fn(char, char) -> bool) -> Vec<usize> {
         .collect()
 }
 
-/// Where the piece that begins at `start` ends: near an even share, at the best kind of boundary.
+/// The end of the piece that begins at `start`: near an equal share of the rest, at the best kind of
+/// boundary.
 fn next_cut(chars: &[char], start: usize, tiers: &[Vec<usize>]) -> usize {
     let rest = chars.len() - start;
     let target = start + rest / rest.div_ceil(LONGEST);
@@ -358,7 +359,7 @@ fn next_cut(chars: &[char], start: usize, tiers: &[Vec<usize>]) -> usize {
             return end;
         }
     }
-    // Nothing to cut at: anywhere, but not between a letter and what is drawn on it.
+    // There is no boundary: cut anywhere, but not between a letter and its combining marks.
     (*window.start()..target)
         .rev()
         .take(16)

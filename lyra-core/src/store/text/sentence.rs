@@ -1,130 +1,29 @@
-//! Where sentences begin and end, in English and Japanese.
+//! Detects sentence boundaries in English and Japanese.
 //!
-//! Rules, no model: a mark ends a sentence unless what stands before it is an abbreviation, an
-//! initial or an enumerator, or what stands after it cannot begin a sentence. One pass over the
+//! It uses rules and no model: a mark ends a sentence unless the text before it is an abbreviation, an
+//! initial or an enumerator, or the text after it cannot begin a sentence. It makes one pass over the
 //! text with bounded look-ahead, so hostile text costs linear time.
 
-use std::ops::Range;
+mod words;
 
-/// How far a bracket may be from its partner to keep the sentence marks inside it from counting.
+use std::ops::Range;
+use words::{BEFORE_NUMBER, MAYBE_LAST, NEVER_LAST, STARTERS};
+
+/// Maximum distance of a bracket from its partner for which the sentence marks inside are ignored.
 const BRACKET_REACH: usize = 300;
 
-/// How many characters of a word are looked at; longer ones are no abbreviations.
+/// Number of characters of a word that are examined; longer words are not abbreviations.
 const WORD_REACH: usize = 24;
 
-/// Abbreviations that something always follows.
-const NEVER_LAST: &[&str] = &[
-    "approx", "ca", "cf", "dr", "e.g", "eg", "eq", "eqs", "fig", "figs", "gen", "hon", "i.e", "ie",
-    "mr", "mrs", "ms", "prof", "resp", "rev", "sen", "st", "suppl", "univ", "viz", "vs",
-];
+/// Letters of a word whose full stop may be followed by the raised numbers of references. Abbreviations before
+/// numbers ("fig.3", "vol.2") are shorter.
+const LEAST_BEFORE_RAISED: usize = 5;
 
-/// Abbreviations only where a number (or `S2`, `IV`) follows: `No. 5`, but "the answer is no."
-const BEFORE_NUMBER: &[&str] = &[
-    "art", "ch", "chap", "ed", "eds", "no", "nos", "p", "par", "pp", "pt", "ref", "refs", "sec",
-    "sect", "tab", "tabs", "v", "vol", "vols",
-];
-
-/// Abbreviations that may also be the last word of a sentence.
-const MAYBE_LAST: &[&str] = &[
-    "al", "co", "corp", "dept", "etc", "inc", "jr", "ltd", "ph.d", "sp", "spp", "sr", "subsp",
-];
-
-/// Words that begin a sentence so often that they decide after a [`MAYBE_LAST`] abbreviation.
-const STARTERS: &[&str] = &[
-    "A",
-    "After",
-    "All",
-    "Also",
-    "Although",
-    "Among",
-    "An",
-    "And",
-    "Another",
-    "As",
-    "At",
-    "Because",
-    "Before",
-    "Both",
-    "But",
-    "By",
-    "Compared",
-    "Despite",
-    "During",
-    "Each",
-    "Finally",
-    "First",
-    "For",
-    "From",
-    "Further",
-    "Furthermore",
-    "Given",
-    "He",
-    "Here",
-    "How",
-    "However",
-    "If",
-    "In",
-    "Indeed",
-    "It",
-    "Its",
-    "Many",
-    "Moreover",
-    "Most",
-    "Nevertheless",
-    "No",
-    "Of",
-    "On",
-    "Once",
-    "One",
-    "Other",
-    "Others",
-    "Our",
-    "Overall",
-    "Patients",
-    "Results",
-    "Second",
-    "Several",
-    "She",
-    "Similarly",
-    "Since",
-    "So",
-    "Some",
-    "Such",
-    "That",
-    "The",
-    "Their",
-    "Then",
-    "There",
-    "Therefore",
-    "These",
-    "They",
-    "This",
-    "Those",
-    "Three",
-    "Thus",
-    "To",
-    "Two",
-    "Under",
-    "Unlike",
-    "Until",
-    "Using",
-    "We",
-    "What",
-    "When",
-    "Where",
-    "Whereas",
-    "Whether",
-    "While",
-    "With",
-    "Yet",
-    "You",
-];
-
-/// The sentences of `text` as ranges of code points, in order, without the space around them.
+/// The sentences of `text` as ranges of code points, in order, without surrounding white space.
 ///
-/// A line break always ends a sentence, so that table rows and list items stand alone; prose is
-/// expected without breaks inside paragraphs, as [`assemble`](super::segment::assemble) makes it.
-/// Every character that is not blank lies in exactly one range.
+/// A line break always ends a sentence, so that table rows and list items are separate; prose is
+/// expected without breaks inside paragraphs, as in the output of
+/// [`assemble`](super::segment::assemble). Every non-blank character lies in exactly one range.
 ///
 /// ```
 /// use lyra_core::store::text::{segment::slice_chars, sentence::sentences};
@@ -140,9 +39,9 @@ pub fn sentences(text: &str) -> Vec<Range<usize>> {
     ranges(&chars)
 }
 
-/// The sentences of `text` as [`sentences`] finds them, each with the slice that it is.
+/// The sentences of `text` as found by [`sentences`], each with its slice.
 pub fn sentence_texts(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
-    // The rest of the text, and how many code points stand before it.
+    // The rest of the text, and the number of code points before it.
     let mut rest = (text, 0);
     sentences(text).into_iter().map(move |range| {
         let (_, from) = split_at_char(rest.0, range.start - rest.1);
@@ -165,29 +64,29 @@ pub(super) fn ranges(chars: &[char]) -> Vec<Range<usize>> {
     Scan::new(chars).sentences()
 }
 
-/// A pass over a text. What has been found out about the text ahead is kept, so that a long run of
-/// marks, brackets or blanks is read once and not once for each of its characters.
+/// A pass over a text. Results of look-ahead are cached, so that a long run of marks, brackets or blanks
+/// is read once and not once for each of its characters.
 struct Scan<'a> {
     chars: &'a [char],
-    /// Where the sentence that is being read begins.
+    /// Start of the current sentence.
     start: usize,
-    /// Its first visible character, once somebody has asked.
+    /// Position of its first visible character, once it has been computed.
     leading: Option<usize>,
-    /// The run of closing marks that was read last, and the next one.
+    /// The last run of closing marks that was read.
     closers: Range<usize>,
-    /// What follows the closing marks that end at the given place.
+    /// The result of `following` for the closing marks that end at the given position.
     following: Option<(usize, Following)>,
-    /// How often a character was looked at.
+    /// Number of character accesses.
     #[cfg(test)]
     looks: std::cell::Cell<usize>,
 }
 
-/// What stands behind the closing marks of a sentence.
+/// The text after the closing marks of a sentence.
 #[derive(Clone, Copy)]
 struct Following {
-    /// Behind the citation numbers.
+    /// Position after the citation numbers.
     end: usize,
-    /// The first visible character from there on; the end of the text where there is none.
+    /// Position of the next visible character; the end of the text if there is none.
     next: usize,
 }
 
@@ -204,14 +103,14 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The one way to a character.
+    /// All character accesses go through this function.
     fn at(&self, place: usize) -> Option<char> {
         #[cfg(test)]
         self.looks.set(self.looks.get() + 1);
         self.chars.get(place).copied()
     }
 
-    /// The characters from a place on.
+    /// The characters from a position on.
     fn from(&self, place: usize) -> impl Iterator<Item = char> {
         (place..).map_while(|place| self.at(place))
     }
@@ -257,8 +156,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The index of the bracket that closes the one at `open_at`, if it is near and on the same
-    /// line.
+    /// The index of the bracket that closes the one at `open_at`, if it is near and on the same line.
     fn matching_close(&self, open_at: usize, open: char, close: char) -> Option<usize> {
         let mut depth = 0_usize;
         for (offset, c) in self.from(open_at).take(BRACKET_REACH).enumerate() {
@@ -276,8 +174,8 @@ impl<'a> Scan<'a> {
         None
     }
 
-    /// One past the sentence that the mark at `at` ends, closing quotes and citation numbers
-    /// included.
+    /// The end of the sentence that the mark at `at` ends, including closing quotes and citation
+    /// numbers.
     fn sentence_end(&mut self, at: usize, mark: char) -> Option<usize> {
         match mark {
             '。' | '！' | '？' | '｡' | '।' | '॥' | '؟' | '۔' => {
@@ -294,7 +192,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A quotation that ends with a full stop ends the sentence, unless a particle carries it on.
+    /// A quotation that ends with a full stop ends the sentence, unless a particle continues it.
     fn bracket_end(&mut self, at: usize) -> Option<usize> {
         let before = self.at(at.checked_sub(1)?)?;
         if !matches!(before, '。' | '！' | '？') {
@@ -310,7 +208,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Where the run of closing marks ends in which `from` lies.
+    /// The end of the run of closing marks that contains `from`.
     fn skip_closers(&mut self, from: usize) -> usize {
         if !self.closers.contains(&from) {
             let length = self.from(from).take_while(|c| is_closer(*c)).count();
@@ -319,7 +217,7 @@ impl<'a> Scan<'a> {
         self.closers.end
     }
 
-    /// What stands behind the closing marks that end at `closed`.
+    /// Examines the text after the closing marks that end at `closed`.
     fn following(&mut self, closed: usize) -> Following {
         if let Some((known, following)) = self.following
             && known == closed
@@ -343,7 +241,8 @@ impl<'a> Scan<'a> {
             return Some(end);
         }
         if next == end {
-            // Without a space the mark belongs to a number, a name or an address; CJK has no spaces.
+            // Without a space, the mark belongs to a number, a name or an address; CJK text has no
+            // spaces.
             let before = at.checked_sub(1).filter(|before| *before >= self.start);
             let before = before.and_then(|before| self.at(before));
             return (is_cjk(behind) && before.is_some_and(is_cjk)).then_some(end);
@@ -361,14 +260,14 @@ impl<'a> Scan<'a> {
         (!single_dot || !self.is_abbreviation(at, next)).then_some(end)
     }
 
-    /// Whether the dot ends an initial that stands alone in brackets, as after the name of a species:
+    /// Whether the dot ends an initial that is alone in brackets, as after the name of a species:
     /// "Sorghum bicolor (L.) Moench".
     fn is_initial_in_brackets(&self, at: usize) -> bool {
         let before = |n: usize| at.checked_sub(n).and_then(|place| self.at(place));
         before(1).is_some_and(char::is_uppercase) && matches!(before(2), Some('(' | '['))
     }
 
-    /// Skips `[12]`, `[3,4]`, `[5-7]` glued to the end of a sentence, as encyclopaedias print them.
+    /// Skips `[12]`, `[3,4]`, `[5-7]` directly after the end of a sentence, as in encyclopaedias.
     fn skip_reference_numbers(&self, from: usize) -> usize {
         let mut at = from;
         while self.at(at) == Some('[') {
@@ -380,11 +279,42 @@ impl<'a> Scan<'a> {
             }
             at = close + 1;
         }
-        at
+        if at == from {
+            self.skip_raised_numbers(from)
+        } else {
+            at
+        }
     }
 
-    /// Whether a sentence may begin with the word at `place`: not with a plain lower-case one; but
-    /// `mRNA`, `p53` and `α-synuclein` may.
+    /// One past the numbers of references that follow a full stop without brackets, as superscripts do in plain
+    /// text: `levels.1,2 The`. They follow a whole word, and a capital follows them.
+    fn skip_raised_numbers(&self, from: usize) -> usize {
+        let letters = (2..2 + WORD_REACH).map_while(|back| self.at(from.checked_sub(back)?));
+        let letters = letters.take_while(|c| c.is_lowercase()).count();
+        if self.before(from, 1) != Some('.') || letters < LEAST_BEFORE_RAISED {
+            return from;
+        }
+        let is_inside = |c: &char| c.is_ascii_digit() || matches!(c, ',' | '-' | '–' | ' ');
+        let inside: String = self
+            .from(from)
+            .take(WORD_REACH)
+            .take_while(is_inside)
+            .collect();
+        let numbers = inside.trim_end();
+        let is_list = inside.starts_with(|c: char| c.is_ascii_digit())
+            && numbers
+                .split([',', '-', '–', ' '])
+                .all(|number| number.len() <= 3);
+        let next = self.at(from + inside.chars().count());
+        let begins = next.is_some_and(char::is_uppercase) && numbers.len() < inside.len();
+        match is_list && begins {
+            true => from + numbers.chars().count(),
+            false => from,
+        }
+    }
+
+    /// Whether a sentence may begin with the word at `place`: not with a plain lower-case word, but with
+    /// `mRNA`, `p53` and `α-synuclein`.
     fn may_begin(&self, place: usize) -> bool {
         let opening = |c: &char| matches!(c, '(' | '[' | '"' | '\'' | '“' | '‘' | '«' | '*' | '_');
         let place = place + self.from(place).take(4).take_while(opening).count();
@@ -440,8 +370,8 @@ impl<'a> Scan<'a> {
         false
     }
 
-    /// Whether a single capital is the last word of a sentence: "J. Smith" goes on; "at 37 °C. We …",
-    /// "hepatitis C. The …" and "at 300 K. The …" do not.
+    /// Whether a single capital is the last word of a sentence: "J. Smith" continues; "at 37 °C. We …",
+    /// "hepatitis C. The …" and "at 300 K. The …" end.
     fn ends_as_capital(&self, word_at: usize, begins_sentence: bool) -> bool {
         let is_of_unit = |c| matches!(c, Some('°' | 'º' | '/'));
         if is_of_unit(self.before(word_at, 1)) || is_of_unit(self.before(word_at, 2)) {
@@ -451,19 +381,19 @@ impl<'a> Scan<'a> {
         begins_sentence && (is_after_word || self.is_after_number(word_at))
     }
 
-    /// Whether a number stands before a word: the word may be its unit.
+    /// Whether a number precedes a word, so that the word may be its unit.
     fn is_after_number(&self, word_at: usize) -> bool {
         let is_apart = self.before(word_at, 1).is_some_and(is_blank);
         is_apart && self.before(word_at, 2).is_some_and(char::is_numeric)
     }
 
-    /// A character of the sentence that stands so far before a place.
+    /// The character of the sentence at this distance before a position.
     fn before(&self, place: usize, distance: usize) -> Option<char> {
         let place = place.checked_sub(distance)?;
         (place >= self.start).then(|| self.at(place)).flatten()
     }
 
-    /// Where the word that ends at `dot` begins; `None` where it is too long to matter.
+    /// The start of the word that ends at `dot`; `None` if it is too long to matter.
     fn word_start(&self, dot: usize) -> Option<usize> {
         let of_word = |place: &usize| {
             let c = self.at(*place);
@@ -474,7 +404,7 @@ impl<'a> Scan<'a> {
         (length <= WORD_REACH).then_some(dot - length)
     }
 
-    /// The first visible character of the sentence that is being read.
+    /// Position of the first visible character of the current sentence.
     fn leading(&mut self) -> usize {
         let known = self.leading;
         let leading = known.unwrap_or_else(|| {
@@ -485,7 +415,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// White space, control characters and the byte order mark: nothing that a reader sees.
+/// White space, control characters and the byte order mark: characters that are not visible.
 pub(super) fn is_blank(c: char) -> bool {
     c.is_whitespace() || c.is_control() || c == '\u{FEFF}'
 }
@@ -505,7 +435,7 @@ fn is_line_break(c: char) -> bool {
     )
 }
 
-/// The closing bracket of a bracket whose inside may hold whole sentences.
+/// The closing bracket for an opening bracket that may enclose whole sentences.
 fn partner(open: char) -> Option<char> {
     Some(match open {
         '「' => '」',
@@ -518,7 +448,7 @@ fn partner(open: char) -> Option<char> {
     })
 }
 
-/// What may stand between the mark that ends a sentence and the next one.
+/// Whether the character may occur between the mark that ends a sentence and the next sentence.
 fn is_closer(c: char) -> bool {
     matches!(
         c,
@@ -548,7 +478,7 @@ fn is_closer(c: char) -> bool {
     )
 }
 
-/// `1`, `12`, `IV`, `2.1`: what stands before the dot of a numbered heading or list item.
+/// `1`, `12`, `IV`, `2.1`: the text before the dot of a numbered heading or list item.
 fn is_enumerator(word: &str) -> bool {
     let digits = word.len() <= 6
         && word
@@ -558,7 +488,7 @@ fn is_enumerator(word: &str) -> bool {
     digits || roman
 }
 
-/// `5`, `S2`, `IV`, `A1`: what follows `Fig.` or `No.`
+/// `5`, `S2`, `IV`, `A1`: the text after `Fig.` or `No.`
 fn is_numberish(next: &str) -> bool {
     let core = next
         .trim_start_matches(['(', '['])

@@ -4,7 +4,7 @@ use super::hash::md5;
 use super::is_cjk;
 use std::collections::BTreeSet;
 
-/// The sets of `size` neighbouring words, in lower case; of all words where there are fewer.
+/// The sets of `size` adjacent words, in lower case; of all words if there are fewer.
 ///
 /// ```
 /// use lyra_core::store::text::similarity::word_shingles;
@@ -26,9 +26,9 @@ pub fn word_shingles(text: &str, size: usize) -> BTreeSet<String> {
         .collect()
 }
 
-/// The sets of `size` neighbouring characters, in lower case, each white space as `_`.
+/// The sets of `size` adjacent characters, in lower case, with white space as `_`.
 ///
-/// For texts whose words are not set off by spaces.
+/// For texts whose words are not separated by spaces.
 pub fn char_shingles(text: &str, size: usize) -> BTreeSet<String> {
     let chars: Vec<char> = text
         .to_lowercase()
@@ -80,23 +80,23 @@ pub fn simhash(shingles: &BTreeSet<String>) -> u64 {
         .fold(0, |hash, (nth, sum)| hash | u64::from(*sum > 0) << nth)
 }
 
-/// From this resemblance on, two pages tell the same text: a copy on another site, a press release
-/// that was reprinted, a page and its print version.
+/// Minimum resemblance at which two pages count as the same text: a copy on another site, a reprinted
+/// press release, a page and its print version.
 pub const SAME_TEXT: f64 = 0.5;
 
-/// Two findings in a sentence or two share half their words by chance; texts of fewer runs than
-/// this must agree in nearly all.
+/// Two findings of a sentence or two share half their words by chance; texts with fewer runs than this
+/// must agree in nearly all.
 const SHORT: usize = 24;
 const SAME_SHORT_TEXT: f64 = 0.9;
 
-/// Hashes that a sketch keeps; the error of the estimate is about one over their root.
+/// Maximum number of hashes in a sketch; the error of the estimate is about one over its square root.
 const SKETCH: usize = 256;
 
-/// A text boiled down to the smallest hashes of its three-word runs (Broder 1997), from which the
-/// [`jaccard`] of two texts can be estimated in no time, and exactly where both are short.
+/// The smallest hashes of a text's three-word runs (Broder 1997), from which the [`jaccard`] similarity
+/// of two texts can be estimated quickly, and computed exactly if both are short.
 ///
-/// Characters of scripts without spaces count as words. Texts of different words have nothing in
-/// common, however alike they look.
+/// Characters of scripts without spaces count as words. Texts with different words have nothing in
+/// common, however similar they look.
 ///
 /// ```
 /// use lyra_core::store::text::similarity::{SAME_TEXT, Sketch};
@@ -107,7 +107,7 @@ const SKETCH: usize = 256;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sketch {
-    /// Sorted, each once, at most [`SKETCH`].
+    /// Sorted, without duplicates, at most [`SKETCH`].
     hashes: Vec<u64>,
 }
 
@@ -125,7 +125,7 @@ impl Sketch {
         Self { hashes }
     }
 
-    /// At most so many of the hashes, the smallest: of texts that are alike, many are the same.
+    /// The smallest hashes, at most this many: similar texts share many of them.
     pub(crate) fn smallest(&self, most: usize) -> &[u64] {
         &self.hashes[..self.hashes.len().min(most)]
     }
@@ -135,7 +135,7 @@ impl Sketch {
         self.hashes.iter().flat_map(|h| h.to_le_bytes()).collect()
     }
 
-    /// What [`to_bytes`](Self::to_bytes) wrote.
+    /// Decodes the output of [`to_bytes`](Self::to_bytes).
     pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         let (hashes, _) = bytes.as_chunks::<8>();
         Self {
@@ -143,8 +143,8 @@ impl Sketch {
         }
     }
 
-    /// Whether both tell the same text: they share at least [`SAME_TEXT`] of their three-word runs,
-    /// or nearly all where one of them is short.
+    /// Whether both are the same text: they share at least [`SAME_TEXT`] of their three-word runs, or
+    /// nearly all if one of them is short.
     ///
     /// ```
     /// use lyra_core::store::text::similarity::Sketch;
@@ -162,9 +162,9 @@ impl Sketch {
         self.resemblance(other) >= least
     }
 
-    /// The estimated share of common three-word runs, 0 to 1.
+    /// The estimated fraction of common three-word runs, 0 to 1.
     pub fn resemblance(&self, other: &Self) -> f64 {
-        // The smallest hashes of the union are a fair sample of it.
+        // The smallest hashes of the union are an unbiased sample of it.
         let (mut a, mut b) = (
             self.hashes.iter().peekable(),
             other.hashes.iter().peekable(),
@@ -268,7 +268,7 @@ mod tests {
                 .collect();
             words.join(" ")
         };
-        // 2,000 words each, of which so many are common.
+        // 2,000 words each, of which this many are common.
         for common in [0, 500, 1_000, 1_333, 1_600, 2_000] {
             let (a, b) = (words(0, 2_000), words(2_000 - common, 4_000 - common));
             let exact = jaccard(&word_shingles(&a, 3), &word_shingles(&b, 3));

@@ -1,12 +1,12 @@
 //! Other ways to write a word: British and American spelling, numbers in words and in digits.
 //!
-//! What is made here is looked for beside what was asked. So a rule may make words that do not exist:
-//! no text holds them. It must not make other words that do.
+//! The results are searched for in addition to the original words. So a rule may produce words that do
+//! not exist, because no text contains them. It must not produce other existing words.
 
-/// As much, in bytes, stands at least before -ise or -ize: `prize` and `size` are words of their own.
+/// Minimum number of bytes before -ise or -ize: `prize` and `size` are separate words.
 const SHORTEST_STEM: usize = 3;
 
-/// Parts of words, British and American. A word may hold several.
+/// Parts of words, British and American. A word may contain several.
 const PARTS: &[(&str, &str)] = &[
     ("acknowledgement", "acknowledgment"),
     ("aemi", "emi"),
@@ -56,23 +56,23 @@ const PARTS: &[(&str, &str)] = &[
     ("sulph", "sulf"),
 ];
 
-/// The same for whole words, of which others hold a part.
+/// The same for whole words that are parts of unrelated words.
 const WHOLE: &[(&str, &str)] = &[("disc", "disk"), ("discs", "disks")];
 
-/// What words begin with that end in -our in Britain and in -or in America.
+/// Beginnings of words that end in -our in British and in -or in American spelling.
 const OUR: &[&str] = &[
     "arbo", "ardo", "armo", "behavio", "cando", "clamo", "colo", "demeano", "endeavo", "favo",
     "fervo", "flavo", "glamo", "harbo", "hono", "humo", "labo", "neighbo", "odo", "parlo", "ranco",
     "rigo", "rumo", "savio", "savo", "splendo", "tumo", "valo", "vapo", "vigo",
 ];
 
-/// What words begin or end with that end in -re in Britain and in -er in America.
+/// Beginnings or ends of words that end in -re in British and in -er in American spelling.
 const RE: &[&str] = &[
     "calib", "cent", "epicent", "fib", "goit", "lit", "lust", "met", "microfib", "sab", "scept",
     "spect", "theat", "tit",
 ];
 
-/// Endings after which -is- and -ys- are -iz- and -yz- in America.
+/// Endings after which -is- and -ys- become -iz- and -yz- in American spelling.
 const ISE: &[&str] = &[
     "e", "ed", "er", "ers", "es", "ing", "able", "ation", "ations", "ational",
 ];
@@ -104,7 +104,7 @@ const TENS: [&str; 8] = [
     "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
 ];
 
-/// Other ways to write a word, which is in lower case; each is a word or a few.
+/// Other spellings of a word in lower case; each is one word or a few.
 pub(crate) fn other_spellings(word: &str) -> Vec<String> {
     let mut found: Vec<String> = number_of_one(word).into_iter().collect();
     found.extend((word == "percent").then(|| "per cent".to_owned()));
@@ -117,14 +117,14 @@ pub(crate) fn other_spellings(word: &str) -> Vec<String> {
     found
 }
 
-/// Digits for a number in words of which the second is below ten: `twenty`, `five`.
+/// Digits for a number in two words, the second of which is below ten: `twenty`, `five`.
 pub(crate) fn number_of_two(tens: &str, ones: &str) -> Option<String> {
     let tens = TENS.iter().position(|word| *word == tens)?;
     let ones = ONES[1..10].iter().position(|word| *word == ones)?;
     Some((10 * (tens + 2) + ones + 1).to_string())
 }
 
-/// Digits for a number that is one word.
+/// Digits for a number in one word.
 pub(crate) fn number_of_one(word: &str) -> Option<String> {
     const ROUND: [(&str, &str); 2] = [("hundred", "100"), ("thousand", "1000")];
     let round = ROUND.iter().find(|(name, _)| *name == word);
@@ -147,7 +147,7 @@ pub(crate) fn number_in_words(digits: &str) -> Option<String> {
     })
 }
 
-/// The word as it is written in America, or in Britain.
+/// The word in American or British spelling.
 fn rewritten(word: &str, american: bool) -> String {
     let in_order = |british: String, us: String| match american {
         true => (british, us),
@@ -162,7 +162,7 @@ fn rewritten(word: &str, american: bool) -> String {
     }
     for (british, us) in PARTS {
         let (from, to) = in_order((*british).to_owned(), (*us).to_owned());
-        // `enroll` holds `enrol`: what is written so already stays.
+        // `enroll` contains `enrol`: a word that is already in the target spelling is kept.
         if word.contains(&from) && !(to.contains(&from) && word.contains(&to)) {
             word = word.replace(&from, &to);
         }

@@ -1,12 +1,12 @@
-//! What a hypothesis is about.
+//! Finds the subject of a hypothesis.
 
 use super::{is_cjk, ranking_terms};
 use std::collections::HashSet;
 
-/// Terms of a hypothesis that may be its subject.
+/// Maximum number of terms in the subject of a hypothesis.
 const LONGEST_SUBJECT: usize = 4;
 
-/// Whether the text names the subject of a hypothesis. Its subject is what stands before the first word
+/// Whether the text names the subject of a hypothesis. The subject is the text before the first word
 /// that may be its verb.
 pub(crate) fn names_subject(hypothesis: &str, told: &str) -> bool {
     if hypothesis.chars().any(is_cjk) {
@@ -26,7 +26,7 @@ pub(crate) fn names_subject(hypothesis: &str, told: &str) -> bool {
     subject.is_empty() || subject.iter().any(|term| told.contains(term))
 }
 
-/// Verbs in their plain form that hypotheses have.
+/// Base forms of verbs that occur in hypotheses.
 const PLAIN_VERBS: &[&str] = &[
     "affect", "are", "can", "cause", "decrease", "delay", "do", "does", "harm", "has", "have",
     "help", "improve", "increase", "induce", "inhibit", "is", "lead", "lower", "make", "may",
@@ -34,13 +34,13 @@ const PLAIN_VERBS: &[&str] = &[
     "were", "will", "worsen",
 ];
 
-/// Words after which a noun stands.
+/// Words that are followed by a noun.
 const BEFORE_NOUNS: &[&str] = &[
     "a", "among", "an", "and", "at", "between", "by", "for", "from", "in", "of", "on", "or", "the",
     "to", "with",
 ];
 
-/// Whether a word is a verb in its plain form, or ends in s and stands neither after a preposition or an
+/// Whether a word is a verb in its base form, or ends in s and stands neither after a preposition or an
 /// article nor before a verb, as a plural does.
 fn may_be_verb(words: &[&str], place: usize) -> bool {
     let is_plain = |at: usize| words.get(at).is_some_and(|word| PLAIN_VERBS.contains(word));

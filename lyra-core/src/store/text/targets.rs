@@ -1,4 +1,4 @@
-//! What a user typed → what a task is to research.
+//! User input → targets of a task.
 
 use super::identifiers::{doi_from_url, normalize_doi};
 use super::names::nearest;
@@ -7,20 +7,21 @@ use crate::error::{Error, Result};
 use crate::store::model::Target;
 use serde_json::Value;
 
-/// The longest query, address or reason, in code points.
+/// Maximum length of a query, address or reason, in code points.
 const LONGEST: usize = 2_000;
 
-/// What an object may say.
+/// The allowed fields of an object.
 const FIELDS: [&str; 6] = ["kind", "query", "url", "doi", "depth", "reason"];
 
-/// How far from what was asked for a citation chase may go.
+/// Maximum depth of citation chasing.
 const DEEPEST: u64 = 10;
 
-/// Reads a target in its canonical form: an object, or a bare string that is classified.
+/// Parses a target in its canonical form: an object, or a bare string that is classified.
 ///
 /// Objects are `{kind: "query", query}`, `{kind: "url", url, depth?, reason?}` and
 /// `{kind: "doi", doi, depth?, reason?}`; `depth` is 0 to 10, texts have 1 to 2,000 code points. A
-/// `url` that contains a DOI, at doi.org or at a publisher, becomes a DOI target; a `doi` may be given in any form.
+/// `url` that contains a DOI, at doi.org or at a publisher, becomes a DOI target; a `doi` may be given in
+/// any form.
 ///
 /// # Errors
 /// [`InvalidInput`](crate::ErrorKind::InvalidInput), with the name of the field in the message.
@@ -54,7 +55,7 @@ pub fn parse_target(value: &Value) -> Result<Target> {
     }
 }
 
-/// A key that is equal for targets that mean the same, however their addresses are spelt.
+/// A key that is equal for equivalent targets, however their addresses are written.
 ///
 /// ```
 /// use lyra_core::store::text::targets::{dedup_key, parse_target_text};
@@ -72,10 +73,10 @@ pub fn dedup_key(target: &Target) -> String {
     target.dedup_key()
 }
 
-/// Classifies a bare string: a DOI in any form, else an address, else a search query.
+/// Classifies a bare string: a DOI in any form, or else an address, or else a search query.
 ///
 /// # Errors
-/// Where the string is empty or too long, or is an address that cannot be read.
+/// If the string is empty or too long, or is an invalid address.
 pub fn parse_target_text(text: &str) -> Result<Target> {
     let text = checked_text("target", text)?;
     let has_scheme = |scheme: &str| {
@@ -87,7 +88,7 @@ pub fn parse_target_text(text: &str) -> Result<Target> {
     }
     let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
     if !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric()) {
-        // An address that cannot be read; as words to search for it would find nothing.
+        // An invalid address; a search for its words would find nothing.
         return address("target", text, 0, None);
     }
     if let Some(doi) = normalize_doi(unwrapped(text)) {
@@ -106,7 +107,7 @@ pub fn parse_target_text(text: &str) -> Result<Target> {
     })
 }
 
-/// Without the brackets or quotes that stand around a DOI in a text.
+/// Removes the brackets or quotes around a DOI in a text.
 fn unwrapped(text: &str) -> &str {
     [('<', '>'), ('(', ')'), ('[', ']'), ('"', '"')]
         .into_iter()
@@ -173,7 +174,7 @@ fn unknown_kind(found: &str) -> Error {
     ))
 }
 
-/// An address; a DOI where it contains one, because catalogues know more of a work than its page says.
+/// An address, or a DOI if it contains one, because catalogues have more data on a work than its page.
 fn address(field: &str, text: &str, depth: u32, reason: Option<String>) -> Result<Target> {
     let url = request_url(text).map_err(|error| error.context(field))?;
     let parsed =
@@ -280,8 +281,8 @@ mod tests {
         for row in reference_cases("queue_target_validate") {
             let target = &row["target"];
             let found = parse_target(target);
-            // The reference knows DOIs only in their bare form, does not check the depth of a DOI
-            // target, and takes no bare strings.
+            // The reference supports DOIs only in their bare form, does not check the depth of a DOI
+            // target, and does not accept bare strings.
             let expected = match target.to_string().as_str() {
                 r#"{"kind":"doi","doi":"https://doi.org/10.1234/abc"}"# | r#""str""# => Ok(()),
                 r#"{"kind":"doi","doi":"10.1234/x","depth":-5}"# => Err("depth"),

@@ -1,13 +1,13 @@
-//! Test data that lies outside the repository.
+//! Test data outside the repository.
 
 use serde_json::Value;
 
-/// The rows of a table of reference cases; none, with a note, where the tables are not there.
+/// The rows of a table of reference cases; none, with a note, if the tables are not available.
 pub(crate) fn reference_cases(table: &str) -> Vec<Value> {
     shared_lines(&format!("reference-cases/{table}.jsonl"))
 }
 
-/// The lines of a shared JSONL file; none, with a note, where it is not there.
+/// The lines of a shared JSONL file; none, with a note, if it is not available.
 pub(crate) fn shared_lines(path: &str) -> Vec<Value> {
     let Some(text) = shared_text(path) else {
         return Vec::new();
@@ -17,7 +17,7 @@ pub(crate) fn shared_lines(path: &str) -> Vec<Value> {
         .collect()
 }
 
-/// A shared file; `None`, with a note, where it is not there.
+/// A shared file; `None`, with a note, if it is not available.
 pub(crate) fn shared_text(path: &str) -> Option<String> {
     let path = format!("{}/../../shared/data/{path}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).ok();

@@ -1,10 +1,10 @@
-//! One way to cut text into words, for the full-text index, for queries and for ranking.
+//! Splits text into words, in the same way for the full-text index, for queries and for ranking.
 //!
-//! Text is folded by Unicode NFKC and lower case, so that full-width `ＨｂＡ１ｃ` and half-width
-//! katakana meet their usual forms. Runs of letters and digits are words; English words are
-//! stemmed (Snowball English, also called Porter2). Chinese, Japanese and Korean
-//! have no spaces, so a run of their characters becomes overlapping pairs (bigrams), which finds
-//! any substring of two or more characters without a dictionary.
+//! Text is normalised by Unicode NFKC and lower case, so that full-width `ＨｂＡ１ｃ` and half-width katakana
+//! match their usual forms. Runs of letters and digits are words; English words are stemmed (Snowball
+//! English, also called Porter2). Chinese, Japanese and Korean have no spaces, so a run of their
+//! characters becomes overlapping pairs (bigrams), which finds any substring of two or more characters
+//! without a dictionary.
 
 use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
@@ -12,43 +12,43 @@ use std::ops::Range;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::{compose, is_combining_mark};
 
-/// Longer words, in bytes, are no English; stemming one costs up to the square of its length.
+/// Longer words, in bytes, are not English; stemming one costs up to the square of its length.
 const LONGEST_STEMMED: usize = 128;
 
-/// A token and where it stands in the text that it was cut from.
+/// A token and its position in the original text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     /// The folded, stemmed word or the pair of characters.
     pub text: String,
-    /// Bytes of the original text.
+    /// Byte range in the original text.
     pub span: Range<usize>,
-    /// What the token is made of.
+    /// The kind of token.
     pub kind: TokenKind,
 }
 
-/// What a token is made of.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
     /// A word between spaces or punctuation.
     Word,
-    /// Two neighbouring characters of a script without spaces.
+    /// Two adjacent characters of a script without spaces.
     Pair,
-    /// Two neighbouring hiragana: mostly grammar, little meaning.
+    /// Two adjacent hiragana: mostly grammatical, with little meaning.
     Kana,
     /// The last (or only) character of such a run, so that one-character queries find something.
     Single,
 }
 
-/// Whether text is cut to be stored or to be looked for.
+/// Whether text is tokenized for the index or for a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenMode {
-    /// Every run also gives its last character as a token.
+    /// The last character of every run is also a token.
     Index,
-    /// Single characters only where a run is one character long.
+    /// A single character is a token only if its run has one character.
     Query,
 }
 
-/// Cuts `text` into tokens.
+/// Splits `text` into tokens.
 ///
 /// ```
 /// use lyra_core::store::text::{tokenize, TokenMode};
@@ -69,7 +69,7 @@ pub fn tokenize(text: &str, mode: TokenMode) -> Vec<Token> {
     tokens
 }
 
-/// The words of `text` that carry meaning, for ranking: no hiragana pairs, no stop words.
+/// The meaningful words of `text`, for ranking: no hiragana pairs, no stop words.
 pub fn ranking_terms(text: &str) -> Vec<String> {
     let mut terms = Vec::with_capacity(text.len() / 6);
     for_each_token(text, TokenMode::Query, |token, _, kind| {
@@ -81,7 +81,7 @@ pub fn ranking_terms(text: &str) -> Vec<String> {
     terms
 }
 
-/// Calls `visit` with each token; stops early when it answers false.
+/// Calls `visit` with each token; stops early if it returns false.
 pub fn for_each_token(
     text: &str,
     mode: TokenMode,
@@ -125,7 +125,7 @@ pub fn is_hiragana(c: char) -> bool {
     matches!(u32::from(c), 0x3040..=0x309F)
 }
 
-/// English function words that rank nothing.
+/// English function words that are ignored in rankings.
 pub fn is_stop_word(word: &str) -> bool {
     const STOP: &[&str] = &[
         "a", "about", "an", "and", "ar", "are", "as", "at", "be", "been", "but", "by", "can",
@@ -173,7 +173,7 @@ impl Scanner {
         self.flush_word(visit) && self.flush_run(visit)
     }
 
-    /// A combining mark does not end a word; half-width katakana write their voice marks apart.
+    /// A combining mark does not end a word; half-width katakana have separate voicing marks.
     fn combine(&mut self, mark: char, span: Range<usize>) {
         if let Some((last, last_span)) = self.run.last_mut() {
             *last = compose(*last, mark).unwrap_or(*last);
@@ -283,7 +283,7 @@ mod tests {
         }
     }
 
-    /// The stemmer copies a word for each `y` in it: a million of them took minutes.
+    /// The stemmer copies a word once for each `y` in it: a million of them took minutes.
     #[test]
     fn words_that_are_no_english_are_not_stemmed() {
         let long = format!("{}s", "y".repeat(1_000_000));

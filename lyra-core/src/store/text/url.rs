@@ -1,4 +1,4 @@
-//! One name for each address, and the part of it that says who publishes there.
+//! Canonical addresses, and the part of an address that identifies its publisher.
 
 use crate::error::{Error, Result};
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use url::{Host, Url};
 /// Longer addresses are refused: no server accepts them, and they would bloat every index.
 const LONGEST: usize = 8_192;
 
-/// Query parameters that follow the visitor and do not select the page.
+/// Query parameters that track the visitor and do not select the page.
 const TRACKERS: &[&str] = &[
     "_ga",
     "_gl",
@@ -32,16 +32,16 @@ const TRACKERS: &[&str] = &[
     "yclid",
 ];
 
-/// The canonical form of an address; two spellings of one page get the same one.
+/// The canonical form of an address; two forms of the same page's address get the same one.
 ///
 /// - `http`, `https`: scheme and host in lower case, host in ASCII (punycode), default port and
-///   fragment dropped, `.` and `..` resolved, what is not ASCII percent-encoded; user name and
-///   password dropped, because the result is stored where agents read; query sorted by name and
-///   value, with `utm_*`, `gclid` and their kin left out. A missing path stays missing.
+///   fragment removed, `.` and `..` resolved, non-ASCII characters percent-encoded; user name and
+///   password removed, because the result is stored where agents can read it; query sorted by name and
+///   value, with `utm_*`, `gclid` and similar parameters removed. A missing path stays missing.
 /// - `file`: `.` and `..` resolved; a fragment stays, because it names a line of a `.jsonl` file.
 ///
 /// # Errors
-/// [`InvalidInput`](crate::ErrorKind::InvalidInput) where the text is not such an address.
+/// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the text is not such an address.
 ///
 /// ```
 /// use lyra_core::store::text::url::normalize_url;
@@ -53,9 +53,9 @@ pub fn normalize_url(text: &str) -> Result<String> {
     spelled(text, sorted_query)
 }
 
-/// An address as it is asked for: what it says is kept, in its order and spelling, and only what is
-/// never sent to a server or never stored is dropped. [`normalize_url`] tells which of them are one
-/// page.
+/// An address in the form in which it is requested: its contents are kept, in their order and form, and
+/// only parts that are never sent to a server or never stored are removed. [`normalize_url`] determines
+/// which of them are the same page.
 ///
 /// ```
 /// use lyra_core::store::text::url::request_url;
@@ -96,7 +96,7 @@ fn spelled(text: &str, query: impl FnOnce(&str) -> Option<String>) -> Result<Str
     url.set_query(query.as_deref());
     let mut normal = String::from(url);
     if !has_path(text) {
-        // The parser adds the slash; an address that was given without a path stays so.
+        // The parser adds the slash; it is removed if the address was given without a path.
         let slash = normal
             .find("://")
             .and_then(|at| normal[at + 3..].find('/').map(|i| at + 3 + i));
@@ -107,10 +107,11 @@ fn spelled(text: &str, query: impl FnOnce(&str) -> Option<String>) -> Result<Str
     Ok(normal)
 }
 
-/// The domain that somebody registered: one label more than the public suffix.
+/// The registrable domain: one label more than the public suffix.
 ///
-/// Takes a host name or a whole URL. IP addresses, and single names that no public list knows
-/// (`localhost`), stand for themselves. `None` for a public suffix alone and for what is no host.
+/// Accepts a host name or a whole URL. IP addresses, and single names that are not on the public suffix
+/// list (`localhost`), are returned as they are. `None` for a public suffix alone and for text that is
+/// not a host.
 ///
 /// ```
 /// use lyra_core::store::text::url::registrable_domain;
@@ -129,10 +130,10 @@ pub fn registrable_domain(host_or_url: &str) -> Option<String> {
     (!name.contains('.') && !is_public_suffix(&name)).then_some(name)
 }
 
-/// Whether the name is a public suffix by itself: `com`, `co.uk`, `github.io`; or one under which
-/// every name is a suffix: `np`, of the rule `*.np`.
+/// Whether the name is itself a public suffix: `com`, `co.uk`, `github.io`; or one under which every
+/// name is a suffix: `np`, of the rule `*.np`.
 ///
-/// A rule about such a name would be about thousands of unrelated publishers.
+/// A rule for such a name would cover thousands of unrelated publishers.
 pub fn is_public_suffix(host: &str) -> bool {
     let Some(Host::Domain(name)) = host_of(host) else {
         return false;
@@ -141,7 +142,7 @@ pub fn is_public_suffix(host: &str) -> bool {
         psl::suffix(name.as_bytes())
             .is_some_and(|suffix| suffix.is_known() && suffix.as_bytes() == name.as_bytes())
     };
-    // The rule `*.np` does not hold `np` itself; what any name below it is, tells.
+    // The rule `*.np` does not include `np` itself, so any name below it is checked.
     is_suffix(&name) || is_suffix(&format!("any.{name}"))
 }
 
@@ -168,13 +169,13 @@ fn host_of(text: &str) -> Option<Host<String>> {
     }
 }
 
-/// The text as an error may show it: short, and without what may be a password.
+/// The text in the form for error messages: short, and without anything that may be a password.
 fn shown(text: &str) -> String {
     let without_user = text.rsplit('@').next().unwrap_or(text);
     without_user.chars().take(80).collect()
 }
 
-/// Whether anything that looks like a path stands after the host in the text as it was given.
+/// Whether the original text has anything that looks like a path after the host.
 fn has_path(text: &str) -> bool {
     let Some((_, rest)) = text.split_once(':') else {
         return true;
@@ -184,7 +185,7 @@ fn has_path(text: &str) -> bool {
     rest[authority_end..].starts_with(['/', '\\'])
 }
 
-/// The query without trackers, sorted, each name and value encoded in one way; `None` if empty.
+/// The query without trackers, sorted, with each name and value encoded in one way; `None` if empty.
 fn sorted_query(query: &str) -> Option<String> {
     let mut pairs: Vec<(Vec<u8>, Vec<u8>)> = query
         .split('&')
@@ -210,12 +211,12 @@ fn is_tracker(name: &[u8]) -> bool {
     })
 }
 
-/// Undoes `+` and `%XX`, byte for byte, so that queries in other encodings than UTF-8 survive.
+/// Decodes `+` and `%XX`, byte for byte, so that queries in encodings other than UTF-8 are preserved.
 fn decode_form(text: &str) -> Vec<u8> {
     percent_decode(&text.replace('+', " "))
 }
 
-/// Undoes `%XX`; a `%` without two hex digits stands for itself.
+/// Decodes `%XX`; a `%` without two hex digits is kept.
 pub(super) fn percent_decode(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -251,7 +252,7 @@ fn encode_form(bytes: &[u8]) -> String {
     encoded
 }
 
-/// Whether an address is on one of the domains, or below it.
+/// Whether an address is on one of the domains or a subdomain.
 pub(crate) fn is_of_domains(address: &str, domains: &[String]) -> bool {
     let url = Url::parse(address).ok();
     let Some(host) = url.as_ref().and_then(Url::host_str) else {
@@ -270,7 +271,7 @@ mod tests {
     use crate::store::text::testing::reference_cases;
     use proptest::prelude::*;
 
-    /// Where the reference is wrong: address, what it should be, why.
+    /// Addresses for which the reference is wrong: address, correct result, reason.
     const DIFFERENCES: &[(&str, &str, &str)] = &[
         (
             "http://example.com:80/a",

@@ -1,9 +1,9 @@
-//! The byte copy of the vectors, and what is known of the difference.
+//! The quantized byte copy of the vectors, and bounds of the quantization error.
 //!
-//! A row x is kept as x = s·q + r: bytes q, a scale s and the length of the residual r. A query y
-//! is y = t·v + u: integers v of sixteen bits, a scale t and the length of u. Then
-//! ⟨x, y⟩ = s·t·⟨q, v⟩ + ⟨r, y⟩ + s·⟨q, u⟩, and by Cauchy and Schwarz the last two are at most
-//! |r|·|y| and |s·q|·|u|. A byte is chosen as near as can be, so |r| ≤ |x| ≤ 1 and |s·q| ≤ 2.
+//! A row x is stored as x = s·q + r: bytes q, a scale s and the length of the residual r. A query y is y
+//! = t·v + u: integers v of sixteen bits, a scale t and the length of u. Then ⟨x, y⟩ = s·t·⟨q, v⟩ + ⟨r,
+//! y⟩ + s·⟨q, u⟩, and by the Cauchy–Schwarz inequality the last two are at most |r|·|y| and |s·q|·|u|.
+//! Each byte is rounded to the nearest value, so |r| ≤ |x| ≤ 1 and |s·q| ≤ 2.
 
 use super::block::{BLOCK_ROWS, CHUNK_GROUPS, GROUP, Lanes, Line};
 use super::memory::prefer_large_pages;
@@ -11,25 +11,25 @@ use super::memory::prefer_large_pages;
 /// Longer vectors get no byte copy: their sums would not fit into 32 bits.
 pub(super) const MAX_DIMENSION: usize = 65_536;
 
-/// Greatest byte of a row.
+/// Maximum absolute value of a row's byte.
 const ROW_STEPS: f32 = 127.0;
 
-/// Greatest integer of a query: both its bytes stay within a signed byte.
+/// Maximum integer of a query: both of its bytes then fit into a signed byte.
 const QUERY_STEPS: f32 = 127.0 * 256.0;
 
-/// What rounding in single precision can add to an estimate. Six operations on numbers below 2
-/// err by less than 2 · 6 · 2^-24, which is under 1e-6.
+/// Upper bound of the rounding error that single precision adds to an estimate. The error of six
+/// operations on numbers below 2 is less than 2 · 6 · 2^-24, which is under 1e-6.
 const ROUNDING: f32 = 4e-6;
 
-/// Adding and taking away this number rounds a float of less than 2^22 to an integer.
+/// Adding and subtracting this number rounds a float of less than 2^22 to an integer.
 const ROUNDER: f32 = 12_582_912.0;
 
 const ZERO_LINE: Line = Line([128; BLOCK_ROWS * GROUP]);
 
-/// Bytes of all rows in blocks of sixteen, with scale and residual of each row.
+/// The bytes of all rows in blocks of sixteen, with the scale and residual of each row.
 #[derive(Debug, Clone)]
 pub(super) struct Codes {
-    /// Lines of a block.
+    /// Number of lines in a block.
     groups: usize,
     lines: Vec<Line>,
     scales: Vec<Lanes>,
@@ -46,7 +46,7 @@ impl Codes {
         }
     }
 
-    /// Makes room for so many rows in all.
+    /// Reserves space for this total number of rows.
     pub(super) fn reserve(&mut self, rows: usize) {
         let more = rows.div_ceil(BLOCK_ROWS).saturating_sub(self.scales.len());
         self.lines.reserve_exact(more * self.groups);
@@ -55,7 +55,7 @@ impl Codes {
         prefer_large_pages(&self.lines);
     }
 
-    /// Writes a row, which is an old one or the next.
+    /// Writes an existing row or the next new one.
     pub(super) fn set(&mut self, row: usize, vector: &[f32]) {
         let (block, lane) = (row / BLOCK_ROWS, row % BLOCK_ROWS);
         if block == self.scales.len() {
@@ -87,7 +87,7 @@ impl Codes {
         self.errors[block][lane] = rounded_up(residual.iter().sum::<f64>().sqrt());
     }
 
-    /// Forgets the last row; `rows` are left.
+    /// Removes the last row; `rows` rows remain.
     pub(super) fn truncate(&mut self, rows: usize) {
         let blocks = rows.div_ceil(BLOCK_ROWS);
         self.lines.truncate(blocks * self.groups);
@@ -101,7 +101,7 @@ impl Codes {
         self.lines.chunks_exact(self.groups.max(1))
     }
 
-    /// Scales and lengths of residuals of a block's rows.
+    /// Scales and residual lengths of a block's rows.
     #[inline(always)]
     pub(super) fn bounds(&self, block: usize) -> (&Lanes, &Lanes) {
         (&self.scales[block], &self.errors[block])
@@ -113,7 +113,7 @@ impl Codes {
     }
 }
 
-/// A query in integers of sixteen bits, in the forms that the loops take.
+/// A query as integers of sixteen bits, in the forms that the loops need.
 #[derive(Debug)]
 #[cfg_attr(
     not(target_arch = "x86_64"),
@@ -123,15 +123,15 @@ pub(super) struct ByteQuery {
     scale: f32,
     length: f32,
     slack: f32,
-    /// Four integers a group.
+    /// Four integers per group.
     words: Vec<[i16; GROUP]>,
-    /// The same, as one number a group.
+    /// The same, as one number per group.
     wide_words: Vec<i64>,
     /// High bytes and low bytes of a group, as two numbers.
     bytes: Vec<[i32; 2]>,
-    /// What the 128 in every byte adds to the sums of `bytes`.
+    /// Amount that the offset of 128 in every byte adds to the sums of `bytes`.
     excess: [i32; 2],
-    /// What it adds to the sums of `words`, chunk by chunk.
+    /// Amount that it adds to the sums of `words`, chunk by chunk.
     chunk_excess: Vec<i32>,
 }
 
@@ -140,7 +140,7 @@ pub(super) struct ByteQuery {
     allow(dead_code, reason = "some forms are for x86-64 alone")
 )]
 impl ByteQuery {
-    /// `unit` has length 1, or 0.
+    /// `unit` has length 1 or 0.
     pub(super) fn new(unit: &[f32]) -> Self {
         let scale = greatest(unit) / QUERY_STEPS;
         let mut words = vec![[0_i16; GROUP]; unit.len().div_ceil(GROUP)];
@@ -212,7 +212,7 @@ impl ByteQuery {
     }
 }
 
-/// The greatest absolute value.
+/// The greatest absolute value of the vector's elements.
 fn greatest(vector: &[f32]) -> f32 {
     let mut most = [0.0_f32; 16];
     for values in vector.chunks(most.len()) {
@@ -223,7 +223,7 @@ fn greatest(vector: &[f32]) -> f32 {
     most.into_iter().fold(0.0, f32::max)
 }
 
-/// 256·high + low for each of the four, both signed bytes.
+/// Splits each of the four into signed high and low bytes: 256·high + low.
 fn split(word: [i16; GROUP]) -> [i32; 2] {
     let [mut high, mut low] = [[0_u8; GROUP]; 2];
     for place in 0..GROUP {
@@ -242,7 +242,7 @@ fn split(word: [i16; GROUP]) -> [i32; 2] {
     [i32::from_ne_bytes(high), i32::from_ne_bytes(low)]
 }
 
-/// The four integers as they lie in memory.
+/// The four integers in their memory layout.
 fn wide(word: [i16; GROUP]) -> i64 {
     let mut bytes = [0_u8; 2 * GROUP];
     for (place, value) in bytes.as_chunks_mut::<2>().0.iter_mut().zip(word) {
@@ -251,7 +251,7 @@ fn wide(word: [i16; GROUP]) -> i64 {
     i64::from_ne_bytes(bytes)
 }
 
-/// A float that is not less, whatever the sum that led to `value` was rounded to.
+/// A float that is an upper bound, regardless of the rounding of the sum that led to `value`.
 fn rounded_up(value: f64) -> f32 {
     #[allow(clippy::cast_possible_truncation, reason = "rounded up right after")]
     let single = (value * (1.0 + 1e-7)) as f32;

@@ -8,34 +8,34 @@ use super::rows::RowSet;
 use crate::error::{Error, Result};
 use std::cmp::Ordering;
 
-/// Above so many results everything in scope is scored and sorted.
+/// Above this number of results, everything in scope is scored and sorted.
 const MANY: usize = 1024;
 
 /// A row that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Neighbour {
-    /// Which row, from 0.
+    /// Row number, from 0.
     pub row: usize,
-    /// Cosine with the query, -1 to 1, summed in double precision.
+    /// Cosine similarity to the query, -1 to 1, summed in double precision.
     pub similarity: f64,
 }
 
-/// What a search found, and how.
+/// The result of a search, and how it was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// Best first; ties in the order of rows.
     pub neighbours: Vec<Neighbour>,
-    /// How many rows the first pass left over; none if it was not worth making, or left too many
-    /// and every row was scored.
+    /// Number of rows that remained after the first pass; none if the pass was not worthwhile, or if too
+    /// many remained and every row was scored.
     pub survivors: Option<usize>,
 }
 
-/// Vectors of one length, as rows that are searched exactly.
+/// Vectors of one length, stored as rows with exact search.
 ///
-/// The nearest k are those of a full scan in double precision over the rows as they are held: of
-/// length 1, in single precision. A copy of a byte a value is read first; it gives a lower and an
-/// upper bound of every score, and only rows whose upper bound reaches the k-th best lower bound
-/// are scored. Where too many are left, as among near-duplicates, every row is.
+/// The nearest k are those of a full scan in double precision over the stored rows, which have length 1
+/// and single precision. A copy with one byte per value is read first; it gives a lower and an upper
+/// bound of every score, and only rows whose upper bound reaches the k-th best lower bound are scored.
+/// If too many remain, as among near-duplicates, every row is scored.
 ///
 /// ```
 /// use lyra_core::store::vectors::ExactIndex;
@@ -50,13 +50,13 @@ pub struct Found {
 pub struct ExactIndex {
     dimension: usize,
     rows: usize,
-    /// Rows of length 1 (or 0), one after the other.
+    /// Rows of length 1 (or 0), stored contiguously.
     values: Vec<f32>,
     codes: Codes,
     tier: Tier,
 }
 
-/// A query of length 1 in the forms that searching takes.
+/// A query of length 1 in the forms that the search needs.
 #[derive(Debug)]
 pub(super) struct UnitQuery {
     unit: Vec<f32>,
@@ -64,7 +64,7 @@ pub(super) struct UnitQuery {
 }
 
 impl UnitQuery {
-    /// None for a query with a value that is not finite.
+    /// None for a query with a non-finite value.
     pub(super) fn new(query: &[f32]) -> Option<Self> {
         let scale = scale_of(Tier::best(), query)?;
         let unit: Vec<f32> = scaled(query, scale).collect();
@@ -73,20 +73,20 @@ impl UnitQuery {
     }
 }
 
-/// What is looked for.
+/// The parameters of a search.
 pub(super) struct Wanted<'a> {
-    /// The rows to look at; all if none.
+    /// The rows to search; all if none.
     pub(super) scope: Option<&'a RowSet>,
-    /// How many.
+    /// Number of results.
     pub(super) k: usize,
-    /// Least cosine.
+    /// Minimum cosine.
     pub(super) floor: f64,
-    /// Which of two rows with the same score comes first.
+    /// The order of two rows with the same score.
     pub(super) tie: &'a dyn Fn(usize, usize) -> Ordering,
 }
 
 impl ExactIndex {
-    /// An index without rows, for vectors of `dimension` values.
+    /// An empty index for vectors of `dimension` values.
     pub fn new(dimension: usize) -> Self {
         Self {
             dimension,
@@ -97,22 +97,22 @@ impl ExactIndex {
         }
     }
 
-    /// Length of every vector.
+    /// Length of each vector.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
 
-    /// How many rows.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Whether there are none.
+    /// Whether the index is empty.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// Makes room for so many rows in all.
+    /// Reserves space for this total number of rows.
     pub fn reserve(&mut self, rows: usize) {
         let more = (rows * self.dimension).saturating_sub(self.values.len());
         self.values.reserve_exact(more);
@@ -122,13 +122,12 @@ impl ExactIndex {
         }
     }
 
-    /// Adds a vector and gives its row. Refuses one of another length or with a value that is not
-    /// finite. A vector need not have length 1; all zeros are as far from everything as can be
-    /// told, with a cosine of 0.
+    /// Adds a vector and returns its row. Refuses a vector of another length or with a non-finite value.
+    /// A vector need not have length 1; a vector of zeros has a cosine of 0 with everything.
     pub fn push(&mut self, vector: &[f32]) -> Result<usize> {
         let scale = self.checked(vector)?;
         if self.values.len() == self.values.capacity() {
-            // An eighth at a time: doubling would keep as much memory again in reserve.
+            // Grows by an eighth at a time: doubling would reserve as much memory again.
             self.reserve(self.rows + (self.rows / 8).max(64));
         }
         self.values.extend(scaled(vector, scale));
@@ -137,7 +136,7 @@ impl ExactIndex {
         Ok(self.rows - 1)
     }
 
-    /// Puts a vector in the place of a row's.
+    /// Replaces the vector of a row.
     pub fn replace(&mut self, row: usize, vector: &[f32]) -> Result<()> {
         if row >= self.rows {
             return Err(Error::invalid(format!(
@@ -154,7 +153,7 @@ impl ExactIndex {
         Ok(())
     }
 
-    /// Takes a row out; the last row moves into its place. Without such a row nothing happens.
+    /// Removes a row; the last row moves to its position. Does nothing if there is no such row.
     pub fn swap_remove(&mut self, row: usize) {
         if row >= self.rows {
             return;
@@ -169,13 +168,13 @@ impl ExactIndex {
         self.codes.truncate(last);
     }
 
-    /// The `k` rows nearest to `query`, of those with a cosine of at least `floor`. None if the
-    /// query has another length or a value that is not finite.
+    /// The `k` rows nearest to `query` with a cosine of at least `floor`. None if the query has another
+    /// length or a non-finite value.
     pub fn nearest(&self, query: &[f32], k: usize, floor: f64) -> Found {
         self.nearest_in(None, query, k, floor)
     }
 
-    /// The same among some of the rows. Numbers that no row has do no harm.
+    /// The same within a set of rows. Row numbers that do not exist are ignored.
     ///
     /// ```
     /// use lyra_core::store::vectors::ExactIndex;
@@ -208,18 +207,18 @@ impl ExactIndex {
         }
     }
 
-    /// A row as it is held: of length 1 (or 0).
+    /// A row as stored: of length 1 (or 0).
     pub fn row(&self, row: usize) -> Option<&[f32]> {
         (row < self.rows).then(|| &self.values[row * self.dimension..(row + 1) * self.dimension])
     }
 
-    /// The bytes that a first pass reads, in lines of a processor's cache: sixteen rows a block,
-    /// four dimensions a line.
+    /// The bytes that a first pass reads, in cache lines: sixteen rows per block, four dimensions per
+    /// line.
     pub fn first_pass_copy(&self) -> impl ExactSizeIterator<Item = &[u8; 64]> {
         self.codes.lines().iter().map(|Line(bytes)| bytes)
     }
 
-    /// Cosine of the query with one row; 0 where their lengths differ.
+    /// Cosine of the query with one row; 0 if their lengths differ.
     pub(super) fn similarity(&self, query: &UnitQuery, row: usize) -> f64 {
         match self.row(row) {
             Some(values) if query.unit.len() == self.dimension => {
@@ -260,8 +259,7 @@ impl ExactIndex {
         }
     }
 
-    /// Whether reading the bytes of every block that the scope touches is less than reading the
-    /// floats of its rows.
+    /// Whether reading the bytes of every block in scope is cheaper than reading the floats of its rows.
     fn first_pass_pays(&self, wanted: &Wanted<'_>) -> bool {
         let worth = match wanted.scope {
             Some(scope) => scope.len() * size_of::<f32>() > scope.touched_blocks() * BLOCK_ROWS,
@@ -325,8 +323,7 @@ impl ExactIndex {
     }
 }
 
-/// What gives the vector length 1 when multiplied; 0 if it is all zeros, none if a value is not
-/// finite.
+/// The factor that scales the vector to length 1; 0 if it is all zeros, none if a value is not finite.
 fn scale_of(tier: Tier, vector: &[f32]) -> Option<f64> {
     let length = tier.dot(vector, vector).sqrt();
     length
@@ -372,7 +369,7 @@ impl<'a> Best<'a> {
         }
         let new = Neighbour { row, similarity };
         if self.wanted.k > MANY {
-            // Sorted once, at the end.
+            // Sorted once at the end.
             self.kept.push(new);
             return;
         }

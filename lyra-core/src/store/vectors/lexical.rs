@@ -1,4 +1,4 @@
-//! Search by words: BM25 over the full-text index.
+//! Lexical search: BM25 over the full-text index.
 
 use crate::error::Result;
 use crate::store::database::SqliteResultExt;
@@ -10,14 +10,14 @@ use crate::store::text::{
 };
 use rusqlite::{OptionalExtension, params};
 
-/// At most so many different terms of a query are looked up.
+/// Maximum number of different terms of a query that are looked up.
 const MAX_TERMS: usize = 64;
 
-/// A full-text `MATCH` expression that finds any of the words of `text`; none if there are none.
+/// A full-text `MATCH` expression that finds any of the words of `text`; none if the text has no words.
 ///
-/// Function words, pairs of hiragana, and pairs that begin with one (they reach over the end of a
-/// word) are left out unless there is nothing else. British and American spellings of a word, and
-/// numbers in words and in digits, are looked for together.
+/// Function words, pairs of hiragana, and pairs that begin with a hiragana (they extend beyond the end
+/// of a word) are left out unless there is nothing else. British and American spellings of a word, and
+/// numbers in words and in digits, are searched for together.
 ///
 /// ```
 /// use lyra_core::store::vectors::match_expression;
@@ -43,7 +43,7 @@ pub fn match_expression(text: &str) -> Option<String> {
         if any_telling && !telling(token.kind, &token.text) || !seen.insert(token.text.clone()) {
             continue;
         }
-        // The index stems again what it is asked for, so it gets the word as it was written.
+        // The index stems the search terms again, so it is given the word as written.
         let written = match token.kind {
             TokenKind::Word => text.get(token.span.clone()).unwrap_or(&token.text),
             _ => &token.text,
@@ -64,7 +64,8 @@ pub fn match_expression(text: &str) -> Option<String> {
             terms.push(quoted(&other));
         }
     }
-    // One character alone finds every word that it begins; beside others it would find too much.
+    // A single character finds every word that begins with it; beside other terms this would find too
+    // much.
     if let ([term], [token]) = (terms.as_mut_slice(), tokens.as_slice())
         && token.kind == TokenKind::Single
     {
@@ -77,7 +78,7 @@ fn quoted(term: &str) -> String {
     format!("\"{}\"", term.replace('"', "\"\""))
 }
 
-/// What a query says in more than a word, or with a sign: `twenty-five`, `per cent`, `%`.
+/// Terms for expressions of several words, or of a sign: `twenty-five`, `per cent`, `%`.
 fn of_neighbours(text: &str, tokens: &[Token]) -> Vec<String> {
     let mut found = Vec::new();
     let mut is_share =
@@ -92,7 +93,7 @@ fn of_neighbours(text: &str, tokens: &[Token]) -> Vec<String> {
         is_share |= pair[0].text == "per" && pair[1].text == "cent";
     }
     if is_share {
-        // Elsewhere a number in digits is often a name: "type 2", "IL-6".
+        // In other cases, a number in digits is often part of a name: "type 2", "IL-6".
         let digits = tokens
             .iter()
             .filter_map(|token| number_in_words(&token.text));
@@ -101,8 +102,8 @@ fn of_neighbours(text: &str, tokens: &[Token]) -> Vec<String> {
     found
 }
 
-/// Ids and BM25 scores (greater is better) of the best matches of `text` among the members, best
-/// first; equals in the order of their ids.
+/// Ids and BM25 scores (greater is better) of the best matches of `text` among the members, best first;
+/// ties are sorted by id.
 pub(super) fn best_matches(
     reader: &Reader<'_>,
     target: EmbeddingTarget,
@@ -127,7 +128,7 @@ pub(super) fn best_matches(
     let found = statement.query_map(params![expression], |r| Ok((r.get(0)?, r.get(1)?)));
     let mut found: Vec<(i64, f64)> = found.db()?.collect::<rusqlite::Result<_>>().db()?;
     found.sort_unstable_by(|a, b| a.1.total_cmp(&b.1));
-    // A frequent word is in every second text: only what may be shown is looked up.
+    // A frequent word is in every second text, so only the rows that may be shown are looked up.
     let mut id_of = reader.db.prepare_cached(id).db()?;
     let mut best = Vec::new();
     for equals in found.chunk_by(|a, b| a.1 == b.1) {

@@ -1,4 +1,4 @@
-//! The vectors of one model and kind in memory, brought in step with the database row by row.
+//! The vectors of one model and kind in memory, updated row by row from the database.
 
 use super::index::{ExactIndex, Neighbour, UnitQuery, Wanted};
 use super::rows::RowSet;
@@ -10,7 +10,7 @@ use rusqlite::params;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Which vectors a matrix holds.
+/// Identifies the vectors that a matrix holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) target: EmbeddingTarget,
@@ -19,12 +19,12 @@ pub(super) struct Key {
     pub(super) dimension: usize,
 }
 
-/// A state of the table: the highest sequence number ever given out, and how many rows there are.
+/// A state of the table: the highest sequence number ever assigned, and the number of rows.
 ///
-/// Rows come by INSERT and REPLACE, which give out a new number (AUTOINCREMENT never gives one out
-/// again), and go by DELETE, which lowers the count. Between two states with the same highest
-/// number rows were only deleted, so equal stamps mean equal rows, and the later of two states is
-/// the one with the higher number or, with the same number, fewer rows.
+/// Rows are added by INSERT and REPLACE, which assign a new number (AUTOINCREMENT never reuses one), and
+/// removed by DELETE, which lowers the count. Between two states with the same highest number, rows were
+/// only deleted, so equal stamps mean equal rows, and the later of two states is the one with the higher
+/// number or, with the same number, fewer rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Stamp {
     highest: i64,
@@ -32,7 +32,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// The state that a reader's snapshot has.
+    /// The state in a reader's snapshot.
     pub(super) fn read(reader: &Reader<'_>) -> Result<Self> {
         reader.db.one(
             "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'embeddings'), 0),
@@ -47,7 +47,7 @@ impl Stamp {
         )
     }
 
-    /// Whether this state was there before the other one.
+    /// Whether this state is earlier than the other one.
     pub(super) fn is_before(self, other: Self) -> bool {
         self.highest < other.highest || self.highest == other.highest && self.rows > other.rows
     }
@@ -60,21 +60,21 @@ pub(super) struct Matrix {
     ids: Vec<Arc<str>>,
     seqs: Vec<i64>,
     row_of: HashMap<Arc<str>, usize>,
-    /// Ids whose vector has another length, or a value that is not finite.
+    /// Ids whose vector has another length or a non-finite value.
     misfits: HashSet<Arc<str>>,
     stamp: Stamp,
-    /// Set while rows are brought in: a run that broke off leaves it set.
+    /// Set while rows are updated; stays set if the update is interrupted.
     unfinished: bool,
-    /// Grows with every change of a row's place or vector.
+    /// Increases with every change of a row's position or vector.
     generation: u64,
 }
 
-/// What a pass over new rows of the table saw.
+/// The result of a pass over new rows of the table.
 #[derive(Default)]
 struct Arrivals {
-    /// Rows of any model and kind.
+    /// Number of rows of any model and kind.
     rows: i64,
-    /// Rows of this matrix whose id was known, so that an older row of theirs is gone.
+    /// Number of rows of this matrix whose id was known, so that their older row is gone.
     replaced: i64,
 }
 
@@ -92,24 +92,24 @@ impl Matrix {
         }
     }
 
-    /// Which state of the table this is; none while it is not known to be one.
+    /// The state of the table that the matrix holds; none if unknown.
     pub(super) fn stamp(&self) -> Option<Stamp> {
         (!self.unfinished).then_some(self.stamp)
     }
 
-    /// A number that is another one after every change.
+    /// A number that differs after every change.
     pub(super) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Forgets every row, to be loaded again.
+    /// Removes every row, so that all are loaded again.
     pub(super) fn clear(&mut self) {
         let generation = self.generation + 1;
         *self = Self::new(self.index.dimension());
         self.generation = generation;
     }
 
-    /// Brings the rows to the state of the reader's snapshot, which is a later one.
+    /// Updates the rows to the state of the reader's snapshot, which is a later one.
     pub(super) fn catch_up(&mut self, reader: &Reader<'_>, key: &Key, stamp: Stamp) -> Result<()> {
         if self.unfinished {
             self.clear();
@@ -117,8 +117,8 @@ impl Matrix {
         self.unfinished = true;
         self.generation += 1;
         let arrivals = self.load_new(reader, key, stamp)?;
-        // Old rows and new ones are more than there are by as many as are gone. If more are gone
-        // than were replaced under our eyes, they are looked for one by one.
+        // The excess of old and new rows over the existing ones is the number of removed rows. If more
+        // rows are gone than were seen to be replaced, they are looked for one by one.
         let gone = self.stamp.rows + arrivals.rows - stamp.rows;
         if gone != arrivals.replaced {
             self.drop_missing(reader, key)?;
@@ -176,7 +176,7 @@ impl Matrix {
         Ok(())
     }
 
-    /// Stores a vector; tells whether its id was known.
+    /// Stores a vector; returns whether its id was known.
     fn put(&mut self, seq: i64, id: &str, vector: &[f32]) -> bool {
         let was_misfit = self.misfits.remove(id);
         match self.row(id) {
@@ -203,7 +203,7 @@ impl Matrix {
         }
     }
 
-    /// Takes out what the table has no more.
+    /// Removes the rows that the table no longer has.
     fn drop_missing(&mut self, reader: &Reader<'_>, key: &Key) -> Result<()> {
         let mut statement = reader
             .db
@@ -256,8 +256,8 @@ impl Matrix {
         self.index.similarity(query, row)
     }
 
-    /// The best `k` rows of `scope` (all rows if none) whose cosine reaches `floor`, best first;
-    /// ties by id, so that every process gives the same answer.
+    /// The best `k` rows of `scope` (all rows if none) whose cosine is at least `floor`, best first;
+    /// ties are sorted by id, so that every process gives the same answer.
     pub(super) fn nearest(
         &self,
         query: &UnitQuery,
@@ -293,7 +293,7 @@ pub(super) mod tests {
     use std::collections::BTreeMap;
 
     impl Matrix {
-        /// Every id with its vector as it is held; none for one that is not compared.
+        /// Every id with its vector as stored; none for one that is not compared.
         pub(in crate::store::vectors) fn contents(&self) -> BTreeMap<String, Option<Vec<f32>>> {
             let misfits = self.misfits.iter().map(|id| (id.to_string(), None));
             let rows = self.ids.iter().enumerate().map(|(row, id)| {
@@ -306,7 +306,7 @@ pub(super) mod tests {
             all
         }
 
-        /// Leaves the matrix as a load that broke off would.
+        /// Leaves the matrix in the state of an interrupted load.
         pub(in crate::store::vectors) fn break_off(&mut self) {
             self.unfinished = true;
         }

@@ -1,11 +1,10 @@
-//! Asks for large pages under large tables.
+//! Requests large pages for large tables.
 
-/// Tables smaller than this are not worth asking for.
+/// Tables smaller than this gain too little.
 const LEAST_BYTES: usize = 4 << 20;
 
-/// Asks the system to put the table's memory, filled or still empty, on large pages: reading it
-/// from end to end then misses the processor's table of addresses far less often. A hint: nothing
-/// depends on it, and other systems than Linux are not asked.
+/// Asks the system to use large pages for the table's memory, whether filled or still empty: a
+/// sequential read then causes far fewer TLB misses. This is only a hint, and is given only on Linux.
 pub(super) fn prefer_large_pages<T>(table: &Vec<T>) {
     let bytes = table.capacity() * size_of::<T>();
     if bytes >= LEAST_BYTES {
@@ -17,7 +16,7 @@ pub(super) fn prefer_large_pages<T>(table: &Vec<T>) {
 #[allow(unsafe_code, reason = "a system call")]
 fn advise(start: *const u8, bytes: usize) {
     use std::ffi::{c_int, c_void};
-    /// The smallest page of any Linux is 4 KiB, the largest 64 KiB; addresses have to be aligned.
+    /// The page size of Linux is between 4 KiB and 64 KiB; addresses must be aligned to it.
     const PAGE: usize = 65_536;
     const MADV_HUGEPAGE: c_int = 14;
     // SAFETY: the signature is that of madvise(2).
@@ -27,8 +26,8 @@ fn advise(start: *const u8, bytes: usize) {
     let skipped = start.addr().next_multiple_of(PAGE) - start.addr();
     let inner = start.wrapping_add(skipped).cast_mut();
     let length = (bytes - skipped) / PAGE * PAGE;
-    // SAFETY: the range lies within one allocation that the caller borrows, and this advice
-    // changes neither what is stored there nor who may read it. A refusal is no fault.
+    // SAFETY: the range lies within one allocation that the caller borrows, and this advice changes
+    // neither its contents nor who may read it. A refusal is harmless.
     unsafe { madvise(inner.cast(), length, MADV_HUGEPAGE) };
 }
 

@@ -1,10 +1,10 @@
-//! Similarity search over fragments and claims: by meaning, by words, and by both.
+//! Similarity search over fragments and claims: semantic, lexical, and both combined.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | `kernel`, `codes`, `rows`, `memory`, `index` | exact nearest neighbours over vectors in memory |
-//! | `matrix`, `scope`, `store` | keeps them in step with the database, and knows who may be found |
-//! | `lexical`, `search` | words, and the search that a user asks for |
+//! | `matrix`, `scope`, `store` | keep them in step with the database, and determine what may be found |
+//! | `lexical`, `search` | lexical search, and the search that callers use |
 
 mod block;
 mod codes;

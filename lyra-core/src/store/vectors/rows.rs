@@ -2,7 +2,7 @@
 
 use super::block::BLOCK_ROWS;
 
-/// Rows as bits, with their number and how many blocks of sixteen they touch.
+/// Rows as a bit set, with their number and the number of blocks of sixteen that they touch.
 ///
 /// ```
 /// use lyra_core::store::vectors::RowSet;
@@ -29,22 +29,22 @@ impl RowSet {
         *bits |= bit;
     }
 
-    /// Whether a row is among them.
+    /// Whether the set contains a row.
     pub fn contains(&self, row: usize) -> bool {
         self.block(row / BLOCK_ROWS) >> (row % BLOCK_ROWS) & 1 == 1
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many rows.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// In how many blocks they stand.
+    /// Number of blocks that contain any of the rows.
     pub(super) fn touched_blocks(&self) -> usize {
         self.touched
     }

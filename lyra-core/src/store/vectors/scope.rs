@@ -1,4 +1,4 @@
-//! What a search may find: ids as the database has them, and the rows that they have in memory.
+//! The scope of a search: ids in the database, and their rows in memory.
 
 use super::matrix::Matrix;
 use super::rows::RowSet;
@@ -9,20 +9,21 @@ use crate::store::model::EmbeddingTarget;
 use rusqlite::params;
 use std::collections::HashSet;
 
-/// The members of a search's scope, found in one snapshot for one state of a matrix.
+/// The members of a search's scope, determined in one snapshot for one state of a matrix.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     rows: RowSet,
     without_row: HashSet<String>,
-    /// Vectors of members that other models made, beyond the first of a member without a row.
+    /// Number of vectors of members from other models, not counting the first one of a member without a
+    /// row.
     foreign: usize,
-    /// The state of the matrix that the rows are numbers of.
+    /// The state of the matrix to which the row numbers belong.
     generation: u64,
 }
 
 impl Scope {
-    /// Claims that were not rejected, of the task if one is given; fragments that an edge ties to
-    /// a claim of the task, or all of the newest text of their page.
+    /// Claims that were not rejected, of the task if one is given; fragments that are connected by an
+    /// edge to a claim of the task, or all fragments of the newest text of their page.
     pub(super) fn read(
         reader: &Reader<'_>,
         matrix: &Matrix,
@@ -36,7 +37,7 @@ impl Scope {
             (EmbeddingTarget::Claim, None) => {
                 "SELECT id FROM claims WHERE claim_adoption_status = 'adopted' AND ?1 IS NULL"
             }
-            // The order of the joins is given, because without statistics another one is chosen.
+            // The join order is fixed, because without statistics SQLite chooses another one.
             (EmbeddingTarget::Fragment, Some(_)) => {
                 "SELECT e.source_id FROM claims c CROSS JOIN edges e
                  WHERE c.task_id = ?1 AND e.target_id = c.id AND e.source_type = 'fragment'"
@@ -61,7 +62,7 @@ impl Scope {
         Ok(scope)
     }
 
-    /// Counts the vectors that cannot be compared because another model made them.
+    /// Counts the vectors that cannot be compared because they come from another model.
     fn count_foreign(
         &mut self,
         reader: &Reader<'_>,
@@ -104,7 +105,7 @@ impl Scope {
         }
     }
 
-    /// Whether its rows are those of the matrix as it is.
+    /// Whether its rows belong to the matrix in its current state.
     pub(super) fn fits(&self, matrix: &Matrix) -> bool {
         self.generation == matrix.generation()
     }
@@ -114,17 +115,17 @@ impl Scope {
         &self.rows
     }
 
-    /// How many vectors are not compared, and members that have none.
+    /// Number of vectors that are not compared, and of members without a vector.
     pub(super) fn skipped(&self) -> usize {
         self.without_row.len() + self.foreign
     }
 
-    /// How many members have no comparable vector.
+    /// Number of members without a comparable vector.
     pub(super) fn missing(&self) -> usize {
         self.without_row.len()
     }
 
-    /// How many members.
+    /// Number of members.
     pub(super) fn len(&self) -> usize {
         self.rows.len() + self.without_row.len()
     }
@@ -138,9 +139,8 @@ impl Scope {
     }
 }
 
-/// Fragments of a text that a later version of its page has replaced. They are looked for by way
-/// of the few pages that have several versions: asking each fragment would take longer than the
-/// search.
+/// Fragments of a text that a later version of its page has replaced. They are found through the few
+/// pages that have several versions: checking each fragment would take longer than the search.
 fn superseded(reader: &Reader<'_>) -> Result<HashSet<String>> {
     reader.db.all(
         "SELECT f.id FROM (SELECT page_id, max(version) AS newest FROM page_texts

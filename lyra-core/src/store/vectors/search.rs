@@ -1,4 +1,4 @@
-//! The search that a user asks for: by meaning, by words, or by both on one scale.
+//! The search that callers use: semantic, lexical, or both on one scale.
 
 use super::index::{Neighbour, UnitQuery};
 use super::lexical::best_matches;
@@ -16,19 +16,19 @@ use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// How to search.
+/// The mode of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SearchMode {
-    /// By meaning: cosine of embeddings.
+    /// Semantic: cosine of embeddings.
     Semantic,
-    /// By words: BM25.
+    /// Lexical: BM25.
     Lexical,
     /// Both, put on one scale and added.
     #[default]
     Hybrid,
 }
 
-/// Where to end the list.
+/// Where the list of results ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cutoff {
     /// After `top_k` results.
@@ -41,27 +41,27 @@ pub enum Cutoff {
 /// A search. [`VectorRequest::new`] has the defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorRequest {
-    /// What to look for, in words.
+    /// The query text.
     pub query: String,
-    /// What to find.
+    /// The kind of the results.
     pub target: EmbeddingTarget,
     /// Only what belongs to this task.
     pub task_id: Option<String>,
     /// 1 to 50 results.
     pub top_k: usize,
-    /// Results to pass over, 0 to 10,000: those of the pages before.
+    /// Number of results to skip, 0 to 10,000: those of the previous pages.
     pub offset: usize,
-    /// Least cosine, 0 to 1, of what is found by meaning; a match by words needs none, in mode
-    /// hybrid as in lexical. None: the embedder's own [`EmbedderInfo::related_threshold`].
+    /// Minimum cosine, 0 to 1, of semantic matches; a lexical match needs none, in mode hybrid as in
+    /// lexical. None: the embedder's own [`EmbedderInfo::related_threshold`].
     pub min_similarity: Option<f64>,
-    /// How to search.
+    /// The mode of the search.
     pub mode: SearchMode,
-    /// Where to end the list.
+    /// Where the list ends.
     pub cutoff: Cutoff,
 }
 
 impl VectorRequest {
-    /// The ten best claims by meaning and words.
+    /// The ten best claims in hybrid mode.
     pub fn new(query: impl Into<String>) -> Self {
         Self {
             query: query.into(),
@@ -75,7 +75,7 @@ impl VectorRequest {
         }
     }
 
-    /// Checks every bound.
+    /// Checks all limits.
     pub fn validate(&self) -> Result<()> {
         if self.query.trim().is_empty() {
             return Err(
@@ -85,7 +85,7 @@ impl VectorRequest {
         self.validate_bounds()
     }
 
-    /// The same where a vector stands for the words.
+    /// The same for a request with a vector in place of the text.
     fn validate_bounds(&self) -> Result<()> {
         if !(1..=50).contains(&self.top_k) {
             return Err(Error::invalid(format!(
@@ -109,7 +109,7 @@ impl VectorRequest {
 }
 
 impl VectorRequest {
-    /// How many results are looked for: those that are passed over, too.
+    /// Number of results to find, including those that are skipped.
     fn reach(&self) -> usize {
         self.offset + self.top_k
     }
@@ -119,7 +119,7 @@ impl VectorRequest {
         self.min_similarity.unwrap_or(own)
     }
 
-    /// What to try where nothing was found.
+    /// Advice if nothing was found.
     fn advice(&self, model: &EmbedderInfo) -> String {
         if self.offset > 0 {
             return format!("fewer than {} results: lower offset", self.offset + 1);
@@ -143,23 +143,23 @@ impl VectorRequest {
     }
 }
 
-/// What a search answers.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VectorReply {
     /// Best first.
     pub results: Vec<VectorHit>,
-    /// Where nothing was found: why, and what to try.
+    /// If nothing was found: why, and what to try.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// How many vectors were compared.
+    /// Number of vectors that were compared.
     pub total_searched: usize,
-    /// Vectors in scope that were not compared, because another model made them or they have
-    /// another length, and texts in scope that have none yet.
+    /// Vectors in scope that were not compared, because they come from another model or have another
+    /// length, and texts in scope that have none yet.
     pub skipped: usize,
-    /// Texts in scope without a comparable vector: they cannot be found by meaning.
+    /// Texts in scope without a comparable vector: semantic search cannot find them.
     #[serde(skip)]
     pub missing: usize,
-    /// Which model embedded the query.
+    /// The model that embedded the query.
     pub model_id: String,
 }
 
@@ -168,12 +168,12 @@ pub struct VectorReply {
 pub struct VectorHit {
     /// Id of the claim or fragment.
     pub id: String,
-    /// Cosine (semantic), a score from 0 to 1 within this list (lexical), or that of both, between
-    /// the least and the greatest cosine of the list (hybrid).
+    /// Cosine (semantic), a score from 0 to 1 within this list (lexical), or a combination of both,
+    /// between the least and the greatest cosine of the list (hybrid).
     pub similarity: f64,
     /// The first 200 characters of the text.
     pub text_preview: String,
-    /// The page of a fragment, or of the fragment that the claim was read in.
+    /// The page of a fragment, or of the fragment in which the claim was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_id: Option<String>,
     /// Its address.
@@ -189,24 +189,25 @@ pub struct VectorHit {
 pub struct Scored {
     /// Claim or fragment.
     pub id: String,
-    /// Depends on the mode.
+    /// The scale depends on the mode.
     pub score: f64,
 }
 
-/// How many candidates each side of a hybrid search brings in, per result asked for and at least.
+/// Minimum number of candidates per requested result from each side of a hybrid search.
 const POOL_FACTOR: usize = 5;
 const POOL_LEAST: usize = 150;
-/// The most results that can be passed over.
+/// Maximum number of results that can be skipped.
 const MOST_OFFSET: usize = 10_000;
 
-/// Fragments that are related by their words although their cosine is short of the threshold.
+/// Maximum number of fragments that count as related by their words although their cosine is below the
+/// threshold.
 const BY_WORDS_ALONE: usize = 10;
-/// The part of the threshold that they must reach.
+/// Fraction of the threshold that their cosine must reach.
 const NEARLY: f64 = 0.75;
 
 impl VectorStore {
-    /// Answers a request; `query_vector` is the embedded query. A semantic search looks at nothing
-    /// else, so that its `query` may be empty; the other modes look for the words as well.
+    /// Runs a request; `query_vector` is the embedded query. A semantic search uses only the vector, so
+    /// `query` may be empty; the other modes also search for the words.
     pub fn search(
         &self,
         reader: &Reader<'_>,
@@ -259,9 +260,9 @@ impl VectorStore {
         })
     }
 
-    /// The fragments that may speak to a statement, best first by meaning and words together: those
-    /// with at least the model's own cosine of relatedness, and the best matches by words that come
-    /// near it.
+    /// The fragments that may be relevant to a statement, best first in the combined ranking: those
+    /// whose cosine is at least the model's relatedness threshold, and the best lexical matches that
+    /// come near it.
     pub fn related_fragments(
         &self,
         reader: &Reader<'_>,
@@ -288,7 +289,7 @@ impl VectorStore {
         })
     }
 
-    /// Whether any of `members` could be among the fragments related to this vector.
+    /// Whether any of `members` could be related to this vector.
     pub fn is_any_near(
         &self,
         reader: &Reader<'_>,
@@ -306,8 +307,8 @@ impl VectorStore {
         })
     }
 
-    /// The fragments that fit a query best, best first; without a floor and with no bound on how
-    /// many may be asked for, as the pipeline and evaluations need them.
+    /// The fragments that match a query best, best first; without a minimum score or a maximum number,
+    /// as the pipeline and evaluations require.
     pub fn rank_fragments(
         &self,
         reader: &Reader<'_>,
@@ -325,7 +326,7 @@ impl VectorStore {
         })
     }
 
-    /// Looks at the fragments that a ranking is about; not more than its limit come back.
+    /// Runs `work` on the fragments in scope of a ranking; the results are limited to its limit.
     fn with_fragments(
         &self,
         reader: &Reader<'_>,
@@ -353,18 +354,18 @@ impl VectorStore {
     }
 }
 
-/// What [`VectorStore::rank_fragments`] and [`VectorStore::related_fragments`] rank by.
+/// The parameters of [`VectorStore::rank_fragments`] and [`VectorStore::related_fragments`].
 #[derive(Debug, Clone, Copy)]
 pub struct Ranking<'a> {
-    /// What to look for, in words.
+    /// The query text.
     pub query: &'a str,
-    /// The same, embedded.
+    /// The embedded query.
     pub vector: &'a [f32],
     /// Only these fragments; otherwise those of the newest text of every page.
     pub members: Option<&'a HashSet<String>>,
-    /// By meaning, words or both; what is related is always looked for by both.
+    /// The mode; related fragments are always searched for in both ways.
     pub mode: SearchMode,
-    /// The most that is wanted.
+    /// Maximum number of results.
     pub limit: usize,
 }
 
@@ -374,7 +375,7 @@ fn unit_query(vector: &[f32]) -> Result<UnitQuery> {
     })
 }
 
-/// Similarities are shown with six digits; what shows as the floor reaches it.
+/// Similarities are shown with six digits; a value that is shown as equal to the floor reaches it.
 fn lenient(floor: f64) -> f64 {
     floor - 5e-7
 }
@@ -388,7 +389,7 @@ fn scored(matrix: &Matrix, near: Vec<Neighbour>) -> Vec<Scored> {
         .collect()
 }
 
-/// BM25 has no upper end, so the best match becomes 1.
+/// BM25 has no upper limit, so the best match is scaled to 1.
 fn scored_words(found: Vec<(String, f64)>) -> Vec<Scored> {
     let best = found.first().map_or(1.0, |(_, score)| *score);
     let best = best.max(f64::MIN_POSITIVE);
@@ -400,7 +401,7 @@ fn scored_words(found: Vec<(String, f64)>) -> Vec<Scored> {
     scored.collect()
 }
 
-/// One search: in what, among whom, for what.
+/// One running search: its matrix, its scope and its parameters.
 struct Searching<'a> {
     reader: &'a Reader<'a>,
     model: &'a EmbedderInfo,
@@ -415,7 +416,7 @@ impl Searching<'_> {
         self.matrix.nearest(self.query, rows, k, lenient(floor))
     }
 
-    /// The members that have the words of `text`, best first.
+    /// The members that contain words of `text`, best first.
     fn words(
         &self,
         target: EmbeddingTarget,
@@ -469,8 +470,8 @@ impl Searching<'_> {
             .map(|id| word_scores.get(id).copied().unwrap_or(0.0))
             .collect();
         let fused = fuse(&by_meaning, &by_words, self.model.fusion_weight_for(text));
-        // Between the least and the greatest cosine of the list, so that the scores of two lists
-        // can be compared, and one result is not scored 0 for being the last.
+        // Scaled between the least and the greatest cosine of the list, so that the scores of two lists
+        // can be compared, and a single result is not scored 0 for being the last.
         let lowest = by_meaning.iter().copied().fold(1.0, f64::min).max(0.0);
         let highest = by_meaning.iter().copied().fold(lowest, f64::max);
         let mut ranked: Vec<Scored> = ids

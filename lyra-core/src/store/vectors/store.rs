@@ -1,4 +1,4 @@
-//! The resident matrices, and how a search knows that they are current.
+//! The matrices in memory, and the checks that they are current.
 
 use super::matrix::{Key, Matrix, Stamp};
 use super::scope::Scope;
@@ -16,50 +16,50 @@ use std::time::{Duration, Instant};
 
 /// Exact similarity search over the vectors of one database file.
 ///
-/// The vectors are held in memory, once, and brought up to date in place at the start of each
-/// search, from the snapshot that the search reads: what any process has committed is seen, what
-/// is deleted is gone. A search whose snapshot is older than the matrix, because another search
-/// has just brought it further, is answered from the newer vectors, for the ids of its own
-/// snapshot.
+/// The vectors are held in memory once, and updated in place at the start of each search from the
+/// snapshot that the search reads: everything that any process has committed is visible, and deleted
+/// vectors are gone. If the snapshot of a search is older than the matrix, because another search has
+/// updated it in the meantime, the newer vectors are used for the ids of the older snapshot.
 ///
-/// Vectors are replaced by `INSERT OR REPLACE`; an `UPDATE` of `embedding_blob` is not noticed.
+/// Vectors are replaced by `INSERT OR REPLACE`; an `UPDATE` of `embedding_blob` is not detected.
 #[derive(Debug, Default)]
 pub struct VectorStore {
     matrices: Mutex<HashMap<Key, Arc<RwLock<Matrix>>>>,
     looks: Mutex<HashMap<i64, Look>>,
-    /// When the vectors were last looked at.
+    /// When the vectors were last used.
     used: Mutex<Option<Instant>>,
 }
 
-/// What is known to hold for a connection as long as its data version stays the same.
+/// State that is valid for a connection as long as its data version stays the same.
 ///
-/// `PRAGMA data_version` changes for a connection with every commit of another one that it comes
-/// to see. Connections that only read commit nothing themselves, so the same version on the same
-/// connection is the same content.
+/// `PRAGMA data_version` changes for a connection with every visible commit of another connection.
+/// Connections that only read commit nothing themselves, so the same version on the same connection
+/// means the same content.
 #[derive(Debug, Default)]
 struct Look {
     data_version: i64,
     current: HashMap<Key, Stamp>,
     scopes: HashMap<ScopeKey, Arc<Scope>>,
-    /// The latest state of each matrix that the connection was served from, in any version.
+    /// The latest state of each matrix that the connection has used, in any version.
     latest: HashMap<Key, Stamp>,
 }
 
 type ScopeKey = (Key, Option<String>);
 
-/// Scopes kept for a connection. A bit a row: 64 of them for a million rows are 8 MB.
+/// Maximum number of scopes kept for a connection. A scope takes one bit per row: 64 of them for a
+/// million rows are 8 MB.
 const SCOPES: usize = 64;
 
-/// Connections that are remembered; a pool has eight.
+/// Maximum number of connections that are remembered; a pool has eight.
 const LOOKS: usize = 64;
 
 impl VectorStore {
-    /// An empty store; vectors are loaded when they are first asked for.
+    /// An empty store; vectors are loaded when they are first needed.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads the vectors of a kind and model, so that the first search does not have to.
+    /// Loads the vectors of a kind and model, so that the first search does not have to.
     pub fn load(
         &self,
         reader: &Reader<'_>,
@@ -69,8 +69,8 @@ impl VectorStore {
         self.with_matrix(reader, target, model, |_, _| Ok(()))
     }
 
-    /// Gives the memory of the vectors back if nobody has looked at them for so long; the next
-    /// search reads them again. Answers whether there was something to give back.
+    /// Frees the memory of the vectors if they were not used for this time; the next search loads them
+    /// again. Returns whether there was anything to free.
     pub fn release_unused(&self, unused_for: Duration) -> bool {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         if used.is_none_or(|last| last.elapsed() < unused_for) {
@@ -83,7 +83,7 @@ impl VectorStore {
             matrices.values().map(Arc::clone).collect()
         };
         for matrix in matrices {
-            // A search that is at it right now keeps it until it is done.
+            // A search that is using the matrix keeps it until the search is done.
             matrix
                 .write()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -92,7 +92,7 @@ impl VectorStore {
         true
     }
 
-    /// Runs `work` with the vectors of a kind and model as the reader's snapshot has them.
+    /// Runs `work` with the vectors of a kind and model in the state of the reader's snapshot.
     pub(super) fn with_matrix<T>(
         &self,
         reader: &Reader<'_>,
@@ -112,7 +112,7 @@ impl VectorStore {
             look: None,
         };
         if !reader.db.is_readonly(MAIN_DB).db()? {
-            // A transaction that may be rolled back: what it sees is for it alone.
+            // A transaction may be rolled back, so its state is not shared with others.
             let mut matrix = Matrix::new(key.dimension);
             matrix.catch_up(reader, &key, Stamp::read(reader)?)?;
             return work(&matrix, &scopes);
@@ -145,9 +145,9 @@ impl VectorStore {
         }
     }
 
-    /// Reads the stamp of a snapshot that this connection was not seen with. Snapshots of one
-    /// connection go forward; if one seems to go back, the file was put back from a copy, and
-    /// the matrix starts again.
+    /// Reads the stamp of a snapshot that was not yet seen on this connection. Snapshots of one
+    /// connection only move forward; if one seems to go back, the file was restored from a copy, and the
+    /// matrix is loaded again.
     fn note_stamp(
         &self,
         reader: &Reader<'_>,
@@ -183,7 +183,7 @@ impl VectorStore {
         }
     }
 
-    /// The table of looks, with what is known of this connection in this version only.
+    /// The table of looks, with only the entries of this connection in this version.
     fn look(&self, connection: i64, data_version: i64) -> MutexGuard<'_, HashMap<i64, Look>> {
         let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
         if looks.len() >= LOOKS && !looks.contains_key(&connection) {
@@ -209,18 +209,18 @@ impl VectorStore {
     }
 }
 
-/// Gives the scopes of searches in one snapshot.
+/// Provides the scopes of searches in one snapshot.
 pub(super) struct Scopes<'s, 'r> {
     store: &'s VectorStore,
     reader: &'s Reader<'r>,
     key: &'s Key,
-    /// The connection and its data version; none where nothing may be kept.
+    /// The connection and its data version; none if nothing may be kept.
     look: Option<(i64, i64)>,
 }
 
 impl Scopes<'_, '_> {
-    /// The scope of a task, or of all of them: as it was found before if nothing was committed
-    /// since, otherwise anew.
+    /// The scope of a task, or of all tasks: the cached one if nothing was committed since, otherwise a
+    /// new one.
     pub(super) fn get(&self, matrix: &Matrix, task_id: Option<&str>) -> Result<Arc<Scope>> {
         let key: ScopeKey = (self.key.clone(), task_id.map(str::to_owned));
         if let Some((connection, data_version)) = self.look {
@@ -250,11 +250,11 @@ impl Scopes<'_, '_> {
     }
 }
 
-/// The SQL function by which a connection says who it is.
+/// The SQL function that returns the id of a connection.
 const WHO: &str = "lyra_connection_id";
 
-/// A number that no other connection of this process has or had. It is kept in the connection, as
-/// a function of its own: an address would come again with the next connection.
+/// A number that is unique among all connections of this process, past and present. It is stored in the
+/// connection as an SQL function: the address of a closed connection could be reused by the next one.
 fn connection_id(connection: &Connection) -> Result<i64> {
     static NEXT: AtomicI64 = AtomicI64::new(1);
     let ask = || -> rusqlite::Result<i64> {

@@ -1,4 +1,4 @@
-//! Which views there are: those built in, and those of a user's folder.
+//! The available views: the built-in ones, and those of a user's folder.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,11 +14,12 @@ use super::render::{RenderedView, environment, given, render_body, used, written
 use super::scan::{Mark, scan};
 use crate::error::{Error, Result};
 
-/// How the name of a template file ends.
+/// Extension of template files.
 const EXTENSION: &str = ".sql.j2";
-/// Longest template in bytes: what the SQL guard reads as one statement.
+/// Longest template in bytes: the SQL guard's limit for one statement.
 const MAX_TEMPLATE_BYTES: usize = 32_768;
-/// Most parameters of one view; every combination of given and not given is tried when it loads.
+/// Maximum number of parameters of a view; when it is loaded, every combination of present and missing
+/// parameters is tested.
 const MAX_PARAMETERS: usize = 8;
 
 macro_rules! templates {
@@ -27,7 +28,7 @@ macro_rules! templates {
     };
 }
 
-/// The templates that come with the library, by name.
+/// The built-in templates, by name.
 const BUILT_IN: [(&str, &str); 28] = templates![
     "v_bibliographic_coupling",
     "v_citation_age_gap",
@@ -59,7 +60,7 @@ const BUILT_IN: [(&str, &str); 28] = templates![
     "v_unsupported_claims",
 ];
 
-/// What a view answers, takes and returns.
+/// The description, parameters and columns of a view.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ViewInfo {
     /// Name, starting with `v_`.
@@ -70,41 +71,41 @@ pub struct ViewInfo {
     pub parameters: Vec<ViewParameter>,
     /// Names of its columns, in order.
     pub columns: Vec<String>,
-    /// Those of them that are left out unless [`ViewColumns::All`](crate::ViewColumns) asks for them:
-    /// what another column says, too, and what is seldom needed.
+    /// Those of them that are left out unless [`ViewColumns::All`](crate::ViewColumns) is requested:
+    /// columns that repeat another column, and columns that are rarely needed.
     pub extra_columns: Vec<String>,
-    /// What each column holds.
+    /// The contents of each column.
     pub column_descriptions: BTreeMap<String, String>,
-    /// How its rows are ordered; the order is total, so that paging is stable.
+    /// The order of its rows; it is total, so that paging is stable.
     pub order: Option<String>,
 }
 
 impl ViewInfo {
-    /// Whether the view can be narrowed to one task; otherwise it looks at the whole graph.
+    /// Whether the view can be restricted to one task; otherwise it covers the whole graph.
     pub fn is_task_scoped(&self) -> bool {
         self.parameters.iter().any(|p| p.name == TASK_ID)
     }
 }
 
-/// A file in a user's folder of views that cannot be asked.
+/// A file in a user's folder of views that cannot be used as a view.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BrokenView {
-    /// The name that it would have had.
+    /// The name that the view would have.
     pub name: String,
     /// The file.
     pub file: PathBuf,
-    /// The line that is wrong, counted from 1, where it is known.
+    /// The line with the error, counted from 1, if known.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The error.
     pub reason: String,
 }
 
 impl BrokenView {
-    /// What to do about any of them.
+    /// Advice for all of them.
     pub(crate) const ADVICE: &str =
         "docs/views.md shows the form of a view file under \"Views of your own\"";
 
-    /// What is wrong and in which line, without the folder that the file is in.
+    /// The error and its line, without the folder of the file.
     pub(crate) fn fault(&self) -> String {
         match self.line {
             Some(line) => format!("line {line}: {}", self.reason),
@@ -128,18 +129,18 @@ struct View {
     info: ViewInfo,
     /// The template without its header.
     body: String,
-    /// None where a parameter other than the task is required.
+    /// None if a parameter other than the task is required.
     unscoped: Option<Unscoped>,
 }
 
-/// A view with nothing given: what a stored view is made of.
+/// A view rendered without parameters, used for stored views.
 #[derive(Debug, Clone)]
 struct Unscoped {
     defaults: Map<String, Value>,
     sql: String,
 }
 
-/// All views that can be asked, by name.
+/// All available views, by name.
 ///
 /// ```
 /// use lyra_core::store::views::{ViewCatalog, ViewParams};
@@ -172,11 +173,11 @@ impl ViewCatalog {
         Ok(catalog)
     }
 
-    /// The same catalog with the `*.sql.j2` files of `dir`, which add views or stand in for those
-    /// of the same name.
+    /// The same catalog with the `*.sql.j2` files of `dir`, which add views or replace those of the same
+    /// name.
     ///
-    /// Fails with `NotFound` where there is no such folder, and with `InvalidInput` that names
-    /// file, line and reason where a file is not a view.
+    /// Fails with `NotFound` if there is no such folder, and with `InvalidInput`, which names the file,
+    /// line and reason, if a file is not a valid view.
     pub fn with_folder(mut self, dir: &Path) -> Result<Self> {
         for file in Self::files_of(dir)? {
             self.add_file(&file).map_err(|broken| {
@@ -186,7 +187,7 @@ impl ViewCatalog {
         Ok(self)
     }
 
-    /// The view files of a folder, by name; `NotFound` where there is no such folder.
+    /// The view files of a folder, by name; `NotFound` if there is no such folder.
     pub(crate) fn files_of(dir: &Path) -> Result<Vec<PathBuf>> {
         let unreadable = |e: std::io::Error| {
             Error::not_found(format!("views: cannot read {}: {e}", dir.display()))
@@ -204,7 +205,7 @@ impl ViewCatalog {
         Ok(files)
     }
 
-    /// Takes in one file; where it is not a view, nothing has changed.
+    /// Adds one file; nothing changes if it is not a valid view.
     pub(crate) fn add_file(&mut self, file: &Path) -> std::result::Result<(), BrokenView> {
         let name = view_name(file).unwrap_or_default();
         let broken = |fault: Fault| BrokenView {
@@ -228,8 +229,8 @@ impl ViewCatalog {
 
     fn add(&mut self, name: &str, source: &str) -> Result<(), Fault> {
         if !(name.starts_with("v_") && header::is_name(name)) {
-            // A stored view takes precedence over a table of the same name, so that any other
-            // name could hide one.
+            // A stored view takes precedence over a table of the same name, so a name without the prefix
+            // could hide a table.
             return Err(Fault::new(
                 1,
                 format!("the name {name:?} must start with v_ and hold only a-z, 0-9 and _"),
@@ -272,7 +273,8 @@ impl ViewCatalog {
         Ok(())
     }
 
-    /// Renders every combination of given and not given, so that no query meets a fault first.
+    /// Renders every combination of present and missing parameters, so that errors are found before the
+    /// first query.
     fn check_renderings(
         &self,
         name: &str,
@@ -332,7 +334,7 @@ impl ViewCatalog {
         self.view(name).map(|v| &v.info)
     }
 
-    /// The template of a view without its header, and what renders it.
+    /// The template of a view without its header, and the environment that renders it.
     pub(super) fn template(&self, name: &str) -> Result<(&str, &Environment<'static>)> {
         self.view(name).map(|view| (view.body.as_str(), &self.env))
     }
@@ -347,8 +349,8 @@ impl ViewCatalog {
 
     /// The SQL of a view with the values to bind.
     ///
-    /// Fails with `NotFound` on an unknown view; with `InvalidInput` on an unknown parameter, a
-    /// value of the wrong type, and a required parameter that is missing.
+    /// Fails with `NotFound` for an unknown view; with `InvalidInput` for an unknown parameter, a value
+    /// of the wrong type, and a missing required parameter.
     pub fn render(&self, name: &str, params: &ViewParams) -> Result<RenderedView> {
         let view = self.view(name)?;
         let values = params.resolve(name, &view.info.parameters)?;
@@ -359,11 +361,11 @@ impl ViewCatalog {
         Ok(RenderedView { sql, bindings })
     }
 
-    /// Name and SELECT of every view in a form without parameters, to be made temporary views.
+    /// Name and SELECT of every view in a form without parameters, for temporary views.
     ///
-    /// Nothing is scoped; a task-scoped view has a `task_id` column to filter by. The other
-    /// parameters stand at their defaults, `current_year` as a number. A user's view that requires
-    /// more than a task is left out.
+    /// They are not restricted to a task; a task-scoped view has a `task_id` column to filter by. The
+    /// other parameters have their default values, and `current_year` is written as a number. A user's
+    /// view that requires more than a task is left out.
     pub fn temp_views(&self, current_year: i32) -> Vec<(String, String)> {
         let written = |(name, view): (&String, &View)| {
             let unscoped = view.unscoped.as_ref()?;
@@ -374,7 +376,7 @@ impl ViewCatalog {
     }
 }
 
-/// Checks what the header cannot: the parameters in the SQL, and that it is one statement.
+/// Checks that the header cannot make: the parameters in the SQL, and that it is one statement.
 fn check_text(body: &str, header: &Header) -> Result<(), Fault> {
     if header.parameters.len() > MAX_PARAMETERS {
         return Err(Fault::new(
@@ -397,7 +399,7 @@ fn check_text(body: &str, header: &Header) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The name of the view in a file, if the file is one.
+/// The name of the view in a file, if the file name is that of a view.
 pub(crate) fn view_name(file: &Path) -> Option<&str> {
     file.file_name()?.to_str()?.strip_suffix(EXTENSION)
 }

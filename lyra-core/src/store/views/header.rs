@@ -1,4 +1,4 @@
-//! Reads the comment block at the top of a template: what the view answers, takes and returns.
+//! Parses the comment block at the top of a template: the view's description, parameters and columns.
 //!
 //! ```text
 //! -- What the view answers; as many lines as it takes.
@@ -12,24 +12,24 @@
 //! -- Order: claim_id
 //! ```
 //!
-//! `Parameters` may be missing, `Order`, too. The block ends at the first line without `--`.
+//! `Parameters` and `Order` are optional. The block ends at the first line without `--`.
 
 use super::params::{ParameterType, ViewParameter};
 
-/// A template cut into its header and its SQL.
+/// A template split into its header and its SQL.
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) description: String,
     pub(super) parameters: Vec<ViewParameter>,
     pub(super) columns: Vec<Column>,
     pub(super) order: Option<String>,
-    /// Byte at which the SQL starts.
+    /// Byte offset at which the SQL starts.
     pub(super) body_start: usize,
     /// Line at which the SQL starts, counted from 1.
     pub(super) body_line: usize,
 }
 
-/// What is wrong with a template, and in which line (counted from 1).
+/// An error in a template, and its line (counted from 1).
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) line: usize,
@@ -45,8 +45,8 @@ impl Fault {
     }
 }
 
-/// Entries stand this many spaces after the `--` at most; what stands deeper goes on with the
-/// entry before.
+/// Maximum indentation of an entry after the `--`; lines with a deeper indentation continue the previous
+/// entry.
 const ENTRY_INDENT: usize = 3;
 
 /// A column of a view.
@@ -54,7 +54,7 @@ const ENTRY_INDENT: usize = 3;
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) description: String,
-    /// Left out where only the main columns are asked for.
+    /// Left out if only the main columns are requested.
     pub(super) is_extra: bool,
 }
 
@@ -100,18 +100,18 @@ pub(super) fn parse(source: &str) -> Result<Header, Fault> {
     })
 }
 
-/// What has been read of a header so far.
+/// The part of a header that has been read so far.
 #[derive(Default)]
 struct Block {
     section: Section,
     description: Vec<String>,
-    /// Line, section and text of each entry; the text is taken apart at the end.
+    /// Line, section and text of each entry; the text is parsed at the end.
     entries: Vec<(usize, Section, String)>,
     order: Option<String>,
 }
 
 impl Block {
-    /// Takes in one line without its `--`.
+    /// Reads one line without its `--`.
     fn read(&mut self, line: usize, comment: &str) -> Result<(), String> {
         let text = comment.trim();
         let indent = comment.len() - comment.trim_start().len();
@@ -135,7 +135,11 @@ impl Block {
                     entry.push(' ');
                     entry.push_str(text);
                 }
-                _ => return Err("this line goes on with no entry before it".to_owned()),
+                _ => {
+                    return Err(
+                        "this line continues an entry, but there is no entry before it".to_owned(),
+                    );
+                }
             },
         }
         Ok(())
@@ -158,12 +162,12 @@ fn split_entries(entries: Vec<(usize, Section, String)>) -> Result<Entries, Faul
         }
         if section == Section::Columns {
             if columns.iter().any(|other| other.name == name) {
-                return Err(fault(format!("the column {name:?} stands here twice")));
+                return Err(fault(format!("the column {name:?} appears twice")));
             }
             columns.push(column(name, rest).map_err(fault)?);
         } else {
             if parameters.iter().any(|p| p.name == name) {
-                return Err(fault(format!("the parameter {name:?} stands here twice")));
+                return Err(fault(format!("the parameter {name:?} appears twice")));
             }
             parameters.push(parameter(name, rest).map_err(fault)?);
         }
@@ -171,7 +175,7 @@ fn split_entries(entries: Vec<(usize, Section, String)>) -> Result<Entries, Faul
     Ok((parameters, columns))
 }
 
-/// Reads `: what it holds` or ` (all): what it holds`.
+/// Parses `: what it holds` or ` (all): what it holds`.
 fn column(name: &str, rest: &str) -> Result<Column, String> {
     let extra = rest.strip_prefix(" (all)");
     let description = extra.unwrap_or(rest).strip_prefix(':').map(str::trim);
@@ -186,7 +190,7 @@ fn column(name: &str, rest: &str) -> Result<Column, String> {
     })
 }
 
-/// Reads ` (type, required|optional|default …): description`.
+/// Parses ` (type, required|optional|default …): description`.
 fn parameter(name: &str, rest: &str) -> Result<ViewParameter, String> {
     let form =
         "a parameter is written \"name (type, required|optional|default VALUE): what it does\"";
@@ -229,7 +233,7 @@ fn parameter(name: &str, rest: &str) -> Result<ViewParameter, String> {
     })
 }
 
-/// Whether `name` may name a view, a parameter or a column.
+/// Whether `name` is valid for a view, a parameter or a column.
 pub(super) fn is_name(name: &str) -> bool {
     name.len() <= 64
         && name.starts_with(|c: char| c.is_ascii_lowercase())

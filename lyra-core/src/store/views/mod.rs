@@ -1,8 +1,8 @@
-//! Ready-made questions to the graph: one SQL template a file, catalogued by its own header.
+//! Ready-made queries on the graph: one SQL template per file, catalogued by its own header.
 //!
-//! A template chooses clauses by what was given (`{% if task_id %}`); values are bound
-//! (`:task_id`), never rendered into the text. One source serves three uses: a query of its own
-//! ([`ViewCatalog::render`]), a building block inside `WITH x AS (…)`, and a temporary view that
+//! A template includes clauses depending on the parameters that are present (`{% if task_id %}`); values
+//! are bound (`:task_id`), never rendered into the text. One source serves three uses: a standalone
+//! query ([`ViewCatalog::render`]), a building block inside `WITH x AS (…)`, and a temporary view that
 //! `query_sql` can read ([`ViewCatalog::temp_views`]).
 
 mod catalog;

@@ -1,4 +1,4 @@
-//! What a view takes: declared parameters, and the values given for them.
+//! The parameters of views, and the values given for them.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::store::text::names::nearest;
 
-/// The parameter that scopes a view to one task. Every view accepts it; a global view ignores it.
+/// The parameter that restricts a view to one task. Every view accepts it; a global view ignores it.
 pub(super) const TASK_ID: &str = "task_id";
-/// The parameter that stands for the year that counts as now; filled in where it is left out.
+/// The parameter for the year that counts as the current one; filled in if it is left out.
 pub(super) const CURRENT_YEAR: &str = "current_year";
 
 /// Type of a parameter's value.
@@ -26,7 +26,7 @@ pub enum ParameterType {
 }
 
 impl ParameterType {
-    /// The type of that name, as a template's header writes it.
+    /// The type with that name in a template's header.
     pub(super) fn named(name: &str) -> Option<Self> {
         match name {
             "text" => Some(Self::Text),
@@ -37,7 +37,7 @@ impl ParameterType {
         }
     }
 
-    /// What a value of the type is called in a message.
+    /// The name of the type in messages.
     pub(super) fn wanted(self) -> &'static str {
         match self {
             Self::Text => "a string",
@@ -47,7 +47,7 @@ impl ParameterType {
         }
     }
 
-    /// Whether `value` is of the type; null is of none.
+    /// Whether `value` is of the type; null is not of any type.
     pub(super) fn admits(self, value: &Value) -> bool {
         match self {
             Self::Text => value.is_string(),
@@ -66,11 +66,11 @@ pub struct ViewParameter {
     /// Type of its value.
     #[serde(rename = "type")]
     pub value_type: ParameterType,
-    /// Whether a query must give it.
+    /// Whether a query must provide it.
     pub required: bool,
-    /// What it does.
+    /// Its effect.
     pub description: String,
-    /// The value that stands in where none is given.
+    /// The value that is used if none is given.
     pub default: Option<Value>,
 }
 
@@ -87,7 +87,7 @@ pub struct ViewParams {
 }
 
 impl ViewParams {
-    /// No values; `current_year` (UTC, from the clock) is what counts as now.
+    /// No values; `current_year` (UTC, from the clock) is the year that counts as the current one.
     pub fn new(current_year: i32) -> Self {
         Self {
             current_year,
@@ -95,13 +95,13 @@ impl ViewParams {
         }
     }
 
-    /// The same values, scoped to one task.
+    /// The same values, restricted to one task.
     #[must_use]
     pub fn with_task(self, task_id: impl Into<String>) -> Self {
         self.with(TASK_ID, task_id.into())
     }
 
-    /// The same values with one more. Null is as good as not given.
+    /// The same values with one more. Null counts as not given.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.values.insert(name.into(), value.into());
@@ -115,10 +115,10 @@ impl ViewParams {
         self
     }
 
-    /// The value of each parameter in `declared`: as given, else its default, else null.
+    /// The value of each parameter in `declared`: the given value, or else its default, or else null.
     ///
-    /// Fails with `InvalidInput` on a name that is not declared, a value of another type, and a
-    /// required parameter that is missing.
+    /// Fails with `InvalidInput` for a name that is not declared, a value of another type, and a missing
+    /// required parameter.
     pub(super) fn resolve(
         &self,
         view: &str,
@@ -180,10 +180,10 @@ fn mismatch(view: &str, name: &str, expected: ParameterType, value: &Value) -> E
     ))
 }
 
-/// Advice for a name that does not exist: the nearest one, if any is near, and all there are.
+/// Advice for a name that does not exist: the nearest one, if any is near, and all existing ones.
 pub(super) fn suggestion(name: &str, existing: &[&str], what: &str) -> String {
     let list = format!("{what}: {}", existing.join(", "));
-    // A view is often asked for without its prefix.
+    // Views are often requested without their prefix.
     let prefixed = format!("v_{name}");
     let near = nearest(name, existing.iter().copied())
         .into_iter()

@@ -1,4 +1,4 @@
-//! Turns a template into SQL with bindings.
+//! Renders a template to SQL with bindings.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use super::header::Fault;
 use super::params::{CURRENT_YEAR, ViewParameter};
 use super::scan::{Mark, scan};
 
-/// A view as SQL that can run by itself or stand inside `WITH x AS (…)`.
+/// A view as SQL that can run by itself or inside `WITH x AS (…)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenderedView {
     /// One SELECT (it may start with WITH), without a semicolon.
@@ -24,8 +24,8 @@ pub struct RenderedView {
     pub bindings: Map<String, Value>,
 }
 
-/// What a template sees of a parameter: whether it was given (a boolean: whether it is true).
-/// The value itself is out of reach, so that no template can render one into the text.
+/// The value of a parameter in a template: whether it was given (for a boolean: whether it is true). The
+/// value itself is not accessible, so that no template can render one into the text.
 #[derive(Debug)]
 struct Given(bool);
 
@@ -39,7 +39,7 @@ impl Object for Given {
     }
 }
 
-/// The template engine, set up for SQL.
+/// The template engine, configured for SQL.
 pub(super) fn environment() -> Environment<'static> {
     let mut env = Environment::new();
     env.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -63,7 +63,7 @@ pub(super) fn environment() -> Environment<'static> {
 }
 
 /// Renders `body` for parameters that are given (true) or not (false).
-/// A fault's line counts from the first line of `body`.
+/// The line of an error is counted from the first line of `body`.
 pub(super) fn render_body(
     env: &Environment<'static>,
     name: &str,
@@ -83,14 +83,14 @@ pub(super) fn render_body(
             Fault::new(e.line().unwrap_or(1), reason)
         })?;
     let mut sql = sql.trim().to_owned();
-    // A comment at the very end would swallow the bracket that closes `WITH x AS (…)`.
+    // A comment at the very end would hide the bracket that closes `WITH x AS (…)`.
     if sql.lines().last().is_some_and(|line| line.contains("--")) {
         sql.push('\n');
     }
     Ok(sql)
 }
 
-/// Which parameters count as given for `values`.
+/// The parameters that count as given for `values`.
 pub(super) fn given<'a>(
     parameters: &'a [ViewParameter],
     values: &Map<String, Value>,
@@ -118,7 +118,7 @@ pub(super) fn used(sql: &str, mut values: Map<String, Value>) -> Map<String, Val
     bindings
 }
 
-/// `sql` with each parameter written out as a literal, for a stored view, which cannot have any.
+/// `sql` with each parameter written as a literal, for a stored view, which cannot have parameters.
 ///
 /// The values come from the template's own header and from the clock, never from a caller.
 pub(super) fn written_out(sql: &str, defaults: &Map<String, Value>, current_year: i32) -> String {

@@ -1,11 +1,11 @@
-//! Finds what matters to a template in SQL text: parameters, statement ends, nesting.
+//! Finds the relevant elements of a template's SQL: parameters, statement ends, nesting.
 //!
-//! Strings, quoted names, comments and template tags are stepped over, so that a `:` or `;` in
-//! them counts for nothing.
+//! Strings, quoted names, comments and template tags are skipped, so that a `:` or `;` in them is
+//! ignored.
 
 use std::ops::Range;
 
-/// A thing found in the text.
+/// An element found in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mark {
     /// A parameter `:name`; the name without its colon.
@@ -18,17 +18,17 @@ pub(super) enum Mark {
     Word(String),
 }
 
-/// A [`Mark`] with where it stands.
+/// A [`Mark`] with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) mark: Mark,
-    /// Bytes of the text that the mark covers.
+    /// Byte range of the mark in the text.
     pub(super) span: Range<usize>,
     /// Line, counted from 1.
     pub(super) line: usize,
 }
 
-/// What is stepped over, as opening and closing text.
+/// The skipped elements, as opening and closing text.
 const SKIPPED: [(&str, &str); 9] = [
     ("{%", "%}"),
     ("{{", "}}"),
@@ -69,11 +69,11 @@ pub(super) fn scan(text: &str) -> Vec<Found> {
     found
 }
 
-/// How many bytes the thing at the start of `rest` (whose first character is `c`) takes.
+/// The length in bytes of the element at the start of `rest` (whose first character is `c`).
 pub(super) fn extent(rest: &str, c: char) -> usize {
     for (open, close) in SKIPPED {
         if let Some(inside) = rest.strip_prefix(open) {
-            // A doubled quote closes one string and opens the next, which comes to the same.
+            // A doubled quote closes one string and opens the next, which has the same result.
             return inside
                 .find(close)
                 .map_or(rest.len(), |n| open.len() + n + close.len());

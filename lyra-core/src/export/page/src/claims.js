@@ -46,7 +46,7 @@ function readIn(at) {
 }
 
 /** A side that the judge is less sure of is called possible; confidence::POSSIBLE_BELOW of the library. */
-const POSSIBLE_BELOW = 0.6;
+const POSSIBLE_BELOW = 0.7;
 
 const takesSide = (claim) => claim.stance === "supports" || claim.stance === "refutes";
 

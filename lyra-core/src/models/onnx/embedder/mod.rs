@@ -1,5 +1,5 @@
-//! Sentence encoders: any sentence-transformers folder that was exported to a graph. The tokens'
-//! vectors are pooled and brought to length 1.
+//! Sentence encoders: any sentence-transformers folder that was exported to a graph. The token
+//! vectors are pooled and normalised to length 1.
 
 mod pooling;
 mod settings;
@@ -49,18 +49,18 @@ impl std::fmt::Debug for Encoder {
     }
 }
 
-/// What the graph's output holds.
+/// The kind of the graph's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Output {
-    /// A vector a token, to be pooled.
+    /// One vector per token, to be pooled.
     Tokens,
-    /// A vector a text.
+    /// One vector per text.
     Sentences,
 }
 
 impl OnnxEmbedder {
-    /// Opens a model: loads the library and the graph, and runs it once to see that graph, tokenizer
-    /// and settings fit. Blocks; a graph of 90 MB takes about a second.
+    /// Opens a model: loads the library and the graph, and runs it once to check that graph,
+    /// tokenizer and settings match. Blocks; a graph of 90 MB takes about a second.
     pub fn open(options: &OnnxOptions) -> Result<Self> {
         let folder = ModelFolder::read(&options.model, options.file.as_deref())?;
         let settings = Settings::read(&folder)?;
@@ -128,7 +128,7 @@ impl Encoder {
         Ok(vectors)
     }
 
-    /// Ids of a text's tokens, special ones included; none for an empty text.
+    /// Ids of a text's tokens, including special ones; none for an empty text.
     fn tokens(&self, text: &str, role: TextRole) -> Result<Vec<u32>> {
         let text = text.trim();
         if text.is_empty() {
@@ -147,7 +147,7 @@ impl Encoder {
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// One vector a row, not yet of length 1.
+    /// One vector per row, not yet normalised.
     fn run(&self, rows: &[Row<'_>]) -> Result<Vec<Vec<f32>>> {
         let graph = &self.model.graph;
         let width = graph.width(rows);
@@ -171,7 +171,7 @@ impl Encoder {
         })
     }
 
-    /// Brings a vector to length 1, and refuses what cannot be stored or compared.
+    /// Normalises a vector to length 1, and rejects vectors that cannot be stored or compared.
     fn finish(&self, vector: &mut [f32]) -> Result<()> {
         if vector.len() != self.info.dimension {
             return Err(Error::new(
@@ -192,7 +192,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Runs the graph on a word and on the token with the greatest id; answers the length of a vector.
+    /// Runs the graph on a word and on the token with the greatest id; returns the length of a vector.
     fn try_out(&self) -> Result<usize> {
         let place = self.model.folder.graph.display();
         let word = self.tokens("probe", TextRole::Document)?;
@@ -220,7 +220,7 @@ impl Encoder {
     }
 }
 
-/// Lets the tokenizer cut texts off where the model ends.
+/// Makes the tokenizer truncate texts at the model's limit.
 fn cut_off(model: &mut Model) -> Result<()> {
     let limit = model.max_tokens;
     let special = model
@@ -238,7 +238,7 @@ fn cut_off(model: &mut Model) -> Result<()> {
     cut.map(|_| ()).map_err(|e| tokens::failed(&e))
 }
 
-/// The output to read: a vector a text if there is one, else a vector a token.
+/// The output to read: one vector per text if there is one, otherwise one vector per token.
 fn output_of(outputs: &[Declared], settings: &Settings) -> Result<(String, Output)> {
     let of_rank = |name: Option<&str>, rank: usize| {
         let mut fitting = outputs.iter().filter(|output| output.is_of_rank(rank));
@@ -266,16 +266,16 @@ fn output_of(outputs: &[Declared], settings: &Settings) -> Result<(String, Outpu
     }
 }
 
-/// The embedding's share where the model knows next to nothing of the script: a little still
-/// breaks ties (JaQuAD, all-MiniLM-L6-v2: nDCG@10 0.9105 at 0.05, 0.904 at 0.3, by words 0.9099).
+/// The embedding's weight for a script that the model barely knows: a small weight still breaks
+/// ties (JaQuAD, all-MiniLM-L6-v2: nDCG@10 0.9105 at 0.05, 0.904 at 0.3, by words 0.9099).
 const STRANGER_TO_CJK: f32 = 0.05;
 
-/// Pieces with a Chinese, Japanese or Korean character in a vocabulary that was made for them. An
-/// English one has some hundreds.
+/// Minimum number of pieces with a Chinese, Japanese or Korean character in a vocabulary made for
+/// these languages. An English one has some hundreds.
 const CJK_PIECES: usize = 3_000;
 
-/// Whether the model has seen Chinese, Japanese or Korean: its vocabulary has thousands of pieces
-/// of them or, where pieces are bytes, cuts a sentence into fewer tokens than characters.
+/// Whether the model was trained on Chinese, Japanese or Korean: its vocabulary has thousands of
+/// their pieces or, if pieces are bytes, a sentence gives fewer tokens than characters.
 fn knows_cjk(tokenizer: &Tokenizer) -> bool {
     let vocabulary = tokenizer.get_vocab(true);
     let pieces = vocabulary.keys().filter(|piece| piece.chars().any(is_cjk));

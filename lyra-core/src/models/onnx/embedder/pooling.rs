@@ -1,6 +1,6 @@
-//! From one vector a token to one vector a text.
+//! Combines the vectors of a text's tokens into one vector.
 
-/// How the vectors of a text's tokens become one.
+/// How the vectors of a text's tokens are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pooling {
     /// Their mean.

@@ -1,5 +1,5 @@
-//! What a sentence-transformers folder says about its encoder: how tokens are pooled, what stands
-//! before a query, what comes behind the graph.
+//! The encoder settings of a sentence-transformers folder: pooling of tokens, prompts, and layers
+//! after the graph.
 
 use super::super::folder::{ModelFolder, json, size};
 use super::pooling::Pooling;
@@ -7,25 +7,25 @@ use crate::error::{Error, ErrorKind, Result};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// An encoder's settings, as its files have them.
+/// An encoder's settings, as given in its files.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Settings {
-    /// How token vectors become one.
+    /// How token vectors are combined.
     pub(super) pooling: Pooling,
     /// Length of a token vector, as the pooling layer expects it.
     pub(super) dimension: Option<usize>,
-    /// Whether texts are put in lower case before they are cut into tokens.
+    /// Whether texts are converted to lower case before tokenization.
     pub(super) lower_case: bool,
-    /// Stands before a query.
+    /// Prefix of a query.
     pub(super) query_prompt: String,
-    /// Stands before a document.
+    /// Prefix of a document.
     pub(super) document_prompt: String,
-    /// A layer behind the pooling that is not ours to compute.
+    /// A layer after the pooling that is not supported.
     pub(super) foreign_layer: Option<String>,
 }
 
 impl Settings {
-    /// Reads what a folder says.
+    /// Reads the settings of a folder.
     pub(super) fn read(folder: &ModelFolder) -> Result<Self> {
         let mut kinds = folder.modules.iter().map(|layer| layer.kind.as_str());
         let foreign_layer =
@@ -52,7 +52,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// What of the settings decides a vector, beside graph and tokenizer.
+    /// The settings that affect a vector, in addition to graph and tokenizer.
     pub(super) fn text(&self, max_tokens: usize) -> String {
         format!(
             "{:?}|{max_tokens}|{}|{:?}|{:?}",
@@ -66,7 +66,7 @@ fn pooling_folder(folder: &ModelFolder) -> PathBuf {
     layer.map_or_else(|| folder.root.join("1_Pooling"), |layer| layer.path.clone())
 }
 
-/// The pooling that a configuration names; the mean where it names none.
+/// The pooling in a configuration; the mean if there is none.
 fn pooling_of(config: &Value) -> Result<Pooling> {
     let known = [
         ("mean", "mean_tokens", Pooling::Mean),
@@ -75,7 +75,7 @@ fn pooling_of(config: &Value) -> Result<Pooling> {
         ("lasttoken", "lasttoken", Pooling::LastToken),
     ];
     let mut named: Vec<String> = Vec::new();
-    // Old files have a flag for each mode, newer ones the name of one.
+    // Old files have a flag for each mode, newer ones the name of the mode.
     if let Some(mode) = config["pooling_mode"].as_str() {
         named.push(mode.to_owned());
     } else if let Some(flags) = config.as_object() {
@@ -102,7 +102,7 @@ fn pooling_of(config: &Value) -> Result<Pooling> {
     }
 }
 
-/// What stands before a text of a role: its prompt by name, else the default one.
+/// The prompt for a role, by name; otherwise the default one.
 fn prompt(config: &Value, names: &[&str]) -> String {
     let prompts = &config["prompts"];
     let default = config["default_prompt_name"].as_str();
@@ -111,7 +111,7 @@ fn prompt(config: &Value, names: &[&str]) -> String {
     found.unwrap_or_default().to_owned()
 }
 
-/// What the reader cannot do of what an encoder may have.
+/// An error for an encoder feature that is not supported.
 pub(super) fn unsupported(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Unsupported, message).with_hint(
         "export the whole encoder, pooling included, as one graph with the output sentence_embedding",

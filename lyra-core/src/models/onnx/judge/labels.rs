@@ -1,15 +1,15 @@
-//! Which of a model's classes is which relation: what `id2label` of `config.json` says.
+//! Maps a model's classes to relations, according to `id2label` in `config.json`.
 
 use super::super::folder::ModelFolder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::model::Relation;
 use serde_json::Value;
 
-/// What to write where the classes are not named.
+/// The hint for classes without names.
 const NAME_THEM: &str = "write into config.json what the model card says, in the order of the scores, for example \
      \"id2label\": {\"0\": \"contradiction\", \"1\": \"entailment\", \"2\": \"neutral\"}";
 
-/// Names of classes, in lower case and without anything but letters and digits.
+/// Names of classes, in lower case, letters and digits only.
 const NAMES: [(Relation, &[&str]); 3] = [
     (
         Relation::Supports,
@@ -41,7 +41,7 @@ const NAMES: [(Relation, &[&str]); 3] = [
     ),
 ];
 
-/// The relation that each score of the model is for.
+/// The relation of each score of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Labels([Relation; 3]);
 
@@ -89,8 +89,8 @@ impl Labels {
         }
     }
 
-    /// The relation of the greatest score, and the softmax of the scores there; none where a score
-    /// is not finite. Of equals the neutral one wins.
+    /// The relation with the greatest score, and the softmax of its score; none if a score is not
+    /// finite. In a tie, neutral wins.
     pub(super) fn verdict(self, scores: [f32; 3]) -> Option<(Relation, f64)> {
         let scores = scores.map(f64::from);
         if scores.iter().any(|score| !score.is_finite()) {
@@ -111,7 +111,7 @@ impl std::fmt::Display for Labels {
     }
 }
 
-/// What a judge is made of, for who has brought something else.
+/// The requirements for a judge, for messages about unsuitable models.
 pub(super) const CROSS_ENCODER: &str = "a judge needs a cross-encoder for natural language inference with the classes entailment, \
      contradiction and neutral; docs/judges.md says how to get one";
 

@@ -1,5 +1,5 @@
-//! Cross-encoders: a premise and a hypothesis go through the graph together, and three scores say how
-//! they stand to each other.
+//! Cross-encoders: a premise and a hypothesis go through the graph together, and three scores give
+//! their relation.
 
 mod labels;
 mod pair;
@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 /// A cross-encoder for natural language inference, run by ONNX Runtime.
 ///
-/// Premise and hypothesis are joined by the tokenizer's template for pairs. Where they are too long,
-/// the premise loses its end; the hypothesis loses its own only where it leaves less than a quarter of
-/// the room. The scores become probabilities by softmax, and `id2label` of `config.json` says which is
-/// whose.
+/// Premise and hypothesis are joined by the tokenizer's template for pairs. If they are too long,
+/// the end of the premise is truncated; the hypothesis is truncated only if it leaves less than a
+/// quarter of the space. The scores become probabilities by softmax, and `id2label` of
+/// `config.json` assigns them to relations.
 ///
 /// ```no_run
 /// use lyra_core::models::{OnnxOptions, OnnxStanceJudge};
@@ -38,7 +38,7 @@ pub struct OnnxStanceJudge {
 struct Classifier {
     model: Model,
     labels: Labels,
-    /// Tokens that a pair has room for, the special ones not counted.
+    /// Maximum number of tokens of a pair, without special ones.
     room: usize,
 }
 
@@ -53,8 +53,8 @@ impl std::fmt::Debug for Classifier {
 }
 
 impl OnnxStanceJudge {
-    /// Opens a model: loads the library and the graph, and runs it once to see that graph, tokenizer
-    /// and classes fit. Blocks; a graph of 90 MB takes about a second.
+    /// Opens a model: loads the library and the graph, and runs it once to check that graph,
+    /// tokenizer and classes match. Blocks; a graph of 90 MB takes about a second.
     pub fn open(options: &OnnxOptions) -> Result<Self> {
         let folder = ModelFolder::read(&options.model, options.file.as_deref())?;
         let labels = Labels::read(&folder)?;
@@ -114,7 +114,7 @@ impl Classifier {
                 judged.push((at, self.verdict(scores)?));
             }
         }
-        // The template's tokens stand in every row, so that no row was left out as empty.
+        // Every row contains the template's tokens, so no row was left out as empty.
         judged.sort_by_key(|(at, _)| *at);
         Ok(judged.into_iter().map(|(_, verdict)| verdict).collect())
     }
@@ -149,7 +149,7 @@ impl Classifier {
     }
 }
 
-/// The output with a score a class: `logits`, or the only one that holds a row a pair.
+/// The output with one score per class: `logits`, or the only one with one row per pair.
 fn scores_of(outputs: &[Declared]) -> Result<(String, ())> {
     let rows: Vec<&Declared> = outputs
         .iter()

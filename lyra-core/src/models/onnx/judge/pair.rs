@@ -1,4 +1,4 @@
-//! A premise and a hypothesis as one row of tokens, the way the tokenizer's template joins pairs.
+//! A premise and a hypothesis as one row of tokens, joined by the tokenizer's template for pairs.
 
 use super::super::graph::Row;
 use super::super::model::Model;
@@ -23,7 +23,7 @@ impl Tokens {
     }
 }
 
-/// Tokens that a pair has room for, the special ones of the template not counted.
+/// Maximum number of tokens of a pair, without the special ones of the template.
 pub(super) fn room(model: &Model) -> Result<usize> {
     let template = model.tokenizer.get_post_processor();
     let special = template.map_or(0, |template| template.added_tokens(true));
@@ -36,7 +36,7 @@ pub(super) fn room(model: &Model) -> Result<usize> {
             "expected a post_processor with a template for pairs, such as that of BERT or RoBERTa",
         ));
     }
-    // Less than that, and one of the two texts would have no token.
+    // With less space, one of the two texts would have no token.
     let room = model.max_tokens.saturating_sub(special);
     if room < 4 {
         return Err(tokens::no_room(&model.folder, model.max_tokens, special));
@@ -44,7 +44,7 @@ pub(super) fn room(model: &Model) -> Result<usize> {
     Ok(room)
 }
 
-/// Cuts a pair into tokens, no more than there is room for.
+/// Tokenizes a pair, truncated to the available space.
 pub(super) fn encode(tokenizer: &Tokenizer, pair: &StancePair, room: usize) -> Result<Tokens> {
     let cut = |text: &str| -> Result<Encoding> {
         let encoding = tokenizer.encode_fast(text.trim(), false);
@@ -63,8 +63,8 @@ pub(super) fn encode(tokenizer: &Tokenizer, pair: &StancePair, room: usize) -> R
     })
 }
 
-/// How many tokens of premise and hypothesis are kept. The premise gives way first, down to a quarter
-/// of the room; only a hypothesis that leaves not even that loses its end.
+/// How many tokens of premise and hypothesis are kept. The premise is truncated first, down to a
+/// quarter of the space; the hypothesis is truncated only if it does not leave that much.
 fn share(premise: usize, hypothesis: usize, room: usize) -> (usize, usize) {
     let hypothesis = hypothesis.min(room - premise.min(room / 4));
     (premise.min(room - hypothesis), hypothesis)

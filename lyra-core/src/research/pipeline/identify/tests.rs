@@ -150,7 +150,7 @@ fn a_preprint_and_its_publication_are_linked_and_stay_two() {
         "A. Bee",
         2024,
     );
-    // As Semantic Scholar has it: both ids on one record.
+    // As in Semantic Scholar: both ids in one record.
     published.meta.arxiv_id = Some("2301.00001".to_owned());
     let merged = merge(vec![
         answer(0, "arxiv", vec![preprint]),
@@ -197,7 +197,7 @@ fn an_abstract_stands_under_the_address_of_whoever_gave_it() {
     assert_eq!(landing, Some("https://publisher.example/a"));
 }
 
-/// The reference keeps a paper with a DOI apart from the same paper without one; here they are one.
+/// The reference keeps a paper with a DOI apart from the same paper without one; here they are merged.
 #[test]
 fn papers_agree_with_the_reference() {
     let path = concat!(
@@ -218,7 +218,7 @@ fn papers_agree_with_the_reference() {
                 url: format!("https://host.example/{place}"),
                 rank: place + 1,
                 meta: DocumentMeta {
-                    // So few digits have no registrant; the reference is not strict.
+                    // DOIs with so few digits have no registrant; the reference is not strict.
                     doi: paper["doi"]
                         .as_str()
                         .map(|doi| doi.replace("10.1/", "10.1000/")),
@@ -242,7 +242,7 @@ fn papers_agree_with_the_reference() {
     }
 }
 
-/// Hits out of a small world, so that they meet in every way.
+/// Hits from a small set of values, so that they match in every way.
 fn some_hit() -> impl Strategy<Value = SearchHit> {
     let id = || prop::option::weighted(0.4, 0_u8..4);
     (
@@ -319,9 +319,9 @@ proptest! {
         }
         let merged = merge(answers);
         prop_assert_eq!(&merged, &merge(shuffled));
-        // Merging what is merged changes nothing.
+        // Merging is idempotent.
         prop_assert_eq!(&merged, &merge_found(merged.clone()));
-        // No identifier stands on two works, and none is lost with its work.
+        // No identifier occurs in two works, and none is lost.
         let mut seen = BTreeSet::new();
         for one in &merged {
             let mut keys = identity(&one.hit);

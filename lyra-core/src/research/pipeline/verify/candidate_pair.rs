@@ -1,4 +1,4 @@
-//! A pair that verification would judge, as a value.
+//! A pair that verification would judge, as a serialisable value.
 
 use super::direct::Asked;
 use crate::ports::StancePair;
@@ -6,8 +6,8 @@ use crate::store::confidence::Calibration;
 use crate::store::graph::UnjudgedClaim;
 use serde::{Deserialize, Serialize};
 
-/// A pair of texts that verification would judge: a passage and a claim, or a claim and the hypothesis
-/// of its task. It holds all that [`judge_pairs`](super::judge_pairs) needs.
+/// A pair of texts that verification would judge: a passage and a claim, or a claim and the
+/// hypothesis of its task. It contains everything that [`judge_pairs`](super::judge_pairs) needs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CandidatePair {
@@ -15,37 +15,37 @@ pub struct CandidatePair {
     pub task_id: String,
     /// The claim.
     pub claim_id: String,
-    /// The fragment that the claim is judged against; none where the claim itself is judged against the
-    /// hypothesis.
+    /// The fragment that the claim is judged against; none if the claim itself is judged against
+    /// the hypothesis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fragment_id: Option<String>,
-    /// The judge that the pair was made for. Judges differ in how much of a passage they are given.
+    /// The judge for which the pair was made. Judges differ in how much of a passage they are given.
     pub judge_id: String,
-    /// What the judge reads: a passage, some of its sentences, or the claim.
+    /// The judge's input: a passage, some of its sentences, or the claim.
     pub premise: String,
-    /// What it is asked about: the claim, or the hypothesis.
+    /// The statement to judge: the claim, or the hypothesis.
     pub statement: String,
-    /// Title and heading above the premise, where they say what it leaves out.
+    /// Title and heading above the premise, if they contain what the premise omits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// The fragment's text, where it is not the premise.
+    /// The fragment's text, if it differs from the premise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passage: Option<String>,
     /// The title of the document and the heading above the fragment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headings: Vec<String>,
-    /// Where the fragment begins in the page's text, in code points.
+    /// The start of the fragment in the page's text, in code points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passage_start: Option<i64>,
-    /// First code point, and one past the last, of the sentence of the fragment that a verdict quotes,
-    /// where it is known before the judge is asked.
+    /// First code point, and one past the last, of the sentence of the fragment that a verdict
+    /// quotes, if it is known before the judge is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<(usize, usize)>,
-    /// Whether claim and context name the subject of the hypothesis; only where the claim is judged
+    /// Whether claim and context name the subject of the hypothesis; only if the claim is judged
     /// against it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names_subject: Option<bool>,
-    /// How the graph corrects the confidence of this judge, where it does.
+    /// The graph's correction of this judge's confidence, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
 }

@@ -1,9 +1,10 @@
-//! How sure a reader may be of a judge's verdict on a pair.
+//! The confidence that a reader may have in a judge's verdict on a pair.
 //!
-//! A small network takes sides on sentences that stand in the same document and tell of another cause or
-//! outcome. Whether its side is right depends on how likely the side is, on how likely the sentence asserts
-//! something on the statement at all, and on how many of the statement's words the sentence, the headings
-//! above it and the title name. Judges that do not tell the second are taken at their word.
+//! A small network takes sides on sentences from the same document that are about another cause or
+//! outcome. Whether its side is right depends on the probability of the side, on the probability
+//! that the sentence asserts something on the statement at all, and on how many of the statement's
+//! words occur in the sentence, the headings above it and the title. For judges that do not give
+//! the second probability, the verdict is used as it is.
 
 use crate::ports::{StancePair, Verdict};
 use crate::store::model::Relation;
@@ -11,43 +12,45 @@ use crate::store::text::segment::slice_chars;
 use crate::store::text::{is_cjk, ranking_terms};
 use std::collections::HashSet;
 
-/// A logistic regression of whether a side is right, fitted on sets of documents that the network was not
-/// trained on (`scripts/judge/weigh.py`). Side and relevance are log odds.
+/// A logistic regression of whether a side is right, fitted on sets of documents that the network
+/// was not trained on (`scripts/judge/weigh.py`). Side and relevance are log odds.
 const BASE: f64 = -2.18;
 const SIDE: f64 = 0.70;
 const RELEVANCE: f64 = 0.47;
 const WORDS: f64 = 1.63;
-/// The share of the statement's words from which on more make no difference.
+/// The share of the statement's words from which more words make no difference.
 const WORDS_IN_FULL: f64 = 0.5;
-/// What a side on a hypothesis loses, in log odds, where the passage does not name the hypothesis's
-/// subject. A folder that was gathered for something wider tells of the same outcome with many other
-/// causes: of 15 such sides in four folders, read by hand, none was right. Within a set of documents on
-/// one subject, where other words name it, 9 of 30 were right.
+/// The deduction for a side on a hypothesis, in log odds, if the passage does not name the
+/// hypothesis's subject. A folder collected for a broader subject describes the same outcome with
+/// many other causes: of 15 such sides in four folders, read by hand, none was right. Within a set
+/// of documents on one subject, where other words name it, 9 of 30 were right.
 const OTHER_SUBJECT: f64 = 1.8;
-/// What a side against a hypothesis loses, in log odds. Half of the hypotheses of the sets above are refuted by
-/// their documents, and fewer of those that people ask about. On the sets alone it would be 0.3.
+/// The deduction for a side against a hypothesis, in log odds. Half of the hypotheses of the sets
+/// above are refuted by their documents, and fewer of those that people ask about. On the sets
+/// alone it would be 0.3.
 const AGAINST: f64 = 0.5;
-/// A side is taken from here on: on a hypothesis, on a sentence of a draft, and on a claim, where it counts in
-/// the claim's confidence and may make it a contradiction. On sets of documents that the network was not
-/// trained on, half of the sides from here on are right.
+/// From this confidence, a side is taken: on a hypothesis, on a sentence of a draft, and on a
+/// claim, where it counts in the claim's confidence and may make it a contradiction. On sets of
+/// documents that the network was not trained on, half of the sides from this value are right.
 const TAKEN_FROM: f64 = 0.4;
-/// The same of a judge that does not tell how relevant a premise is.
+/// The same for a judge that does not give the relevance of a premise.
 const TAKEN_AT_ITS_WORD_FROM: f64 = 0.5;
 
-/// The side that a judge leans to.
+/// The side that a judge favours.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Side {
     /// Supports or refutes.
     pub(crate) relation: Relation,
-    /// How sure a reader may be of it.
+    /// The confidence that a reader may have in it.
     pub(crate) sure: f64,
-    /// Whether the judge told how relevant the premise is.
+    /// Whether the judge gave the relevance of the premise.
     is_weighed: bool,
 }
 
 impl Side {
-    /// Of a judge's probabilities of supports, refutes and neutral, and of how likely the premise speaks to
-    /// the statement at all. `told` is the premise with its context.
+    /// The side for a judge's probabilities of supports, refutes and neutral, and the probability
+    /// that the premise is relevant to the statement at all. `told` is the premise with its
+    /// context.
     pub(crate) fn of(
         chances: [f64; 3],
         relevance: Option<f64>,
@@ -76,7 +79,7 @@ impl Side {
         }
     }
 
-    /// Whether a reader may be sure enough to take it.
+    /// Whether the confidence is high enough to take the side.
     pub(crate) fn is_taken(&self) -> bool {
         let from = match self.is_weighed {
             true => TAKEN_FROM,
@@ -86,10 +89,10 @@ impl Side {
     }
 }
 
-/// What a judge is asked about.
+/// The kind of statement that is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// What a task states, of a claim that stands in a passage.
+    /// The hypothesis of a task, judged against a claim in a passage.
     Hypothesis {
         /// Whether the passage names the subject of the hypothesis.
         names_subject: bool,
@@ -98,9 +101,9 @@ pub(crate) enum Asked {
     Claim,
 }
 
-/// The share of the statement's words that are named, 1 from [`WORDS_IN_FULL`] on.
+/// The share of the statement's words that occur in the text, 1 from [`WORDS_IN_FULL`] on.
 fn words_named(statement: &str, told: &str) -> f64 {
-    // A word in another script may be written in many ways.
+    // A word may be written in many ways in another script.
     if statement.chars().any(is_cjk) {
         return 1.0;
     }
@@ -127,7 +130,7 @@ fn log_odds(chance: f64) -> f64 {
     (chance / (1.0 - chance)).ln()
 }
 
-/// The verdict with the confidence that a reader may have in it, and neutral where that is too little.
+/// The verdict with the confidence that a reader may have in it, or neutral if that is too low.
 pub(super) fn weighed(verdict: Verdict, pair: &StancePair, asked: Asked) -> Verdict {
     let (Some(_), Some(chances)) = (verdict.relevance, verdict.probabilities) else {
         return verdict;
@@ -162,7 +165,7 @@ mod tests {
     use super::*;
     use crate::store::text::names_subject;
 
-    /// What a verdict of these probabilities counts on a premise under a heading.
+    /// The weighed verdict for these probabilities on a premise under a heading.
     fn of(premise: &str, context: Option<&str>, side: f64, relevance: f64) -> Verdict {
         let pair = StancePair {
             context: context.map(str::to_owned),

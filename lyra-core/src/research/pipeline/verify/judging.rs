@@ -1,4 +1,4 @@
-//! What the judge says of pairs, and how that is stored.
+//! The judge's verdicts on pairs, and how they are stored.
 
 use super::direct::{Asked, weighed};
 use super::questions::{Question, silence};
@@ -11,8 +11,8 @@ use serde_json::json;
 /// Claims whose evidence is judged in one transaction.
 pub(super) const BATCH: usize = 8;
 
-/// The judge's verdicts, with the confidence that a reader may have in them, and neutral where that is
-/// too little. Of a premise that only asks no judge is asked.
+/// The judge's verdicts, with the confidence that a reader may have in them, or neutral if that is
+/// too low. Premises that consist of questions only are not judged.
 pub(super) async fn judged_by(
     judge: &dyn StanceJudge,
     pairs: &[StancePair],
@@ -32,7 +32,7 @@ pub(super) async fn judged_by(
     Ok(verdicts)
 }
 
-/// The edge of a verdict, with its calibrated confidence.
+/// The edge for a verdict, with its calibrated confidence.
 pub(super) fn edge_of(
     question: &Question,
     judge_id: &str,
@@ -54,7 +54,7 @@ pub(super) fn edge_of(
     edge
 }
 
-/// How an edge stores the probabilities of a verdict.
+/// The stored form of the probabilities of a verdict.
 pub(super) fn probabilities_json([supports, refutes, neutral]: [f64; 3]) -> String {
     let rounded = |p: f64| (p * 1e4).round() / 1e4;
     let [supports, refutes, neutral] = [supports, refutes, neutral].map(rounded);

@@ -1,16 +1,16 @@
-//! What the last look at a task has covered, so that the next one need not do it again.
+//! Remembers what the last verification of a task covered, so that the next one can skip it.
 //!
-//! Only a shortcut: verdicts are remembered in the database, and a process that starts looks at
+//! This is only an optimisation: verdicts are remembered in the database, and a new process checks
 //! everything once.
 
 use crate::store::graph::DomainRules;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Tasks that are remembered; the rest is looked at anew.
+/// Maximum number of tasks that are remembered; the others are checked again.
 const TASKS: usize = 8;
 
-/// One look at a task: under which circumstances, and at what.
+/// One verification of a task: its settings, and what it covered.
 #[derive(Debug)]
 pub(super) struct Look {
     pub(super) model_id: String,
@@ -20,12 +20,12 @@ pub(super) struct Look {
     pub(super) claims: HashSet<String>,
 }
 
-/// The last complete look at each task.
+/// The last complete verification of each task.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct VerificationCache(Arc<Mutex<HashMap<String, Arc<Look>>>>);
 
 impl VerificationCache {
-    /// The last look, if it was taken as one would be taken now.
+    /// The last verification, if it used the same settings as one would now.
     pub(super) fn comparable(
         &self,
         task_id: &str,

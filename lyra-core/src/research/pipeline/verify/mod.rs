@@ -1,4 +1,4 @@
-//! Verification: each claim against what other sources say of the same thing.
+//! Verification: compares each claim with what other sources say on the same subject.
 
 mod candidate_pair;
 mod direct;
@@ -24,15 +24,15 @@ use questions::Question;
 use serde::Serialize;
 use sources::{Subject, candidate, subjects};
 
-/// Claims whose stance to the hypothesis is.
+/// Claims whose stance to the hypothesis is judged in one transaction.
 const STANCE_BATCH: usize = 64;
 
-/// What a verification run did.
+/// The result of a verification run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
-    /// Claims looked at.
+    /// Claims processed.
     pub claims: usize,
-    /// Pairs that nobody had judged before.
+    /// Pairs that had not been judged before.
     pub pairs_judged: usize,
     /// Edges by relation.
     pub supports: usize,
@@ -46,7 +46,7 @@ pub struct VerifyReport {
 
 impl Pipeline {
     /// Judges what is new: every claim of the task against the hypothesis and against fragments of
-    /// other sources in the task's pages. Pairs that were judged before are left alone.
+    /// other sources in the task's pages. Pairs that were judged before are skipped.
     pub async fn verify(&self, task_id: &str, cause_id: Option<&str>) -> Result<StageOutcome> {
         self.embed_missing().await?;
         let mut report = VerifyReport {
@@ -66,7 +66,7 @@ impl Pipeline {
         let mut worth = self
             .graph
             .read(|r| self.claims_to_verify(r, &subjects, &members, last))?;
-        // Claims that take a side are what a reader looks at first.
+        // Claims that take a side come first, because readers look at them first.
         let sides = self.graph.read(|r| r.sides(task_id))?;
         let side = |claim: &Subject| sides.get(&claim.claim_id).copied().unwrap_or_default();
         worth.sort_by(|a, b| side(b).total_cmp(&side(a)));
@@ -79,7 +79,8 @@ impl Pipeline {
             let verdicts: Vec<Verdict> = verdicts.map(|(v, question)| question.held(v)).collect();
             report.pairs_judged += pairs.len();
             self.graph.write(|w| {
-                // What a human said while the judge was thinking counts.
+                // The rules are read again, because a human may have changed them while the judge
+                // was running.
                 let rules = w.reader().domain_rules()?;
                 let (_, calibration) = w.reader().calibration(self.judge.judge_id())?;
                 for (question, verdict) in questions.iter().zip(&verdicts) {
@@ -106,7 +107,7 @@ impl Pipeline {
         })
     }
 
-    /// [`judged_by`] the judge in use.
+    /// Calls [`judged_by`] with the current judge.
     pub(crate) async fn judged(
         &self,
         pairs: &[StancePair],
@@ -115,11 +116,11 @@ impl Pipeline {
         judged_by(self.judge.as_ref(), pairs, asked).await
     }
 
-    /// How each claim stands to the hypothesis, for claims that no judge of this rank has looked at.
+    /// Judges how each claim relates to the hypothesis, for claims without a verdict of a judge of this rank.
     async fn judge_stances(&self, task_id: &str) -> Result<usize> {
         let judge_id = self.judge.judge_id();
         let hypothesis = self.graph.read(|r| r.task(task_id))?.hypothesis;
-        // The built-in judge does not take the place of a model's word.
+        // The built-in judge does not replace a model's verdict.
         let judge = (!self.judge.is_builtin()).then_some(judge_id);
         let claims = self
             .graph
@@ -147,8 +148,8 @@ impl Pipeline {
         Ok(claims.len())
     }
 
-    /// Remembers a verdict as the judge gave it, and makes an edge of one that it was certain
-    /// enough of. Which edges there are does not depend on the calibration; how much they count does.
+    /// Stores a verdict as the judge gave it, and makes an edge if its confidence is high enough.
+    /// The calibration does not affect which edges there are, but how much they count.
     fn record(
         &self,
         w: &Writer<'_>,
@@ -190,7 +191,7 @@ impl Pipeline {
     }
 }
 
-/// Whether the claim is still adopted and the fragment's domain still free.
+/// Whether the claim is still adopted and the fragment's domain still not blocked.
 fn still_wanted(reader: &Reader<'_>, question: &Question, rules: &DomainRules) -> Result<bool> {
     let is_free = || -> Result<bool> {
         Ok(rules.is_empty() || !candidate(reader, &question.fragment_id)?.is_blocked(rules))

@@ -1,4 +1,4 @@
-//! The pairs that verification judges, as values: they are made where the graph is and judged anywhere.
+//! The pairs that verification judges, as values: they are made next to the graph and can be judged anywhere.
 
 use super::super::stages::Pipeline;
 use super::candidate_pair::CandidatePair;
@@ -12,29 +12,30 @@ use crate::store::graph::{Reader, UnjudgedClaim};
 use serde_json::{Map, Value, json};
 use std::collections::{HashSet, VecDeque};
 
-/// Pairs that a judge is given in one call.
+/// Pairs given to a judge in one call.
 const ASKED_AT_ONCE: usize = 64;
 
 /// Largest batch of [`Pipeline::candidate_pairs`].
 const MAX_BATCH: usize = 65_536;
 
-/// How [`judge_pairs`] judges.
+/// Options for [`judge_pairs`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgeRequest {
-    /// A verdict becomes an edge from this confidence on, 0 to 1: `min_confidence` of
+    /// The confidence from which a verdict becomes an edge, 0 to 1: `min_confidence` of
     /// [`Limits`](super::super::Limits).
     pub min_confidence: f64,
-    /// When the verdicts are given, RFC 3339.
+    /// The time of the verdicts, RFC 3339.
     pub now: String,
 }
 
-/// Judges pairs as [`Pipeline::verify`] does, without a graph. Answers with records of the interchange
-/// format: a `hypothesis_stance` for each claim that was judged against its hypothesis; for each passage
-/// and claim a `verdict`, and an `edge` where the verdict is certain enough. Added to the graph that the
-/// pairs came from, they make it the graph that `verify` would have made, however the pairs were divided.
+/// Judges pairs as [`Pipeline::verify`] does, without a graph. Returns records of the interchange
+/// format: a `hypothesis_stance` for each claim that was judged against its hypothesis; for each
+/// passage and claim a `verdict`, and an `edge` if the verdict's confidence is high enough. Adding
+/// them to the graph that the pairs came from gives the graph that `verify` would have made,
+/// however the pairs were divided.
 ///
 /// # Errors
-/// `InvalidInput` for pairs that were made for another judge; what the judge fails with.
+/// `InvalidInput` for pairs that were made for another judge; also the errors of the judge.
 ///
 /// ```
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -136,7 +137,7 @@ fn verdict_records(
     Ok(records)
 }
 
-/// A line of the interchange format; what has no value is left out.
+/// A line of the interchange format; fields without a value are omitted.
 fn record(tag: &str, fields: Value) -> Map<String, Value> {
     let mut line = Map::new();
     line.insert("type".to_owned(), tag.into());
@@ -146,7 +147,7 @@ fn record(tag: &str, fields: Value) -> Map<String, Value> {
     line
 }
 
-/// The pairs of a task in batches, made while they are asked for; ends after an error. See
+/// The pairs of a task in batches, produced lazily; the iterator ends after an error. See
 /// [`Pipeline::candidate_pairs`].
 #[derive(Debug)]
 pub struct CandidatePairs {
@@ -162,9 +163,10 @@ pub struct CandidatePairs {
 }
 
 impl Pipeline {
-    /// The pairs that [`verify`](Self::verify) would judge, in batches of at most `batch` (1 to 65,536):
-    /// claims against the hypothesis first, then passages against claims. Pairs on which the graph has a
-    /// verdict of any judge are left out. Fragments and claims without a vector get one first.
+    /// The pairs that [`verify`](Self::verify) would judge, in batches of at most `batch` (1 to
+    /// 65,536): claims against the hypothesis first, then passages against claims. Pairs with a
+    /// verdict of any judge in the graph are left out. Vectors of fragments and claims that are
+    /// missing are computed first.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -209,7 +211,7 @@ impl Pipeline {
 }
 
 impl CandidatePairs {
-    /// Makes more pairs; answers whether there may be more to come.
+    /// Makes more pairs; returns whether there may be more to come.
     fn fill(&mut self) -> Result<bool> {
         if !self.stances.is_empty() {
             let claims = self.stances.drain(..self.batch.min(self.stances.len()));
@@ -242,8 +244,8 @@ impl CandidatePairs {
     }
 }
 
-/// An edge that is there stays when records are added, so that a verdict of another judge cannot take
-/// its place that way.
+/// Omits pairs that have a verdict: adding records keeps existing edges, so a verdict of another
+/// judge could not replace them.
 fn without_verdicts(reader: &Reader<'_>, questions: Vec<Question>) -> Result<Vec<Question>> {
     let mut kept = Vec::with_capacity(questions.len());
     for question in questions {

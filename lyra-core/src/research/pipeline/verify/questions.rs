@@ -1,4 +1,4 @@
-//! Which pairs are worth a verdict, and what of a fragment the judge is shown.
+//! Selects the pairs worth judging, and the part of a fragment that is given to the judge.
 
 use super::super::stages::{Pipeline, PremiseChooser};
 use super::candidate_pair::CandidatePair;
@@ -17,11 +17,11 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Sentences of a fragment that make the premise.
+/// Sentences of a fragment that form the premise.
 const PREMISE_SENTENCES: usize = 2;
-/// So many times more candidates are fetched, because some are of blocked domains.
+/// Factor for the number of candidates fetched, because some are from blocked domains.
 const OVERSAMPLING: usize = 2;
-/// Candidates that a claim keeps, however early the curve of their scores has its knee.
+/// Minimum number of candidates kept for a claim, wherever the curve of their scores has its knee.
 const FEWEST: usize = 3;
 
 /// A pair to be judged.
@@ -31,16 +31,16 @@ pub(super) struct Question {
     pub(super) pair: StancePair,
     /// The fragment's text.
     passage: String,
-    /// What the fragment stands under.
+    /// The headings above the fragment.
     headings: Vec<String>,
-    /// Where the fragment begins in the page's text.
+    /// The start of the fragment in the page's text.
     passage_start: Option<i64>,
-    /// The deciding part of the fragment, where it is known before the judge is asked.
+    /// The deciding part of the fragment, if it is known before the judge is asked.
     quote: Option<Range<usize>>,
 }
 
 impl Question {
-    /// The question as a value that can be sent elsewhere.
+    /// Converts the question to a value that can be sent elsewhere.
     pub(super) fn into_pair(self) -> CandidatePair {
         let StancePair {
             premise,
@@ -61,7 +61,7 @@ impl Question {
         }
     }
 
-    /// The question that was sent as this pair; none for a pair of claim and hypothesis.
+    /// Restores the question from a pair; none for a pair of claim and hypothesis.
     pub(super) fn of_pair(pair: &CandidatePair) -> Option<Self> {
         let passage = pair.passage.as_ref().unwrap_or(&pair.premise);
         Some(Self {
@@ -75,13 +75,13 @@ impl Question {
         })
     }
 
-    /// The verdict, unless what decided is a question or a heading that the passage repeats: they
-    /// name a subject and say nothing of it.
+    /// The verdict, unless the deciding part is a question or a heading that the passage repeats:
+    /// these name a subject without a statement on it.
     pub(super) fn held(&self, verdict: Verdict) -> Verdict {
         let span = verdict.quote.as_ref().or(self.quote.as_ref());
         let part = span.and_then(|span| slice_chars(&self.passage, span.start, span.end));
         let part = part.unwrap_or(&self.passage);
-        // A title may be a sentence that the text repeats as one.
+        // A title may be a full sentence that the text repeats.
         let same = |heading: &String| !part.ends_with('.') && letters(heading) == letters(part);
         match is_question(part) || self.headings.iter().any(same) {
             true => silence(),
@@ -89,7 +89,7 @@ impl Question {
         }
     }
 
-    /// The part of the page's text that decided: what the judge named, or what it was given.
+    /// The deciding part of the page's text: the judge's quote, or the known part.
     pub(super) fn quote(&self, verdict: &Verdict) -> Option<(i64, i64)> {
         let span = verdict.quote.as_ref().or(self.quote.as_ref())?;
         let start = self.passage_start?;
@@ -99,8 +99,8 @@ impl Question {
 }
 
 impl Pipeline {
-    /// The claims that something may have been said about since the last look: those that are new,
-    /// and those that a new fragment comes near.
+    /// The claims for which there may be new evidence since the last verification: new claims, and
+    /// those with a new fragment near them.
     pub(super) fn claims_to_verify<'s>(
         &self,
         reader: &Reader<'_>,
@@ -134,7 +134,7 @@ impl Pipeline {
         Ok(worth)
     }
 
-    /// What is to be asked about some claims, less what was answered before.
+    /// The questions on some claims, without those that were answered before.
     pub(super) fn questions(
         &self,
         reader: &Reader<'_>,
@@ -143,7 +143,7 @@ impl Pipeline {
     ) -> Result<Vec<Question>> {
         let rules = reader.domain_rules()?;
         let mut questions = Vec::new();
-        // Claims stand in the order in which documents were read, so those of one are neighbours.
+        // Claims are in the order in which documents were read, so the claims of one document are adjacent.
         let mut last: Option<(&Subject, HashSet<String>)> = None;
         for &subject in batch {
             let others = match last.take() {
@@ -160,7 +160,7 @@ impl Pipeline {
                 if pairs == self.limits.verify_pairs {
                     break;
                 }
-                // A source beyond the cap is passed over; the walk goes on.
+                // Candidates from sources beyond the limit are skipped, but the loop continues.
                 let source = candidate.source();
                 if sources.len() == self.limits.verify_domains && !sources.contains(&source) {
                     continue;
@@ -178,8 +178,8 @@ impl Pipeline {
         Ok(questions)
     }
 
-    /// What other sources say on the claim's subject, the closest first, cut at the knee. `others`
-    /// are the fragments of the task that are not of the claim's own sources.
+    /// Candidates from other sources on the claim's subject, closest first, cut at the knee.
+    /// `others` are the fragments of the task that do not belong to the claim's own sources.
     fn candidates(
         &self,
         reader: &Reader<'_>,
@@ -218,20 +218,20 @@ impl Pipeline {
     }
 }
 
-/// What is said of a text that says nothing: too little for an edge.
+/// The verdict on a text without a statement; its confidence is too low for an edge.
 pub(super) fn silence() -> Verdict {
     Verdict::new(Relation::Neutral, 0.0)
 }
 
-/// A text as far as two that differ in their signs are the same.
+/// The letters and digits of a text in lower case, for comparisons that ignore punctuation.
 fn letters(text: &str) -> String {
     let letters = text.chars().filter(|c| c.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// What a judge that reads passages is asked: the whole fragment, and the headings above it. The
-/// built-in one takes another size of the same effect, and the same effect in other people, for a
-/// contradiction: it is asked of the finding alone.
+/// The question to a judge that reads passages: the whole fragment, with the headings above it. The
+/// built-in judge mistakes another size of the same effect, or the same effect in another
+/// population, for a contradiction, so it is asked about the finding alone.
 fn passage_question(subject: &Subject, candidate: &Candidate, is_builtin: bool) -> Question {
     let claim = match is_builtin {
         true => without_measures(&subject.text),
@@ -252,7 +252,7 @@ fn passage_question(subject: &Subject, candidate: &Candidate, is_builtin: bool) 
     }
 }
 
-/// What other judges are asked: the sentences of the fragment that are closest to the claim.
+/// The question to other judges: the sentences of the fragment that are closest to the claim.
 fn sentence_question(
     choose_premise: PremiseChooser,
     subject: &Subject,
@@ -266,7 +266,7 @@ fn sentence_question(
         .filter_map(|s| slice_chars(&candidate.text, s.start, s.end))
         .collect();
     let premise = match parts.is_empty() {
-        // Nothing but questions, with no heading that would make them look like more.
+        // Only questions; a heading would make them look like more than that, so none is added.
         true => candidate.text.clone(),
         false => {
             let passage = parts.join(" ");

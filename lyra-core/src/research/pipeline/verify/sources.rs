@@ -1,4 +1,4 @@
-//! What verification reads: claims with where they come from, fragments with whom they speak for.
+//! The data that verification reads: claims with their origins, and fragments with their sources.
 
 use crate::error::Result;
 use crate::ports::StancePair;
@@ -6,25 +6,25 @@ use crate::store::graph::{DomainRules, Reader, UnjudgedClaim};
 use crate::store::text::{missing_headings, names_subject};
 use std::collections::HashSet;
 
-/// A claim with what tells its own sources from others.
+/// A claim with the data that distinguishes its own sources from others.
 #[derive(Debug)]
 pub(super) struct Subject {
     pub(super) claim_id: String,
     pub(super) text: String,
-    /// Pages that it was read in; for a page that repeats another, that other.
+    /// Pages in which it was found; for a page that repeats another, the other page.
     pages: HashSet<String>,
     /// The works of these pages.
     works: HashSet<String>,
 }
 
-/// A fragment that may say something about a claim.
+/// A fragment that may be relevant to a claim.
 pub(super) struct Candidate {
     pub(super) fragment_id: String,
     pub(super) text: String,
     pub(super) char_start: Option<i64>,
-    /// The title of the document and the heading above the fragment, where they are known.
+    /// The title of the document and the heading above the fragment, if known.
     pub(super) headings: Vec<String>,
-    /// The page, or the one that it repeats.
+    /// The page, or the page that it repeats.
     page_id: String,
     work_id: Option<String>,
     domain: String,
@@ -33,7 +33,8 @@ pub(super) struct Candidate {
 }
 
 impl Subject {
-    /// Evidence from a page or a work that a claim was read in says nothing new about it.
+    /// Whether the candidate is from a page or a work in which the claim was found; such evidence
+    /// is not independent.
     pub(super) fn is_from(&self, candidate: &Candidate) -> bool {
         let work = candidate.work_id.as_ref();
         self.pages.contains(&candidate.page_id) || work.is_some_and(|w| self.works.contains(w))
@@ -43,8 +44,8 @@ impl Subject {
         self.pages == other.pages && self.works == other.works
     }
 
-    /// What is left of `members` without the fragments of the claim's own sources: of a long
-    /// document they would take every place among the claim's nearest.
+    /// `members` without the fragments of the claim's own sources. Fragments of a long document
+    /// would otherwise take every place among the claim's nearest.
     pub(super) fn others(
         &self,
         reader: &Reader<'_>,
@@ -60,8 +61,9 @@ impl Candidate {
         self.headings.iter().map(String::as_str).collect()
     }
 
-    /// Whom the candidate counts for. Local files without a publisher, and what is known by its DOI
-    /// alone, are each their own source: neither a disk nor a resolver publishes anything.
+    /// The source that the candidate counts for. Local files without a publisher, and documents
+    /// known only by their DOI, each count as a separate source: a disk or a resolver is not a
+    /// publisher.
     pub(super) fn source(&self) -> String {
         if matches!(self.domain.as_str(), "local" | "doi.org") {
             self.page_id.clone()
@@ -101,7 +103,7 @@ pub(super) fn subjects(reader: &Reader<'_>, task_id: &str) -> Result<Vec<Subject
 }
 
 impl UnjudgedClaim {
-    /// What stands above and before the claim.
+    /// The text above and before the claim.
     fn surroundings(&self) -> Vec<&str> {
         let parts = [&self.preceded_by, &self.title, &self.heading];
         parts.into_iter().filter_map(Option::as_deref).collect()

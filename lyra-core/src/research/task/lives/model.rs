@@ -1,4 +1,4 @@
-//! What SPEC says of jobs, tasks and humans, in the plainest form: lists in memory.
+//! The requirements of SPEC on jobs, tasks and humans in their plainest form: lists in memory.
 
 use super::{DOMAINS, Op, PAGES, TASKS, WORKERS};
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ const LEASE_MS: i64 = 15_000;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 const MOST_ATTEMPTS: i64 = 3;
 
-/// The names by which kinds, states and the rest are compared.
+/// The names used to compare kinds, states and the rest.
 const TARGET: &str = "target_queue";
 const VERIFY: &str = "verify_nli";
 const CITE: &str = "citation_graph";
@@ -22,10 +22,10 @@ struct Job {
     attempts: i64,
     priority: i64,
     queued_at: i64,
-    /// Who took it up last, and until when it is theirs.
+    /// The worker that claimed it last, and the end of the lease.
     worker: u64,
     lease: i64,
-    /// Taken back while it ran, and its worker does not know yet.
+    /// Cancelled while it ran, and its worker has not noticed yet.
     is_held: bool,
     times_done: usize,
     started_at: i64,
@@ -44,28 +44,28 @@ struct Item {
 #[derive(Debug, Clone, Copy)]
 struct Task {
     status: &'static str,
-    /// Of the last stop.
+    /// The scope of the last stop.
     only_targets: bool,
 }
 
-/// Jobs, items and tasks as they ought to be.
+/// The expected state of jobs, items and tasks.
 pub(super) struct Model {
     now: i64,
     tasks: [Task; TASKS],
     jobs: Vec<Job>,
     items: Vec<Item>,
-    /// Of each place the worker that stands there, and the job in its hands.
+    /// For each place, its worker and the job that the worker holds.
     pub(super) places: [(u64, Option<usize>); WORKERS],
     blocked: [bool; DOMAINS],
     next_worker: u64,
 }
 
-/// Pages lie on domains in turn.
+/// Pages are assigned to domains in turn.
 pub(super) fn domain_of(page: usize) -> usize {
     page % DOMAINS
 }
 
-/// The page that a job of this page comes to, where it wants a human for several.
+/// The page that a job for this page reaches, if the job has several that need a human.
 pub(super) fn gate(page: usize, number: usize) -> usize {
     (page + number) % PAGES
 }
@@ -124,9 +124,9 @@ impl Model {
             job.task == task
                 && job.kind == kind
                 && match kind {
-                    // Once a page is queued, under way or done it is not queued again.
+                    // A page that is queued, in progress or done is not queued again.
                     TARGET => job.page == page && !matches!(job.state, "failed" | "cancelled"),
-                    // What runs has seen only what was there when it began.
+                    // A running job has seen only what existed when it began.
                     _ => job.state == "queued",
                 }
         };
@@ -165,7 +165,7 @@ impl Model {
         if self.places[place].1.is_some() {
             return;
         }
-        // Of what follows targets one job of a kind runs at a time.
+        // Of the jobs that follow targets, only one of each kind runs at a time.
         let is_taken = |kind: &str| {
             let runs = |job: &Job| job.task == task && job.kind == kind && job.state == "running";
             kind != TARGET && self.jobs.iter().any(runs)
@@ -188,7 +188,7 @@ impl Model {
         self.places[place].1 = Some(next);
     }
 
-    /// The job in a worker's hands, which it lays down; whether it is still its own.
+    /// Releases the job that a worker holds; also returns whether it still belonged to the worker.
     fn lay_down(&mut self, place: usize) -> Option<(usize, bool)> {
         let number = self.places[place].1.take()?;
         let job = &self.jobs[number];
@@ -267,7 +267,7 @@ impl Model {
         self.note_failure(number);
     }
 
-    /// A task whose every target failed has failed.
+    /// A task fails if all its targets failed.
     fn note_failure(&mut self, number: usize) {
         let Job { task, kind, .. } = self.jobs[number].clone();
         let may_come_to_something = |job: &Job| {
@@ -311,7 +311,7 @@ impl Model {
             job.state = if is_last { "failed" } else { "queued" };
             job.worker = u64::MAX;
         }
-        // What a given-up target had stored is verified; what was put back may do that.
+        // What an abandoned target stored is verified; a requeued job may do that.
         for number in abandoned {
             if self.jobs[number].state == "failed" {
                 self.jobs[number].finished_at = Some(self.now);
@@ -319,7 +319,7 @@ impl Model {
                 self.note_failure(number);
             }
         }
-        // What follows a target waits once, wherever it came from: the eldest.
+        // There is only one queued follow-up of each kind, regardless of its origin: the oldest.
         for number in 0..self.jobs.len() {
             let Job { task, kind, .. } = self.jobs[number];
             let is_like_it =
@@ -361,7 +361,7 @@ impl Model {
         }
     }
 
-    /// Which items an answer is about; the same as the real one is asked about.
+    /// The items that an answer refers to; the real implementation gets the same answer.
     pub(super) fn meant(&self, which: usize, about: usize) -> Vec<usize> {
         match about {
             0 if self.items.is_empty() => Vec::new(),
@@ -394,7 +394,7 @@ impl Model {
                 "awaiting_auth" => {
                     let job = &mut self.jobs[job];
                     (job.state, job.queued_at) = ("queued", self.now);
-                    // To wait for a human is no attempt that failed.
+                    // Waiting for a human does not count as a failed attempt.
                     job.attempts = (job.attempts - 1).max(0);
                 }
                 "queued" => {}
@@ -410,12 +410,12 @@ impl Model {
         }
     }
 
-    /// How many items there are.
+    /// Number of items.
     pub(super) fn item_count(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether targets of a stopped task ended after its claims were compared the last time.
+    /// Whether targets of a stopped task ended after the last comparison of its claims.
     fn has_uncompared(&self, task: usize) -> bool {
         let of_task = |kind: &'static str| {
             let jobs = self.jobs.iter();
@@ -427,7 +427,7 @@ impl Model {
         self.tasks[task].status == "paused" && ended.any(|job| job.finished_at > last)
     }
 
-    /// Of a task everything that can be seen of it, in words.
+    /// Everything observable about a task, as text.
     pub(super) fn state(&self, task: usize) -> String {
         let mut text = format!("{}:", self.tasks[task].status);
         for job in self.jobs.iter().filter(|job| job.task == task) {
@@ -454,7 +454,7 @@ impl Model {
         text
     }
 
-    /// What holds of every life.
+    /// Checks the invariants of every history.
     pub(super) fn check(&self) -> Result<(), String> {
         for job in &self.jobs {
             if job.attempts > MOST_ATTEMPTS {
@@ -483,13 +483,13 @@ impl Model {
         }
     }
 
-    /// Whether nothing waits, runs, or wants a human.
+    /// Whether nothing is queued, running, or waiting for a human.
     pub(super) fn is_at_rest(&self) -> bool {
         let is_over = |job: &Job| matches!(job.state, "completed" | "failed" | "cancelled");
         self.jobs.iter().all(is_over) && self.open_items(|_| true).is_empty()
     }
 
-    /// Pages of a task that somebody wanted at some time.
+    /// Pages of a task that were requested at any time.
     pub(super) fn wanted(&self, task: usize) -> Vec<usize> {
         let of_task = |job: &&Job| job.task == task && job.kind == TARGET;
         self.jobs

@@ -1,4 +1,4 @@
-//! The same life in a database file, through the functions that engine and workers call.
+//! The same history in a database file, through the functions that engine and workers call.
 
 use super::model::{Model, domain_of, gate};
 use super::{DOMAINS, Op, TASKS, WORKERS};
@@ -23,10 +23,10 @@ pub(super) struct Real {
     tasks: Vec<String>,
     places: Vec<(String, Option<Job>)>,
     workers: usize,
-    /// Ids of jobs that were completed, to see that none is so twice.
+    /// Ids of completed jobs, to check that none is completed twice.
     done: Vec<String>,
     blocked: [bool; DOMAINS],
-    /// How often each state was reached, to see that lives are full.
+    /// How often each state was reached, to check that histories cover all of them.
     seen: BTreeMap<String, usize>,
     _folder: tempfile::TempDir,
 }
@@ -58,7 +58,7 @@ impl Real {
         }
     }
 
-    /// New tasks and new workers; what an earlier life left is gone.
+    /// Creates new tasks and workers; nothing of an earlier history is left.
     pub(super) fn begin(&mut self) {
         self.end();
         let new = |_| {
@@ -161,7 +161,7 @@ impl Real {
         }
     }
 
-    /// As a worker ends a job.
+    /// Ends a job as a worker does.
     fn finish(&mut self, place: usize, pages: usize, is_blocked: bool) {
         let (worker, job) = &mut self.places[place];
         let Some(job) = job.take() else {
@@ -224,7 +224,7 @@ impl Real {
                 assert_eq!(report.resolved_count, before.meant(which, about).len());
                 *self.seen.entry("page opened".to_owned()).or_default() += report.requeued_count;
             }
-            // No page of this domain ever wanted a human.
+            // No page of this domain has ever needed a human.
             Err(error) => assert_eq!(error.kind(), ErrorKind::NotFound, "{error}"),
         }
     }
@@ -238,7 +238,7 @@ impl Real {
             .unwrap()
     }
 
-    /// Of a task everything that can be seen of it, in the model's words.
+    /// Everything observable about a task, in the form of the model.
     pub(super) fn state(&self, task: usize) -> String {
         let id = &self.tasks[task];
         let now = self.graph.clock().now_ms();
@@ -279,7 +279,7 @@ impl Real {
         self.graph.read(read).unwrap()
     }
 
-    /// Every page that was wanted has come to an end, and every end has its reason.
+    /// Every requested page has reached an end, and every end has a reason.
     pub(super) fn nothing_is_left(&mut self, model: &Model) -> Result<(), String> {
         let mut done = self.done.clone();
         done.sort_unstable();

@@ -1,4 +1,4 @@
-//! Counts claims: what each has now, against what it had when it was last counted.
+//! Updates the counts of claims: compares each claim's current evidence with its last count.
 
 use super::deltas::Deltas;
 use super::lookup::{Page, Places};
@@ -17,7 +17,7 @@ pub(super) struct ClaimCounter<'c> {
     reference_year: i64,
 }
 
-/// A claim's row, as far as it is counted.
+/// The counted columns of a claim's row.
 struct ClaimRow {
     id: String,
     task_id: String,
@@ -34,7 +34,7 @@ impl<'c> ClaimCounter<'c> {
         }
     }
 
-    /// Counts one claim again: its own row at once, its share in the sums into `deltas`.
+    /// Counts one claim again: writes its own row, and adds its changes of the sums to `deltas`.
     pub(super) fn count(&mut self, claim_seq: i64, deltas: &mut Deltas) -> Result<()> {
         let before = self.counted(claim_seq)?;
         let claim = self.claim(claim_seq)?;
@@ -87,7 +87,7 @@ impl<'c> ClaimCounter<'c> {
         )
     }
 
-    /// What is known of a claim, and the pages that the snapshot numbers.
+    /// The evidence of a claim, and the pages to which the snapshot's numbers refer.
     fn snapshot(&mut self, claim_seq: i64, claim: &ClaimRow) -> Result<(Snapshot, Vec<Rc<Page>>)> {
         let mut snapshot = Snapshot {
             task_id: claim.task_id.clone(),
@@ -220,8 +220,8 @@ impl<'c> ClaimCounter<'c> {
     }
 }
 
-/// The verdicts that decide something, by who stands behind them. A fragment that is not there yet
-/// speaks for itself.
+/// The verdicts that decide (support or refute), grouped by independent source. A missing fragment
+/// counts as its own source.
 fn independent(snapshot: &Snapshot, pages: &[Rc<Page>]) -> IndependentEvidence {
     let decided = snapshot
         .evidence

@@ -1,4 +1,4 @@
-//! Differences to the sums over many claims, and how they are written.
+//! Changes of the sums over many claims, and how they are written.
 
 use super::lookup::shared;
 use super::snapshot::{Bearing, Evidence, Snapshot, UNDATED};
@@ -10,13 +10,13 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::rc::Rc;
 
-/// A sum over the adopted claims and one over all, of N numbers.
+/// Two sums of N numbers: one over the adopted claims and one over all claims.
 type Sums<const N: usize> = [[i64; N]; 2];
 
-/// Differences by key.
+/// Changes by key.
 type ByKey<K, const N: usize> = HashMap<K, Sums<N>>;
 
-/// What has to be added to the sums, worked out claim by claim.
+/// The changes of the sums, computed claim by claim.
 #[derive(Debug, Default)]
 pub(super) struct Deltas {
     names: HashSet<Rc<str>>,
@@ -24,14 +24,14 @@ pub(super) struct Deltas {
     years: ByKey<(Rc<str>, i64), 3>,
     eras: ByKey<(Rc<str>, i64), 3>,
     fragments: ByKey<(Rc<str>, i64), 1>,
-    /// The year of each fragment, where a claim has said it.
+    /// The year of each fragment, if the evidence of a counted claim contains it.
     fragment_years: HashMap<i64, i64>,
     gone: Vec<Row>,
     come: Vec<Row>,
 }
 
 impl Deltas {
-    /// Takes back what a claim had added and adds what it adds now.
+    /// Subtracts what a claim had added and adds what it adds now.
     pub(super) fn exchange(
         &mut self,
         claim_seq: i64,
@@ -51,7 +51,7 @@ impl Deltas {
         self.exchange_evidence(claim_seq, before, after);
     }
 
-    /// Edges that stay as they are stay where they are.
+    /// Unchanged edges are not moved.
     fn exchange_evidence(
         &mut self,
         claim_seq: i64,
@@ -142,17 +142,17 @@ impl Deltas {
         }
     }
 
-    /// How many differences are held.
+    /// Number of pending changes.
     pub(super) fn len(&self) -> usize {
         self.come.len() + self.gone.len() + self.pages.len() + self.fragments.len()
     }
 
-    /// One copy of each id.
+    /// A shared copy of each id.
     fn name(&mut self, id: &str) -> Rc<str> {
         shared(&mut self.names, id)
     }
 
-    /// Writes the differences.
+    /// Writes the changes.
     pub(super) fn apply(mut self, db: &Connection) -> Result<()> {
         self.apply_evidence(db)?;
         let of_years = apply_fragments(db, &self.fragments, &self.fragment_years)?;
@@ -162,7 +162,7 @@ impl Deltas {
     }
 
     fn apply_evidence(&mut self, db: &Connection) -> Result<()> {
-        // Sorted, so that neighbours in the table are written one after the other.
+        // Sorted, so that adjacent rows of the table are written consecutively.
         self.gone.sort_unstable_by(Row::order);
         self.come.sort_unstable_by(Row::order);
         let mut delete = db
@@ -212,7 +212,7 @@ impl Row {
     }
 }
 
-/// Where an edge stands among those of its task.
+/// The sort position of an edge among those of its task.
 fn order_of(confidence: Option<f64>) -> f64 {
     confidence.unwrap_or(-1.0)
 }
@@ -231,14 +231,14 @@ fn add_to<K: Hash + Eq, const N: usize>(
     }
 }
 
-/// In the order of the keys, so that neighbours in the table are written one after the other.
+/// Sorted by key, so that adjacent rows of the table are written consecutively.
 fn sorted<K: Ord, const N: usize>(sums: &ByKey<K, N>) -> Vec<(&K, &Sums<N>)> {
     let mut rows: Vec<_> = sums.iter().collect();
     rows.sort_unstable_by_key(|(key, _)| *key);
     rows
 }
 
-/// Those that differ from nothing.
+/// The changes that are not zero.
 fn changed<K: Ord, const N: usize>(sums: &ByKey<K, N>) -> Vec<(&K, &Sums<N>)> {
     let mut rows = sorted(sums);
     rows.retain(|(_, sums)| **sums != [[0; N]; 2]);
@@ -248,10 +248,10 @@ fn changed<K: Ord, const N: usize>(sums: &ByKey<K, N>) -> Vec<(&K, &Sums<N>)> {
 /// A page and a task.
 type PageOfTask = (Rc<str>, Rc<str>);
 
-/// Fragments that come to a year or leave it, adopted and all, by task and year.
+/// Changes of the number of fragments, adopted and all, by task and year.
 type FragmentYears = HashMap<(Rc<str>, i64), [i64; 2]>;
 
-/// Also where the numbers stay the same: the year may have changed.
+/// Also processes unchanged numbers, because the year may have changed.
 fn apply_fragments(
     db: &Connection,
     fragments: &ByKey<(Rc<str>, i64), 1>,
@@ -307,7 +307,7 @@ fn apply_pages(db: &Connection, rows: Vec<(&PageOfTask, &Sums<6>)>) -> Result<()
                AND evidence_count_all = 0 AND claims_generated_all = 0",
         )
         .db()?;
-    // A page that a claim of the task was taken from is no candidate for it.
+    // A page from which a claim of the task was extracted is not a candidate for it.
     let mut candidate = db
         .prepare_cached("INSERT OR IGNORE INTO stale_task_pages VALUES (?1, ?2)")
         .db()?;

@@ -6,26 +6,26 @@ use rusqlite::Connection;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// Fragments remembered at most, about 30 bytes each.
+/// Maximum number of cached fragments, about 30 bytes each.
 const FRAGMENTS: usize = 2_000_000;
 
-/// Pages remembered at most, about 200 bytes each.
+/// Maximum number of cached pages, about 200 bytes each.
 const PAGES: usize = 500_000;
 
-/// A page, with what its publication says.
+/// A page with data of its publication.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) id: Rc<str>,
     pub(super) year: Option<i64>,
-    /// Who speaks: the publication or, where none is known, the page; for a page that repeats
-    /// another, that other.
+    /// The source of the page's evidence: the publication or, if none is known, the page; for a
+    /// duplicate page, that of the original.
     pub(super) source: Rc<str>,
-    /// The site of a page that is no publication.
+    /// The site of a page without a publication.
     pub(super) site: Option<Rc<str>>,
     pub(super) is_retracted: bool,
 }
 
-/// A memory of the pages of fragments. It holds for as long as nothing but counts is written.
+/// A cache of the pages of fragments. It is valid as long as only counts are written.
 #[derive(Debug)]
 pub(super) struct Places<'c> {
     db: &'c Connection,
@@ -69,7 +69,7 @@ impl<'c> Places<'c> {
             return Ok(Some(Rc::clone(page)));
         }
         let id: Rc<str> = page_id.into();
-        // Neither a disk nor a resolver of DOIs publishes anything.
+        // Local files and DOI resolvers are not sites that publish.
         let sites = &mut self.sites;
         let found = self
             .db
@@ -100,7 +100,7 @@ impl<'c> Places<'c> {
     }
 }
 
-/// The one copy of a text that many hold.
+/// The shared copy of a text that is used many times.
 pub(super) fn shared(texts: &mut HashSet<Rc<str>>, text: &str) -> Rc<str> {
     if let Some(known) = texts.get(text) {
         return Rc::clone(known);

@@ -1,10 +1,9 @@
-//! Keeps the derived `stat_…` tables equal to what a count from nothing would give.
+//! Keeps the derived `stat_…` tables equal to the result of a complete recount.
 //!
-//! Triggers note in `stale_…` tables which claims and pages a write touched, whoever writes; new
-//! claims are told by their numbers. Before
-//! a commit, [`refresh`] looks at these again: each claim's share in the counts is stored, taken
-//! back, worked out anew from the stored rows and added. So the work goes with what changed, not
-//! with the size of the graph, and no count can drift.
+//! Triggers record in `stale_…` tables which claims and pages a write touched, whichever program writes;
+//! new claims are detected by their numbers. Before a commit, [`refresh`] counts these again: each
+//! claim's stored share in the counts is subtracted, computed again from the stored rows and added. So
+//! the work is proportional to the changes, not to the size of the graph, and counts cannot drift.
 
 mod claims;
 mod deltas;
@@ -22,13 +21,13 @@ use claims::ClaimCounter;
 use deltas::Deltas;
 use rusqlite::{Connection, params};
 
-/// Differences that are held before the sums are written, about 200 bytes each.
+/// Maximum number of pending changes before the sums are written, about 200 bytes each.
 const DIFFERENCES: usize = 600_000;
 
-/// So many stale claims make it worth while to build the indexes anew.
+/// Minimum number of stale claims for which the indexes are rebuilt.
 const MANY_CLAIMS: usize = 8_192;
 
-/// What only the views need, in the order in which it was made.
+/// Indexes that only the views need, in the order in which they were created.
 pub(super) const INDEXES: [&str; 15] = [
     "stat_evidence_by_confidence",
     "stat_claims_by_evidence",
@@ -47,7 +46,7 @@ pub(super) const INDEXES: [&str; 15] = [
     "stat_references_by_candidate",
 ];
 
-/// Whether something is waiting to be counted, as after a write by another program.
+/// Whether there are stale rows, as after a write by another program.
 pub(crate) fn is_stale(db: &Connection) -> Result<bool> {
     db.one(
         "SELECT EXISTS (SELECT 1 FROM stale_claims) OR EXISTS (SELECT 1 FROM stale_pages)
@@ -60,7 +59,7 @@ pub(crate) fn is_stale(db: &Connection) -> Result<bool> {
     )
 }
 
-/// Counts again what is stale. Inside the transaction that is about to be committed.
+/// Counts stale rows again. Must run inside the transaction that is about to be committed.
 pub(crate) fn refresh(db: &Connection) -> Result<()> {
     if !is_stale(db)? {
         return Ok(());
@@ -70,7 +69,7 @@ pub(crate) fn refresh(db: &Connection) -> Result<()> {
     count(db, most)
 }
 
-/// Counts what is noted. `anew`: the indexes are built from all rows at the end.
+/// Counts the recorded rows. `anew`: the indexes are built from all rows at the end.
 fn count(db: &Connection, anew: bool) -> Result<()> {
     let indexes = anew
         .then(|| Deferred::take_away(db, &INDEXES))
@@ -88,7 +87,7 @@ fn count(db: &Connection, anew: bool) -> Result<()> {
     .db()
 }
 
-/// Whether many claims are to be counted, and more than have been counted already.
+/// Whether there are many stale claims, and more than have already been counted.
 fn most_is_stale(db: &Connection) -> Result<bool> {
     db.query_row(
         "SELECT stale > ?1 AND stale > (SELECT count(*) FROM stat_counted)
@@ -99,7 +98,7 @@ fn most_is_stale(db: &Connection) -> Result<bool> {
     .db()
 }
 
-/// New claims, and claims that a missing fragment has come for.
+/// Records new claims, and claims whose missing fragment has been added.
 fn note_new_rows(db: &Connection) -> Result<()> {
     for sql in [
         "INSERT INTO stale_claims
@@ -131,7 +130,7 @@ fn count_claims(db: &Connection) -> Result<()> {
     deltas.apply(db)
 }
 
-/// The year that `recent_support_count` was counted for.
+/// The year for which `recent_support_count` was counted.
 pub(crate) fn reference_year(db: &Connection) -> Result<i64> {
     db.one(
         "SELECT value FROM stat_state WHERE key = 'reference_year'",
@@ -140,7 +139,7 @@ pub(crate) fn reference_year(db: &Connection) -> Result<i64> {
     )
 }
 
-/// Makes `year` the year that "recent" counts from.
+/// Makes `year` the year from which "recent" is measured.
 pub(crate) fn set_reference_year(db: &Connection, year: i64) -> Result<()> {
     let before = reference_year(db)?;
     if before == year {

@@ -1,4 +1,4 @@
-//! Counts citations, and finds what a task might read next.
+//! Counts citations, and finds the pages that a task might read next.
 
 use crate::error::Result;
 use crate::store::database::{SqliteResultExt, Statements};
@@ -42,11 +42,11 @@ pub(super) fn count_citations(db: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Finds the candidates of stale pages again. After the claims are counted.
+/// Finds the candidates of stale pages again. Must run after the claims are counted.
 pub(super) fn find_candidates(db: &Connection) -> Result<()> {
     if every_page_is_stale(db)? {
         db.execute("DELETE FROM stat_references", []).db()?;
-        // In the order of the table, so that it is written from one end to the other.
+        // In the order of the table, so that it is written sequentially.
         let all = "task_pages AS t CROSS JOIN edges AS e ON e.source_id = t.page_id";
         let sql = format!("{} ORDER BY 1, 2, 3 DESC, 4", candidates(all));
         db.execute(&sql, []).db()?;
@@ -60,15 +60,16 @@ pub(super) fn find_candidates(db: &Connection) -> Result<()> {
         db.run(&format!("DELETE FROM stat_references WHERE {forget}"), [])?;
     }
     for citations in [
-        // What a page cites whose citations changed, for each of its tasks.
+        // Citations of pages whose citations changed, for each of their tasks.
         "stale_pages AS s
          CROSS JOIN task_pages AS t ON t.page_id = s.page_id
          CROSS JOIN edges AS e ON e.source_id = t.page_id",
-        // What a page cites that came to a task.
+        // Citations of pages that were added to a task.
         "stale_task_pages AS s
          CROSS JOIN task_pages AS t ON t.task_id = s.task_id AND t.page_id = s.page_id
          CROSS JOIN edges AS e ON e.source_id = t.page_id",
-        // What cites a page that left a task, or that nothing in it is taken from any more.
+        // Citations to a page that left a task, or from which no claim of the task is extracted any
+        // more.
         "stale_task_pages AS s
          CROSS JOIN edges AS e ON e.target_id = s.page_id
          CROSS JOIN task_pages AS t ON t.task_id = s.task_id AND t.page_id = e.source_id",
@@ -78,7 +79,7 @@ pub(super) fn find_candidates(db: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Then the candidates of every page and task are found anew, and there is one way to do that.
+/// If so, the candidates of every page and task are found again, which has a single method.
 fn every_page_is_stale(db: &Connection) -> Result<bool> {
     db.one(
         "SELECT NOT EXISTS (SELECT 1 FROM pages WHERE id NOT IN stale_pages)",
@@ -87,8 +88,8 @@ fn every_page_is_stale(db: &Connection) -> Result<bool> {
     )
 }
 
-/// The rows of `stat_references` that citations of a task lead to. `citations` joins
-/// `task_pages AS t` to `edges AS e`. tests/data/views/plain/v_reference_candidates says the same.
+/// The rows of `stat_references` for the citations of a task. `citations` joins `task_pages AS t` to
+/// `edges AS e`. tests/data/views/plain/v_reference_candidates has the same definition.
 fn candidates(citations: &str) -> String {
     format!(
         "INSERT OR IGNORE INTO stat_references

@@ -1,16 +1,16 @@
-//! What is known of one claim, and what follows from it for the counts: pure functions.
+//! The evidence of one claim, and the counts that follow from it, as pure functions.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Stands for a year that is not known, where a key cannot be null.
+/// Stands for an unknown year in a key, which cannot be null.
 pub(super) const UNDATED: i64 = -99_999;
 
-/// Confidences are summed in this many units to 1, so that subtracting gives back what adding put
-/// in. An i64 holds the sum of 92 million.
+/// Number of integer units per 1 in sums of confidences, so that a subtraction exactly reverses an
+/// addition. An i64 holds the sum of 92 million.
 const UNITS: f64 = 1e11;
 
-/// How an edge bears on a claim.
+/// The role of an edge for a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Bearing {
     #[serde(rename = "o")]
@@ -29,11 +29,11 @@ pub(super) struct Evidence(
     pub(super) String,
     pub(super) Bearing,
     pub(super) Option<f64>,
-    /// `fragments.seq` and the place in [`Snapshot::pages`]; none if there is no such fragment.
+    /// `fragments.seq` and the index in [`Snapshot::pages`]; none if there is no such fragment.
     pub(super) Option<(i64, usize)>,
 );
 
-/// A claim with its evidence, as it was when it was counted.
+/// A claim with its evidence at the time of its last count.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Snapshot {
     #[serde(rename = "t")]
@@ -51,12 +51,12 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// The verdicts: everything but origins.
+    /// The verdicts: all edges except origins.
     pub(super) fn verdicts(&self) -> impl Iterator<Item = &Evidence> {
         self.evidence.iter().filter(|e| e.1 != Bearing::Origin)
     }
 
-    /// The verdicts whose fragment is known, with it and the year of its page.
+    /// The verdicts whose fragment is known, with the fragment and the year of its page.
     pub(super) fn located(&self) -> impl Iterator<Item = (&Evidence, i64, usize, Option<i64>)> {
         self.verdicts().filter_map(|edge| {
             let (fragment, page) = edge.3?;
@@ -68,7 +68,7 @@ impl Snapshot {
         self.pages.get(page).and_then(|(_, year)| *year)
     }
 
-    /// Whether an edge comes from a fragment that is not there.
+    /// Whether an edge comes from a missing fragment.
     pub(super) fn lacks_fragments(&self) -> bool {
         self.evidence.iter().any(|edge| edge.3.is_none())
     }
@@ -77,7 +77,7 @@ impl Snapshot {
         self.evidence.iter().filter(|e| e.1 == bearing).count() as i64
     }
 
-    /// The claim's own row of `stat_claims`, "recent" being from two years before `reference_year`.
+    /// The claim's own row of `stat_claims`; "recent" starts two years before `reference_year`.
     pub(super) fn summary(&self, reference_year: i64) -> Summary {
         let weight = |bearing| {
             sum(self
@@ -119,7 +119,7 @@ impl Snapshot {
         }
     }
 
-    /// Supports from two years before the reference year on.
+    /// Number of supports from two years before the reference year on.
     pub(super) fn recent_support_count(&self, reference_year: i64) -> i64 {
         let is_recent = |year: i64| year >= reference_year.saturating_sub(2);
         self.located()
@@ -127,7 +127,7 @@ impl Snapshot {
             .count() as i64
     }
 
-    /// What the claim adds to each page that it has to do with, in the order of `pages`.
+    /// What the claim adds to each page of its evidence, in the order of `pages`.
     pub(super) fn page_counts(&self) -> Vec<[i64; 6]> {
         let mut counts = vec![[0; 6]; self.pages.len()];
         for edge in &self.evidence {
@@ -179,8 +179,8 @@ impl Snapshot {
         counts
     }
 
-    /// What the claim adds to the decade of its newest evidence: claims that are decided, those in
-    /// dispute, and how much they are.
+    /// What the claim adds to the decade of its newest evidence: the number of claims with evidence for
+    /// or against, the number of those in dispute, and the sum of their dispute scores.
     pub(super) fn era_count(&self) -> Option<(i64, [i64; 3])> {
         let newest = self.located().filter_map(|(.., year)| year).max()?;
         let relations = |bearing| self.located().filter(|(e, ..)| e.1 == bearing).count();
@@ -225,7 +225,7 @@ fn fixed(value: f64) -> i64 {
     (value * UNITS).round() as i64
 }
 
-/// The sum with Neumaier's correction, as SQLite's own `sum` takes it.
+/// The sum with Neumaier's correction, as in SQLite's `sum`.
 fn sum(values: impl Iterator<Item = f64>) -> f64 {
     let (mut total, mut lost) = (0.0_f64, 0.0_f64);
     for value in values {

@@ -1,4 +1,4 @@
-//! After any mix of writes the counts are those of a count from nothing.
+//! After any mix of writes, the counts must equal those of a complete recount.
 
 use super::{count, is_stale, refresh, set_reference_year};
 use proptest::prelude::*;
@@ -64,11 +64,11 @@ fn count_from_nothing(db: &Connection) {
     count(db, true).unwrap();
 }
 
-/// A write: what it is, and numbers to choose its rows and values by.
+/// A write: its kind, and numbers that select its rows and values.
 type Step = (u8, [u8; 4]);
 
-/// The statement of a step. Some are refused, by a foreign key or a unique index; that is part of
-/// it. Ids are shared between kinds, so that a trigger that forgets to look at kinds goes wrong.
+/// The statement of a step. Some are refused by a foreign key or a unique index, which is intended. Ids
+/// are shared between kinds, so that a trigger that ignores kinds gives wrong counts.
 fn statement((what, [a, b, c, d]): Step) -> String {
     let id = |n: u8| n % 5;
     let year = ["NULL", "1995", "2004", "2019", "2020", "2021"][usize::from(c % 6)];
@@ -171,7 +171,7 @@ proptest! {
     }
 }
 
-/// SQLite gives a number again when the claims that had it and all later ones are gone.
+/// SQLite reuses a number when the claims that had it and all later ones are deleted.
 #[test]
 fn a_claim_with_the_number_of_one_that_is_gone_is_counted() {
     for goes in [

@@ -1,8 +1,8 @@
-//! Many pages at once whose texts nobody has looked at yet.
+//! Processes many pages at once whose texts have no sketches yet.
 //!
-//! Nothing that is done for one page looks at a sketch that comes after its own. So the sketches of many
-//! pages are stored first, and their hashes go into the index in its own order: in the order of the pages
-//! they would be written all over it.
+//! The processing of a page never reads a sketch that comes after its own. So the sketches of many pages
+//! are stored first, and their hashes are inserted in index order: in page order, they would be written
+//! in random places of the index.
 
 use super::super::deferred::Deferred;
 use super::super::run_in_parallel;
@@ -15,20 +15,21 @@ use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::text::similarity::Sketch;
 use rusqlite::{Connection, params};
 
-/// Pages that are noted together. For each of their hashes SQLite looks up the sketch, about 2 KiB; most of
-/// those of so many pages stay in its cache.
+/// Number of pages that are processed together. For each of their hashes SQLite looks up the sketch,
+/// about 2 KiB; most sketches of this many pages stay in its cache.
 const PAGES_AT_A_TIME: usize = 65_536;
 
-/// Texts that are in memory at once, or twice as many.
+/// Number of texts that are in memory at once; at most twice as many.
 const TEXTS_AT_A_TIME: usize = 64;
 
-/// So many new pages, and no fewer than were known, make it worth while to build an index anew.
+/// Minimum number of new pages for which an index is rebuilt; there must also be no fewer new pages than
+/// known ones.
 const MANY_PAGES: usize = 256;
 
-/// What only the deletion of a sketch needs.
+/// Indexes that are needed only for the deletion of a sketch.
 pub(in crate::store::database) const INDEXES: [&str; 1] = ["page_sketch_hashes_by_sketch"];
 
-/// [`super::note`] or [`super::update`] for pages that have no sketches, known copies last.
+/// Does the work of [`super::note`] or [`super::update`] for pages without sketches, known copies last.
 pub(super) fn note_many(db: &Connection, pages: &[Waiting]) -> Result<()> {
     let is_worth_it = pages.len() >= MANY_PAGES && pages.len() as i64 >= last_sketch(db)?;
     let indexes = is_worth_it
@@ -63,7 +64,8 @@ fn last_sketch(db: &Connection) -> Result<i64> {
     })
 }
 
-/// Stores the sketches of pages and indexes them. One thread reads and stores, another boils texts down.
+/// Stores the sketches of pages and indexes them. One thread reads and stores, another computes
+/// sketches.
 fn store(db: &Connection, pages: &[Waiting]) -> Result<()> {
     let mut done: Vec<Sketched<'_>> = Vec::new();
     for pages in pages.chunks(TEXTS_AT_A_TIME) {
@@ -73,7 +75,7 @@ fn store(db: &Connection, pages: &[Waiting]) -> Result<()> {
         }
         let sketch = || sketch_all(&texts);
         let mut store = || store_sketches(db, std::mem::take(&mut done));
-        // A thread costs as much as a text.
+        // Starting a thread costs as much as processing a text.
         let (sketched, stored) = match texts.len() {
             0..4 => (sketch(), store()),
             _ => run_in_parallel(sketch, &mut store),
@@ -114,8 +116,8 @@ fn store_sketches(db: &Connection, sketched: Vec<Sketched<'_>>) -> Result<()> {
     Ok(())
 }
 
-/// Finds the originals of pages whose sketches were stored last, from `first` on. Most pages share no hash
-/// with an earlier one, so that there is nothing to compare.
+/// Finds the originals of the pages whose sketches were stored last, starting at `first`. Most pages
+/// share no hash with an earlier one, so there is nothing to compare.
 fn find_originals(db: &Connection, first: i64) -> Result<()> {
     db.execute_batch(
         "DELETE FROM temp.shared_hashes;
@@ -124,7 +126,7 @@ fn find_originals(db: &Connection, first: i64) -> Result<()> {
              WHERE h.hash = n.hash AND h.sketch_seq < n.sketch_seq)",
     )
     .db()?;
-    // Copies that are known already may have to follow a page that is found to be a copy itself.
+    // Known copies may have to follow a page that turns out to be a copy itself.
     let pages: Vec<(i64, String)> = db.all(
         "SELECT seq, page_id FROM page_sketches WHERE seq >= ?1
            AND (seq IN (SELECT sketch_seq FROM temp.shared_hashes)

@@ -1,4 +1,4 @@
-//! The stored sketches of pages, and which of them are alike.
+//! The stored sketches of pages, and which of them are similar.
 
 use crate::error::Result;
 use crate::store::database::Statements;
@@ -7,26 +7,26 @@ use rusqlite::{Connection, params};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Hashes of a sketch that are indexed. Of two texts of which half is common, each of the smallest
-/// hashes of both together is common with a chance of one half, and none of them once in 65,536 times.
-/// Graphs of earlier versions hold more hashes a page, which does no harm.
+/// Number of indexed hashes of a sketch. If two texts have half of their content in common, each of the
+/// smallest hashes of both together is common with a probability of one half, and none of them once in
+/// 65,536 times. Graphs of earlier versions hold more hashes per page, which is harmless.
 pub(super) const INDEXED: usize = 16;
 
-/// Pages looked up for one hash, the earliest. A run of words that more pages have is a phrase of the
-/// trade, a template, or a text that is told everywhere.
+/// Maximum number of pages looked up for one hash, earliest first. A run of words that occurs in more
+/// pages is a common phrase, a template, or a widely copied text.
 const PAGES_PER_HASH: usize = 64;
 
-/// Hashes that everybody has must be shared in this number, to be worth a comparison.
+/// Minimum number of shared common hashes (those that many pages have) for which a comparison is made.
 const FEWEST_COMMON: usize = 2;
 
-/// Sketches compared for one page, those that share most.
+/// Maximum number of sketches compared for one page, those that share the most hashes.
 const COMPARED: usize = 16;
 
 /// A page whose newest text has no sketch yet.
 pub(super) struct Waiting {
     pub(super) id: String,
     pub(super) is_known_copy: bool,
-    /// It has no sketch of an earlier text either.
+    /// Whether it has no sketch of an earlier text either.
     pub(super) is_new: bool,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn newest_text(db: &Connection, page_id: &str) -> Result<(String, Str
     )
 }
 
-/// The earliest sketches before this one that hold the hash.
+/// The earliest sketches before this one that contain the hash.
 fn stored_holders(db: &Connection, hash: i64, before: i64) -> Result<Vec<i64>> {
     db.all(
         "SELECT sketch_seq FROM page_sketch_hashes WHERE hash = ?1 AND sketch_seq < ?2
@@ -48,7 +48,7 @@ fn stored_holders(db: &Connection, hash: i64, before: i64) -> Result<Vec<i64>> {
     )
 }
 
-/// Finds the original of a page anew.
+/// Finds the original of a page again.
 pub(crate) fn assign(db: &Connection, page_id: &str) -> Result<()> {
     let own: Option<(i64, Vec<u8>)> = db.first(
         "SELECT seq, sketch FROM page_sketches WHERE page_id = ?1",
@@ -56,8 +56,8 @@ pub(crate) fn assign(db: &Connection, page_id: &str) -> Result<()> {
         |r| Ok((r.get(0)?, r.get(1)?)),
     )?;
     let Some((seq, sketch)) = own else {
-        // Without a text there is nothing to compare. What a file says of the page stays, and
-        // follows its original where that turned out to be a copy.
+        // Without a text there is nothing to compare. The imported value is kept, and follows its
+        // original if that turned out to be a copy.
         return follow(db, page_id);
     };
     let original = original_of(db, seq, &Sketch::from_bytes(&sketch))?;
@@ -100,20 +100,20 @@ pub(super) fn copies_of(db: &Connection, page_id: &str) -> Result<Vec<String>> {
     )
 }
 
-/// The original of the earliest page before `seq` that tells nearly the same.
+/// The original of the earliest page before `seq` with nearly the same text.
 pub(super) fn original_of(db: &Connection, seq: i64, sketch: &Sketch) -> Result<Option<String>> {
     let hashes = sketch.smallest(INDEXED).iter().map(|h| h.cast_signed());
     original_among(db, seq, sketch, hashes)
 }
 
-/// The same where it is known which of the hashes an earlier page has as well.
+/// The same if it is known which of the hashes occur in earlier pages.
 pub(super) fn original_among(
     db: &Connection,
     seq: i64,
     sketch: &Sketch,
     hashes: impl IntoIterator<Item = i64>,
 ) -> Result<Option<String>> {
-    // How many hashes a page shares: of those that few have, and of those that many have.
+    // Number of shared hashes by page: of rare hashes, and of common ones.
     let mut shared = [HashMap::new(), HashMap::new()];
     for hash in hashes {
         let pages = stored_holders(db, hash, seq)?;
@@ -127,8 +127,8 @@ pub(super) fn original_among(
     first.map(|seq| stored_original(db, seq)).transpose()
 }
 
-/// The earliest sketch that tells the same, of those that share most hashes with it. `rare` and
-/// `common`: sketches, and how many hashes of either kind they share.
+/// The earliest sketch with the same text, among those that share the most hashes with it. `rare` and
+/// `common`: sketches, with the number of shared hashes of either kind.
 fn first_alike(
     db: &Connection,
     sketch: &Sketch,
@@ -159,7 +159,7 @@ pub(super) fn stored_sketch(db: &Connection, seq: i64) -> Result<Sketch> {
     )
 }
 
-/// The page of a sketch, or the page that this one repeats.
+/// The page of a sketch, or the page that it duplicates.
 fn stored_original(db: &Connection, seq: i64) -> Result<String> {
     db.one(
         "SELECT coalesce(p.near_duplicate_of, p.id) FROM page_sketches s

@@ -1,8 +1,8 @@
--- Version 2: what the views read. Everything here is derived: `stat_…` tables hold counts and sums
--- over the tables of version 1, in the order in which the views list them, and `stale_…` tables name
--- the rows whose counts are to be taken again. Triggers fill the latter whoever writes; Lyra counts
--- and empties them before each commit (storage/aggregates).
--- Rejected claims: columns that end in `_all` count them, too; their namesakes do not.
+-- Version 2: the tables that the views read. Everything here is derived: `stat_…` tables hold counts and
+-- sums over the tables of version 1, in the order in which the views list them, and `stale_…` tables
+-- name the rows whose counts must be updated. Triggers fill the latter, whichever program writes; Lyra
+-- counts and empties them before each commit (database/aggregates).
+-- Rejected claims: columns that end in `_all` include them; the columns without this suffix do not.
 
 -- ---------------------------------------------------------------- counts
 
@@ -50,13 +50,13 @@ CREATE INDEX stat_claims_by_old_support ON stat_claims (task_id, newest_support_
 CREATE INDEX stat_claims_by_new_support ON stat_claims (task_id, newest_support_year DESC, claim_id, is_adopted)
   WHERE newest_support_year IS NOT NULL;
 
--- What a claim has added to the tables below, as JSON, so that it can be taken back exactly.
+-- What a claim has added to the tables below, as JSON, so that it can be subtracted exactly.
 CREATE TABLE stat_counted (
   claim_seq INTEGER PRIMARY KEY,
   counted   TEXT NOT NULL
 ) STRICT;
 
--- Edges that came before the fragment that they come from: counted again when it comes.
+-- Edges that were added before their fragment: counted again when the fragment is added.
 CREATE TABLE stat_missing (
   claim_seq   INTEGER NOT NULL,
   fragment_id TEXT NOT NULL,
@@ -70,7 +70,7 @@ CREATE TABLE stat_evidence (
   edge_id    TEXT NOT NULL,
   claim_seq  INTEGER NOT NULL,
   is_adopted INTEGER NOT NULL,
-  -- An edge that moves from one claim to another is counted for the one before it leaves the other.
+  -- An edge that moves between claims is counted for the new one before it is removed from the old one.
   PRIMARY KEY (task_id, confidence DESC, edge_id, claim_seq)
 ) STRICT, WITHOUT ROWID;
 
@@ -83,7 +83,7 @@ CREATE TABLE stat_task_fragments (
   PRIMARY KEY (task_id, fragment_seq)
 ) STRICT, WITHOUT ROWID;
 
--- Sums of confidences count in units of 1e-11, as integers: what is taken away again leaves nothing.
+-- Sums of confidences are integers in units of 1e-11, so that subtractions are exact.
 CREATE TABLE stat_years (
   task_id            TEXT NOT NULL,
   year               INTEGER NOT NULL,                  -- -99999: undated
@@ -111,14 +111,14 @@ CREATE TABLE stat_eras (
   PRIMARY KEY (task_id, decade)
 ) STRICT, WITHOUT ROWID;
 
--- Citations of each page that has any.
+-- Numbers of citations of each page that has any.
 CREATE TABLE stat_pages (
   page_id        TEXT PRIMARY KEY,
   citation_count INTEGER NOT NULL,                      -- out
   cited_by_count INTEGER NOT NULL                       -- in
 ) STRICT, WITHOUT ROWID;
 
--- What a page gave to a task.
+-- The contribution of a page to a task.
 CREATE TABLE stat_task_pages (
   page_id              TEXT NOT NULL,
   task_id              TEXT NOT NULL,
@@ -150,13 +150,13 @@ CREATE TABLE stat_task_pages (
 CREATE INDEX stat_task_pages_by_task ON stat_task_pages (task_id);
 CREATE INDEX stat_task_pages_by_support ON stat_task_pages (task_id, claims_supported DESC, cited_by_count DESC, page_id)
   WHERE claims_supported > 0;
--- "<> 0", so that the planner cannot take the index above for a range and sort.
+-- "<> 0", so that the planner does not treat the index above as a range and sort.
 CREATE INDEX stat_task_pages_by_authority ON stat_task_pages (task_id, authority_score DESC, page_id) WHERE claims_supported <> 0;
 CREATE INDEX stat_task_pages_by_impact ON stat_task_pages (task_id, impact_score DESC, page_id) WHERE claims_generated > 0;
 CREATE INDEX stat_task_pages_uncited ON stat_task_pages (task_id, domain, page_id)
   WHERE cited_by_count = 0 AND evidence_count > 0;
 
--- Citations by a task's pages that lead out of the task to something that can be fetched.
+-- Citations by a task's pages that lead out of the task to an address that can be fetched.
 CREATE TABLE stat_references (
   task_id           TEXT NOT NULL,
   depth             INTEGER NOT NULL,
@@ -173,17 +173,17 @@ CREATE TABLE stat_state (
   key   TEXT PRIMARY KEY,
   value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
--- The year that "recent" counts from; 0: none yet.
+-- The year from which "recent" is measured; 0: none yet.
 INSERT INTO stat_state VALUES ('reference_year', 0);
--- Claims up to here have been counted.
+-- Claims up to this number have been counted.
 INSERT INTO stat_state VALUES ('last_claim_seq', 0);
 
--- ---------------------------------------------------------------- orders of the stored rows
+-- ---------------------------------------------------------------- indexes of the stored rows
 
--- In place of claims_by_task: with both, SQLite takes the other one and sorts when it sees a LIMIT.
+-- Replaces claims_by_task: with both, SQLite chooses the other one and sorts when it sees a LIMIT.
 DROP INDEX claims_by_task;
 CREATE INDEX claims_in_order ON claims (task_id, id, claim_adoption_status);
--- With the kinds of both ends, so that counting edges needs no look at their rows.
+-- Includes the kinds of both ends, so that edges are counted without reading their rows.
 DROP INDEX edges_by_target;
 CREATE INDEX edges_by_target ON edges (target_id, relation, nli_edge_confidence, source_id, source_type, target_type, id);
 DROP INDEX edges_by_source;
@@ -191,23 +191,23 @@ CREATE INDEX edges_by_source ON edges (source_id, relation, target_id, source_ty
 CREATE INDEX edges_citations_newest ON edges (created_at DESC, id) WHERE relation = 'cites';
 CREATE INDEX pages_by_title ON pages (title);
 
--- ---------------------------------------------------------------- what is to be counted again
+-- ---------------------------------------------------------------- rows to be counted again
 
--- WITHOUT ROWID: to insert a rowid in a trigger costs a journal for each statement (see the triggers).
+-- WITHOUT ROWID: inserting a rowid in a trigger costs a journal for each statement (see the triggers).
 CREATE TABLE stale_claims (claim_seq INTEGER PRIMARY KEY) STRICT, WITHOUT ROWID;
 -- Pages whose citations changed.
 CREATE TABLE stale_pages (page_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
--- Pages that came to a task or left it, or that may or may no longer be candidates for it.
+-- Pages that were added to a task or left it, or whose status as candidates may have changed.
 CREATE TABLE stale_task_pages (
   task_id TEXT NOT NULL,
   page_id TEXT NOT NULL,
   PRIMARY KEY (task_id, page_id)
 ) STRICT, WITHOUT ROWID;
 
--- New claims are told by their numbers, fragments that were missing by stat_missing. A trigger on the
--- insertion of either would make each a savepoint, at which FTS5 writes out what it has gathered.
--- ON CONFLICT and not OR IGNORE: the conflict clause of a statement overrides those of the triggers
--- that it fires, and `INSERT OR FAIL INTO edges` spares SQLite a journal for each statement.
+-- New claims are detected by their numbers, and fragments that were missing by stat_missing. A trigger
+-- on the insertion of either would create a savepoint for each row, at which FTS5 writes its pending
+-- data. ON CONFLICT and not OR IGNORE: the conflict clause of a statement overrides those of the
+-- triggers that it fires, and `INSERT OR FAIL INTO edges` saves SQLite a journal for each statement.
 CREATE TRIGGER stale_claims_u
 AFTER UPDATE OF seq, id, task_id, llm_claim_confidence, claim_adoption_status ON claims BEGIN
   INSERT INTO stale_claims VALUES (OLD.seq), (NEW.seq) ON CONFLICT DO NOTHING;
@@ -250,7 +250,8 @@ CREATE TRIGGER stale_fragments_d AFTER DELETE ON fragments BEGIN
     SELECT c.seq FROM edges AS e CROSS JOIN claims AS c ON c.id = e.target_id WHERE e.source_id = OLD.id ON CONFLICT DO NOTHING;
 END;
 
--- A page that comes late, moves, or goes: the claims that it bears on, and the tasks that cite it.
+-- A page that is added late, changed or deleted affects the claims that it is evidence for, and the
+-- tasks that cite it.
 CREATE TRIGGER stale_pages_i AFTER INSERT ON pages BEGIN
   INSERT INTO stale_claims
     SELECT c.seq FROM fragments AS f CROSS JOIN edges AS e ON e.source_id = f.id
@@ -309,7 +310,7 @@ CREATE TRIGGER stale_task_pages_d AFTER DELETE ON task_pages BEGIN
   INSERT INTO stale_task_pages VALUES (OLD.task_id, OLD.page_id) ON CONFLICT DO NOTHING;
 END;
 
--- What was there before this version.
+-- Rows that existed before this version.
 INSERT INTO stale_pages
   SELECT source_id FROM edges WHERE relation = 'cites' UNION SELECT target_id FROM edges WHERE relation = 'cites';
 INSERT INTO stale_task_pages SELECT task_id, page_id FROM task_pages;

@@ -1,6 +1,6 @@
--- Version 10: verdicts that rest on pages of blocked domains. They are put aside here, out of every
--- count and view, and go back to `edges` as they were when their domain may be used again
--- (graph/blocked_evidence.rs). The columns are those of `edges`, in their order.
+-- Version 10: verdicts on pages of blocked domains. They are set aside here, out of every count and
+-- view, and are moved back to `edges` unchanged when their domain may be used again
+-- (graph/blocked_evidence.rs). The columns are those of `edges`, in the same order.
 CREATE TABLE blocked_edges (
   id                     TEXT PRIMARY KEY,
   source_type            TEXT NOT NULL CHECK (source_type = 'fragment'),

@@ -1,9 +1,9 @@
--- A checksum of each row that is no count or index, so that `verify` can tell which row a
--- fault of the disk has changed. Nobody else has to know of it: who writes rows with another program
--- is noted by triggers, and the next writer of ours takes the checksum of what is there then.
+-- A checksum of each row that is not a count or index, so that `verify` can find rows changed by a disk
+-- fault. Other programs need not handle checksums: triggers record the rows that they write, and Lyra
+-- computes the checksums of the current rows at its next write.
 
--- The checksums of the 256 rows of a table from rowid 256 × block on: four bytes each, 0 where there
--- is no row (storage/checksums.rs).
+-- The checksums of the 256 rows of a table from rowid 256 × block on: four bytes each, 0 if there is no
+-- row (database/checksums.rs).
 CREATE TABLE row_checksums (
   table_number INTEGER NOT NULL,                        -- place in TABLES of storage/checksums.rs
   block        INTEGER NOT NULL,
@@ -11,13 +11,13 @@ CREATE TABLE row_checksums (
   PRIMARY KEY (table_number, block)
 ) STRICT, WITHOUT ROWID;
 
--- Up to which rowid each table has checksums; what lies above is new.
+-- The last rowid of each table that has a checksum; rows above it are new.
 CREATE TABLE checksummed (
   table_number INTEGER PRIMARY KEY,
   last_rowid   INTEGER NOT NULL
 ) STRICT;
 
--- Rows below it that have changed since.
+-- Rows up to that number that have changed since.
 CREATE TABLE stale_checksums (
   table_number INTEGER NOT NULL,
   row          INTEGER NOT NULL,
@@ -27,7 +27,7 @@ CREATE TABLE stale_checksums (
 -- The evidence of all tasks, strongest first.
 CREATE INDEX stat_evidence_by_confidence ON stat_evidence (confidence DESC, edge_id, is_adopted);
 
--- With an ordinary rowid, as all other tables have it.
+-- With an ordinary rowid, like all other tables.
 CREATE TABLE nli_verdicts_new (
   fragment_id TEXT NOT NULL REFERENCES fragments (id) ON DELETE CASCADE,
   claim_id    TEXT NOT NULL REFERENCES claims (id) ON DELETE CASCADE,

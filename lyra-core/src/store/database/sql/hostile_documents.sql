@@ -1,5 +1,5 @@
--- Version 6: documents that a parser did not survive. They are not tried again until their bytes or
--- the limits of the parser change.
+-- Version 6: documents that crashed a parser or exceeded its limits. They are not parsed again until
+-- their bytes or the limits of the parser change.
 CREATE TABLE hostile_documents (
   content_hash TEXT PRIMARY KEY,                          -- SHA-256 of the bytes
   url          TEXT NOT NULL,                             -- where they were met last

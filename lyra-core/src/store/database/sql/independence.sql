@@ -1,5 +1,5 @@
--- Version 4: evidence by who stands behind it. One publication or page is one voice, a page that
--- tells another's text speaks with that one's, and a retracted publication has none.
+-- Version 4: evidence by independent source. One publication or page counts as one source, a page that
+-- duplicates another's text counts as that page's source, and a retracted publication does not count.
 ALTER TABLE stat_claims ADD COLUMN independent_sources INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE stat_claims ADD COLUMN independent_support_weight REAL NOT NULL DEFAULT 0;
 ALTER TABLE stat_claims ADD COLUMN independent_refute_weight REAL NOT NULL DEFAULT 0;
@@ -52,7 +52,7 @@ CREATE TRIGGER stale_pages_u AFTER UPDATE OF id, canonical_id, domain, near_dupl
     CROSS JOIN edges AS e ON e.source_id = f.id CROSS JOIN claims AS c ON c.id = e.target_id
     WHERE t.near_duplicate_of IN (OLD.id, NEW.id) ON CONFLICT DO NOTHING;
 END;
--- An original may come after the page that repeats it.
+-- An original may be added after its copy.
 CREATE TRIGGER stale_originals_i AFTER INSERT ON pages BEGIN
   INSERT INTO stale_claims
     SELECT c.seq FROM pages AS t CROSS JOIN fragments AS f ON f.page_id = t.id
@@ -60,5 +60,5 @@ CREATE TRIGGER stale_originals_i AFTER INSERT ON pages BEGIN
     WHERE t.near_duplicate_of IN (NEW.id) ON CONFLICT DO NOTHING;
 END;
 
--- What was there before this version.
+-- Rows that existed before this version.
 INSERT INTO stale_claims SELECT seq FROM claims WHERE TRUE ON CONFLICT DO NOTHING;

@@ -1,6 +1,6 @@
--- Version 9: the verdicts of all judges are kept, and pairs are lent to agents that judge.
+-- Version 9: stores the verdicts of all judges, and lends pairs to agents that judge them.
 
--- One row for each pair and judge; a judge that is asked again replaces its own row. The edge of a pair
+-- One row for each pair and judge; a new verdict of a judge replaces its earlier row. The edge of a pair
 -- is the verdict of the highest kind: human, agent, model, builtin; the newest among equals.
 CREATE TABLE nli_verdicts_new (
   fragment_id   TEXT NOT NULL REFERENCES fragments (id) ON DELETE CASCADE,
@@ -30,7 +30,7 @@ DROP TABLE nli_verdicts;
 ALTER TABLE nli_verdicts_new RENAME TO nli_verdicts;
 CREATE INDEX nli_verdicts_by_fragment ON nli_verdicts (fragment_id);
 
--- The table is new, so its checksums are taken anew.
+-- The table is new, so its checksums are computed again.
 DELETE FROM row_checksums WHERE table_number = 13;
 DELETE FROM stale_checksums WHERE table_number = 13;
 UPDATE checksummed SET last_rowid = 0 WHERE table_number = 13;
@@ -55,7 +55,7 @@ CREATE TABLE judgement_loans (
   lease_until TEXT NOT NULL,
   judged_at   TEXT                                      -- null: not answered yet
 ) STRICT;
--- No pair is lent twice at a time.
+-- No pair is lent twice at the same time.
 CREATE UNIQUE INDEX judgement_loans_open ON judgement_loans (claim_id, ifnull(fragment_id, ''))
   WHERE judged_at IS NULL;
 CREATE INDEX judgement_loans_by_task ON judgement_loans (task_id);

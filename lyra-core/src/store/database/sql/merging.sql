@@ -1,7 +1,7 @@
--- Version 13: what was forgotten, so that a merge with a graph that still holds it does not bring it
--- back.
+-- Version 13: deleted tasks, so that a merge with a graph that still contains them does not restore
+-- them.
 
--- Tasks that were forgotten. A task that is imported again is taken off.
+-- Tasks that were deleted. A task that is imported again is removed from this table.
 CREATE TABLE forgotten (
   task_id      TEXT PRIMARY KEY,
   forgotten_at TEXT NOT NULL

@@ -1,16 +1,16 @@
--- Version 3: how long a stored copy may be used without asking, and which pages tell the text of an
--- earlier page.
+-- Version 3: how long a stored copy may be used without asking the server, and which pages have the text
+-- of an earlier page.
 
--- Until when the server allowed the stored copy to be used; null: it said nothing, or nobody asked.
+-- Until when the server allowed the stored copy to be used; null: it gave no time, or was not asked.
 ALTER TABLE pages ADD COLUMN fresh_until TEXT;
 
--- The page that told nearly the same text first, and that tells nobody else's itself.
+-- The page that had nearly the same text first and that is not a copy itself.
 ALTER TABLE pages ADD COLUMN near_duplicate_of TEXT
   REFERENCES pages (id) ON DELETE SET NULL DEFERRABLE INITIALLY DEFERRED;
 CREATE INDEX pages_by_original ON pages (near_duplicate_of) WHERE near_duplicate_of IS NOT NULL;
 
--- The newest text of each page, boiled down (text/similarity). Derived; kept up to date by whoever
--- stores a text (storage/near_duplicates).
+-- A sketch of the newest text of each page (text/similarity). Derived; updated whenever a text is stored
+-- (database/near_duplicates).
 CREATE TABLE page_sketches (
   seq       INTEGER PRIMARY KEY,                        -- the earlier page is the original
   page_id   TEXT NOT NULL UNIQUE REFERENCES pages (id) ON DELETE CASCADE,
@@ -18,7 +18,7 @@ CREATE TABLE page_sketches (
   sketch    BLOB NOT NULL
 ) STRICT;
 
--- The smallest hashes of each sketch: texts that are alike share many of them, others hardly any.
+-- The smallest hashes of each sketch: similar texts share many of them, other texts hardly any.
 CREATE TABLE page_sketch_hashes (
   hash       INTEGER NOT NULL,
   sketch_seq INTEGER NOT NULL REFERENCES page_sketches (seq) ON DELETE CASCADE,

@@ -1,5 +1,5 @@
--- Version 11: what judges said of sentences of drafts and of statements, so that the same is not
--- asked twice.
+-- Version 11: verdicts of judges on sentences of drafts and on statements, so that the same question is
+-- not asked twice.
 CREATE TABLE remembered_verdicts (
   key      BLOB PRIMARY KEY,                              -- SHA-256 of judge, premise, context and claim
   supports REAL NOT NULL,

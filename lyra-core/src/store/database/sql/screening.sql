@@ -1,8 +1,8 @@
--- Version 12: what a review has to tell: who screened which source, and who found which hit in which
--- run of research.
+-- Version 12: records for reviews: who screened which source, and which provider found which hit in
+-- which run of research.
 
 -- Decisions of people on the sources of a task, append-only: a later decision of the same reviewer
--- counts in place of the earlier one (graph/screening.rs has the rule).
+-- replaces the earlier one (graph/screening.rs has the rule).
 CREATE TABLE screenings (
   id         TEXT PRIMARY KEY,                          -- screen_ + hash of the other columns
   task_id    TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
@@ -30,31 +30,31 @@ CREATE TRIGGER checksum_screenings_d AFTER DELETE ON screenings BEGIN
   INSERT INTO stale_checksums VALUES (26, OLD.rowid) ON CONFLICT DO NOTHING;
 END;
 
--- The run of research that a target belongs to, counted from 1: a new one begins with a target that
--- is queued while nothing of the task waits or runs. Null in jobs of older versions.
+-- The run of research that a target belongs to, counted from 1: a new run begins with a target that is
+-- queued while no job of the task waits or runs. Null in jobs of older versions.
 ALTER TABLE jobs ADD COLUMN wave INTEGER;
 
--- What each provider was asked and how much it answered, as a JSON array of objects with provider,
--- query, and hits or error. Null in queries of older versions.
+-- The requests to each provider and the sizes of their answers, as a JSON array of objects with
+-- provider, query, and hits or error. Null in queries of older versions.
 ALTER TABLE queries ADD COLUMN requests_json TEXT CHECK (requests_json IS NULL OR json_valid(requests_json));
 
--- Every record behind a hit, as a JSON array with the name of the provider for each: several where
--- providers, or both sides of a query, found the same. Null in hits of older versions, which stand
--- for one record of their engine.
+-- Every record behind a hit, as a JSON array with the name of the provider for each: several if several
+-- providers, or both sides of a query, found the same. Null in hits of older versions, which count as
+-- one record of their engine.
 ALTER TABLE serp_items ADD COLUMN found_by TEXT CHECK (found_by IS NULL OR json_valid(found_by));
 ALTER TABLE serp_items ADD COLUMN canonical_id TEXT;   -- of the publication, as the providers know it
 ALTER TABLE serp_items ADD COLUMN page_id TEXT;        -- the page that was read for the hit
 ALTER TABLE serp_items ADD COLUMN problem TEXT;        -- why it could not be read
 
--- ---------------------------------------------------------------- what follows from these tables
+-- ---------------------------------------------------------------- views derived from these tables
 
--- Decisions with the source that they are about: a publication, else a page, else an address.
+-- Decisions with their source: a publication, or else a page, or else an address.
 CREATE VIEW screening_keys AS
 SELECT s.*, coalesce(p.canonical_id, s.work_id, p.id, s.url) AS source_key
 FROM screenings s
   LEFT JOIN pages p ON p.id = coalesce(s.page_id, (SELECT u.id FROM pages u WHERE u.url = s.url));
 
--- The newest decision of each reviewer that is not final.
+-- The newest non-final decision of each reviewer.
 CREATE VIEW screening_votes AS
 SELECT task_id, source_key, reviewer, decision, reason, url, page_id, decided_at
 FROM (
@@ -63,7 +63,8 @@ FROM (
   FROM screening_keys k WHERE is_final = 0)
 WHERE nth = 1;
 
--- Where each screened source stands: the newest final decision, else out if all reviewers say so.
+-- The outcome for each screened source: the newest final decision, or else excluded if all reviewers say
+-- so.
 CREATE VIEW screened_sources AS
 SELECT task_id, source_key, url, page_id, includes, excludes, final_by, decided_at,
   CASE WHEN final_by IS NOT NULL THEN decision WHEN includes = 0 THEN 'exclude' ELSE 'include' END AS state,
@@ -88,7 +89,7 @@ FROM (
       FROM screening_keys k) r)
   GROUP BY task_id, source_key);
 
--- Pages that people keep out of the evidence of a task.
+-- Pages that people exclude from the evidence of a task.
 CREATE VIEW excluded_pages AS
 SELECT s.task_id, p.id AS page_id, s.reason
 FROM screened_sources s CROSS JOIN pages p ON p.id IN (
@@ -97,9 +98,9 @@ FROM screened_sources s CROSS JOIN pages p ON p.id IN (
   UNION ALL SELECT c.id FROM pages c WHERE c.url = s.source_key)
 WHERE s.state = 'exclude';
 
--- What was identified for a task: each record of each provider, each address or DOI that was queued,
--- and pages of which the log says nothing, as after an import. stage is how far it came: 1 not read,
--- 2 could not be read, 3 read.
+-- The records identified for a task: each record of each provider, each address or DOI that was queued,
+-- and pages that are not in the log, as after an import. stage is how far it came: 1 not read, 2 could
+-- not be read, 3 read.
 CREATE VIEW found_records AS
 SELECT task_id, wave, source, record_id, url, title, found_at, page_id, stage, problem,
   coalesce(p_canonical_id, work_id, page_id, url) AS source_key
@@ -119,7 +120,7 @@ FROM (
       JOIN serp_items s ON s.query_id = q.id
       JOIN json_each(coalesce(s.found_by, json_array(s.engine))) f
       LEFT JOIN jobs j ON j.id = q.cause_id
-    -- A job that was cut off has searched again.
+    -- A job that was interrupted has searched again.
     WHERE NOT EXISTS (
       SELECT 1 FROM queries n WHERE n.task_id = q.task_id AND n.cause_id = q.cause_id AND n.rowid > q.rowid)
     UNION ALL
@@ -148,8 +149,8 @@ FROM (
           AND (j.output_json ->> '$.page_id' = t.page_id OR j.input_json ->> '$.target.url' = p.url))) h
     LEFT JOIN pages p ON p.id = h.page_id);
 
--- What became of each record, in its run (wave) and in the whole task: one outcome each, so that the
--- boxes of a flow diagram add up. In a run, what an earlier one has read is a duplicate.
+-- The outcome of each record, in its run (wave) and in the whole task: one outcome each, so that the
+-- boxes of a flow diagram add up. In a run, sources that an earlier run has read are duplicates.
 CREATE VIEW review_records AS
 SELECT task_id, wave, source, record_id, url, title, found_at, page_id, source_key,
   CASE WHEN known_before OR nth_in_wave > 1 THEN 'duplicate' ELSE fate END AS wave_outcome,

@@ -1,4 +1,4 @@
-//! Lines by the batch: one thread reads and stores while another makes rows of what comes next.
+//! Batches of lines: one thread reads and stores while another parses the next batch.
 
 use super::checks;
 use super::fields::Record;
@@ -6,26 +6,26 @@ use super::line::{Refusal, Row, parse};
 use crate::store::database::{Tokens, run_in_parallel};
 use std::ops::Range;
 
-/// Bytes after which a batch is full. A longer line is a batch of its own.
+/// Size in bytes at which a batch is full. A longer line is a batch by itself.
 const BATCH_BYTES: usize = 512 << 10;
 
-/// Bytes that are not worth a thread.
+/// Batches smaller than this are not parsed on a separate thread.
 const FEW_BYTES: usize = 32 << 10;
 
-/// Lines that were read together and that are not blank.
+/// Non-blank lines that were read together.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     bytes: Vec<u8>,
     lines: Vec<(u64, Result<Range<usize>, String>)>,
 }
 
-/// A line with its number: its row, or why there is none.
+/// A line with its number: its row, or the reason why it has none.
 #[derive(Debug)]
 pub(super) struct Parsed<'a> {
     pub(super) number: u64,
     pub(super) line: &'a str,
     pub(super) row: Result<Row<'a>, Refusal>,
-    /// The words of what goes into a full-text index.
+    /// The tokens for the full-text index.
     pub(super) words: Vec<Tokens>,
 }
 
@@ -39,17 +39,17 @@ impl Batch {
         self.bytes.len() >= BATCH_BYTES
     }
 
-    /// Where the next line is read to.
+    /// The buffer for the next line.
     pub(super) fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// Adds a line: where its bytes stand, or why it is none.
+    /// Adds a line: the position of its bytes, or why it is not a valid line.
     pub(super) fn push(&mut self, number: u64, line: Result<Range<usize>, String>) {
         self.lines.push((number, line));
     }
 
-    /// The rows of the lines. `now` stands where a time is left out.
+    /// The rows of the lines. `now` replaces missing times.
     fn parse<'a>(&'a self, now: &'a str) -> Vec<Parsed<'a>> {
         let parsed = |(number, line): &'a (u64, Result<Range<usize>, String>)| {
             let text = line.as_ref().map_err(Clone::clone).and_then(|range| {
@@ -72,7 +72,7 @@ impl Batch {
     }
 }
 
-/// Makes a row of a line, and works out what follows from the line alone.
+/// Parses a line into a row, and computes everything that depends on the line alone.
 pub(super) fn prepare<'a>(line: &'a str, now: &'a str) -> Result<Row<'a>, Refusal> {
     let mut row = parse(line, now)?;
     match checks::complete(&mut row) {
@@ -96,7 +96,7 @@ fn words_of(row: &Row<'_>) -> Vec<Tokens> {
     texts.map(Tokens::of).collect()
 }
 
-/// Parses `batch` while `work` is done; on this thread before it where that takes no time.
+/// Parses `batch` while `work` runs; a small batch is parsed on this thread beforehand.
 pub(super) fn parse_during<'a, T>(
     batch: &'a Batch,
     now: &'a str,

@@ -1,4 +1,4 @@
-//! One number for a graph: equal for graphs that hold the same evidence, whenever and by whatever jobs
+//! A hash of a graph: equal for graphs that hold the same evidence, regardless of when and by which jobs
 //! it was found.
 
 use super::export::{check_task, each_row, push_value};
@@ -6,13 +6,14 @@ use super::fields::{Kind, TABLES, Table};
 use crate::error::Result;
 use crate::store::database::Database;
 use crate::store::database::SqliteResultExt;
+use crate::store::text::hash::hex;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use sha2::{Digest, Sha256};
 
-/// Fields that two runs of the same research differ in, or that follow from others: times, the job
-/// that wrote the row, how far a task or an address is, how a server tells copies apart, and the numbers
-/// of vectors.
+/// Fields that differ between two runs of the same research, or that follow from other fields: times,
+/// the job that wrote the row, the progress of a task or an address, how a server distinguishes copies,
+/// and the numbers of vectors.
 const LEFT_OUT: [&str; 13] = [
     "cause_id",
     "claim_rejected_at",
@@ -29,8 +30,8 @@ const LEFT_OUT: [&str; 13] = [
     "status",
 ];
 
-/// SHA-256 in hex over the lines of the export in its order, without [`LEFT_OUT`]: each line is JSON
-/// with sorted names, without spaces, with numbers that are not whole as strings.
+/// SHA-256 in hex over the lines of the export in their order, without [`LEFT_OUT`]: each line is JSON
+/// with sorted names, without spaces, and with non-integer numbers as strings.
 ///
 /// # Errors
 /// [`crate::ErrorKind::TaskNotFound`].
@@ -47,12 +48,11 @@ pub(crate) fn canonical_hash(db: &Database, task_id: Option<&str>) -> Result<Str
                 Ok(())
             })?;
         }
-        let digest = hash.finalize();
-        Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(hex(&hash.finalize()))
     })
 }
 
-/// The names of a line in order, with the place of their columns; the type has none.
+/// The names of a line in sorted order, with the positions of their columns; `type` has no column.
 fn entries_of(table: &Table) -> Vec<(&'static str, Option<usize>)> {
     let fields = table.fields.iter().enumerate();
     let mut entries: Vec<_> = fields
@@ -86,7 +86,7 @@ fn push_row(
         line.extend_from_slice(name.as_bytes());
         line.extend_from_slice(b"\":");
         let quoted = matches!(value, ValueRef::Real(_));
-        // Programs spell the same number differently; as a string it stays as the export has it.
+        // Programs write the same number differently; as a string it stays as the export writes it.
         line.extend(quoted.then_some(b'"'));
         push_value(line, kind, value, false)?;
         line.extend(quoted.then_some(b'"'));

@@ -1,4 +1,4 @@
-//! What must hold between the fields of a line, and between a line and the rows that it meets.
+//! Constraints between the fields of a line, and between a line and existing rows.
 
 use super::fields::{Absent, Field, Record, Table};
 use super::json::shown;
@@ -19,7 +19,7 @@ pub(in crate::store::graph) struct Quote {
     pub(in crate::store::graph) end: i64,
 }
 
-/// Works out the columns that follow from others, and checks those that depend on one another.
+/// Computes the columns that follow from others, and checks those that depend on one another.
 pub(super) fn complete(row: &mut Row<'_>) -> Result<(), String> {
     match row.table.record {
         Record::Page => {
@@ -42,7 +42,7 @@ pub(super) fn complete(row: &mut Row<'_>) -> Result<(), String> {
     }
 }
 
-/// The tables and fields of what the row refers to.
+/// The tables and fields of the rows that this row refers to.
 pub(super) fn references(row: &Row<'_>) -> Vec<(&'static Table, &'static str)> {
     let end = |kind: &str| match kind {
         "fragment" => Record::Fragment.table(),
@@ -78,7 +78,7 @@ fn hash(row: &mut Row<'_>, column: &str) -> Result<(), String> {
     }
 }
 
-/// A span has both ends or none, and is not empty.
+/// A span has both ends or neither, and is not empty.
 fn span(row: &Row<'_>, start: &str, end: &str) -> Result<(), String> {
     match (row.int(start), row.int(end)) {
         (Some(from), Some(to)) if from >= to => Err(format!(
@@ -152,7 +152,7 @@ fn embedding(row: &mut Row<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// What a page without a stated domain belongs to; `local` for files.
+/// The default domain of a page without a stated domain; `local` for files.
 fn domain_of(address: &str) -> Option<String> {
     if address.starts_with("file://") {
         return Some("local".to_owned());
@@ -163,8 +163,8 @@ fn domain_of(address: &str) -> Option<String> {
         .flatten()
 }
 
-/// Adds the names of instruction-like patterns in the text to those that the line gives: a file
-/// must not be a way around the scan that other ways into the graph pass through.
+/// Adds the names of instruction-like patterns found in the text to those that the line gives, so that
+/// an import cannot bypass the scan that all other input passes through.
 fn flag(row: &mut Row<'_>) {
     let found = injection::scan(row.text("text_content"));
     if found.is_empty() {
@@ -181,7 +181,7 @@ fn flag(row: &mut Row<'_>) {
     row.set("security_flags", Cell::Text(Cow::Owned(flags)));
 }
 
-/// Checks the offsets of a fragment, or finds them where the line leaves them out.
+/// Checks the offsets of a fragment, or computes them if the line leaves them out.
 pub(super) fn place(row: &mut Row<'_>, text: &PageText<'_>, version: i64) -> Result<(), String> {
     let quote = row.text("text_content");
     match row.int("char_start").zip(row.int("char_end")) {
@@ -199,7 +199,7 @@ pub(super) fn place(row: &mut Row<'_>, text: &PageText<'_>, version: i64) -> Res
     Ok(())
 }
 
-/// Whether the text says exactly `quote` there.
+/// Whether the text at this span is exactly `quote`.
 pub(in crate::store::graph) fn matches(
     quote: &str,
     at: Quote,
@@ -218,12 +218,12 @@ pub(in crate::store::graph) fn matches(
     }
     let (at, of_page, of_quote) = first_difference(there, quote);
     Err(format!(
-        "field \"text_content\": is not what stands at {start}..{end} of the page's text; they part \
-         at character {at}, where the page has {of_page:?} and the fragment {of_quote:?}"
+        "field \"text_content\": differs from characters {start}..{end} of the page's text, first at \
+         character {at}, where the page has {of_page:?} and the fragment {of_quote:?}"
     ))
 }
 
-/// The one place where the quote stands in the text.
+/// The only occurrence of the quote in the text.
 pub(super) fn only_place(quote: &str, text: &PageText<'_>) -> Result<Quote, String> {
     let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
     match text.find(quote) {
@@ -232,11 +232,11 @@ pub(super) fn only_place(quote: &str, text: &PageText<'_>) -> Result<Quote, Stri
             end: number(range.end),
         }),
         Some((_, true)) => Err(
-            "field \"char_start\": the text stands at more than one place of \
-                                the page; give char_start and char_end"
+            "field \"char_start\": the text occurs more than once in the page; give char_start and \
+             char_end"
                 .to_owned(),
         ),
-        None => Err("field \"text_content\": does not stand in the page's text".to_owned()),
+        None => Err("field \"text_content\": is not in the page's text".to_owned()),
     }
 }
 
@@ -252,10 +252,10 @@ pub(super) fn inside(quote: Quote, from: i64, to: i64) -> Result<(), String> {
     ))
 }
 
-/// Compares the line with the stored row of its key: the fields to fill in, or what differs.
+/// Compares the line with the stored row of its key: returns the fields to fill in, or the difference.
 ///
-/// `was_before`: the row stood there before this import. Then fields that change during the life
-/// of a row keep the stored value. Within one file they must agree, or the greater is taken, or the
+/// `was_before`: the row existed before this import. Then fields that change during the life of a row
+/// keep the stored value. Within one file they must agree, or the greater value is taken; otherwise the
 /// result would depend on the order of the lines.
 pub(super) fn compare(
     row: &Row<'_>,
@@ -264,7 +264,7 @@ pub(super) fn compare(
 ) -> Result<Vec<usize>, super::failure::Failure> {
     let column = |name: &str| row.table.fields.iter().position(|f| f.name == name);
     let value = |place: usize| stored.get_ref(place + 1);
-    // A human's and an agent's verdict here outrank a model's in the file.
+    // A stored verdict of a human or an agent outranks a model's verdict in the file.
     let corrected = match column("edge_human_corrected").zip(column("judge_id")) {
         Some((corrected, judge)) => {
             let is_agents = matches!(value(judge)?, ValueRef::Text(id) if id.starts_with(AGENT_PREFIX.as_bytes()));
@@ -281,7 +281,7 @@ pub(super) fn compare(
         if field.fills && is_blank(field, stored) {
             fills.push(place);
         } else if field.fills && *cell == blank(field) {
-            // The line knows less than the row.
+            // The line has no value where the row has one.
         } else if field.greatest && !was_before {
             if cell.exceeds(stored) {
                 fills.push(place);
@@ -298,7 +298,7 @@ pub(super) fn compare(
     Ok(fills)
 }
 
-/// What a judge says and a human may correct.
+/// Whether the field belongs to a verdict, which a judge gives and a human may correct.
 fn is_verdict(field: &Field) -> bool {
     matches!(
         field.name,
@@ -312,7 +312,7 @@ fn is_verdict(field: &Field) -> bool {
     )
 }
 
-/// What stands in a column that knows nothing yet.
+/// The content of a column that has no value yet.
 fn blank(field: &Field) -> Cell<'static> {
     match field.absent {
         Absent::Int(number) => Cell::Int(number),

@@ -1,4 +1,4 @@
-//! Rows → JSON lines, in an order that depends on nothing but the rows.
+//! Rows → JSON lines, in an order that depends only on the rows.
 
 use super::fields::{Kind, Record, TABLES, Table};
 use super::reports::ExportReport;
@@ -13,13 +13,13 @@ use std::io::Write;
 
 /// Writes the graph, or the sub-graph of one task, as JSON lines that `import_jsonl` reads.
 ///
-/// Equal graphs give equal files. Columns without a value are left out. The sub-graph of a task is
-/// its claims, what their edges reach (fragments, pages and their texts, works, vectors), the
-/// pages that belong to the task, and the citations among all these pages. Jobs, logs, and what
-/// waits for a login are no part of the graph.
+/// Equal graphs give equal files. Columns without a value are left out. The sub-graph of a task consists
+/// of its claims, everything that their edges reach (fragments, pages and their texts, works, vectors),
+/// the pages that belong to the task, and the citations among all these pages. Jobs, logs, and pages
+/// that wait for a login are not part of the graph.
 ///
 /// # Errors
-/// [`crate::ErrorKind::TaskNotFound`]; [`crate::ErrorKind::Backend`] where the writer fails.
+/// [`crate::ErrorKind::TaskNotFound`]; [`crate::ErrorKind::Backend`] if the writer fails.
 pub(crate) fn export_jsonl(
     db: &Database,
     writer: &mut impl Write,
@@ -40,17 +40,17 @@ pub(crate) fn export_jsonl(
     })
 }
 
-/// Verdicts that are aside because people have excluded their source.
+/// Verdicts that are set aside because people have excluded their source.
 const SCREENED_OUT: &str = "SELECT b.* FROM blocked_edges b JOIN claims c ON c.id = b.target_id
     JOIN fragments f ON f.id = b.source_id
   WHERE EXISTS (SELECT 1 FROM excluded_pages x WHERE x.task_id = c.task_id AND x.page_id = f.page_id)";
 
-/// The sets of ids that make up the sub-graph of task ?1; `Table::scope` refers to them.
+/// The sets of ids that make up the sub-graph of task ?1; used by `Table::scope`.
 pub(crate) fn task_scope() -> String {
     scope_with("")
 }
 
-/// The same with more fragments.
+/// The same with additional fragments.
 fn scope_with(more_fragments: &str) -> String {
     format!(
         "WITH
@@ -74,7 +74,7 @@ fn scope_with(more_fragments: &str) -> String {
     )
 }
 
-/// Refuses a task that is not there.
+/// Returns an error for an unknown task.
 pub(super) fn check_task(connection: &Connection, task_id: Option<&str>) -> Result<()> {
     let Some(task_id) = task_id else {
         return Ok(());
@@ -103,7 +103,7 @@ fn write_table(
     })
 }
 
-/// Calls `then` with the rows of a table that are exported, in their order; answers how many.
+/// Calls `then` with the exported rows of a table, in order; returns their number.
 pub(super) fn each_row(
     connection: &Connection,
     table: &Table,
@@ -127,7 +127,7 @@ pub(super) fn each_row_by(
         Record::Resource => (resources::derived("TRUE"), resources::NOT_DERIVED),
         _ => ("no_more AS (SELECT 1)".to_owned(), "TRUE"),
     };
-    // The decisions that keep these verdicts aside are written, too, and the import follows them.
+    // The decisions that set these verdicts aside are exported too, and the import applies them.
     let edges = format!("(SELECT * FROM edges UNION ALL SELECT * FROM ({SCREENED_OUT}))");
     let name = match table.record {
         Record::Edge => edges.as_str(),
@@ -150,7 +150,7 @@ pub(super) fn each_row_by(
     each_row_of(connection, &sql, task_id, then)
 }
 
-/// Calls `then` with the rows of a statement, which may be about one task; answers how many.
+/// Calls `then` with the rows of a statement, which may be limited to one task; returns their number.
 pub(super) fn each_row_of(
     connection: &Connection,
     sql: &str,
@@ -186,7 +186,7 @@ fn push_row(line: &mut Vec<u8>, table: &Table, row: &Row<'_>) -> Result<()> {
     Ok(())
 }
 
-/// With `harmless`, characters that would do something to a terminal are escaped.
+/// With `harmless`, characters that could affect a terminal are escaped.
 pub(super) fn push_value(
     line: &mut Vec<u8>,
     kind: Kind,
@@ -201,7 +201,7 @@ pub(super) fn push_value(
         ValueRef::Integer(number) => serde_json::to_writer(&mut *line, &number),
         ValueRef::Real(number) => serde_json::to_writer(&mut *line, &number),
         ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
-            // The file is whole all the same, and may be looked at on a terminal.
+            // The file remains complete and can be shown safely on a terminal.
             Ok(text) if harmless && text.contains(is_harmful) => serde_json::to_string(text)
                 .map(|json| line.extend_from_slice(harmless_json(&json).as_bytes())),
             Ok(text) => serde_json::to_writer(&mut *line, text),

@@ -4,7 +4,7 @@ use crate::error::Error;
 
 /// Why a line was not stored.
 pub(super) enum Failure {
-    /// The line is wrong.
+    /// The line is invalid.
     Line(String),
     /// The database failed.
     Fatal(Error),

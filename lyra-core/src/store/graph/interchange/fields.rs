@@ -1,6 +1,6 @@
-//! The interchange format as data: what types of lines there are, and what each field may hold.
+//! The interchange format as data: the types of lines and their fields.
 //!
-//! Import, export and the error messages all read this table, so that they cannot disagree.
+//! Import, export and the error messages all use this table, so that they cannot disagree.
 
 use super::spellings::{
     one_of, one_of_decisions, one_of_identifiers, one_of_states, one_of_verdicts,
@@ -11,7 +11,7 @@ use crate::store::model::{
     TaskStatus,
 };
 
-/// A type of line, in the order in which lines are written: what is referred to comes first.
+/// A type of line, in the order in which lines are written: rows come after the rows that they refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Record {
     Task,
@@ -33,7 +33,7 @@ pub(super) enum Record {
 }
 
 impl Record {
-    /// Its place in the writing order, and in arrays that hold something for each type.
+    /// Its position in the writing order, and in arrays with one element per type.
     pub(super) const fn index(self) -> usize {
         self as usize
     }
@@ -43,14 +43,14 @@ impl Record {
     }
 }
 
-/// What a field may hold.
+/// The type of a field.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
-    /// A name that other lines refer to: not empty, at most 1,024 bytes.
+    /// An identifier that other lines refer to: not empty, at most 1,024 bytes.
     Id,
     /// Any text of at most [`MAX_CELL_BYTES`].
     Text,
-    /// Text with something in it.
+    /// Non-empty text.
     Filled,
     /// The text of a page: as long as a line may be.
     LongText,
@@ -62,22 +62,22 @@ pub(super) enum Kind {
     Unit,
     /// true, false, 1 or 0.
     Flag,
-    /// One of the spellings that the function accepts.
+    /// One of the values that the function accepts.
     OneOf(fn(&str) -> Result<()>),
-    /// A JSON object, as itself or as a string that holds it.
+    /// A JSON object, given directly or as a string.
     JsonObject,
-    /// A JSON array, as itself or as a string that holds it.
+    /// A JSON array, given directly or as a string.
     JsonArray,
     /// A vector of f32: an array of numbers, or its little-endian bytes in hex or base64.
     Vector,
 }
 
-/// What stands in a column that the line does not give.
+/// The value of a column that the line leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Absent {
     /// The line is refused.
     Refused,
-    /// NULL, or what follows from the other fields.
+    /// NULL, or a value computed from the other fields.
     Null,
     /// The time of the import.
     Now,
@@ -87,22 +87,22 @@ pub(super) enum Absent {
     Text(&'static str),
 }
 
-/// One field of a line, which is one column of a table.
+/// One field of a line, corresponding to one column of a table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     pub(super) absent: Absent,
-    /// Other names under which it is read.
+    /// Other accepted names.
     pub(super) aliases: &'static [&'static str],
-    /// Whose id it holds.
+    /// The type of row whose id it holds.
     pub(super) refers: Option<Record>,
-    /// It changes during the life of a row: a row that was there before the import keeps its value.
+    /// The value changes during the life of a row: a row that existed before the import keeps its value.
     pub(super) stored_stays: bool,
-    /// A row that has no value takes the one of the line.
+    /// A row without a value takes that of the line.
     pub(super) fills: bool,
-    /// Of two values in one import the greater is taken: sources describe one publication
-    /// differently, and the order of the lines must not matter.
+    /// Of two values in one import, the greater is taken: sources describe one publication differently,
+    /// and the order of the lines must not matter.
     pub(super) greatest: bool,
 }
 
@@ -146,16 +146,16 @@ impl Field {
     }
 }
 
-/// One type of line, which is one table.
+/// One type of line, corresponding to one table.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) record: Record,
     /// The value of `type`.
     pub(super) tag: &'static str,
     pub(super) name: &'static str,
-    /// The columns that name a row.
+    /// The key columns.
     pub(super) key: &'static [&'static str],
-    /// ORDER BY of an export; total, so that equal graphs give equal files.
+    /// ORDER BY of an export; a total order, so that equal graphs give equal files.
     pub(super) order: &'static str,
     /// WHERE of the export of one task, over the sets of `export::SCOPE`.
     pub(super) scope: &'static str,
@@ -163,19 +163,19 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The place of a field by its name or alias.
+    /// The index of a field by its name or alias.
     pub(super) fn position(&self, name: &str) -> Option<usize> {
         self.fields
             .iter()
             .position(|f| f.name == name || f.aliases.contains(&name))
     }
 
-    /// The table of a `type`.
+    /// The table of a `type` value.
     pub(super) fn of_tag(tag: &str) -> Option<&'static Self> {
         TABLES.iter().find(|t| t.tag == tag)
     }
 
-    /// The columns, with commas between.
+    /// The columns, separated by commas.
     pub(super) fn columns(&self) -> String {
         let names: Vec<&str> = self.fields.iter().map(|f| f.name).collect();
         names.join(", ")
@@ -185,7 +185,7 @@ impl Table {
 /// Longest text of a column in bytes, except page texts: the SQL guard cannot read longer cells.
 pub(super) const MAX_CELL_BYTES: usize = 64_000;
 
-/// Longest vector: what the SQL guard can read of a blob.
+/// Longest vector: the largest blob that the SQL guard can read.
 pub(super) const MAX_DIMENSION: i64 = 65_536;
 
 const COUNT: Kind = Kind::Int(0, i64::MAX);
@@ -203,7 +203,7 @@ const fn text(name: &'static str) -> Field {
     optional(name, Kind::Text)
 }
 
-/// When the row was made here: two databases that know the same thing learnt it at other times.
+/// Creation time of the row here: two databases learn the same fact at different times.
 const fn made(name: &'static str) -> Field {
     Field::new(name, Kind::Time, Absent::Now).stays()
 }
@@ -250,7 +250,7 @@ pub(super) static TABLES: [Table; 16] = [
             optional("citation_count", COUNT).described(),
             optional("reference_count", COUNT).described(),
             optional("is_open_access", Kind::Flag).described(),
-            // A retraction that is known anywhere is known.
+            // A work that is retracted in any source is retracted.
             Field::new("is_retracted", Kind::Flag, Absent::Int(0)).described(),
             text("oa_url").described(),
             text("pdf_url").described(),
@@ -267,7 +267,8 @@ pub(super) static TABLES: [Table; 16] = [
         fields: &[
             required("canonical_id", Kind::Id).to(Record::Work),
             required("position", COUNT),
-            // Of two lists in another order, the greater name in each place would name one author twice.
+            // For two author lists in different orders, taking the greater name at each position would
+            // name one author twice.
             required("name", Kind::Filled),
             text("affiliation").described(),
             text("orcid").described(),
@@ -316,7 +317,7 @@ pub(super) static TABLES: [Table; 16] = [
             text("last_modified").fills().stays(),
             text("error_message").stays(),
             optional("fresh_until", Kind::Time).stays(),
-            // Its original may be left out of the file, or come later in it.
+            // Its original may be missing from the file, or come later in it.
             optional("near_duplicate_of", Kind::Id).stays(),
         ],
     },
@@ -360,7 +361,7 @@ pub(super) static TABLES: [Table; 16] = [
         key: &["identifier_type", "identifier_value"],
         order: "identifier_type, identifier_value",
         scope: "page_id IN scope_pages",
-        // What the pages and works of a file say themselves is left out: see `resources`.
+        // Entries that follow from the pages and works of a file are left out: see `resources`.
         fields: &[
             required("identifier_type", Kind::OneOf(one_of_identifiers)),
             required("identifier_value", Kind::Filled),
@@ -373,7 +374,7 @@ pub(super) static TABLES: [Table; 16] = [
         tag: "fragment",
         name: "fragments",
         key: &["id"],
-        // By page, because that is how they are read and checked.
+        // By page, because they are read and checked page by page.
         order: "page_id, page_version, position, id",
         scope: "id IN scope_fragments",
         fields: &[
@@ -416,7 +417,7 @@ pub(super) static TABLES: [Table; 16] = [
             optional("details_json", Kind::JsonObject),
             optional("llm_claim_confidence", Kind::Unit),
             text("extractor_id"),
-            // What a human decided here since the file was written is not undone by reading it.
+            // A decision that a human made here since the file was written is not undone by an import.
             Field::new(
                 "claim_adoption_status",
                 Kind::OneOf(one_of::<AdoptionStatus>),
@@ -436,7 +437,7 @@ pub(super) static TABLES: [Table; 16] = [
         key: &["claim_id"],
         order: "claim_id",
         scope: "claim_id IN scope_claims",
-        // What another judge has said here since is newer.
+        // A verdict that another judge has given here since is newer.
         fields: &[
             required("claim_id", Kind::Id).to(Record::Claim),
             required("task_id", Kind::Id).to(Record::Task),
@@ -453,7 +454,7 @@ pub(super) static TABLES: [Table; 16] = [
         key: &["claim_id", "fragment_id", "judge_id"],
         order: "claim_id, fragment_id, judge_id",
         scope: "claim_id IN scope_claims AND fragment_id IN scope_fragments",
-        // What the same judge has said here since is newer.
+        // A verdict that the same judge has given here since is newer.
         fields: &[
             required("fragment_id", Kind::Id).to(Record::Fragment),
             required("claim_id", Kind::Id).to(Record::Claim),

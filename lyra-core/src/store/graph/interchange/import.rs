@@ -1,8 +1,8 @@
 //! JSON lines → rows, in one transaction.
 //!
-//! A line is stored as soon as what it refers to is there, so that a file in the order of an
-//! export passes through without being held in memory. A line that comes too early waits for the
-//! end of the file. Nothing is committed unless every line was good.
+//! A line is stored as soon as the rows that it refers to exist, so a file in export order is processed
+//! without being held in memory. A line that comes too early is kept until the end of the file. Nothing
+//! is committed unless every line is valid.
 
 use super::batch::{Batch, Parsed, parse_during, prepare};
 use super::checks::{self, Quote};
@@ -25,12 +25,12 @@ use std::io::BufRead;
 
 /// Reads JSON lines into the graph: all of them, or none.
 ///
-/// The lines may stand in any order, and may stand in the graph already. `now` (RFC 3339) is
-/// written where a line leaves its time out.
+/// The lines may be in any order, and may already be in the graph. `now` (RFC 3339) replaces missing
+/// times.
 ///
 /// # Errors
-/// [`crate::ErrorKind::InvalidInput`] names the line, the field and the reason, for the first 20
-/// bad lines; then nothing was written.
+/// [`crate::ErrorKind::InvalidInput`] with the line, the field and the reason, for the first 20 invalid
+/// lines; then nothing was written.
 pub(crate) fn import_jsonl(db: &Database, now: &str, reader: impl BufRead) -> Result<ImportReport> {
     db.write_in_bulk(true, |transaction| {
         let mut import = Import::new(transaction, now)?;
@@ -39,7 +39,7 @@ pub(crate) fn import_jsonl(db: &Database, now: &str, reader: impl BufRead) -> Re
     })
 }
 
-/// [`import_jsonl`] as it goes about few rows.
+/// [`import_jsonl`] with the method for few rows.
 #[cfg(test)]
 pub(super) fn import_row_by_row(
     db: &Database,
@@ -54,12 +54,12 @@ pub(super) fn import_row_by_row(
     })
 }
 
-/// What became of a line.
+/// The outcome of a line.
 pub(super) enum Outcome {
     Inserted,
     Updated,
     Skipped,
-    /// Something that it refers to is not there yet.
+    /// A row that it refers to does not exist yet.
     TooEarly,
 }
 
@@ -72,28 +72,29 @@ pub(super) struct Import<'t> {
     report: ImportReport,
     waiting: Vec<(Record, u64, String)>,
     problems: Problems,
-    /// Ids that a refused line would have defined: lines that refer to them are not at fault.
+    /// Ids that a refused line would have defined: lines that refer to them are not reported.
     refused: HashSet<(&'static str, String)>,
     texts: TextCache,
     known: KnownIds,
-    /// The lines of fragments that were stored before any text of their page.
+    /// The lines of fragments that were stored before the text of their page.
     lines_without_text: HashMap<i64, u64>,
-    /// From when on this adds more than there was.
+    /// Set once the import has added more rows than there were before.
     bulk: Option<Bulk<'t>>,
-    /// How many new rows are more than there was.
+    /// Number of new rows above which indexes are rebuilt.
     worth_building: usize,
 }
 
-/// So many new rows, and no fewer than there were, make it worth while to build indexes anew.
+/// Minimum number of new rows for which indexes are rebuilt; there must also be no fewer new rows than
+/// old ones.
 pub(in crate::store::graph) const MANY_ROWS: usize = 4_096;
 
 pub(super) struct Statements<'t> {
     insert: CachedStatement<'t>,
     /// The row number and every column of the row with the same key.
     pub(super) find: CachedStatement<'t>,
-    /// Whether there is a row with this id, or first column of the key.
+    /// Whether there is a row with this id, or with this value in the first key column.
     exists: CachedStatement<'t>,
-    /// Puts the newest row into its full-text index, where it has one.
+    /// Adds the newest row to its full-text index, if it has one.
     index: Option<CachedStatement<'t>>,
 }
 
@@ -102,7 +103,8 @@ impl<'t> Statements<'t> {
         let columns = table.columns();
         let marks = vec!["?"; table.fields.len()].join(", ");
         let key: Vec<String> = table.key.iter().map(|k| format!("{k} = ?")).collect();
-        // For edges as in Writer::add_edge; other tables have foreign keys, whose failure undoes.
+        // For edges as in Writer::add_edge; other tables have foreign keys, whose violation requires a
+        // rollback.
         let or_fail = if table.record == Record::Edge {
             "OR FAIL"
         } else {
@@ -170,7 +172,7 @@ impl<'t> Import<'t> {
         let (mut even, mut odd) = (Batch::default(), Batch::default());
         let mut parsed = self.advance(&mut lines, &mut even, Vec::new())?;
         loop {
-            // Two batches take turns: one is parsed while the rows of the other are stored.
+            // Two batches alternate: one is parsed while the rows of the other are stored.
             let next = self.advance(&mut lines, &mut odd, parsed)?;
             if next.is_empty() {
                 return Ok(());
@@ -182,7 +184,7 @@ impl<'t> Import<'t> {
         }
     }
 
-    /// Reads `batch`, stores `parsed`, and answers what the batch holds: nothing at the end.
+    /// Reads `batch`, stores `parsed`, and returns the parsed rows of `batch`: none at the end.
     fn advance<'b>(
         &mut self,
         lines: &mut Lines<impl BufRead>,
@@ -204,7 +206,7 @@ impl<'t> Import<'t> {
         if read.is_ok() || self.problems.full() {
             return Ok(next);
         }
-        // What was read before the reader failed may be a reason of its own to stop.
+        // Lines read before the reader failed may contain an error that is reported first.
         self.store_all(next)?;
         if !self.problems.full() {
             read?;
@@ -255,7 +257,7 @@ impl<'t> Import<'t> {
                 .db()?;
             log_import(self.transaction, self.now, &self.report)?;
         }
-        // The last: from here on triggers fire again.
+        // This must come last: from here on, triggers fire again.
         self.bulk.map_or(Ok(()), Bulk::end)?;
         if self.report.total_inserted > 0 {
             blocked_evidence::settle(self.transaction, self.now)?;
@@ -263,7 +265,7 @@ impl<'t> Import<'t> {
         Ok(self.report)
     }
 
-    /// Stores one line. `at_end`: everything that may come has come.
+    /// Stores one line. `at_end`: no more lines will come.
     fn line(
         &mut self,
         number: u64,
@@ -321,8 +323,8 @@ impl<'t> Import<'t> {
             match self.missing(row)? {
                 None => {}
                 Some((table, id, _)) if self.refused.contains(&(table.name, id.clone())) => {
-                    // Its own line was refused with a reason; repeating that for each line that
-                    // refers to it would bury the reason.
+                    // The line that defines it was refused with a reason; repeating that for each line
+                    // that refers to it would hide the reason.
                     self.remember_refused(row);
                     return Ok(Outcome::Skipped);
                 }
@@ -357,7 +359,7 @@ impl<'t> Import<'t> {
         }
     }
 
-    /// Inserts the row and indexes it; answers its number, or none where a unique column is taken.
+    /// Inserts and indexes the row; returns its number, or none if a unique value is taken.
     pub(super) fn insert(&mut self, row: &Row<'_>) -> rusqlite::Result<Option<i64>> {
         let statements = &mut self.statements[row.table.record.index()];
         if statements.insert.execute(params_from_iter(&row.cells))? == 0 {
@@ -381,7 +383,7 @@ impl<'t> Import<'t> {
         Ok(Some(rowid))
     }
 
-    /// A row that the line refers to and that is not there: its table, its id, and the field.
+    /// A missing row that the line refers to: its table, its id, and the field.
     fn missing(
         &mut self,
         row: &Row<'_>,
@@ -403,8 +405,8 @@ impl<'t> Import<'t> {
 
     // ------------------------------------------------------------ quotes
 
-    /// Checks the fragment against the text of its page, and works out its offsets where the line
-    /// leaves them out. False: the text may still come.
+    /// Checks the fragment against the text of its page, and computes its offsets if the line leaves
+    /// them out. Returns false if the text may still come.
     fn place_fragment(&mut self, row: &mut Row<'_>, at_end: bool) -> Result<bool, Failure> {
         let page_id = row.text("page_id");
         let version = row.int("page_version").unwrap_or(1);
@@ -429,7 +431,7 @@ impl<'t> Import<'t> {
             .exists([page_id])
     }
 
-    /// Gives offsets to fragments that were stored before the text of their page.
+    /// Computes offsets of fragments that were stored before the text of their page.
     fn locate_fragments(&mut self) -> Result<()> {
         let mut statement = self
             .transaction
@@ -473,7 +475,7 @@ impl<'t> Import<'t> {
         Ok(())
     }
 
-    /// Whether both ends of the edge are there, with the quote inside the fragment.
+    /// Whether both ends of the edge exist, with the quote inside the fragment.
     fn edge_fits(&mut self, row: &Row<'_>, at_end: bool) -> Result<bool, Failure> {
         let Some((start, end)) = row.int("quote_start").zip(row.int("quote_end")) else {
             return Ok(self.missing(row)?.is_none());

@@ -1,10 +1,10 @@
-//! JSON as a line of the format may hold it, read without copying what needs no unescaping.
+//! JSON values of a line; text without escapes is read without copying.
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 
-/// A JSON value as a line may hold it. Text that needs no unescaping borrows from the line.
+/// A JSON value of a line. Text without escapes borrows from the line.
 #[derive(Debug)]
 pub(super) enum Json<'a> {
     Null,
@@ -12,16 +12,16 @@ pub(super) enum Json<'a> {
     Int(i64),
     Float(f64),
     Text(Cow<'a, str>),
-    /// An array of numbers only, empty included.
+    /// An array of numbers only, or an empty array.
     Numbers(Vec<f64>),
     Nested(serde_json::Value),
 }
 
-/// The fields of a line, in the order in which they stand there.
+/// The fields of a line, in their order.
 pub(super) struct Entries<'a>(pub(super) Vec<(Cow<'a, str>, Json<'a>)>);
 
 impl Json<'_> {
-    /// What a message calls such a value.
+    /// A description of the value for messages.
     pub(super) fn what(&self) -> String {
         match self {
             Self::Null => "null".to_owned(),
@@ -35,7 +35,7 @@ impl Json<'_> {
         }
     }
 
-    /// The number, whole or not.
+    /// The number, as a float.
     pub(super) fn number(&self) -> Option<f64> {
         match *self {
             #[allow(
@@ -62,7 +62,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut entries = Vec::with_capacity(16);
                 while let Some((Key(name), value)) = map.next_entry()? {
-                    // More fields than any type has, each of them different, is no honest line.
+                    // No type has this many fields, so a line with 64 different fields is invalid.
                     if entries.len() >= 64 {
                         return Err(A::Error::custom("more than 64 fields"));
                     }
@@ -75,7 +75,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
     }
 }
 
-/// The name of a field, borrowed where it needs no unescaping.
+/// The name of a field, borrowed if it has no escapes.
 struct Key<'a>(Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
@@ -155,7 +155,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Json<'a> {
     }
 }
 
-/// Goes on reading an array that turned out to hold something other than numbers.
+/// Continues reading an array that contains something other than numbers.
 fn rest_of_array<'de, A: SeqAccess<'de>>(
     numbers: &[f64],
     first: Json<'de>,
@@ -175,7 +175,7 @@ fn rest_of_array<'de, A: SeqAccess<'de>>(
     Ok(Json::Nested(serde_json::Value::Array(values)))
 }
 
-/// The text in quotes, cut where it is long: messages are read by people.
+/// The text in quotes, truncated if long, because messages are read by people.
 pub(super) fn shown(text: &str) -> String {
     if text.len() <= SHOWN {
         return format!("{text:?}");
@@ -184,5 +184,5 @@ pub(super) fn shown(text: &str) -> String {
     format!("{cut:?}… ({} bytes)", text.len())
 }
 
-/// Longest piece of the file that a message repeats, in bytes.
+/// Longest excerpt of the file in a message, in bytes.
 pub(super) const SHOWN: usize = 80;

@@ -1,30 +1,30 @@
-//! Ids that are known to be there, so that the ends of an edge need not be looked up each time.
+//! Ids that are known to exist, so that the ends of an edge need not be looked up each time.
 
 use super::fields::{Record, TABLES};
 use std::collections::HashSet;
 
-/// Ids of rows, as many as a bound allows. Rows that have an id are not deleted by an import, but
-/// for edges, which nothing refers to.
+/// A bounded set of row ids. An import does not delete rows with ids, except edges, which nothing refers
+/// to.
 #[derive(Debug, Default)]
 pub(super) struct KnownIds {
-    /// For each table.
+    /// One set for each table.
     ids: [HashSet<Box<str>>; TABLES.len()],
     weight: usize,
 }
 
 impl KnownIds {
-    /// Bytes held at most, about: half a million ids.
+    /// Approximate limit in bytes: half a million ids.
     const MAX_WEIGHT: usize = 48 << 20;
 
-    /// Bytes that an id costs beside its text: the pointer, the allocation, and free places.
+    /// Overhead of an id in bytes in addition to its text: the pointer, the allocation, and free slots.
     const OVERHEAD: usize = 64;
 
-    /// Whether the row is known to be there. If not, it may be there all the same.
+    /// Whether the row is known to exist. If not, it may still exist.
     pub(super) fn holds(&self, record: Record, id: &str) -> bool {
         self.ids[record.index()].contains(id)
     }
 
-    /// Remembers a row, if there is room.
+    /// Adds a row, if there is room.
     pub(super) fn add(&mut self, record: Record, id: &str) {
         let weight = id.len() + Self::OVERHEAD;
         if self.weight + weight <= Self::MAX_WEIGHT && self.ids[record.index()].insert(id.into()) {

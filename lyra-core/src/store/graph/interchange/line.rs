@@ -8,7 +8,7 @@ use crate::store::text::names::nearest;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use std::borrow::Cow;
 
-/// A value on its way into a column.
+/// A value to be stored in a column.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cell<'a> {
     Null,
@@ -18,16 +18,16 @@ pub(super) enum Cell<'a> {
     Blob(Vec<u8>),
 }
 
-/// A line that is well-formed: one cell for each field of its table.
+/// A well-formed line: one cell for each field of its table.
 #[derive(Debug)]
 pub(super) struct Row<'a> {
     pub(super) table: &'static Table,
     pub(super) cells: Vec<Cell<'a>>,
-    /// Bit n: the line gives field n, rather than leaving it to its default.
+    /// Bit n: the line gives field n, so its default is not used.
     pub(super) given: u32,
 }
 
-/// Why a line is refused, and the id that it would have defined, where that much was read.
+/// Why a line is refused, and the id that it would have defined, if it could be read.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) reason: String,
@@ -35,7 +35,7 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// A refusal of what does not say what it is.
+    /// A refusal of a line whose id is unknown.
     pub(super) fn unnamed(reason: String) -> Self {
         Self {
             reason,
@@ -44,7 +44,7 @@ impl Refusal {
     }
 }
 
-/// Reads a line. `now` stands where a time is left out.
+/// Parses a line. `now` replaces missing times.
 pub(super) fn parse<'a>(line: &'a str, now: &'a str) -> Result<Row<'a>, Refusal> {
     let Entries(entries) =
         serde_json::from_str(line).map_err(|e| Refusal::unnamed(json_problem(line, &e)))?;
@@ -82,7 +82,7 @@ fn fill<'a>(
             .position(&name)
             .ok_or_else(|| unknown_field(table, &name))?;
         if seen & (1 << place) != 0 {
-            return Err(format!("field {name:?} stands there twice"));
+            return Err(format!("field {name:?} appears twice"));
         }
         seen |= 1 << place;
         if !matches!(value, Json::Null) {
@@ -126,7 +126,7 @@ fn table_of(entries: &[(Cow<'_, str>, Json<'_>)]) -> Result<&'static Table, Stri
     let all = || tags().collect::<Vec<_>>().join(", ");
     let tag = match (types.next(), types.next()) {
         (Some((_, Json::Text(tag))), None) => tag,
-        (Some(_), Some(_)) => return Err("field \"type\" stands there twice".to_owned()),
+        (Some(_), Some(_)) => return Err("field \"type\" appears twice".to_owned()),
         (Some((_, other)), None) => {
             return Err(format!(
                 "field \"type\": expected a string, found {}",
@@ -169,7 +169,7 @@ fn unknown_field(table: &Table, name: &str) -> String {
     }
 }
 
-/// The value as the column takes it.
+/// The value in the form in which the column stores it.
 fn cell<'a>(field: &Field, value: Json<'a>) -> Result<Cell<'a>, String> {
     match field.kind {
         Kind::Id => text(value, 1024).and_then(filled),
@@ -218,7 +218,7 @@ fn text(value: Json<'_>, longest: usize) -> Result<Cell<'_>, String> {
             text.len()
         ));
     }
-    // SQLite's substr() and length() stop at a zero, which would break every offset after it.
+    // SQLite's substr() and length() stop at NUL, which would break every offset after it.
     if text.contains('\0') {
         return Err("holds the character U+0000, which SQLite cannot count past".to_owned());
     }
@@ -235,7 +235,8 @@ fn filled(cell: Cell<'_>) -> Result<Cell<'_>, String> {
 fn whole(value: &Json<'_>, low: i64, high: i64) -> Result<Cell<'static>, String> {
     let number = match *value {
         Json::Int(n) => n,
-        // Data frames write whole columns of 2020.0; beyond 2^53 a float no longer names one number.
+        // Data frames write integer columns as 2020.0; beyond 2^53 a float does not identify a single
+        // integer.
         #[allow(clippy::cast_possible_truncation, reason = "whole, and within 2^53")]
         Json::Float(n) if n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0 => n as i64,
         Json::Float(n) => return Err(format!("expected a whole number, found {n}")),
@@ -269,7 +270,7 @@ fn json_text<'a>(
     self::text(Json::Text(text), MAX_CELL_BYTES)
 }
 
-/// RFC 3339 with any offset, or a date and time as SQLite writes it, which is in UTC.
+/// RFC 3339 with any offset, or SQLite's date and time format, which is in UTC.
 fn time(text: &str) -> Result<String, String> {
     let civil = || {
         let civil: jiff::civil::DateTime = text.parse().ok()?;
@@ -279,7 +280,7 @@ fn time(text: &str) -> Result<String, String> {
     parse_ms(text)
         .or_else(civil)
         .map(format_ms)
-        // A year before 0 has a form of its own that does not sort as text.
+        // A year before 0 has a different form, which does not sort as text.
         .filter(|t| t.starts_with(|c: char| c.is_ascii_digit()))
         .ok_or_else(|| {
             format!(
@@ -314,7 +315,7 @@ impl<'a> Row<'a> {
             .map_or(&Cell::Null, |place| &self.cells[place])
     }
 
-    /// The text of a column; "" where there is none.
+    /// The text of a column; "" if it has none.
     pub(super) fn text(&self, name: &str) -> &str {
         self.get(name).as_text().unwrap_or_default()
     }
@@ -327,19 +328,19 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Sets a column to what follows from the others.
+    /// Sets a column to a value computed from the others.
     pub(super) fn set(&mut self, name: &str, cell: Cell<'a>) {
         if let Some(place) = self.place(name) {
             self.cells[place] = cell;
         }
     }
 
-    /// Whether the line gives field number `place` itself.
+    /// Whether the line itself gives field number `place`.
     pub(super) fn gives(&self, place: usize) -> bool {
         self.given & (1 << place) != 0
     }
 
-    /// Counts the field as given, for what was worked out rather than left to a default.
+    /// Marks the field as given, for values that were computed and are not defaults.
     pub(super) fn mark_given(&mut self, name: &str) {
         if let Some(place) = self.place(name) {
             self.given |= 1 << place;
@@ -353,7 +354,7 @@ impl<'a> Row<'a> {
         Some((self.table, id.to_owned()))
     }
 
-    /// What a message calls the row: `claim "c1"`.
+    /// The name of the row in messages: `claim "c1"`.
     pub(super) fn label(&self) -> String {
         let key: Vec<String> = self
             .table
@@ -370,7 +371,7 @@ impl<'a> Row<'a> {
 }
 
 impl Cell<'_> {
-    /// The text, if it is one.
+    /// The text, if the cell is text.
     pub(super) fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -378,7 +379,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Whether a stored value is the same.
+    /// Whether a stored value is equal.
     pub(super) fn equals(&self, stored: ValueRef<'_>) -> bool {
         match (self, stored) {
             (Self::Null, ValueRef::Null) => true,
@@ -391,7 +392,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Whether a stored number or text is less.
+    /// Whether this value is greater than a stored number or text.
     pub(super) fn exceeds(&self, stored: ValueRef<'_>) -> bool {
         match (self, stored) {
             (Self::Int(a), ValueRef::Integer(b)) => *a > b,

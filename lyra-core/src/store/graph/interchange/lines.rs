@@ -1,21 +1,21 @@
-//! A reader cut into lines, and the problems that were found in them.
+//! Splits a reader into lines, and collects the problems found in them.
 
 use super::batch::Batch;
 use crate::error::{Error, ErrorKind, Result};
 use std::fmt;
 use std::io::{BufRead, Read};
 
-/// Longest line in bytes. The longest honest one holds the text of a page.
+/// Longest line in bytes. The longest legitimate line holds the text of a page.
 pub(super) const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// How many problems one import lists before it stops reading.
+/// Number of problems that one import lists before it stops reading.
 pub(super) const MAX_PROBLEMS: usize = 20;
 
-/// The lines of a reader that are not blank, with their numbers.
+/// The non-blank lines of a reader, with their numbers.
 pub(super) struct Lines<R> {
     reader: R,
     number: u64,
-    /// Nothing is to be read any more.
+    /// Whether reading has ended.
     over: bool,
 }
 
@@ -28,8 +28,8 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Puts the next lines into an empty batch; none of them at the end. The lines before a failure
-    /// of the reader are in the batch.
+    /// Fills an empty batch with the next lines; the batch stays empty at the end. If the reader fails,
+    /// the lines before the failure are in the batch.
     pub(super) fn fill(&mut self, batch: &mut Batch) -> Result<()> {
         while !self.over && !batch.is_full() {
             let start = batch.bytes().len();
@@ -46,7 +46,7 @@ impl<R: BufRead> Lines<R> {
                 break;
             }
             let bytes = &batch.bytes()[start..];
-            // Some editors put a mark before the first line.
+            // Some editors write a byte order mark before the first line.
             let is_marked = self.number == 1 && bytes.starts_with(b"\xEF\xBB\xBF");
             let start = if is_marked { start + 3 } else { start };
             let bytes = &batch.bytes()[start..];
@@ -69,12 +69,12 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// What is wrong with a file, by line.
+/// The problems of a file, by line.
 #[derive(Debug, Default)]
 pub(super) struct Problems(Vec<(u64, String)>);
 
 impl Problems {
-    /// Notes a problem. Line 0 stands for the database.
+    /// Adds a problem. Line 0 stands for the database.
     pub(super) fn add(&mut self, line: u64, reason: String) {
         if !self.full() {
             self.0.push((line, reason));
@@ -85,7 +85,7 @@ impl Problems {
         self.0.len() >= MAX_PROBLEMS
     }
 
-    /// An error that lists the problems, if there is any.
+    /// An error that lists the problems, if there are any.
     pub(super) fn into_result(mut self) -> Result<()> {
         if self.0.is_empty() {
             return Ok(());
@@ -101,18 +101,18 @@ impl Problems {
     }
 }
 
-/// Why nothing was imported, line by line: the source of the error that an import ends with, for
-/// who has no file and says it otherwise.
+/// Why nothing was imported, line by line: the source of an import's error, for callers without a file
+/// that report it in another form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportProblems {
-    /// The lines, counted from 1, and what is wrong with each. Line 0 stands for the database.
+    /// The lines, counted from 1, with the problem of each. Line 0 stands for the database.
     pub reasons: Vec<(u64, String)>,
-    /// Whether there may be more, because the import stopped there.
+    /// Whether there may be more problems, because the import stopped early.
     pub stopped_early: bool,
 }
 
 impl ImportProblems {
-    /// One reason a line, each after what `place` calls its line.
+    /// One reason per line, each after the name that `place` gives to its line.
     pub fn described(&self, place: impl Fn(u64) -> String) -> String {
         let reasons = self.reasons.iter().map(|(line, reason)| match line {
             0 => reason.clone(),

@@ -1,4 +1,4 @@
-//! Lines whose rows, or rows of the same meaning, are there already.
+//! Lines whose rows, or equivalent rows, already exist.
 
 use super::checks;
 use super::failure::Failure;
@@ -9,7 +9,7 @@ use crate::error::Error;
 use rusqlite::{params, params_from_iter};
 
 impl Import<'_> {
-    /// What to do with a line whose row, or a row of the same meaning, is there already.
+    /// Handles a line whose row, or an equivalent row, already exists.
     pub(super) fn merge(&mut self, row: &Row<'_>) -> Result<Outcome, Failure> {
         let last_old_row = self.last_old_row[row.table.record.index()];
         let keys: Vec<&Cell<'_>> = row.table.key.iter().map(|k| row.get(k)).collect();
@@ -49,7 +49,7 @@ impl Import<'_> {
         }
     }
 
-    /// The same, where the row has another id.
+    /// The same for an equivalent row with another id.
     fn merge_twin(&mut self, row: &Row<'_>, last_old_row: i64) -> Result<Outcome, Failure> {
         match row.table.record {
             Record::Page => {
@@ -58,7 +58,8 @@ impl Import<'_> {
                     .prepare_cached("SELECT id FROM pages WHERE url = ?")?
                     .query_row([row.get("url")], |r| r.get(0))?;
                 Err(Failure::Line(format!(
-                    "field \"url\": that address is already page {id}; an address is one page"
+                    "field \"url\": that address already belongs to page {id}; two pages cannot have \
+                     one address"
                 )))
             }
             Record::Edge => self.merge_edge_twin(row, last_old_row),
@@ -67,11 +68,12 @@ impl Import<'_> {
         }
     }
 
-    /// A pair has one origin, one verdict and one citation. An edge that was there before the
-    /// import stays; of two in the file, the one that a human corrected, then the lower id, so
-    /// that the order of the lines does not matter.
+    /// A pair has one origin, one verdict and one citation. An edge that existed before the import
+    /// stays; of two in the file, the one that a human corrected is kept, then the one with the lower
+    /// id, so that the order of the lines does not matter.
     fn merge_edge_twin(&mut self, row: &Row<'_>, last_old_row: i64) -> Result<Outcome, Failure> {
-        // The words of the unique indexes, which are there when no other index of edges is.
+        // The conditions of the unique indexes, which exist even when all other indexes of edges are
+        // dropped.
         let class = match row.text("relation") {
             "origin" => "relation = 'origin'",
             "cites" => "relation = 'cites'",
@@ -103,7 +105,7 @@ impl Import<'_> {
         Ok(Outcome::Skipped)
     }
 
-    /// A target has one vector of a model.
+    /// A target has one vector per model.
     fn merge_vector_twin(&mut self, row: &Row<'_>, last_old_row: i64) -> Result<Outcome, Failure> {
         let key = params![
             row.get("target_type"),

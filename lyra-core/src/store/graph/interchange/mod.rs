@@ -1,19 +1,19 @@
-//! The interchange format: one JSON object a line, `{"type": "claim", …columns}`.
+//! The interchange format: one JSON object per line, `{"type": "claim", …columns}`.
 //!
 //! | file | what is in it |
 //! |---|---|
 //! | `fields` | the format as a table: types, columns, kinds, defaults, references |
 //! | `lines`, `json`, `line`, `vector` | bytes → lines → JSON → checked cells; vectors in their three spellings |
-//! | `batch` | many lines at a time, on a thread of their own |
-//! | `checks`, `page_text` | what must hold between fields, and between a quote and its page |
-//! | `spellings` | the values of fields with few |
-//! | `resources` | what identifiers name, as far as it does not follow from pages and works |
+//! | `batch` | many lines at a time, on a separate thread |
+//! | `checks`, `page_text` | constraints between fields, and between a quote and its page |
+//! | `spellings` | the allowed values of fields with few values |
+//! | `resources` | the pages that identifiers refer to, if this does not follow from pages and works |
 //! | `known` | ids that need not be looked up |
-//! | `merge` | lines whose rows are there already |
+//! | `merge` | lines whose rows already exist |
 //! | `columnar` | the same tables as folders of Parquet files |
-//! | `canonical` | a hash of the lines, without what differs between runs |
+//! | `canonical` | a hash of the lines, without fields that differ between runs |
 //! | `import`, `export` | lines → rows in one transaction; rows → lines in canonical order |
-//! | `reports`, `failure` | what they say that they did; why a line was not stored |
+//! | `reports`, `failure` | results of imports and exports; why a line was not stored |
 
 mod batch;
 mod canonical;

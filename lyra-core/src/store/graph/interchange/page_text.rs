@@ -1,4 +1,4 @@
-//! A page's text that can be cut by code points without counting from its start each time.
+//! A page's text that can be sliced by code points without counting from its start each time.
 
 use rusqlite::{OptionalExtension, Transaction, params};
 use std::borrow::Cow;
@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Code points between two marks.
+/// Number of code points between two marks.
 const STRIDE: usize = 256;
 
-/// A text and, every [`STRIDE`] code points, where they begin in bytes.
+/// A text with the byte offset of every [`STRIDE`]th code point.
 #[derive(Debug)]
 pub(crate) struct PageText<'t> {
     text: Cow<'t, str>,
@@ -18,7 +18,7 @@ pub(crate) struct PageText<'t> {
 }
 
 impl<'t> PageText<'t> {
-    /// Counts the text once.
+    /// Indexes the text.
     pub(crate) fn new(text: impl Into<Cow<'t, str>>) -> Self {
         let text = text.into();
         let mut marks = Vec::with_capacity(text.len() / STRIDE + 1);
@@ -40,18 +40,18 @@ impl<'t> PageText<'t> {
         }
     }
 
-    /// How many code points it has.
+    /// Length in code points.
     pub(crate) fn length(&self) -> usize {
         self.length
     }
 
-    /// Bytes that it holds in memory, about.
+    /// Approximate size in memory in bytes.
     fn weight(&self) -> usize {
         self.text.len() + self.marks.len() * size_of::<usize>()
     }
 
-    /// The text from code point `range.start` to before `range.end`; none where that reaches past
-    /// the end or runs backwards.
+    /// The text from code point `range.start` to before `range.end`; none if the range exceeds the text
+    /// or is reversed.
     pub(crate) fn slice(&self, range: Range<usize>) -> Option<&str> {
         if range.start > range.end || range.end > self.length {
             return None;
@@ -60,10 +60,10 @@ impl<'t> PageText<'t> {
             .get(self.byte_of(range.start)..self.byte_of(range.end))
     }
 
-    /// Where `wanted` stands, in code points: the first place, and whether there is another.
+    /// The first position of `wanted`, in code points, and whether there is another.
     pub(crate) fn find(&self, wanted: &str) -> Option<(Range<usize>, bool)> {
         let first = self.text.find(wanted)?;
-        // The second may overlap the first: "aa" stands twice in "aaa".
+        // The second occurrence may overlap the first: "aa" occurs twice in "aaa".
         let next = first + wanted.chars().next().map_or(1, char::len_utf8);
         let again = self
             .text
@@ -86,7 +86,7 @@ impl<'t> PageText<'t> {
     }
 }
 
-/// Where two texts part: the code point, and a few code points of each from there.
+/// The first difference between two texts: the code point, and a few code points of each from there.
 pub(in crate::store::graph) fn first_difference<'t>(
     a: &'t str,
     b: &'t str,
@@ -101,7 +101,7 @@ pub(in crate::store::graph) fn first_difference<'t>(
     (count, few(a), few(b))
 }
 
-/// Texts that were used of late, within a bound.
+/// A bounded cache of recently used texts.
 #[derive(Default)]
 pub(super) struct TextCache {
     texts: HashMap<(String, i64), Rc<PageText<'static>>>,
@@ -111,7 +111,7 @@ pub(super) struct TextCache {
 impl TextCache {
     const MAX_WEIGHT: usize = 32 << 20;
 
-    /// The text of that version of the page, if there is one.
+    /// The text of this version of the page, if it exists.
     pub(super) fn get(
         &mut self,
         transaction: &Transaction<'_>,

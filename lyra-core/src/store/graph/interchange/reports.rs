@@ -1,24 +1,24 @@
-//! What imports and exports say that they did.
+//! Results of imports and exports.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What an import did, by type of line.
+/// The result of an import, by type of line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
-    /// Lines that were not blank.
+    /// Number of non-blank lines.
     pub lines: usize,
     /// New rows.
     pub inserted: BTreeMap<String, usize>,
-    /// Rows that knew less than the line, and now know as much.
+    /// Rows with missing values that a line filled in.
     pub updated: BTreeMap<String, usize>,
-    /// Lines whose row, or a row of the same meaning, was there already.
+    /// Lines whose row, or an equivalent row, already existed.
     pub skipped: BTreeMap<String, usize>,
     /// The sum of `inserted`.
     pub total_inserted: usize,
 }
 
-/// What an export wrote, by type of line.
+/// The result of an export, by type of line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ExportReport {
     /// Lines written.

@@ -1,14 +1,14 @@
-//! Where what an identifier names is found: `resource_index`.
+//! The index from identifiers to pages: `resource_index`.
 //!
-//! Most of it follows from the pages and works of a file, and is worked out anew by an import. What
-//! does not (the address that a redirect led to, the DOI under which a page was cited, a page that
-//! took the place of another) has lines of its own.
+//! Most of it follows from the pages and works of a file, and an import derives it again. Entries that
+//! do not follow from them (the address that a redirect led to, the DOI under which a page was cited, a
+//! page that replaced another) are exported as lines.
 
 use crate::error::Result;
 use crate::store::database::SqliteResultExt;
 use rusqlite::Transaction;
 
-/// A table expression `derived`: what the pages for which `condition` holds say themselves.
+/// A table expression `derived`: the identifiers stated by the pages for which `condition` holds.
 pub(super) fn derived(condition: &str) -> String {
     format!(
         "new AS (SELECT id, url, canonical_id, fetched_at FROM pages WHERE {condition}),
@@ -28,13 +28,13 @@ pub(super) fn derived(condition: &str) -> String {
     )
 }
 
-/// Of a row of `resource_index`: whether it does not follow from pages and works.
+/// Condition on a row of `resource_index`: whether it does not follow from pages and works.
 pub(super) const NOT_DERIVED: &str = "page_id IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM derived d WHERE d.kind = identifier_type AND d.value = identifier_value
       AND d.page_id = resource_index.page_id AND d.status = resource_index.status)";
 
-/// Notes which new page holds what each identifier names, so that a target that names a paper
-/// finds the page that came with the file. What is known already stays.
+/// Adds the identifiers of new pages, so that a target that names a paper finds the imported page.
+/// Existing entries are kept.
 pub(super) fn derive(transaction: &Transaction<'_>, last_old_page: i64) -> Result<()> {
     let sql = format!(
         "WITH {}

@@ -56,10 +56,10 @@ pub(in crate::store::graph) fn rows(db: &Database, table: &str) -> i64 {
         .unwrap()
 }
 
-/// A graph with every type of line, in no useful order; sound, so that tests may damage it.
+/// A valid graph with every type of line, in arbitrary order, which tests may damage.
 ///
-/// The texts hold Japanese and characters beyond the basic plane, so that an offset that counts
-/// bytes or UTF-16 units is wrong.
+/// The texts contain Japanese and characters beyond the basic plane, so that an offset in bytes or
+/// UTF-16 units is wrong.
 pub(in crate::store::graph) fn small_graph() -> Vec<String> {
     [
         r#"{"type":"edge","id":"e1","source_type":"fragment","source_id":"f1","target_type":"claim","target_id":"c1","relation":"origin","quote_start":5,"quote_end":9}"#,

@@ -1,4 +1,4 @@
-//! Import and export as their users meet them.
+//! Import and export through their public functions.
 
 mod large;
 mod publications;
@@ -16,7 +16,7 @@ use crate::store::graph::verify::verify;
 use proptest::prelude::*;
 use std::time::Instant;
 
-/// What the bad lines below may refer to.
+/// The rows that the invalid lines below may refer to.
 const GROUND: &[&str] = &[
     r#"{"type":"task","id":"t","hypothesis":"h"}"#,
     r#"{"type":"work","canonical_id":"doi:10.1/w","title":"W"}"#,
@@ -32,7 +32,7 @@ const GROUND: &[&str] = &[
     r#"{"type":"task_page","task_id":"t","page_id":"p","reason":"search"}"#,
 ];
 
-/// A bad line, and what its message must say.
+/// An invalid line, and the parts of the expected message.
 const BAD: &[(&str, &[&str])] = &[
     // -- not a record
     ("{", &["column 1", "not JSON", "EOF"]),
@@ -70,12 +70,12 @@ const BAD: &[(&str, &[&str])] = &[
     ),
     (
         r#"{"type":"task","type":"claim"}"#,
-        &[r#"field "type" stands there twice"#],
+        &[r#"field "type" appears twice"#],
     ),
     // -- fields
     (
         r#"{"type":"task","id":"a","id":"b","hypothesis":"h"}"#,
-        &[r#"field "id" stands there twice"#],
+        &[r#"field "id" appears twice"#],
     ),
     (
         r#"{"type":"task","id":"a"}"#,
@@ -273,7 +273,7 @@ const BAD: &[(&str, &[&str])] = &[
     (
         r#"{"type":"fragment","id":"a","page_id":"p","text_content":"ab","char_start":5,"char_end":7}"#,
         &[
-            r#"field "text_content": is not what stands at 5..7"#,
+            r#"field "text_content": differs from characters 5..7"#,
             "part at character 1",
             r#"the page has "a" and the fragment "b""#,
         ],
@@ -291,11 +291,11 @@ const BAD: &[(&str, &[&str])] = &[
     ),
     (
         r#"{"type":"fragment","id":"a","page_id":"p","text_content":"bb"}"#,
-        &[r#"field "char_start": the text stands at more than one place"#],
+        &[r#"field "char_start": the text occurs more than once"#],
     ),
     (
         r#"{"type":"fragment","id":"a","page_id":"p","text_content":"no such"}"#,
-        &[r#"field "text_content": does not stand in the page's text"#],
+        &[r#"field "text_content": is not in the page's text"#],
     ),
     (
         r#"{"type":"fragment","id":"a","page_id":"p","text_content":"aa","char_start":5}"#,
@@ -336,7 +336,7 @@ const BAD: &[(&str, &[&str])] = &[
     ),
     (
         r#"{"type":"embedding","target_type":"claim","target_id":"c","model_id":"y","vector":[1],"embedding_blob":"0000803f"}"#,
-        &["stands there twice"],
+        &["appears twice"],
     ),
     (
         r#"{"type":"embedding","target_type":"page","target_id":"p","model_id":"y","vector":[1]}"#,
@@ -346,7 +346,7 @@ const BAD: &[(&str, &[&str])] = &[
         r#"{"type":"embedding","id":"other","target_type":"claim","target_id":"c","model_id":"x","vector":[1,3]}"#,
         &["claim c has another vector of model x already, as m"],
     ),
-    // -- conflicts with what is there
+    // -- conflicts with existing rows
     (
         r#"{"type":"claim","id":"c","task_id":"t","claim_text":"other"}"#,
         &[r#"claim "c" already exists with another claim_text"#],
@@ -361,7 +361,7 @@ const BAD: &[(&str, &[&str])] = &[
     ),
     (
         r#"{"type":"page","id":"q","url":"https://x.org/p"}"#,
-        &[r#"field "url": that address is already page p"#],
+        &[r#"field "url": that address already belongs to page p"#],
     ),
     (
         r#"{"type":"page_text","page_id":"p","text":"other"}"#,
@@ -382,7 +382,7 @@ fn every_bad_line_is_refused_with_its_reason() {
     let (_folder, db) = with(GROUND);
     let before = export(&db, None);
     for (line, expected) in BAD {
-        // A good line before and after: nothing of them may stay.
+        // A valid line before and after; neither may be stored.
         let good = r#"{"type":"task","id":"good","hypothesis":"h"}"#;
         let error = import(&db, &[good, "", line, good]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{line}");

@@ -1,9 +1,11 @@
-//! Vectors in the forms in which programs write them.
+//! Vectors in the formats in which programs write them.
 
 use super::fields::MAX_DIMENSION;
 use super::json::Json;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, Engine as _, GeneralPurpose, GeneralPurposeConfig};
 
-/// The vector as the database holds it: f32, little-endian.
+/// The vector as stored in the database: f32, little-endian.
 pub(super) fn from_json(value: Json<'_>) -> Result<Vec<u8>, String> {
     let bytes = match value {
         Json::Numbers(numbers) => {
@@ -26,7 +28,7 @@ pub(super) fn from_json(value: Json<'_>) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// What is wrong with the bytes as a vector of f32.
+/// Checks that the bytes are a valid vector of f32.
 pub(in crate::store::graph) fn check(bytes: &[u8]) -> Result<(), String> {
     let (values, rest) = bytes.as_chunks::<4>();
     if !rest.is_empty() {
@@ -50,14 +52,13 @@ pub(in crate::store::graph) fn check(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Hex where it can be hex: four bytes are eight digits, and a base64 text of only hex digits
-/// would be a vector of very strange numbers.
+/// Text that can be hex is read as hex: four bytes are eight digits, and a base64 text with only hex
+/// digits would give a vector of implausible numbers.
 fn from_text(text: &str) -> Result<Vec<u8>, String> {
     if text.len().is_multiple_of(8) && text.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Ok(from_hex(text.as_bytes()));
     }
-    from_base64(text.as_bytes())
-        .ok_or_else(|| "neither hex (8 digits a value) nor base64".to_owned())
+    from_base64(text).ok_or_else(|| "neither hex (8 digits a value) nor base64".to_owned())
 }
 
 fn from_hex(digits: &[u8]) -> Vec<u8> {
@@ -73,35 +74,19 @@ fn from_hex(digits: &[u8]) -> Vec<u8> {
 }
 
 /// RFC 4648, either alphabet, with or without padding.
-fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
-    let digits = text
-        .strip_suffix(b"==")
-        .or_else(|| text.strip_suffix(b"="))
-        .unwrap_or(text);
-    let mut bytes = Vec::with_capacity(digits.len() * 3 / 4);
-    let (mut bits, mut held) = (0_u32, 0_u32);
-    for digit in digits {
-        let value = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push((bits >> held) as u8);
-            bits &= (1 << held) - 1;
-        }
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    const LENIENT: GeneralPurpose = GeneralPurpose::new(
+        &alphabet::STANDARD,
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+    );
+    match text.contains(['-', '_']) {
+        true => LENIENT.decode(text.replace('-', "+").replace('_', "/")),
+        false => LENIENT.decode(text),
     }
-    // A single digit left over holds no byte, and what is left over holds no bits.
-    (held < 6 && bits == 0).then_some(bytes)
+    .ok()
 }
 
-/// Lower-case hex digits, two a byte, at the end of `out`.
+/// Appends lower-case hex digits to `out`, two per byte.
 pub(super) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.reserve(bytes.len() * 2);
@@ -127,7 +112,7 @@ mod tests {
 
     #[test]
     fn every_form_gives_the_same_vector() {
-        // 0.5 is 3f000000, -2 is c0000000, 1 is 3f800000; bytes from the low end.
+        // 0.5 is 3f000000, -2 is c0000000, 1 is 3f800000; bytes in little-endian order.
         let forms = [
             Json::Numbers(vec![0.5, -2.0, 1.0]),
             Json::Text(Cow::Borrowed("0000003f000000c00000803f")),

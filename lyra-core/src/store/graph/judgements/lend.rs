@@ -1,4 +1,4 @@
-//! Lending: which pairs, and what of them is shown.
+//! Lending: which pairs are lent, and what is shown of them.
 
 use super::{
     BATCH_BYTES, JudgementFocus, JudgementRequest, LONGEST_PASSAGE, LentPair, PairKind,
@@ -10,18 +10,19 @@ use crate::store::graph::handles::{EvidenceGraph, Reader, Writer};
 use crate::store::model::random_id;
 use rusqlite::{Row, named_params, params};
 
-/// The pairs of a task that no agent and no human has judged, and what a wrong verdict on each would
-/// change. The same formula as in v_open_judgements, which tells of loans nothing.
+/// The pairs of a task that no agent and no human has judged, with the effect that a wrong verdict on
+/// each would have. The formula is the same as in v_open_judgements, which does not show loans.
 const OPEN: &str = include_str!("../sql/open_judgements.sql");
 
-/// A claim and a fragment; no fragment: the claim against the hypothesis.
+/// A claim and a fragment; without a fragment, the claim and the hypothesis.
 type OpenPair = (String, Option<String>);
 
-/// How many pairs are looked up for each that is wanted: others may lend at the same moment.
+/// Number of candidates that are looked up for each requested pair, because others may lend at the same
+/// time.
 const SPARE: usize = 4;
 
 impl EvidenceGraph {
-    /// Lends pairs of a task to a judge that stands outside.
+    /// Lends pairs of a task to an external judge.
     ///
     /// # Errors
     /// `NotFound` for an unknown task; `InvalidInput` for a limit or a time out of range.
@@ -29,7 +30,7 @@ impl EvidenceGraph {
         check_request(request)?;
         self.check_writable()?;
         loop {
-            // To find them takes a look at the whole task; nobody's write waits for that.
+            // Finding pairs scans the whole task, so it is done outside the write transaction.
             let now = self.clock().now();
             let open = self.read(|r| {
                 r.task(&request.task_id)?;
@@ -39,7 +40,7 @@ impl EvidenceGraph {
                 return Ok(Vec::new());
             }
             let lent = self.write(|w| w.lend_some(request, &open))?;
-            // Where others took all of them in between, there may be more.
+            // If others took all of them in the meantime, look for more.
             if !lent.is_empty() {
                 return Ok(lent);
             }
@@ -62,7 +63,7 @@ impl Writer<'_> {
         Ok(lent)
     }
 
-    /// Lends a pair, unless it was lent or judged a moment ago.
+    /// Lends a pair, unless it was lent or judged in the meantime.
     fn lend(
         &self,
         request: &JudgementRequest,
@@ -98,7 +99,7 @@ impl Writer<'_> {
 }
 
 impl Reader<'_> {
-    /// The pairs to be lent next.
+    /// The next pairs to lend.
     fn open_pairs(&self, request: &JudgementRequest, now: &str) -> Result<Vec<OpenPair>> {
         let focus = match request.focus {
             JudgementFocus::All => "TRUE ORDER BY o.gain DESC",

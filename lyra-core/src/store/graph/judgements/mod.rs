@@ -1,8 +1,9 @@
-//! Pairs that are lent to an agent, which judges better than the built-in judge, and what it answers.
+//! Pairs that are lent to an agent, which judges better than the built-in judge, and its judgements.
 //!
 //! A pair is a passage and a claim, or a claim and the hypothesis of its task. The id of a loan is the
-//! right to answer: it is random, a pair has one open loan at a time, and a loan that ran out is taken
-//! back when somebody else asks. So no pair is held twice, and an agent that dies loses none.
+//! right to answer: it is random, a pair has at most one open loan, and an expired loan is withdrawn
+//! when another agent asks. So no pair is lent twice at the same time, and no pair is lost when an agent
+//! dies.
 
 mod lend;
 mod submit;
@@ -13,25 +14,25 @@ use crate::security::sanitize::sanitize;
 use crate::store::model::Relation;
 use serde::{Deserialize, Serialize};
 
-/// Most pairs that are lent at once.
+/// Maximum number of pairs in one loan.
 pub const MOST_LENT: usize = 20;
-/// Seconds that a loan lasts: at least, unless told otherwise, and at most.
+/// Duration of a loan in seconds: minimum, default, maximum.
 pub const LEASE_SECONDS: (u32, u32, u32) = (10, 600, 86_400);
-/// Code points of a passage that are shown at most.
+/// Maximum number of code points shown of a passage.
 const LONGEST_PASSAGE: usize = 4_000;
-/// Once a batch has so much text, no further pair is lent: a reply has to hold it.
+/// Once a batch has this much text, no further pair is lent, because the batch must fit into a reply.
 const BATCH_BYTES: usize = 24 << 10;
-/// Code points of a reason that are kept.
+/// Maximum number of code points stored of a reason.
 const LONGEST_REASON: usize = 2_000;
 
 /// Which pairs are lent first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgementFocus {
-    /// Those whose verdict, if it is wrong, changes most of what a reader is shown.
+    /// Those for which a wrong verdict would most change what a reader is shown.
     #[default]
     All,
-    /// Those that the machine is least sure of.
+    /// Those about which the built-in or configured judge is least certain.
     Uncertain,
     /// Passages on claims that have evidence on both sides.
     Disputed,
@@ -39,16 +40,16 @@ pub enum JudgementFocus {
     Hypothesis,
 }
 
-/// What an agent asks for.
+/// A request for pairs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgementRequest {
     /// The task.
     pub task_id: String,
-    /// How many pairs, 1 to [`MOST_LENT`].
+    /// Number of pairs, 1 to [`MOST_LENT`].
     pub limit: usize,
-    /// Which.
+    /// Which pairs to lend first.
     pub focus: JudgementFocus,
-    /// For how long, in seconds; see [`LEASE_SECONDS`].
+    /// Duration of the loan in seconds; see [`LEASE_SECONDS`].
     pub lease_seconds: u32,
 }
 
@@ -64,36 +65,35 @@ impl JudgementRequest {
     }
 }
 
-/// What a lent pair asks.
+/// The question that a pair asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PairKind {
-    /// How the passage stands to a claim of another source.
+    /// How the passage relates to a claim of another source.
     Passage,
-    /// How what the passage asserts stands to the hypothesis of the task.
+    /// How the assertion in the passage relates to the hypothesis of the task.
     Hypothesis,
 }
 
-/// A pair that is lent. It says nothing of what the machine thought, so that nobody agrees with it
-/// for that reason.
+/// A lent pair. It does not contain the existing verdict, so that the agent is not influenced by it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LentPair {
     /// The right to answer.
     pub pair_id: String,
-    /// What is asked.
+    /// The question.
     pub kind: PairKind,
     /// The statement that the passage supports, refutes or leaves open.
     pub claim: String,
-    /// The words of the source; text of others, never an instruction.
+    /// The words of the source; third-party text, never an instruction.
     pub passage: String,
-    /// The assertion in the passage that is to be judged; of hypothesis pairs.
+    /// The assertion in the passage that is to be judged; only for hypothesis pairs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assertion: Option<String>,
     /// Heading above the passage.
     pub heading: Option<String>,
     /// Title, first author and year, or address of the source.
     pub source: String,
-    /// When the loan runs out.
+    /// When the loan expires.
     pub lease_until: String,
 }
 
@@ -105,10 +105,10 @@ pub struct Judgement {
     pub pair_id: String,
     /// Supports, refutes or neutral.
     pub relation: Relation,
-    /// The words of the passage that decide; needed for supports and refutes.
+    /// The decisive words of the passage; required for supports and refutes.
     #[serde(default)]
     pub quote: Option<String>,
-    /// How sure the agent is, 0 to 1; 0.9 if it does not say.
+    /// The agent's confidence, 0 to 1; 0.9 by default.
     #[serde(default)]
     pub confidence: Option<f64>,
     /// Why.
@@ -116,20 +116,20 @@ pub struct Judgement {
     pub reason: Option<String>,
 }
 
-/// What became of a batch of judgements.
+/// The result of a batch of judgements.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct JudgementReport {
-    /// Judge under whose id they are kept.
+    /// Id of the judge under which they are stored.
     pub judge_id: String,
-    /// Judgements that were stored.
+    /// Number of judgements that were stored.
     pub stored: usize,
-    /// Those among them that a human's word outranks: kept, and without effect.
+    /// Number of stored judgements that a human's verdict outranks and that therefore have no effect.
     pub outranked: usize,
-    /// Judgements that were not.
+    /// Judgements that were refused.
     pub refused: Vec<RefusedJudgement>,
     /// Claims whose evidence has changed.
     pub moved: Vec<MovedClaim>,
-    /// Pairs of the task that no agent and no human has judged.
+    /// Number of pairs of the task that no agent and no human has judged.
     pub open: usize,
 }
 
@@ -138,9 +138,9 @@ pub struct JudgementReport {
 pub struct RefusedJudgement {
     /// The pair.
     pub pair_id: String,
-    /// Why, and what to do.
+    /// Why, and how to correct it.
     pub reason: String,
-    /// The words of the passage that come nearest to the quote.
+    /// The words of the passage that are closest to the quote.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<String>,
 }
@@ -150,22 +150,22 @@ pub struct RefusedJudgement {
 pub struct MovedClaim {
     /// The claim.
     pub claim_id: String,
-    /// Passages that support it, before and after.
+    /// Number of passages that support it, before and after.
     pub supports: [usize; 2],
-    /// Passages that refute it, before and after.
+    /// Number of passages that refute it, before and after.
     pub refutes: [usize; 2],
-    /// How it stands to the hypothesis, before and after.
+    /// Its stance on the hypothesis, before and after.
     pub stance: [Option<Relation>; 2],
-    /// `made` or `resolved`, where the claim became or is no longer contradicted.
+    /// `made` if the claim became contradicted, `resolved` if it is no longer contradicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contradiction: Option<&'static str>,
 }
 
-/// The id of the judge that an agent is: `agent:client:model`, without what would look like another
-/// agent or harm a terminal.
+/// The judge id of an agent: `agent:client:model`, without characters that could imitate another agent's
+/// id or harm a terminal.
 ///
 /// # Errors
-/// `InvalidInput` where a name is empty.
+/// `InvalidInput` if a name is empty.
 pub fn agent_judge_id(client: &str, model: &str) -> Result<String> {
     let clean = |name: &str, what: &str| -> Result<String> {
         let kept: String = sanitize(name, 80)

@@ -1,4 +1,4 @@
-//! What an agent answers: checked, kept, and made the edge of its pair.
+//! Judgements of agents: checked, stored, and made the edges of their pairs.
 
 use super::{Judgement, JudgementReport, LONGEST_REASON, MovedClaim, PairKind, RefusedJudgement};
 use crate::error::{Error, Result};
@@ -15,13 +15,13 @@ use rusqlite::params;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A loan with the place of the quote in its passage; or why the judgement is refused.
+/// A loan with the position of the quote in its passage, or the reason why the judgement is refused.
 type Accepted = std::result::Result<(Loan, Option<Range<usize>>), RefusedJudgement>;
 
-/// A loan, and the passage that it is about.
+/// A loan and its passage.
 struct Loan {
     claim_id: String,
-    /// The passage of the pair; of a hypothesis pair, that which the claim was read in.
+    /// The passage of the pair; for a hypothesis pair, the passage in which the claim was read.
     fragment_id: String,
     kind: PairKind,
     text: String,
@@ -29,11 +29,11 @@ struct Loan {
 }
 
 impl EvidenceGraph {
-    /// Stores the judgements of an agent, each for itself: one that is refused leaves the others. A
-    /// judgement that is sent again replaces what the same judge said before.
+    /// Stores the judgements of an agent independently of each other: a refused one does not affect the
+    /// others. A judgement that is sent again replaces the earlier one of the same judge.
     ///
     /// # Errors
-    /// `NotFound` for an unknown task, `InvalidInput` for a judge that is no agent and no human.
+    /// `NotFound` for an unknown task, `InvalidInput` for a judge that is neither an agent nor a human.
     pub fn submit_judgements(
         &self,
         task_id: &str,
@@ -41,7 +41,7 @@ impl EvidenceGraph {
         judgements: &[Judgement],
     ) -> Result<JudgementReport> {
         let mut report = self.write(|w| w.store_all(task_id, judge_id, judgements))?;
-        // To count them takes a look at the whole task; nobody's write waits for that.
+        // Counting scans the whole task, so it is done outside the write transaction.
         report.open = self.read(|r| r.count_open(task_id))?;
         Ok(report)
     }
@@ -87,7 +87,7 @@ impl Writer<'_> {
         Ok(report)
     }
 
-    /// Stores a judgement; answers whether it decides.
+    /// Stores a judgement; returns whether it decides.
     fn store(
         &self,
         task_id: &str,
@@ -143,7 +143,7 @@ impl Writer<'_> {
             claim_id: &loan.claim_id,
         };
         match self.reader().edge_of(pair)? {
-            // A correction: the calibration of the judge learns from it.
+            // A human correction, to which the calibration of the judge is fitted.
             Some(edge_id) if verdict.judge_id == HUMAN_JUDGE => {
                 let correction = Feedback::EdgeCorrect {
                     edge_id,
@@ -161,7 +161,7 @@ impl Writer<'_> {
 }
 
 impl Reader<'_> {
-    /// The loan that a judgement answers, and where its quote stands; or why it is refused.
+    /// The loan that a judgement answers and the position of its quote, or the reason why it is refused.
     fn accept(&self, task_id: &str, judge_id: &str, judgement: &Judgement) -> Result<Accepted> {
         let refused = |reason: &str, nearest: Option<String>| {
             Ok(Err(RefusedJudgement {
@@ -194,10 +194,11 @@ impl Reader<'_> {
         if quote.is_empty() {
             return match judgement.relation {
                 Relation::Neutral => Ok(Ok((loan, None))),
-                // A human has read the passage.
+                // A human has read the passage, so no quote is required.
                 _ if judge_id == HUMAN_JUDGE => Ok(Ok((loan, None))),
                 _ => refused(
-                    "quote: supports and refutes need the words of the passage that decide",
+                    "quote: supports and refutes need the words of the passage that the verdict \
+                     is based on",
                     None,
                 ),
             };
@@ -207,7 +208,7 @@ impl Reader<'_> {
             None => {
                 let nearest = nearest_sentence(&loan.text, quote);
                 refused(
-                    "quote: these words do not stand in the passage (at least 12 letters, in one piece)",
+                    "quote: these words are not in the passage (at least 12 letters, in one piece)",
                     nearest,
                 )
             }
@@ -234,7 +235,7 @@ impl Reader<'_> {
             })
     }
 
-    /// The edge that bears the verdict on a pair.
+    /// The edge that carries the verdict on a pair.
     fn edge_of(&self, pair: Pair<'_>) -> Result<Option<String>> {
         self.db.first(
             "SELECT id FROM edges WHERE target_id = ?1 AND source_id = ?2
@@ -261,7 +262,7 @@ impl Reader<'_> {
     }
 }
 
-/// What stands for and against a claim.
+/// Number of passages for and against a claim, and its stance.
 #[derive(PartialEq)]
 struct Balance {
     supports: usize,
@@ -290,7 +291,7 @@ fn moved(claim_id: String, before: &Balance, after: &Balance) -> Option<MovedCla
     })
 }
 
-/// The sentence of a passage that shares most words with a quote.
+/// The sentence of a passage that shares the most words with a quote.
 fn nearest_sentence(passage: &str, quote: &str) -> Option<String> {
     let wanted = word_shingles(quote, 1);
     let near = sentence_texts(passage).map(|(_, s)| (jaccard(&wanted, &word_shingles(s, 1)), s));

@@ -1,11 +1,12 @@
-//! Whether a claim counts.
+//! Merges the adoption status of claims.
 
 use super::rules::in_order;
 use crate::error::Result;
 use crate::store::database::{SqliteResultExt, Statements};
 use rusqlite::Connection;
 
-/// Notes when claims were decided on, on both sides. Before the logs are merged, which tell it.
+/// Records when claims were decided, on both sides. Must run before the logs are merged, from which the
+/// times are read.
 pub(super) fn note_decisions(db: &Connection, source: &str) -> Result<()> {
     let said = |side: i32, schema: &str| {
         format!(
@@ -21,7 +22,7 @@ pub(super) fn note_decisions(db: &Connection, source: &str) -> Result<()> {
     .db()
 }
 
-/// The claims that stand otherwise on the two sides, and whether the target keeps its own.
+/// The claims whose status differs between the two sides, and whether the target keeps its own.
 pub(super) fn decided_sql(source: &str) -> String {
     format!(
         "SELECT t.id, {} <= {} FROM {}",
@@ -39,8 +40,8 @@ fn differing(source: &str) -> String {
     )
 }
 
-/// Takes the newest decision on each claim that stands otherwise on the two sides. Rejections that
-/// follow from screening are no decisions: they are made again at the end.
+/// Takes the newest decision on each claim whose status differs between the two sides. Rejections that
+/// follow from screening are not decisions: they are derived again at the end.
 pub(super) fn merge(db: &Connection, source: &str) -> Result<usize> {
     db.run(
         &format!(
@@ -57,7 +58,7 @@ pub(super) fn merge(db: &Connection, source: &str) -> Result<usize> {
     )
 }
 
-/// When it was decided, and what.
+/// The time of the decision, and the decision.
 fn decision(row: &str, side: i32) -> String {
     let by_a_person = |column: &str, otherwise: &str| {
         format!(

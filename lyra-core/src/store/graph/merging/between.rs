@@ -1,4 +1,4 @@
-//! The graphs that a merge of many sources makes in between, each in a folder beside the target.
+//! The intermediate graphs of a merge of many sources, each in a folder beside the target.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::fs::File;
@@ -6,18 +6,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// How the names of the folders begin.
+/// Prefix of the folder names.
 const PREFIX: &str = ".lyra-merge-";
 
 /// A file in the folder that the merge keeps locked. The system releases the lock when a process dies.
 const LOCK: &str = "lock";
 
-/// A folder that is removed when the merge ends. One that a killed merge has left is removed by the next
-/// merge that makes a folder in the same place.
+/// A folder that is removed when the merge ends. A folder left by a killed merge is removed by the next
+/// merge that creates a folder in the same place.
 #[derive(Debug)]
 pub(super) struct Between {
-    /// None in a file system without locks: such a folder stays when its merge is killed. Closed before the
-    /// folder is removed, which Windows wants.
+    /// None on a file system without locks: such a folder stays if its merge is killed. Closed before
+    /// the folder is removed, as Windows requires.
     _lock: Option<File>,
     folder: TempDir,
 }
@@ -46,7 +46,7 @@ impl Between {
     }
 }
 
-/// The file is locked before it has its name: nobody finds it without a lock.
+/// The file is locked before it gets its name, so that no other process finds it unlocked.
 fn lock_in(folder: &Path) -> io::Result<File> {
     let new = folder.join("new");
     let file = File::create(&new)?;
@@ -55,7 +55,7 @@ fn lock_in(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Removes the folders whose merge was killed. What cannot be removed stays.
+/// Removes the folders of killed merges. Folders that cannot be removed stay.
 fn remove_abandoned(place: &Path) {
     for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -82,7 +82,7 @@ mod tests {
         let held = Between::beside(&target).unwrap();
         let killed = Between::beside(&target).unwrap();
         std::fs::write(killed.graph(), "half a graph").unwrap();
-        // A killed process removes nothing and holds nothing.
+        // A killed process removes nothing and holds no locks.
         let Between { folder, _lock } = killed;
         let killed = folder.keep();
         drop(_lock);

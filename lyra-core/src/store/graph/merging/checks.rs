@@ -1,4 +1,4 @@
-//! Graphs that cannot be merged.
+//! Checks for graphs that cannot be merged.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::database::{
@@ -21,14 +21,15 @@ pub(super) fn is_another_file(target: &Path, source: &Path) -> Result<()> {
     if resolved(source)? != resolved(target)? {
         return Ok(());
     }
-    Err(
-        Error::invalid(format!("{} is the graph that is written", source.display()))
-            .with_hint("name the target first, then the graphs that go into it"),
-    )
+    Err(Error::invalid(format!(
+        "{} is also the target of the merge",
+        source.display()
+    ))
+    .with_hint("name the target first, then the graphs that go into it"))
 }
 
-/// How SQLite is to open a source, and what tells whether it changed. A file that is alone is read as it
-/// lies there.
+/// The address with which SQLite opens a source, and the stamp by which a change is detected. A file
+/// without a log beside it is read as it is.
 pub(super) fn address(path: &Path) -> Result<(String, FileStamp)> {
     let path = std::fs::canonicalize(path)
         .map_err(|error| Error::not_found(format!("{}: {error}", path.display())))?;
@@ -38,14 +39,14 @@ pub(super) fn address(path: &Path) -> Result<(String, FileStamp)> {
             path.display()
         )));
     }
-    // Somebody else may write to it: their log is read, and they are not kept from writing.
+    // Another process may be writing to it: its log is read, and it is not prevented from writing.
     Ok(match is_alone(&path) && !cfg!(windows) {
         true => (immutable_address(&path), FileStamp::of(&path)?),
         false => (file_address(&path, "mode=ro"), FileStamp::unneeded()),
     })
 }
 
-/// Refuses what is no graph, or one whose tables are not those of this version.
+/// Refuses a file that is not a graph, or whose tables are not those of this version.
 pub(super) fn is_graph(db: &Connection, source: &str) -> Result<()> {
     let number = |pragma: &str| -> Result<i64> {
         db.pragma_query_value(Some(source), pragma, |r| r.get(0))
@@ -65,8 +66,8 @@ pub(super) fn is_graph(db: &Connection, source: &str) -> Result<()> {
             "open it once with this version, for example with lyra-mcp verify --db FILE",
         ));
     }
-    // A view or a virtual table in the place of a table could read what it likes. Columns and not SQL
-    // are compared: comments in it differ between versions.
+    // A view or a virtual table in place of a table could read anything. Columns are compared, and not
+    // SQL, because comments in the SQL differ between versions.
     let columns = |schema: &str| {
         format!(
             "(SELECT group_concat(name || ' ' || type || ' ' || hidden, ', ' ORDER BY cid)
@@ -92,7 +93,7 @@ pub(super) fn is_graph(db: &Connection, source: &str) -> Result<()> {
     })
 }
 
-/// What an id must mean on both sides: the table, and columns that have to be equal.
+/// The meaning that an id must have on both sides: the table, and the columns that must be equal.
 const MEANINGS: [(&str, &[&str]); 4] = [
     ("tasks", &["hypothesis"]),
     ("pages", &["url"]),
@@ -127,12 +128,13 @@ pub(super) fn ids_agree(db: &Connection, source: &str) -> Result<()> {
     twice.map_or(Ok(()), |(url, one, other): (String, String, String)| {
         let message =
             format!("the address {url} is page {one} in one graph and {other} in the other");
-        Err(Error::invalid(message)
-            .with_hint("an address is one page: give both the same id and import one again"))
+        Err(Error::invalid(message).with_hint(
+            "two pages cannot have one address: give both the same id and import one again",
+        ))
     })
 }
 
-/// A row that another index than the rule's refuses.
+/// The error for a row that conflicts with an index other than the rule's.
 pub(super) fn meaning(error: Error, table: &str) -> Error {
     let is_taken = error.message().contains("UNIQUE constraint failed");
     if !is_taken {
@@ -142,7 +144,7 @@ pub(super) fn meaning(error: Error, table: &str) -> Error {
         .with_hint("ids that Lyra makes follow from the content; give one of the two rows another id and import it again")
 }
 
-/// Whether both sides hold the same texts and say the same of copies.
+/// Whether both sides hold the same texts and the same information on copies.
 pub(super) fn copies_agree(db: &Connection, source: &str) -> Result<bool> {
     for columns in [
         "id, near_duplicate_of FROM {db}.pages",

@@ -1,15 +1,15 @@
-//! Jobs: one target is done once for a task.
+//! Merges jobs: each target is done once per task.
 
 use crate::error::Result;
 use crate::store::database::SqliteResultExt;
 use rusqlite::Connection;
 
-/// Work that is done stays done.
+/// Completed work stays completed.
 pub(super) const STATE_RANK: &str = "CASE {row}.state WHEN 'completed' THEN 5 WHEN 'failed' THEN 4
   WHEN 'cancelled' THEN 3 WHEN 'awaiting_auth' THEN 2 WHEN 'running' THEN 1 ELSE 0 END";
 
-/// Of two jobs for one target, the one that came farther stays, then the lower id; the other is
-/// cancelled. Notes those of the source in `temp.merge_second_jobs`.
+/// Of two jobs for one target, the one with more progress is kept, then the one with the lower id; the
+/// other is cancelled. Those of the source are listed in `temp.merge_second_jobs`.
 pub(super) fn settle_targets(db: &Connection, source: &str) -> Result<()> {
     let rank = |row: &str| STATE_RANK.replace("{row}", row);
     let live = |row: &str| {
@@ -23,7 +23,8 @@ pub(super) fn settle_targets(db: &Connection, source: &str) -> Result<()> {
         live("t"),
         live("s")
     );
-    // The job of the source as it will be: what is further here is further there.
+    // The job of the source in its final state: the target may have a more advanced state of the same
+    // job.
     let first = format!(
         "(max({}, coalesce((SELECT {} FROM main.jobs o WHERE o.id = s.id AND o.state <> 'cancelled'), 0)), t.id)
          > ({}, s.id)",

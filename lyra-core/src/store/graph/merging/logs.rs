@@ -1,4 +1,4 @@
-//! Logs: what both sides tell stays, and nothing is told twice.
+//! Merges logs: the lines of both sides are kept, without duplicates.
 
 use crate::error::Result;
 use crate::store::database::Statements;
@@ -18,8 +18,8 @@ const LOGS: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// Adds the lines of the source that the target lacks, oldest first. Equal lines count as often as
-/// the side tells them that has more of them.
+/// Adds the lines of the source that the target lacks, oldest first. Equal lines are kept as many times
+/// as they occur on the side that has more of them.
 pub(super) fn merge(db: &Connection, source: &str) -> Result<[usize; 2]> {
     let mut added = [0; 2];
     for (added, (table, time, columns)) in added.iter_mut().zip(LOGS) {

@@ -1,13 +1,13 @@
-//! Several graphs become one.
+//! Merges several graphs into one.
 //!
-//! What a merge does to each table is written in `rules`; docs/merge.md explains it. The graphs that
-//! are merged are only read. All of them are merged in one transaction, or none.
+//! The rules for each table are in `rules`; docs/merge.md explains them. The source graphs are only
+//! read. All of them are merged in one transaction, or none.
 //!
 //! | file | what is in it |
 //! |---|---|
 //! | `rules` | which of two rows with the same key stays |
-//! | `texts` | versions of a page's text; references and authors, which stay together as lists |
-//! | `adoption`, `jobs`, `logs` | what needs more than a rule |
+//! | `texts` | versions of a page's text; references and authors, which are merged as whole lists |
+//! | `adoption`, `jobs`, `logs` | tables that need more than a rule |
 //! | `checks` | graphs that cannot be merged |
 //! | `words` | the full-text indexes |
 //! | `between` | the folder of a merge of many sources |
@@ -36,45 +36,45 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// As many graphs as SQLite can have open beside the one that is written.
+/// Number of graphs that SQLite can have open beside the target.
 const AT_ONCE: usize = 10;
 
-/// Decisions that are named for each table; all are counted.
+/// Maximum number of decisions listed per table; all are counted.
 const NAMED: usize = 100;
 
-/// What a merge did.
+/// The result of a merge.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct MergeReport {
-    /// Graphs that were merged.
+    /// Number of merged graphs.
     pub sources: usize,
-    /// New rows, by table; tables without any are left out.
+    /// New rows by table; tables without new rows are left out.
     pub inserted: BTreeMap<String, usize>,
-    /// Rows that changed because a source knew more, or something newer, by table.
+    /// Rows that changed because a source had more or newer information, by table.
     pub updated: BTreeMap<String, usize>,
-    /// Tasks that are gone because one of the graphs had forgotten them.
+    /// Tasks that were deleted because they were deleted in one of the graphs.
     pub forgotten: usize,
-    /// Rows that differed and of which a rule chose, by table; only where that was asked for.
+    /// Rows that differed and for which a rule chose, by table; only on request.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub decided: BTreeMap<String, Decided>,
 }
 
-/// Rows of a table of which a rule chose.
+/// Rows of a table for which a rule chose.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Decided {
-    /// Rows where the target kept what it had.
+    /// Rows for which the target's values were kept.
     pub kept: usize,
-    /// Rows that took something of the source.
+    /// Rows that took values from the source.
     pub taken: usize,
-    /// The keys of the first hundred, with `kept` or `taken` before them.
+    /// The keys of the first hundred, prefixed with `kept` or `taken`.
     pub rows: Vec<String>,
 }
 
-/// Merges graphs into this one: all of them, or none. `report` says whether the decisions of the
-/// rules are told.
+/// Merges graphs into this one: all of them, or none. `report` says whether the decisions of the rules
+/// are reported.
 ///
 /// # Errors
-/// [`crate::ErrorKind::NotFound`] where there is no file; [`crate::ErrorKind::Storage`] for a file
-/// that is no graph, or one of another version; [`crate::ErrorKind::InvalidInput`] where the same id
+/// [`crate::ErrorKind::NotFound`] if a file does not exist; [`crate::ErrorKind::Storage`] for a file
+/// that is not a graph, or is of another version; [`crate::ErrorKind::InvalidInput`] if the same id
 /// means different things in two graphs.
 pub(crate) fn merge(
     db: &Database,
@@ -85,7 +85,7 @@ pub(crate) fn merge(
     for source in sources {
         checks::is_another_file(db.path(), source)?;
     }
-    // What is merged in between makes no difference to the result.
+    // Which graphs are merged in between makes no difference to the result.
     let mut between = Vec::new();
     let mut waiting: Vec<PathBuf> = sources.to_vec();
     while waiting.len() > AT_ONCE {
@@ -105,12 +105,13 @@ pub(crate) fn merge(
     Ok(done)
 }
 
-/// What a merge is for.
+/// The purpose of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// The graph that was asked for, with what the rules decided if that is to be told.
+    /// The requested graph, with a report of the rules' decisions on request.
     Result { report: bool },
-    /// A graph that is merged into another one and then deleted. It gets rows alone: no full text, copies,
+    /// A graph that is merged into another one and then deleted. It gets only rows: no full text,
+    /// copies, counts, checksums or log, and not all indexes.
     /// counts, checksums or log, and not all indexes.
     Between,
 }
@@ -177,11 +178,11 @@ struct Merge<'t> {
     purpose: Purpose,
     last: words::Last,
     bulk: Option<Bulk<'t>>,
-    /// Whether all graphs say the same of copies so far.
+    /// Whether all graphs so far have the same information on copies.
     copies_agree: bool,
 }
 
-/// Tables for what is found out on the way.
+/// Temporary tables for intermediate results.
 const TEMPORARY: [(&str, &str); 10] = [
     ("merge_forgotten_claims", "id TEXT PRIMARY KEY"),
     ("merge_pages", "page_id TEXT PRIMARY KEY"),
@@ -239,7 +240,8 @@ impl<'t> Merge<'t> {
         Ok(merge)
     }
 
-    /// What one side forgot, all forget: the task, and what belongs to it. Pages stay.
+    /// A task that is deleted on one side is deleted on all, with everything that belongs to it. Pages
+    /// stay.
     fn forget(&mut self, source: &str) -> Result<()> {
         self.db.run(
             &format!(
@@ -350,7 +352,7 @@ impl<'t> Merge<'t> {
         Ok(())
     }
 
-    /// A vector that changes gets a new number: caches notice it by that.
+    /// A changed vector gets a new number, by which caches detect the change.
     fn vectors(&mut self, source: &str) -> Result<()> {
         self.decisions(
             "embeddings",
@@ -389,7 +391,7 @@ impl<'t> Merge<'t> {
         Ok(())
     }
 
-    /// Notes what was chosen of a table: `sql` gives keys, and whether the target keeps what it has.
+    /// Records the decisions for a table: `sql` returns keys, and whether the target keeps its values.
     fn decisions(&mut self, table: &str, sql: &str) -> Result<()> {
         if self.purpose != (Purpose::Result { report: true }) {
             return Ok(());
@@ -443,9 +445,9 @@ impl<'t> Merge<'t> {
         self.report.inserted.retain(|_, rows| *rows > 0);
         self.report.updated.retain(|_, rows| *rows > 0);
         self.log(now)?;
-        // The last: from here on triggers fire again.
+        // This must come last: from here on, triggers fire again.
         self.bulk.map_or(Ok(()), Bulk::end)?;
-        // What follows from screening follows from that of all graphs.
+        // The consequences of screening are derived from the decisions of all graphs.
         db.run(
             "UPDATE claims SET claim_adoption_status = 'adopted', claim_rejection_reason = NULL,
                claim_rejected_at = NULL

@@ -1,32 +1,31 @@
-//! Which of two rows with the same key stays: the rules of docs/merge.md as data.
+//! Which of two rows with the same key is kept: the rules of docs/merge.md as data.
 //!
-//! Each rule takes the greatest (or the least) of what there is, by a total order that looks at
-//! nothing but the rows themselves. That is what makes a merge idempotent, commutative and
-//! associative.
+//! Each rule takes the greatest (or the least) of the existing values, in a total order that depends
+//! only on the rows themselves. This makes a merge idempotent, commutative and associative.
 
-/// How the rows of a table become one.
+/// How the rows of a table are merged.
 pub(super) struct Rule {
     pub(super) table: &'static str,
-    /// Where the rows come from, if not from the table alone.
+    /// The source of the rows, if it is not the table alone.
     pub(super) from: Option<&'static str>,
     pub(super) conflicts: &'static [Conflict],
-    /// Equal in rows with the same key.
+    /// Columns that are equal in rows with the same key.
     pub(super) same: &'static [&'static str],
-    /// Taken together from the row that ranks higher.
+    /// Columns that are taken together from the row that ranks higher.
     pub(super) unit: &'static [&'static str],
-    /// What decides before the columns of the unit do.
+    /// Expressions that are compared before the columns of the unit.
     pub(super) rank: &'static [&'static str],
-    /// The least of all.
+    /// Columns for which the least value is taken.
     pub(super) least: &'static [&'static str],
-    /// The greatest of all.
+    /// Columns for which the greatest value is taken.
     pub(super) greatest: &'static [&'static str],
-    /// What is read in place of a column of the source.
+    /// Expressions that are read in place of a column of the source.
     pub(super) read_as: &'static [(&'static str, &'static str)],
-    /// Rows of the source that are wanted.
+    /// Condition on the rows of the source that are merged.
     pub(super) wanted: &'static str,
 }
 
-/// A unique index that a row may meet: its columns, and its condition.
+/// A unique index with which a row may conflict: its columns, and its condition.
 pub(super) struct Conflict(pub(super) &'static str, pub(super) &'static str);
 
 const NONE: Rule = Rule {
@@ -45,7 +44,7 @@ const NONE: Rule = Rule {
 const LIVING_TASK: &str = "s.task_id NOT IN (SELECT task_id FROM main.forgotten)";
 const LIVING_CLAIM: &str = "s.claim_id NOT IN temp.merge_forgotten_claims";
 
-/// A human before an agent, an agent before a model, a model before the built-in judge.
+/// A human ranks before an agent, an agent before a model, a model before the built-in judge.
 macro_rules! judge_rank {
     () => {
         "CASE WHEN {row}.judge_id = 'human' THEN 3 WHEN {row}.judge_id GLOB 'agent:*' THEN 2
@@ -74,7 +73,7 @@ pub(super) const WORKS: Rule = Rule {
     table: "works",
     conflicts: &[Conflict("canonical_id", "")],
     same: &["canonical_id"],
-    // A retraction that is known anywhere is known.
+    // A work that is retracted on any side is retracted.
     greatest: &[
         "title",
         "year",
@@ -100,7 +99,7 @@ pub(super) const WORK_IDENTIFIERS: Rule = Rule {
     ..NONE
 };
 
-/// What a page was when it was read last.
+/// The state of a page when it was last read.
 pub(super) const PAGE_STATE: [&str; 13] = [
     "fetched_at",
     "final_url",
@@ -162,7 +161,7 @@ pub(super) const FRAGMENTS: Rule = Rule {
 pub(super) const CLAIMS: Rule = Rule {
     table: "claims",
     conflicts: &[Conflict("id", "")],
-    // Whether a claim counts is merged on its own: see `adoption`.
+    // The adoption status of a claim is merged separately: see `adoption`.
     same: &[
         "id",
         "task_id",
@@ -197,8 +196,8 @@ pub(super) const STANCES: Rule = Rule {
     ..NONE
 };
 
-/// A pair has one verdict, one origin and one citation. Verdicts that are set aside because their
-/// domain is blocked are merged with the others, and set aside again at the end.
+/// A pair has one verdict, one origin and one citation. Verdicts that are set aside because their domain
+/// is blocked are merged with the others, and set aside again at the end.
 pub(super) const EDGES: Rule = Rule {
     table: "edges",
     from: Some("(SELECT * FROM {db}.edges UNION ALL SELECT * FROM {db}.blocked_edges)"),
@@ -370,7 +369,7 @@ pub(super) const JOBS: Rule = Rule {
     ..NONE
 };
 
-/// What a login left behind stays where it was made.
+/// Session data of a login stays in the graph in which it was created.
 pub(super) const AUTH_QUEUE: Rule = Rule {
     table: "auth_queue",
     conflicts: &[Conflict("id", "")],
@@ -410,7 +409,7 @@ pub(super) const CORRECTIONS: Rule = Rule {
     ..NONE
 };
 
-/// A rule that was ended anywhere is ended.
+/// A rule that was ended on any side is ended.
 pub(super) const DOMAIN_RULES: Rule = Rule {
     table: "domain_rules",
     conflicts: &[Conflict("id", "")],
@@ -429,13 +428,13 @@ pub(super) const HOSTILE: Rule = Rule {
 };
 
 impl Rule {
-    /// Every column that the rule speaks of.
+    /// All columns of the rule.
     pub(super) fn columns(&self) -> impl Iterator<Item = &'static str> {
         let all = [self.same, self.unit, self.least, self.greatest];
         all.into_iter().flatten().copied()
     }
 
-    /// Inserts the rows of the schema `db`, or joins them with those that are there.
+    /// Inserts the rows of the schema `db`, or merges them with existing ones.
     pub(super) fn sql(&self, db: &str) -> String {
         let columns: Vec<&str> = self.columns().collect();
         let read: Vec<String> = columns.iter().map(|c| self.read(c)).collect();
@@ -457,10 +456,10 @@ impl Rule {
         sql
     }
 
-    /// The rows of both sides that are not alike and of which a rule chose: their key, and whether
-    /// the target keeps its own.
+    /// The rows that differ between the two sides and for which a rule chose: their key, and whether the
+    /// target keeps its values.
     pub(super) fn decided_sql(&self, db: &str) -> String {
-        // The verdict of a pair is its second index; all other tables have one.
+        // The verdict of a pair is the second index; all other tables have one.
         let Conflict(columns, condition) = &self.conflicts[self.conflicts.len().min(2) - 1];
         let columns: Vec<&str> = columns.split(", ").collect();
         let key: Vec<String> = columns.iter().map(|c| format!("t.{c}")).collect();
@@ -528,7 +527,7 @@ impl Rule {
         )
     }
 
-    /// Whether the row of the source (`row`) ranks higher than `t`. A null ranks lowest.
+    /// Whether the row of the source (`row`) ranks higher than `t`. NULL ranks lowest.
     fn better(&self, db: &str, row: &str) -> String {
         if self.unit.is_empty() {
             return "FALSE".to_owned();
@@ -549,7 +548,7 @@ impl Rule {
     }
 }
 
-/// Values that compare one after the other, a null before all else.
+/// Values that are compared one after the other; NULL sorts first.
 pub(super) fn in_order(values: &[String]) -> String {
     let values: Vec<String> = values
         .iter()

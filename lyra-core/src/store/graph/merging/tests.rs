@@ -1,4 +1,4 @@
-//! The laws, on random graphs; and what is refused.
+//! Merge laws on random graphs, and refused inputs.
 
 use super::super::forget::forget_task;
 use super::super::handles::Writer;
@@ -17,8 +17,8 @@ mod reports;
 
 const NOW: &str = "2026-05-01T00:00:00.000Z";
 
-/// Tables of which a merge says nothing, or whose rows tell of the merge itself; and jobs, of which one
-/// is cancelled for another while that one is still under way.
+/// Tables that are not compared: those that a merge does not touch or that record the merge itself; and
+/// jobs, because a job may be cancelled in favour of another that is still running.
 const APART: [&str; 4] = [
     "event_log",
     "calibration_versions",
@@ -54,7 +54,7 @@ impl Dice {
 
 const STORY: &str = "Night work shortens sleep in nurses who change shifts every week. ";
 
-/// The texts that a page may have told; the first of all pages are copies of one another.
+/// The texts that a page may have had; the first texts of all pages are copies of one another.
 fn text(page: u64, number: u64) -> String {
     let own = match number {
         0 => String::new(),
@@ -63,7 +63,7 @@ fn text(page: u64, number: u64) -> String {
     format!("{}{own}Its end.", STORY.repeat(4))
 }
 
-/// What a graph may hold: the same ids mean the same in all.
+/// The possible rows of a graph: an id means the same in all graphs.
 fn lines(dice: &mut Dice) -> Vec<Value> {
     let mut lines = Vec::new();
     let tasks: Vec<u64> = (0..3).filter(|_| !dice.one_in(3)).collect();
@@ -189,7 +189,7 @@ fn claim_lines(dice: &mut Dice, task: u64, fragment: &str, words: &str, lines: &
         "relation": dice.of(&["supports", "refutes"]), "confidence": 0.5,
         "judge_id": dice.of(&["lyra-a", "agent:c:d", "human"]), "created_at": dice.time()}),
     );
-    // The verdict that counts is the edge, as the pipeline has it.
+    // The deciding verdict is the edge, as in the pipeline.
     let mut best: Option<(usize, String, Value)> = None;
     for (rank, judge) in ["lyra-a", "model-b", "agent:c:d", "human"]
         .into_iter()
@@ -215,7 +215,7 @@ fn claim_lines(dice: &mut Dice, task: u64, fragment: &str, words: &str, lines: &
         "edge_corrected_at": (judge == "human").then_some(at)}));
 }
 
-/// What people did to a graph.
+/// Applies human actions to a graph.
 fn acts(dice: &mut Dice, db: &Database) {
     for _ in 0..dice.below(6) {
         let now = dice.time();
@@ -249,7 +249,7 @@ fn acts(dice: &mut Dice, db: &Database) {
                 reason,
             },
         };
-        // A rule that is not there cannot be ended, and an edge that was set aside is not found.
+        // A missing rule cannot be ended, and an edge that was set aside is not found.
         let _ = db.write(|t| {
             Writer {
                 db: t,
@@ -298,15 +298,15 @@ fn screen(dice: &mut Dice, db: &Database) {
     .unwrap();
 }
 
-/// Searches and jobs, some of them of one target.
+/// Searches and jobs, some of them for the same target.
 fn work(dice: &mut Dice, db: &Database) {
     for task in ids(db, "SELECT id FROM tasks ORDER BY id") {
         for number in 0..2 {
-            // Two jobs that either target may have.
+            // Two jobs that may have either target.
             let job = format!("j{}_{task}", 2 * dice.below(2) + number);
             let state = *dice.of(&["queued", "completed", "failed", "cancelled"]);
             let time = dice.time();
-            // A target may wait or be done once.
+            // A target has at most one queued or completed job.
             let _ = db.write(|t| {
                 t.run(
                     "INSERT OR IGNORE INTO jobs (id, task_id, kind, priority, state, dedup_key, created_at, queued_at)
@@ -361,7 +361,7 @@ fn merged(folder: &TempDir, name: &str, first: &Path, others: &[&PathBuf]) -> Pa
     path
 }
 
-/// Every row, without the numbers that tell nothing.
+/// Every row, without numbers that carry no meaning.
 fn rows(path: &Path) -> BTreeMap<String, Vec<String>> {
     let db = Database::open(path).unwrap();
     let mut all = BTreeMap::new();
@@ -378,7 +378,7 @@ fn rows(path: &Path) -> BTreeMap<String, Vec<String>> {
         );
         let read = |column: &String| match column.as_str() {
             "embedding_blob" => "hex(embedding_blob)".to_owned(),
-            // The time of the merge, where the rejection follows from screening.
+            // The time of the merge, if the rejection follows from screening.
             "claim_rejected_at" => {
                 "iif(claim_rejection_reason GLOB 'source excluded*', NULL, claim_rejected_at)"
                     .to_owned()
@@ -542,14 +542,14 @@ fn what_cannot_be_merged_is_refused_and_changes_nothing() {
     std::fs::write(&text, "no database").unwrap();
     for (path, expected) in [
         (&text, "text.db"),
-        (&target, "is the graph that is written"),
+        (&target, "is also the target of the merge"),
     ] {
         let error = merge(&db, std::slice::from_ref(path), NOW, false).unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
     }
     let missing = merge(&db, &[folder.path().join("none.db")], NOW, false).unwrap_err();
     assert_eq!(missing.kind(), crate::ErrorKind::NotFound);
-    // What was attached is let go: the next merge works.
+    // Attached databases are detached: the next merge works.
     let good = graph(&folder, "good.db", 6);
     merge(&db, &[good], NOW, false).unwrap();
 }
@@ -561,7 +561,7 @@ fn a_graph_that_is_open_for_writing_is_merged_with_its_log() {
     let writer = Database::open(&source).unwrap();
     let add = "INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t9', 'Hypothesis 9', '')";
     writer.write(|t| t.run(add, [])).unwrap();
-    // Statistics are made by whoever likes to.
+    // Any program may create statistics tables.
     writer
         .maintain(|c| c.execute_batch("ANALYZE").db())
         .unwrap();

@@ -1,16 +1,16 @@
-//! Versions of a page's text, and lists that stay together.
+//! Versions of a page's text, and lists that are merged as a whole.
 
 use super::rules::{PAGE_STATE, in_order};
 use crate::error::Result;
 use crate::store::database::SqliteResultExt;
 use rusqlite::Connection;
 
-/// Added to version numbers while they change places.
+/// Offset added to version numbers while they are exchanged.
 const ASIDE: i64 = 1 << 40;
 
-/// Gives the texts of a page one order: that of both sides where they have the same texts of the same
-/// times under the same numbers, else by the time of reading, then by hash. A text that came back after another one counts twice.
-/// Inserts the texts, and moves the fragments of the target along.
+/// Puts the texts of a page in one order: that of both sides if they have the same texts with the same
+/// times under the same numbers, otherwise by the time of reading, then by hash. A text that came back
+/// after another one counts twice. Inserts the texts, and updates the fragments of the target.
 pub(super) fn merge(db: &Connection, source: &str) -> Result<()> {
     note_pages_to_number(db, source)?;
     number(db, source)?;
@@ -37,7 +37,7 @@ pub(super) fn merge(db: &Connection, source: &str) -> Result<()> {
     .db()
 }
 
-/// Pages that have texts on both sides, and not the same under the same numbers.
+/// Pages that have texts on both sides which differ under the same numbers.
 fn note_pages_to_number(db: &Connection, source: &str) -> Result<()> {
     db.execute_batch(&format!(
         "DELETE FROM temp.merge_pages;
@@ -77,8 +77,8 @@ fn number(db: &Connection, source: &str) -> Result<()> {
     .db()
 }
 
-/// Takes the references of the pages whose state is the source's, and leaves those of the others.
-/// Before the pages are merged, because it looks at their states.
+/// Takes the references of pages whose state comes from the source, and keeps those of the others. Must
+/// run before the pages are merged, because it compares their states.
 pub(super) fn merge_references(db: &Connection, source: &str) -> Result<()> {
     let list = |schema: &str, row: &str| {
         format!(
@@ -103,7 +103,7 @@ pub(super) fn merge_references(db: &Connection, source: &str) -> Result<()> {
     .db()
 }
 
-/// After the pages are merged, which the references belong to.
+/// Must run after the pages are merged, because the references belong to them.
 pub(super) fn insert_references(db: &Connection, source: &str) -> Result<()> {
     db.execute_batch(&format!(
         "INSERT INTO main.page_references (page_id, position, doi, url, title, context, citation_source)
@@ -113,7 +113,7 @@ pub(super) fn insert_references(db: &Connection, source: &str) -> Result<()> {
     .db()
 }
 
-/// The authors of a work are one list: the longer one, then the greater one.
+/// The authors of a work are one list: the longer list is kept, then the greater one.
 pub(super) fn merge_authors(db: &Connection, source: &str) -> Result<()> {
     db.execute_batch(&format!(
         "DELETE FROM temp.merge_lists;

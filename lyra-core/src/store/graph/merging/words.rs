@@ -1,10 +1,10 @@
-//! The full-text indexes of what was merged.
+//! The full-text indexes of merged rows.
 
 use crate::error::Result;
 use crate::store::database::{SqliteResultExt, Statements, Tokens, run_in_parallel, with_tokens};
 use rusqlite::{Connection, params};
 
-/// Rows whose words are cut while those before them are indexed.
+/// Number of rows that are tokenized while the rows before them are indexed.
 const ROWS_AT_A_TIME: i64 = 1_024;
 
 /// The last rows before the merge.
@@ -31,7 +31,7 @@ impl Last {
         })
     }
 
-    /// Takes the fragments out of the index whose heading is about to change.
+    /// Removes from the index the fragments whose heading will change.
     pub(super) fn drop_changing(&self, db: &Connection, source: &str) -> Result<()> {
         db.execute_batch(&format!(
             "DELETE FROM temp.merge_changing;
@@ -49,7 +49,7 @@ impl Last {
         .db()
     }
 
-    /// Indexes what is new.
+    /// Indexes the new rows.
     pub(super) fn index(&self, db: &Connection) -> Result<()> {
         index(
             db,

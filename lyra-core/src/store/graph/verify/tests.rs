@@ -25,7 +25,7 @@ fn a_sound_graph_is_clean() {
 fn a_graph_that_grew_since_a_reader_last_looked_is_clean() {
     let (_folder, db) = testing::with(&testing::small_graph());
     for round in 0..40 {
-        // A search leaves the layout of the index with the connection that ran it.
+        // A search caches the layout of the index in the connection that ran it.
         db.read(|connection| {
             let sql = "SELECT count(*) FROM claims_fts WHERE claims_fts MATCH 'word1'";
             connection.query_row(sql, [], |r| r.get::<_, i64>(0)).db()
@@ -58,10 +58,10 @@ fn what_has_no_text_is_counted_not_condemned() {
     assert_eq!(noted, ["f", "extracted"]);
 }
 
-/// The check, the table and the id that a violation names.
+/// The check, table and id of an expected violation.
 type Named = (&'static str, &'static str, &'static str);
 
-/// Each damage, and what must name it.
+/// Each kind of damage, with the violations that must be reported.
 const DAMAGES: &[(&str, &[Named])] = &[
         (
             "UPDATE fragments SET text_content = 'another text' WHERE id = 'f1'",
@@ -210,7 +210,7 @@ fn graph_with_all_tables() -> (tempfile::TempDir, Database) {
     (folder, db)
 }
 
-/// The columns of a table that say something: all but the numbers of rows.
+/// The columns of a table that hold content: all but row numbers.
 fn content_columns(db: &Database, table: &str) -> Vec<String> {
     db.read(|c| {
         let sql = "SELECT name FROM pragma_table_info(?1) WHERE NOT (pk > 0 AND type = 'INTEGER'
@@ -222,14 +222,14 @@ fn content_columns(db: &Database, table: &str) -> Vec<String> {
     .unwrap()
 }
 
-/// A value that differs, of a type that the column takes.
+/// A different value of a type that the column accepts.
 const DAMAGED: &str = "CASE typeof(COL) WHEN 'integer' THEN COL + 1 WHEN 'real' THEN COL + 0.0625
   WHEN 'text' THEN 'Z' || substr(COL, 2) || CASE WHEN COL GLOB 'Z*' THEN 'Z' ELSE '' END
   WHEN 'blob' THEN CAST(substr(COL, 1, 1) || x'7f' || substr(COL, 3) AS BLOB)
   ELSE CASE (SELECT type FROM pragma_table_info('TAB') WHERE name = 'COL') WHEN 'TEXT' THEN 'new'
     WHEN 'BLOB' THEN x'00' ELSE 1 END END";
 
-/// Every column of every table, changed behind the back of the triggers: the row is named.
+/// Changes every column of every table with the triggers disabled: the row must be reported.
 #[test]
 fn a_change_of_any_column_is_named() {
     let (_folder, db) = graph_with_all_tables();
@@ -250,7 +250,7 @@ fn a_change_of_any_column_is_named() {
     assert!(verify(&db).unwrap().ok);
 }
 
-/// What is found while one value is another; it is put back afterwards.
+/// The report while one value is changed; the value is restored afterwards.
 fn with_change(db: &Database, table: &str, column: &str, damaged: &str) -> VerifyReport {
     let first = format!("rowid = (SELECT min(rowid) FROM {table})");
     let kept: rusqlite::types::Value = db
@@ -301,8 +301,8 @@ fn dump(db: &Database) -> Result<String> {
     })
 }
 
-/// Bits of the file that turn over by themselves: either nothing that is stored has changed, or the
-/// file is refused, or something is named.
+/// Flips random bits of the file: either no stored value has changed, or the file is refused, or a
+/// violation is reported.
 #[test]
 fn no_flipped_bit_changes_the_content_unnoticed() {
     let (folder, db) = graph_with_all_tables();

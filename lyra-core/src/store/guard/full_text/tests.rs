@@ -41,7 +41,7 @@ fn the_window_with_the_most_phrases_wins() {
 
 #[test]
 fn ranges_that_overlap_become_one() {
-    // Tokens of 2 bytes that overlap by one, as pairs of characters do.
+    // Tokens of 2 bytes that overlap by one, like character bigrams.
     let tokens: Vec<Range<usize>> = (0..6).map(|i| i..i + 2).collect();
     let matches = [
         found(0, 0, 1, 0),
@@ -89,7 +89,7 @@ proptest! {
         let expression = "highlight(t, 0, '[', ']')";
         let ours = ask(&table(&text, true), expression, query);
         let theirs = ask(&table(&text, false), expression, query);
-        // Phrases that overlap are one range in both; those that only touch stay apart.
+        // Overlapping phrases are one range in both; phrases that only touch stay separate.
         prop_assert_eq!(ours, theirs);
     }
 

@@ -1,4 +1,4 @@
-//! What errors say, what can be seen, and queries beside each other.
+//! Error messages, visible schema, and concurrent queries.
 
 use super::*;
 
@@ -119,7 +119,7 @@ fn errors_say_what_to_do() {
     }
 }
 
-/// One text over the limit does not hide the others, and its size can be asked for.
+/// One text above the limit does not hide the others, and its size can be queried.
 #[test]
 fn long_page_texts_can_be_left_out_and_read_in_slices() {
     let guard = fixture::guard();
@@ -406,7 +406,7 @@ fn queries_run_at_the_same_time_and_a_slow_one_holds_up_none() {
     });
 }
 
-/// A query that takes all of its two seconds.
+/// A query that uses all of its two seconds.
 fn bomb() -> SqlRequest {
     let mut request = hostile(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
@@ -416,8 +416,8 @@ fn bomb() -> SqlRequest {
     request
 }
 
-/// Whatever others ask, a short query is answered before its deadline, and a long one that has no
-/// turn in time is told so.
+/// Whatever other callers ask, a short query is answered before its deadline, and a long one that gets
+/// no turn in time returns an error that says so.
 #[test]
 fn short_queries_pass_many_long_ones() {
     for bombs in [8, 40] {
@@ -462,7 +462,7 @@ fn short_queries_pass_many_long_ones() {
     }
 }
 
-/// The time of a query begins when it was asked.
+/// The time of a query begins when it was requested.
 #[test]
 fn a_query_that_came_too_late_is_not_run() {
     let guard = fixture::guard();
@@ -479,7 +479,7 @@ fn a_query_that_came_too_late_is_not_run() {
     assert_eq!(first(&guard, "SELECT 1"), json!(1));
 }
 
-/// Either answer would do for these; this is ours.
+/// Both answers would be acceptable for these statements; these are the documented ones.
 #[test]
 fn debatable_statements_get_the_documented_answer() {
     let guard = fixture::guard();

@@ -1,4 +1,4 @@
-//! The memory of a query: what is refused ends it with an error that says so, wherever that happens.
+//! The memory of a query: a refused allocation ends it with an error that says so, wherever it occurs.
 
 use super::super::connection::GuardedConnection;
 use super::super::heap::injection::{Fail, asked, fail};
@@ -7,8 +7,8 @@ use super::*;
 use crate::store::database::Source;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// An aggregate that got no memory would say so at its last row, and this one has none: the query
-/// ends where the memory did, long before its deadline.
+/// An aggregate reports lack of memory only at its last row, and this one has none: the query must end
+/// when the memory runs out, long before its deadline.
 #[test]
 #[ignore = "memory_is_capped runs it in a process of its own"]
 fn a_query_without_memory_ends_at_once() {
@@ -30,7 +30,7 @@ fn a_query_without_memory_ends_at_once() {
     assert_eq!(error.message(), "the memory of a query is used up");
 }
 
-/// SQLite takes the cap before its first connection only, and other tests have been here.
+/// SQLite accepts the limit only before its first connection, and other tests have already opened some.
 fn in_a_process_of_its_own(test: &str) {
     let module = module_path!().split_once("::").unwrap().1;
     let child = std::process::Command::new(std::env::current_exe().unwrap())
@@ -79,7 +79,7 @@ fn memory_is_capped_in_a_process_of_its_own() {
     ] {
         let mut request = hostile(sql);
         request.options.timeout_ms = 2_000;
-        // On a busy machine the deadline may come before the cap does.
+        // On a busy machine, the deadline may be reached before the limit.
         let stopped = (0..5).any(|_| {
             let error = guard.query(&request).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::QueryInterrupted, "{error:?}");
@@ -92,7 +92,7 @@ fn memory_is_capped_in_a_process_of_its_own() {
     assert!(grown < 64 * 1024, "{grown} KiB");
 }
 
-/// The most memory that this process has held; 0 where the system does not say.
+/// Peak memory of this process; 0 if the system does not report it.
 fn peak_kib() -> i64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -105,7 +105,7 @@ fn a_value_without_memory_is_an_error() {
     in_a_process_of_its_own("a_value_without_memory_is_an_error_in_a_process_of_its_own");
 }
 
-/// Values that SQLite has to copy before they can be read, when the deadline is past or the memory
+/// Values that SQLite must copy before they can be read, when the deadline has passed or the memory is
 /// used up. The binding would panic.
 #[test]
 #[ignore = "a_value_without_memory_is_an_error runs it in a process of its own"]
@@ -137,7 +137,7 @@ fn a_value_without_memory_is_an_error_in_a_process_of_its_own() {
     assert_eq!(first(&guard, "SELECT count(*) FROM tasks"), json!(4));
 }
 
-/// Counts panics, also those that somebody catches.
+/// Counts panics, including caught ones.
 fn count_panics() -> &'static AtomicUsize {
     static PANICS: AtomicUsize = AtomicUsize::new(0);
     std::panic::set_hook(Box::new(|panic| {
@@ -152,7 +152,7 @@ fn every_allocation_may_fail() {
     in_a_process_of_its_own("every_allocation_may_fail_in_a_process_of_its_own");
 }
 
-/// What only some functions and shapes of statements allocate.
+/// Statements with functions or syntax that allocate in other ways.
 const ALLOCATING: &[&str] = &[
     "SELECT ?1, ?1 || 'x', upper(?1), length(?1), substr(?1, 5, 100)",
     "SELECT instr(?1, 'y'), replace(?1, 'x', 'yy'), trim(?1, 'x'), unhex(?1, ' ')",
@@ -203,7 +203,7 @@ fn statements() -> Vec<String> {
 }
 
 /// Every allocation of every statement fails once alone, and once with all that follow it: nothing
-/// panics, no row is wrong, and the connection answers what comes next.
+/// panics, no row is wrong, and the connection answers the next query.
 #[test]
 #[ignore = "every_allocation_may_fail runs it in a process of its own"]
 fn every_allocation_may_fail_in_a_process_of_its_own() {
@@ -229,7 +229,7 @@ fn every_allocation_may_fail_in_a_process_of_its_own() {
         };
         let (expected, allocations) = answer(&mut guarded, Fail::None);
         let is_steady = answer(&mut guarded, Fail::None).0.ok() == expected.as_ref().ok().cloned();
-        // All of the first, by which most statements end, and one in seven of those that follow.
+        // All of the first 400, with which most statements end, and one in seven of the later ones.
         let some = (0..allocations).filter(|n| *n < 400 || n % 7 == 0);
         for which in some.flat_map(|n| [Fail::Only(n), Fail::From(n)]) {
             runs += 1;
@@ -239,7 +239,7 @@ fn every_allocation_may_fail_in_a_process_of_its_own() {
                     assert!(!is_steady || rows == expected, "{which:?} {sql}");
                 }
                 (Ok(rows), Err(_)) => panic!("{which:?} {sql}: {rows:?}"),
-                // It asked for less memory than the first time.
+                // It needed less memory than the first time.
                 (Err(error), Err(expected)) if error.message() == expected.message() => {}
                 (Err(error), _) => {
                     failed += 1;
@@ -259,7 +259,7 @@ fn every_allocation_may_fail_in_a_process_of_its_own() {
     assert!(failed > runs / 4, "{failed} of {runs}");
 }
 
-/// A request that a bomb uses up early, and always at the same step.
+/// A request whose budget is used up early, and always at the same step.
 fn small(sql: &str) -> SqlRequest {
     let mut request = hostile(sql);
     request.options.timeout_ms = 60_000;
@@ -270,7 +270,7 @@ fn small(sql: &str) -> SqlRequest {
     request
 }
 
-/// What our own aggregates and functions keep counts as the memory of SQLite does.
+/// Memory held by our own aggregates and functions is counted like that of SQLite.
 #[test]
 fn memory_of_our_own_functions_is_the_querys() {
     let guard = fixture::guard();

@@ -1,4 +1,4 @@
-//! A database that is not ours, and a policy of its owner's.
+//! A database other than Lyra's, with its owner's policy.
 
 use crate::ErrorKind;
 use crate::store::guard::{GuardPolicy, QueryGuard, SqlReply, SqlRequest, TempView};
@@ -132,12 +132,12 @@ fn what_it_does_not_name_is_not_there() {
         let error = guard.query(&SqlRequest::new(sql)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::QueryRejected, "{sql}: {error:?}");
     }
-    // What an own function says is wrong reaches the caller.
+    // The error message of a caller's function is returned.
     let error = guard
         .query(&SqlRequest::new("SELECT tax('bread')"))
         .unwrap_err();
     assert!(error.message().contains("is no price"), "{error:?}");
-    // A private column reads as null wherever it stands.
+    // A private column reads as null everywhere.
     assert!(rows(&guard, "SELECT id FROM customers WHERE email LIKE '%org'").is_empty());
 }
 
@@ -160,7 +160,7 @@ fn a_policy_that_names_what_is_not_there_is_refused() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error:?}");
         assert!(error.message().contains(named), "{error:?}");
     }
-    // Nothing named, nothing readable; what is computed from nothing is.
+    // Without named tables nothing is readable, except computed values.
     let guard = QueryGuard::open_with(&shop.path, GuardPolicy::new(), Vec::new()).unwrap();
     assert_eq!(
         rows(&guard, "SELECT sqrt(9.0) AS three"),

@@ -16,7 +16,7 @@ fn at(url: &str) -> DocumentMeta {
     }
 }
 
-/// Where the reference misses an identifier that stands in the address, or spells it in two ways.
+/// Addresses in which the reference misses an identifier, or writes it in two ways.
 const URL_DIFFERENCES: &[(&str, &str)] = &[
     ("https://doi.org/10.1234%2Fabc", "doi:10.1234/abc"),
     (
@@ -242,12 +242,12 @@ fn works_without_identifiers_agree_with_the_reference() {
         let papers = row["papers"].as_array().unwrap();
         for (paper, expected) in papers.iter().zip(row["canonical_ids"].as_array().unwrap()) {
             let meta: DocumentMeta = serde_json::from_value(paper.clone()).unwrap();
-            // The reference gives every unknown document a random id; here it gets none.
+            // The reference gives every unknown document a random id; here such documents get none.
             let expected = expected.as_str().filter(|id| *id != "unknown:*");
             assert_eq!(canonical_id(&meta).as_deref(), expected, "{paper}");
         }
     }
-    // The reference does not see that a paper with and one without a DOI are the same.
+    // The reference does not recognise that a paper with a DOI and one without are the same.
     let with_doi = DocumentMeta {
         doi: Some("10.1234/a".into()),
         title: Some("X Y Z".into()),
@@ -294,7 +294,7 @@ fn titles_and_names_agree_with_the_reference() {
             "{name}"
         );
     }
-    // Forms that the reference reads wrongly.
+    // Forms that the reference parses incorrectly.
     for (name, surname) in [
         ("Smith, John", "smith"),
         ("Smith JA", "smith"),

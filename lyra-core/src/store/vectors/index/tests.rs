@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What a full scan in double precision finds, without any of the code above.
+/// The result of a full scan in double precision, without any of the code above.
 fn brute_force(rows: &[&[f32]], query: &[f32], k: usize, floor: f64) -> Vec<usize> {
     let dot = |row: &[f32]| -> f64 {
         let products: Vec<f64> = row
@@ -11,8 +11,8 @@ fn brute_force(rows: &[&[f32]], query: &[f32], k: usize, floor: f64) -> Vec<usiz
             .zip(query)
             .map(|(a, b)| f64::from(*a) * f64::from(*b))
             .collect();
-        // The sum that is least in error: whatever order the index adds in, it may differ
-        // from this one only where two scores are closer than double precision tells.
+        // The sum with the smallest error: in whatever order the index adds, its result may differ from
+        // this one only if two scores are closer than double precision can distinguish.
         products.iter().sum()
     };
     let mut scored: Vec<(f64, usize)> = rows
@@ -26,8 +26,8 @@ fn brute_force(rows: &[&[f32]], query: &[f32], k: usize, floor: f64) -> Vec<usiz
     scored.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Searches with every tier and compares with the full scan: the same scores down to the last
-/// bit across tiers, and the same rows save where scores are equal to 1e-14.
+/// Searches with every tier and compares with the full scan: scores must be bit-identical across tiers,
+/// and rows must be the same except where scores are equal to within 1e-14.
 fn check(
     vectors: &[Vec<f32>],
     query: &[f32],
@@ -72,7 +72,7 @@ fn check(
     answers
 }
 
-/// Numbers that look random and are the same every time.
+/// A deterministic pseudo-random generator.
 fn noise(seed: u64) -> impl FnMut() -> f32 {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     move || {
@@ -123,7 +123,7 @@ fn near_ties_within_a_float_are_told_apart() {
         answers.iter().all(|a| a.survivors.is_none()),
         "a plain scan"
     );
-    // The same ties among many rows that are far away: the first pass keeps them all.
+    // The same ties among many distant rows: the first pass keeps all ties.
     let mut spread = random(4000, 96, 5);
     spread.extend(vectors);
     let answers = check(&spread, base, (10, f64::NEG_INFINITY), None);
@@ -147,7 +147,7 @@ fn duplicates_come_in_the_order_of_rows() {
 
 #[test]
 fn rows_that_rise_slowly_end_in_a_plain_scan_or_not_but_in_the_right_answer() {
-    // Each row is a little nearer than the one before: the threshold rises with every block.
+    // Each row is slightly nearer than the one before, so the threshold rises with every block.
     let query = random(1, 32, 11).remove(0);
     let away = random(1, 32, 12).remove(0);
     let vectors: Vec<Vec<f32>> = (0..3000)

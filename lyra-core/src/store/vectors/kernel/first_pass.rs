@@ -1,26 +1,26 @@
-//! The pass over the byte copies: which rows may be among the best.
+//! The first pass over the byte copies, which finds the rows that may be among the best.
 
 use super::super::block::{BLOCK_ROWS, Lanes, Line};
 use super::super::codes::{ByteQuery, Codes};
 use super::super::rows::RowSet;
 
-/// A row that the first pass could not rule out, and the most that it can score.
+/// A row that the first pass could not rule out, and the upper bound of its score.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store::vectors) struct Survivor {
     pub(in crate::store::vectors) upper: f32,
     pub(in crate::store::vectors) row: u32,
 }
 
-/// Looks at every row's byte copy and keeps the rows that may be among the best k.
+/// Scans every row's byte copy and keeps the rows that may be among the best k.
 #[derive(Debug)]
 pub(in crate::store::vectors) struct FirstPass<'a> {
     codes: &'a Codes,
     query: &'a ByteQuery,
-    /// The rows to look at; all if none.
+    /// The rows to scan; all if none.
     scope: Option<&'a RowSet>,
     rows: usize,
     lower_bounds: KthLargest,
-    /// More survivors than this make a plain scan cheaper.
+    /// With more survivors than this, a plain scan is cheaper.
     limit: usize,
     survivors: Vec<Survivor>,
     gave_up: bool,
@@ -46,7 +46,7 @@ impl<'a> FirstPass<'a> {
         }
     }
 
-    /// Those that may be among the best, the most promising first; none if there are too many.
+    /// The rows that may be among the best, highest upper bound first; none if there are too many.
     pub(in crate::store::vectors) fn into_survivors(mut self) -> Option<Vec<Survivor>> {
         self.prune();
         if self.gave_up || self.survivors.len() > self.limit {
@@ -57,7 +57,7 @@ impl<'a> FirstPass<'a> {
         Some(self.survivors)
     }
 
-    /// The rows of a block that are asked for, as bits.
+    /// The requested rows of a block, as bits.
     #[inline(always)]
     fn wanted(&self, block: usize) -> u16 {
         let there = match self.rows - block * BLOCK_ROWS {
@@ -67,8 +67,8 @@ impl<'a> FirstPass<'a> {
         self.scope.map_or(there, |scope| scope.block(block) & there)
     }
 
-    /// The loop that every tier compiles with its own instructions. `dots` adds up the products of
-    /// a block's bytes with the query's integers.
+    /// The loop that every tier compiles with its own instructions. `dots` sums the products of a
+    /// block's bytes with the query's integers.
     #[inline(always)]
     pub(super) fn run(&mut self, dots: impl Fn(&[Line], &ByteQuery) -> Lanes) {
         let (codes, query) = (self.codes, self.query);
@@ -101,7 +101,7 @@ impl<'a> FirstPass<'a> {
         }
     }
 
-    /// Notes the rows of a block whose upper bound reaches the k-th lower bound.
+    /// Keeps the rows of a block whose upper bound reaches the k-th lower bound.
     #[inline(never)]
     fn keep(&mut self, block: usize, wanted: u16, (lower, upper): (&Lanes, &Lanes)) {
         for lane in (0..BLOCK_ROWS).filter(|lane| wanted >> lane & 1 == 1) {
@@ -114,7 +114,8 @@ impl<'a> FirstPass<'a> {
         }
         if self.survivors.len() > self.limit {
             self.prune();
-            // Half a list of room keeps the cost of pruning in proportion to what was added.
+            // Free space of half the list keeps the cost of pruning proportional to the number of added
+            // rows.
             self.gave_up = self.survivors.len() > self.limit / 2;
         }
     }
@@ -125,7 +126,7 @@ impl<'a> FirstPass<'a> {
     }
 }
 
-/// The k-th largest of the numbers seen so far, and never less than a floor.
+/// The k-th largest of the numbers seen so far, but at least a floor.
 #[derive(Debug)]
 struct KthLargest {
     k: usize,
@@ -202,8 +203,8 @@ mod tests {
     }
 
     proptest! {
-        /// A bound that is wrong is hidden by the rows that a search scores for other reasons, so
-        /// the bounds of single rows are looked at.
+        /// A search could hide a wrong bound, because it scores rows for other reasons as well, so the
+        /// bounds of single rows are checked.
         #[test]
         fn the_score_lies_within_the_bounds(
             pairs in prop::collection::vec((-1.0_f32..1.0, -1.0_f32..1.0), 1..600),
@@ -228,7 +229,7 @@ mod tests {
                 let lower = f64::from(pass.lower_bounds.threshold());
                 let upper = f64::from(pass.survivors[0].upper);
                 prop_assert!(lower <= score && score <= upper, "{:?}: {} {} {}", tier, lower, score, upper);
-                // A bound that is never wrong because it says nothing would be no use.
+                // Bounds must also be tight: trivially wide bounds would always be correct.
                 prop_assert!(spike > 0.0 || upper - lower < 0.05, "{:?}: {} {}", tier, lower, upper);
             }
         }

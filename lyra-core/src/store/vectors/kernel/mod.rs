@@ -1,8 +1,8 @@
-//! The innermost loops: dot products of bytes, which bound a score, and of floats, which are one.
+//! The innermost loops: dot products of bytes, which bound a score, and of floats, which give the score.
 //!
-//! Each loop exists for the vector instructions that a processor may have, and once without any.
-//! Scores are added up in one fixed order, so every tier gives the same bits; the estimates of the
-//! first pass may differ in their last bit, which the bounds allow for.
+//! Each loop exists for several vector instruction sets, and once in portable code. Scores are summed in
+//! one fixed order, so every tier gives the same bits; the estimates of the first pass may differ in
+//! their last bit, which the bounds allow for.
 
 mod first_pass;
 mod portable;
@@ -11,8 +11,8 @@ mod x86;
 
 pub(super) use first_pass::{FirstPass, Survivor};
 
-/// Which instructions the loops are made of. A value other than the portable one exists only where
-/// the processor was seen to have them, which is what makes calling the loops sound.
+/// The instruction set of the loops. A value other than the portable one is created only if the
+/// processor was detected to support it, which makes calling the loops sound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tier(Instructions);
 
@@ -26,7 +26,7 @@ enum Instructions {
 }
 
 impl Tier {
-    /// What this processor has, fastest first.
+    /// The tiers that this processor supports, fastest first.
     pub(super) fn available() -> Vec<Self> {
         let mut tiers = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -42,12 +42,12 @@ impl Tier {
         tiers
     }
 
-    /// The fastest that this processor has.
+    /// The fastest tier that this processor supports.
     pub(super) fn best() -> Self {
         Self::available()[0]
     }
 
-    /// The dot product in double precision: products are exact, sums run in sixteen lanes.
+    /// The dot product in double precision: products are exact, and sums run in sixteen lanes.
     #[allow(unsafe_code, reason = "calls code for instructions that were detected")]
     pub(super) fn dot(self, a: &[f32], b: &[f32]) -> f64 {
         match self.0 {

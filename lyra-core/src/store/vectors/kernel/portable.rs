@@ -1,14 +1,14 @@
-//! The loops in plain Rust: what every processor runs, and what the others are measured against.
+//! The loops in portable Rust, used on every processor and as the reference for the others.
 
 use super::super::block::{BLOCK_ROWS, CHUNK_GROUPS, GROUP, Lanes, Line};
 use super::first_pass::FirstPass;
 use crate::store::vectors::codes::ByteQuery;
 
-/// Sums that a dot product is kept in; their order is part of what a score is.
+/// Number of partial sums of a dot product; their order is part of the definition of a score.
 const SUMS: usize = 16;
 
-/// The dot product in double precision. The products of two floats are exact there, and the sums
-/// run in one order, so that code compiled for wider registers gives the same bits.
+/// The dot product in double precision. The products of two floats are exact, and the sums run in a
+/// fixed order, so code compiled for wider registers gives the same bits.
 #[inline(always)]
 pub(super) fn dot(a: &[f32], b: &[f32]) -> f64 {
     let mut sums = [0.0_f64; SUMS];
@@ -34,7 +34,7 @@ pub(super) fn first_pass(pass: &mut FirstPass<'_>) {
     pass.run(dots);
 }
 
-/// The products of a block's bytes with the query's integers, added up for each row.
+/// The products of a block's bytes with the query's integers, summed for each row.
 fn dots(lines: &[Line], query: &ByteQuery) -> Lanes {
     let mut totals: Lanes = [0.0; BLOCK_ROWS];
     let chunks = query.words().chunks(CHUNK_GROUPS);

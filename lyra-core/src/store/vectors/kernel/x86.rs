@@ -6,7 +6,7 @@ use super::portable;
 use crate::store::vectors::codes::ByteQuery;
 use std::arch::x86_64::*;
 
-/// How far ahead of its use a line is asked for; the processor's own guess comes too late.
+/// How far ahead of its use a line is prefetched; the hardware prefetcher is too late.
 const PREFETCH_BYTES: usize = 4096;
 
 #[target_feature(enable = "avx512f")]
@@ -29,8 +29,8 @@ pub(super) fn first_pass_avx2(pass: &mut FirstPass<'_>) {
     pass.run(|lines, query| dots_avx2(lines, query));
 }
 
-/// One instruction multiplies a line with four of the query's bytes and adds up each row's four
-/// products. The query has sixteen bits a value: its high and its low bytes are summed apart.
+/// One instruction multiplies a line by four of the query's bytes and sums each row's four products. The
+/// query has sixteen bits per value: its high and low bytes are summed separately.
 #[target_feature(enable = "avx512f,avx512vnni")]
 #[inline]
 fn dots_avx512(lines: &[Line], query: &ByteQuery) -> Lanes {
@@ -52,7 +52,7 @@ fn dots_avx512(lines: &[Line], query: &ByteQuery) -> Lanes {
         high[0] = _mm512_dpbusd_epi32(high[0], line, _mm512_set1_epi32(*h));
         low[0] = _mm512_dpbusd_epi32(low[0], line, _mm512_set1_epi32(*l));
     }
-    // A byte is its value plus 128; what that added is taken away while the sums are integers.
+    // A byte is its value plus 128; the excess is subtracted while the sums are integers.
     let [high_excess, low_excess] = query.excess();
     let exact = |sums: [__m512i; 2], excess: i32| {
         let sum = _mm512_add_epi32(sums[0], sums[1]);
@@ -67,7 +67,7 @@ fn dots_avx512(lines: &[Line], query: &ByteQuery) -> Lanes {
 #[allow(unsafe_code, reason = "loads go through pointers")]
 fn load_512(line: &Line) -> __m512i {
     let start: *const Line = line;
-    // A hint that reads nothing: its address may lie beyond the matrix.
+    // A prefetch hint reads nothing, so its address may be beyond the matrix.
     _mm_prefetch::<_MM_HINT_T0>(start.cast::<i8>().wrapping_add(PREFETCH_BYTES));
     // SAFETY: a `Line` is 64 bytes, aligned to 64.
     unsafe { _mm512_load_si512(start.cast()) }
@@ -78,13 +78,13 @@ fn load_512(line: &Line) -> __m512i {
 #[allow(unsafe_code, reason = "stores go through pointers")]
 fn store_512(values: __m512) -> Lanes {
     let mut lanes: Lanes = [0.0; 16];
-    // SAFETY: sixteen floats are the 64 bytes that are written; no alignment is asked for.
+    // SAFETY: sixteen floats are the 64 bytes that are written; no alignment is required.
     unsafe { _mm512_storeu_ps(lanes.as_mut_ptr(), values) };
     lanes
 }
 
-/// Bytes are widened to sixteen bits and multiplied with the query's sixteen bits, a chunk of
-/// groups at a time: a longer sum would not fit.
+/// Bytes are widened to sixteen bits and multiplied by the query's sixteen-bit integers, one chunk of
+/// groups at a time: a longer sum would overflow.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn dots_avx2(lines: &[Line], query: &ByteQuery) -> Lanes {
@@ -92,7 +92,7 @@ fn dots_avx2(lines: &[Line], query: &ByteQuery) -> Lanes {
     let chunks = query.wide_words().chunks(CHUNK_GROUPS);
     let chunks = lines.chunks(CHUNK_GROUPS).zip(chunks);
     for ((lines, words), excess) in chunks.zip(query.chunk_excess()) {
-        // Accumulator i has rows 4i to 4i+3, two halves of a sum each.
+        // Accumulator i has rows 4i to 4i+3, with two partial sums each.
         let mut sums = [_mm256_setzero_si256(); 4];
         for (line, word) in lines.iter().zip(words) {
             let word = _mm256_set1_epi64x(*word);
@@ -103,8 +103,8 @@ fn dots_avx2(lines: &[Line], query: &ByteQuery) -> Lanes {
         }
         let excess = _mm256_set1_epi32(*excess);
         for (half, total) in totals.iter_mut().enumerate() {
-            // Adding neighbours leaves rows 0 1 4 5 2 3 6 7; the permutation puts them in order.
-            // Sums may wrap on the way: what they come to fits once the excess is gone.
+            // Adding neighbours gives rows 0 1 4 5 2 3 6 7; the permutation puts them in order.
+            // Intermediate sums may wrap: the results fit once the excess is subtracted.
             let rows = _mm256_hadd_epi32(sums[2 * half], sums[2 * half + 1]);
             let rows = _mm256_permute4x64_epi64::<0b11_01_10_00>(rows);
             let exact = _mm256_cvtepi32_ps(_mm256_sub_epi32(rows, excess));
@@ -136,7 +136,7 @@ fn quarters(line: &Line) -> [__m128i; 4] {
 fn store_256([first, second]: [__m256; 2]) -> Lanes {
     let mut lanes: Lanes = [0.0; 16];
     let start = lanes.as_mut_ptr();
-    // SAFETY: two times eight floats are the sixteen of `lanes`; no alignment is asked for.
+    // SAFETY: two times eight floats are the sixteen of `lanes`; no alignment is required.
     unsafe {
         _mm256_storeu_ps(start, first);
         _mm256_storeu_ps(start.add(8), second);

@@ -29,7 +29,7 @@ fn open() -> (tempfile::TempDir, EvidenceGraph) {
     (folder, graph)
 }
 
-/// Connections of its own to the same file.
+/// Separate connections to the same file.
 fn open_again(folder: &tempfile::TempDir) -> EvidenceGraph {
     EvidenceGraph::open(&folder.path().join("g.db"), Arc::new(SystemClock)).unwrap()
 }
@@ -46,7 +46,7 @@ fn embed(graph: &EvidenceGraph, target: EmbeddingTarget, id: &str, vector: &[f32
 
 type Contents = BTreeMap<String, Option<Vec<f32>>>;
 
-/// What the store holds, and what a load from nothing in the same snapshot gives.
+/// The contents of the store, and those of a fresh load in the same snapshot.
 fn both(store: &VectorStore, reader: &Reader<'_>, target: EmbeddingTarget) -> [Contents; 2] {
     let held = store
         .with_matrix(reader, target, &model("m"), |m, _| Ok(m.contents()))
@@ -137,8 +137,8 @@ fn apply(change: &Change, db: &Connection) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Rows put, replaced, deleted and put again, of this model, another one and another
-    /// length, in one transaction or many, by two sets of connections in turn.
+    /// Inserts, replaces, deletes and reinserts rows of this model, another model and another length, in
+    /// one transaction or several, through two alternating sets of connections.
     #[test]
     fn every_mix_of_changes_is_seen(changes in changes()) {
         let (folder, here) = open();
@@ -264,7 +264,7 @@ fn what_is_rolled_back_leaves_nothing_behind() {
         Err(Error::invalid("no"))
     });
     assert_eq!(refused.unwrap_err().to_string(), "no");
-    // The same sequence number is given out again, for another vector.
+    // The same sequence number is assigned again, to another vector.
     embed(&graph, CLAIM, "c2", &[0.0, 0.0, 1.0]);
     assert_current(&store, &graph);
 }
@@ -319,7 +319,7 @@ fn memory_that_nobody_uses_is_given_back_and_read_again() {
     assert_current(&store, &graph);
 }
 
-/// Two tasks with a claim each and one in common, a page in two versions, and vectors.
+/// Two tasks with one claim each and one in common, a page in two versions, and vectors.
 const GRAPH: &str = "
         INSERT INTO tasks (id, hypothesis, created_at) VALUES ('t1', 'h', ''), ('t2', 'h', '');
         INSERT INTO pages (id, url) VALUES ('p1', 'https://a.example/');
@@ -392,7 +392,7 @@ fn a_search_finds_what_is_in_its_scope() {
         (1, 1),
     );
     check(CLAIM, Some("t1"), SearchMode::Hybrid, &["c1", "c3"], (1, 1));
-    // What an old text said is found where a claim rests on it, and nowhere else.
+    // An old text is found only where a claim depends on it.
     check(FRAGMENT, None, semantic, &["f_new", "f_none"], (2, 0));
     check(
         FRAGMENT,
@@ -417,7 +417,7 @@ fn a_search_finds_what_is_in_its_scope() {
     let mut ids: Vec<&str> = ranked.iter().map(|s| s.id.as_str()).collect();
     ids.sort_unstable();
     assert_eq!(ids, ["f_new", "f_none"]);
-    // Scopes are kept from search to search; what another connection commits is seen.
+    // Scopes are kept between searches; commits of other connections are visible.
     sql(
         &other,
         "UPDATE claims SET claim_adoption_status = 'not_adopted' WHERE id = 'c1'",
@@ -481,7 +481,7 @@ fn an_empty_answer_says_why_and_words_are_found_below_the_floor() {
         let ids: Vec<String> = reply.results.into_iter().map(|hit| hit.id).collect();
         (ids, reply.hint)
     };
-    // Nothing is near; the word is in one claim.
+    // No vector is near; the word occurs in one claim.
     assert_eq!(search(&|_| {}), (vec!["c2".to_owned()], None));
     let (found, hint) = search(&|r| r.mode = SearchMode::Semantic);
     assert!(found.is_empty());
@@ -490,7 +490,7 @@ fn an_empty_answer_says_why_and_words_are_found_below_the_floor() {
         hint.contains("0.30") && hint.contains("mode=hybrid"),
         "{hint}"
     );
-    // Below every floor both are found, one a page.
+    // With the minimum at 0 both are found, one per page.
     let page =
         |offset: usize| search(&|r| (r.min_similarity, r.top_k, r.offset) = (Some(0.0), 1, offset));
     let (first, second) = (page(0).0, page(1).0);

@@ -1,8 +1,8 @@
-//! Clauses that a template takes in for a parameter → conditions that ask for it when they run.
+//! Clauses that a template includes for a parameter → conditions that test it at run time.
 //!
 //! A macro of DuckDB has one text for all values of its parameters. `{% if task_id %} AND x = :task_id
-//! {% endif %}` therefore becomes `AND (:task_id IS NULL OR (x = :task_id))`. What a template decides
-//! otherwise is left to [`super::variants`].
+//! {% endif %}` therefore becomes `AND (:task_id IS NULL OR (x = :task_id))`. All other decisions of a
+//! template are handled by [`super::variants`].
 
 use super::super::params::{ParameterType, ViewParameter};
 
@@ -26,7 +26,7 @@ pub(super) fn asked_at_run_time(body: &str, parameters: &[ViewParameter]) -> Str
     out.join("\n")
 }
 
-/// A clause at the start of `lines`: how many lines it takes, and what takes its place.
+/// A clause at the start of `lines`: its number of lines, and its replacement.
 fn clause(lines: &[&str], parameters: &[ViewParameter]) -> Option<(usize, String)> {
     let tag = |line: &str| -> Option<String> {
         let inside = line.trim().strip_prefix("{%")?.strip_suffix("%}")?;
@@ -43,7 +43,7 @@ fn clause(lines: &[&str], parameters: &[ViewParameter]) -> Option<(usize, String
         .iter()
         .position(|line| tag(line).as_deref() == Some("endif"))?;
     let inside = lines[1..end].join("\n");
-    // A subquery under OR would be run for rows that the parameter lets through anyway.
+    // A subquery under OR would be run for rows that the parameter accepts anyway.
     let is_plain = !inside.contains("{%") && !inside.contains("SELECT");
     let asked = inside.trim().strip_prefix("AND ").filter(|_| is_plain)?;
     let skipped = match (parameter.value_type == ParameterType::Boolean, negated) {

@@ -2,10 +2,10 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `conditions` | clauses for a parameter → conditions that ask for it when they run |
+//! | `conditions` | clauses for a parameter → conditions that test it at run time |
 //! | `tokens`, `translate` | SQL of SQLite → SQL of DuckDB |
 //!
-//! Each view is a table macro with the view's parameters and a view with none of them given.
+//! Each view becomes a table macro with the view's parameters, and a view without parameters.
 
 mod conditions;
 mod tokens;
@@ -21,7 +21,7 @@ use minijinja::Environment;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What the translated views call.
+/// Macros that the translated views call.
 const HELPERS: &str = "\
 CREATE OR REPLACE MACRO lyra_least(a, b) AS CASE WHEN a IS NULL OR b IS NULL THEN NULL ELSE least(a, b) END;
 CREATE OR REPLACE MACRO lyra_greatest(a, b) AS CASE WHEN a IS NULL OR b IS NULL THEN NULL ELSE greatest(a, b) END;
@@ -29,16 +29,16 @@ CREATE OR REPLACE MACRO lyra_greatest(a, b) AS CASE WHEN a IS NULL OR b IS NULL 
 CREATE OR REPLACE MACRO lyra_year() AS year(make_timestamp(epoch_us(now())));
 ";
 
-/// As the generated column of `nli_verdicts` has it.
+/// The same expression as in the generated column of `nli_verdicts`.
 const JUDGE_KIND: &str = "CASE WHEN t.judge_id = 'human' THEN 'human' WHEN t.judge_id GLOB 'agent:*' \
                           THEN 'agent' WHEN t.judge_id GLOB 'lyra-*' THEN 'builtin' ELSE 'model' END";
 
 impl ViewCatalog {
-    /// A script for DuckDB over the folder of an export to Parquet: a view for each table, and for
-    /// each ready-made view of this library a table macro with its parameters and a view without.
+    /// A script for DuckDB over the folder of an export to Parquet: a view for each table, and for each
+    /// built-in view a table macro with its parameters and a view without parameters.
     ///
-    /// `dir` is the folder as DuckDB finds it; empty where its setting `file_search_path` names it.
-    /// Views of a user's folder are left out.
+    /// `dir` is the path of the folder for DuckDB; empty if its setting `file_search_path` contains the
+    /// folder. Views of a user's folder are left out.
     ///
     /// ```
     /// use lyra_core::store::views::ViewCatalog;
@@ -57,7 +57,7 @@ impl ViewCatalog {
                 .push_str("-- Before: SET file_search_path = 'the folder that this file is in';\n");
         }
         script.push_str(HELPERS);
-        // Derived tables come first: the view `edges` needs one.
+        // Derived tables come first because the view `edges` needs one.
         for table in flat_tables().iter().rev() {
             script.push_str(&table_view(table, dir));
         }
@@ -97,11 +97,11 @@ fn declared(parameters: &[ViewParameter]) -> String {
     declared.collect::<Vec<_>>().join(", ")
 }
 
-/// The view of a table of the folder, with the columns of SQLite. Inside of a macro, a name without its
-/// table could be that of a parameter.
+/// The view of a table of the folder, with the columns of SQLite. Columns are qualified with their
+/// table, because inside a macro an unqualified name could be that of a parameter.
 fn table_view(table: &FlatTable, dir: &str) -> String {
     let columns = table.columns.iter().map(|column| match column.holds {
-        // SQLite knows 0 and 1.
+        // SQLite uses 0 and 1.
         ColumnType::Flag => format!("CAST(t.{0} AS INTEGER) AS {0}", column.name),
         _ => format!("t.{}", column.name),
     });
@@ -115,12 +115,12 @@ fn table_view(table: &FlatTable, dir: &str) -> String {
         "/"
     };
     let files = format!("{dir}{separator}{}/**/*.parquet", table.name).replace('\'', "''");
-    // Of a table that is split by task, the task stands in the names of folders.
+    // If a table is partitioned by task, the task is in the folder names.
     let split = match table.has_task() {
         true => ", hive_partitioning = true, hive_types_autocast = false",
         false => ", hive_partitioning = false",
     };
-    // Verdicts of excluded sources are exported, so that an import can set them aside, too.
+    // Verdicts of excluded sources are exported as well, so that an import can set them aside.
     let only = match table.name {
         "edges" => " ANTI JOIN blocked_edges AS b ON b.id = t.id",
         _ => "",
@@ -152,8 +152,8 @@ fn macro_body(
     Ok(guarded.join("\nUNION ALL\n"))
 }
 
-/// The different texts of a template, each with the conditions on the parameters under which it
-/// stands. DuckDB knows the parameters when it plans, and leaves out the other texts.
+/// The different texts of a template, each with the parameter conditions under which it applies. DuckDB
+/// knows the parameters when it plans a query, and leaves out the other texts.
 fn variants(
     env: &Environment<'static>,
     name: &str,

@@ -1,8 +1,8 @@
-//! SQL as a list of tokens, which is enough to turn one dialect into another.
+//! SQL as a list of tokens, which suffices to translate between dialects.
 
 use super::super::scan::extent;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A keyword, a name or a function.
@@ -10,11 +10,11 @@ pub(super) enum Kind {
     Number,
     /// `:name`.
     Parameter,
-    /// A string, a quoted name or a sign.
+    /// A string, a quoted name or a symbol.
     Other,
 }
 
-/// A token, with the blanks before it.
+/// A token, with the preceding whitespace.
 #[derive(Debug, Clone)]
 pub(super) struct Token {
     pub(super) before: String,
@@ -46,7 +46,7 @@ pub(super) fn tokens(sql: &str) -> Vec<Token> {
         at += length;
         let kind = match first {
             _ if text.starts_with("--") || text.starts_with("/*") => {
-                // The line that the comment ends goes on ending.
+                // The line break after the comment is kept.
                 if before.trim_end_matches(' ').ends_with('\n') || before.is_empty() {
                     continue;
                 }
@@ -82,7 +82,7 @@ pub(super) fn text_of(tokens: &[Token]) -> String {
     parts.collect()
 }
 
-/// Where the bracket that opens at `open` is closed; the end where it is not.
+/// The position of the bracket that closes the one at `open`; the end if it is not closed.
 pub(super) fn closing(tokens: &[Token], open: usize) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate().skip(open) {

@@ -1,4 +1,4 @@
-//! SQL of SQLite → SQL of DuckDB, as far as the views differ.
+//! SQL of SQLite → SQL of DuckDB, limited to what the views use.
 //!
 //! | SQLite | DuckDB |
 //! |---|---|
@@ -32,7 +32,8 @@ pub(super) fn translated(sql: &str, parameters: &[ViewParameter]) -> Result<Stri
     Ok(text_of(&tokens))
 }
 
-/// In a macro, a bare name that a parameter has, too, is the parameter: columns need their table.
+/// In a macro, an unqualified name that equals a parameter refers to the parameter, so columns must be
+/// qualified.
 fn refuse_hidden_columns(tokens: &[Token], parameters: &[ViewParameter]) -> Result<(), Fault> {
     for (at, token) in tokens.iter().enumerate() {
         let is_parameter =
@@ -132,7 +133,7 @@ fn functions(tokens: &mut [Token]) {
     }
 }
 
-/// The commas between `from` and `to` that stand in no bracket of their own.
+/// The commas between `from` and `to` that are not inside nested brackets.
 fn commas(tokens: &[Token], from: usize, to: usize) -> impl Iterator<Item = usize> {
     let mut depth = 0_i32;
     (from..to).filter(move |at| {
@@ -158,7 +159,7 @@ fn json(tokens: &mut Vec<Token>) {
             end = closing(tokens, end + 2);
         }
         name.clone_into(&mut tokens[at - 1].text);
-        // A token of its own, so that brackets are still counted right.
+        // A separate token, so that brackets are still counted correctly.
         let end = (end + 1).min(tokens.len());
         tokens.insert(
             end,
@@ -183,7 +184,7 @@ fn orders(tokens: &mut [Token]) {
     }
 }
 
-/// The last token of each term of an ORDER BY, with where its nulls stand.
+/// The last token of each term of an ORDER BY, with the position of its nulls.
 fn order_terms(tokens: &[Token], from: usize) -> Vec<(usize, &'static str)> {
     let ends = ["LIMIT", "ROWS", "RANGE", "GROUPS", "UNION"];
     let (mut terms, mut at) = (Vec::new(), from);

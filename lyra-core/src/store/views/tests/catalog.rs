@@ -1,4 +1,4 @@
-//! The catalog: headers against statements, stored views, a user's folder, and the document.
+//! The catalog: headers compared with statements, stored views, a user's folder, and the document.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -200,7 +200,7 @@ fn a_folder_adds_and_overrides() {
     assert_eq!(ask_for(params.clone()), 3);
     assert_eq!(ask_for(params.clone().with("floor", 0)), 4);
     assert_eq!(ask_for(params.with_task("t1").with("floor", 0.75)), 1);
-    // A view that requires more than a task cannot be stored; one that does not, can.
+    // A view that requires more than a task cannot be stored; a view that requires only a task can.
     let stored = catalog.temp_views(2026);
     assert!(!stored.iter().any(|(name, _)| name == "v_mentions"));
     let (_, hub) = stored
@@ -343,7 +343,7 @@ fn what_a_view_is_goes_out_as_json() {
     assert_eq!(info["column_descriptions"]["claim_id"], "Id of the claim.");
 }
 
-/// docs/views.md has a section for every view with all its parameters and columns, and no other.
+/// docs/views.md must have a section for every view with all its parameters and columns, and no others.
 #[test]
 fn the_document_is_complete() {
     let document = include_str!("../../../../../docs/views.md");
@@ -400,7 +400,7 @@ fn the_document_is_complete() {
     }
 }
 
-/// The examples of the document run.
+/// The examples of the document must run.
 #[test]
 fn the_examples_of_the_document_run() {
     let document = include_str!("../../../../../docs/views.md");

@@ -1,4 +1,4 @@
-//! A graph in memory, filled from JSON, and questions to it.
+//! A graph in memory, filled from JSON, and queries on it.
 
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::{Value as Sql, ValueRef};
@@ -10,7 +10,7 @@ use crate::store::views::{RenderedView, ViewCatalog, ViewParams};
 
 pub(super) type Row = Map<String, Value>;
 
-/// The order in which references between the tables can be met.
+/// An order of the tables in which all references can be resolved.
 const TABLES: [&str; 11] = [
     "tasks",
     "works",
@@ -25,7 +25,7 @@ const TABLES: [&str; 11] = [
     "nli_verdicts",
 ];
 
-/// An empty graph. The full-text tables are left out: their tokenizer is not for here.
+/// An empty graph. The full-text tables are left out because their tokenizer is not available here.
 pub(super) fn empty_graph() -> Connection {
     let graph = in_memory();
     aggregates::set_reference_year(&graph, 2026).unwrap();
@@ -40,8 +40,8 @@ pub(super) fn empty_graph() -> Connection {
     graph
 }
 
-/// A graph with the rows of `tables` (`{"claims": [{…}, …], …}`). Required columns that a row
-/// leaves out get a filling. A row that the schema's unique indexes refuse is passed over.
+/// A graph with the rows of `tables` (`{"claims": [{…}, …], …}`). Missing required columns get
+/// placeholder values. A row that the schema's unique indexes refuse is skipped.
 pub(super) fn graph_of(tables: &Value) -> Connection {
     let graph = empty_graph();
     let tables = tables.as_object().unwrap();
@@ -147,7 +147,7 @@ pub(super) fn catalog() -> &'static ViewCatalog {
     &CATALOG
 }
 
-/// Those cells of `row` that are named in `columns`; a missing one fails.
+/// The cells of `row` that are named in `columns`; fails if one is missing.
 pub(super) fn cells(row: &Row, columns: &[&str]) -> Row {
     let cell = |c: &&str| {
         let value = row
@@ -158,7 +158,7 @@ pub(super) fn cells(row: &Row, columns: &[&str]) -> Row {
     columns.iter().map(cell).collect()
 }
 
-/// Whether two values are equal, numbers within 1e-6.
+/// Whether two values are equal, with a tolerance of 1e-6 for numbers.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => (a - b).abs() <= 1e-6,
@@ -166,7 +166,7 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Takes what is equal out of both lists, each row once; what is left over, left and right.
+/// Removes equal rows pairwise from both lists; returns the remaining rows, left and right.
 pub(super) fn unmatched(ours: &[Row], theirs: &[Row]) -> (Vec<Row>, Vec<Row>) {
     let mut theirs = theirs.to_vec();
     let mut left = Vec::new();
@@ -185,7 +185,7 @@ pub(super) fn unmatched(ours: &[Row], theirs: &[Row]) -> (Vec<Row>, Vec<Row>) {
     (left, theirs)
 }
 
-/// Fails with both sides' surplus where two lists differ as multisets.
+/// Fails with the surplus rows of both sides if two lists differ as multisets.
 pub(super) fn assert_same_rows(what: &str, ours: &[Row], theirs: &[Row]) {
     let (left, right) = unmatched(ours, theirs);
     let show = |rows: &[Row]| {

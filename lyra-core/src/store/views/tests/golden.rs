@@ -1,5 +1,5 @@
-//! The answers of the Python original on its own fixture. Where we mean to answer differently,
-//! `reference_differences.json` says so, row by row, with the reason.
+//! The answers of the Python original on its own fixture. Intended differences are listed in
+//! `reference_differences.json`, row by row, with the reason.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ fn reference(file: &str) -> Option<String> {
     text
 }
 
-/// The original's rows in our schema: no HTML paths, no ids where ours has none, and `serp` is
+/// The original's rows in our schema: no HTML paths, no ids where our schema has none, and `serp` is
 /// called `search`.
 fn adapted(mut tables: Value) -> Value {
     let unknown = [
@@ -46,13 +46,13 @@ fn adapted(mut tables: Value) -> Value {
 #[derive(serde::Deserialize)]
 struct Difference {
     view: String,
-    /// Whether the whole view answers another question.
+    /// Whether the whole view answers a different question.
     #[serde(default)]
     whole: bool,
-    /// Rows (as far as given) that only the original has.
+    /// Rows (with the given columns) that only the original has.
     #[serde(default)]
     theirs: Vec<Row>,
-    /// Rows (as far as given) that only we have.
+    /// Rows (with the given columns) that only ours has.
     #[serde(default)]
     ours: Vec<Row>,
     reason: String,
@@ -63,7 +63,7 @@ fn differences() -> Vec<Difference> {
     serde_json::from_str(text).unwrap()
 }
 
-/// Takes out of `rows` one row for each of `listed`; the listed ones that are not there remain.
+/// Removes from `rows` one row for each of `listed`; returns the listed rows that were not found.
 fn strike(rows: &mut Vec<Row>, listed: &[Row]) -> Vec<Row> {
     let mut absent = Vec::new();
     for wanted in listed {
@@ -81,7 +81,7 @@ fn strike(rows: &mut Vec<Row>, listed: &[Row]) -> Vec<Row> {
     absent
 }
 
-/// Compares one answer of the original with ours; whether there was something to compare.
+/// Compares one answer of the original with ours; returns whether there was anything to compare.
 fn check(graph: &Connection, year: i32, case: &Value, differences: &[Difference]) -> bool {
     let name = case["view"].as_str().unwrap();
     let task = case["task_id"].as_str();
@@ -112,7 +112,7 @@ fn check(graph: &Connection, year: i32, case: &Value, differences: &[Difference]
         })
         .collect();
     let (mut only_ours, mut only_theirs) = unmatched(&ours, &theirs);
-    // A task without data has none of the rows that differ.
+    // A task without data has none of the differing rows.
     if !(only_ours.is_empty() && only_theirs.is_empty()) {
         for difference in &listed {
             for (rows, listed) in [

@@ -1,5 +1,5 @@
-//! The built-in views against a real schema: reference answers, hand-checked rows, random graphs
-//! recomputed naively, query plans, hostile values, and the headers.
+//! The built-in views on a real schema: reference answers, hand-checked rows, random graphs recomputed
+//! naively, query plans, hostile values, and the headers.
 
 mod catalog;
 mod fixture;

@@ -1,4 +1,4 @@
-//! The views' formulas once more, as plainly as can be: loops over JSON rows, no SQL.
+//! The views' formulas reimplemented as plainly as possible: loops over JSON rows, no SQL.
 
 mod by_hand;
 mod passages;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::fixture::{Row, ask, assert_same_rows, catalog, graph_of, same};
 use crate::store::views::ViewParams;
 
-/// Rows of a graph (`{"claims": [{…}], …}`) and the questions that the views answer.
+/// Rows of a graph (`{"claims": [{…}], …}`), with functions that compute the views' answers.
 pub(super) struct Naive<'a> {
     pub(super) tables: &'a Value,
     pub(super) year: i64,
@@ -19,7 +19,7 @@ pub(super) struct Naive<'a> {
     pub(super) include_rejected: bool,
 }
 
-/// A fragment→claim edge with all that it leads to.
+/// A fragment→claim edge with everything it refers to.
 pub(super) struct Evidence<'a> {
     relation: &'a str,
     confidence: Option<f64>,
@@ -39,8 +39,8 @@ fn row(value: Value) -> Row {
     row
 }
 
-/// `round` as SQLite has it, whose answer halfway between two decimals (4.425, which no `f64` is)
-/// differs from that of `f64::round` and from release to release.
+/// `round` as in SQLite, whose result halfway between two decimals (4.425, which is not exactly an
+/// `f64`) differs from that of `f64::round` and between releases.
 fn round(x: f64, places: i32) -> f64 {
     thread_local! {
         static SQLITE: Connection = Connection::open_in_memory().unwrap();
@@ -136,7 +136,7 @@ impl<'a> Naive<'a> {
         }))
     }
 
-    /// Rows of a view, in no order; none for a view that is not recomputed here.
+    /// Rows of a view, in any order; none for a view that is not recomputed here.
     pub(super) fn answer(&self, view: &str) -> Option<Vec<Row>> {
         let per_claim = |f: &dyn Fn(&Self, &Value) -> Option<Value>| {
             let rows = self.claims().into_iter().filter_map(|claim| {
@@ -212,7 +212,8 @@ impl<'a> Naive<'a> {
         })
     }
 
-    /// Independent sources, the mean with nobody heard twice, and verdicts on retracted work.
+    /// Number of independent sources, the mean with each source counted once, and the number of verdicts
+    /// on retracted work.
     fn voices(&self, evidence: &[Evidence<'a>]) -> (usize, f64, usize) {
         let mut sources = BTreeSet::new();
         let mut retracted = 0;
@@ -368,7 +369,7 @@ impl<'a> Naive<'a> {
     fn eras(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         for task in self.tasks() {
-            // Per decade the scores of the contested claims, and the number of the others.
+            // For each decade, the scores of the contested claims and the number of the others.
             let mut eras: BTreeMap<i64, (Vec<f64>, usize)> = BTreeMap::new();
             for claim in self
                 .claims()
@@ -408,7 +409,7 @@ impl<'a> Naive<'a> {
         rows
     }
 
-    /// Per task and page the distinct claims that the page stands in one of `relations` to.
+    /// For each task and page, the distinct claims to which the page has one of `relations`.
     fn by_page(&self, relations: &[&str]) -> BTreeMap<(&'a str, &'a str), BTreeSet<&'a str>> {
         let mut pages: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
         for claim in self.claims() {

@@ -1,4 +1,4 @@
-//! How SQLite means to run the views: a task's view touches that task's rows only.
+//! SQLite's query plans for the views: a task's view must read only that task's rows.
 
 use regex::Regex;
 use rusqlite::Connection;
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::fixture::{catalog, empty_graph, graph_of};
 use crate::store::views::ViewParams;
 
-/// Tables whose size is that of the graph.
+/// Tables that grow with the graph.
 const LARGE: &str = "edges|claims|fragments|pages|works|work_authors|task_pages|stat_claims|\
     stat_evidence|stat_years|stat_eras|stat_task_pages|stat_references";
 
-/// Views that read views of the schema, whose plans have other names.
+/// Views that read views of the schema, whose plans use other names.
 const OF_A_REVIEW: [&str; 4] = [
     "v_prisma",
     "v_review_records",
@@ -19,7 +19,7 @@ const OF_A_REVIEW: [&str; 4] = [
     "v_screening_agreement",
 ];
 
-/// The steps of a statement's plan; nothing is bound, as the plan does not depend on it.
+/// The steps of a statement's plan; no values are bound, because the plan does not depend on them.
 fn plan(graph: &Connection, sql: &str) -> Vec<String> {
     let mut statement = graph.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
     let mut rows = statement.raw_query();
@@ -30,7 +30,7 @@ fn plan(graph: &Connection, sql: &str) -> Vec<String> {
     steps
 }
 
-/// The steps of the plan that read a large table from end to end.
+/// The steps of the plan that scan a large table completely.
 fn full_scans(graph: &Connection, sql: &str) -> Vec<String> {
     let names = Regex::new(&format!(r"\b(?:{LARGE}) AS (\w+)")).unwrap();
     let aliases: Vec<&str> = names
@@ -48,7 +48,7 @@ fn full_scans(graph: &Connection, sql: &str) -> Vec<String> {
     plan(graph, sql).into_iter().filter(|s| scans(s)).collect()
 }
 
-/// A graph of 40 tasks with statistics, which may change the planner's mind.
+/// A graph of 40 tasks with statistics, which may change the planner's choice.
 fn analysed() -> Connection {
     let id = |kind: &str, i: usize| format!("{kind}{i}");
     let rows = |n: usize, f: &dyn Fn(usize) -> Value| (0..n).map(f).collect::<Vec<_>>();
@@ -107,7 +107,7 @@ fn a_task_is_answered_without_a_full_scan() {
 fn a_stored_view_filtered_by_task_is_answered_without_a_full_scan() {
     for graph in [empty_graph(), analysed()] {
         for (name, sql) in catalog().temp_views(2026) {
-            // The window function over decades keeps the filter from reaching the claims.
+            // The window function over decades prevents the filter from being pushed down to the claims.
             let exempt = name == "v_controversy_by_era" || OF_A_REVIEW.contains(&name.as_str());
             if exempt || !catalog().info(&name).unwrap().is_task_scoped() {
                 continue;
@@ -123,8 +123,8 @@ fn a_stored_view_filtered_by_task_is_answered_without_a_full_scan() {
     }
 }
 
-/// The log of other tasks is not read for one: `s` and `f` are decisions of people and the providers
-/// of a hit; the rest of what is scanned are the steps in between.
+/// The log of other tasks is not read for one task: `s` and `f` are people's decisions and the providers
+/// of a hit; the other scanned tables are intermediate results.
 #[test]
 fn the_records_of_a_task_are_found_without_those_of_others() {
     for graph in [empty_graph(), analysed()] {
@@ -152,13 +152,13 @@ fn full_scans_are_seen() {
     }
 }
 
-/// Whether a step sorts all rows before the first one comes out.
+/// Whether a step sorts all rows before it returns the first one.
 fn is_sort(step: &str) -> bool {
-    // "LAST 2 TERMS": rows of one claim are sorted among themselves.
+    // "LAST 2 TERMS": only the rows of each claim are sorted.
     step.contains("TEMP B-TREE FOR ORDER BY") && !step.contains("LAST")
 }
 
-/// The evidence of all tasks comes out of an index in the order of the view, too.
+/// The evidence of all tasks is also read from an index in the order of the view.
 #[test]
 fn the_first_evidence_of_the_whole_graph_is_answered_without_sorting() {
     for graph in [empty_graph(), analysed()] {
@@ -174,7 +174,8 @@ fn the_first_evidence_of_the_whole_graph_is_answered_without_sorting() {
     }
 }
 
-/// A task's rows come out of an index in the order of the view, so that the first fifty cost fifty.
+/// A task's rows are read from an index in the order of the view, so the first fifty rows cost only
+/// fifty.
 #[test]
 fn a_task_is_answered_without_sorting() {
     for graph in [empty_graph(), analysed()] {
@@ -183,10 +184,11 @@ fn a_task_is_answered_without_sorting() {
         for (name, sql) in stored {
             let params = ViewParams::new(2026).with_task("t1");
             let of_task = catalog().render(&name, &params).unwrap().sql;
-            // A LIMIT makes SQLite think better of sorting.
+            // With a LIMIT, SQLite chooses a plan without sorting.
             let filtered = format!("SELECT * FROM ({sql}) WHERE task_id = 't1' LIMIT 51");
             let of_task = format!("SELECT * FROM ({of_task}) LIMIT 51");
-            // A window over the decades of a task, a handful of rows; what only a task as a whole can say.
+            // A window over the decades of a task, which are few rows, and values that depend on the
+            // whole task.
             let exempt = [
                 "v_controversy_by_era",
                 "v_judge_agreement",
@@ -196,7 +198,7 @@ fn a_task_is_answered_without_sorting() {
                 || OF_A_REVIEW.contains(&name.as_str());
             for sql in [of_task, filtered] {
                 let steps = plan(&graph, &sql);
-                // The half of it that counts for another year than the current one may sort.
+                // The half that applies to a year other than the current one may sort.
                 let steps = match name.as_str() {
                     "v_emerging_consensus" => first_half(steps),
                     _ => steps,
@@ -213,7 +215,7 @@ fn a_task_is_answered_without_sorting() {
     }
 }
 
-/// Citations come out one by one, too, where the order is one that an index has.
+/// Citations are also returned one by one if an index has their order.
 #[test]
 fn citations_are_listed_without_sorting_them_all() {
     let graph = empty_graph();
@@ -234,7 +236,7 @@ fn first_half(steps: Vec<String>) -> Vec<String> {
     steps.into_iter().take_while(|s| s != "RIGHT").collect()
 }
 
-/// Rows are grouped in the order of an index where a view counts by claim, not sorted.
+/// In views that count by claim, rows are grouped in the order of an index and not sorted.
 #[test]
 fn claims_are_not_sorted_to_be_grouped() {
     let graph = empty_graph();
@@ -251,7 +253,7 @@ fn claims_are_not_sorted_to_be_grouped() {
     }
 }
 
-/// Each view fits into what the SQL guard allows one statement.
+/// Each view fits into the SQL guard's limits for one statement.
 #[test]
 fn views_fit_the_guard() {
     let graph = empty_graph();
@@ -263,7 +265,7 @@ fn views_fit_the_guard() {
     }
 }
 
-/// A value is data, whatever it says.
+/// A value is data, whatever it contains.
 #[test]
 fn a_hostile_value_is_only_a_value() {
     let tables: Value =

@@ -1,4 +1,4 @@
-//! Random graphs: every view that can be recomputed naively must say the same, in its order.
+//! Random graphs: every view that can be recomputed naively must give the same rows, in its order.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -56,8 +56,8 @@ fn shapes() -> impl Strategy<Value = Shape> {
         )
 }
 
-/// The graph of a shape. Ids are numbers that pages, fragments and claims share, so that a view
-/// that forgets to look at the type of an edge's end goes wrong.
+/// The graph of a shape. Ids are numbers that pages, fragments and claims share, so that a view that
+/// ignores the type of an edge's end gives wrong results.
 fn tables(shape: &Shape) -> Value {
     let mut works = Vec::new();
     let mut pages = Vec::new();
@@ -92,7 +92,7 @@ fn tables(shape: &Shape) -> Value {
     })
 }
 
-/// Unique edges between things that there are; the database would refuse the others.
+/// Unique edges between existing nodes; the database would refuse any others.
 fn edges(shape: &Shape) -> Vec<Value> {
     let mut edges: Vec<Value> = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
@@ -127,7 +127,7 @@ fn edges(shape: &Shape) -> Vec<Value> {
             );
         }
     }
-    // An edge between claims looks like evidence and is none.
+    // An edge between claims looks like evidence but is not.
     for (from, to) in shape.origins.iter().filter(|(a, b)| *a < c && *b < c) {
         add(("claim", "claim"), (*from, *to), "supports", Some(0.5));
     }
@@ -152,8 +152,8 @@ fn compare(a: &Value, b: &Value) -> Ordering {
         })
 }
 
-/// Fails where neighbouring rows do not stand in the order that the view's header promises.
-/// Equal keys fail, too: the order must be total.
+/// Fails if adjacent rows are not in the order that the view's header states, or have equal keys: the
+/// order must be total.
 fn assert_ordered(view: &ViewInfo, rows: &[Row]) {
     let order = view
         .order
@@ -245,7 +245,7 @@ fn plain() -> &'static ViewCatalog {
     &CATALOG
 }
 
-/// Row for row, in order; numbers may differ in the last places.
+/// Compares row for row, in order; numbers may differ in the last digits.
 fn assert_as_plain(graph: &Connection, name: &str, params: &ViewParams) {
     let ours = view(graph, name, params);
     let plain = plain().render(name, params).unwrap();
@@ -257,7 +257,7 @@ fn assert_as_plain(graph: &Connection, name: &str, params: &ViewParams) {
     }
 }
 
-/// With `claim_id` or `page_id` come the rows that are about that claim or page, and no others.
+/// With `claim_id` or `page_id`, the view returns exactly the rows of that claim or page.
 fn assert_narrowed(graph: &Connection, info: &ViewInfo, params: &ViewParams) {
     for (parameter, column) in [
         ("claim_id", "claim_id"),
@@ -290,7 +290,7 @@ fn assert_narrowed(graph: &Connection, info: &ViewInfo, params: &ViewParams) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// Whichever year counts as now: the counted one and others.
+    /// The current year may be the counted one or another.
     #[test]
     fn maintained_views_equal_plain_ones(shape in shapes(), year in 2000..2030_i32) {
         let graph = graph_of(&tables(&shape));
@@ -318,7 +318,7 @@ proptest! {
     }
 }
 
-/// Long threads and stars with ids in awkward order: what three passes of labels cannot fold.
+/// Long chains and stars with unfavourable id orders, which three passes of labels cannot merge.
 #[test]
 fn clusters_are_right_on_awkward_graphs() {
     let thread = |n: usize, step: usize| -> Vec<(usize, usize)> {
@@ -373,7 +373,7 @@ fn clusters_are_right_on_awkward_graphs() {
     }
 }
 
-/// The id list of a huge group is cut, its size is not.
+/// The id list of a huge group is truncated, but its size is not.
 #[test]
 fn a_huge_cluster_lists_its_first_thousand_pages() {
     let id = |i: usize| format!("p{i:05}");

@@ -1,5 +1,5 @@
-//! How many rows are read at a time. Repeated values take no place in a file, so a few kilobytes may
-//! stand for gigabytes of rows.
+//! The number of rows that are read at a time. Repeated values take no space in a file, so a few
+//! kilobytes may represent gigabytes of rows.
 
 use super::pages::{SNAPPY_EXPANSION, count_values};
 use parquet::basic::{Compression, Type};
@@ -7,16 +7,16 @@ use parquet::errors::Result;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use std::fs::File;
 
-/// Rows that are read at a time where they are small.
+/// Maximum number of rows read at a time.
 const MOST_ROWS: u64 = 1_024;
 
-/// Bytes that the values of one column of a batch may take, if one row does not take more.
+/// Maximum size in bytes of the values of one column in a batch, unless one row is larger.
 const BATCH_BYTES: u64 = 16 << 20;
 
-/// Rows to read at a time, so that a batch stays small whatever the rows repeat.
+/// The number of rows to read at a time, so that a batch stays small regardless of repeated values.
 ///
 /// # Errors
-/// Lists that are longer than any vector, and pages that cannot be what they state.
+/// Lists that are longer than any vector, and pages whose stated size is impossible.
 pub(super) fn batch_rows(file: &File, metadata: &ParquetMetaData) -> Result<usize> {
     let mut longest = 1;
     for group in metadata.row_groups() {
@@ -35,7 +35,7 @@ pub(super) fn batch_rows(file: &File, metadata: &ParquetMetaData) -> Result<usiz
     Ok(usize::try_from(rows).unwrap_or(1))
 }
 
-/// No text of the column is longer: it lies in one of its pages.
+/// Upper bound of the length of a text in the column: it lies in one of its pages.
 fn text_bytes(column: &ColumnChunkMetaData) -> u64 {
     let stored = u64::try_from(column.compressed_size()).unwrap_or_default();
     match column.compression() {
@@ -44,7 +44,7 @@ fn text_bytes(column: &ColumnChunkMetaData) -> u64 {
     }
 }
 
-/// What a list of the column takes on average.
+/// Average size of a list of the column.
 fn list_bytes(values: u64, rows: u64) -> u64 {
     values
         .div_ceil(rows.max(1))
@@ -97,7 +97,7 @@ mod tests {
     fn a_batch_is_small_whatever_its_rows_repeat() {
         let rows = |column| rows_at_a_time("claim_text", column).unwrap();
         assert_eq!(rows(texts("Night work shortens sleep", 5_000)), 1_024);
-        // Half a megabyte as one value of a dictionary: twenty kilobytes stand for 500 MB.
+        // Half a megabyte as one value of a dictionary: twenty kilobytes represent 500 MB.
         let long = rows(texts(&"x".repeat(500_000), 1_000));
         assert!((1..=33).contains(&long), "{long}");
         assert_eq!(rows(lists(256, 5_000)), 1_024);

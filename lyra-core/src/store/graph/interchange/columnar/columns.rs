@@ -1,6 +1,6 @@
 //! The columns of a table.
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColumnType {
     /// UTF-8; times are RFC 3339 in UTC, JSON is its text.

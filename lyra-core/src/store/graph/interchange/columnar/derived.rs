@@ -1,12 +1,12 @@
-//! Tables that follow from the others and that the views read.
+//! Tables that are derived from the others and read by the views.
 
 use super::columns::{Column, ColumnType};
 
-/// A table that an export adds and an import leaves out.
+/// A table that an export adds and an import ignores.
 pub(super) struct Derived {
     pub(super) name: &'static str,
     pub(super) columns: &'static [Column],
-    /// A table, a view or a SELECT in brackets.
+    /// A table, a view or a SELECT in parentheses.
     pub(super) from: &'static str,
     pub(super) order: &'static str,
 }
@@ -29,7 +29,7 @@ const fn maybe(name: &'static str, holds: ColumnType) -> Column {
 
 use ColumnType::{Choice, Flag, Int, Real, Text};
 
-/// Row numbers are left out: they differ between equal graphs. Ids stand in their place.
+/// Row numbers are left out because they differ between equal graphs; ids are used instead.
 pub(super) static DERIVED: [Derived; 11] = [
     Derived {
         name: "stat_claims",

@@ -1,4 +1,4 @@
-//! The folder of an export: made as a whole, and told from folders that are none.
+//! The folder of an export: created atomically, and distinguished from other folders.
 
 use super::super::fields::{Record, Table};
 use super::layout::{EXTENSION, SCRIPT, SUMS, task_of, unwritable};
@@ -9,14 +9,14 @@ use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A folder that is written beside the one that is wanted and takes its place when it is whole.
+/// A folder that is written beside the target and replaces it when complete.
 pub(super) struct NewFolder {
     made: TempDir,
     wanted: PathBuf,
 }
 
 impl NewFolder {
-    /// Begins. An earlier export may be there, or an empty folder; nothing else.
+    /// Starts a new folder. The target may be an earlier export or an empty folder, and nothing else.
     pub(super) fn create(wanted: &Path) -> Result<Self> {
         refuse_foreign(wanted)?;
         let parent = wanted.parent().filter(|p| !p.as_os_str().is_empty());
@@ -33,9 +33,9 @@ impl NewFolder {
         self.made.path()
     }
 
-    /// Puts it in its place; the earlier export goes when the new one is there.
+    /// Moves the folder to its target; an earlier export is removed afterwards.
     pub(super) fn finish(self) -> Result<()> {
-        // It may have become something else meanwhile.
+        // The target may have changed in the meantime.
         refuse_foreign(&self.wanted)?;
         let failed = |e: std::io::Error| unwritable(&self.wanted, e);
         let before = match self.wanted.exists() {
@@ -54,7 +54,7 @@ impl NewFolder {
             }
             return Err(failed(error));
         }
-        // It has another name now, so that there is nothing to be removed.
+        // The folder has been renamed, so the temporary directory must not be removed.
         let _ = self.made.keep();
         Ok(())
     }
@@ -63,7 +63,7 @@ impl NewFolder {
 fn named(prefix: &'static str, suffix: &'static str) -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix).suffix(suffix);
-    // Who may read other new folders may read this one.
+    // The usual permissions of new folders, not the private ones of temporary folders.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
     builder
@@ -76,21 +76,21 @@ pub(super) struct Part {
     pub(super) path: PathBuf,
     /// Its path inside the folder, for messages.
     pub(super) label: String,
-    /// The task that the name of its folder tells.
+    /// The task in the name of its folder.
     pub(super) task_id: Option<String>,
 }
 
-/// What a name in the folder stands for.
+/// The meaning of a name in the folder.
 enum Entry {
     /// A file with rows.
     Rows,
-    /// A folder with the rows of a task, or of none.
+    /// A folder with the rows of a task, or of no task.
     Task(Option<String>),
-    /// What other programs leave beside the rows, and what an import does not read.
+    /// Files that other programs leave beside the rows and that an import ignores.
     Ignored,
 }
 
-/// The files that an import reads, in the order of their tables.
+/// The files that an import reads, in table order.
 pub(super) fn parts(dir: &Path) -> Result<Vec<Part>> {
     let tables = flat_tables();
     let mut parts: Vec<(Record, Part)> = Vec::new();
@@ -196,7 +196,7 @@ fn refuse_foreign(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is no file of rows in the folder of a table, if there is anything.
+/// An entry in the folder of a table that is not a file of rows, if there is one.
 fn foreign_in(folder: &Path, has_task: bool) -> Result<Option<PathBuf>> {
     for entry in entries(folder)? {
         let foreign = match kind_of(&entry, has_task) {
@@ -211,7 +211,7 @@ fn foreign_in(folder: &Path, has_task: bool) -> Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// What is in a folder, by name.
+/// The entries of a folder, sorted by name.
 pub(super) fn entries(dir: &Path) -> Result<Vec<DirEntry>> {
     let unreadable = |e: std::io::Error| {
         Error::invalid(format!("{} cannot be read: {e}", dir.display()))
@@ -230,7 +230,7 @@ fn table_of<'t>(tables: &'t [FlatTable], name: &OsStr) -> Option<&'t FlatTable> 
     tables.iter().find(|table| name == table.name)
 }
 
-/// Names that programs give to what is not rows: `_SUCCESS`, `.part-0.parquet.crc`.
+/// Names of files that programs write beside the rows: `_SUCCESS`, `.part-0.parquet.crc`.
 fn is_ignored(name: &OsStr) -> bool {
     let first = name.as_encoded_bytes().first();
     first.is_some_and(|byte| matches!(byte, b'.' | b'_'))

@@ -8,16 +8,16 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use std::path::Path;
 use std::sync::Arc;
 
-/// The script beside the tables that makes the views in DuckDB.
+/// The script that creates the views in DuckDB, stored beside the tables.
 pub(super) const SCRIPT: &str = "views.sql";
 
-/// How the names of files with rows end.
+/// Extension of files with rows.
 pub(super) const EXTENSION: &str = "parquet";
 
 /// Hive's name for a partition without a value; here for a table without rows.
 const NO_TASK: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// Most bytes of a name in the file systems in use.
+/// Longest name in bytes that common file systems allow.
 const MAX_NAME_BYTES: usize = 255;
 
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remove(b'.');
@@ -42,7 +42,7 @@ pub(super) fn partition_name(task_id: Option<&str>) -> Result<String> {
     Ok(name)
 }
 
-/// The task of a folder that [`partition_name`] named; none where it is no such name.
+/// The task of a folder that [`partition_name`] named; none for any other name.
 pub(super) fn task_of(folder: &str) -> Option<Option<String>> {
     let value = folder.strip_prefix(TASK_ID)?.strip_prefix('=')?;
     if value == NO_TASK {
@@ -52,8 +52,8 @@ pub(super) fn task_of(folder: &str) -> Option<Option<String>> {
     Some(Some(task_id.into_owned()))
 }
 
-/// The schema of a file; with `partitioned`, the task stands in the name of the folder alone.
-/// `dimension` is the length of the vectors; none where there is no vector.
+/// The schema of a file; with `partitioned`, the task is only in the name of the folder. `dimension` is
+/// the length of the vectors; none if there are no vectors.
 pub(super) fn schema(table: &FlatTable, partitioned: bool, dimension: Option<i32>) -> Schema {
     let columns = table.columns.iter();
     let inside = columns.filter(|column| !(partitioned && column.name == TASK_ID));

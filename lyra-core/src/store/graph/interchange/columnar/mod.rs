@@ -1,8 +1,8 @@
 //! The interchange tables as columns, for programs that read Parquet.
 //!
-//! A folder holds one folder for each table. The tables of the JSONL format come back by an import.
-//! The derived ones hold what the views read besides, so that DuckDB answers them without counting
-//! the graph again; an import leaves them out.
+//! A folder holds one folder for each table. An import reads the tables of the JSONL format. The derived
+//! tables hold the other data that the views read, so that DuckDB can evaluate the views without
+//! recomputing it; an import ignores them.
 
 #[cfg(feature = "parquet")]
 mod bounds;

@@ -1,5 +1,5 @@
-//! The heads of a column's pages. A head states how many bytes and values its page unpacks to, and
-//! the Parquet library sets that memory aside before it looks at the page. So the heads are read first.
+//! Page headers of a column. A header states the unpacked size and the number of values of its page, and
+//! the Parquet library allocates that memory before it reads the page. So the headers are checked first.
 
 use super::super::fields::MAX_DIMENSION;
 use parquet::basic::Compression;
@@ -8,19 +8,19 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
-/// Snappy writes at most 64 bytes for three.
+/// Snappy expands three bytes to at most 64.
 pub(super) const SNAPPY_EXPANSION: u64 = 22;
 
-/// Programs that write Parquet begin a new page far below this.
+/// Maximum page size. Programs that write Parquet use pages far smaller than this.
 const MOST_PAGE_BYTES: u64 = 512 << 20;
 
-/// Bytes of a varint of 64 bits.
+/// Maximum length in bytes of a 64-bit varint.
 const MOST_VARINT_BYTES: u32 = 10;
 
-/// How many values the pages of a column hold, repeated ones included.
+/// Number of values in the pages of a column, repeated ones included.
 ///
 /// # Errors
-/// Heads that cannot be read, and pages that cannot be what their head states.
+/// Headers that cannot be read, and pages whose stated size is impossible.
 pub(super) fn count_values(file: &File, column: &ColumnChunkMetaData, rows: u64) -> Result<u64> {
     let is_list = column.column_descr().max_rep_level() > 0;
     let most = rows.saturating_mul(MAX_DIMENSION.unsigned_abs());
@@ -54,7 +54,7 @@ impl Head {
             Compression::UNCOMPRESSED => MOST_PAGE_BYTES,
             _ => MOST_PAGE_BYTES.min(self.stored.saturating_mul(SNAPPY_EXPANSION)),
         };
-        // Each value of a dictionary takes at least a byte.
+        // Each value of a dictionary takes at least one byte.
         if self.unpacked > most || (self.is_dictionary && self.values > self.unpacked) {
             return Err(ParquetError::General(format!(
                 "a page of {} bytes states {} bytes and {} values; expected at most {most} bytes",
@@ -65,10 +65,10 @@ impl Head {
     }
 }
 
-/// Reads one head after the other. They are in Thrift's compact protocol.
+/// Reads the headers one after the other. They use Thrift's compact protocol.
 struct Heads<R> {
     bytes: R,
-    /// Bytes of the column that were not read yet.
+    /// Number of unread bytes of the column.
     left: u64,
 }
 
@@ -93,7 +93,7 @@ impl<R: Read + Seek> Heads<R> {
         Ok(Some(head))
     }
 
-    /// The fields of a structure, `path` being the numbers of the fields that it stands in.
+    /// Reads the fields of a structure; `path` holds the numbers of the enclosing fields.
     fn structure(&mut self, path: &[u64], fields: &mut Fields) -> Result<()> {
         let mut number = 0;
         loop {
@@ -105,7 +105,7 @@ impl<R: Read + Seek> Heads<R> {
                 0 => zigzag(self.varint()?).unsigned_abs(),
                 step => number + u64::from(step),
             };
-            // The library keeps sixteen bits, and would take a greater number for another field.
+            // The library keeps sixteen bits, and would mistake a greater number for another field.
             if number > i16::MAX.unsigned_abs().into() {
                 return Err(unsound());
             }
@@ -116,7 +116,7 @@ impl<R: Read + Seek> Heads<R> {
 
     fn value(&mut self, kind: u8, path: &[u64], fields: &mut Fields) -> Result<()> {
         match kind {
-            // A boolean is told by its kind.
+            // The value of a boolean is encoded in its type.
             1 | 2 => Ok(()),
             3 => self.skip(1),
             4..=6 => {
@@ -128,7 +128,7 @@ impl<R: Read + Seek> Heads<R> {
                 let length = self.varint()?;
                 self.skip(length)
             }
-            // A head holds the head of its kind, and that one statistics.
+            // A header contains the header of its page kind, and that one contains statistics.
             12 if path.len() < 3 => self.structure(path, fields),
             _ => Err(unsound()),
         }
@@ -165,7 +165,7 @@ impl<R: Read + Seek> Heads<R> {
     }
 }
 
-/// The fields of a head that count, by their numbers in the format's definition.
+/// The relevant fields of a header, by their numbers in the format's definition.
 #[derive(Default)]
 struct Fields {
     unpacked: Option<u64>,
@@ -184,7 +184,7 @@ impl Fields {
         };
         self.is_dictionary |= path == [7, 1];
         let value = u64::try_from(value).map_err(|_| unsound())?;
-        // The library would take the last of two, and this reader must not take another.
+        // The library would use the last of two equal fields; this reader must not use another one.
         match field.replace(value) {
             None => Ok(()),
             Some(_) => Err(unsound()),
@@ -195,7 +195,7 @@ impl Fields {
         Ok(Head {
             stored: self.stored.ok_or_else(unsound)?,
             unpacked: self.unpacked.ok_or_else(unsound)?,
-            // An index page holds none.
+            // An index page has no values.
             values: self.values.unwrap_or_default(),
             is_dictionary: self.is_dictionary,
         })
@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    /// A dictionary page: kind 2, `unpacked` and `stored` bytes, one value, and then the bytes.
+    /// A dictionary page: kind 2, `unpacked` and `stored` sizes, one value, and then the bytes.
     fn page(unpacked: &[u8], stored: u8) -> Vec<u8> {
         let mut bytes = vec![0x15, 4, 0x15];
         bytes.extend_from_slice(unpacked);
@@ -252,7 +252,7 @@ mod tests {
         for end in 1..sound.len() {
             assert!(heads(&sound[..end]).next().is_err(), "{end} bytes");
         }
-        // The size once more, by its full number.
+        // The size a second time, with its full field number.
         let mut twice = sound.clone();
         twice.splice(6..6, [0x05, 4, 0x22]);
         assert!(heads(&twice).next().is_err());

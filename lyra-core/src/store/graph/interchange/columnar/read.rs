@@ -1,5 +1,5 @@
-//! A folder of Parquet files → rows, by way of the lines of the JSONL format: every check of an
-//! import is made in one place.
+//! A folder of Parquet files → rows, converted to lines of the JSONL format, so that all checks of an
+//! import are in one place.
 
 use super::super::fields::{Kind, Table};
 use super::super::import::import_jsonl;
@@ -30,10 +30,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 /// Reads a folder that [`super::export_parquet`] wrote into the graph: all of it, or nothing. Derived
-/// tables are left out: they follow from the others.
+/// tables are ignored because they follow from the others.
 ///
 /// # Errors
-/// [`crate::ErrorKind::InvalidInput`] names the file, the row and the reason; then nothing was written.
+/// [`crate::ErrorKind::InvalidInput`] with the file, the row and the reason; then nothing was written.
 pub(crate) fn import_parquet(db: &Database, now: &str, dir: &Path) -> Result<ImportReport> {
     let parts = parts(dir)?;
     sums::check(dir, &parts)?;
@@ -52,7 +52,7 @@ pub(crate) fn import_parquet(db: &Database, now: &str, dir: &Path) -> Result<Imp
 /// Opens a file and checks its columns.
 fn open(part: &Part) -> Result<ParquetRecordBatchReader> {
     let file = File::open(&part.path).map_err(|e| unreadable(part, e))?;
-    // The types of Parquet itself, whichever program wrote the file and whatever its own types are.
+    // Use the Parquet types, regardless of which program wrote the file and of its own type system.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let builder = without_panic(part, || {
         let file = file.try_clone()?;
@@ -64,7 +64,7 @@ fn open(part: &Part) -> Result<ParquetRecordBatchReader> {
     without_panic(part, || builder.with_batch_size(rows).build())
 }
 
-/// Some damaged files make the library panic rather than fail.
+/// Converts panics into errors: some damaged files make the library panic.
 fn without_panic<T>(part: &Part, work: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(done) => done.map_err(|e| unreadable(part, e)),
@@ -118,9 +118,9 @@ fn fits(kind: Kind, found: &DataType) -> bool {
     let is_number = found.is_integer() && *found != DataType::UInt64;
     let is_real = matches!(found, DataType::Float32 | DataType::Float64);
     match kind {
-        // A column without any value.
+        // A column without any values.
         _ if *found == DataType::Null => true,
-        // Data frames with gaps make floats of whole numbers.
+        // Data frames with missing values store integers as floats.
         Kind::Int(..) => is_number || is_real,
         Kind::Unit => is_number || is_real,
         Kind::Flag => is_number || *found == DataType::Boolean,
@@ -163,7 +163,7 @@ macro_rules! numbers {
 }
 
 impl Values {
-    /// Of an array whose type [`fits`].
+    /// The values of an array whose type [`fits`].
     fn of(array: &ArrayRef) -> Self {
         let whole: Vec<i64> = match array.data_type() {
             DataType::Utf8 => return Self::Text(array.as_string().clone()),
@@ -205,7 +205,7 @@ impl Values {
             Self::Flag(a) => serde_json::to_writer(out, &a.value(row)),
             Self::Int(_, n) => serde_json::to_writer(out, &n[row]),
             Self::Real(_, n) if n[row].is_finite() => serde_json::to_writer(out, &n[row]),
-            // JSON has no such number; as text it is refused with a reason.
+            // JSON has no such number; written as text, it is refused with a reason.
             Self::Real(_, n) => serde_json::to_writer(out, &n[row].to_string()),
             Self::Vector(a) => {
                 out.push(b'"');
@@ -217,7 +217,7 @@ impl Values {
     }
 }
 
-/// The bytes of the f32 in hex. A gap becomes a number that no vector may hold.
+/// Writes the f32 bytes in hex. A missing value becomes NaN, which no vector may contain.
 fn push_vector(out: &mut Vec<u8>, values: &ArrayRef) {
     let at = |place: usize| -> f32 {
         match values.data_type() {
@@ -234,14 +234,14 @@ fn push_vector(out: &mut Vec<u8>, values: &ArrayRef) {
 
 /// The rows of all files as lines.
 struct RowLines {
-    /// Files that are still to be read, the next one last.
+    /// Files still to be read, in reverse order.
     waiting: Vec<Part>,
     open: Option<(Part, ParquetRecordBatchReader)>,
-    /// The lines of the batch that was read last.
+    /// The lines of the last batch.
     bytes: Vec<u8>,
     at: usize,
     lines: u64,
-    /// Of each file: its name, and how many lines were before it.
+    /// For each file, its name and the number of lines before it.
     begun: Vec<(u64, String)>,
     failure: Option<Error>,
 }
@@ -260,7 +260,7 @@ impl RowLines {
         }
     }
 
-    /// Reads the next batch that has rows; leaves nothing at the end.
+    /// Reads the next batch that has rows; leaves the buffer empty at the end.
     fn refill(&mut self) -> Result<()> {
         self.bytes.clear();
         self.at = 0;
@@ -288,7 +288,7 @@ impl RowLines {
         Ok(())
     }
 
-    /// The error of an import with its lines named by file and row.
+    /// The error of an import, with lines given as file and row.
     fn located(&self, error: Error) -> Error {
         let source = std::error::Error::source(&error);
         let Some(problems) = source.and_then(|e| e.downcast_ref::<ImportProblems>()) else {
@@ -333,7 +333,7 @@ impl BufRead for RowLines {
     }
 }
 
-/// The rows of a batch as lines.
+/// Converts the rows of a batch to lines.
 fn push_lines(out: &mut Vec<u8>, part: &Part, batch: &RecordBatch) -> Result<()> {
     let schema = batch.schema();
     let columns: Vec<(&str, Values)> = schema
@@ -342,7 +342,7 @@ fn push_lines(out: &mut Vec<u8>, part: &Part, batch: &RecordBatch) -> Result<()>
         .zip(batch.columns())
         .map(|(field, array)| (field.name().as_str(), Values::of(array)))
         .collect();
-    // A table that a program has partitioned may hold the task in its rows, too.
+    // A table that another program partitioned may also contain the task as a column.
     let inside = columns.iter().any(|(name, _)| *name == TASK_ID);
     let task_id = part.task_id.as_deref().filter(|_| !inside);
     for row in 0..batch.num_rows() {
@@ -376,7 +376,7 @@ fn push_line(
 }
 
 fn unreadable(part: &Part, error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    let message = format!("{} is no sound Parquet file: {error}", part.label);
+    let message = format!("{} is not a valid Parquet file: {error}", part.label);
     Error::invalid(message)
         .with_hint("nothing was written; export the graph again")
         .with_source(error)

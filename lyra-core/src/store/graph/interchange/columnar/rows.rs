@@ -13,13 +13,13 @@ use arrow_schema::{DataType, Schema};
 use rusqlite::types::ValueRef;
 use std::sync::Arc;
 
-/// Rows of a batch at most.
+/// Maximum number of rows in a batch.
 const BATCH_ROWS: usize = 4_096;
 
-/// Bytes of text and vectors after which a batch is full.
+/// Size in bytes of text and vectors at which a batch is full.
 const BATCH_BYTES: usize = 8 << 20;
 
-/// One column of a batch that grows.
+/// One column of the batch under construction.
 enum Growing {
     Text(StringBuilder),
     Choice(StringDictionaryBuilder<Int32Type>),
@@ -74,7 +74,7 @@ impl Growing {
         }
     }
 
-    /// Appends a value of SQLite; answers how many bytes it took, or nothing where it does not fit.
+    /// Appends a SQLite value; returns its size in bytes, or none if its type does not fit.
     fn push(&mut self, value: ValueRef<'_>) -> Option<usize> {
         match (self, value) {
             (column, ValueRef::Null) => column.push_null(),
@@ -107,7 +107,7 @@ impl Growing {
     }
 }
 
-/// A batch that grows row by row.
+/// A batch under construction.
 pub(super) struct Rows {
     schema: Arc<Schema>,
     columns: Vec<Growing>,
@@ -126,7 +126,7 @@ impl Rows {
         }
     }
 
-    /// Appends a row: one value for each column of the schema, by its place.
+    /// Appends a row: one value for each column of the schema, by position.
     pub(super) fn push<'r>(
         &mut self,
         table: &FlatTable,
@@ -145,7 +145,7 @@ impl Rows {
         self.rows >= BATCH_ROWS || self.bytes >= BATCH_BYTES
     }
 
-    /// The rows so far; the next batch starts empty.
+    /// Returns the rows collected so far and starts an empty batch.
     pub(super) fn take(&mut self) -> Result<RecordBatch> {
         let finish = |column: &mut Growing| -> ArrayRef { column.builder().finish() };
         let arrays = self.columns.iter_mut().map(finish).collect();

@@ -1,9 +1,10 @@
-//! The checksums of an export, in the form that `sha256sum --check` reads: a damaged file may still be
-//! sound Parquet.
+//! The checksums of an export, in the format of `sha256sum --check`: a damaged file may still be valid
+//! Parquet.
 
 use super::folder::{Part, entries};
 use super::layout::{SUMS, unwritable};
 use crate::error::{Error, Result};
+use crate::store::text::hash::hex;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -31,7 +32,7 @@ fn add(folder: &Path, inside: &str, lines: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// Compares the files that are to be read with their checksums, as far as there are any.
+/// Compares the files to be read with their checksums, if there are any.
 pub(super) fn check(dir: &Path, parts: &[Part]) -> Result<()> {
     let place = dir.join(SUMS);
     if !place.exists() {
@@ -64,10 +65,10 @@ pub(super) fn check(dir: &Path, parts: &[Part]) -> Result<()> {
 fn sum_of(path: &Path) -> std::io::Result<String> {
     let mut hash = Sha256::new();
     std::io::copy(&mut File::open(path)?, &mut HashWriter(&mut hash))?;
-    Ok(hash.finalize().iter().map(|b| format!("{b:02x}")).collect())
+    Ok(hex(&hash.finalize()))
 }
 
-/// Hashes what is written to it.
+/// Hashes everything that is written to it.
 struct HashWriter<'h>(&'h mut Sha256);
 
 impl std::io::Write for HashWriter<'_> {

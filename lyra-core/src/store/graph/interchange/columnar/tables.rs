@@ -4,7 +4,7 @@ use super::super::fields::{Absent, Field, Kind, Record, TABLES, Table};
 use super::columns::{Column, ColumnType};
 use super::derived::DERIVED;
 
-/// The column that a table may be split by.
+/// The column by which a table may be partitioned.
 pub(super) const TASK_ID: &str = "task_id";
 
 /// One table of the folder.
@@ -16,7 +16,7 @@ pub(super) const TASK_ID: &str = "task_id";
 pub(crate) struct FlatTable {
     pub(crate) name: &'static str,
     pub(crate) columns: Vec<Column>,
-    /// The table of the JSONL format; none: derived, and left out by an import.
+    /// The table of the JSONL format; none for a derived table, which an import ignores.
     pub(super) record: Option<&'static Table>,
     /// SELECT of its columns, without ORDER BY; `None` for tables with a record.
     pub(super) from: &'static str,
@@ -36,7 +36,7 @@ impl FlatTable {
             record: Some(table),
             from: "",
             order: match table.record {
-                // One file holds the vectors of one model.
+                // A file holds the vectors of one model.
                 Record::Embedding => "model_id, dimension, id",
                 _ => table.order,
             },
@@ -68,7 +68,7 @@ fn column_of(field: &Field) -> Column {
         Kind::Vector => ColumnType::Vector,
     };
     Column {
-        // A list of numbers is no blob; the import knows both names.
+        // A list of numbers is not a blob; the import accepts both names.
         name: match field.kind {
             Kind::Vector => "vector",
             _ => field.name,

@@ -1,4 +1,4 @@
-//! A graph goes out and comes back the same; what is no export is refused and changes nothing.
+//! Round trips keep a graph unchanged; folders that are not an export are refused without any change.
 
 use super::super::canonical_hash;
 use super::super::testing::{NOW, empty, export, rows, small_graph, with};
@@ -15,14 +15,14 @@ fn out(db: &Database, by_task: bool) -> (TempDir, std::path::PathBuf) {
     (folder, dir)
 }
 
-/// The graph of a folder, as lines.
+/// The graph in a folder, as lines.
 fn back(dir: &Path) -> Result<(TempDir, Database)> {
     let (folder, db) = empty();
     import_parquet(&db, NOW, dir)?;
     Ok((folder, db))
 }
 
-/// [`small_graph`] with vectors of two models and two lengths, and text that means something elsewhere.
+/// [`small_graph`] with vectors of two models and two lengths, and text with special meaning elsewhere.
 fn graph() -> Vec<String> {
     let mut lines = small_graph();
     let more = [
@@ -92,7 +92,7 @@ fn an_export_replaces_its_like_alone() {
     let file = folder.path().join("file");
     std::fs::write(&file, "mine").unwrap();
     assert!(export_parquet(&db, &file, None, false, "").is_err());
-    // Nothing is left beside.
+    // No other files are left.
     let names = std::fs::read_dir(folder.path()).unwrap().flatten();
     let hidden = names.filter(|n| n.file_name().to_string_lossy().starts_with('.'));
     assert_eq!(hidden.count(), 0);
@@ -143,7 +143,7 @@ fn a_damaged_file_is_an_error_and_no_panic() {
     let (_folder, dir) = out(&db, false);
     let file = dir.join("claims/part-0.parquet");
     let sound = std::fs::read(&file).unwrap();
-    // A single bit is enough to be told by the checksum, even where Parquet does not see it.
+    // The checksum detects a single flipped bit, even if Parquet does not.
     let mut bytes = sound.clone();
     bytes[sound.len() / 3] ^= 1;
     std::fs::write(&file, &bytes).unwrap();

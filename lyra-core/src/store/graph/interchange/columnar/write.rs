@@ -20,19 +20,20 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Rows of a row group at most: what DuckDB gives to one thread.
+/// Maximum number of rows in a row group: the amount that DuckDB gives to one thread.
 const GROUP_ROWS: usize = 122_880;
 
-/// Bytes of a row group that are gathered before it is written.
+/// Size in bytes at which a row group is written.
 const GROUP_BYTES: usize = 32 << 20;
 
-/// Writes the graph, or the sub-graph of one task, into a folder: `TABLE/part-0.parquet`, with
-/// `by_task` `TABLE/task_id=…/part-0.parquet` for tables whose rows belong to a task, and `script` as
-/// `views.sql`. Vectors have a file for each model and length. The folder appears when it is whole.
+/// Writes the graph, or the sub-graph of one task, into a folder: `TABLE/part-0.parquet`, with `by_task`
+/// `TABLE/task_id=…/part-0.parquet` for tables whose rows belong to a task, and `script` as `views.sql`.
+/// Vectors have a file for each model and length. The folder appears only when it is complete.
 ///
 /// # Errors
-/// [`ErrorKind::TaskNotFound`]; [`ErrorKind::InvalidInput`] where `dir` holds anything but an earlier
-/// export, and for a task id that cannot name a folder; [`ErrorKind::Backend`] where writing fails.
+/// [`ErrorKind::TaskNotFound`]; [`ErrorKind::InvalidInput`] if `dir` holds anything but an earlier
+/// export, and for a task id that cannot be used as a folder name; [`ErrorKind::Backend`] if writing
+/// fails.
 pub(crate) fn export_parquet(
     db: &Database,
     dir: &Path,
@@ -85,10 +86,10 @@ fn each_flat_row(
     each_row_of(connection, &sql, task_id, then)
 }
 
-/// What all rows of one file have in common.
+/// The common property of all rows in one file.
 #[derive(Clone, PartialEq, Eq)]
 enum Share {
-    /// The rows of a table that is one file.
+    /// All rows of a table in one file.
     Table,
     /// The rows of one task.
     Task(String),
@@ -101,7 +102,7 @@ struct TableWriter<'t> {
     table: &'t FlatTable,
     folder: PathBuf,
     by_task: bool,
-    /// Files that were begun.
+    /// Number of files started.
     files: usize,
     open: Option<(Share, PartWriter)>,
 }
@@ -118,7 +119,7 @@ impl<'t> TableWriter<'t> {
         })
     }
 
-    /// ORDER BY under which the rows of a file follow each other.
+    /// ORDER BY that keeps the rows of a file together.
     fn order(&self) -> String {
         match self.by_task {
             true => format!("{TASK_ID}, {}", self.table.order),
@@ -156,7 +157,7 @@ impl<'t> TableWriter<'t> {
         columns.any(|c| c.holds == ColumnType::Vector)
     }
 
-    /// Ends the file that is open and begins that of `share`.
+    /// Closes the current file and starts that of `share`.
     fn begin(&mut self, share: Share) -> Result<()> {
         self.end()?;
         let dimension = match &share {
@@ -192,7 +193,7 @@ impl<'t> TableWriter<'t> {
         if self.files > 0 {
             return Ok(());
         }
-        // Without a file a reader would not know the columns.
+        // Without a file, a reader would not know the columns.
         let place = match self.by_task {
             true => self.partition(None)?,
             false => self.folder.join(part_name(0)),
@@ -201,10 +202,10 @@ impl<'t> TableWriter<'t> {
     }
 }
 
-/// One file.
+/// A file under construction.
 struct PartWriter {
     place: PathBuf,
-    /// Of each column of the file: where it stands in a row of the table.
+    /// For each column of the file, its position in a row of the table.
     columns: Vec<usize>,
     rows: Rows,
     out: ArrowWriter<File>,
@@ -272,7 +273,7 @@ fn properties(table: &FlatTable) -> WriterProperties {
         .build()
 }
 
-/// Vectors hardly repeat, so that neither a dictionary nor compression gains anything.
+/// Vectors rarely repeat, so neither a dictionary nor compression helps.
 fn plain(builder: WriterPropertiesBuilder, column: &str) -> WriterPropertiesBuilder {
     let path = ["list", "element", "item"].map(str::to_owned);
     let [list, element, item] = path;

@@ -1,11 +1,11 @@
-//! Imports that are large enough to be gone about in another way, against those that are not.
+//! Large imports, which use a different method, compared with small ones.
 
 use super::super::import::{MANY_ROWS, import_row_by_row};
 use super::round_trip::large_graph;
 use super::*;
 use crate::store::database::Database;
 
-/// Every row of every table, as text, without what tells one import from two.
+/// Every row of every table, as text, without fields that distinguish one import from two.
 fn everything(db: &Database) -> Vec<String> {
     db.read(|c| {
         let mut statement = c
@@ -35,7 +35,7 @@ fn everything(db: &Database) -> Vec<String> {
     .unwrap()
 }
 
-/// The rows that a full-text query finds, and SQLite's own check of both indexes.
+/// The rows that a full-text query finds, after SQLite's integrity check of both indexes.
 fn full_text(db: &Database, query: &str) -> Vec<i64> {
     db.write(|t| {
         for index in ["fragments_fts", "claims_fts"] {
@@ -52,8 +52,8 @@ fn full_text(db: &Database, query: &str) -> Vec<i64> {
     .unwrap()
 }
 
-/// A graph with claims, verdicts and citations that come to more than a batch of lines and to more
-/// than [`MANY_ROWS`], with twins and lines that stand there twice.
+/// A graph with more claims, verdicts and citations than a batch of lines and than [`MANY_ROWS`], with
+/// equivalent edges and duplicate lines.
 fn graph_with_twins() -> Vec<String> {
     let mut lines = large_graph(450);
     for n in 0..200 {
@@ -63,7 +63,7 @@ fn graph_with_twins() -> Vec<String> {
             r#"{{"type":"task_page","task_id":"t","page_id":"p{n}","reason":"search"}}"#
         ));
     }
-    // The second of each pair is the same statement by another name.
+    // Edges for pairs that already have one, under another id.
     for (id, from, to, relation) in [
         ("a_twin", "f13", "c0", "supports"),
         ("z_twin", "f20", "c1", "refutes"),
@@ -76,7 +76,7 @@ fn graph_with_twins() -> Vec<String> {
     lines
 }
 
-/// The small graph, with ids that the large one has not.
+/// The small graph, with ids that do not occur in the large one.
 fn small_graph_apart() -> Vec<String> {
     let mut lines = small_graph();
     for line in &mut lines {
@@ -97,7 +97,7 @@ fn a_large_import_leaves_what_small_ones_leave() {
     assert_eq!(report.skipped["edge"], 4, "{report:?}");
     assert!(everything(&at_once).len() > rows_before);
 
-    // In a transaction, so that twins meet as in one file, but row by row.
+    // In one transaction, so that equivalent rows meet as in one file, but row by row.
     let (_folder2, row_by_row) = empty();
     import_row_by_row(&row_by_row, NOW, lines.join("\n").as_bytes()).unwrap();
     assert_eq!(everything(&at_once), everything(&row_by_row));
@@ -107,7 +107,7 @@ fn a_large_import_leaves_what_small_ones_leave() {
     );
     assert!(verify(&at_once).unwrap().ok);
 
-    // Into a graph that holds something already: more than that, and less.
+    // Into a non-empty graph, once with more new rows than old ones and once with fewer.
     let (_folder3, in_parts) = empty();
     let (_folder4, parts_row_by_row) = empty();
     let others = small_graph_apart();

@@ -1,4 +1,4 @@
-//! What several sources say of one publication.
+//! Several sources that describe one publication.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn sources_may_describe_a_publication_differently() {
             .contains("already exists with another name"),
         "{refused}"
     );
-    // What was stored before an import stays.
+    // Values stored before an import are kept.
     import(
         &db,
         &[r#"{"type":"work","canonical_id":"doi:10.1/w","title":"Later","year":2024}"#],

@@ -1,4 +1,4 @@
-//! What comes in, and what goes out again.
+//! Round trips of imports and exports.
 
 use super::*;
 use crate::store::database::Database;
@@ -79,8 +79,8 @@ fn copies_and_lifetimes_travel_with_their_pages() {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
         row["near_duplicate_of"].as_str().map(str::to_owned)
     };
-    // What the file says of "a" stays, and what it does not say of the others is found out: the
-    // originals of a file come before its copies, so that "z" is not made a copy of its own copy.
+    // The value that the file gives for "a" is kept, and the others are computed: the originals of a
+    // file come before its copies, so that "z" does not become a copy of its own copy.
     let found: Vec<_> = ["a", "b", "c", "y", "z"].map(named).to_vec();
     let b = Some("b".to_owned());
     assert_eq!(found, [b.clone(), None, None, None, b], "{first}");
@@ -90,14 +90,15 @@ fn copies_and_lifetimes_travel_with_their_pages() {
     );
     let (_folder, copy) = with(&first.lines().collect::<Vec<_>>());
     assert_eq!(export(&copy, None), first);
-    // Rows that were there keep what they say; lines in another order make the same graph.
+    // Existing rows keep their values; lines in another order give the same graph.
     import(&db, &lines).unwrap();
     assert_eq!(export(&db, None), first);
     let backwards: Vec<&String> = lines.iter().rev().collect();
     assert_eq!(export(&with(&backwards).1, None), first);
 }
 
-/// Whatever leads to a page leads to it in the copy, too: also what does not follow from the page.
+/// Every identifier that leads to a page also leads to it in the copy, including those that do not
+/// follow from the page.
 #[test]
 fn every_identifier_finds_its_page_again() {
     let (_folder, db) = with(&small_graph());
@@ -155,7 +156,7 @@ fn every_identifier_finds_its_page_again() {
     let part = of("t2");
     assert!(here.iter().all(|row| part.contains(row)), "{part:?}");
     assert!(!elsewhere.iter().any(|row| part.contains(row)), "{part:?}");
-    // What a graph knows already, it keeps.
+    // The graph keeps its existing values.
     let line =
         r#"{"type":"resource","identifier_type":"pmid","identifier_value":"78","page_id":"p1"}"#;
     assert_eq!(import(&db, &[line]).unwrap().skipped["resource"], 1);
@@ -245,13 +246,13 @@ fn a_pair_keeps_one_edge_of_each_class() {
             r#"{{"type":"edge","id":"{id}","source_type":"fragment","source_id":"f","target_type":"claim","target_id":"c","relation":"{relation}"{more}}}"#
         )
     };
-    // What was there before stays, whatever its id.
+    // An edge that existed before is kept, whatever its id.
     let (_folder, db) = with(GROUND);
     let report = import(&db, &[edge("a", "refutes", ""), edge("b", "origin", "")]).unwrap();
     assert_eq!((report.total_inserted, report.skipped["edge"]), (0, 2));
     assert!(export(&db, None).contains(r#""id":"v""#));
 
-    // Of several in one file, the corrected one, then the lowest id, in whatever order.
+    // Of several in one file, the corrected one is kept, then the one with the lowest id, in any order.
     let ground: Vec<String> = GROUND[..8].iter().map(|l| (*l).to_owned()).collect();
     let verdicts = [
         edge("x2", "supports", ""),
@@ -309,7 +310,7 @@ fn a_text_that_comes_later_gives_old_fragments_their_offsets() {
     let text = |t: &str| format!(r#"{{"type":"page_text","page_id":"bare","text":"{t}"}}"#);
     let error = import(&db, &[text("aa aa")]).unwrap_err().to_string();
     assert!(
-        error.contains("fragment loose") && error.contains("more than one place"),
+        error.contains("fragment loose") && error.contains("more than once"),
         "{error}"
     );
     import(&db, &[text("🙂 aa")]).unwrap();
@@ -478,7 +479,7 @@ fn the_views_fixture_can_be_imported() {
     for (table, tag) in types {
         for row in fixture["tables"][table].as_array().unwrap() {
             let mut row = row.as_object().unwrap().clone();
-            // What that schema has and ours has not. (One of its pages cites itself.)
+            // Fields of that schema that ours does not have. (One of its pages cites itself.)
             row.remove("html_path");
             if Table::of_tag(tag).unwrap().position("id").is_none() {
                 row.remove("id");
@@ -493,12 +494,12 @@ fn the_views_fixture_can_be_imported() {
     let (_folder, db) = empty();
     let report = import(&db, &lines).unwrap();
     assert_eq!(report.inserted["claim"], 6);
-    // The fixture has one citation twice.
+    // The fixture contains one citation twice.
     assert_eq!(report.skipped, [("edge".to_owned(), 1)].into());
     assert!(verify(&db).unwrap().ok);
 }
 
-/// A graph with `claims` claims: 4 fragments a page, 10 edges a claim, a vector for each claim.
+/// A graph with `claims` claims: 4 fragments per page, 10 edges per claim, and a vector for each claim.
 pub(super) fn large_graph(claims: usize) -> Vec<String> {
     let mut lines = vec![r#"{"type":"task","id":"t","hypothesis":"h"}"#.to_owned()];
     let words =

@@ -1,4 +1,4 @@
-//! The verdicts of all judges, in and out.
+//! Import and export of the verdicts of all judges.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn verdicts_of_several_judges_travel() {
     ];
     let report = import(&db, &lines).unwrap();
     assert_eq!(report.inserted["verdict"], 2);
-    // What the graph knows stays.
+    // The graph keeps its existing verdict.
     let again = import(&db, &[verdict("lyra-x", "supports")]).unwrap();
     assert_eq!((again.total_inserted, again.skipped["verdict"]), (0, 1));
     let exported = export(&db, None);
@@ -34,7 +34,7 @@ fn verdicts_of_several_judges_travel() {
     ] {
         assert!(import(&db, &[wrong.as_str()]).is_err(), "{wrong}");
     }
-    // The edge of the pair is a model's, and the agent's verdict decides: that is a fault of the file.
+    // The edge of the pair is a model's although the agent's verdict decides: the file is wrong.
     let checked = verify(&db).unwrap();
     let faults: Vec<&str> = checked
         .violations

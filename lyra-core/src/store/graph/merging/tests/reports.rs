@@ -1,10 +1,10 @@
-//! What the report says was chosen; and sources that change under a merge.
+//! Decisions in the report, and sources that change during a merge.
 
 use super::*;
 use rusqlite::functions::FunctionFlags;
 use std::io::Write;
 
-/// One claim of one page, with what two graphs may say differently of it.
+/// One claim of one page, with values that may differ between two graphs.
 fn opinion(folder: &TempDir, name: &str, authors: &[&str], vector: i64, judge: &str) -> PathBuf {
     let path = folder.path().join(name);
     let mut lines = vec![
@@ -66,7 +66,7 @@ fn what_was_chosen_is_reported_of_every_kind() {
     let (into_human, into_model) = (same(&folder, &human), model.clone());
     assert_eq!(reported(&into_human, &model), expected("kept"));
     assert_eq!(reported(&into_model, &human), expected("taken"));
-    // The same graph again: nothing is left to choose.
+    // The same graph again: nothing remains to be decided.
     assert_eq!(reported(&into_model, &human), json!({}));
 }
 
@@ -81,7 +81,7 @@ fn a_source_that_changes_under_a_merge_is_refused_and_nothing_is_written() {
         "it is read as it lies there"
     );
     let db = Database::open(&target).unwrap();
-    // As if somebody copied another file over the source.
+    // As if another file had been copied over the source.
     let touched = source.clone();
     db.maintain(|c| {
         c.create_scalar_function("touch", 0, FunctionFlags::SQLITE_UTF8, move |_| {

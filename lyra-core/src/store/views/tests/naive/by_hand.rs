@@ -1,4 +1,4 @@
-//! The formulas against rows that were worked out by hand.
+//! The formulas compared with hand-computed rows.
 
 use super::*;
 
@@ -10,8 +10,8 @@ struct Expected {
     rows: Vec<Vec<Value>>,
 }
 
-/// `tests/data/views`: a graph with a rejected claim, a retracted work, quotes behind Japanese
-/// text, edges of the wrong kind, and a page that cites itself; the rows were checked by hand.
+/// `tests/data/views`: a graph with a rejected claim, a retracted work, quotes after Japanese text,
+/// edges of the wrong kind, and a page that cites itself; the rows were checked by hand.
 #[test]
 fn every_view_answers_the_hand_checked_rows_in_order() {
     let tables: Value = serde_json::from_str(include_str!(

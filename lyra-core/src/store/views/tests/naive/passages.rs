@@ -3,7 +3,7 @@
 use super::*;
 
 impl Naive<'_> {
-    /// A passage as v_contradictions has it; no edge of these graphs names the words that decided.
+    /// A passage as in v_contradictions; no edge of these graphs has a quote of the decisive words.
     pub(super) fn quote(&self, evidence: &Evidence<'_>) -> String {
         let text = &self.find("fragments", "id", evidence.fragment)["text_content"];
         let confidence = evidence.confidence.map(|c| round(c, 2));
