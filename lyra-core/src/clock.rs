@@ -139,10 +139,10 @@ pub(crate) const JUMP_MS: i64 = 2_000;
 
 /// Detects that the system time was set between two observations.
 #[derive(Debug, Default)]
-pub(crate) struct JumpWatch(Mutex<Option<Watched>>);
+pub(crate) struct JumpWatch(Mutex<Option<ClockState>>);
 
 #[derive(Debug, Clone, Copy)]
-struct Watched {
+struct ClockState {
     now_ms: i64,
     elapsed_ms: i64,
     since: i64,
@@ -165,7 +165,7 @@ impl JumpWatch {
     pub(crate) fn look(&self, clock: &dyn Clock, span_ms: i64) -> Trust {
         let (now_ms, elapsed_ms) = (clock.now_ms(), clock.elapsed_ms());
         let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut next = watched.unwrap_or(Watched {
+        let mut next = watched.unwrap_or(ClockState {
             now_ms,
             elapsed_ms,
             since: elapsed_ms,

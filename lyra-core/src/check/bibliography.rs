@@ -1,6 +1,6 @@
 //! Bibliographies supplied with a draft: BibTeX, BibLaTeX, CSL-JSON.
 
-use super::references::{Entry, MOST_REFERENCES, not_more};
+use super::references::{MOST_REFERENCES, ReferenceEntry, not_more};
 use crate::error::{Error, Result};
 use biblatex::{Bibliography, ChunksExt, Field, RawBibliography, RawChunk, RawEntry};
 use serde_json::Value;
@@ -18,7 +18,7 @@ const LONGEST_STRING: usize = 1_000;
 const FIELDS: [&str; 6] = ["author", "date", "year", "title", "doi", "url"];
 
 /// The entries of a bibliography in BibTeX, BibLaTeX or CSL-JSON.
-pub(super) fn bibliography(text: &str) -> Result<Vec<Entry>> {
+pub(super) fn bibliography(text: &str) -> Result<Vec<ReferenceEntry>> {
     check_shape(text)?;
     if text.trim_start().starts_with(['[', '{']) {
         return csl(text);
@@ -60,7 +60,7 @@ fn check_shape(text: &str) -> Result<()> {
     Ok(())
 }
 
-fn bibtex<'b>(raw: RawEntry<'b>, strings: &HashMap<&'b str, &Field<'b>>) -> Entry {
+fn bibtex<'b>(raw: RawEntry<'b>, strings: &HashMap<&'b str, &Field<'b>>) -> ReferenceEntry {
     let key = raw.key.v.to_owned();
     let mut fields: HashMap<String, String> = HashMap::new();
     for mut pair in raw.fields {
@@ -92,9 +92,9 @@ fn bibtex<'b>(raw: RawEntry<'b>, strings: &HashMap<&'b str, &Field<'b>>) -> Entr
         field("doi"),
         field("url")
     );
-    Entry {
+    ReferenceEntry {
         title: fields.get("title").cloned(),
-        ..Entry::new(Some(key), text.trim().to_owned(), None)
+        ..ReferenceEntry::new(Some(key), text.trim().to_owned(), None)
     }
 }
 
@@ -137,7 +137,7 @@ fn formatted(entry: RawEntry<'_>, name: &str) -> Option<String> {
     Some(entry.get(name)?.format_verbatim())
 }
 
-fn csl(text: &str) -> Result<Vec<Entry>> {
+fn csl(text: &str) -> Result<Vec<ReferenceEntry>> {
     let parsed: Value = serde_json::from_str(text).map_err(|e| {
         Error::invalid(format!("the bibliography is no CSL-JSON: {e}"))
             .with_hint("expected a list of objects with id, title, author, issued, DOI, URL")
@@ -153,7 +153,7 @@ fn csl(text: &str) -> Result<Vec<Entry>> {
             let year = &item["issued"]["date-parts"][0][0];
             let (authors, title) = (authors.join(", "), field("title"));
             let (doi, url) = (field("DOI"), field("URL"));
-            let mut made = Entry::new(
+            let mut made = ReferenceEntry::new(
                 Some(field("id").to_owned()),
                 format!("{authors} ({year}). {title}. {doi} {url}")
                     .trim()

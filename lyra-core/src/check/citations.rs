@@ -4,9 +4,9 @@ mod authors;
 mod citation;
 mod forms;
 
-use citation::Found;
+use citation::CitationMatch;
 pub(super) use citation::Further;
-pub(super) use citation::{Citation, Sentence, Target};
+pub(super) use citation::{Citation, CitationTarget, Sentence};
 
 use super::draft::{Piece, PieceKind};
 use crate::store::text::identifiers::find_identifiers;
@@ -88,7 +88,7 @@ fn byte_places(text: &str) -> Vec<usize> {
 }
 
 /// All citations in a piece, in order. `bytes` are the byte offsets of its code points.
-fn all_found(piece: &Piece, bytes: &[usize], numbers: &HashSet<String>) -> Vec<Found> {
+fn all_found(piece: &Piece, bytes: &[usize], numbers: &HashSet<String>) -> Vec<CitationMatch> {
     let mut found = Vec::new();
     marks_of_format(piece, bytes, &mut found);
     links(piece, bytes, &mut found);
@@ -111,7 +111,7 @@ fn all_found(piece: &Piece, bytes: &[usize], numbers: &HashSet<String>) -> Vec<F
 }
 
 /// The format's own citation marks.
-fn marks_of_format(piece: &Piece, bytes: &[usize], found: &mut Vec<Found>) {
+fn marks_of_format(piece: &Piece, bytes: &[usize], found: &mut Vec<CitationMatch>) {
     for mark in &piece.marks {
         let at = |point: usize| bytes.get(point).copied().unwrap_or(piece.text.len());
         let mut words = at(mark.at)..at(mark.at + mark.words);
@@ -120,11 +120,16 @@ fn marks_of_format(piece: &Piece, bytes: &[usize], found: &mut Vec<Found>) {
         if is_mark && before.ends_with(' ') && !after.starts_with(char::is_alphanumeric) {
             words.start -= 1;
         }
-        let targets = mark.keys.iter().cloned().map(Target::Label).collect();
-        found.push(Found {
+        let targets = mark
+            .keys
+            .iter()
+            .cloned()
+            .map(CitationTarget::Label)
+            .collect();
+        found.push(CitationMatch {
             is_mark,
             place: Some(mark.span.clone()),
-            ..Found::mark(words, targets)
+            ..CitationMatch::mark(words, targets)
         });
     }
 }
@@ -206,7 +211,7 @@ fn is_open(chars: &[char]) -> bool {
     last('“').is_some_and(|opened| last('”').is_none_or(|closed| closed < opened))
 }
 
-fn links(piece: &Piece, bytes: &[usize], found: &mut Vec<Found>) {
+fn links(piece: &Piece, bytes: &[usize], found: &mut Vec<CitationMatch>) {
     for link in &piece.links {
         let (Some(start), Some(end)) = (bytes.get(link.span.start), bytes.get(link.span.end))
         else {
@@ -221,29 +226,29 @@ fn links(piece: &Piece, bytes: &[usize], found: &mut Vec<Found>) {
         let before = piece.text[..*start].trim_end();
         let is_in_brackets = before.ends_with(['(', '[']);
         let is_plain = !is_mark && !is_in_brackets && find_identifiers(&link.url).is_empty();
-        let one = Found {
+        let one = CitationMatch {
             is_mark,
             is_pointer: is_plain && is_phrase(words),
-            ..Found::mark(*start..*end, vec![target])
+            ..CitationMatch::mark(*start..*end, vec![target])
         };
         found.push(with_brackets(&piece.text, one));
     }
 }
 
 /// What a link cites; none if it points to a section of the draft or is read as a number.
-fn link_target(url: &str, words: &str, raised: Option<&str>) -> Option<Target> {
+fn link_target(url: &str, words: &str, raised: Option<&str>) -> Option<CitationTarget> {
     let Some(anchor) = url.strip_prefix('#') else {
-        return Some(Target::Address(url.to_owned()));
+        return Some(CitationTarget::Address(url.to_owned()));
     };
     if let Some(number) = raised {
-        return Some(Target::Label(number.to_owned()));
+        return Some(CitationTarget::Label(number.to_owned()));
     }
     // `[3]` as a link to the list below is read as a number.
     if forms::is_number_in_brackets(words) || !anchor.contains(|c: char| c.is_ascii_digit()) {
         return None;
     }
     let digits = anchor.trim_start_matches(|c: char| !c.is_ascii_digit());
-    Some(Target::Label(digits.to_owned()))
+    Some(CitationTarget::Label(digits.to_owned()))
 }
 
 /// Whether a short text names no source: no title, no author, no year.
@@ -253,7 +258,7 @@ fn is_phrase(words: &str) -> bool {
 }
 
 /// A mark together with the space before it and the brackets around it.
-fn with_brackets(text: &str, mut found: Found) -> Found {
+fn with_brackets(text: &str, mut found: CitationMatch) -> CitationMatch {
     if !found.is_mark {
         return found;
     }

@@ -1,6 +1,6 @@
 //! Finds the cited sources that have no text in the graph, and reads them.
 
-use super::citations::Target as Cited;
+use super::citations::CitationTarget;
 use super::draft::Draft;
 use super::items::{self, Listed};
 use super::references::address_of;
@@ -46,7 +46,9 @@ fn unread(request: &CheckRequest, sources: &Sources) -> Result<Vec<Target>> {
         let open = citations.filter(|(_, found)| !has_text(found));
         let named = open.flat_map(|(citation, _)| &citation.targets);
         addresses.extend(named.filter_map(|target| match target {
-            Cited::Address(address) => address_of(&find_identifiers(address), Some(address)),
+            CitationTarget::Address(address) => {
+                address_of(&find_identifiers(address), Some(address))
+            }
             _ => None,
         }));
     }

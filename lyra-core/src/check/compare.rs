@@ -1,6 +1,6 @@
 //! Compares the sentences of a draft with the texts of the sources that they cite.
 
-use super::decide::{Decided, Heard, decide};
+use super::decide::{ClaimDecision, Heard, decide};
 use super::items::{Item, RULE};
 use super::numbers::{Quantity, quantities};
 use super::parts::in_parts;
@@ -9,7 +9,7 @@ use super::quotations::{diff, find, nearest, quotations};
 use super::report::{CheckCode, Evidence, Finding};
 use super::request::Check;
 use super::source_text::{SourceSentence, SourceText};
-use super::stance::{Claim, Judged, candidates, together};
+use super::stance::{Judged, StatedClaim, candidates, together};
 use crate::error::Result;
 use crate::research::pipeline::Pipeline;
 use std::sync::Arc;
@@ -19,9 +19,13 @@ const NEAR_ENOUGH: f64 = 0.5;
 
 impl Check<'_> {
     /// Compares every assertion with what it cites.
-    pub(super) async fn compare(&mut self, items: &mut [Item], claims: &[Claim]) -> Result<()> {
+    pub(super) async fn compare(
+        &mut self,
+        items: &mut [Item],
+        claims: &[StatedClaim],
+    ) -> Result<()> {
         let cited = claims.iter().filter(|claim| items[claim.item].is_cited());
-        let cited: Vec<(Claim, Vec<Arc<SourceText>>)> = cited
+        let cited: Vec<(StatedClaim, Vec<Arc<SourceText>>)> = cited
             .map(|claim| (claim.clone(), self.texts_of(&items[claim.item])))
             .collect();
         let pipeline = self.pipeline.clone();
@@ -52,7 +56,7 @@ impl Check<'_> {
 
 fn questions(
     pipeline: &Pipeline,
-    cited: &[(Claim, Vec<Arc<SourceText>>)],
+    cited: &[(StatedClaim, Vec<Arc<SourceText>>)],
 ) -> Result<Vec<Question>> {
     pipeline.graph.read(|reader| {
         let mut questions = Vec::new();
@@ -111,8 +115,8 @@ fn findings(
     };
     match stance {
         // An exact comparison already reports the same words.
-        Decided::Refutes(evidence, _) if repeats(&found, &evidence) => {}
-        Decided::Refutes(evidence, sure) => {
+        ClaimDecision::Refutes(evidence, _) if repeats(&found, &evidence) => {}
+        ClaimDecision::Refutes(evidence, sure) => {
             let message = format!("the source says: {}", shorten(&evidence.quote));
             let mut one = item.finding(CheckCode::ContradictedBySource, message);
             one.evidence = Some(evidence);
@@ -121,7 +125,7 @@ fn findings(
         _ if quoted == Some(true) && found.is_empty() => {
             found.push(item.finding(CheckCode::Supported, "the quoted words are in the source"));
         }
-        Decided::Overstates(evidence, _) | Decided::Silent(Some(evidence), _)
+        ClaimDecision::Overstates(evidence, _) | ClaimDecision::Silent(Some(evidence), _)
             if item.only_points() =>
         {
             let message =
@@ -130,12 +134,12 @@ fn findings(
             one.evidence = Some(evidence);
             found.push(one);
         }
-        Decided::Overstates(evidence, lost) if quoted.is_none() => {
+        ClaimDecision::Overstates(evidence, lost) if quoted.is_none() => {
             let mut one = item.finding(CheckCode::Overstated, format!("the source {lost}"));
             one.evidence = Some(evidence);
             found.push(one);
         }
-        Decided::Supports(evidence, sure) if found.is_empty() => {
+        ClaimDecision::Supports(evidence, sure) if found.is_empty() => {
             let quote = shorten(&evidence.quote);
             let message = format!("the source says: {quote}");
             let mut one = with_judge(item.finding(CheckCode::Supported, message), sure);
@@ -146,7 +150,7 @@ fn findings(
             found.push(one);
         }
         // A number that differs shows that the source covers the subject.
-        Decided::Silent(evidence, sure) if quoted.is_none() && !has_number_fault => {
+        ClaimDecision::Silent(evidence, sure) if quoted.is_none() && !has_number_fault => {
             let message = "nothing in the cited source says this; the nearest passage is shown";
             let mut one = item.finding(CheckCode::NotInSource, message);
             one.evidence = evidence;
@@ -223,7 +227,10 @@ fn number_finding(
     if wanted.is_empty() {
         return None;
     }
-    let views: Vec<View<'_>> = texts.iter().map(|text| View::of(text, claim)).collect();
+    let views: Vec<SourceView<'_>> = texts
+        .iter()
+        .map(|text| SourceView::of(text, claim))
+        .collect();
     let missing: Vec<&Quantity> = wanted
         .iter()
         .filter(|quantity| !views.iter().any(|view| view.gives(quantity)))
@@ -251,7 +258,7 @@ fn number_finding(
 
 /// The sentence closest to the claim that gives another number of the same measure, which readers
 /// want to see.
-fn alike(views: &[View<'_>], quantity: &Quantity) -> Option<Evidence> {
+fn alike(views: &[SourceView<'_>], quantity: &Quantity) -> Option<Evidence> {
     let found = views.iter().filter_map(|view| {
         let (at, _) = view.nearest_with(|other| quantity.is_of_the_same(other))?;
         Some((view, at))
@@ -280,7 +287,7 @@ fn strongest(heard: &[Heard]) -> Option<Evidence> {
 }
 
 /// A source in relation to a claim.
-struct View<'s> {
+struct SourceView<'s> {
     source: &'s SourceText,
     /// How close each sentence is to the claim.
     closeness: Vec<f64>,
@@ -289,7 +296,7 @@ struct View<'s> {
     title: Vec<Quantity>,
 }
 
-impl<'s> View<'s> {
+impl<'s> SourceView<'s> {
     fn of(source: &'s SourceText, claim: &str) -> Self {
         let closeness = source.closeness(claim);
         let nearest = closeness.iter().copied().fold(0.0, f64::max);
@@ -385,7 +392,7 @@ mod tests {
 
     /// The numbers of a claim that a source does not give.
     fn missing<'c>(claim: &'c str, source: &SourceText) -> Vec<&'c str> {
-        let view = View::of(source, claim);
+        let view = SourceView::of(source, claim);
         let missing = quantities(claim).into_iter().filter(|one| !view.gives(one));
         missing.map(|one| &claim[one.span]).collect()
     }
@@ -428,7 +435,7 @@ mod tests {
         );
         let claim = "Night work shortened the sleep of nurses in the wards by 1.5 hours.";
         let wanted = quantities(claim);
-        let shown = alike(&[View::of(&source, claim)], &wanted[0]);
+        let shown = alike(&[SourceView::of(&source, claim)], &wanted[0]);
         let shown = shown.map(|evidence| evidence.quote);
         let expected = "Night work shortened sleep by 74 minutes.";
         assert_eq!(shown.as_deref(), Some(expected));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The judge's evidence from a source on a claim. The probabilities are those of the sentence that
 /// supports, or refutes, most, each weighted by closeness.
-struct Shown {
+struct SourceEvidence {
     supports: f64,
     refutes: f64,
     /// The support from the nearest sentences as one premise.
@@ -22,7 +22,7 @@ struct Shown {
     overstates: bool,
 }
 
-/// A logistic regression on [`Shown`].
+/// A logistic regression on [`SourceEvidence`].
 struct Weights {
     base: f64,
     supports: f64,
@@ -69,7 +69,7 @@ const SILENT_FROM: f64 = 0.8;
 
 impl Weights {
     /// The log odds.
-    fn of(&self, shown: &Shown) -> f64 {
+    fn of(&self, shown: &SourceEvidence) -> f64 {
         let term = |weight: f64, holds: bool| if holds { weight } else { 0.0 };
         self.base
             + self.supports * shown.supports
@@ -91,7 +91,7 @@ pub(super) struct Heard {
 }
 
 /// How the sources of a claim relate to it.
-pub(super) enum Decided {
+pub(super) enum ClaimDecision {
     /// With the judge's confidence.
     Supports(Evidence, f64),
     /// With the judge's confidence.
@@ -102,18 +102,18 @@ pub(super) enum Decided {
     Silent(Option<Evidence>, f64),
 }
 
-pub(super) type Sentence<'h> = (&'h Arc<SourceText>, &'h Judged);
+pub(super) type JudgedSentence<'h> = (&'h Arc<SourceText>, &'h Judged);
 
 /// All judged sentences.
-pub(super) fn sentences(heard: &[Heard]) -> impl Iterator<Item = Sentence<'_>> {
+pub(super) fn sentences(heard: &[Heard]) -> impl Iterator<Item = JudgedSentence<'_>> {
     heard
         .iter()
         .flat_map(|one| one.judged.iter().map(move |judged| (&one.source, judged)))
 }
 
 /// The first of the sentences with the greatest score.
-fn greatest<'h>(heard: &'h [Heard], score: impl Fn(&Judged) -> f64) -> Option<Sentence<'h>> {
-    let mut best: Option<(f64, Sentence<'h>)> = None;
+fn greatest<'h>(heard: &'h [Heard], score: impl Fn(&Judged) -> f64) -> Option<JudgedSentence<'h>> {
+    let mut best: Option<(f64, JudgedSentence<'h>)> = None;
     for sentence in sentences(heard) {
         let score = score(sentence.1);
         if best.as_ref().is_none_or(|(top, _)| score > *top) {
@@ -128,7 +128,7 @@ fn weighed(judged: &Judged, class: usize) -> f64 {
     judged.probabilities[class] * (0.3 + 1.4 * judged.closeness).min(1.0)
 }
 
-fn evidence((source, judged): Sentence<'_>) -> Evidence {
+fn evidence((source, judged): JudgedSentence<'_>) -> Evidence {
     source.evidence(judged.sentence)
 }
 
@@ -143,7 +143,7 @@ fn together(heard: &[Heard], class: usize) -> f64 {
 }
 
 /// What the claim omits from the sentence's words.
-fn lost(claim: &str, (source, judged): Sentence<'_>) -> Option<String> {
+fn lost(claim: &str, (source, judged): JudgedSentence<'_>) -> Option<String> {
     let before = source
         .before(judged.sentence)
         .map(|before| before.text.as_str());
@@ -173,7 +173,7 @@ pub(super) fn is_settled(heard: &[Heard]) -> bool {
     let (Some(pro), Some(near)) = (pro, near) else {
         return false;
     };
-    let at_worst = Shown {
+    let at_worst = SourceEvidence {
         supports: weighed(pro.1, 0),
         refutes: 1.0,
         together_supports: together(heard, 0),
@@ -186,12 +186,12 @@ pub(super) fn is_settled(heard: &[Heard]) -> bool {
 }
 
 /// Whether the sources of a claim support it. The claim cites them, so silence is a fault.
-pub(super) fn decide(claim: &str, heard: &[Heard], is_builtin: bool) -> Decided {
+pub(super) fn decide(claim: &str, heard: &[Heard], is_builtin: bool) -> ClaimDecision {
     let pro = greatest(heard, |judged| weighed(judged, 0));
     let contra = greatest(heard, |judged| weighed(judged, 1));
     let near = greatest(heard, |judged| judged.closeness);
     let (Some(pro), Some(contra), Some(near)) = (pro, contra, near) else {
-        return Decided::Silent(None, 1.0);
+        return ClaimDecision::Silent(None, 1.0);
     };
     if !is_builtin {
         return of_a_model(claim, pro, contra, near);
@@ -200,7 +200,7 @@ pub(super) fn decide(claim: &str, heard: &[Heard], is_builtin: bool) -> Decided 
     let lost = speaking
         .filter(|one| one.1.probabilities[2] < SILENT_FROM)
         .find_map(|one| Some((one, lost(claim, one)?)));
-    let shown = Shown {
+    let shown = SourceEvidence {
         supports: weighed(pro.1, 0),
         refutes: weighed(contra.1, 1),
         together_supports: together(heard, 0),
@@ -212,46 +212,51 @@ pub(super) fn decide(claim: &str, heard: &[Heard], is_builtin: bool) -> Decided 
     let doubt = UNSOUND.of(&shown);
     let unsound = 1.0 / (1.0 + (-doubt).exp());
     if doubt < FLAGGED_FROM {
-        return Decided::Supports(evidence(pro), 1.0 - unsound);
+        return ClaimDecision::Supports(evidence(pro), 1.0 - unsound);
     }
     let is_clear = shown.refutes >= CLEARLY_OPPOSITE_FROM && shown.refutes > shown.supports;
     if is_clear || OPPOSITE.of(&shown) >= OPPOSITE_FROM {
-        return Decided::Refutes(evidence(contra), unsound);
+        return ClaimDecision::Refutes(evidence(contra), unsound);
     }
     match lost {
-        Some((sentence, lost)) => Decided::Overstates(evidence(sentence), lost),
-        None => Decided::Silent(Some(evidence(near)), unsound),
+        Some((sentence, lost)) => ClaimDecision::Overstates(evidence(sentence), lost),
+        None => ClaimDecision::Silent(Some(evidence(near)), unsound),
     }
 }
 
 /// The verdict of a larger judge is used as it is.
-fn of_a_model(claim: &str, pro: Sentence<'_>, contra: Sentence<'_>, near: Sentence<'_>) -> Decided {
+fn of_a_model(
+    claim: &str,
+    pro: JudgedSentence<'_>,
+    contra: JudgedSentence<'_>,
+    near: JudgedSentence<'_>,
+) -> ClaimDecision {
     let (supports, refutes) = (pro.1.probabilities[0], contra.1.probabilities[1]);
     if supports < 0.5 && refutes < 0.5 {
-        return Decided::Silent(Some(evidence(near)), 1.0 - supports);
+        return ClaimDecision::Silent(Some(evidence(near)), 1.0 - supports);
     }
     if refutes > supports {
-        return Decided::Refutes(evidence(contra), refutes);
+        return ClaimDecision::Refutes(evidence(contra), refutes);
     }
     match lost(claim, pro) {
-        Some(lost) => Decided::Overstates(evidence(pro), lost),
-        None => Decided::Supports(evidence(pro), supports),
+        Some(lost) => ClaimDecision::Overstates(evidence(pro), lost),
+        None => ClaimDecision::Supports(evidence(pro), supports),
     }
 }
 
 /// The position of a source on a statement that does not cite it.
-pub(super) fn side(heard: &Heard) -> Decided {
+pub(super) fn side(heard: &Heard) -> ClaimDecision {
     let heard = std::slice::from_ref(heard);
     let Some(surest) = greatest(heard, |judged| judged.side.sure) else {
-        return Decided::Silent(None, 1.0);
+        return ClaimDecision::Silent(None, 1.0);
     };
     let side = surest.1.side;
     match side.relation {
         _ if !side.is_taken() => {
             let near = greatest(heard, |judged| judged.closeness);
-            Decided::Silent(near.map(evidence), 1.0 - side.sure)
+            ClaimDecision::Silent(near.map(evidence), 1.0 - side.sure)
         }
-        Relation::Supports => Decided::Supports(evidence(surest), side.sure),
-        _ => Decided::Refutes(evidence(surest), side.sure),
+        Relation::Supports => ClaimDecision::Supports(evidence(surest), side.sure),
+        _ => ClaimDecision::Refutes(evidence(surest), side.sure),
     }
 }

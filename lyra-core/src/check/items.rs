@@ -6,7 +6,7 @@ mod listed;
 
 use self::by_author::by_author;
 use super::bibliography::bibliography;
-use super::citations::{self, Sentence, Target};
+use super::citations::{self, CitationTarget, Sentence};
 use super::draft::Draft;
 use super::kinds::kind;
 use super::references;
@@ -17,7 +17,7 @@ use super::resolve::{EntryFault, Resolved, Sources};
 use crate::error::Result;
 use crate::store::text::identifiers::find_identifiers;
 use crate::store::text::points_back;
-use head::Head;
+use head::EntryHead;
 pub(super) use listed::Listed;
 use listed::page_ids;
 use std::collections::{HashMap, HashSet};
@@ -73,7 +73,7 @@ impl Item {
     pub(super) fn sections(&self) -> Vec<String> {
         let targets = self.sentence.citations.iter().flat_map(|c| &c.targets);
         let sections = targets.filter_map(|target| match target {
-            Target::Address(address) => Some(address.split_once('#')?.1.to_lowercase()),
+            CitationTarget::Address(address) => Some(address.split_once('#')?.1.to_lowercase()),
             _ => None,
         });
         sections.filter(|section| !section.is_empty()).collect()
@@ -140,7 +140,7 @@ pub(super) fn read(
         .map(|entry| {
             let (resolved, faults) = sources.entry(&entry);
             Listed {
-                head: Head::of(&entry.text),
+                head: EntryHead::of(&entry.text),
                 entry,
                 resolved,
                 faults,
@@ -209,14 +209,14 @@ impl Item {
             let mut found = Resolved::default();
             for target in &citation.targets {
                 let entries: Vec<usize> = match target {
-                    Target::Label(label) => {
+                    CitationTarget::Label(label) => {
                         let entry = by_label.get(&label.to_lowercase());
                         entry.copied().into_iter().collect()
                     }
-                    Target::AuthorYear(who, year, further) => {
+                    CitationTarget::AuthorYear(who, year, further) => {
                         by_author(listed, who, *year, further)
                     }
-                    Target::Address(_) => Vec::new(),
+                    CitationTarget::Address(_) => Vec::new(),
                 };
                 let one = match entries.is_empty() {
                     true => sources.target(target),
@@ -258,15 +258,17 @@ fn is_number(label: &str) -> bool {
 }
 
 /// Whether a citation has a key that only a separate bibliography could define, and none was given.
-fn lacks_bibliography(targets: &[Target], listed: &[Listed]) -> bool {
+fn lacks_bibliography(targets: &[CitationTarget], listed: &[Listed]) -> bool {
     let is_listed = |label: &String| {
         let labels = listed.iter().filter_map(|one| one.entry.label.as_ref());
         labels
             .map(|of| of.to_lowercase())
             .any(|of| of == label.to_lowercase())
     };
-    let is_key = |target: &Target| match target {
-        Target::Label(label) => !is_number(label) && !label.contains(' ') && !is_listed(label),
+    let is_key = |target: &CitationTarget| match target {
+        CitationTarget::Label(label) => {
+            !is_number(label) && !label.contains(' ') && !is_listed(label)
+        }
         _ => false,
     };
     listed.iter().all(|one| one.entry.span.is_some()) && targets.iter().any(is_key)
@@ -304,8 +306,8 @@ fn citation_findings(item: &Item, listed: &[Listed], sources: &Sources) -> Vec<F
     for (citation, resolved) in item.sentence.citations.iter().zip(&item.resolved) {
         let span = &citation.span;
         // Outside of assertions, a link without an identifier is not a citation.
-        let is_link = |target: &Target| match target {
-            Target::Address(address) => find_identifiers(address).is_empty(),
+        let is_link = |target: &CitationTarget| match target {
+            CitationTarget::Address(address) => find_identifiers(address).is_empty(),
             _ => false,
         };
         let is_mere_link =
@@ -342,16 +344,16 @@ fn citation_findings(item: &Item, listed: &[Listed], sources: &Sources) -> Vec<F
     found
 }
 
-fn not_found(targets: &[Target]) -> String {
+fn not_found(targets: &[CitationTarget]) -> String {
     let names: Vec<String> = targets
         .iter()
         .map(|target| match target {
-            Target::Label(label) => format!("[{label}]"),
-            Target::AuthorYear(who, year, further) => {
+            CitationTarget::Label(label) => format!("[{label}]"),
+            CitationTarget::AuthorYear(who, year, further) => {
                 let letter = further.letter.map(String::from).unwrap_or_default();
                 format!("{who} {year}{letter}")
             }
-            Target::Address(address) => address.clone(),
+            CitationTarget::Address(address) => address.clone(),
         })
         .collect();
     format!(

@@ -1,7 +1,7 @@
 //! Compares the sentences of a draft with other sources of the graph.
 
 use super::compare::shorten;
-use super::decide::{Heard, Sentence, sentences};
+use super::decide::{Heard, JudgedSentence, sentences};
 use super::items::Item;
 use super::parts::in_parts;
 use super::questions::Question;
@@ -9,7 +9,7 @@ use super::report::{CheckCode, Finding};
 use super::request::Check;
 use super::resolve::Sources;
 use super::source_text::SourceText;
-use super::stance::{Claim, candidates};
+use super::stance::{StatedClaim, candidates};
 use crate::error::Result;
 use crate::research::pipeline::Pipeline;
 use crate::store::graph::{Reader, StoredFragment};
@@ -33,14 +33,18 @@ const SAYS_IT_FROM: f64 = 0.5;
 /// A claim for which uncited sources are searched.
 #[derive(Clone)]
 struct Search {
-    claim: Claim,
+    claim: StatedClaim,
     /// The works that it cites.
     cited: HashSet<String>,
 }
 
 impl Check<'_> {
     /// Finds uncited sources that say the opposite of a sentence.
-    pub(super) async fn ask_others(&mut self, items: &mut [Item], claims: &[Claim]) -> Result<()> {
+    pub(super) async fn ask_others(
+        &mut self,
+        items: &mut [Item],
+        claims: &[StatedClaim],
+    ) -> Result<()> {
         let is_refuted = |item: &Item| {
             let mut codes = item.findings.iter().map(|finding| finding.code);
             codes.any(|code| code == CheckCode::ContradictedBySource)
@@ -119,7 +123,7 @@ pub(super) fn related<'s>(
     pipeline: &Pipeline,
     reader: &Reader<'_>,
     sources: &'s Sources,
-    claim: &Claim,
+    claim: &StatedClaim,
 ) -> Result<impl Iterator<Item = SourceText> + use<'s>> {
     let ranking = Ranking {
         query: &claim.text,
@@ -153,7 +157,7 @@ pub(super) fn related<'s>(
 }
 
 /// The sentence with this relation and the greatest confidence.
-fn surest(heard: &[Heard], relation: Relation, least: f64) -> Option<Sentence<'_>> {
+fn surest(heard: &[Heard], relation: Relation, least: f64) -> Option<JudgedSentence<'_>> {
     sentences(heard)
         .filter(|(_, judged)| judged.side.relation == relation && judged.side.sure >= least)
         .max_by(|(_, a), (_, b)| a.side.sure.total_cmp(&b.side.sure))

@@ -5,7 +5,7 @@ use super::items::Item;
 use super::report::SentenceKind;
 use super::request::{Check, CheckProgress};
 use super::source_text::SourceText;
-use super::stance::{Candidate, Claim, judged};
+use super::stance::{CandidateSentence, StatedClaim, judged};
 use crate::error::Result;
 use crate::ports::{StancePair, TextRole};
 use crate::store::graph::RememberedVerdict;
@@ -33,7 +33,7 @@ static SAID_BY: LazyLock<Regex> = LazyLock::new(|| {
 pub(super) struct Question {
     pub(super) item: usize,
     pub(super) source: Arc<SourceText>,
-    pub(super) candidates: Vec<Candidate>,
+    pub(super) candidates: Vec<CandidateSentence>,
     /// The number of candidates that are judged in any case; the others only if these leave a doubt.
     pub(super) asked_first: usize,
     /// Several candidates as one premise.
@@ -61,11 +61,11 @@ impl Question {
 
 impl Check<'_> {
     /// The statements of the assertions.
-    pub(super) async fn claims(&self, items: &[Item]) -> Result<Vec<Claim>> {
+    pub(super) async fn claims(&self, items: &[Item]) -> Result<Vec<StatedClaim>> {
         let asserting = items.iter().enumerate();
-        let mut claims: Vec<Claim> = asserting
+        let mut claims: Vec<StatedClaim> = asserting
             .filter(|(_, item)| item.kind == SentenceKind::Assertion)
-            .map(|(at, item)| Claim {
+            .map(|(at, item)| StatedClaim {
                 item: at,
                 text: without_speaker(&item.sentence.text),
                 vector: Vec::new(),

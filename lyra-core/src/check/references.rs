@@ -68,7 +68,7 @@ static YEAR: LazyLock<Regex> =
 
 /// An entry of the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct ReferenceEntry {
     /// Number, label of a note, or key.
     pub(super) label: Option<String>,
     /// As it is written.
@@ -84,7 +84,7 @@ pub(super) struct Entry {
     pub(super) title: Option<String>,
 }
 
-impl Entry {
+impl ReferenceEntry {
     pub(super) fn new(label: Option<String>, text: String, span: Option<Range<usize>>) -> Self {
         let mut ids = Identifiers::default();
         let mut urls = Vec::new();
@@ -131,7 +131,7 @@ impl Entry {
 pub(super) struct Parts<'d> {
     /// The prose without the sections that contain references.
     pub(super) prose: Vec<Cow<'d, Piece>>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<ReferenceEntry>,
 }
 
 /// Separates the list of references from the text.
@@ -185,7 +185,7 @@ pub(super) fn split(pieces: &[Piece]) -> Parts<'_> {
 }
 
 /// Numbers the entries in order, if the list has no numbers.
-fn number(entries: &mut [Entry], of_the_list: &[usize]) {
+fn number(entries: &mut [ReferenceEntry], of_the_list: &[usize]) {
     let is_unnumbered = |at: &usize| entries.get(*at).is_some_and(|one| one.label.is_none());
     if !of_the_list.iter().all(is_unnumbered) {
         return;
@@ -254,12 +254,12 @@ fn is_line_each(lines: &[(Range<usize>, String)]) -> bool {
             .all(|(_, text)| text.trim().starts_with("http"))
 }
 
-fn whole(label: Option<String>, piece: &Piece) -> Entry {
+fn whole(label: Option<String>, piece: &Piece) -> ReferenceEntry {
     part(label, piece, 0..piece.len(), &piece.text)
 }
 
 /// `text` is the text of the span.
-fn part(label: Option<String>, piece: &Piece, span: Range<usize>, text: &str) -> Entry {
+fn part(label: Option<String>, piece: &Piece, span: Range<usize>, text: &str) -> ReferenceEntry {
     let mut text = text.to_owned();
     let mut paths = Vec::new();
     for link in &piece.links {
@@ -273,13 +273,13 @@ fn part(label: Option<String>, piece: &Piece, span: Range<usize>, text: &str) ->
             text = format!("{} {}", text.trim_end(), link.url);
         }
     }
-    let mut entry = Entry::new(label, text.trim().to_owned(), Some(piece.place(&span)));
+    let mut entry = ReferenceEntry::new(label, text.trim().to_owned(), Some(piece.place(&span)));
     entry.urls.extend(paths);
     entry
 }
 
 /// The entries in a piece of the list: one, or as many as it has consecutive numbers.
-fn entries_of(piece: &Piece, entries: &mut Vec<Entry>) {
+fn entries_of(piece: &Piece, entries: &mut Vec<ReferenceEntry>) {
     if let PieceKind::Item(Some(number)) = piece.kind {
         entries.push(whole(Some(number.to_string()), piece));
         return;
@@ -318,7 +318,7 @@ fn entries_of(piece: &Piece, entries: &mut Vec<Entry>) {
 }
 
 /// The entries of a piece without numbers: one per line, or the whole piece.
-fn unnumbered(piece: &Piece, entries: &mut Vec<Entry>) {
+fn unnumbered(piece: &Piece, entries: &mut Vec<ReferenceEntry>) {
     let lines = texts(piece);
     let mut open: Option<(Range<usize>, String)> = None;
     let is_list = is_line_each(&lines);
@@ -339,7 +339,7 @@ fn unnumbered(piece: &Piece, entries: &mut Vec<Entry>) {
 }
 
 /// `[Roe19] Roe, B. …` without its label.
-fn labelled(piece: &Piece, (mut span, text): (Range<usize>, String)) -> Entry {
+fn labelled(piece: &Piece, (mut span, text): (Range<usize>, String)) -> ReferenceEntry {
     let blank = text.chars().rev().take_while(|c| c.is_whitespace());
     span.end -= blank.count();
     let Some(found) = LABELLED.captures(&text) else {

@@ -1,7 +1,7 @@
 //! Finds the source of the graph that a citation refers to.
 
-use super::citations::Target;
-use super::references::Entry;
+use super::citations::CitationTarget;
+use super::references::ReferenceEntry;
 use crate::error::Result;
 use crate::research::pipeline::Retractions;
 use crate::store::graph::{CitableSource, Reader};
@@ -175,15 +175,15 @@ impl Sources {
     }
 
     /// Resolves a citation that is not an entry of the list.
-    pub(super) fn target(&self, target: &Target) -> Resolved {
+    pub(super) fn target(&self, target: &CitationTarget) -> Resolved {
         match target {
-            Target::Label(_) => Resolved::default(),
-            Target::AuthorYear(who, year, _) => {
+            CitationTarget::Label(_) => Resolved::default(),
+            CitationTarget::AuthorYear(who, year, _) => {
                 let surname = author_surname(who).unwrap_or_default();
                 let found = self.by_author_year.get(&(surname, *year));
                 self.resolved(found.cloned().unwrap_or_default())
             }
-            Target::Address(address) => self.address(address),
+            CitationTarget::Address(address) => self.address(address),
         }
     }
 
@@ -248,7 +248,7 @@ impl Sources {
     }
 
     /// The source of an entry: by its identifiers, otherwise by its addresses, otherwise by its title.
-    pub(super) fn entry(&self, entry: &Entry) -> (Resolved, Vec<EntryFault>) {
+    pub(super) fn entry(&self, entry: &ReferenceEntry) -> (Resolved, Vec<EntryFault>) {
         let mut found = self.identifiers(&entry.ids);
         for url in &entry.urls {
             if found.sources.is_empty() {
@@ -278,7 +278,7 @@ impl Sources {
         (found, faults)
     }
 
-    fn faults(&self, entry: &Entry, at: usize, by_identifier: bool) -> Vec<EntryFault> {
+    fn faults(&self, entry: &ReferenceEntry, at: usize, by_identifier: bool) -> Vec<EntryFault> {
         let mut faults = Vec::new();
         let prose = title_normalize(&entry.prose());
         let named = words(&prose).count();
@@ -310,7 +310,7 @@ impl Sources {
     }
 
     /// The works whose titles an entry contains.
-    fn by_title(&self, entry: &Entry) -> Vec<usize> {
+    fn by_title(&self, entry: &ReferenceEntry) -> Vec<usize> {
         let text = entry.title.clone().unwrap_or_else(|| entry.prose());
         let prose = title_normalize(&text);
         let mut candidates: HashMap<usize, usize> = HashMap::new();

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashSet};
 
 /// The statement of an assertion.
 #[derive(Debug, Clone)]
-pub(super) struct Claim {
+pub(super) struct StatedClaim {
     /// The index of the sentence among the items.
     pub(super) item: usize,
     /// The sentence without its speaker.
@@ -30,7 +30,7 @@ const OF_OTHERS: usize = 3;
 
 /// A sentence of a source that may be relevant to a claim.
 #[derive(Debug, Clone)]
-pub(super) struct Candidate {
+pub(super) struct CandidateSentence {
     /// The index among the source's sentences.
     pub(super) sentence: usize,
     /// The share of the claim's words that it contains.
@@ -54,8 +54,8 @@ pub(super) fn candidates(
     pipeline: &Pipeline,
     reader: &Reader<'_>,
     source: &SourceText,
-    claim: &Claim,
-) -> Result<Vec<Candidate>> {
+    claim: &StatedClaim,
+) -> Result<Vec<CandidateSentence>> {
     let closeness = source.closeness(&claim.text);
     let mut order: Vec<usize> = (0..closeness.len()).collect();
     order.sort_by(|a, b| closeness[*b].total_cmp(&closeness[*a]).then(a.cmp(b)));
@@ -75,7 +75,7 @@ pub(super) fn candidates(
     if !pipeline.judge.is_builtin() {
         chosen.truncate(OF_OTHERS);
     }
-    let asked = chosen.into_iter().map(|sentence| Candidate {
+    let asked = chosen.into_iter().map(|sentence| CandidateSentence {
         sentence,
         closeness: closeness[sentence],
         pair: pair(source, sentence, &claim.text, pipeline.judge.is_builtin()),
@@ -89,7 +89,7 @@ fn nearest(
     pipeline: &Pipeline,
     reader: &Reader<'_>,
     source: &SourceText,
-    claim: &Claim,
+    claim: &StatedClaim,
 ) -> Vec<usize> {
     if source.fragments.len() <= BY_MEANING {
         return (0..source.fragments.len()).collect();
@@ -133,7 +133,10 @@ fn pair(source: &SourceText, at: usize, claim: &str, is_builtin: bool) -> Stance
 /// The two nearest sentences as one premise, the nearest last. A claim's statement is often spread
 /// over two sentences, neither of which decides it alone. Other judges read more than one sentence
 /// anyway.
-pub(super) fn together(pipeline: &Pipeline, candidates: &[Candidate]) -> Option<StancePair> {
+pub(super) fn together(
+    pipeline: &Pipeline,
+    candidates: &[CandidateSentence],
+) -> Option<StancePair> {
     let [nearest, second, ..] = candidates else {
         return None;
     };
@@ -145,7 +148,7 @@ pub(super) fn together(pipeline: &Pipeline, candidates: &[Candidate]) -> Option<
 }
 
 /// The judge's answer for a candidate.
-pub(super) fn judged(candidate: &Candidate, said: RememberedVerdict) -> Judged {
+pub(super) fn judged(candidate: &CandidateSentence, said: RememberedVerdict) -> Judged {
     let pair = &candidate.pair;
     let told = format!(
         "{} {}",

@@ -1,11 +1,11 @@
 //! How the sources of the graph relate to one statement.
 
-use super::decide::{Decided, Heard, side};
+use super::decide::{ClaimDecision, Heard, side};
 use super::memory;
 use super::others::related;
 use super::report::Evidence;
 use super::resolve::Sources;
-use super::stance::Claim;
+use super::stance::StatedClaim;
 use super::stance::{candidates, judged};
 use crate::error::{Error, Result};
 use crate::ports::TextRole;
@@ -137,7 +137,7 @@ pub(crate) async fn standing(pipeline: &Pipeline, request: &StandingRequest) -> 
 }
 
 /// A statement as a claim to compare with sources.
-async fn statement(pipeline: &Pipeline, text: &str) -> Result<Claim> {
+async fn statement(pipeline: &Pipeline, text: &str) -> Result<StatedClaim> {
     let length = text.chars().count();
     if length == 0 || length > LONGEST {
         let message = format!("the statement has {length} characters; expected 1 to {LONGEST}");
@@ -149,7 +149,7 @@ async fn statement(pipeline: &Pipeline, text: &str) -> Result<Claim> {
     }
     let embedder = &pipeline.reading.embedder;
     let vectors = embedder.embed(&[text], TextRole::Query).await?;
-    Ok(Claim {
+    Ok(StatedClaim {
         item: 0,
         text: text.to_owned(),
         vector: vectors.into_iter().next().unwrap_or_default(),
@@ -171,10 +171,10 @@ impl Standing {
     fn add(&mut self, heard: &Heard) {
         let source = &heard.source.source;
         let (relation, confidence, evidence) = match side(heard) {
-            Decided::Supports(evidence, sure) => (Relation::Supports, sure, Some(evidence)),
-            Decided::Refutes(evidence, sure) => (Relation::Refutes, sure, Some(evidence)),
-            Decided::Overstates(evidence, _) => (Relation::Neutral, 0.0, Some(evidence)),
-            Decided::Silent(evidence, sure) => (Relation::Neutral, sure, evidence),
+            ClaimDecision::Supports(evidence, sure) => (Relation::Supports, sure, Some(evidence)),
+            ClaimDecision::Refutes(evidence, sure) => (Relation::Refutes, sure, Some(evidence)),
+            ClaimDecision::Overstates(evidence, _) => (Relation::Neutral, 0.0, Some(evidence)),
+            ClaimDecision::Silent(evidence, sure) => (Relation::Neutral, sure, evidence),
         };
         let one = SourceStanding {
             title: source.title.clone(),

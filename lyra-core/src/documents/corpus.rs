@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::SystemTime;
 use tokio::sync::Mutex;
 use url::Url;
-use walk::Walk;
+use walk::FolderContents;
 pub(super) use walk::documents_below;
 
 /// Fragments that a search considers for each document that it may return.
@@ -131,7 +131,7 @@ impl CorpusProvider {
         let mut report = SyncReport::default();
         let mut folders = Vec::new();
         for root in self.files.roots() {
-            let walk = Walk::below(root);
+            let walk = FolderContents::below(root);
             let mut folder = FolderReport::begin(root, &walk);
             for (path, reason) in &walk.unreachable {
                 let failed = (path.display().to_string(), reason.clone());

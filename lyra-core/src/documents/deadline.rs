@@ -33,9 +33,9 @@ impl Foreign {
 }
 
 /// Counts a thread as abandoned from its time limit until it ends.
-struct Late(&'static Foreign);
+struct AbandonedThread(&'static Foreign);
 
-impl Drop for Late {
+impl Drop for AbandonedThread {
     fn drop(&mut self) {
         self.0.abandoned.fetch_sub(1, Ordering::SeqCst);
     }
@@ -59,7 +59,7 @@ pub(super) fn within<T: Send + 'static>(
         .with_hint("try again later"));
     }
     let (sender, receiver) = channel();
-    let (late, until_late) = channel::<Late>();
+    let (late, until_late) = channel::<AbandonedThread>();
     let thread = std::thread::Builder::new()
         .name(format!("lyra-{what}"))
         .stack_size(STACK);
@@ -79,7 +79,7 @@ pub(super) fn within<T: Send + 'static>(
         Err(RecvTimeoutError::Timeout) => {
             format.abandoned.fetch_add(1, Ordering::SeqCst);
             // If the thread has just ended, sending fails and the value is dropped here.
-            let _ = late.send(Late(format));
+            let _ = late.send(AbandonedThread(format));
             Err(Error::new(
                 ErrorKind::HostileDocument,
                 format!(

@@ -34,7 +34,7 @@ pub(super) fn front_matter(text: &str) -> FrontMatter<'_> {
     for line in start.split_inclusive('\n') {
         if matches!(line.trim_end(), "---" | "...") {
             let lines: Vec<&str> = start[..offset].lines().collect();
-            let (object, problems) = Reader {
+            let (object, problems) = YamlReader {
                 lines: &lines,
                 at: 0,
                 problems: Vec::new(),
@@ -54,13 +54,13 @@ pub(super) fn front_matter(text: &str) -> FrontMatter<'_> {
     whole
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     lines: &'a [&'a str],
     at: usize,
     problems: Vec<String>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> YamlReader<'a> {
     fn read(mut self) -> (Map<String, Value>, Vec<String>) {
         let mut object = Map::new();
         while let Some(line) = self.lines.get(self.at).copied() {

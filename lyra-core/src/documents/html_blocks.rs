@@ -49,7 +49,7 @@ pub(super) fn read_blocks(document: &Document, root: NodeId, base: Option<&Url>)
         document,
         base,
         walk: Walk::default(),
-        line: Line::default(),
+        line: OpenLine::default(),
     };
     walker.children(root, FragmentType::Paragraph);
     walker.flush(FragmentType::Paragraph);
@@ -58,7 +58,7 @@ pub(super) fn read_blocks(document: &Document, root: NodeId, base: Option<&Url>)
 
 /// The current line, and the links in it.
 #[derive(Default)]
-struct Line {
+struct OpenLine {
     running: Running,
     links: Vec<(String, Range<usize>)>,
 }
@@ -67,7 +67,7 @@ struct Walker<'a> {
     document: &'a Document,
     base: Option<&'a Url>,
     walk: Walk,
-    line: Line,
+    line: OpenLine,
 }
 
 impl Walker<'_> {
@@ -157,7 +157,7 @@ impl Walker<'_> {
 
     /// Takes the current line; its links are added to those of the page.
     fn take_line(&mut self) -> String {
-        let Line { running, links } = std::mem::take(&mut self.line);
+        let OpenLine { running, links } = std::mem::take(&mut self.line);
         let text = running.text;
         let room = MAX_LINKS.saturating_sub(self.walk.links.len());
         for (target, place) in links.into_iter().take(room) {

@@ -101,7 +101,7 @@ const SCOPES: &[&str] = &[
 /// # Errors
 /// A page with too many elements.
 pub(super) fn tame(html: String, cap: usize) -> Result<(String, bool)> {
-    let mut scan = Scan::new(&html, cap, false);
+    let mut scan = Flattener::new(&html, cap, false);
     scan.run();
     if scan.elements > MOST_ELEMENTS {
         let message = format!("the page has more than {MOST_ELEMENTS} elements");
@@ -112,7 +112,7 @@ pub(super) fn tame(html: String, cap: usize) -> Result<(String, bool)> {
             true => cap.min(FEW_LEVELS),
             false => cap,
         };
-        let mut bare = Scan::new(&html, cap, scan.copies > MOST_COPIES);
+        let mut bare = Flattener::new(&html, cap, scan.copies > MOST_COPIES);
         bare.run();
         return Ok((bare.finish(), true));
     }
@@ -129,13 +129,13 @@ pub(super) fn tame(html: String, cap: usize) -> Result<(String, bool)> {
 /// misnested tables, which is why the parser has limits as well.
 #[cfg(test)]
 fn flatten(html: String, cap: usize) -> (String, bool) {
-    let mut scan = Scan::new(&html, cap, false);
+    let mut scan = Flattener::new(&html, cap, false);
     scan.run();
     let changed = scan.kept_to > 0;
     (scan.finish(), changed)
 }
 
-struct Scan<'a> {
+struct Flattener<'a> {
     html: &'a str,
     /// The source before this position is in `out` or left out.
     kept_to: usize,
@@ -159,7 +159,7 @@ struct Scan<'a> {
     repeated: usize,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> Flattener<'a> {
     fn new(html: &'a str, cap: usize, bare: bool) -> Self {
         Self {
             html,

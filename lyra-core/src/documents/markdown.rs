@@ -41,9 +41,9 @@ pub(super) fn parse(text: &str) -> ParsedDocument {
         .into_iter()
         .map(|problem| format!("{FRONT_MATTER}{problem}"));
 
-    let mut reader = Reader {
+    let mut reader = BlockReader {
         source: front.body,
-        ..Reader::default()
+        ..BlockReader::default()
     };
     let options = Options::ENABLE_FOOTNOTES
         | Options::ENABLE_TABLES
@@ -69,20 +69,20 @@ pub(super) fn parse(text: &str) -> ParsedDocument {
 }
 
 /// A link in the current text.
-struct Link {
+struct InlineLink {
     target: String,
     range: Range<usize>,
 }
 
 #[derive(Default)]
-struct Reader<'t> {
+struct BlockReader<'t> {
     source: &'t str,
     blocks: Vec<Block>,
     /// Link targets with the sentence around them.
     links: Vec<(String, String)>,
     /// The text of the current block, item or cell.
     text: Running,
-    links_in_text: Vec<Link>,
+    links_in_text: Vec<InlineLink>,
     /// The open link: its start and its target.
     open_link: Option<(usize, String)>,
     /// Finished items of a list, or rows of a table.
@@ -95,7 +95,7 @@ struct Reader<'t> {
     lists: usize,
 }
 
-impl Reader<'_> {
+impl BlockReader<'_> {
     fn take(&mut self, event: Event<'_>, span: Range<usize>) {
         match event {
             Event::Start(tag) => self.start(tag, &span),
@@ -140,7 +140,7 @@ impl Reader<'_> {
                     let words = self.text.text.get(start..).unwrap_or_default();
                     let end = self.text.end();
                     let range = end - words.trim_start().len()..end;
-                    self.links_in_text.push(Link { target, range });
+                    self.links_in_text.push(InlineLink { target, range });
                 }
             }
             TagEnd::Emphasis if self.is_inside_number(span) => self.text.push("*"),
@@ -237,11 +237,11 @@ impl Reader<'_> {
             let target = without_stops(found.as_str());
             let range = found.start()..found.start() + target.len();
             let target = target.to_owned();
-            Link { target, range }
+            InlineLink { target, range }
         });
         // The text of a link may be an address.
-        let apart = |bare: &Link| links.iter().all(|link| !overlap(&link.range, &bare.range));
-        let bare: Vec<Link> = bare.filter(apart).collect();
+        let apart = |bare: &InlineLink| links.iter().all(|link| !overlap(&link.range, &bare.range));
+        let bare: Vec<InlineLink> = bare.filter(apart).collect();
         links.extend(bare);
         links.sort_by_key(|link| link.range.start);
         for link in links {

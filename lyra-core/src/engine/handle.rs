@@ -38,13 +38,13 @@ use std::sync::atomic::AtomicBool;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Engine {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<EngineInner>,
     /// The actor who makes the calls, if known.
     pub(super) actor: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
-pub(super) struct Inner {
+pub(super) struct EngineInner {
     pub(super) graph: EvidenceGraph,
     pub(super) views: Views,
     pub(super) pipeline: Pipeline,
@@ -113,7 +113,7 @@ impl Engine {
         let signal = Signal::default();
         Ok(Self {
             actor: None,
-            inner: Arc::new(Inner {
+            inner: Arc::new(EngineInner {
                 graph,
                 views,
                 pipeline,

@@ -15,7 +15,7 @@ use crate::research::task::{check_hypothesis, create_task_as};
 use crate::store::model::{Target, TaskConfig, content_id};
 use serde_json::{Value, json};
 use shelf::Shelf;
-use source::{Document, documents_of};
+use source::{AddressedDocument, documents_of};
 use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::sync::Mutex;
@@ -127,10 +127,10 @@ impl Stages {
         Ok(())
     }
 
-    fn task_of(&self, request: &ReadRequest) -> Task {
+    fn task_of(&self, request: &ReadRequest) -> CorpusTask {
         let hypothesis = request.hypothesis.trim();
         let id = request.task_id.clone();
-        Task {
+        CorpusTask {
             id: id.unwrap_or_else(|| content_id("task_", &[hypothesis])),
             hypothesis: hypothesis.to_owned(),
             created_at: self.clock.now(),
@@ -139,8 +139,8 @@ impl Stages {
 
     async fn read_one(
         &self,
-        document: Document,
-        task: &Task,
+        document: AddressedDocument,
+        task: &CorpusTask,
         outcome: &mut ReadOutcome,
     ) -> Result<()> {
         let graph = self.engine.graph();
@@ -176,13 +176,13 @@ impl Stages {
 }
 
 /// The task that all parts of a corpus belong to.
-struct Task {
+struct CorpusTask {
     id: String,
     hypothesis: String,
     created_at: String,
 }
 
-impl Task {
+impl CorpusTask {
     /// Writes the task as the first record. Its state and its budget are left to the graph that the
     /// records are added to.
     fn begin(&self, records: &mut Vec<u8>) {

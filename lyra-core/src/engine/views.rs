@@ -2,7 +2,7 @@
 
 use super::EngineConfig;
 use crate::error::{ErrorKind, Result};
-use crate::store::database::Source;
+use crate::store::database::DatabaseFile;
 use crate::store::guard::{QueryGuard, TempView};
 use crate::store::views::{BrokenView, ViewCatalog, view_name};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ impl Views {
     ///
     /// # Errors
     /// `NotFound` if the folder does not exist; `Storage` if the database cannot be read.
-    pub(super) fn open(config: &EngineConfig, source: &Source) -> Result<Self> {
+    pub(super) fn open(config: &EngineConfig, source: &DatabaseFile) -> Result<Self> {
         let builtin = ViewCatalog::builtin()?;
         let Some(folder) = &config.views_dir else {
             return Ok(Self {
@@ -54,7 +54,7 @@ impl Views {
 /// Finds the files that do not fit the tables. They are retried as long as another view was added,
 /// because one view may depend on another.
 fn one_at_a_time(
-    (config, source): (&EngineConfig, &Source),
+    (config, source): (&EngineConfig, &DatabaseFile),
     builtin: ViewCatalog,
     mut files: Vec<PathBuf>,
     mut broken: Vec<BrokenView>,
@@ -111,7 +111,11 @@ fn does_not_fit(file: &Path, message: &str) -> BrokenView {
     }
 }
 
-fn guard(config: &EngineConfig, source: &Source, catalog: &ViewCatalog) -> Result<QueryGuard> {
+fn guard(
+    config: &EngineConfig,
+    source: &DatabaseFile,
+    catalog: &ViewCatalog,
+) -> Result<QueryGuard> {
     let views = catalog
         .temp_views(config.clock.year())
         .into_iter()

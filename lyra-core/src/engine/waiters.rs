@@ -25,13 +25,13 @@ pub(super) struct ReportedStatuses(Mutex<HashMap<String, LastReport>>);
 
 #[derive(Debug, Default, Clone, Copy)]
 struct LastReport {
-    fingerprint: Option<Fingerprint>,
+    fingerprint: Option<StatusFingerprint>,
     /// When a waiter was last told of a change.
     woken_at: Option<Instant>,
 }
 
 impl ReportedStatuses {
-    pub(super) fn note(&self, task_id: &str, now: Fingerprint) {
+    pub(super) fn note(&self, task_id: &str, now: StatusFingerprint) {
         let mut reports = self.lock();
         reports.entry(task_id.to_owned()).or_default().fingerprint = Some(now);
     }
@@ -49,7 +49,7 @@ impl ReportedStatuses {
         self.lock().remove(task_id);
     }
 
-    pub(super) fn of(&self, task_id: &str) -> Option<Fingerprint> {
+    pub(super) fn of(&self, task_id: &str) -> Option<StatusFingerprint> {
         self.lock().get(task_id)?.fingerprint
     }
 
@@ -60,10 +60,10 @@ impl ReportedStatuses {
 
 /// The waiters, and whether a watcher runs for them.
 #[derive(Debug, Default)]
-pub(super) struct Waiters(Mutex<State>);
+pub(super) struct Waiters(Mutex<WaiterQueue>);
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct WaiterQueue {
     /// Waiters that the watcher has not yet taken over.
     arrivals: Vec<Waiter>,
     pub(super) is_watched: bool,
@@ -74,17 +74,17 @@ pub(super) struct Waiter {
     pub(super) task_id: String,
     pub(super) detail: StatusDetail,
     /// The state of the task when the wait began.
-    pub(super) before: Fingerprint,
+    pub(super) before: StatusFingerprint,
     /// The state of the task when it was last reported to the waiter.
-    pub(super) told_before: Option<Fingerprint>,
+    pub(super) told_before: Option<StatusFingerprint>,
     /// Whether the watcher has not yet checked if there is anything to wait for.
     pub(super) is_new: bool,
     pub(super) until: Instant,
-    pub(super) tell: oneshot::Sender<(StatusReport, Fingerprint)>,
+    pub(super) tell: oneshot::Sender<(StatusReport, StatusFingerprint)>,
 }
 
 impl Waiters {
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, WaiterQueue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -153,7 +153,7 @@ fn watch(waiters: &Waiters, graph: &EvidenceGraph, bell: &Signal) -> Result<()> 
         let is_late = known.iter().any(|waiter| waiter.until <= began);
         if arrived || is_late || version != seen {
             seen = version;
-            known = watched.read(|reader| Look::new(reader, graph).serve(known))?;
+            known = watched.read(|reader| StatusSnapshot::new(reader, graph).serve(known))?;
             // Checking a huge task takes time: at most half of the time is spent on checks.
             std::thread::sleep(began.elapsed().min(LOOK));
         }
@@ -167,14 +167,14 @@ fn watch(waiters: &Waiters, graph: &EvidenceGraph, bell: &Signal) -> Result<()> 
 }
 
 /// A snapshot, and what has been read from it.
-struct Look<'c> {
+struct StatusSnapshot<'c> {
     snapshot: &'c Reader<'c>,
     now_ms: i64,
-    fingerprints: HashMap<String, Option<Fingerprint>>,
+    fingerprints: HashMap<String, Option<StatusFingerprint>>,
     reports: HashMap<(String, bool), StatusReport>,
 }
 
-impl<'c> Look<'c> {
+impl<'c> StatusSnapshot<'c> {
     fn new(snapshot: &'c Reader<'c>, graph: &EvidenceGraph) -> Self {
         Self {
             snapshot,
@@ -214,7 +214,7 @@ impl<'c> Look<'c> {
         Ok(rest)
     }
 
-    fn fingerprint(&mut self, task_id: &str) -> Result<Option<Fingerprint>> {
+    fn fingerprint(&mut self, task_id: &str) -> Result<Option<StatusFingerprint>> {
         if let Some(known) = self.fingerprints.get(task_id) {
             return Ok(*known);
         }
@@ -235,10 +235,10 @@ impl<'c> Look<'c> {
 }
 
 /// A value that changes whenever anything changes that a status shows.
-pub(super) type Fingerprint = u64;
+pub(super) type StatusFingerprint = u64;
 
 /// `None` if the task does not exist.
-pub(super) fn fingerprint(reader: &Reader<'_>, task_id: &str) -> Result<Option<Fingerprint>> {
+pub(super) fn fingerprint(reader: &Reader<'_>, task_id: &str) -> Result<Option<StatusFingerprint>> {
     let state = reader.task_state(task_id)?;
     Ok(state.map(|state| {
         let mut hasher = DefaultHasher::new();

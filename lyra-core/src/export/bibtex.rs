@@ -2,7 +2,7 @@
 
 use super::keys::read_sources;
 use super::people::Name;
-use super::sources::{Kind, Source};
+use super::sources::{Source, SourceKind};
 use super::written::{report_of, unwritten};
 use crate::error::Result;
 use crate::security::display::is_harmful;
@@ -25,7 +25,7 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
 }
 
 fn entry(source: &Source) -> String {
-    let is_article = source.kind() == Kind::Article;
+    let is_article = source.kind() == SourceKind::Article;
     let authors: Vec<String> = source.authors.iter().map(author).collect();
     let venue = source.venue.as_deref().map(escaped);
     let (journal, howpublished) = match is_article {

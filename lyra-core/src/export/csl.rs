@@ -3,7 +3,7 @@
 use super::dates::Date;
 use super::keys::read_sources;
 use super::people::Name;
-use super::sources::{Kind, Source};
+use super::sources::{Source, SourceKind};
 use super::written::{report_of, unwritten};
 use crate::error::{Error, Result};
 use crate::security::display::is_harmful;
@@ -22,15 +22,15 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
 
 fn item(source: &Source) -> Value {
     let kind = match source.kind() {
-        Kind::Article => "article-journal",
+        SourceKind::Article => "article-journal",
         // The CSL type for a preprint.
-        Kind::Preprint => "article",
-        Kind::Webpage => "webpage",
-        Kind::Document => "document",
+        SourceKind::Preprint => "article",
+        SourceKind::Webpage => "webpage",
+        SourceKind::Document => "document",
     };
     // A preprint has no container: the repository is its publisher.
     let venue_is = match source.kind() {
-        Kind::Preprint => "publisher",
+        SourceKind::Preprint => "publisher",
         _ => "container-title",
     };
     let authors: Vec<Value> = source.authors.iter().map(name).collect();

@@ -18,7 +18,7 @@ use std::io::Write;
 /// Maximum number of characters shown of an address that is not a link.
 const LONGEST: usize = 200;
 
-struct Claim {
+struct ReportClaim {
     id: String,
     text: String,
     /// Its stance on the hypothesis, if judged.
@@ -27,7 +27,7 @@ struct Claim {
     stance_confidence: Option<f64>,
 }
 
-impl Claim {
+impl ReportClaim {
     fn is_possible(&self) -> bool {
         matches!(self.stance, Some(Relation::Supports | Relation::Refutes))
             && self.stance_confidence.is_some_and(|c| c < POSSIBLE_BELOW)
@@ -35,7 +35,7 @@ impl Claim {
 }
 
 /// An edge to a claim with its quote and the number of its source.
-struct Evidence {
+struct QuotedEdge {
     edge_id: String,
     relation: Relation,
     /// `None` if the judge gave no confidence.
@@ -90,7 +90,8 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
             text.push_str(&format!("{}\n\n", line(&makers.join(" "))));
         }
         for (stance, heading) in STANCES {
-            let of_stance: Vec<&Claim> = claims.iter().filter(|c| c.stance == stance).collect();
+            let of_stance: Vec<&ReportClaim> =
+                claims.iter().filter(|c| c.stance == stance).collect();
             if of_stance.is_empty() {
                 continue;
             }
@@ -148,8 +149,8 @@ fn used(part: &Part<'_>) -> Result<HashSet<String>> {
     Ok(ids.into_iter().collect())
 }
 
-fn claims(part: &Part<'_>, task_id: &str) -> Result<Vec<Claim>> {
-    let claim = |claim: ClaimStance| Claim {
+fn claims(part: &Part<'_>, task_id: &str) -> Result<Vec<ReportClaim>> {
+    let claim = |claim: ClaimStance| ReportClaim {
         id: claim.id,
         text: claim.text,
         stance: claim.relation,
@@ -160,13 +161,13 @@ fn claims(part: &Part<'_>, task_id: &str) -> Result<Vec<Claim>> {
 }
 
 /// The evidence on each claim, by claim: origins first, then the most certain.
-fn evidence(part: &Part<'_>, sources: &[Source]) -> Result<HashMap<String, Vec<Evidence>>> {
+fn evidence(part: &Part<'_>, sources: &[Source]) -> Result<HashMap<String, Vec<QuotedEdge>>> {
     let numbers: HashMap<&str, usize> = sources
         .iter()
         .enumerate()
         .map(|(at, s)| (s.id.as_str(), at))
         .collect();
-    let mut found: HashMap<String, Vec<Evidence>> = HashMap::new();
+    let mut found: HashMap<String, Vec<QuotedEdge>> = HashMap::new();
     part.each(
         "SELECT e.target_id, e.relation, e.nli_edge_confidence, e.edge_human_corrected,
            CASE WHEN e.quote_end IS NOT NULL AND f.char_start IS NOT NULL THEN
@@ -180,7 +181,7 @@ fn evidence(part: &Part<'_>, sources: &[Source]) -> Result<HashMap<String, Vec<E
             let relation: String = row.get(1)?;
             let source: String = row.get(5)?;
             let at = numbers.get(source.as_str()).copied();
-            found.entry(row.get(0)?).or_default().push(Evidence {
+            found.entry(row.get(0)?).or_default().push(QuotedEdge {
                 edge_id: row.get(6)?,
                 relation: relation.parse().map_err(|e: Error| e.context("an edge"))?,
                 confidence: row.get(2)?,
@@ -195,7 +196,12 @@ fn evidence(part: &Part<'_>, sources: &[Source]) -> Result<HashMap<String, Vec<E
     Ok(found)
 }
 
-fn push_claim(text: &mut String, claim: &Claim, evidence: &[Evidence], numbers: &mut Numbers) {
+fn push_claim(
+    text: &mut String,
+    claim: &ReportClaim,
+    evidence: &[QuotedEdge],
+    numbers: &mut Numbers,
+) {
     let verdicts: Vec<(Relation, f64)> = evidence
         .iter()
         .filter(|e| e.relation != Relation::Origin)

@@ -3,7 +3,7 @@
 use super::dates::Date;
 use super::keys::read_sources;
 use super::people::Name;
-use super::sources::{Kind, Source};
+use super::sources::{Source, SourceKind};
 use super::written::{report_of, unwritten};
 use crate::error::Result;
 use crate::security::display::is_harmful;
@@ -22,10 +22,10 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
 
 fn record(source: &Source) -> String {
     let kind = match source.kind() {
-        Kind::Article => "JOUR",
-        Kind::Preprint => "UNPB",
-        Kind::Webpage => "ELEC",
-        Kind::Document => "GEN",
+        SourceKind::Article => "JOUR",
+        SourceKind::Preprint => "UNPB",
+        SourceKind::Webpage => "ELEC",
+        SourceKind::Document => "GEN",
     };
     let mut tags = vec![
         ("TY", kind.to_owned()),
@@ -36,7 +36,7 @@ fn record(source: &Source) -> String {
     let journal = source
         .venue
         .clone()
-        .filter(|_| source.kind() == Kind::Article);
+        .filter(|_| source.kind() == SourceKind::Article);
     let arxiv = source.arxiv_id.as_ref().map(|id| format!("arXiv:{id}"));
     let accessed = source.accessed.as_deref().and_then(Date::parse);
     let optional = [

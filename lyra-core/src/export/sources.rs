@@ -48,7 +48,7 @@ const ARXIV_DOI: &str = "10.48550/arxiv.";
 
 /// The type of a source for reference managers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SourceKind {
     /// In a journal, or in another scholarly venue.
     Article,
     /// Before peer review.
@@ -60,7 +60,7 @@ pub(super) enum Kind {
 }
 
 impl Source {
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> SourceKind {
         let preprint_doi = self.doi.as_deref().is_some_and(is_preprint_doi);
         let on_arxiv = self.arxiv_id.is_some()
             && self.doi.is_none()
@@ -69,15 +69,15 @@ impl Source {
                 .as_deref()
                 .is_none_or(|venue| venue.to_lowercase().starts_with("arxiv"));
         if preprint_doi || on_arxiv {
-            return Kind::Preprint;
+            return SourceKind::Preprint;
         }
         let on_web = self.link().is_some();
         let identified =
             self.is_catalogued || self.doi.is_some() || self.pmid.is_some() || self.pmcid.is_some();
         match self.venue {
-            Some(_) if identified || (!on_web && !self.is_html) => Kind::Article,
-            _ if identified || !on_web => Kind::Document,
-            _ => Kind::Webpage,
+            Some(_) if identified || (!on_web && !self.is_html) => SourceKind::Article,
+            _ if identified || !on_web => SourceKind::Document,
+            _ => SourceKind::Webpage,
         }
     }
 
@@ -273,6 +273,7 @@ fn authors(part: &Part<'_>) -> Result<HashMap<String, Vec<Name>>> {
 
 #[cfg(test)]
 mod tests {
+    use super::SourceKind::{Article, Document, Preprint, Webpage};
     use super::*;
 
     #[test]
@@ -286,46 +287,14 @@ mod tests {
                 "Nature",
                 "https://n.example/",
                 true,
-                Kind::Article,
+                Article,
             ),
-            (
-                "",
-                "12",
-                "",
-                "Nature",
-                "https://n.example/",
-                true,
-                Kind::Article,
-            ),
-            (
-                "",
-                "",
-                "",
-                "The List",
-                "https://n.example/",
-                true,
-                Kind::Webpage,
-            ),
-            ("", "", "", "", "https://n.example/", true, Kind::Webpage),
-            (
-                "",
-                "",
-                "",
-                "The List",
-                "file:///a/b.html",
-                true,
-                Kind::Document,
-            ),
-            (
-                "",
-                "",
-                "",
-                "Journal",
-                "file:///a/b.md",
-                false,
-                Kind::Article,
-            ),
-            ("", "", "", "", "file:///a/b.md", false, Kind::Document),
+            ("", "12", "", "Nature", "https://n.example/", true, Article),
+            ("", "", "", "The List", "https://n.example/", true, Webpage),
+            ("", "", "", "", "https://n.example/", true, Webpage),
+            ("", "", "", "The List", "file:///a/b.html", true, Document),
+            ("", "", "", "Journal", "file:///a/b.md", false, Article),
+            ("", "", "", "", "file:///a/b.md", false, Document),
             (
                 "10.1038/1",
                 "",
@@ -333,9 +302,9 @@ mod tests {
                 "",
                 "https://n.example/",
                 true,
-                Kind::Document,
+                Document,
             ),
-            ("", "", "2301.1", "arXiv.org", "", false, Kind::Preprint),
+            ("", "", "2301.1", "arXiv.org", "", false, Preprint),
             (
                 "",
                 "",
@@ -343,18 +312,10 @@ mod tests {
                 "",
                 "https://arxiv.org/abs/2301.1",
                 true,
-                Kind::Preprint,
+                Preprint,
             ),
-            ("", "", "2301.1", "NeurIPS", "", false, Kind::Article),
-            (
-                "10.1038/1",
-                "",
-                "2301.1",
-                "Nature",
-                "",
-                false,
-                Kind::Article,
-            ),
+            ("", "", "2301.1", "NeurIPS", "", false, Article),
+            ("10.1038/1", "", "2301.1", "Nature", "", false, Article),
             (
                 "10.48550/arxiv.2301.1",
                 "",
@@ -362,7 +323,7 @@ mod tests {
                 "arXiv",
                 "",
                 false,
-                Kind::Preprint,
+                Preprint,
             ),
         ] {
             let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());

@@ -83,7 +83,7 @@ pub(crate) fn asserts_nothing(sentence: &str) -> Result<bool> {
 }
 
 /// A sentence that may be a claim.
-struct Candidate {
+struct ClaimCandidate {
     passage: usize,
     quote: Range<usize>,
     text: String,
@@ -96,7 +96,7 @@ struct Candidate {
 
 fn extract(request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>> {
     let topic = Topic::new(request);
-    let mut candidates: Vec<Candidate> = request
+    let mut candidates: Vec<ClaimCandidate> = request
         .passages
         .iter()
         .enumerate()
@@ -115,18 +115,18 @@ fn extract(request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>> {
     // A document without a clear claim yields at most one unclear claim.
     let is_clear = read.iter().any(|(on, _)| *on >= ON_FROM);
     let most = if is_clear { request.max_claims } else { 1 };
-    let names = |candidate: &Candidate| {
+    let names = |candidate: &ClaimCandidate| {
         let heading = request.passages[candidate.passage].heading.as_deref();
         let told = [request.title.as_deref(), heading, Some(&candidate.text)];
         let told = told.into_iter().flatten().collect::<Vec<_>>().join(" ");
         names_subject(&request.hypothesis, &told)
     };
-    let is_worth = |(on, candidate): &(f64, Candidate)| match is_clear {
+    let is_worth = |(on, candidate): &(f64, ClaimCandidate)| match is_clear {
         true => *on >= ON_FROM,
         false if *on >= WEAK_FROM => candidate.closeness >= CLOSE_FROM,
         false => candidate.closeness >= NEAR_FROM && names(candidate),
     };
-    let mut worth: Vec<(f64, Candidate)> = read
+    let mut worth: Vec<(f64, ClaimCandidate)> = read
         .into_iter()
         .filter(is_worth)
         .map(|(on, candidate)| (on * voice(&candidate.text), candidate))
@@ -144,7 +144,7 @@ fn extract(request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>> {
 }
 
 /// The best claims, without those that repeat a better one.
-fn distinct(candidates: Vec<(f64, Candidate)>, most: usize) -> Vec<ExtractedClaim> {
+fn distinct(candidates: Vec<(f64, ClaimCandidate)>, most: usize) -> Vec<ExtractedClaim> {
     let mut kept: Vec<(HashSet<String>, ExtractedClaim)> = Vec::new();
     for (confidence, candidate) in candidates {
         if kept.len() == most {
@@ -171,7 +171,7 @@ fn distinct(candidates: Vec<(f64, Candidate)>, most: usize) -> Vec<ExtractedClai
 }
 
 /// How likely a sentence asserts something on the question; none if it more likely asserts nothing at all.
-fn relevance(request: &ExtractionRequest, candidate: &Candidate) -> Result<Option<f64>> {
+fn relevance(request: &ExtractionRequest, candidate: &ClaimCandidate) -> Result<Option<f64>> {
     if is_unread(&candidate.text) || is_unread(&request.hypothesis) {
         return Ok(by_words(candidate));
     }
@@ -198,7 +198,7 @@ fn voice(text: &str) -> f64 {
 
 /// The fallback when the network does not read: the words of the question, and in Japanese also
 /// phrases that report a finding, since the question may be in English.
-fn by_words(candidate: &Candidate) -> Option<f64> {
+fn by_words(candidate: &ClaimCandidate) -> Option<f64> {
     const FOUND: &[&str] = &[
         "有意",
         "認められ",
@@ -218,14 +218,14 @@ fn by_words(candidate: &Candidate) -> Option<f64> {
     (confidence >= CLOSE_FROM && !announces(&candidate.text)).then_some(confidence)
 }
 
-fn read_passage(index: usize, passage: &Passage, topic: &Topic) -> Vec<Candidate> {
+fn read_passage(index: usize, passage: &Passage, topic: &Topic) -> Vec<ClaimCandidate> {
     let mut last = "";
     sentence_texts(&passage.text)
         .filter_map(|(quote, sentence)| {
             let before = std::mem::replace(&mut last, sentence);
             let (quote, text) = statement(quote, sentence)?;
             let terms: HashSet<String> = ranking_terms(&text).into_iter().collect();
-            Some(Candidate {
+            Some(ClaimCandidate {
                 passage: index,
                 closeness: topic.closeness(&terms),
                 quote,

@@ -11,7 +11,7 @@ const MOST_CJK: f64 = 0.2;
 
 /// The network's result for a premise and a claim. Each triple adds up to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Reading {
+pub(super) struct PairReading {
     /// The probabilities of supports, refutes and neutral.
     pub(super) stance: [f64; 3],
     /// The probabilities that the premise asserts nothing, something else, something on the claim.
@@ -25,14 +25,14 @@ pub(super) struct Reading {
 const READ_AGAIN_BELOW: f64 = 0.7;
 
 /// The network's result for a pair; a pair that is not clearly neutral is also read without its context.
-pub(super) fn read_twice(context: &str, premise: &str, claim: &str) -> Result<Option<Reading>> {
+pub(super) fn read_twice(context: &str, premise: &str, claim: &str) -> Result<Option<PairReading>> {
     let under = read(context, premise, claim)?;
     let Some(under) = under.filter(|one| !context.is_empty() && one.stance[2] < READ_AGAIN_BELOW)
     else {
         return Ok(under);
     };
     let alone = read("", premise, claim)?;
-    Ok(Some(alone.map_or(under, |alone| Reading {
+    Ok(Some(alone.map_or(under, |alone| PairReading {
         stance: mean(under.stance, alone.stance),
         asserts: mean(under.asserts, alone.asserts),
     })))
@@ -56,7 +56,7 @@ pub(super) fn is_unread(text: &str) -> bool {
 }
 
 #[cfg(not(feature = "neural-judge"))]
-pub(super) fn read(_context: &str, _premise: &str, _claim: &str) -> Result<Option<Reading>> {
+pub(super) fn read(_context: &str, _premise: &str, _claim: &str) -> Result<Option<PairReading>> {
     Ok(None)
 }
 
@@ -66,7 +66,7 @@ pub(super) use words::read;
 #[cfg(feature = "neural-judge")]
 mod words {
     use super::super::static_embedder::word_pieces;
-    use super::Reading;
+    use super::PairReading;
     use crate::error::{Error, Result};
     use lyra_judge::Network;
 
@@ -83,7 +83,7 @@ mod words {
         context: &str,
         premise: &str,
         claim: &str,
-    ) -> Result<Option<Reading>> {
+    ) -> Result<Option<PairReading>> {
         let network = Network::builtin()
             .map_err(|e| Error::internal(format!("the built-in judge's weights: {e}")))?;
         let (premise, claim) = (word_pieces(premise)?, word_pieces(claim)?);
@@ -96,7 +96,7 @@ mod words {
             split,
         } = sequence(network, &word_pieces(context)?, &premise, &claim);
         let scores = network.scores(&words, context, split);
-        Ok(Some(Reading {
+        Ok(Some(PairReading {
             stance: softmax(scores.stance, TEMPERATURE),
             asserts: softmax(scores.reading, 1.0),
         }))

@@ -25,13 +25,13 @@ const LONGEST_NAME: usize = 200;
 /// A file to be packed, in temporary storage until its size and hashes are known.
 #[derive(Debug)]
 pub(super) struct Staged {
-    pub(super) entry: Entry,
+    pub(super) entry: ArchiveEntry,
     content: File,
 }
 
 /// The metadata of a file in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct ArchiveEntry {
     pub(super) name: String,
     pub(super) size: u64,
     pub(super) sha256: String,
@@ -72,8 +72,8 @@ impl<W> Hashing<W> {
         }
     }
 
-    fn entry(self, name: &str, offset: u64) -> Entry {
-        Entry {
+    fn entry(self, name: &str, offset: u64) -> ArchiveEntry {
+        ArchiveEntry {
             name: name.to_owned(),
             size: self.size,
             sha256: hex(&self.sha256.finalize()),
@@ -134,7 +134,7 @@ pub(super) fn write(mut files: Vec<Staged>, writer: &mut impl Write) -> Result<(
 pub(super) fn read(
     path: &Path,
     sink: &mut dyn FnMut(&str) -> Result<Box<dyn Write>>,
-) -> Result<Vec<Entry>> {
+) -> Result<Vec<ArchiveEntry>> {
     let unreadable = |e: io::Error| {
         let kind = match e.kind() {
             io::ErrorKind::NotFound => ErrorKind::NotFound,
@@ -145,7 +145,7 @@ pub(super) fn read(
     let file = File::open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
     let mut reader = BufReader::new(file);
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<ArchiveEntry> = Vec::new();
     let mut names = BTreeSet::new();
     let mut offset = 0;
     loop {
@@ -183,7 +183,7 @@ fn read_file(
     offset: u64,
     length: u64,
     sink: &mut dyn FnMut(&str) -> Result<Box<dyn Write>>,
-) -> Result<Entry> {
+) -> Result<ArchiveEntry> {
     let mut head = vec![0; LOCAL_SIZE];
     head[..4].copy_from_slice(&LOCAL.to_le_bytes());
     fill(reader, &mut head[4..])?;
@@ -224,7 +224,7 @@ fn fill(reader: &mut impl Read, bytes: &mut [u8]) -> Result<()> {
     filled.map_err(|_| broken(ARCHIVE, "it ends before its list of files"))
 }
 
-fn local_header(entry: &Entry) -> Vec<u8> {
+fn local_header(entry: &ArchiveEntry) -> Vec<u8> {
     let mut header = LOCAL.to_le_bytes().to_vec();
     push_fields(&mut header, entry);
     header.extend_from_slice(entry.name.as_bytes());
@@ -233,7 +233,7 @@ fn local_header(entry: &Entry) -> Vec<u8> {
 
 /// The fields common to both headers of a file: version 1.0, names in UTF-8, stored, 1980-01-01, no
 /// extra field.
-fn push_fields(header: &mut Vec<u8>, entry: &Entry) {
+fn push_fields(header: &mut Vec<u8>, entry: &ArchiveEntry) {
     for short in [10_u16, 0x0800, 0, 0, 0x0021] {
         header.extend_from_slice(&short.to_le_bytes());
     }
@@ -246,7 +246,7 @@ fn push_fields(header: &mut Vec<u8>, entry: &Entry) {
 }
 
 /// The list of files at the end.
-fn directory(entries: &[Entry], offset: u64) -> Vec<u8> {
+fn directory(entries: &[ArchiveEntry], offset: u64) -> Vec<u8> {
     let mut list = Vec::new();
     for entry in entries {
         list.extend_from_slice(&CENTRAL.to_le_bytes());
@@ -282,7 +282,7 @@ pub(super) fn unwritable(error: io::Error) -> Error {
 }
 
 /// The hashes of the files in the format of `sha256sum`.
-pub(super) fn manifest<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<u8> {
+pub(super) fn manifest<'a>(entries: impl Iterator<Item = &'a ArchiveEntry>) -> Vec<u8> {
     let mut lines: Vec<(&str, &str)> = entries
         .map(|e| (e.name.as_str(), e.sha256.as_str()))
         .collect();

@@ -69,7 +69,7 @@ impl FromStr for StatedLicence {
 
 /// A licence and how it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct KnownLicence {
     pub(super) licence: String,
     /// `stated` by the creator of the pack, or found in the `text`.
     pub(super) by: &'static str,
@@ -85,15 +85,19 @@ pattern!(
 );
 
 /// The licence of a page's text, if it is known.
-pub(super) fn licence_of(address: &str, text: &str, stated: &[StatedLicence]) -> Option<Known> {
+pub(super) fn licence_of(
+    address: &str,
+    text: &str,
+    stated: &[StatedLicence],
+) -> Option<KnownLicence> {
     let said = stated.iter().filter(|s| address.starts_with(&s.prefix));
     if let Some(said) = said.max_by_key(|said| said.prefix.len()) {
-        return Some(Known {
+        return Some(KnownLicence {
             licence: said.licence.clone(),
             by: "stated",
         });
     }
-    (SENTENCE.is_match(text) && !RESTRICTED.is_match(text)).then(|| Known {
+    (SENTENCE.is_match(text) && !RESTRICTED.is_match(text)).then(|| KnownLicence {
         licence: "CC-BY".to_owned(),
         by: "text",
     })

@@ -1,7 +1,7 @@
 //! Filters the lines of the task for a pack: texts that may not be redistributed are removed, and
 //! what is needed to check the quotes is recorded.
 
-use super::licence::{Known, PackTexts, StatedLicence, licence_of};
+use super::licence::{KnownLicence, PackTexts, StatedLicence, licence_of};
 use crate::error::{Error, Result};
 use crate::store::graph::PageText;
 use crate::store::text::hash::sha256_hex;
@@ -40,7 +40,7 @@ pub(super) struct QuoteLine {
 
 /// What is known about a fragment.
 #[derive(Debug)]
-struct Passage {
+struct KnownFragment {
     page_id: String,
     version: i64,
     start: i64,
@@ -52,15 +52,15 @@ pub(super) struct Filter<'a> {
     pub(super) inner: &'a mut dyn Write,
     pub(super) texts: PackTexts,
     pub(super) licences: &'a [StatedLicence],
-    pub(super) found: Found,
+    pub(super) found: PackContents,
     line: Vec<u8>,
     urls: HashMap<String, String>,
-    passages: HashMap<String, Passage>,
+    passages: HashMap<String, KnownFragment>,
 }
 
 /// Information collected from the lines.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct PackContents {
     pub(super) texts: Vec<TextLine>,
     pub(super) quotes: Vec<QuoteLine>,
     pub(super) hypothesis: String,
@@ -80,7 +80,7 @@ impl<'a> Filter<'a> {
             inner,
             texts,
             licences,
-            found: Found::default(),
+            found: PackContents::default(),
             line: Vec::new(),
             urls: HashMap::new(),
             passages: HashMap::new(),
@@ -107,7 +107,7 @@ impl<'a> Filter<'a> {
             }
             "page_text" => self.take_text(&row),
             "fragment" => {
-                let passage = Passage {
+                let passage = KnownFragment {
                     page_id: text("page_id"),
                     version: row["page_version"].as_i64().unwrap_or(1),
                     start: row["char_start"].as_i64().unwrap_or(0),
@@ -143,7 +143,7 @@ impl<'a> Filter<'a> {
             PackTexts::None => false,
         };
         let (licence, by) = match known {
-            Some(Known { licence, by }) => (Some(licence), Some(by.to_owned())),
+            Some(KnownLicence { licence, by }) => (Some(licence), Some(by.to_owned())),
             None => (None, None),
         };
         self.found.texts.push(TextLine {

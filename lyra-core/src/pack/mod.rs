@@ -25,9 +25,9 @@ use crate::error::{Error, Result};
 use crate::export::{ExportFormat, diagram, export};
 use crate::record::outline;
 use crate::store::graph::{EvidenceGraph, canonical_hash, export_jsonl};
-use archive::{Entry, Staged, manifest, unwritable};
+use archive::{ArchiveEntry, Staged, manifest, unwritable};
 use format::{ATTESTATION, MANIFEST, METADATA};
-use lines::{Filter, Found};
+use lines::{Filter, PackContents};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ pub(crate) fn pack(
     if let Some(dir) = &options.record {
         files.push(Staged::new("record.jsonl", |w| outline(dir, w))?.0);
     }
-    let entries: Vec<&Entry> = files.iter().map(|file| &file.entry).collect();
+    let entries: Vec<&ArchiveEntry> = files.iter().map(|file| &file.entry).collect();
     let metadata = ro_crate::metadata(task_id, &found, &entries);
     let metadata = serde_json::to_vec_pretty(&metadata)
         .map_err(|e| Error::internal(format!("the metadata are not JSON: {e}")))?;
@@ -99,7 +99,7 @@ pub(crate) fn pack(
         MANIFEST,
         &manifest(files.iter().map(|file| &file.entry)),
     )?);
-    let entries: Vec<Entry> = files.iter().map(|file| file.entry.clone()).collect();
+    let entries: Vec<ArchiveEntry> = files.iter().map(|file| file.entry.clone()).collect();
     let predicate = json!({
         "task_id": task_id, "hypothesis": found.hypothesis,
         "canonical_hash": canonical_hash(graph.database(), Some(task_id))?,
@@ -113,7 +113,7 @@ pub(crate) fn pack(
 }
 
 /// The rows of the task, and the information collected from them.
-fn rows_of(graph: &EvidenceGraph, options: &PackOptions) -> Result<(Staged, Found)> {
+fn rows_of(graph: &EvidenceGraph, options: &PackOptions) -> Result<(Staged, PackContents)> {
     Staged::new("graph.jsonl", |w| {
         let mut filter = Filter::new(w, options.texts, &options.licences);
         let exported = export_jsonl(graph.database(), &mut filter, Some(&options.task_id));
@@ -148,7 +148,7 @@ fn lines_of(rows: &[impl Serialize]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn summary(files: &[Staged], found: &Found, key: &PackKey) -> PackSummary {
+fn summary(files: &[Staged], found: &PackContents, key: &PackKey) -> PackSummary {
     let included = found.texts.iter().filter(|text| text.included).count();
     let entries = files.iter().map(|file| &file.entry);
     PackSummary {

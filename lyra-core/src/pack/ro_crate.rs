@@ -3,9 +3,9 @@
 //!
 //! <https://www.researchobject.org/ro-crate/specification/1.1/>
 
-use super::archive::Entry;
+use super::archive::ArchiveEntry;
 use super::format::{ATTESTATION, METADATA};
-use super::lines::Found;
+use super::lines::PackContents;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -65,7 +65,7 @@ pub(super) const FILES: [(&str, &str, &str); 10] = [
 
 /// The metadata file. `entries` are the other files except the manifest and the signature, which
 /// are created later and are named without their hashes.
-pub(super) fn metadata(task_id: &str, found: &Found, entries: &[&Entry]) -> Value {
+pub(super) fn metadata(task_id: &str, found: &PackContents, entries: &[&ArchiveEntry]) -> Value {
     let later = ["manifest-sha256.txt", ATTESTATION];
     let names = entries.iter().map(|entry| entry.name.as_str());
     let names: BTreeSet<&str> = names.chain(later).collect();

@@ -2,7 +2,7 @@
 //!
 //! <https://github.com/secure-systems-lab/dsse>, <https://in-toto.io/Statement/v1>
 
-use super::archive::Entry;
+use super::archive::ArchiveEntry;
 use super::format::{ATTESTATION, broken};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::text::hash::sha256_hex;
@@ -94,8 +94,8 @@ impl PackKey {
     }
 
     /// Creates the signed envelope for these files.
-    pub(super) fn seal(&self, entries: &[Entry], predicate: &Value) -> Result<Vec<u8>> {
-        let mut subject: Vec<&Entry> = entries.iter().collect();
+    pub(super) fn seal(&self, entries: &[ArchiveEntry], predicate: &Value) -> Result<Vec<u8>> {
+        let mut subject: Vec<&ArchiveEntry> = entries.iter().collect();
         subject.sort_by(|a, b| a.name.cmp(&b.name));
         let subject = subject.into_iter();
         let subject = subject.map(|e| json!({"name": e.name, "digest": {"sha256": e.sha256}}));

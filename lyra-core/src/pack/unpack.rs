@@ -1,7 +1,7 @@
 //! Verifies a pack: only content that the signature covers is trusted.
 
 use super::archive::manifest;
-use super::archive::{self, Entry, unwritable};
+use super::archive::{self, ArchiveEntry, unwritable};
 use super::format::{ATTESTATION, MANIFEST, METADATA, broken};
 use super::lines::{QuoteLine, TextLine};
 use super::seal;
@@ -157,7 +157,11 @@ fn unpack(pack: &Path, key: Option<&Path>) -> Result<(PackReport, TempDir)> {
     Ok((report, folder))
 }
 
-fn open_seal(entries: &[Entry], place: &Path, key: Option<&Path>) -> Result<(Value, String)> {
+fn open_seal(
+    entries: &[ArchiveEntry],
+    place: &Path,
+    key: Option<&Path>,
+) -> Result<(Value, String)> {
     let sealed = entries.iter().find(|entry| entry.name == ATTESTATION);
     let sealed = sealed.ok_or_else(|| broken(ATTESTATION, "it is not in the pack"))?;
     if sealed.size > MOST_OF_SIGNATURE {
@@ -169,7 +173,7 @@ fn open_seal(entries: &[Entry], place: &Path, key: Option<&Path>) -> Result<(Val
 
 /// Checks that every file is signed, that every signed file is present, and that the list of hashes
 /// agrees.
-fn check_listed(entries: &[Entry], statement: &Value) -> Result<()> {
+fn check_listed(entries: &[ArchiveEntry], statement: &Value) -> Result<()> {
     let subjects = statement["subject"].as_array();
     let subjects = subjects.ok_or_else(|| broken(ATTESTATION, "it names no files"))?;
     let mut signed: BTreeMap<&str, &str> = BTreeMap::new();

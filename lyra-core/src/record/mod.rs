@@ -45,7 +45,7 @@ const VERSION: u32 = 1;
 #[derive(Debug)]
 pub struct Record {
     tape: Arc<Tape>,
-    header: OnceLock<Header>,
+    header: OnceLock<RecordHeader>,
     copies: OnceLock<Option<Copies>>,
     start: OnceLock<Start>,
     end: Option<End>,
@@ -53,7 +53,7 @@ pub struct Record {
 
 /// The configuration of a run: the first line of the list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Header {
+pub(crate) struct RecordHeader {
     version: u32,
     /// Version of Lyra.
     pub(crate) lyra: String,
@@ -238,7 +238,7 @@ impl Record {
         self.tape.is_recording()
     }
 
-    pub(crate) fn header(&self) -> Result<&Header> {
+    pub(crate) fn header(&self) -> Result<&RecordHeader> {
         self.header
             .get()
             .ok_or_else(|| Error::internal("a record without a header"))
@@ -279,7 +279,7 @@ impl Record {
 
     fn wired(
         &self,
-        header: &Header,
+        header: &RecordHeader,
         fetcher: Option<Arc<dyn Fetcher>>,
         providers: Vec<Option<Arc<dyn SearchProvider>>>,
         models: Models,
@@ -334,7 +334,7 @@ impl Record {
     }
 
     /// Writes the configuration of the run.
-    fn begin(&self, live: &Live) -> Result<Header> {
+    fn begin(&self, live: &Live) -> Result<RecordHeader> {
         let files = match live.corpus.is_empty() {
             true => None,
             false => Some(FileFetcher::new(&live.corpus)?),
@@ -347,7 +347,7 @@ impl Record {
             name: provider.name().to_owned(),
             is_academic: provider.is_academic(),
         };
-        let header = Header {
+        let header = RecordHeader {
             version: VERSION,
             lyra: env!("CARGO_PKG_VERSION").to_owned(),
             began: live.began.clone(),
@@ -416,7 +416,7 @@ fn runs_below(dir: &Path) -> usize {
     1 + (2..).take_while(has_record).count()
 }
 
-fn header_of(line: Value) -> Result<Header> {
+fn header_of(line: Value) -> Result<RecordHeader> {
     match line["version"].as_u64() {
         Some(version) if version == u64::from(VERSION) => part_of(line),
         version => {

@@ -1,6 +1,6 @@
 //! Ports that record replies, or replay recorded ones.
 
-use super::tape::{Reply, Tape};
+use super::tape::{RecordedReply, Tape};
 use crate::error::{Error, Result};
 use crate::ports::{
     ClaimExtractor, Embedder, EmbedderInfo, ExtractedClaim, Extraction, ExtractionRequest,
@@ -210,10 +210,10 @@ where
         let outcome = live(missing.clone()).await;
         for (order, place) in missing.iter().enumerate() {
             let reply = match &outcome {
-                Ok(all) => Reply::of(all.get(order).cloned().ok_or_else(|| {
+                Ok(all) => RecordedReply::of(all.get(order).cloned().ok_or_else(|| {
                     Error::internal("a model answered fewer texts than it was given")
                 })),
-                Err(error) => Reply::Failure(super::tape::Failure::of(error)),
+                Err(error) => RecordedReply::Failure(super::tape::RecordedError::of(error)),
             };
             answers[*place] = Some(tape.keep(&requests[*place], reply)?);
         }

@@ -22,11 +22,11 @@ pub(crate) const BLOBS: &str = "blobs";
 pub(super) struct Tape {
     dir: PathBuf,
     is_recording: bool,
-    state: Mutex<State>,
+    state: Mutex<TapeState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct TapeState {
     manifest: File,
     length: u64,
     /// Hash of all lines so far.
@@ -44,25 +44,25 @@ struct ReplyLine<T> {
     kind: String,
     key: String,
     request: Value,
-    reply: Reply<T>,
+    reply: RecordedReply<T>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Reply<T> {
+pub(super) enum RecordedReply<T> {
     Answer(T),
-    Failure(Failure),
+    Failure(RecordedError),
 }
 
 /// An error as stored, without its sources.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Failure {
+pub(super) struct RecordedError {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
 }
 
-impl Failure {
+impl RecordedError {
     pub(super) fn of(error: &Error) -> Self {
         Self {
             kind: error.kind(),
@@ -80,11 +80,11 @@ impl Failure {
     }
 }
 
-impl<T> Reply<T> {
+impl<T> RecordedReply<T> {
     pub(super) fn of(outcome: Result<T>) -> Self {
         match outcome {
             Ok(answer) => Self::Answer(answer),
-            Err(error) => Self::Failure(Failure::of(&error)),
+            Err(error) => Self::Failure(RecordedError::of(&error)),
         }
     }
 
@@ -114,7 +114,7 @@ impl Tape {
         Ok(Self {
             dir: dir.to_owned(),
             is_recording: true,
-            state: Mutex::new(State::new(manifest.map_err(|e| failed(&path, e))?)),
+            state: Mutex::new(TapeState::new(manifest.map_err(|e| failed(&path, e))?)),
         })
     }
 
@@ -125,7 +125,7 @@ impl Tape {
             Error::not_found(format!("there is no record in {}: {e}", dir.display()))
                 .with_hint("`research --record DIR` makes one")
         })?;
-        let mut state = State::new(manifest.try_clone().map_err(|e| failed(&path, e))?);
+        let mut state = TapeState::new(manifest.try_clone().map_err(|e| failed(&path, e))?);
         let mut lines = BufReader::new(manifest);
         let (mut line, mut ended) = (Vec::new(), None);
         loop {
@@ -196,7 +196,7 @@ impl Tape {
         synced.map_err(|e| failed(&self.dir.join(MANIFEST), e))
     }
 
-    fn append(&self, state: &mut State, line: &impl Serialize) -> Result<(u64, u64)> {
+    fn append(&self, state: &mut TapeState, line: &impl Serialize) -> Result<(u64, u64)> {
         let mut bytes = serde_json::to_vec(line)
             .map_err(|e| Error::internal(format!("a line of a record: {e}")))?;
         bytes.push(b'\n');
@@ -230,7 +230,7 @@ impl Tape {
     pub(super) fn keep<T: Serialize + DeserializeOwned>(
         &self,
         request: &Value,
-        reply: Reply<T>,
+        reply: RecordedReply<T>,
     ) -> Result<Result<T>> {
         let key = key_of(request);
         {
@@ -260,7 +260,7 @@ impl Tape {
             return reply;
         }
         match live {
-            Some(live) => self.keep(request, Reply::of(live.await))?,
+            Some(live) => self.keep(request, RecordedReply::of(live.await))?,
             None => Err(self.refuse(request)),
         }
     }
@@ -308,7 +308,7 @@ impl Tape {
     }
 }
 
-impl State {
+impl TapeState {
     fn new(manifest: File) -> Self {
         Self {
             manifest,

@@ -28,12 +28,12 @@ use unicode_normalization::UnicodeNormalization;
 /// assert!(scan("Metformin lowered HbA1c by 1.1 points.").is_empty());
 /// ```
 pub fn scan(text: &str) -> Vec<&'static str> {
-    static ANYWHERE: LazyLock<Vec<Pattern>> = LazyLock::new(|| patterns(PATTERNS));
-    static SCRIPTS: LazyLock<Vec<Pattern>> = LazyLock::new(|| patterns(OTHER_SCRIPTS));
-    static LINES: LazyLock<Vec<Pattern>> = LazyLock::new(|| patterns(LINE_PATTERNS));
+    static ANYWHERE: LazyLock<Vec<InjectionPattern>> = LazyLock::new(|| patterns(PATTERNS));
+    static SCRIPTS: LazyLock<Vec<InjectionPattern>> = LazyLock::new(|| patterns(OTHER_SCRIPTS));
+    static LINES: LazyLock<Vec<InjectionPattern>> = LazyLock::new(|| patterns(LINE_PATTERNS));
     let lines = fold(text);
     let flat = lines.replace('\n', " ");
-    let scripts: &[Pattern] = if flat.is_ascii() { &[] } else { &SCRIPTS };
+    let scripts: &[InjectionPattern] = if flat.is_ascii() { &[] } else { &SCRIPTS };
     let mut names = Vec::new();
     for (patterns, text) in [
         (&ANYWHERE[..], &flat),
@@ -54,14 +54,14 @@ pub fn scan(text: &str) -> Vec<&'static str> {
 /// Each pattern is a separate automaton. A single automaton for all of them would have to track
 /// every partial match at once, and was ten times slower; separately, most patterns are skipped by
 /// their first word.
-struct Pattern {
+struct InjectionPattern {
     name: &'static str,
     source: &'static str,
     compiled: OnceLock<Regex>,
 }
 
-fn patterns(table: &'static [(&'static str, &'static str)]) -> Vec<Pattern> {
-    let pattern = |&(name, source): &(&'static str, &'static str)| Pattern {
+fn patterns(table: &'static [(&'static str, &'static str)]) -> Vec<InjectionPattern> {
+    let pattern = |&(name, source): &(&'static str, &'static str)| InjectionPattern {
         name,
         source,
         compiled: OnceLock::new(),
@@ -69,7 +69,7 @@ fn patterns(table: &'static [(&'static str, &'static str)]) -> Vec<Pattern> {
     table.iter().map(pattern).collect()
 }
 
-impl Pattern {
+impl InjectionPattern {
     fn is_in(&self, text: &str) -> bool {
         self.compiled
             .get_or_init(|| compile(self.source))

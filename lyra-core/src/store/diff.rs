@@ -15,7 +15,7 @@ use crate::clock::{format_ms, parse_ms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::database::SqliteResultExt;
 use crate::store::database::{
-    APPLICATION_ID, Reading, SCHEMA_VERSION, immutable_address, is_alone,
+    APPLICATION_ID, ReadConnection, SCHEMA_VERSION, immutable_address, is_alone,
 };
 use crate::store::graph::EvidenceGraph;
 use crate::store::model::Relation;
@@ -54,7 +54,7 @@ pub(crate) fn diff_from(
                 .with_hint("compare with a copy of an earlier day, or with a time (--since)"),
         );
     }
-    let Reading {
+    let ReadConnection {
         connection: db,
         stamp,
     } = graph.database().source().named(&now).open()?;
@@ -91,7 +91,7 @@ pub(crate) fn diff_since(
         Error::invalid(format!("since is {since:?}; expected a day or a time"))
             .with_hint("write 2026-11-01, or 2026-11-01T09:30:00Z")
     })?;
-    let Reading {
+    let ReadConnection {
         connection: db,
         stamp,
     } = graph.database().source().open()?;

@@ -1,6 +1,6 @@
 //! Citations by author and year, in brackets and as words of a sentence.
 
-use super::citation::{Found, Further, Target};
+use super::citation::{CitationMatch, CitationTarget, Further};
 
 /// A family name in a sentence.
 const NAME: &str = r"(?:(?:van|von|de|der|den|di|la|le|du)\s+)*\p{Lu}[\p{L}'’-]+";
@@ -117,12 +117,12 @@ const BEFORE_PLACES: &[&str] = &[
 ];
 
 /// The works cited in brackets, and those whose authors are part of the sentence.
-pub(super) fn authors(text: &str, found: &mut Vec<Found>) {
+pub(super) fn authors(text: &str, found: &mut Vec<CitationMatch>) {
     let round = ROUND.captures_iter(text);
     for hit in round.chain(SQUARE.captures_iter(text)) {
         if let Some(targets) = works(&hit[1]) {
             let bytes = hit.get(0).expect("a match has a whole").range();
-            found.push(Found::mark(bytes, targets));
+            found.push(CitationMatch::mark(bytes, targets));
         }
     }
     for hit in NARRATIVE.captures_iter(text) {
@@ -135,9 +135,9 @@ pub(super) fn authors(text: &str, found: &mut Vec<Found>) {
             who = rest;
         }
         if let Some((who, further)) = names(who) {
-            found.push(Found {
+            found.push(CitationMatch {
                 is_mark: false,
-                ..Found::mark(bytes, each_year(&who, &further, &hit["years"]))
+                ..CitationMatch::mark(bytes, each_year(&who, &further, &hit["years"]))
             });
         }
     }
@@ -149,7 +149,7 @@ fn is_before_place(before: &str) -> bool {
 }
 
 /// `see Smith et al., 2019; 2020; Jones & Roe 2020a, p. 4`: must match as a whole to be a citation.
-fn works(inside: &str) -> Option<Vec<Target>> {
+fn works(inside: &str) -> Option<Vec<CitationTarget>> {
     let mut targets = Vec::new();
     let mut last: Option<(String, Further)> = None;
     for part in inside.split(';').map(str::trim) {
@@ -234,7 +234,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// `2016, 2017a, b` → a target for each.
-fn each_year(who: &str, further: &Further, years: &str) -> Vec<Target> {
+fn each_year(who: &str, further: &Further, years: &str) -> Vec<CitationTarget> {
     let mut targets = Vec::new();
     let mut last = None;
     for word in years.split(|c: char| !c.is_ascii_alphanumeric()) {
@@ -248,7 +248,7 @@ fn each_year(who: &str, further: &Further, years: &str) -> Vec<Target> {
             letter: word[digits.len()..].chars().next(),
             ..further.clone()
         };
-        targets.push(Target::AuthorYear(who.to_owned(), year, further));
+        targets.push(CitationTarget::AuthorYear(who.to_owned(), year, further));
     }
     targets
 }

@@ -15,7 +15,7 @@ pub(in crate::check) struct Further {
 
 /// What a citation names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::check) enum Target {
+pub(in crate::check) enum CitationTarget {
     /// The entry with this number or label, or this key of the bibliography.
     Label(String),
     /// The first author's family name, the year, and the other details of the work.
@@ -29,7 +29,7 @@ pub(in crate::check) enum Target {
 pub(in crate::check) struct Citation {
     /// Code points of the draft.
     pub(in crate::check) span: Range<usize>,
-    pub(in crate::check) targets: Vec<Target>,
+    pub(in crate::check) targets: Vec<CitationTarget>,
     /// Whether this is a link on words of the sentence that name no source, as in "see how to
     /// [install] it". Such a link may point to further information, not to the source of the
     /// sentence.
@@ -39,7 +39,7 @@ pub(in crate::check) struct Citation {
 impl Citation {
     /// Whether it identifies works only by their authors.
     pub(super) fn names_authors(&self) -> bool {
-        let is_author = |target: &Target| matches!(target, Target::AuthorYear(..));
+        let is_author = |target: &CitationTarget| matches!(target, CitationTarget::AuthorYear(..));
         self.targets.iter().all(is_author)
     }
 }
@@ -54,10 +54,10 @@ pub(in crate::check) struct Sentence {
 }
 
 /// A match found in a piece.
-pub(super) struct Found {
+pub(super) struct CitationMatch {
     /// Bytes of the piece's text.
     pub(super) bytes: Range<usize>,
-    pub(super) targets: Vec<Target>,
+    pub(super) targets: Vec<CitationTarget>,
     /// Whether the matched words are not part of the sentence.
     pub(super) is_mark: bool,
     /// See [`Citation::is_pointer`].
@@ -66,8 +66,8 @@ pub(super) struct Found {
     pub(super) place: Option<Range<usize>>,
 }
 
-impl Found {
-    pub(super) fn mark(bytes: Range<usize>, targets: Vec<Target>) -> Self {
+impl CitationMatch {
+    pub(super) fn mark(bytes: Range<usize>, targets: Vec<CitationTarget>) -> Self {
         Self {
             bytes,
             targets,

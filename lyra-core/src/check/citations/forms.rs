@@ -1,7 +1,7 @@
 //! The citation forms of plain text: numbers, keys, authors with years, addresses.
 
 use super::super::draft::RAISED;
-use super::citation::{Found, Target};
+use super::citation::{CitationMatch, CitationTarget};
 use crate::store::text::identifiers::find_identifiers;
 use crate::store::text::is_cjk;
 use std::collections::HashSet;
@@ -37,30 +37,32 @@ const WITH_POWERS: &[&str] = &[
 ];
 
 /// The citations written as plain text, unordered. `numbers` are those of the list of references.
-pub(super) fn marks_in_text(text: &str, numbers: &HashSet<String>, found: &mut Vec<Found>) {
+pub(super) fn marks_in_text(text: &str, numbers: &HashSet<String>, found: &mut Vec<CitationMatch>) {
     for hit in NUMBERS.find_iter(text) {
         let labels = labels(hit.as_str());
         if !labels.is_empty() && !is_interval(&text[..hit.start()]) {
             let bytes = balanced(text, hit.range());
-            found.push(Found::mark(bytes, all(labels)));
+            found.push(CitationMatch::mark(bytes, all(labels)));
         }
     }
     for hit in RAISED_NUMBERS.find_iter(text) {
         let labels = listed(&plain_digits(hit.as_str()));
         if is_note(&text[..hit.start()], &labels, numbers) {
-            found.push(Found::mark(hit.range(), all(labels)));
+            found.push(CitationMatch::mark(hit.range(), all(labels)));
         }
     }
     for hit in KEYS.find_iter(text) {
         let keys = KEY.captures_iter(hit.as_str());
-        let keys = keys.map(|key| Target::Label(key[1].to_owned())).collect();
-        found.push(Found::mark(hit.range(), keys));
+        let keys = keys
+            .map(|key| CitationTarget::Label(key[1].to_owned()))
+            .collect();
+        found.push(CitationMatch::mark(hit.range(), keys));
     }
     for hit in BARE_KEY.captures_iter(text) {
         let key = hit.get(1).expect("the pattern has one group");
-        found.push(Found {
+        found.push(CitationMatch {
             is_mark: false,
-            ..Found::mark(key.range(), all(vec![key.as_str()[1..].to_owned()]))
+            ..CitationMatch::mark(key.range(), all(vec![key.as_str()[1..].to_owned()]))
         });
     }
     for hit in IDENTIFIER.find_iter(text).chain(ADDRESS.find_iter(text)) {
@@ -71,14 +73,14 @@ pub(super) fn marks_in_text(text: &str, numbers: &HashSet<String>, found: &mut V
             .strip_prefix('(')
             .map_or(address, |inside| inside.trim_end_matches(')'));
         if address.starts_with("http") || !find_identifiers(address).is_empty() {
-            let target = Target::Address(address.to_owned());
-            found.push(Found::mark(bytes, vec![target]));
+            let target = CitationTarget::Address(address.to_owned());
+            found.push(CitationMatch::mark(bytes, vec![target]));
         }
     }
 }
 
-fn all(labels: Vec<String>) -> Vec<Target> {
-    labels.into_iter().map(Target::Label).collect()
+fn all(labels: Vec<String>) -> Vec<CitationTarget> {
+    labels.into_iter().map(CitationTarget::Label).collect()
 }
 
 /// A match without unbalanced brackets.

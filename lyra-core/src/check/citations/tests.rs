@@ -13,7 +13,7 @@ fn sentences_in(text: &str, format: DraftFormat) -> Vec<Sentence> {
     pieces.flat_map(|piece| read(piece, &numbers)).collect()
 }
 
-fn targets_of(sentence: &Sentence) -> Vec<Target> {
+fn targets_of(sentence: &Sentence) -> Vec<CitationTarget> {
     let all = sentence.citations.iter().flat_map(|c| c.targets.clone());
     all.collect()
 }
@@ -24,8 +24,8 @@ fn labels_in(text: &str, format: DraftFormat) -> Vec<String> {
         .flat_map(targets_of)
         .collect::<Vec<_>>();
     let names = targets.into_iter().map(|target| match target {
-        Target::Label(label) => label,
-        Target::AuthorYear(who, year, further) => {
+        CitationTarget::Label(label) => label,
+        CitationTarget::AuthorYear(who, year, further) => {
             let names: String = further
                 .names
                 .iter()
@@ -35,25 +35,25 @@ fn labels_in(text: &str, format: DraftFormat) -> Vec<String> {
             let letter = further.letter.map(String::from).unwrap_or_default();
             format!("{who}{names}{others} {year}{letter}")
         }
-        Target::Address(address) => address,
+        CitationTarget::Address(address) => address,
     });
     names.collect()
 }
 
-fn label(text: &str) -> Target {
-    Target::Label(text.to_owned())
+fn label(text: &str) -> CitationTarget {
+    CitationTarget::Label(text.to_owned())
 }
 
 #[test]
 fn marks_leave_the_sentence_and_stay_its_own() {
-    let address = |text: &str| Target::Address(text.to_owned());
+    let address = |text: &str| CitationTarget::Address(text.to_owned());
     let author = |who: &str, names: &[&str], year| {
         let further = Further {
             names: names.iter().map(|name| (*name).to_owned()).collect(),
             has_others: names.is_empty(),
             letter: None,
         };
-        Target::AuthorYear(who.to_owned(), year, further)
+        CitationTarget::AuthorYear(who.to_owned(), year, further)
     };
     for (text, plain, targets) in [
         ("Risk rose [1].", "Risk rose.", vec![label("1")]),
@@ -129,7 +129,7 @@ fn marks_leave_the_sentence_and_stay_its_own() {
 #[test]
 fn a_mark_behind_a_sentence_is_that_sentences() {
     let found = sentences_of("Risk rose. [1] Deaths fell.[^n] No change.\n\n[^n]: Roe 2019.");
-    let labels: Vec<Vec<Target>> = found.iter().map(targets_of).collect();
+    let labels: Vec<Vec<CitationTarget>> = found.iter().map(targets_of).collect();
     assert_eq!(found[0].text, "Risk rose.");
     assert_eq!(labels[..3], [vec![label("1")], vec![label("n")], vec![]]);
 }

@@ -1,6 +1,6 @@
 //! Drafts in Word format: the paragraphs of the document and its footnotes.
 
-use super::piece::{Draft, Mark, Piece, PieceKind};
+use super::piece::{CitationMark, Draft, Piece, PieceKind};
 use crate::error::{Error, Result};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Draft> {
             "Word files end in .docx and are zip archives; save other drafts as Markdown",
         )
     })?;
-    let mut reader = Reader {
+    let mut reader = DocxReader {
         draft: Draft {
             text: String::new(),
             pieces: Vec::new(),
@@ -59,7 +59,7 @@ fn part(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<String> {
     Ok(text)
 }
 
-struct Reader {
+struct DocxReader {
     draft: Draft,
     /// Code points of the draft so far.
     at: usize,
@@ -70,7 +70,7 @@ struct Reader {
     lists: HashMap<String, u64>,
 }
 
-impl Reader {
+impl DocxReader {
     fn paragraphs(&mut self, xml: &str) -> Result<()> {
         let options = ParsingOptions {
             nodes_limit: MAX_NODES,
@@ -138,7 +138,7 @@ impl Reader {
         let number = notes.len() + 1;
         let label = notes.entry(id.to_owned());
         let label = label.or_insert_with(|| format!("{kind} {number}"));
-        piece.marks.push(Mark {
+        piece.marks.push(CitationMark {
             at: piece.len(),
             words: 0,
             keys: vec![label.clone()],

@@ -42,7 +42,7 @@ const LONGEST_ENTITY: usize = 40;
 
 /// Reads the prose of an HTML text.
 pub(super) fn read(text: &str) -> Vec<Piece> {
-    let mut reader = Reader {
+    let mut reader = HtmlReader {
         text,
         offsets: Offsets::of(text),
         pieces: Vec::new(),
@@ -69,7 +69,7 @@ pub(super) fn read(text: &str) -> Vec<Piece> {
     reader.pieces
 }
 
-struct Reader<'t> {
+struct HtmlReader<'t> {
     text: &'t str,
     offsets: Offsets,
     pieces: Vec<Piece>,
@@ -85,7 +85,7 @@ struct Reader<'t> {
     code: Vec<usize>,
 }
 
-impl Reader<'_> {
+impl HtmlReader<'_> {
     fn start(&mut self, tag: &StartTag<usize>) {
         let name = String::from_utf8_lossy(&tag.name).into_owned();
         if name == "body" {

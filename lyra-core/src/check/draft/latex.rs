@@ -3,7 +3,7 @@
 mod signs;
 
 use super::offsets::Offsets;
-use super::piece::{Link, Mark, Piece, PieceKind};
+use super::piece::{CitationMark, Link, Piece, PieceKind};
 use crate::store::text::identifiers::find_identifiers;
 use std::ops::Range;
 
@@ -70,7 +70,7 @@ const DEEPEST: usize = 8;
 pub(super) fn read(text: &str) -> Vec<Piece> {
     let start = text.find("\\begin{document}").map_or(0, |at| at + 16);
     let end = text.find("\\end{document}").unwrap_or(text.len());
-    let mut reader = Reader {
+    let mut reader = LatexReader {
         text,
         offsets: Offsets::of(text),
         at: start,
@@ -88,7 +88,7 @@ pub(super) fn read(text: &str) -> Vec<Piece> {
     reader.pieces
 }
 
-struct Reader<'t> {
+struct LatexReader<'t> {
     text: &'t str,
     offsets: Offsets,
     at: usize,
@@ -103,7 +103,7 @@ struct Reader<'t> {
     notes: usize,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> LatexReader<'t> {
     fn rest(&self) -> &'t str {
         &self.text[self.at..self.end]
     }
@@ -337,7 +337,7 @@ impl<'t> Reader<'t> {
             let words: Vec<String> = keys.iter().map(|key| format!("@{key}")).collect();
             self.print(&words.join(", "), start);
         }
-        self.open.marks.push(Mark {
+        self.open.marks.push(CitationMark {
             at,
             words: self.open.len() - at,
             keys,
@@ -369,7 +369,7 @@ impl<'t> Reader<'t> {
             keys.push(label);
         }
         if !keys.is_empty() {
-            self.open.marks.push(Mark {
+            self.open.marks.push(CitationMark {
                 at,
                 words: 0,
                 keys,

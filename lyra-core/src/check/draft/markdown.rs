@@ -1,7 +1,7 @@
 //! Drafts in Markdown or plain text, which is read as Markdown without markup.
 
 use super::offsets::Offsets;
-use super::piece::{Link, Mark, Piece, PieceKind};
+use super::piece::{CitationMark, Link, Piece, PieceKind};
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use regex::Regex;
 use std::ops::Range;
@@ -20,7 +20,7 @@ pub(super) fn read(text: &str) -> Vec<Piece> {
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
         | Options::ENABLE_GFM;
-    let mut reader = Reader {
+    let mut reader = MarkdownReader {
         text,
         offsets: Offsets::of(text),
         pieces: Vec::new(),
@@ -38,7 +38,7 @@ pub(super) fn read(text: &str) -> Vec<Piece> {
     reader.pieces
 }
 
-struct Reader<'t> {
+struct MarkdownReader<'t> {
     text: &'t str,
     offsets: Offsets,
     pieces: Vec<Piece>,
@@ -55,7 +55,7 @@ struct Reader<'t> {
     is_raised: bool,
 }
 
-impl Reader<'_> {
+impl MarkdownReader<'_> {
     fn take(&mut self, event: Event<'_>, span: Range<usize>) {
         match event {
             Event::Start(tag) => self.start(tag),
@@ -80,7 +80,7 @@ impl Reader<'_> {
             Event::FootnoteReference(label) => {
                 let place = self.offsets.span(&span);
                 if let Some(piece) = self.open.as_mut().filter(|_| self.silent == 0) {
-                    piece.marks.push(Mark {
+                    piece.marks.push(CitationMark {
                         at: piece.len(),
                         words: 0,
                         keys: vec![label.to_string()],

@@ -28,7 +28,7 @@ pub(in crate::check) struct Link {
 
 /// A citation mark of the format that names entries of the bibliography: `[^1]`, `\cite{a,b}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::check) struct Mark {
+pub(in crate::check) struct CitationMark {
     /// Its position: before this code point of the piece's text.
     pub(in crate::check) at: usize,
     /// The number of code points from there on that are part of the sentence; 0 for a bare mark.
@@ -47,7 +47,7 @@ pub(in crate::check) struct Piece {
     /// The position in the draft of each code point of the text, in code points.
     pub(in crate::check) places: Vec<usize>,
     pub(in crate::check) links: Vec<Link>,
-    pub(in crate::check) marks: Vec<Mark>,
+    pub(in crate::check) marks: Vec<CitationMark>,
     /// The code points that begin a line of the draft, except the first line.
     pub(in crate::check) breaks: Vec<usize>,
     /// Code, in code points of the text. Brackets in code are not citations.
@@ -171,7 +171,7 @@ impl Piece {
                 })
                 .collect(),
             marks: marks
-                .map(|mark| Mark {
+                .map(|mark| CitationMark {
                     at: mark.at - span.start,
                     ..mark.clone()
                 })

@@ -46,17 +46,17 @@ fn prefer(entries: &mut Vec<usize>, fits: impl Fn(usize) -> bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::references::Entry;
+    use super::super::super::references::ReferenceEntry;
     use super::super::super::resolve::Resolved;
-    use super::super::head::Head;
+    use super::super::head::EntryHead;
     use super::*;
 
     fn found(entries: &[&str], who: &str, names: &[&str], letter: Option<char>) -> Vec<usize> {
         let listed: Vec<Listed> = entries
             .iter()
             .map(|text| Listed {
-                head: Head::of(text),
-                entry: Entry::new(None, (*text).to_owned(), Some(0..1)),
+                head: EntryHead::of(text),
+                entry: ReferenceEntry::new(None, (*text).to_owned(), Some(0..1)),
                 resolved: Resolved::default(),
                 faults: Vec::new(),
                 cited: 0,

@@ -8,7 +8,7 @@ const WORDS_OF_FIRST: usize = 4;
 
 /// The start of an entry, which contains its authors.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct EntryHead {
     /// In lower case, without surrounding punctuation.
     words: Vec<String>,
     /// How many of them belong to the first author.
@@ -17,7 +17,7 @@ pub(super) struct Head {
     pub(super) has_others: Option<bool>,
 }
 
-impl Head {
+impl EntryHead {
     pub(super) fn of(text: &str) -> Self {
         let start: String = text.chars().take(LONGEST_HEAD).collect();
         let written: Vec<&str> = start.split_whitespace().collect();

@@ -1,17 +1,17 @@
 //! An entry of the list of references and its state during the check.
 
-use super::super::references::{Entry, address_of};
+use super::super::references::{ReferenceEntry, address_of};
 use super::super::report::{CheckedReference, Finding};
 use super::super::resolve::{EntryFault, Resolved, Sources};
-use super::head::Head;
+use super::head::EntryHead;
 
 /// An entry of the list of references and its state during the check.
 #[derive(Debug)]
 pub(in crate::check) struct Listed {
-    pub(super) entry: Entry,
+    pub(super) entry: ReferenceEntry,
     pub(in crate::check) resolved: Resolved,
     pub(super) faults: Vec<EntryFault>,
-    pub(super) head: Head,
+    pub(super) head: EntryHead,
     pub(super) cited: usize,
     pub(super) findings: Vec<Finding>,
 }

@@ -180,7 +180,7 @@ fn multiples(text: &str) -> Vec<Spoken> {
 }
 
 #[derive(Clone, Copy)]
-enum Part {
+enum NumberWord {
     Ones(f64),
     Tens(f64),
     Hundred,
@@ -191,32 +191,32 @@ enum Part {
     Article,
 }
 
-fn part(word: &str) -> Option<Part> {
+fn part(word: &str) -> Option<NumberWord> {
     if word.len() > 9 {
         return None;
     }
     let lower = word.to_lowercase();
     match lower.as_str() {
-        "a" => return Some(Part::Article),
-        "and" => return Some(Part::And),
-        "dozen" => return Some(Part::Dozen),
-        "million" => return Some(Part::Scale(1e6)),
-        "billion" => return Some(Part::Scale(1e9)),
+        "a" => return Some(NumberWord::Article),
+        "and" => return Some(NumberWord::And),
+        "dozen" => return Some(NumberWord::Dozen),
+        "million" => return Some(NumberWord::Scale(1e6)),
+        "billion" => return Some(NumberWord::Scale(1e9)),
         _ => {}
     }
     let value: f64 = number_of_one(&lower)?.parse().ok()?;
     let kind = match value {
-        _ if value < 20.0 => Part::Ones(value),
-        _ if value < 100.0 => Part::Tens(value),
-        _ if value < 1_000.0 => Part::Hundred,
-        _ => Part::Scale(value),
+        _ if value < 20.0 => NumberWord::Ones(value),
+        _ if value < 100.0 => NumberWord::Tens(value),
+        _ if value < 1_000.0 => NumberWord::Hundred,
+        _ => NumberWord::Scale(value),
     };
     (value >= 1.0).then_some(kind)
 }
 
 /// A number that is being read.
 #[derive(Default)]
-struct Reading {
+struct PartialNumber {
     /// The part in thousands or more.
     large: f64,
     /// The part below a thousand.
@@ -229,9 +229,9 @@ struct Reading {
     words: usize,
 }
 
-impl Reading {
+impl PartialNumber {
     /// Accepts a word, or returns false if it does not belong to the number.
-    fn take(&mut self, part: Part, end: usize) -> bool {
+    fn take(&mut self, part: NumberWord, end: usize) -> bool {
         let small = self.small.unwrap_or(0.0);
         let is_round = small % 100.0 == 0.0;
         let counted = if self.is_after_article {
@@ -240,34 +240,36 @@ impl Reading {
             self.small
         };
         match part {
-            Part::Article if self.words == 0 && !self.is_after_article => {
+            NumberWord::Article if self.words == 0 && !self.is_after_article => {
                 self.is_after_article = true;
                 return true;
             }
-            Part::And if !self.is_after_and && self.is_whole_hundred() => {
+            NumberWord::And if !self.is_after_and && self.is_whole_hundred() => {
                 self.is_after_and = true;
                 return true;
             }
-            _ if self.is_after_article && matches!(part, Part::Ones(_) | Part::Tens(_)) => {
+            _ if self.is_after_article
+                && matches!(part, NumberWord::Ones(_) | NumberWord::Tens(_)) =>
+            {
                 return false;
             }
-            Part::Ones(n)
+            NumberWord::Ones(n)
                 if is_round || (n < 10.0 && small % 100.0 >= 20.0 && small % 10.0 == 0.0) =>
             {
                 self.small = Some(small + n);
                 self.step = 1.0;
             }
-            Part::Tens(n) if is_round => {
+            NumberWord::Tens(n) if is_round => {
                 self.small = Some(small + n);
                 self.step = 1.0;
             }
-            Part::Hundred if counted.is_some_and(|n| (1.0..100.0).contains(&n)) => {
+            NumberWord::Hundred if counted.is_some_and(|n| (1.0..100.0).contains(&n)) => {
                 self.small = counted.map(|n| n * 100.0);
             }
-            Part::Dozen if counted.is_some_and(|n| n <= 20.0) => {
+            NumberWord::Dozen if counted.is_some_and(|n| n <= 20.0) => {
                 self.small = counted.map(|n| n * 12.0);
             }
-            Part::Scale(scale) if counted.is_some() => {
+            NumberWord::Scale(scale) if counted.is_some() => {
                 self.large += counted.unwrap_or(1.0) * scale;
                 self.small = None;
                 self.step = scale;
@@ -296,7 +298,7 @@ impl Reading {
 
 fn counts(text: &str) -> Vec<Spoken> {
     let mut found = Vec::new();
-    let mut reading: Option<(usize, Reading)> = None;
+    let mut reading: Option<(usize, PartialNumber)> = None;
     let mut last_end = 0;
     for word in WORD.find_iter(text) {
         let part = part(word.as_str()).filter(|_| stands_alone(text, &word.range()));
@@ -314,9 +316,9 @@ fn counts(text: &str) -> Vec<Spoken> {
                 .take()
                 .and_then(|(start, reading)| count(text, start, &reading)),
         );
-        let mut begun = Reading {
+        let mut begun = PartialNumber {
             step: 1.0,
-            ..Reading::default()
+            ..PartialNumber::default()
         };
         if part.is_some_and(|part| begun.take(part, word.end())) {
             reading = Some((word.start(), begun));
@@ -333,7 +335,7 @@ fn stands_alone(text: &str, span: &Range<usize>) -> bool {
 }
 
 /// "One" alone is often a pronoun, and "half a dozen" is not a dozen.
-fn count(text: &str, start: usize, reading: &Reading) -> Option<Spoken> {
+fn count(text: &str, start: usize, reading: &PartialNumber) -> Option<Spoken> {
     let value = reading.value();
     let is_half = in_front(text, start).to_lowercase().ends_with("half ");
     (reading.words > 0 && value > 1.0 && !is_half).then_some(Spoken {

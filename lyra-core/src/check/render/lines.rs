@@ -1,11 +1,11 @@
 //! Converts positions in a draft to lines and columns.
 
 /// Converts positions in the draft to line and column, both from 1.
-pub(super) struct Lines {
+pub(super) struct LineIndex {
     starts: Vec<usize>,
 }
 
-impl Lines {
+impl LineIndex {
     pub(super) fn of(text: &str) -> Self {
         let breaks = text.chars().enumerate().filter(|(_, c)| *c == '\n');
         let mut starts = vec![0];

@@ -1,12 +1,12 @@
 //! A table of the findings, without clearly supported sentences, for a pull request comment.
 
 use super::super::{CheckReport, Finding};
-use super::lines::Lines;
+use super::lines::LineIndex;
 use std::fmt::Write;
 
 pub(super) fn render(report: &CheckReport, name: &str) -> String {
     let mut text = format!("## {}\n\n{}.\n", cell(name), report.headline());
-    let lines = Lines::of(&report.text);
+    let lines = LineIndex::of(&report.text);
     let of_sentences = report.sentences.iter().flat_map(|s| &s.findings);
     let of_references = report.references.iter().flat_map(|r| &r.findings);
     let told: Vec<&Finding> = of_sentences

@@ -7,7 +7,7 @@ mod sarif;
 
 use super::{CheckCode, CheckReport};
 use crate::error::{Error, Result};
-use lines::Lines;
+use lines::LineIndex;
 use std::str::FromStr;
 
 /// A format of a report.
@@ -87,7 +87,7 @@ impl CheckReport {
 
     /// The lines and columns, both from 1, of positions in the draft.
     pub fn places(&self, at: &[usize]) -> Vec<(usize, usize)> {
-        let lines = Lines::of(&self.text);
+        let lines = LineIndex::of(&self.text);
         at.iter().map(|at| lines.place(*at)).collect()
     }
 }

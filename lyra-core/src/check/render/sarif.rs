@@ -1,7 +1,7 @@
 //! SARIF 2.1.0 (OASIS, 2020): findings for display on code hosts.
 
 use super::super::{CheckCode, CheckReport, Finding};
-use super::lines::Lines;
+use super::lines::LineIndex;
 use crate::error::{Error, Result};
 use crate::store::text::hash::sha256_hex;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 pub(super) fn render(report: &CheckReport, name: &str) -> Result<String> {
-    let lines = Lines::of(&report.text);
+    let lines = LineIndex::of(&report.text);
     let of_sentences = report.sentences.iter().flat_map(|s| &s.findings);
     let of_references = report.references.iter().flat_map(|r| &r.findings);
     let told = of_sentences
@@ -50,7 +50,7 @@ pub(super) fn render(report: &CheckReport, name: &str) -> Result<String> {
         .map_err(|e| Error::internal(format!("the report as SARIF: {e}")))
 }
 
-fn result(chars: &[char], finding: &Finding, lines: &Lines, name: &str) -> Value {
+fn result(chars: &[char], finding: &Finding, lines: &LineIndex, name: &str) -> Value {
     let rules = CheckCode::ALL.into_iter();
     let rule = rules
         .filter(|code| *code != CheckCode::Supported)

@@ -2,7 +2,7 @@
 
 use super::notes::{about_meta, reason_of, record_notes};
 use super::report::{CorpusReport, FileNote, FolderReport};
-use super::walk::Walk;
+use super::walk::FolderContents;
 use super::{CorpusProvider, SideFile};
 use crate::documents::records::{is_record_file, parse_records};
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ impl CorpusProvider {
     pub fn inspect(&self) -> CorpusReport {
         let began = Instant::now();
         let folders = self.files.roots().iter().map(|root| {
-            let walk = Walk::below(root);
+            let walk = FolderContents::below(root);
             let mut folder = FolderReport::begin(root, &walk);
             for path in &walk.documents {
                 if began.elapsed() > PATIENCE {
@@ -105,7 +105,7 @@ impl CorpusProvider {
 
 impl FolderReport {
     /// A report on a folder of which only the file names are known.
-    pub(super) fn begin(root: &Path, walk: &Walk) -> Self {
+    pub(super) fn begin(root: &Path, walk: &FolderContents) -> Self {
         let others: usize = walk.other_kinds.values().sum();
         let mut report = Self {
             folder: root.display().to_string(),

@@ -12,7 +12,7 @@ const ENDINGS: &[&str] = &[
 
 /// The contents of a folder, in a fixed order.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+pub(super) struct FolderContents {
     /// Files of a supported kind.
     pub(super) documents: Vec<PathBuf>,
     /// Links and folders that cannot be followed, with the reason.
@@ -21,7 +21,7 @@ pub(super) struct Walk {
     pub(super) other_kinds: BTreeMap<String, usize>,
 }
 
-impl Walk {
+impl FolderContents {
     /// Walks a folder; links that lead out of it are not followed.
     pub(super) fn below(root: &Path) -> Self {
         let mut walk = Self::default();
@@ -86,5 +86,5 @@ impl Walk {
 
 /// The documents below a folder, in a fixed order.
 pub(crate) fn documents_below(root: &Path) -> Vec<PathBuf> {
-    Walk::below(root).documents
+    FolderContents::below(root).documents
 }

@@ -1,7 +1,7 @@
 //! The child process: it parses one document after another until its input ends.
 
 use super::confine;
-use super::frames::{self, Fault, Received};
+use super::frames::{self, ChildFault, Received};
 use crate::documents::any_format::parse_unbounded;
 use crate::documents::limits::STACK;
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ pub fn serve_parser(memory: u64, seconds: u64) -> u8 {
     }
 }
 
-fn serve(memory: u64, seconds: u64) -> Result<(), Fault> {
+fn serve(memory: u64, seconds: u64) -> Result<(), ChildFault> {
     let mut output = confine::own_output()?;
     let gauge = confine::limit(memory.saturating_add(STACK as u64))?;
     frames::write_greeting(&mut output)?;

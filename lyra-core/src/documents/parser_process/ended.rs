@@ -1,6 +1,6 @@
 //! Why a child ended early, and what that says about the document.
 
-use super::frames::Fault;
+use super::frames::ChildFault;
 use super::limits::ParserLimits;
 use crate::error::{Error, ErrorKind};
 use crate::security::quoting::quoted;
@@ -34,19 +34,19 @@ const OUT_OF_PROCESSOR_TIME: i32 = 24;
 
 impl Ended {
     pub(super) fn of(
-        fault: &Fault,
+        fault: &ChildFault,
         greeted: bool,
         status: Option<ExitStatus>,
         words: &str,
     ) -> Self {
         match fault {
-            Fault::Late => return Self::Late,
-            Fault::Nonsense(what) if greeted => return Self::Nonsense(what.clone()),
+            ChildFault::Late => return Self::Late,
+            ChildFault::Nonsense(what) if greeted => return Self::Nonsense(what.clone()),
             _ => {}
         }
         let signal = status.and_then(signal_of);
         // A child that sends invalid data is killed by its parent.
-        let is_ended_by_us = matches!(fault, Fault::Nonsense(_));
+        let is_ended_by_us = matches!(fault, ChildFault::Nonsense(_));
         if let Some(by_others @ (1 | 2 | 3 | 9 | 15)) = signal.filter(|_| !is_ended_by_us) {
             return Self::Killed(by_others);
         }

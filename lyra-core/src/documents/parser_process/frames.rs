@@ -33,7 +33,7 @@ const MOST_WORDS: usize = 1_000;
 
 /// Why no answer came.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum ChildFault {
     /// The pipe broke.
     Broken,
     /// The time ran out.
@@ -42,14 +42,14 @@ pub(super) enum Fault {
     Nonsense(String),
 }
 
-impl From<std::io::Error> for Fault {
+impl From<std::io::Error> for ChildFault {
     fn from(_: std::io::Error) -> Self {
         Self::Broken
     }
 }
 
 #[derive(Serialize)]
-struct Head<'a> {
+struct RequestHead<'a> {
     content_type: Option<&'a str>,
     name: &'a str,
 }
@@ -62,7 +62,7 @@ pub(super) struct Request<'a> {
 
 impl<'a> Request<'a> {
     pub(super) fn new(body: &'a [u8], content_type: Option<&str>, name: &str) -> Result<Self> {
-        let head = serde_json::to_vec(&Head { content_type, name })
+        let head = serde_json::to_vec(&RequestHead { content_type, name })
             .map_err(|e| Error::internal(e.to_string()))?;
         let parts = [
             ("document", body.len(), MOST_BODY),
@@ -81,7 +81,7 @@ impl<'a> Request<'a> {
         self.head.len() + self.body.len()
     }
 
-    pub(super) fn write_to(&self, output: &mut impl Write) -> Result<(), Fault> {
+    pub(super) fn write_to(&self, output: &mut impl Write) -> Result<(), ChildFault> {
         let mut start = Vec::with_capacity(12 + self.head.len());
         start.extend(u32::try_from(self.head.len()).unwrap_or(0).to_le_bytes());
         start.extend(u64::try_from(self.body.len()).unwrap_or(0).to_le_bytes());
@@ -107,7 +107,7 @@ struct ReceivedHead {
 }
 
 /// The next document; `None` at the end of the input.
-pub(super) fn read_request(input: &mut impl Read) -> Result<Option<Received>, Fault> {
+pub(super) fn read_request(input: &mut impl Read) -> Result<Option<Received>, ChildFault> {
     let mut lengths = [0; 12];
     match input.read(&mut lengths)? {
         0 => return Ok(None),
@@ -119,11 +119,11 @@ pub(super) fn read_request(input: &mut impl Read) -> Result<Option<Received>, Fa
         .map_or(usize::MAX, |b| u32::from_le_bytes(b) as usize);
     let body = body.try_into().map_or(u64::MAX, u64::from_le_bytes);
     if head > MOST_HEAD || body > MOST_BODY as u64 {
-        return Err(Fault::Nonsense("a request beyond the caps".to_owned()));
+        return Err(ChildFault::Nonsense("a request beyond the caps".to_owned()));
     }
     let head = read_some(input, head)?;
     let head: ReceivedHead =
-        serde_json::from_slice(&head).map_err(|e| Fault::Nonsense(e.to_string()))?;
+        serde_json::from_slice(&head).map_err(|e| ChildFault::Nonsense(e.to_string()))?;
     let body = read_some(input, usize::try_from(body).unwrap_or(MOST_BODY))?;
     Ok(Some(Received {
         body,
@@ -133,37 +133,39 @@ pub(super) fn read_request(input: &mut impl Read) -> Result<Option<Received>, Fa
 }
 
 /// Reads the announced number of bytes; memory is allocated as they arrive.
-fn read_some(input: &mut impl Read, length: usize) -> Result<Vec<u8>, Fault> {
+fn read_some(input: &mut impl Read, length: usize) -> Result<Vec<u8>, ChildFault> {
     let mut bytes = Vec::with_capacity(length.min(1024 * 1024));
     let read = input.by_ref().take(length as u64).read_to_end(&mut bytes)?;
     match read == length {
         true => Ok(bytes),
-        false => Err(Fault::Broken),
+        false => Err(ChildFault::Broken),
     }
 }
 
-pub(super) fn write_greeting(output: &mut impl Write) -> Result<(), Fault> {
+pub(super) fn write_greeting(output: &mut impl Write) -> Result<(), ChildFault> {
     output.write_all(GREETING)?;
     Ok(output.flush()?)
 }
 
-pub(super) fn read_greeting(input: &mut impl Read) -> Result<(), Fault> {
+pub(super) fn read_greeting(input: &mut impl Read) -> Result<(), ChildFault> {
     let mut greeting = [0; GREETING.len()];
     input.read_exact(&mut greeting)?;
     match &greeting == GREETING {
         true => Ok(()),
-        false => Err(Fault::Nonsense("not a parser of this version".to_owned())),
+        false => Err(ChildFault::Nonsense(
+            "not a parser of this version".to_owned(),
+        )),
     }
 }
 
 #[derive(Serialize, Deserialize)]
-enum Reply {
-    Parsed(Box<Parsed>),
+enum ChildReply {
+    Parsed(Box<WireDocument>),
     Failed(Failed),
 }
 
 #[derive(Serialize, Deserialize)]
-struct Parsed {
+struct WireDocument {
     meta: DocumentMeta,
     blocks: Vec<(FragmentType, u8, String)>,
     page_type: String,
@@ -192,9 +194,9 @@ const PAGE_TYPES: [&str; 6] = ["html", "pdf", "jats", "markdown", "text", "jsonl
 pub(super) fn write_reply(
     output: &mut impl Write,
     answer: Result<ParsedDocument>,
-) -> Result<(), Fault> {
-    let as_json = |reply: &Reply| {
-        serde_json::to_vec(reply).map_err(|e| Fault::Nonsense(format!("no reply: {e}")))
+) -> Result<(), ChildFault> {
+    let as_json = |reply: &ChildReply| {
+        serde_json::to_vec(reply).map_err(|e| ChildFault::Nonsense(format!("no reply: {e}")))
     };
     let mut frame = as_json(&answer.map_or_else(|e| failed(&e), parsed))?;
     if frame.len() > MOST_REPLY {
@@ -208,9 +210,9 @@ pub(super) fn write_reply(
     Ok(output.flush()?)
 }
 
-fn parsed(document: ParsedDocument) -> Reply {
+fn parsed(document: ParsedDocument) -> ChildReply {
     let blocks = document.blocks.into_iter();
-    Reply::Parsed(Box::new(Parsed {
+    ChildReply::Parsed(Box::new(WireDocument {
         meta: document.meta,
         blocks: blocks.map(|b| (b.kind, b.level, b.text)).collect(),
         page_type: document.page_type.to_owned(),
@@ -218,28 +220,28 @@ fn parsed(document: ParsedDocument) -> Reply {
     }))
 }
 
-fn failed(error: &Error) -> Reply {
+fn failed(error: &Error) -> ChildReply {
     let kind = KINDS.iter().find(|(_, kind)| *kind == error.kind());
-    Reply::Failed(Failed {
+    ChildReply::Failed(Failed {
         kind: kind.map_or("internal", |(name, _)| name).to_owned(),
         message: error.message().to_owned(),
         hint: error.hint().map(str::to_owned),
     })
 }
 
-pub(super) fn read_reply(input: &mut impl Read) -> Result<Result<ParsedDocument>, Fault> {
+pub(super) fn read_reply(input: &mut impl Read) -> Result<Result<ParsedDocument>, ChildFault> {
     let mut length = [0; 4];
     input.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length) as usize;
     if length > MOST_REPLY {
-        return Err(Fault::Nonsense(format!("a reply of {length} bytes")));
+        return Err(ChildFault::Nonsense(format!("a reply of {length} bytes")));
     }
     let frame = read_some(input, length)?;
-    let reply: Reply =
-        serde_json::from_slice(&frame).map_err(|e| Fault::Nonsense(e.to_string()))?;
+    let reply: ChildReply =
+        serde_json::from_slice(&frame).map_err(|e| ChildFault::Nonsense(e.to_string()))?;
     match reply {
-        Reply::Parsed(parsed) => believed(*parsed).map(Ok),
-        Reply::Failed(failed) => {
+        ChildReply::Parsed(parsed) => believed(*parsed).map(Ok),
+        ChildReply::Failed(failed) => {
             let words = |text: String| text.chars().take(MOST_WORDS).collect::<String>();
             let kind = KINDS.iter().find(|(name, _)| *name == failed.kind);
             let kind = kind.map_or(ErrorKind::Pipeline, |(_, kind)| *kind);
@@ -253,8 +255,8 @@ pub(super) fn read_reply(input: &mut impl Read) -> Result<Result<ParsedDocument>
 }
 
 /// The document, if a parser could have produced it.
-fn believed(parsed: Parsed) -> Result<ParsedDocument, Fault> {
-    let nonsense = |what: &str| Fault::Nonsense(what.to_owned());
+fn believed(parsed: WireDocument) -> Result<ParsedDocument, ChildFault> {
+    let nonsense = |what: &str| ChildFault::Nonsense(what.to_owned());
     let page_type = PAGE_TYPES.into_iter().find(|t| *t == parsed.page_type);
     let page_type = page_type.ok_or_else(|| nonsense("an unknown page type"))?;
     let is_sound = |(kind, level, text): &(FragmentType, u8, String)| {

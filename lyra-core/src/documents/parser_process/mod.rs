@@ -15,7 +15,7 @@ pub use child::serve_parser;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{DocumentParser, ParsedDocument};
 use ended::Ended;
-use frames::{Fault, Request};
+use frames::{ChildFault, Request};
 pub use limits::ParserLimits;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -110,7 +110,7 @@ impl ParserProcess {
     }
 
     /// Waits for a turn; returns it with an idle child if there is one.
-    fn turn(&self) -> (Turn<'_>, Option<Process>) {
+    fn turn(&self) -> (ProcessSlot<'_>, Option<Process>) {
         let mut pool = self.pool();
         while pool.busy >= self.most {
             pool = self
@@ -119,7 +119,7 @@ impl ParserProcess {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         pool.busy += 1;
-        (Turn(self), pool.idle.pop())
+        (ProcessSlot(self), pool.idle.pop())
     }
 
     fn start(&self) -> Result<Process> {
@@ -166,7 +166,7 @@ impl ParserProcess {
         &self,
         waiting: Option<Process>,
         request: &Request<'_>,
-    ) -> Result<Result<Answer, Ended>> {
+    ) -> Result<Result<ChildAnswer, Ended>> {
         let mut process = match waiting {
             Some(process) => process,
             None => self.start()?,
@@ -175,7 +175,7 @@ impl ParserProcess {
             Ok((answer, late)) => {
                 let is_worn = process.documents >= BATCH || process.bytes >= BATCH_BYTES;
                 let kept = (!late && !is_worn).then_some(process);
-                Ok(Ok(Answer { answer, kept }))
+                Ok(Ok(ChildAnswer { answer, kept }))
             }
             Err(fault) => Ok(Err(process.end(&fault))),
         }
@@ -183,7 +183,7 @@ impl ParserProcess {
 }
 
 /// The answer of a child, and the child itself if it can be used again.
-struct Answer {
+struct ChildAnswer {
     answer: Result<ParsedDocument>,
     kept: Option<Process>,
 }
@@ -202,7 +202,7 @@ impl DocumentParser for ParserProcess {
             outcome = self.attempt(None, &request)?;
         }
         match outcome {
-            Ok(Answer { answer, kept }) => {
+            Ok(ChildAnswer { answer, kept }) => {
                 self.pool().idle.extend(kept);
                 answer
             }
@@ -223,9 +223,9 @@ impl DocumentParser for ParserProcess {
 }
 
 /// A slot among those that run at a time.
-struct Turn<'a>(&'a ParserProcess);
+struct ProcessSlot<'a>(&'a ParserProcess);
 
-impl Drop for Turn<'_> {
+impl Drop for ProcessSlot<'_> {
     fn drop(&mut self) {
         self.0.pool().busy -= 1;
         self.0.freed.notify_one();
@@ -254,7 +254,7 @@ impl Process {
         &mut self,
         request: &Request<'_>,
         limit: Duration,
-    ) -> Result<(Result<ParsedDocument>, bool), Fault> {
+    ) -> Result<(Result<ParsedDocument>, bool), ChildFault> {
         self.documents += 1;
         self.bytes += request.size();
         let Self {
@@ -290,18 +290,18 @@ impl Process {
             let is_late = watch.join().unwrap_or(true);
             match answer {
                 Ok(answer) => Ok((answer, is_late)),
-                Err(_) if is_late => Err(Fault::Late),
+                Err(_) if is_late => Err(ChildFault::Late),
                 Err(fault) => Err(fault),
             }
         })
     }
 
     /// Determines why the child failed, and ends it.
-    fn end(mut self, fault: &Fault) -> Ended {
+    fn end(mut self, fault: &ChildFault) -> Ended {
         // A pipe breaks shortly before the process ends; a process that is killed in between does
         // not show why it ended.
         let end = Instant::now() + LAST_MOMENT;
-        while matches!(fault, Fault::Broken) && !self.is_gone() && Instant::now() < end {
+        while matches!(fault, ChildFault::Broken) && !self.is_gone() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(2));
         }
         self.kill();

@@ -27,7 +27,7 @@ pub(super) fn is_mark(c: char) -> bool {
 
 /// The role of a character in the bidirectional order of its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BidiClass {
     Right,
     Left,
     Digit,
@@ -36,26 +36,28 @@ enum Kind {
     Neutral,
 }
 
-fn kind_of(unit: &str) -> Kind {
+fn kind_of(unit: &str) -> BidiClass {
     if unit.chars().any(is_rtl) {
-        return Kind::Right;
+        return BidiClass::Right;
     }
     match unit.chars().next() {
-        Some(c) if c.is_numeric() || matches!(c, '%' | '٪' | '$' | '€' | '°') => Kind::Digit,
-        Some(c) if c.is_alphabetic() => Kind::Left,
-        Some('.' | ',' | ':' | '/' | '-' | '+' | '%' | '٪' | '$' | '€' | '°') => {
-            Kind::Separator
+        Some(c) if c.is_numeric() || matches!(c, '%' | '٪' | '$' | '€' | '°') => {
+            BidiClass::Digit
         }
-        _ => Kind::Neutral,
+        Some(c) if c.is_alphabetic() => BidiClass::Left,
+        Some('.' | ',' | ':' | '/' | '-' | '+' | '%' | '٪' | '$' | '€' | '°') => {
+            BidiClass::Separator
+        }
+        _ => BidiClass::Neutral,
     }
 }
 
 /// The text of a line whose characters are given in visual order, from left to right.
 pub(super) fn logical(units: Vec<String>) -> String {
-    let kinds: Vec<Kind> = units.iter().map(|unit| kind_of(unit)).collect();
-    let count = |kind: Kind| kinds.iter().filter(|k| **k == kind).count();
+    let kinds: Vec<BidiClass> = units.iter().map(|unit| kind_of(unit)).collect();
+    let count = |kind: BidiClass| kinds.iter().filter(|k| **k == kind).count();
     let mut out: Vec<String> = Vec::with_capacity(units.len());
-    if count(Kind::Right) >= count(Kind::Left) {
+    if count(BidiClass::Right) >= count(BidiClass::Left) {
         read_right_to_left(&units, &kinds, &mut out);
     } else {
         let mut at = 0;
@@ -73,19 +75,19 @@ pub(super) fn logical(units: Vec<String>) -> String {
 }
 
 /// Length of the right-to-left run that begins here, up to its last right-to-left character.
-fn rtl_length(kinds: &[Kind]) -> usize {
-    if kinds.first() != Some(&Kind::Right) {
+fn rtl_length(kinds: &[BidiClass]) -> usize {
+    if kinds.first() != Some(&BidiClass::Right) {
         return 0;
     }
-    let run = kinds.iter().take_while(|kind| **kind != Kind::Left);
+    let run = kinds.iter().take_while(|kind| **kind != BidiClass::Left);
     let last = run
         .enumerate()
-        .filter(|(_, kind)| **kind == Kind::Right)
+        .filter(|(_, kind)| **kind == BidiClass::Right)
         .last();
     last.map_or(0, |(at, _)| at + 1)
 }
 
-fn read_right_to_left(units: &[String], kinds: &[Kind], out: &mut Vec<String>) {
+fn read_right_to_left(units: &[String], kinds: &[BidiClass], out: &mut Vec<String>) {
     let mut end = units.len();
     while end > 0 {
         let start = ltr_start(&kinds[..end]);
@@ -100,23 +102,23 @@ fn read_right_to_left(units: &[String], kinds: &[Kind], out: &mut Vec<String>) {
 }
 
 /// The start of the left-to-right run that ends with the last of these.
-fn ltr_start(kinds: &[Kind]) -> usize {
+fn ltr_start(kinds: &[BidiClass]) -> usize {
     let whole = kinds.len();
-    if !matches!(kinds.last(), Some(Kind::Left | Kind::Digit)) {
+    if !matches!(kinds.last(), Some(BidiClass::Left | BidiClass::Digit)) {
         return whole;
     }
-    let back = |stop: fn(Kind) -> bool| {
+    let back = |stop: fn(BidiClass) -> bool| {
         kinds
             .iter()
             .rposition(|kind| stop(*kind))
             .map_or(0, |at| at + 1)
     };
-    let mut start = back(|kind| kind == Kind::Right);
-    if !kinds[start..].contains(&Kind::Left) {
+    let mut start = back(|kind| kind == BidiClass::Right);
+    if !kinds[start..].contains(&BidiClass::Left) {
         // Only numbers: each is a separate run.
-        start = back(|kind| !matches!(kind, Kind::Digit | Kind::Separator));
+        start = back(|kind| !matches!(kind, BidiClass::Digit | BidiClass::Separator));
     }
-    let begins = |kind: &Kind| matches!(kind, Kind::Left | Kind::Digit);
+    let begins = |kind: &BidiClass| matches!(kind, BidiClass::Left | BidiClass::Digit);
     start + kinds[start..].iter().position(begins).unwrap_or(0)
 }
 

@@ -1,7 +1,7 @@
 //! Converts pieces of lines from file order to lines in reading order.
 
 use super::bidi::is_mostly_rtl;
-use super::line::Line;
+use super::line::PdfLine;
 
 /// Minimum number of rows that a gap must cross to separate two columns.
 const ROWS: usize = 6;
@@ -11,7 +11,7 @@ const PROSE: usize = 30;
 
 /// Joins the pieces of each line. If a file draws two columns row by row, each column is read
 /// separately.
-pub(super) fn in_reading_order(pieces: Vec<Line>) -> Vec<Line> {
+pub(super) fn in_reading_order(pieces: Vec<PdfLine>) -> Vec<PdfLine> {
     let Some(gutter) = gutter(&pieces) else {
         return joined(pieces);
     };
@@ -33,20 +33,20 @@ pub(super) fn in_reading_order(pieces: Vec<Line>) -> Vec<Line> {
 }
 
 /// Whether `next` is on the same line as `piece`, to its right.
-fn is_beside(piece: &Line, next: &Line) -> bool {
+fn is_beside(piece: &PdfLine, next: &PdfLine) -> bool {
     let size = piece.size.max(next.size);
     (piece.base - next.base).abs() < 0.5 * size && next.left > piece.right - 0.3 * size
 }
 
 /// Whether it is on the same line, to its left.
-fn is_before(piece: &Line, next: &Line) -> bool {
+fn is_before(piece: &PdfLine, next: &PdfLine) -> bool {
     let size = piece.size.max(next.size);
     (piece.base - next.base).abs() < 0.5 * size && next.right < piece.left + 0.3 * size
 }
 
 /// The position that most gaps between neighbours cross, if there is prose on both sides of it.
-fn gutter(pieces: &[Line]) -> Option<f64> {
-    let pairs: Vec<(&Line, &Line)> = pieces
+fn gutter(pieces: &[PdfLine]) -> Option<f64> {
+    let pairs: Vec<(&PdfLine, &PdfLine)> = pieces
         .windows(2)
         .map(|pair| (&pair[0], &pair[1]))
         .filter(|(a, b)| is_beside(a, b))
@@ -72,9 +72,9 @@ fn gutter(pieces: &[Line]) -> Option<f64> {
     (crossing(best) >= ROWS.max(pairs.len() / 2) && across * 2 < crossing(best)).then_some(best)
 }
 
-fn joined(pieces: Vec<Line>) -> Vec<Line> {
-    let is_prose = |line: &Line| line.text.chars().count() >= PROSE;
-    let mut out: Vec<Line> = Vec::new();
+fn joined(pieces: Vec<PdfLine>) -> Vec<PdfLine> {
+    let is_prose = |line: &PdfLine| line.text.chars().count() >= PROSE;
+    let mut out: Vec<PdfLine> = Vec::new();
     for piece in pieces {
         let Some(line) = out.last_mut() else {
             out.push(piece);

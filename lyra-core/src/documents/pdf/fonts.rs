@@ -25,7 +25,7 @@ const UNIT: f64 = 1000.0;
 
 /// What one character code shows.
 #[derive(Debug, Clone)]
-pub(super) struct Shown {
+pub(super) struct ShownGlyph {
     /// Empty if unknown.
     pub(super) text: Rc<str>,
     /// Displacement to the next character, in font sizes: to the right, and upwards.
@@ -40,12 +40,12 @@ pub(super) struct Face<'a> {
     mended: Option<CMap>,
     /// Height of the characters in font sizes: a Type 3 font may use any unit.
     pub(super) height: f64,
-    codes: HashMap<u32, Shown>,
+    codes: HashMap<u32, ShownGlyph>,
 }
 
 impl Face<'_> {
     /// The code at `at`, its length in bytes, and what it shows.
-    pub(super) fn next(&mut self, bytes: &[u8], at: usize) -> (u32, usize, Shown) {
+    pub(super) fn next(&mut self, bytes: &[u8], at: usize) -> (u32, usize, ShownGlyph) {
         let (code, length) = self.font.read_code(bytes, at);
         let (font, composite, mended) = (&self.font, &self.composite, &self.mended);
         let shown = self
@@ -61,7 +61,12 @@ impl Face<'_> {
     }
 }
 
-fn show(font: &Font<'_>, composite: Option<&Composite>, mended: Option<&CMap>, code: u32) -> Shown {
+fn show(
+    font: &Font<'_>,
+    composite: Option<&Composite>,
+    mended: Option<&CMap>,
+    code: u32,
+) -> ShownGlyph {
     let glyph = font.map_code(code);
     let known = match font.glyph(glyph, code) {
         FontGlyph::Outline(outline) => outline.as_unicode(),
@@ -74,7 +79,7 @@ fn show(font: &Font<'_>, composite: Option<&Composite>, mended: Option<&CMap>, c
         None => usual_text(code).map(String::from),
     });
     let advance = font.code_advance(code);
-    Shown {
+    ShownGlyph {
         text: text.unwrap_or_default().into(),
         advance: (advance.x / UNIT, advance.y / UNIT),
     }

@@ -2,7 +2,7 @@
 
 use super::super::Block;
 use super::super::lines::{self, ends_sentence, heading_level, is_unspaced, list_item};
-use super::line::Line;
+use super::line::PdfLine;
 use crate::store::model::FragmentType;
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -21,12 +21,12 @@ const LARGER: f64 = 1.12;
 const HEADING_CHARS: usize = 200;
 
 /// Converts lines to blocks.
-pub(super) fn layout(lines: Vec<Line>) -> Layout {
+pub(super) fn layout(lines: Vec<PdfLine>) -> Layout {
     let lines = without_running_heads(lines);
     let body = body_size(&lines);
     let leading = usual_leading(&lines, body);
     let words = Words::of(&lines);
-    let mut groups: Vec<Vec<&Line>> = Vec::new();
+    let mut groups: Vec<Vec<&PdfLine>> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let next = lines.get(at + 1);
         match groups.last_mut() {
@@ -71,24 +71,25 @@ const ASIDES: usize = 6;
 
 /// Joins the parts of a sentence that are separated by a footnote, a caption or the words of a
 /// figure; these then follow the sentence.
-fn reunited(groups: Vec<Vec<&Line>>, body: f64) -> Vec<Vec<&Line>> {
-    let chars = |group: &[&Line]| -> usize { group.iter().map(|l| l.text.chars().count()).sum() };
-    let is_body = |line: &Line| (line.size - body).abs() < 0.04 * body;
-    let is_open = |group: &[&Line]| {
+fn reunited(groups: Vec<Vec<&PdfLine>>, body: f64) -> Vec<Vec<&PdfLine>> {
+    let chars =
+        |group: &[&PdfLine]| -> usize { group.iter().map(|l| l.text.chars().count()).sum() };
+    let is_body = |line: &PdfLine| (line.size - body).abs() < 0.04 * body;
+    let is_open = |group: &[&PdfLine]| {
         let last = group[group.len() - 1];
         is_body(last) && chars(group) >= 40 && !ends_sentence(&last.text)
     };
-    let goes_on = |group: &[&Line]| {
+    let goes_on = |group: &[&PdfLine]| {
         is_body(group[0]) && chars(group) >= 20 && group[0].text.starts_with(char::is_lowercase)
     };
-    let is_aside = |group: &[&Line]| {
+    let is_aside = |group: &[&PdfLine]| {
         let text = &group[0].text;
         let caption = ["Fig", "Tab", "FIG", "TAB"]
             .iter()
             .any(|name| text.starts_with(name));
         caption || group.iter().all(|line| line.size < 0.95 * body) || chars(group) < 40
     };
-    let mut out: Vec<Vec<&Line>> = Vec::with_capacity(groups.len());
+    let mut out: Vec<Vec<&PdfLine>> = Vec::with_capacity(groups.len());
     let mut waiting = VecDeque::from(groups);
     while let Some(mut group) = waiting.pop_front() {
         let mut asides = Vec::new();
@@ -132,9 +133,9 @@ fn push_text(blocks: &mut Vec<Block>, text: String) {
 
 /// Drops page numbers, and lines that repeat at the top or bottom of many pages with only the
 /// numbers changed.
-fn without_running_heads(lines: Vec<Line>) -> Vec<Line> {
+fn without_running_heads(lines: Vec<PdfLine>) -> Vec<PdfLine> {
     let (edges, pages) = edge_lines(&lines);
-    let shape = |line: &Line| -> String {
+    let shape = |line: &PdfLine| -> String {
         line.text
             .chars()
             .map(|c| if c.is_numeric() { '0' } else { c })
@@ -148,7 +149,7 @@ fn without_running_heads(lines: Vec<Line>) -> Vec<Line> {
             .insert(lines[*at].page);
     }
     let often = (pages / 3).max(3);
-    let dropped = |at: usize, line: &Line| {
+    let dropped = |at: usize, line: &PdfLine| {
         let number = line
             .text
             .trim_matches(|c: char| c.is_whitespace() || matches!(c, '-' | '–' | '.' | '|'));
@@ -160,7 +161,7 @@ fn without_running_heads(lines: Vec<Line>) -> Vec<Line> {
                     .get(&shape(line))
                     .is_some_and(|pages| pages.len() >= often))
     };
-    let length = |line: &Line| line.text.len();
+    let length = |line: &PdfLine| line.text.len();
     let whole: usize = lines.iter().map(length).sum();
     let lost: usize = lines
         .iter()
@@ -186,7 +187,7 @@ fn without_running_heads(lines: Vec<Line>) -> Vec<Line> {
 }
 
 /// The two highest and the two lowest lines of each page, and the number of pages.
-fn edge_lines(lines: &[Line]) -> (HashSet<usize>, usize) {
+fn edge_lines(lines: &[PdfLine]) -> (HashSet<usize>, usize) {
     let mut edges: HashSet<usize> = HashSet::new();
     let (mut start, mut pages) = (0, 0);
     for page in lines.chunk_by(|a, b| a.page == b.page) {
@@ -205,7 +206,7 @@ fn edge_lines(lines: &[Line]) -> (HashSet<usize>, usize) {
 }
 
 /// The size that most characters have.
-fn body_size(lines: &[Line]) -> f64 {
+fn body_size(lines: &[PdfLine]) -> f64 {
     let mut counts: HashMap<i64, usize> = HashMap::new();
     for line in lines {
         *counts.entry((line.size * 10.0).round() as i64).or_default() += line.text.len();
@@ -217,7 +218,7 @@ fn body_size(lines: &[Line]) -> f64 {
 }
 
 /// The usual distance between two baselines of the text.
-fn usual_leading(lines: &[Line], body: f64) -> f64 {
+fn usual_leading(lines: &[PdfLine], body: f64) -> f64 {
     let mut gaps: Vec<f64> = lines
         .windows(2)
         .filter(|pair| pair[0].page == pair[1].page && (pair[0].size - body).abs() < 0.1 * body)
@@ -229,7 +230,7 @@ fn usual_leading(lines: &[Line], body: f64) -> f64 {
 }
 
 /// The largest size on the first page, if it stands out and only a few lines have it.
-fn title_size(lines: &[Line], body: f64) -> Option<f64> {
+fn title_size(lines: &[PdfLine], body: f64) -> Option<f64> {
     let first = lines.first()?.page;
     let page = || {
         lines
@@ -242,7 +243,7 @@ fn title_size(lines: &[Line], body: f64) -> Option<f64> {
 }
 
 /// Whether `line` begins a new group after the lines of `group`.
-fn is_break(group: &[&Line], line: &Line, next: Option<&Line>, leading: f64) -> bool {
+fn is_break(group: &[&PdfLine], line: &PdfLine, next: Option<&PdfLine>, leading: f64) -> bool {
     let Some(last) = group.last() else {
         return true;
     };
@@ -289,7 +290,7 @@ fn is_break(group: &[&Line], line: &Line, next: Option<&Line>, leading: f64) -> 
 
 /// Whether a line is the heading of the line below it: short, without final punctuation, and
 /// separated from a text that starts anew and continues. Neither weight nor colour is known here.
-fn heads(line: &Line, next: &Line, leading: f64) -> bool {
+fn heads(line: &PdfLine, next: &PdfLine, leading: f64) -> bool {
     let begins = |text: &str| {
         text.chars()
             .next()
@@ -331,7 +332,7 @@ fn starts_lower(text: &str) -> bool {
 }
 
 /// Whether lines are running text: at least two, long enough to be prose.
-fn is_prose(group: &[&Line]) -> bool {
+fn is_prose(group: &[&PdfLine]) -> bool {
     group.len() >= 2
         && group
             .iter()
@@ -341,7 +342,7 @@ fn is_prose(group: &[&Line]) -> bool {
             >= 25
 }
 
-fn is_indented(line: &Line, next: Option<&Line>, size: f64) -> bool {
+fn is_indented(line: &PdfLine, next: Option<&PdfLine>, size: f64) -> bool {
     next.is_some_and(|next| {
         next.page == line.page && {
             let step = line.left - next.left;
@@ -351,7 +352,7 @@ fn is_indented(line: &Line, next: Option<&Line>, size: f64) -> bool {
 }
 
 /// The heading level of a group that is large, or that is one line that looks like a heading.
-fn level_of(group: &[&Line], text: &str, body: f64) -> Option<u8> {
+fn level_of(group: &[&PdfLine], text: &str, body: f64) -> Option<u8> {
     let count = text.chars().count();
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
     if count > HEADING_CHARS || letters < 2 || group.len() > 3 {
@@ -374,7 +375,7 @@ struct Words {
 }
 
 impl Words {
-    fn of(lines: &[Line]) -> Self {
+    fn of(lines: &[PdfLine]) -> Self {
         let mut words = Self {
             whole: HashSet::new(),
             hyphenated: HashSet::new(),
@@ -398,7 +399,7 @@ impl Words {
     }
 
     /// Joins lines into one text, rejoining words that were hyphenated at the end of a line.
-    fn join(&self, group: &[&Line]) -> String {
+    fn join(&self, group: &[&PdfLine]) -> String {
         let mut out = String::new();
         for line in group {
             if self.divides(&out, &line.text) {

@@ -2,7 +2,7 @@
 
 /// A line of a page. Lengths are in points; `x` runs along the writing direction.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Line {
+pub(super) struct PdfLine {
     /// Its text.
     pub(super) text: String,
     /// Page number, from 1.

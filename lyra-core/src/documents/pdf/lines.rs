@@ -3,7 +3,7 @@
 use super::super::lines::is_unspaced;
 use super::bidi::{is_mark, is_rtl, logical};
 use super::columns::in_reading_order;
-use super::line::Line;
+use super::line::PdfLine;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use std::time::Instant;
 const MAX_CHARS: usize = 20_000_000;
 
 /// Direction of writing, in degrees.
-type Turn = i32;
+type WritingAngle = i32;
 
 /// A displayed character, in page coordinates.
 pub(super) struct Glyph {
@@ -26,7 +26,7 @@ pub(super) struct Glyph {
 
 /// A character on its line.
 #[derive(Debug, Clone)]
-pub(super) struct Unit {
+pub(super) struct LineCharacter {
     pub(super) text: String,
     left: f64,
     right: f64,
@@ -38,15 +38,15 @@ pub(super) struct Collector {
     /// Deadline.
     until: Instant,
     /// The lines of the finished pages.
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<PdfLine>,
     page: u32,
     chars: usize,
-    current: Line,
-    units: Vec<Unit>,
-    turn: Turn,
+    current: PdfLine,
+    units: Vec<LineCharacter>,
+    turn: WritingAngle,
     is_rtl: bool,
     /// Lines of the current page with their direction.
-    pending: Vec<(Turn, Line)>,
+    pending: Vec<(WritingAngle, PdfLine)>,
     /// The positions of the characters of the page shown so far.
     shown: HashSet<(Rc<str>, i64, i64)>,
     /// Whether the last character was shown before at the same place.
@@ -61,7 +61,7 @@ impl Collector {
             lines: Vec::new(),
             page: 0,
             chars: 0,
-            current: Line::default(),
+            current: PdfLine::default(),
             units: Vec::new(),
             turn: 0,
             is_rtl: false,
@@ -86,13 +86,13 @@ impl Collector {
         self.end_line();
         self.shown.clear();
         let pending = std::mem::take(&mut self.pending);
-        let mut counts: BTreeMap<Turn, usize> = BTreeMap::new();
+        let mut counts: BTreeMap<WritingAngle, usize> = BTreeMap::new();
         for (turn, line) in &pending {
             *counts.entry(*turn).or_default() += line.text.len();
         }
         let most = counts.values().max().copied().unwrap_or(0);
         // A stamp along the margin has a different direction from the text.
-        let few = |turn: Turn| counts[&turn] * 5 < most;
+        let few = |turn: WritingAngle| counts[&turn] * 5 < most;
         let lines = pending
             .into_iter()
             .filter(|(turn, _)| !few(*turn))
@@ -119,7 +119,7 @@ impl Collector {
         let (sin, cos) = f64::from(turn).to_radians().sin_cos();
         let turned = |(x, y): (f64, f64)| (x * cos + y * sin, y * cos - x * sin);
         let ((start, base), (end, _)) = (turned(glyph.from), turned(glyph.to));
-        let mut unit = Unit {
+        let mut unit = LineCharacter {
             text: plain(&glyph.text),
             left: start.min(end),
             right: start.max(end),
@@ -134,7 +134,7 @@ impl Collector {
         }
     }
 
-    fn add(&mut self, unit: Unit, turn: Turn, base: f64) {
+    fn add(&mut self, unit: LineCharacter, turn: WritingAngle, base: f64) {
         let is_blank = unit.text.chars().all(char::is_whitespace);
         let rtl = unit.text.chars().any(is_rtl);
         if !self.goes_on(&unit, turn, base, rtl || self.is_rtl) {
@@ -143,12 +143,12 @@ impl Collector {
                 return;
             }
             self.turn = turn;
-            self.current = Line {
+            self.current = PdfLine {
                 left: unit.left,
                 right: unit.right,
                 base,
                 size: unit.size,
-                ..Line::default()
+                ..PdfLine::default()
             };
         }
         self.is_rtl |= rtl;
@@ -170,7 +170,7 @@ impl Collector {
     }
 
     /// Whether a character is on the current line.
-    fn goes_on(&self, unit: &Unit, turn: Turn, base: f64, rtl: bool) -> bool {
+    fn goes_on(&self, unit: &LineCharacter, turn: WritingAngle, base: f64, rtl: bool) -> bool {
         let line = &self.current;
         let height = unit.size.max(line.size);
         let Some(last) = self.units.last() else {
@@ -197,7 +197,7 @@ impl Collector {
         }
         let mut spaced: Vec<String> = Vec::with_capacity(units.len());
         let mut sizes: Vec<(f64, usize)> = Vec::new();
-        let mut before: Option<&Unit> = None;
+        let mut before: Option<&LineCharacter> = None;
         for unit in &units {
             let is_blank = unit.text.chars().all(char::is_whitespace);
             let open = spaced.last().is_some_and(|text| text != " ");
@@ -232,7 +232,7 @@ impl Collector {
     }
 
     /// Whether a character was already shown at this place: some programs make text bold this way.
-    fn is_again(&mut self, unit: &Unit, text: &Rc<str>, base: f64) -> bool {
+    fn is_again(&mut self, unit: &LineCharacter, text: &Rc<str>, base: f64) -> bool {
         let step = (0.08 * unit.size).max(0.01);
         let (x, y) = ((unit.left / step) as i64, (base / step) as i64);
         let steps_back = self
@@ -259,7 +259,7 @@ const PIECE: f64 = 1.2;
 const WORD: f64 = 8.0;
 
 /// Whether there is a space between two characters.
-fn is_gap(before: &Unit, after: &Unit) -> bool {
+fn is_gap(before: &LineCharacter, after: &LineCharacter) -> bool {
     let height = before.size.max(after.size);
     let unspaced = |c: Option<char>| c.is_some_and(is_unspaced);
     let wide = if unspaced(before.text.chars().next_back()) && unspaced(after.text.chars().next()) {
@@ -271,8 +271,8 @@ fn is_gap(before: &Unit, after: &Unit) -> bool {
 }
 
 /// The angle of a direction; slightly skewed lines are treated as straight.
-fn turn_of((x, y): (f64, f64)) -> Turn {
-    let degrees = y.atan2(x).to_degrees().round() as Turn;
+fn turn_of((x, y): (f64, f64)) -> WritingAngle {
+    let degrees = y.atan2(x).to_degrees().round() as WritingAngle;
     let straight = (degrees + 360 + 45) / 90 * 90;
     let turn = if (degrees + 360 - straight).abs() <= 5 {
         straight

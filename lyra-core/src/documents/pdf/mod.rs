@@ -17,11 +17,11 @@ use crate::error::{Error, Result};
 use crate::store::model::DocumentMeta;
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use layout::{Layout, layout};
-use line::Line;
+use line::PdfLine;
 use lines::Collector;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
-use text::Reader;
+use text::PageReader;
 use text::decode;
 
 /// Maximum size of a file, in bytes.
@@ -63,7 +63,7 @@ pub(super) fn parse(mut bytes: Vec<u8>) -> Result<ParsedDocument> {
 fn read(file: &Pdf) -> Result<ParsedDocument> {
     let mut warnings = Vec::new();
     let lines = read_pages(file, &mut warnings);
-    let readable = |line: &Line| line.text.chars().any(char::is_alphanumeric);
+    let readable = |line: &PdfLine| line.text.chars().any(char::is_alphanumeric);
     if !lines.iter().any(readable) {
         return Err(Error::invalid("the PDF holds no text").with_hint(
             "it may be a scan: run text recognition over it, or give its text as a .txt file",
@@ -101,11 +101,11 @@ fn read(file: &Pdf) -> Result<ParsedDocument> {
 
 /// Reads each page separately, so that a page that breaks the library loses only the rest of that
 /// page.
-fn read_pages(file: &Pdf, warnings: &mut Vec<String>) -> Vec<Line> {
+fn read_pages(file: &Pdf, warnings: &mut Vec<String>) -> Vec<PdfLine> {
     let mut collector = Collector::new(Instant::now() + DEADLINE);
     let pages = file.pages();
     let mut broken = Vec::new();
-    let mut reader = Reader::new(file, &mut collector);
+    let mut reader = PageReader::new(file, &mut collector);
     for (page, number) in pages.iter().zip(1..).take(MAX_PAGES) {
         let read = catch_unwind(AssertUnwindSafe(|| reader.page(page, number)));
         reader.finish_page();

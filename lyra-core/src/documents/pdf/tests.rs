@@ -472,7 +472,7 @@ fn a_reading_that_nobody_waits_for_ends() {
     let file = Pdf::new(bytes).unwrap();
     for (left, ends) in [(Duration::ZERO, true), (Duration::from_secs(600), false)] {
         let mut collector = Collector::new(Instant::now() + left);
-        let read = Reader::new(&file, &mut collector).page(&file.pages()[0], 1);
+        let read = PageReader::new(&file, &mut collector).page(&file.pages()[0], 1);
         assert_eq!(read.is_err(), ends, "{left:?}");
     }
 }

@@ -49,7 +49,7 @@ pub(super) struct Stopped;
 
 /// The text state.
 #[derive(Clone)]
-struct State<'a> {
+struct TextState<'a> {
     place: Affine,
     font: Option<Rc<RefCell<Face<'a>>>>,
     size: f64,
@@ -61,7 +61,7 @@ struct State<'a> {
 }
 
 /// Open marked content.
-struct Mark {
+struct MarkedContent {
     /// Whether its content does not belong to the text.
     is_hidden: bool,
     /// Its replacement text, until its first character is shown.
@@ -69,7 +69,7 @@ struct Mark {
 }
 
 /// Reads the pages of one file.
-pub(super) struct Reader<'a, 'c> {
+pub(super) struct PageReader<'a, 'c> {
     collector: &'c mut Collector,
     fonts: Fonts<'a>,
     /// Layers that are switched off.
@@ -78,17 +78,17 @@ pub(super) struct Reader<'a, 'c> {
     unpacked: usize,
     /// Whether anything that may have been text was left out.
     pub(super) cut: bool,
-    state: State<'a>,
-    saved: Vec<State<'a>>,
+    state: TextState<'a>,
+    saved: Vec<TextState<'a>>,
     unsaved: usize,
-    marks: Vec<Mark>,
+    marks: Vec<MarkedContent>,
     line: Affine,
     text: Affine,
     /// The visible part of the page.
     visible: kurbo::Rect,
 }
 
-impl<'a, 'c> Reader<'a, 'c> {
+impl<'a, 'c> PageReader<'a, 'c> {
     pub(super) fn new(file: &'a Pdf, collector: &'c mut Collector) -> Self {
         Self {
             collector,
@@ -97,7 +97,7 @@ impl<'a, 'c> Reader<'a, 'c> {
             operators: 0,
             unpacked: 0,
             cut: false,
-            state: State::new(),
+            state: TextState::new(),
             saved: Vec::new(),
             unsaved: 0,
             marks: Vec::new(),
@@ -156,7 +156,7 @@ impl<'a, 'c> Reader<'a, 'c> {
     }
 
     fn reset(&mut self) {
-        self.state = State::new();
+        self.state = TextState::new();
         self.saved.clear();
         self.marks.clear();
         self.unsaved = 0;
@@ -351,7 +351,7 @@ impl<'a, 'c> Reader<'a, 'c> {
         properties: Option<&Object<'_>>,
         resources: &Resources<'a>,
     ) {
-        let mut mark = Mark {
+        let mut mark = MarkedContent {
             is_hidden: self.marks.last().is_some_and(|mark| mark.is_hidden),
             actual: None,
         };
@@ -448,7 +448,7 @@ impl<'a, 'c> Reader<'a, 'c> {
     fn collect(&mut self, placed: Affine, by: (f64, f64), height: f64, text: Rc<str>) {
         let text = match self.marks.last_mut() {
             Some(mark) if mark.is_hidden => return,
-            Some(Mark {
+            Some(MarkedContent {
                 actual: Some(actual),
                 ..
             }) => std::mem::replace(actual, Rc::from(SHOWN)),
@@ -478,7 +478,7 @@ impl<'a, 'c> Reader<'a, 'c> {
     }
 }
 
-impl State<'_> {
+impl TextState<'_> {
     fn new() -> Self {
         Self {
             place: Affine::IDENTITY,

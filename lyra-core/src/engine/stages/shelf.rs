@@ -1,6 +1,6 @@
 //! A fetcher for documents that the caller holds in memory.
 
-use super::source::Document;
+use super::source::AddressedDocument;
 use crate::error::{Error, Result};
 use crate::ports::{FetchRequest, FetchedDocument, Fetcher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ pub(super) struct Shelf(Mutex<Option<(String, FetchedDocument)>>);
 
 impl Shelf {
     /// Replaces the previous document; an address without a body is left to other fetchers.
-    pub(super) fn put(&self, document: Document) {
+    pub(super) fn put(&self, document: AddressedDocument) {
         *self.lock() = document.found.map(|found| (document.url, found));
     }
 

@@ -88,7 +88,7 @@ pub struct ReadProblem {
 }
 
 /// A document with its address; without a body it must be fetched.
-pub(super) struct Document {
+pub(super) struct AddressedDocument {
     pub(super) url: String,
     pub(super) found: Option<FetchedDocument>,
 }
@@ -97,7 +97,7 @@ pub(super) struct Document {
 pub(super) async fn documents_of(
     request: &ReadRequest,
     problems: &mut Vec<ReadProblem>,
-) -> Result<Vec<Document>> {
+) -> Result<Vec<AddressedDocument>> {
     check_task_id(request)?;
     match &request.source {
         ReadSource::Path(path) => of_file(path, request, problems).await,
@@ -106,7 +106,7 @@ pub(super) async fn documents_of(
             None => {
                 refuse_lines(request, url)?;
                 let (url, found) = (url.clone(), None);
-                Ok(vec![Document { url, found }])
+                Ok(vec![AddressedDocument { url, found }])
             }
         },
         ReadSource::Bytes {
@@ -192,7 +192,7 @@ async fn of_file(
     path: &Path,
     request: &ReadRequest,
     problems: &mut Vec<ReadProblem>,
-) -> Result<Vec<Document>> {
+) -> Result<Vec<AddressedDocument>> {
     let path = path.to_owned();
     let shown = path.display().to_string();
     let meta = path.metadata().map_err(|e| match e.kind() {
@@ -227,7 +227,7 @@ async fn of_file(
     refuse_lines(request, &url)?;
     // A file that is too large or not a regular file is a problem of that document only.
     match files.fetch(&fetch).await {
-        Ok(found) => Ok(vec![Document {
+        Ok(found) => Ok(vec![AddressedDocument {
             url,
             found: Some(found),
         }]),
@@ -243,7 +243,7 @@ fn of_records(
     base: &str,
     request: &ReadRequest,
     problems: &mut Vec<ReadProblem>,
-) -> Result<Vec<Document>> {
+) -> Result<Vec<AddressedDocument>> {
     let part = request.lines.clone().unwrap_or(0..usize::MAX);
     if part.start >= part.end {
         return Err(Error::invalid(format!(
@@ -269,7 +269,7 @@ fn of_records(
     Ok(documents)
 }
 
-fn of_bytes(url: String, body: Vec<u8>, content_type: Option<String>) -> Document {
+fn of_bytes(url: String, body: Vec<u8>, content_type: Option<String>) -> AddressedDocument {
     let found = FetchedDocument::Found {
         final_url: url.clone(),
         status: None,
@@ -278,7 +278,7 @@ fn of_bytes(url: String, body: Vec<u8>, content_type: Option<String>) -> Documen
         known: Box::new(DocumentMeta::default()),
         validators: Validators::default(),
     };
-    Document {
+    AddressedDocument {
         url,
         found: Some(found),
     }

@@ -8,7 +8,7 @@ mod premise;
 
 pub use premise::choose_premise;
 
-use super::network::{Reading, is_unread, read_twice};
+use super::network::{PairReading, is_unread, read_twice};
 use crate::error::{Error, Result};
 use crate::ports::{StanceJudge, StancePair, Verdict};
 use crate::store::model::Relation;
@@ -126,7 +126,7 @@ fn judge_pair(pair: &StancePair) -> Result<Verdict> {
     if is_unread(&pair.hypothesis) || is_unread(&pair.premise) || pair.premise.contains(CELLS) {
         return Ok(verdict(UNREAD, None));
     }
-    let mut strongest: Option<(Reading, Range<usize>)> = None;
+    let mut strongest: Option<(PairReading, Range<usize>)> = None;
     for span in premise::windows(&pair.premise, &pair.hypothesis, WINDOWS) {
         let Some(part) = slice_chars(&pair.premise, span.start, span.end) else {
             continue;
@@ -135,8 +135,8 @@ fn judge_pair(pair: &StancePair) -> Result<Verdict> {
         let Some(found) = read_twice(context, part, &pair.hypothesis)? else {
             continue;
         };
-        let side = |found: &Reading| found.stance[0].max(found.stance[1]) * found.asserts[2];
-        let is_stronger = |(best, _): &(Reading, _)| side(&found) > side(best);
+        let side = |found: &PairReading| found.stance[0].max(found.stance[1]) * found.asserts[2];
+        let is_stronger = |(best, _): &(PairReading, _)| side(&found) > side(best);
         if strongest.as_ref().is_none_or(is_stronger) {
             strongest = Some((found, span));
         }

@@ -107,13 +107,13 @@ pub struct HttpEmbedder {
 }
 
 /// A failure, and whether to retry.
-struct Failure {
+struct RequestFailure {
     error: Error,
     passing: bool,
     wanted_pause: Option<Duration>,
 }
 
-impl Failure {
+impl RequestFailure {
     fn passing(error: Error) -> Self {
         Self {
             error,
@@ -216,7 +216,7 @@ impl HttpEmbedder {
         }
     }
 
-    async fn try_once(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, Failure> {
+    async fn try_once(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, RequestFailure> {
         let options = &self.options;
         let body = wire::request(options.api, options.model.trim(), texts, options.base64);
         let mut post = self
@@ -225,33 +225,33 @@ impl HttpEmbedder {
             .header(CONTENT_TYPE, "application/json")
             .body(body.to_string());
         if let Some(key) = &options.key {
-            post = post.header(AUTHORIZATION, bearer(key).map_err(Failure::lasting)?);
+            post = post.header(AUTHORIZATION, bearer(key).map_err(RequestFailure::lasting)?);
         }
         let response = post
             .send()
             .await
-            .map_err(|e| Failure::passing(self.network_error(&e)))?;
+            .map_err(|e| RequestFailure::passing(self.network_error(&e)))?;
         let status = response.status();
         let wanted_pause = retry_after(response.headers(), None);
         let body = self.body(response).await?;
         if !status.is_success() {
-            return Err(Failure {
+            return Err(RequestFailure {
                 error: self.refused(status, &body),
                 passing: is_transient(status),
                 wanted_pause,
             });
         }
         wire::vectors(options.api, &body, texts.len())
-            .map_err(|error| Failure::lasting(error.context(self.place())))
+            .map_err(|error| RequestFailure::lasting(error.context(self.place())))
     }
 
-    async fn body(&self, mut response: Response) -> Result<Vec<u8>, Failure> {
+    async fn body(&self, mut response: Response) -> Result<Vec<u8>, RequestFailure> {
         let mut body = Vec::new();
-        let lost = |e: reqwest::Error| Failure::passing(self.network_error(&e));
+        let lost = |e: reqwest::Error| RequestFailure::passing(self.network_error(&e));
         while let Some(chunk) = response.chunk().await.map_err(lost)? {
             if body.len() + chunk.len() > REPLY_BYTES {
                 let why = format!("the reply is larger than {REPLY_BYTES} bytes");
-                return Err(Failure::lasting(self.failed(&why)));
+                return Err(RequestFailure::lasting(self.failed(&why)));
             }
             body.extend_from_slice(&chunk);
         }

@@ -5,7 +5,7 @@ use super::wire::{self, Quirks, Said};
 use crate::clock::SystemClock;
 use crate::error::{Error, Result};
 use crate::ports::ProviderFailure;
-use crate::web::api::{ApiClient, Endpoint, KeyPlace, Pace, Service};
+use crate::web::api::{ApiClient, Endpoint, KeyPlace, Service, ServicePace};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -61,7 +61,7 @@ impl ChatModel {
             name: options.api.name(),
             base,
             // Models are slow, so the number of concurrent requests matters more than their rate.
-            pace: Pace {
+            pace: ServicePace {
                 per_second: 50.0,
                 burst: 50,
                 at_once: options.at_once.max(1),

@@ -82,7 +82,7 @@ impl LlmClaimExtractor {
         &self,
         request: &ExtractionRequest,
         batch: Range<usize>,
-        found: &mut Found,
+        found: &mut ReplyClaims,
     ) -> Result<()> {
         let fence = Fence::new()?;
         let prompt = self.prompt(request, batch.clone(), &fence);
@@ -150,7 +150,7 @@ impl ClaimExtractor for LlmClaimExtractor {
     }
 
     async fn extract_with_remarks(&self, request: &ExtractionRequest) -> Result<Extraction> {
-        let mut found = Found::default();
+        let mut found = ReplyClaims::default();
         if request.max_claims > 0 {
             let options = &self.model.options;
             for batch in batches(&request.passages, options.max_passages, options.max_chars) {
@@ -181,13 +181,13 @@ impl ClaimExtractor for LlmClaimExtractor {
 
 /// The result of the replies for one document.
 #[derive(Debug, Default)]
-struct Found {
+struct ReplyClaims {
     claims: Vec<ExtractedClaim>,
     given: usize,
     refused: BTreeMap<Refused, usize>,
 }
 
-impl Found {
+impl ReplyClaims {
     fn remarks(&self) -> Vec<String> {
         let count: usize = self.refused.values().sum();
         if count == 0 {

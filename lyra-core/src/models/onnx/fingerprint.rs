@@ -9,14 +9,14 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The identity of a model: the bytes of its graph, weights and tokenizer, and its settings.
-pub(super) struct Fingerprint {
+pub(super) struct ModelFingerprint {
     /// Twelve hex digits.
     pub(super) hash: String,
     /// Whether the graph quantises at run time.
     pub(super) is_dynamic: bool,
 }
 
-impl Fingerprint {
+impl ModelFingerprint {
     pub(super) fn read(folder: &ModelFolder, settings: &str) -> Result<Self> {
         let mut hash = Sha256::new();
         let mut is_dynamic = false;

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// The data for an input of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Feed {
+enum GraphInput {
     Ids,
     Mask,
     TokenTypes,
@@ -20,7 +20,7 @@ enum Feed {
 #[derive(Debug, Clone, PartialEq)]
 struct Input {
     name: String,
-    feed: Feed,
+    feed: GraphInput,
     /// Whether it takes 32-bit integers instead of 64-bit ones.
     narrow: bool,
 }
@@ -54,13 +54,13 @@ impl Declared {
 
 /// The tokens of a text or of a pair.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row<'a> {
+pub(super) struct TokenRow<'a> {
     ids: &'a [u32],
     /// Which text of a pair each token belongs to; empty for a single text.
     types: &'a [u32],
 }
 
-impl<'a> Row<'a> {
+impl<'a> TokenRow<'a> {
     pub(super) fn single(ids: &'a [u32]) -> Self {
         Self { ids, types: &[] }
     }
@@ -108,7 +108,7 @@ impl Graph {
         let within = |e: Error| e.context(&place);
         let (inputs, shape) = inputs_of(&session).map_err(within)?;
         let (output, chosen) = choose(&declared(&session)).map_err(within)?;
-        let has_mask = inputs.iter().any(|input| input.feed == Feed::Mask);
+        let has_mask = inputs.iter().any(|input| input.feed == GraphInput::Mask);
         let fixed = |at: usize| shape.get(at).and_then(|n| usize::try_from(*n).ok());
         let max_batch = match fixed(0) {
             // Rows of different lengths need a mask.
@@ -141,8 +141,8 @@ impl Graph {
     }
 
     /// The length of these rows after padding, in tokens.
-    pub(super) fn width(&self, rows: &[Row<'_>]) -> usize {
-        let longest = rows.iter().map(Row::len).max().unwrap_or(0);
+    pub(super) fn width(&self, rows: &[TokenRow<'_>]) -> usize {
+        let longest = rows.iter().map(TokenRow::len).max().unwrap_or(0);
         self.fixed_tokens.unwrap_or(longest)
     }
 
@@ -150,7 +150,7 @@ impl Graph {
     /// if `read` returns none. Rows must not be empty.
     pub(super) fn run<T>(
         &self,
-        rows: &[Row<'_>],
+        rows: &[TokenRow<'_>],
         read: impl FnOnce(&[usize], &[f32]) -> Option<T>,
     ) -> Result<T> {
         let width = self.width(rows);
@@ -204,10 +204,10 @@ fn inputs_of(session: &Session) -> Result<(Vec<Input>, Vec<i64>)> {
     for input in session.inputs() {
         let name = input.name();
         let feed = match name {
-            "input_ids" => Feed::Ids,
-            "attention_mask" => Feed::Mask,
-            "token_type_ids" => Feed::TokenTypes,
-            "position_ids" => Feed::Positions,
+            "input_ids" => GraphInput::Ids,
+            "attention_mask" => GraphInput::Mask,
+            "token_type_ids" => GraphInput::TokenTypes,
+            "position_ids" => GraphInput::Positions,
             _ => {
                 return Err(unsupported(format!(
                     "the graph wants the input {name:?}; expected input_ids, attention_mask, token_type_ids or position_ids"
@@ -229,7 +229,7 @@ fn inputs_of(session: &Session) -> Result<(Vec<Input>, Vec<i64>)> {
                 )));
             }
         };
-        if let (Feed::Ids, ValueType::Tensor { shape, .. }) = (feed, input.dtype()) {
+        if let (GraphInput::Ids, ValueType::Tensor { shape, .. }) = (feed, input.dtype()) {
             ids_shape = Some(shape.iter().copied().collect());
         }
         let name = name.to_owned();
@@ -255,15 +255,15 @@ fn declared(session: &Session) -> Vec<Declared> {
 }
 
 /// The values of one input: rows one after another, padded to `width`.
-fn fill(rows: &[Row<'_>], width: usize, feed: Feed, pad_id: i64) -> Vec<i64> {
+fn fill(rows: &[TokenRow<'_>], width: usize, feed: GraphInput, pad_id: i64) -> Vec<i64> {
     let mut values = Vec::with_capacity(rows.len() * width);
     for row in rows {
         for at in 0..width {
             values.push(match feed {
-                Feed::Ids => row.ids.get(at).map_or(pad_id, |id| i64::from(*id)),
-                Feed::Mask => i64::from(at < row.len()),
-                Feed::TokenTypes => row.types.get(at).map_or(0, |kind| i64::from(*kind)),
-                Feed::Positions => i64::try_from(at).unwrap_or(i64::MAX),
+                GraphInput::Ids => row.ids.get(at).map_or(pad_id, |id| i64::from(*id)),
+                GraphInput::Mask => i64::from(at < row.len()),
+                GraphInput::TokenTypes => row.types.get(at).map_or(0, |kind| i64::from(*kind)),
+                GraphInput::Positions => i64::try_from(at).unwrap_or(i64::MAX),
             });
         }
     }
@@ -289,12 +289,15 @@ mod tests {
 
     #[test]
     fn rows_are_filled_up_to_one_width() {
-        let rows = [Row::pair(&[7, 8, 9], &[0, 1, 1]), Row::single(&[5])];
+        let rows = [
+            TokenRow::pair(&[7, 8, 9], &[0, 1, 1]),
+            TokenRow::single(&[5]),
+        ];
         for (feed, expected) in [
-            (Feed::Ids, [7, 8, 9, 1, 5, 1, 1, 1]),
-            (Feed::Mask, [1, 1, 1, 0, 1, 0, 0, 0]),
-            (Feed::TokenTypes, [0, 1, 1, 0, 0, 0, 0, 0]),
-            (Feed::Positions, [0, 1, 2, 3, 0, 1, 2, 3]),
+            (GraphInput::Ids, [7, 8, 9, 1, 5, 1, 1, 1]),
+            (GraphInput::Mask, [1, 1, 1, 0, 1, 0, 0, 0]),
+            (GraphInput::TokenTypes, [0, 1, 1, 0, 0, 0, 0, 0]),
+            (GraphInput::Positions, [0, 1, 2, 3, 0, 1, 2, 3]),
         ] {
             assert_eq!(fill(&rows, 4, feed, 1), expected, "{feed:?}");
         }

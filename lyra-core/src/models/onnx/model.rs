@@ -1,6 +1,6 @@
 //! A model of a folder with its tokenizer, and its run options.
 
-use super::fingerprint::Fingerprint;
+use super::fingerprint::ModelFingerprint;
 use super::folder::ModelFolder;
 use super::graph::{Declared, Graph};
 use super::{runtime, tokens};
@@ -54,7 +54,7 @@ impl OnnxOptions {
 }
 
 /// A model that is ready to run.
-pub(super) struct Model {
+pub(super) struct OnnxModel {
     pub(super) folder: ModelFolder,
     pub(super) graph: Graph,
     /// Without truncation or padding.
@@ -65,7 +65,7 @@ pub(super) struct Model {
     pub(super) id: String,
 }
 
-impl Model {
+impl OnnxModel {
     /// Loads library, graph and tokenizer of a folder. `settings` are the settings that affect a
     /// result, in addition to the files; `choose` selects the graph's output and returns
     /// information on it.
@@ -76,7 +76,7 @@ impl Model {
         choose: impl FnOnce(&[Declared]) -> Result<(String, T)>,
     ) -> Result<(Self, T)> {
         let environment = runtime::environment(options.runtime.as_deref())?;
-        let fingerprint = Fingerprint::read(&folder, settings)?;
+        let fingerprint = ModelFingerprint::read(&folder, settings)?;
         // Dynamic quantisation computes its scale from the whole batch, so the result for a text
         // would depend on its neighbours.
         let max_batch = if fingerprint.is_dynamic {

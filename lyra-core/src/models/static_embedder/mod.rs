@@ -14,13 +14,14 @@ use crate::error::Result;
 use crate::ports::{Embedder, EmbedderInfo, TextRole};
 use std::collections::HashMap;
 use std::sync::LazyLock;
-use table::Table;
+use table::EmbeddingTable;
 use unicode_normalization::UnicodeNormalization;
 use wordpiece::{Terms, terms};
 
 /// The built-in table.
-static BUILTIN: LazyLock<Result<Table, String>> =
-    LazyLock::new(|| Table::parse(include_bytes!("../../../models/static-minilm-256.lyt")));
+static BUILTIN: LazyLock<Result<EmbeddingTable, String>> = LazyLock::new(|| {
+    EmbeddingTable::parse(include_bytes!("../../../models/static-minilm-256.lyt"))
+});
 
 /// Stored with every vector of the built-in table.
 pub const MODEL_ID: &str = "lyra-static-minilm-256-v1";
@@ -28,7 +29,7 @@ pub const MODEL_ID: &str = "lyra-static-minilm-256-v1";
 /// The built-in static embedder.
 #[derive(Debug)]
 pub struct StaticEmbedder {
-    table: &'static Table,
+    table: &'static EmbeddingTable,
     info: EmbedderInfo,
 }
 
@@ -90,7 +91,7 @@ pub(super) fn word_pieces(text: &str) -> Result<Vec<Option<u32>>> {
     Ok(terms(text, builtin()?).pieces)
 }
 
-fn builtin() -> Result<&'static Table> {
+fn builtin() -> Result<&'static EmbeddingTable> {
     BUILTIN
         .as_ref()
         .map_err(|e| crate::Error::internal(format!("the built-in embedding table: {e}")))

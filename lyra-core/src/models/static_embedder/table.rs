@@ -11,7 +11,7 @@ const HEADER: usize = 32;
 
 /// A parsed table; the rows are not copied.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct EmbeddingTable {
     rows_by_piece: HashMap<&'static str, u32>,
     scales: Vec<f32>,
     rows: &'static [i8],
@@ -20,7 +20,7 @@ pub(super) struct Table {
     cjk_unit: f32,
 }
 
-impl Table {
+impl EmbeddingTable {
     pub(super) fn parse(data: &'static [u8]) -> Result<Self, String> {
         let number = |at: usize| -> Result<usize, String> {
             let bytes = data

@@ -1,7 +1,7 @@
 //! BERT's WordPiece for text with spaces, characters and their pairs for text without.
 //! The steps and their order are those of `scripts/static_table/encode.py`.
 
-use super::table::Table;
+use super::table::EmbeddingTable;
 use unicode_normalization::UnicodeNormalization;
 use unicode_properties::{GeneralCategory as C, UnicodeGeneralCategory};
 
@@ -48,7 +48,7 @@ impl Weight {
 }
 
 /// Splits a text into terms.
-pub(super) fn terms(text: &str, table: &Table) -> Terms {
+pub(super) fn terms(text: &str, table: &EmbeddingTable) -> Terms {
     let mut cutter = Cutter {
         table,
         known: Terms::default(),
@@ -83,7 +83,7 @@ fn cleaned(c: char) -> Option<char> {
 }
 
 struct Cutter<'t> {
-    table: &'t Table,
+    table: &'t EmbeddingTable,
     known: Terms,
 }
 

@@ -13,13 +13,13 @@ const DAY: i64 = 24 * 60 * 60 * 1_000;
 const TASK: &str = "t";
 const WORKER: &str = "w";
 
-struct Lab {
+struct JumpLab {
     graph: EvidenceGraph,
     clock: Arc<ManualClock>,
     _folder: tempfile::TempDir,
 }
 
-impl Lab {
+impl JumpLab {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::new(1_800_000_000_000));
@@ -90,7 +90,7 @@ impl Lab {
 #[test]
 fn a_budget_of_seconds_counts_time_that_passed() {
     for jumps in [[DAY, -DAY], [-DAY, DAY], [DAY, DAY], [-DAY, -DAY]] {
-        let lab = Lab::new();
+        let lab = JumpLab::new();
         let job = lab.begin(WORKER);
         lab.work(&[&job], 5);
         for (number, jump) in (1..).zip(jumps) {
@@ -115,7 +115,7 @@ fn a_budget_of_seconds_counts_time_that_passed() {
 
 #[test]
 fn jobs_of_workers_that_are_alive_stay_theirs_when_the_clock_is_set() {
-    let lab = Lab::new();
+    let lab = JumpLab::new();
     let job = lab.begin(WORKER);
     for _ in 0..=MAX_ATTEMPTS {
         lab.clock.jump(DAY);
@@ -129,7 +129,7 @@ fn jobs_of_workers_that_are_alive_stay_theirs_when_the_clock_is_set() {
 #[test]
 fn jobs_of_workers_that_are_gone_go_back_when_the_clock_is_set() {
     for jump in [DAY, -DAY] {
-        let lab = Lab::new();
+        let lab = JumpLab::new();
         let job = lab.begin("gone");
         lab.pass(1_000);
         lab.clock.jump(jump);

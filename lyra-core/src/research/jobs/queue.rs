@@ -5,7 +5,7 @@ use super::waiting;
 use crate::clock::{Clock, JUMP_MS, Trust, format_ms, parse_ms};
 use crate::error::{Error, Result};
 use crate::research::pipeline::StageOutcome;
-use crate::store::graph::{Claim, EvidenceGraph, Job, JobEnd, NewJob, Writer};
+use crate::store::graph::{EvidenceGraph, Job, JobClaim, JobEnd, NewJob, Writer};
 pub(crate) use crate::store::model::LEASE_MS;
 use crate::store::model::{JobKind, JobState, TaskStatus};
 
@@ -27,7 +27,7 @@ pub(crate) fn claim(
         return Ok(None);
     }
     graph.write(|w| {
-        let claim = Claim {
+        let claim = JobClaim {
             worker_id,
             task_id,
             in_order,

@@ -164,7 +164,7 @@ impl Worker {
         };
         tracing::debug!(job = %job.id, kind = job.kind.as_str(), task = %job.task_id, "job started");
         self.signal.raise();
-        let held = self.task_id.is_some().then(|| Held {
+        let held = self.task_id.is_some().then(|| HeldJob {
             worker: self,
             job: &job,
         });
@@ -265,12 +265,12 @@ impl Worker {
 
 /// A job of a run whose caller may drop it at any moment (Ctrl-C): the job is then requeued at
 /// once, and the interruption does not count as an attempt.
-struct Held<'a> {
+struct HeldJob<'a> {
     worker: &'a Worker,
     job: &'a Job,
 }
 
-impl Drop for Held<'_> {
+impl Drop for HeldJob<'_> {
     fn drop(&mut self) {
         let pipeline = &self.worker.pipeline;
         // If this fails, the job is requeued when its lease expires.

@@ -2,7 +2,7 @@
 //! those that providers know.
 
 use super::StageOutcome;
-use super::identify::{Answer, Identified, identity, merge};
+use super::identify::{Identified, ProviderAnswer, identity, merge};
 use super::stages::Pipeline;
 use super::works::record_work;
 use crate::error::Result;
@@ -130,7 +130,7 @@ impl Pipeline {
             match provider.references(id, REFERENCES_ASKED).await {
                 Ok(hits) if hits.is_empty() => {}
                 Ok(hits) => {
-                    let answer = Answer {
+                    let answer = ProviderAnswer {
                         place: (0, place),
                         engine: provider.name().to_owned(),
                         hits,

@@ -1,6 +1,6 @@
 //! Extracts claims from the chosen passages, each with the exact characters that it is based on.
 
-use super::question::Question;
+use super::question::ResearchQuestion;
 use super::stages::Pipeline;
 use crate::error::Result;
 use crate::ports::{ClaimExtractor, ExtractedClaim, Extraction, ExtractionRequest, Passage};
@@ -39,7 +39,7 @@ pub(super) struct Drafts {
 /// Extracts claims from the chosen fragments.
 pub(super) async fn draft_claims(
     pipeline: &Pipeline,
-    question: &Question,
+    question: &ResearchQuestion,
     title: Option<&str>,
     chosen: &[&StoredFragment],
 ) -> Result<Drafts> {

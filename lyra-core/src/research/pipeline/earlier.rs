@@ -1,14 +1,14 @@
 //! What earlier searches for the same query read and skipped.
 
 use super::identify::Identified;
-use super::question::Question;
+use super::question::ResearchQuestion;
 use super::stages::Pipeline;
 use crate::error::Result;
 use std::collections::HashSet;
 
 impl Pipeline {
     /// Addresses that the same job read before it was interrupted.
-    pub(super) fn read_before(&self, question: &Question) -> Result<HashSet<String>> {
+    pub(super) fn read_before(&self, question: &ResearchQuestion) -> Result<HashSet<String>> {
         let cause = question.cause_id.as_deref();
         self.graph.read(|r| r.addresses_read_by(cause))
     }
@@ -19,7 +19,7 @@ impl Pipeline {
         found: Vec<Identified>,
         limit: usize,
         search_id: &str,
-        question: &Question,
+        question: &ResearchQuestion,
     ) -> Result<Vec<Identified>> {
         let passed_over = self
             .graph

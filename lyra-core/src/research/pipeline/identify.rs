@@ -52,16 +52,16 @@ impl Identified {
 
 /// The answer of one provider to one query.
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
+pub(super) struct ProviderAnswer {
     pub(super) place: (usize, usize),
     pub(super) engine: String,
     pub(super) hits: Vec<SearchHit>,
 }
 
 /// Merges hits that are the same work, in an order that alternates between the lists, best first.
-pub(super) fn merge(answers: Vec<Answer>) -> Vec<Identified> {
+pub(super) fn merge(answers: Vec<ProviderAnswer>) -> Vec<Identified> {
     let all = answers.into_iter().flat_map(|answer| {
-        let Answer {
+        let ProviderAnswer {
             place,
             engine,
             hits,

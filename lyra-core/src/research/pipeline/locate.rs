@@ -1,10 +1,10 @@
 //! Locates a document: on the user's disk, in the graph, with a provider, on the web.
 
-use super::identify::{Answer, Identified, identity, merge};
+use super::identify::{Identified, ProviderAnswer, identity, merge};
 use super::options::SearchOptions;
 use super::outcome::AuthNeed;
 use super::page::{Arrival, PageOutcome, PageReport};
-use super::question::Question;
+use super::question::ResearchQuestion;
 use super::stages::Pipeline;
 use super::works::record_work;
 use crate::error::{Error, ErrorKind, Result};
@@ -14,7 +14,7 @@ use crate::store::text::url::request_url;
 
 /// The result of locating and reading a document.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum LocateOutcome {
     Read(Box<PageReport>),
     NeedsAuth(AuthNeed),
 }
@@ -36,7 +36,7 @@ impl Pipeline {
             match provider.lookup(&id).await {
                 Ok(Some(hit)) => {
                     let is_enough = has_text(&hit);
-                    answers.push(Answer {
+                    answers.push(ProviderAnswer {
                         place: (0, place),
                         engine: name,
                         hits: vec![hit],
@@ -61,9 +61,9 @@ impl Pipeline {
     pub(super) async fn read_found(
         &self,
         one: &Identified,
-        question: &Question,
+        question: &ResearchQuestion,
         arrival: &Arrival,
-    ) -> Result<Found> {
+    ) -> Result<LocateOutcome> {
         if let Some(url) = self.known_address(&one.hit)? {
             let known = Identified {
                 hit: SearchHit {
@@ -85,7 +85,7 @@ impl Pipeline {
                 ..one.clone()
             };
             match self.attempt(&there, question, arrival).await {
-                Ok(Found::NeedsAuth(need)) => first_need = first_need.or(Some(need)),
+                Ok(LocateOutcome::NeedsAuth(need)) => first_need = first_need.or(Some(need)),
                 Ok(read) => return Ok(read),
                 Err(e) if is_final(e.kind()) => return Err(e),
                 Err(e) => reasons.push(e),
@@ -97,7 +97,7 @@ impl Pipeline {
                 .write(|w| record_work(w, &id, one, self.retractions.as_deref()))?;
         }
         match (first_need, reasons.len()) {
-            (Some(need), _) => Ok(Found::NeedsAuth(need)),
+            (Some(need), _) => Ok(LocateOutcome::NeedsAuth(need)),
             (None, 1) => Err(reasons.remove(0)),
             (None, _) => {
                 let said: Vec<String> = reasons.iter().map(ToString::to_string).collect();
@@ -109,15 +109,15 @@ impl Pipeline {
     async fn attempt(
         &self,
         one: &Identified,
-        question: &Question,
+        question: &ResearchQuestion,
         arrival: &Arrival,
-    ) -> Result<Found> {
+    ) -> Result<LocateOutcome> {
         let outcome = self
             .read_page(&one.hit.url, Some(one), question, arrival)
             .await?;
         Ok(match outcome {
-            PageOutcome::Read(page) => Found::Read(page),
-            PageOutcome::NeedsAuth(need) => Found::NeedsAuth(need),
+            PageOutcome::Read(page) => LocateOutcome::Read(page),
+            PageOutcome::NeedsAuth(need) => LocateOutcome::NeedsAuth(need),
         })
     }
 

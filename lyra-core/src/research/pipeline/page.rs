@@ -5,8 +5,8 @@ use super::claims::{DraftClaim, Drafts, draft_claims};
 use super::identify::Identified;
 use super::metrics::is_primary_source;
 use super::outcome::FoundClaim;
-use super::question::Question;
-use super::select::{Passage, select};
+use super::question::ResearchQuestion;
+use super::select::{PassageFeatures, select};
 use super::source::source_of;
 use super::stages::Pipeline;
 use super::works::{abstract_document, known_meta, record_work};
@@ -79,7 +79,7 @@ impl Pipeline {
         &self,
         url: &str,
         known: Option<&Identified>,
-        question: &Question,
+        question: &ResearchQuestion,
         arrival: &Arrival,
     ) -> Result<PageOutcome> {
         self.refuse_blocked(url, None, None)?;
@@ -114,7 +114,7 @@ impl Pipeline {
     }
 
     /// Whether this extractor has already extracted the claims of the newest text of a page for the task.
-    fn has_told(&self, page: &PageRecord, question: &Question) -> Result<bool> {
+    fn has_told(&self, page: &PageRecord, question: &ResearchQuestion) -> Result<bool> {
         self.graph.read(|r| {
             let version = r.latest_version(&page.id)?;
             let extractor_id = self.extractor.extractor_id();
@@ -123,7 +123,7 @@ impl Pipeline {
     }
 
     /// The claims of the passages relevant to the question.
-    async fn draft(&self, document: &mut Document, question: &Question) -> Result<Drafts> {
+    async fn draft(&self, document: &mut Document, question: &ResearchQuestion) -> Result<Drafts> {
         let fragments = std::mem::take(&mut document.fragments);
         let vectors = std::mem::take(&mut document.vectors);
         let text = format!("{} {}", question.hypothesis, question.query);
@@ -133,8 +133,8 @@ impl Pipeline {
         let vector = question.vector.clone();
         let choosing = within(self.reading.text_time, "choosing passages", move || {
             let rows = fragments.iter().zip(&vectors);
-            let passages: Vec<Passage<'_>> = rows
-                .map(|(f, vector)| Passage {
+            let passages: Vec<PassageFeatures<'_>> = rows
+                .map(|(f, vector)| PassageFeatures {
                     kind: f.fragment_type,
                     text: &f.text,
                     vector,
@@ -183,7 +183,7 @@ impl Pipeline {
         &self,
         url: &str,
         found: Option<&Identified>,
-        question: &Question,
+        question: &ResearchQuestion,
     ) -> Result<Result<Document, AuthNeed>> {
         let key = page_key(url);
         let (known, is_of_task, spelt) = self.graph.read(|r| {
@@ -365,7 +365,7 @@ impl Pipeline {
         &self,
         w: &Writer<'_>,
         document: &Document,
-        question: &Question,
+        question: &ResearchQuestion,
         arrival: &Arrival,
         (drafts, vectors): (&[DraftClaim], &[Vec<f32>]),
     ) -> Result<PageReport> {
@@ -433,7 +433,7 @@ impl Pipeline {
     fn add_claim(
         &self,
         w: &Writer<'_>,
-        question: &Question,
+        question: &ResearchQuestion,
         draft: &DraftClaim,
         fragment: &StoredFragment,
         vector: &[f32],

@@ -2,7 +2,7 @@
 
 /// The question that a document is read for.
 #[derive(Debug, Clone)]
-pub(super) struct Question {
+pub(super) struct ResearchQuestion {
     pub(super) task_id: String,
     pub(super) hypothesis: String,
     pub(super) query: String,

@@ -1,14 +1,14 @@
 //! Processes targets: for a query, searches and reads the pages; for an address or a DOI, reads it.
 
 use super::budget::Budget;
-use super::identify::{Answer, Identified, merge};
-use super::locate::Found;
+use super::identify::{Identified, ProviderAnswer, merge};
+use super::locate::LocateOutcome;
 use super::metrics::Harvest;
 use super::options::SearchOptions;
 use super::outcome::{AuthNeed, FollowUp, FoundClaim, SearchReport, StageOutcome};
 use super::page::{Arrival, PageOutcome, PageReport};
 use super::plan::expand;
-use super::question::Question;
+use super::question::ResearchQuestion;
 use super::stages::Pipeline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{SearchProvider, SearchQuery, TextRole};
@@ -24,7 +24,7 @@ const DEPTH_OF_REPEAT: usize = 5;
 
 /// The results from the pages of one search so far.
 #[derive(Debug, Default)]
-struct Progress {
+struct SearchProgress {
     harvest: Harvest,
     claims: Vec<FoundClaim>,
     /// Pages that a repeated query found again.
@@ -33,7 +33,7 @@ struct Progress {
     errors: Vec<String>,
 }
 
-impl Progress {
+impl SearchProgress {
     /// Counts a page that was read.
     fn take(&mut self, mut page: PageReport, url: &str, repeat: bool) -> HitFate {
         if repeat && !page.fresh_fragments.contains(&true) {
@@ -153,9 +153,9 @@ impl Pipeline {
         let found = found?;
         let found = self.preferred_first(task_id, found)?;
         self.log_hits(&search_id, &found, &asked)?;
-        let mut reading = Progress {
+        let mut reading = SearchProgress {
             errors,
-            ..Progress::default()
+            ..SearchProgress::default()
         };
         self.read_hits(
             &search_id,
@@ -166,7 +166,7 @@ impl Pipeline {
             needs_auth,
         )
         .await?;
-        let Progress {
+        let SearchProgress {
             harvest,
             claims,
             timed_out,
@@ -200,9 +200,9 @@ impl Pipeline {
         &self,
         search_id: &str,
         found: Vec<Identified>,
-        question: &Question,
+        question: &ResearchQuestion,
         options: &SearchOptions,
-        progress: &mut Progress,
+        progress: &mut SearchProgress,
         needs_auth: &mut Vec<AuthNeed>,
     ) -> Result<()> {
         let limit = options.budget_pages.unwrap_or(self.limits.pages_per_query);
@@ -224,14 +224,14 @@ impl Pipeline {
             let url = &identified.hit.url;
             let fate = match self.read_hit(&identified, question).await {
                 Ok(None) => HitFate::of("excluded", None),
-                Ok(Some(Found::Read(mut page))) => {
+                Ok(Some(LocateOutcome::Read(mut page))) => {
                     // Pages that this job read before it was killed do not count as a sign of exhaustion.
                     if read_before.contains(url) {
                         page.fresh_fragments.fill(true);
                     }
                     progress.take(*page, url, options.refresh)
                 }
-                Ok(Some(Found::NeedsAuth(need))) => {
+                Ok(Some(LocateOutcome::NeedsAuth(need))) => {
                     let fate = HitFate::of("needs_auth", Some(need.auth_type.clone()));
                     needs_auth.push(need);
                     fate
@@ -252,7 +252,11 @@ impl Pipeline {
     }
 
     /// Reads a hit; none if people have excluded it.
-    async fn read_hit(&self, hit: &Identified, question: &Question) -> Result<Option<Found>> {
+    async fn read_hit(
+        &self,
+        hit: &Identified,
+        question: &ResearchQuestion,
+    ) -> Result<Option<LocateOutcome>> {
         let (url, work) = (&hit.hit.url, hit.canonical_id());
         let is_excluded =
             |r: &Reader<'_>| r.is_excluded_hit(&question.task_id, url, work.as_deref());
@@ -313,7 +317,7 @@ impl Pipeline {
             let engine = request.provider.clone();
             requests.push((place, request));
             match answer {
-                Ok(hits) => answers.push(Answer {
+                Ok(hits) => answers.push(ProviderAnswer {
                     place,
                     engine,
                     hits,
@@ -385,7 +389,7 @@ impl Pipeline {
     async fn read_one(
         &self,
         url: &str,
-        question: &Question,
+        question: &ResearchQuestion,
         arrival: &Arrival,
         needs_auth: &mut Vec<AuthNeed>,
     ) -> Result<serde_json::Value> {
@@ -417,11 +421,11 @@ impl Pipeline {
         let mut question = self.question(task_id, "", cause_id).await?;
         question.refresh = options.refresh;
         let mut output = match self.read_found(&found, &question, arrival).await {
-            Ok(Found::Read(page)) => {
+            Ok(LocateOutcome::Read(page)) => {
                 errors.extend(page.problems.iter().cloned());
                 report_of(&page)
             }
-            Ok(Found::NeedsAuth(need)) => {
+            Ok(LocateOutcome::NeedsAuth(need)) => {
                 let url = need.url.clone();
                 needs_auth.push(need);
                 serde_json::json!({ "url": url, "needs_auth": true })
@@ -441,7 +445,7 @@ impl Pipeline {
         task_id: &str,
         query: &str,
         cause_id: Option<&str>,
-    ) -> Result<Question> {
+    ) -> Result<ResearchQuestion> {
         let hypothesis = self.graph.read(|r| r.task(task_id))?.hypothesis;
         let text = format!("{hypothesis} {query}");
         let vectors = self
@@ -449,7 +453,7 @@ impl Pipeline {
             .embedder
             .embed(&[&text], TextRole::Query)
             .await?;
-        Ok(Question {
+        Ok(ResearchQuestion {
             task_id: task_id.to_owned(),
             hypothesis,
             query: query.to_owned(),

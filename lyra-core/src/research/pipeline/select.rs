@@ -7,7 +7,7 @@ use crate::store::text::ranking_terms;
 
 /// The data that selection uses for a passage.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Passage<'a> {
+pub(super) struct PassageFeatures<'a> {
     pub(super) kind: FragmentType,
     pub(super) text: &'a str,
     pub(super) vector: &'a [f32],
@@ -16,12 +16,12 @@ pub(super) struct Passage<'a> {
 /// Indices of the passages worth reading, best first: ranked by BM25, then by embeddings, fused on
 /// one scale, cut at the knee.
 pub(super) fn select(
-    passages: &[Passage<'_>],
+    passages: &[PassageFeatures<'_>],
     question: (&str, &[f32]),
     embedding_weight: f64,
     limits: &Limits,
 ) -> Vec<usize> {
-    let is_readable = |passage: &Passage<'_>| {
+    let is_readable = |passage: &PassageFeatures<'_>| {
         !matches!(
             passage.kind,
             FragmentType::Heading | FragmentType::Code | FragmentType::Figure | FragmentType::Table
@@ -29,7 +29,7 @@ pub(super) fn select(
     };
     let floor = f64::from(limits.passage_floor);
     let is_near =
-        |passage: &Passage<'_>| floor == 0.0 || cosine(passage.vector, question.1) >= floor;
+        |passage: &PassageFeatures<'_>| floor == 0.0 || cosine(passage.vector, question.1) >= floor;
     let readable: Vec<usize> = (0..passages.len())
         .filter(|i| is_readable(&passages[*i]) && is_near(&passages[*i]))
         .collect();
@@ -90,10 +90,10 @@ mod tests {
             "Recruitment took two years.",
         ];
         let vectors = [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.2, 0.9]];
-        let passages: Vec<Passage<'_>> = texts
+        let passages: Vec<PassageFeatures<'_>> = texts
             .iter()
             .zip(&vectors)
-            .map(|(text, vector)| Passage {
+            .map(|(text, vector)| PassageFeatures {
                 kind: FragmentType::Paragraph,
                 text,
                 vector,
@@ -117,7 +117,7 @@ mod tests {
             ..Limits::default()
         };
         assert_eq!(select(&passages, question, 0.5, &limits), [1, 3]);
-        let heading = [Passage {
+        let heading = [PassageFeatures {
             kind: FragmentType::Heading,
             ..passages[1]
         }];

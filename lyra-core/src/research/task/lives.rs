@@ -49,9 +49,9 @@ const DOMAINS: usize = 2;
 const LONGEST: usize = 60;
 
 /// Deterministic pseudo-random numbers (splitmix64).
-struct Dice(u64);
+struct SplitMix64(u64);
 
-impl Dice {
+impl SplitMix64 {
     fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -176,7 +176,7 @@ fn tasks_live_as_the_model_says() {
     let mut real = Real::new();
     let mut steps = 0;
     for number in 0..lives {
-        let life = Dice(
+        let life = SplitMix64(
             seed.wrapping_add(number)
                 .wrapping_mul(0xD1B5_4A32_D192_ED03),
         )

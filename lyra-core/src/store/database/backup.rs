@@ -1,6 +1,6 @@
 //! A copy of the database at one moment, even while others write to it.
 
-use super::{APPLICATION_ID, Source, is_alone};
+use super::{APPLICATION_ID, DatabaseFile, is_alone};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::database::SqliteResultExt;
 use rusqlite::Connection;
@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 )]
 /// Copies the database to a file that only its owner may read and that appears only when complete: a new
 /// file or, with `replace`, one that replaces an older copy.
-pub(crate) fn backup(source: &Source, to: &Path, replace: bool) -> Result<()> {
+pub(crate) fn backup(source: &DatabaseFile, to: &Path, replace: bool) -> Result<()> {
     let failed = |error: std::io::Error| {
         Error::new(
             ErrorKind::Backend,
@@ -71,7 +71,7 @@ pub(crate) fn vacuum(file: &Path) -> Result<()> {
 }
 
 /// Refuses to replace a file that is not a graph, or a graph that is being written to.
-fn check_is_copy(source: &Source, to: &Path) -> Result<()> {
+fn check_is_copy(source: &DatabaseFile, to: &Path) -> Result<()> {
     let same = std::fs::canonicalize(source.path()).ok() == std::fs::canonicalize(to).ok();
     if same || !is_alone(to) {
         return Err(
@@ -79,7 +79,7 @@ fn check_is_copy(source: &Source, to: &Path) -> Result<()> {
                 .with_hint("give a file that only read-only servers have open"),
         );
     }
-    let reading = Source::read_only(to).open()?;
+    let reading = DatabaseFile::read_only(to).open()?;
     let owner: i32 = reading
         .connection
         .pragma_query_value(None, "application_id", |r| r.get(0))

@@ -237,7 +237,7 @@ impl<'c> Blocks<'c> {
 
 /// The result of comparing a row with its checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum ChecksumVerdict {
     Right,
     Wrong,
     /// Another program wrote it, and Lyra has not written since.
@@ -249,7 +249,7 @@ pub(crate) enum Verdict {
 pub(crate) fn check(
     db: &Connection,
     number: usize,
-    mut tell: impl FnMut(String, Verdict),
+    mut tell: impl FnMut(String, ChecksumVerdict),
 ) -> Result<()> {
     let last = last_row(db, number)?;
     let mut blocks = Blocks::new(db, number);
@@ -264,11 +264,11 @@ pub(crate) fn check(
         let rowid: i64 = row.get(0).db()?;
         let expected = blocks.get(rowid)?;
         let verdict = if checksum(row).db()? == expected {
-            Verdict::Right
+            ChecksumVerdict::Right
         } else if expected == 0 || rowid > last || noted.exists(params![number, rowid]).db()? {
-            Verdict::Unknown
+            ChecksumVerdict::Unknown
         } else {
-            Verdict::Wrong
+            ChecksumVerdict::Wrong
         };
         let name = match id.map(|id| row.get_ref(id)).transpose().db()? {
             Some(ValueRef::Text(id)) => String::from_utf8_lossy(id).into_owned(),
@@ -289,9 +289,9 @@ mod tests {
         db.read(|c| {
             for (number, table) in TABLES.iter().enumerate() {
                 check(c, number, |name, verdict| match verdict {
-                    Verdict::Right => {}
-                    Verdict::Wrong => wrong.push(format!("{table} {name}")),
-                    Verdict::Unknown => unknown.push(format!("{table} {name}")),
+                    ChecksumVerdict::Right => {}
+                    ChecksumVerdict::Wrong => wrong.push(format!("{table} {name}")),
+                    ChecksumVerdict::Unknown => unknown.push(format!("{table} {name}")),
                 })?;
             }
             Ok(())

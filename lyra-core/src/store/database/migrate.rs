@@ -240,7 +240,11 @@ mod tests {
         db.read(|c| {
             for number in 0..checksums::TABLES.len() {
                 checksums::check(c, number, |name, verdict| {
-                    assert_eq!(verdict, checksums::Verdict::Right, "{number} {name}");
+                    assert_eq!(
+                        verdict,
+                        checksums::ChecksumVerdict::Right,
+                        "{number} {name}"
+                    );
                 })?;
             }
             Ok(())

@@ -30,6 +30,8 @@ pub(crate) use ownership::APPLICATION_ID;
 pub(crate) use parallel::run_in_parallel;
 pub(crate) use pool::Database;
 pub(crate) use private::mode_for_others;
-pub(crate) use source::{FileStamp, Reading, Source, file_address, immutable_address, is_alone};
+pub(crate) use source::{
+    DatabaseFile, FileStamp, ReadConnection, file_address, immutable_address, is_alone,
+};
 pub(in crate::store) use statements::Statements;
 pub(crate) use tokenizer::{Tokens, with_tokens};

@@ -3,7 +3,7 @@
 use super::interrupt::Interrupter;
 use super::open::{BUSY_TIMEOUT, WRITER_CACHE_KIB, open_writer};
 use super::queue::{self, Queue};
-use super::source::{Reading, Source};
+use super::source::{DatabaseFile, ReadConnection};
 use super::{aggregates, checksums};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::database::SqliteResultExt;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// connections that read.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
-    source: Source,
+    source: DatabaseFile,
     // Declared before the writer, because fields are dropped in order, and only a connection that may
     // write removes the log when it is the last one to close.
     readers: Pool<Readers>,
@@ -40,26 +40,26 @@ struct Writing {
 /// manager lags behind the SQLite binding, and because readers are not opened like the writer.
 #[derive(Debug)]
 struct Readers {
-    source: Source,
+    source: DatabaseFile,
     interrupter: Interrupter,
 }
 
 impl ManageConnection for Readers {
-    type Connection = Reading;
+    type Connection = ReadConnection;
     type Error = Error;
 
-    fn connect(&self) -> Result<Reading> {
+    fn connect(&self) -> Result<ReadConnection> {
         let reading = self.source.open()?;
         self.interrupter
             .watch(reading.connection.get_interrupt_handle());
         Ok(reading)
     }
 
-    fn is_valid(&self, reading: &mut Reading) -> Result<()> {
+    fn is_valid(&self, reading: &mut ReadConnection) -> Result<()> {
         reading.stamp.check()
     }
 
-    fn has_broken(&self, reading: &mut Reading) -> bool {
+    fn has_broken(&self, reading: &mut ReadConnection) -> bool {
         // A reader that was left inside a transaction would read from an old snapshot.
         !reading.connection.is_autocommit()
     }
@@ -75,17 +75,17 @@ impl Database {
     /// Opens the file; creates or migrates it first if necessary.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let writer = open_writer(path)?;
-        Self::over(Source::writable(path), Some(writer))
+        Self::over(DatabaseFile::writable(path), Some(writer))
     }
 
     /// Opens an existing file of this version, and writes neither to it nor beside it.
     pub(crate) fn open_read_only(path: &Path) -> Result<Self> {
-        let source = Source::read_only(path);
+        let source = DatabaseFile::read_only(path);
         source.check()?;
         Self::over(source, None)
     }
 
-    fn over(source: Source, writer: Option<Connection>) -> Result<Self> {
+    fn over(source: DatabaseFile, writer: Option<Connection>) -> Result<Self> {
         let interrupter = Interrupter::default();
         if let Some(writer) = &writer {
             interrupter.watch(writer.get_interrupt_handle());
@@ -124,7 +124,7 @@ impl Database {
     }
 
     /// The source from which reading connections are opened.
-    pub(crate) fn source(&self) -> &Source {
+    pub(crate) fn source(&self) -> &DatabaseFile {
         &self.source
     }
 

@@ -28,7 +28,7 @@ pub(super) struct Queue(PathBuf);
 
 /// The first place in the queue, until it is dropped; empty if no queue is available.
 #[derive(Debug)]
-pub(super) struct Head(Option<File>);
+pub(super) struct QueueHead(Option<File>);
 
 impl Queue {
     /// The queue of a database.
@@ -39,7 +39,7 @@ impl Queue {
     }
 
     /// Waits for the first place in the queue.
-    pub(super) fn wait(&self, until: Instant) -> Result<Head, Error> {
+    pub(super) fn wait(&self, until: Instant) -> Result<QueueHead, Error> {
         loop {
             match self.try_head() {
                 Some(head) => return Ok(head),
@@ -50,7 +50,7 @@ impl Queue {
     }
 
     /// Takes the first place in the queue, if it is free.
-    pub(super) fn try_head(&self) -> Option<Head> {
+    pub(super) fn try_head(&self) -> Option<QueueHead> {
         // Opened each time: the last process to close the database deletes the file.
         let writable = File::options()
             .read(true)
@@ -60,12 +60,12 @@ impl Queue {
             .open(&self.0);
         // The file may belong to another user who shares the database.
         let Ok(file) = writable.or_else(|_| File::open(&self.0)) else {
-            return Some(Head(None));
+            return Some(QueueHead(None));
         };
         match file.try_lock() {
-            Ok(()) => Some(Head(Some(file))),
+            Ok(()) => Some(QueueHead(Some(file))),
             Err(TryLockError::WouldBlock) => None,
-            Err(TryLockError::Error(_)) => Some(Head(None)),
+            Err(TryLockError::Error(_)) => Some(QueueHead(None)),
         }
     }
 
@@ -83,7 +83,7 @@ impl Queue {
     }
 }
 
-impl Drop for Head {
+impl Drop for QueueHead {
     fn drop(&mut self) {
         // Closing alone would leave the lock with a child process that has inherited the file.
         if let Some(file) = &self.0 {

@@ -19,7 +19,7 @@ use std::time::SystemTime;
 
 /// A database file, and whether it is read-only.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct DatabaseFile {
     path: PathBuf,
     read_only: bool,
     /// Identity of the file and of the log beside it when they were opened for writing. A read-only file
@@ -33,7 +33,7 @@ struct FileId(u64, u64);
 
 /// A connection that reads.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct ReadConnection {
     pub(crate) connection: Connection,
     pub(crate) stamp: FileStamp,
 }
@@ -41,16 +41,16 @@ pub(crate) struct Reading {
 /// The state of a file when a connection without locks was opened on it; empty for other connections,
 /// for which SQLite's locks prevent partial changes from being seen.
 #[derive(Debug, Clone)]
-pub(crate) struct FileStamp(Option<(PathBuf, Stamp)>);
+pub(crate) struct FileStamp(Option<(PathBuf, FileState)>);
 
 /// Identifies a state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileState {
     bytes: u64,
     modified: Option<SystemTime>,
 }
 
-impl Source {
+impl DatabaseFile {
     /// A file that this process has open for writing.
     pub(crate) fn writable(path: &Path) -> Self {
         Self {
@@ -96,12 +96,12 @@ impl Source {
     }
 
     /// Opens an existing database for reading.
-    pub(crate) fn open(&self) -> Result<Reading> {
+    pub(crate) fn open(&self) -> Result<ReadConnection> {
         self.open_through(None)
     }
 
     /// The same through a VFS other than SQLite's own, which must be registered.
-    pub(crate) fn open_through(&self, vfs: Option<&CStr>) -> Result<Reading> {
+    pub(crate) fn open_through(&self, vfs: Option<&CStr>) -> Result<ReadConnection> {
         if !self.read_only {
             // A new connection would otherwise open a different file than the others.
             self.check_in_place()?;
@@ -160,18 +160,18 @@ impl Source {
     }
 
     /// Opens the file with SQLite's locks, and through the log if there is one.
-    fn open_live(&self, vfs: Option<&CStr>) -> Result<Reading> {
+    fn open_live(&self, vfs: Option<&CStr>) -> Result<ReadConnection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = open_at(&self.path, &self.path, flags, vfs)?;
         set_up_reader(&connection)?;
-        Ok(Reading {
+        Ok(ReadConnection {
             connection,
             stamp: FileStamp::unneeded(),
         })
     }
 
     /// Opens the file as it is, without locks.
-    fn open_still(&self, vfs: Option<&CStr>) -> Result<Reading> {
+    fn open_still(&self, vfs: Option<&CStr>) -> Result<ReadConnection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_URI;
@@ -179,7 +179,7 @@ impl Source {
         let address = immutable_address(&self.path);
         let connection = open_at(Path::new(&address), &self.path, flags, vfs)?;
         set_up_reader(&connection)?;
-        Ok(Reading { connection, stamp })
+        Ok(ReadConnection { connection, stamp })
     }
 
     fn log_out_of_reach(&self, error: Error) -> Error {
@@ -216,7 +216,7 @@ impl FileId {
 impl FileStamp {
     /// The stamp of a file that another component opens without locks.
     pub(crate) fn of(path: &Path) -> Result<Self> {
-        let stamp = Stamp::of(path).ok_or_else(|| written_meanwhile(path))?;
+        let stamp = FileState::of(path).ok_or_else(|| written_meanwhile(path))?;
         Ok(Self(Some((path.to_owned(), stamp))))
     }
 
@@ -229,7 +229,7 @@ impl FileStamp {
     pub(crate) fn holds(&self) -> bool {
         match &self.0 {
             None => true,
-            Some((path, stamp)) => Stamp::of(path) == Some(*stamp),
+            Some((path, stamp)) => FileState::of(path) == Some(*stamp),
         }
     }
 
@@ -242,7 +242,7 @@ impl FileStamp {
     }
 }
 
-impl Stamp {
+impl FileState {
     /// None if the file is being written to, or does not exist.
     fn of(path: &Path) -> Option<Self> {
         let file = std::fs::metadata(path).ok()?;

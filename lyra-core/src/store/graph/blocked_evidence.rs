@@ -34,7 +34,7 @@ pub(super) struct Moved {
 pub(super) fn settle(db: &Connection, now: &str) -> Result<Moved> {
     let rules = Reader { db }.domain_rules()?;
     let mut moved = Moved::default();
-    let is_blocked = |page: &Page| {
+    let is_blocked = |page: &AddressedPage| {
         rules
             .blocking_page(&page.url, page.final_url.as_deref(), page.domain.as_deref())
             .is_some()
@@ -125,17 +125,17 @@ fn settle_claims(db: &Connection, now: &str) -> Result<()> {
     Ok(())
 }
 
-struct Page {
+struct AddressedPage {
     id: String,
     url: String,
     final_url: Option<String>,
     domain: Option<String>,
 }
 
-fn pages(db: &Connection, sql: &str) -> Result<Vec<Page>> {
+fn pages(db: &Connection, sql: &str) -> Result<Vec<AddressedPage>> {
     let mut statement = db.prepare_cached(sql).db()?;
     let rows = statement.query_map([], |row| {
-        Ok(Page {
+        Ok(AddressedPage {
             id: row.get(0)?,
             url: row.get(1)?,
             final_url: row.get(2)?,

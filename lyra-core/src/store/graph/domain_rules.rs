@@ -95,12 +95,12 @@ fn host_of_address(text: &str) -> Option<String> {
 
 /// The action of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rule {
+pub(crate) enum RuleAction {
     Block,
     Allow,
 }
 
-impl Rule {
+impl RuleAction {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Block => "block",
@@ -194,7 +194,7 @@ impl Writer<'_> {
     pub(crate) fn add_domain_rule(
         &self,
         pattern: &DomainPattern,
-        rule: Rule,
+        rule: RuleAction,
         reason: &str,
         actor: &str,
     ) -> Result<usize> {

@@ -2,7 +2,7 @@
 //! and of the previous value.
 
 use super::blocked_evidence::{self, EXCLUDED_SOURCE, Moved};
-use super::domain_rules::Rule;
+use super::domain_rules::RuleAction;
 use super::handles::{Reader, Writer};
 use super::verdicts::{AGENT_PREFIX, Pair, StoredVerdict};
 use super::{CalibrationFit, DomainPattern};
@@ -91,7 +91,7 @@ pub struct FeedbackReport {
 pub(super) const AGENTS_CONFIDENCE: f64 = 0.9;
 
 /// One line of the log.
-struct Entry<'a> {
+struct LogEntry<'a> {
     action: &'a str,
     target: (&'a str, &'a str),
     task_id: Option<&'a str>,
@@ -138,11 +138,23 @@ impl Writer<'_> {
             Feedback::DomainBlock {
                 domain_pattern,
                 reason,
-            } => self.set_rule(action, domain_pattern, reason, Some(Rule::Block), actor),
+            } => self.set_rule(
+                action,
+                domain_pattern,
+                reason,
+                Some(RuleAction::Block),
+                actor,
+            ),
             Feedback::DomainUnblock {
                 domain_pattern,
                 reason,
-            } => self.set_rule(action, domain_pattern, reason, Some(Rule::Allow), actor),
+            } => self.set_rule(
+                action,
+                domain_pattern,
+                reason,
+                Some(RuleAction::Allow),
+                actor,
+            ),
             Feedback::DomainClearOverride {
                 domain_pattern,
                 reason,
@@ -171,7 +183,7 @@ impl Writer<'_> {
         };
         self.log_feedback(
             actor,
-            &Entry {
+            &LogEntry {
                 action: "edge_correct",
                 target: ("edge", edge_id),
                 task_id: edge.task_id.as_deref(),
@@ -326,7 +338,7 @@ impl Writer<'_> {
         }
         self.log_feedback(
             actor,
-            &Entry {
+            &LogEntry {
                 action,
                 target: ("claim", claim_id),
                 task_id: Some(&task_id),
@@ -356,7 +368,7 @@ impl Writer<'_> {
         action: &str,
         pattern: &str,
         reason: &str,
-        rule: Option<Rule>,
+        rule: Option<RuleAction>,
         actor: &str,
     ) -> Result<FeedbackReport> {
         let reason = required(reason)?;
@@ -367,8 +379,10 @@ impl Writer<'_> {
             Some(rule) => {
                 let rows = self.add_domain_rule(&pattern, rule, reason, actor)?;
                 let effect = match rule {
-                    Rule::Block => "is not queued, fetched or used as evidence any more",
-                    Rule::Allow => "may be queued, fetched and used, whatever older rules say",
+                    RuleAction::Block => "is not queued, fetched or used as evidence any more",
+                    RuleAction::Allow => {
+                        "may be queued, fetched and used, whatever older rules say"
+                    }
                 };
                 (rows, format!("{name} {effect}"))
             }
@@ -386,7 +400,7 @@ impl Writer<'_> {
         message += &moved_in_words(blocked_evidence::settle(self.db, &self.now)?);
         self.log_feedback(
             actor,
-            &Entry {
+            &LogEntry {
                 action,
                 target: ("domain", name),
                 task_id: None,
@@ -405,7 +419,7 @@ impl Writer<'_> {
         })
     }
 
-    fn log_feedback(&self, actor: &str, entry: &Entry<'_>) -> Result<()> {
+    fn log_feedback(&self, actor: &str, entry: &LogEntry<'_>) -> Result<()> {
         let (kind, id) = entry.target;
         self.db.run(
             "INSERT INTO feedback_log (action, target_type, target_id, task_id, actor, reason,

@@ -47,7 +47,7 @@ pub(crate) struct Job {
 
 /// A worker's request for a job, of one task or of any.
 #[derive(Debug)]
-pub(crate) struct Claim<'a> {
+pub(crate) struct JobClaim<'a> {
     pub(crate) worker_id: &'a str,
     pub(crate) task_id: Option<&'a str>,
     /// No job is claimed while another job of the task runs.
@@ -345,7 +345,7 @@ impl Writer<'_> {
 
     /// Claims the next job: lowest priority number first, then first come, first served. Jobs queued in
     /// one call have the same time and random ids; the row number gives their order.
-    pub(crate) fn claim_job(&self, claim: &Claim<'_>) -> Result<Option<Job>> {
+    pub(crate) fn claim_job(&self, claim: &JobClaim<'_>) -> Result<Option<Job>> {
         let sql = format!(
             "UPDATE jobs SET state = 'running', attempts = attempts + 1, worker_id = ?1,
                started_at = ?2, lease_until = ?3, finished_at = NULL, error_message = NULL

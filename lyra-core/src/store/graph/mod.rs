@@ -63,7 +63,7 @@ pub use interchange::{ExportReport, ImportProblems, ImportReport};
 #[cfg(feature = "parquet")]
 pub(crate) use interchange::{export_parquet, import_parquet};
 pub use jobs::MAX_ATTEMPTS;
-pub(crate) use jobs::{Claim, Job, JobEnd, JobTally, NewJob};
+pub(crate) use jobs::{Job, JobClaim, JobEnd, JobTally, NewJob};
 pub use judgements::{
     Judgement, JudgementFocus, JudgementReport, JudgementRequest, LEASE_SECONDS, LentPair,
     MOST_LENT, MovedClaim, PairKind, RefusedJudgement, agent_judge_id,

@@ -3,7 +3,7 @@
 use super::interchange::{PageText, Quote, check_vector, ends_of, matches};
 use crate::error::{ErrorKind, Result};
 use crate::store::database::Database;
-use crate::store::database::checksums::{self, Verdict};
+use crate::store::database::checksums::{self, ChecksumVerdict};
 use crate::store::database::{SqliteResultExt, Statements};
 use crate::store::model::Relation;
 use crate::store::text::hash::sha256_hex;
@@ -100,14 +100,14 @@ pub(crate) fn verify(db: &Database) -> Result<VerifyReport> {
 }
 
 /// A check that consists of one statement, which returns the id and the detail of each row that fails.
-struct Check {
+struct RowCheck {
     name: &'static str,
     table: &'static str,
     sql: &'static str,
 }
 
-const CHECKS: &[Check] = &[
-    Check {
+const CHECKS: &[RowCheck] = &[
+    RowCheck {
         name: "edge_verdict",
         table: "edges",
         sql: "SELECT e.id, 'it is not what ' || v.judge_id || ' says, whose verdict decides'
@@ -119,7 +119,7 @@ const CHECKS: &[Check] = &[
                   SELECT 1 FROM nli_verdicts n WHERE n.claim_id = v.claim_id AND n.fragment_id = v.fragment_id
                     AND n.judge_kind = 'agent' AND n.judge_id <> v.judge_id AND n.created_at >= v.created_at)",
     },
-    Check {
+    RowCheck {
         name: "edge_source",
         table: "edges",
         sql: "SELECT id, 'its source, ' || source_type || ' ' || source_id || ', does not exist'
@@ -128,7 +128,7 @@ const CHECKS: &[Check] = &[
                 WHEN 'claim' THEN EXISTS (SELECT 1 FROM claims x WHERE x.id = e.source_id)
                 ELSE EXISTS (SELECT 1 FROM pages x WHERE x.id = e.source_id) END",
     },
-    Check {
+    RowCheck {
         name: "edge_target",
         table: "edges",
         sql: "SELECT id, 'its target, ' || target_type || ' ' || target_id || ', does not exist'
@@ -137,7 +137,7 @@ const CHECKS: &[Check] = &[
                 WHEN 'claim' THEN EXISTS (SELECT 1 FROM claims x WHERE x.id = e.target_id)
                 ELSE EXISTS (SELECT 1 FROM pages x WHERE x.id = e.target_id) END",
     },
-    Check {
+    RowCheck {
         name: "edge_quote",
         table: "edges",
         sql: "SELECT e.id, 'its quote ' || coalesce(e.quote_start, '?') || '..' ||
@@ -148,13 +148,13 @@ const CHECKS: &[Check] = &[
                 f.char_start <= e.quote_start AND e.quote_start < e.quote_end
                 AND e.quote_end <= f.char_end, 0)",
     },
-    Check {
+    RowCheck {
         name: "edge_confidence",
         table: "edges",
         sql: "SELECT id, 'its nli_edge_confidence is ' || nli_edge_confidence
               FROM edges WHERE nli_edge_confidence NOT BETWEEN 0 AND 1",
     },
-    Check {
+    RowCheck {
         name: "edge_pair",
         table: "edges",
         sql: "SELECT max(id), count(*) || ' edges of one class for a pair: ' || group_concat(id, ', ')
@@ -162,7 +162,7 @@ const CHECKS: &[Check] = &[
                 CASE WHEN relation IN ('supports', 'refutes', 'neutral') THEN 'verdict' ELSE relation END
               HAVING count(*) > 1",
     },
-    Check {
+    RowCheck {
         name: "claim_counts",
         table: "stat_claims",
         // A stale count is not an error: the next writer updates it.
@@ -182,13 +182,13 @@ const CHECKS: &[Check] = &[
                 AND s.neutral_count = coalesce(e.neutrals, 0)
                 AND s.is_adopted = (c.claim_adoption_status = 'adopted') AND s.task_id = c.task_id, 0)",
     },
-    Check {
+    RowCheck {
         name: "counted_claim",
         table: "stat_claims",
         sql: "SELECT claim_id, 'the views count it and there is no such claim' FROM stat_claims
               WHERE claim_seq NOT IN (SELECT seq FROM claims UNION SELECT claim_seq FROM stale_claims)",
     },
-    Check {
+    RowCheck {
         name: "page_counts",
         table: "stat_pages",
         sql: "SELECT p.id, 'the views count ' || coalesce(s.citation_count, 0) || ' citations by it and ' ||
@@ -203,7 +203,7 @@ const CHECKS: &[Check] = &[
               WHERE p.id NOT IN (SELECT page_id FROM stale_pages)
                 AND (p.cites <> coalesce(s.citation_count, 0) OR p.cited <> coalesce(s.cited_by_count, 0))",
     },
-    Check {
+    RowCheck {
         name: "near_duplicate",
         table: "pages",
         sql: "SELECT p.id, 'its original, ' || p.near_duplicate_of || CASE WHEN o.id IS NULL
@@ -212,19 +212,19 @@ const CHECKS: &[Check] = &[
               WHERE p.near_duplicate_of IS NOT NULL
                 AND (o.id IS NULL OR o.id = p.id OR o.near_duplicate_of IS NOT NULL)",
     },
-    Check {
+    RowCheck {
         name: "claim_task",
         table: "claims",
         sql: "SELECT id, 'its task, ' || task_id || ', does not exist'
               FROM claims c WHERE NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = c.task_id)",
     },
-    Check {
+    RowCheck {
         name: "claim_confidence",
         table: "claims",
         sql: "SELECT id, 'its llm_claim_confidence is ' || llm_claim_confidence
               FROM claims WHERE llm_claim_confidence NOT BETWEEN 0 AND 1",
     },
-    Check {
+    RowCheck {
         name: "embedding_target",
         table: "embeddings",
         sql: "SELECT id, target_type || ' ' || target_id || ' does not exist'
@@ -232,13 +232,13 @@ const CHECKS: &[Check] = &[
                 WHEN 'fragment' THEN EXISTS (SELECT 1 FROM fragments x WHERE x.id = e.target_id)
                 ELSE EXISTS (SELECT 1 FROM claims x WHERE x.id = e.target_id) END",
     },
-    Check {
+    RowCheck {
         name: "embedding_dimension",
         table: "embeddings",
         sql: "SELECT id, length(embedding_blob) || ' bytes for ' || dimension || ' values of 4'
               FROM embeddings WHERE length(embedding_blob) <> 4 * dimension",
     },
-    Check {
+    RowCheck {
         name: "full_text_row",
         table: "fragments",
         sql: "SELECT id, 'is not in the full-text index' FROM fragments
@@ -246,7 +246,7 @@ const CHECKS: &[Check] = &[
               UNION ALL SELECT id, 'row of the full-text index without a fragment'
               FROM fragments_fts_docsize WHERE id NOT IN (SELECT seq FROM fragments)",
     },
-    Check {
+    RowCheck {
         name: "full_text_row",
         table: "claims",
         sql: "SELECT id, 'is not in the full-text index' FROM claims
@@ -332,7 +332,7 @@ impl VerifyReport {
         Ok(())
     }
 
-    fn check_rows(&mut self, connection: &Connection, check: &Check) -> Result<()> {
+    fn check_rows(&mut self, connection: &Connection, check: &RowCheck) -> Result<()> {
         let mut statement = connection.prepare(check.sql).db()?;
         let mut rows = statement.query([]).db()?;
         while let Some(row) = rows.next().db()? {
@@ -469,12 +469,12 @@ impl VerifyReport {
         checksums::check(connection, number, |id, verdict| {
             self.count("checksum", 1);
             match verdict {
-                Verdict::Right => {}
-                Verdict::Wrong => {
+                ChecksumVerdict::Right => {}
+                ChecksumVerdict::Wrong => {
                     let detail = "is not what was stored: its checksum differs".to_owned();
                     self.fail("checksum", table, id, detail);
                 }
-                Verdict::Unknown => self.note("checksum", table, &id, NO_CHECKSUM),
+                ChecksumVerdict::Unknown => self.note("checksum", table, &id, NO_CHECKSUM),
             }
         })
     }

@@ -2,13 +2,13 @@
 
 use super::handles::{EvidenceGraph, Reader};
 use crate::error::Result;
-use crate::store::database::{Reading, Source, SqliteResultExt, Statements};
+use crate::store::database::{DatabaseFile, ReadConnection, SqliteResultExt, Statements};
 
 /// A separate connection to the file of a graph.
 #[derive(Debug)]
 pub(crate) struct Watched {
-    source: Source,
-    reading: Reading,
+    source: DatabaseFile,
+    reading: ReadConnection,
 }
 
 impl EvidenceGraph {

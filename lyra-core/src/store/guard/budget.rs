@@ -47,7 +47,7 @@ impl fmt::Display for Spent {
 
 /// Shared by a connection's callbacks; reset for each query.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct QueryBudget {
     origin: Instant,
     deadline_us: AtomicU64,
     steps_left: AtomicI64,
@@ -56,7 +56,7 @@ pub(super) struct Budget {
     spent: AtomicU8,
 }
 
-impl Budget {
+impl QueryBudget {
     pub(super) fn new() -> Self {
         Self {
             origin: Instant::now(),
@@ -198,7 +198,7 @@ mod tests {
             (2_500, 1_000, 2),
             (5_000_000, 1_000, 4_999),
         ] {
-            let budget = Budget::new();
+            let budget = QueryBudget::new();
             assert_eq!(budget.start(max_vm_steps, within(2_000)), interval);
             let passed = (0..10_000).take_while(|_| !budget.on_progress()).count();
             assert_eq!(passed, checks_before, "{max_vm_steps}");
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_deadline_stops_progress_and_functions_until_the_next_start() {
-        let budget = Budget::new();
+        let budget = QueryBudget::new();
         budget.start(50_000_000, within(1));
         std::thread::sleep(Duration::from_millis(3));
         assert!(budget.on_progress());

@@ -22,14 +22,14 @@ const FIRST_ROWS: usize = 64;
 const FIRST_TEXT: usize = 8 * 1024;
 
 /// An error while rows are read: one of SQLite, or one of ours.
-pub(super) enum Failure {
+pub(super) enum CollectError {
     Sqlite(rusqlite::Error),
     Ours(crate::Error),
 }
 
 /// One value of a reply.
 #[derive(Debug, Clone, Copy)]
-enum Cell {
+enum ReplyCell {
     Null,
     Integer(i64),
     /// Finite.
@@ -44,7 +44,7 @@ pub(super) struct Collected {
     columns: Vec<String>,
     rows: usize,
     /// The cells of all rows, row after row.
-    cells: Vec<Cell>,
+    cells: Vec<ReplyCell>,
     /// The texts of all cells, one after another.
     text: String,
     truncated: bool,
@@ -59,12 +59,12 @@ pub(super) fn collect(
     columns: Vec<String>,
     is_program: bool,
     options: &SqlOptions,
-) -> Result<Collected, Failure> {
+) -> Result<Collected, CollectError> {
     let key_bytes: usize = columns.iter().map(|c| string_bytes(c) + 2).sum();
     // `columns`, its brackets and those of `rows`.
     let mut bytes = key_bytes + 4;
     if bytes > options.max_bytes {
-        return Err(Failure::Ours(names_too_long(bytes, options.max_bytes)));
+        return Err(CollectError::Ours(names_too_long(bytes, options.max_bytes)));
     }
     let mut collected = Collected {
         cells: Vec::with_capacity(columns.len() * options.limit.min(FIRST_ROWS)),
@@ -75,7 +75,7 @@ pub(super) fn collect(
     };
     let mut held = Held::default();
     let mut to_skip = options.offset;
-    while let Some(row) = rows.next().map_err(Failure::Sqlite)? {
+    while let Some(row) = rows.next().map_err(CollectError::Sqlite)? {
         if to_skip > 0 {
             to_skip -= 1;
             continue;
@@ -87,7 +87,7 @@ pub(super) fn collect(
         let end = (collected.cells.len(), collected.text.len());
         let mut row_bytes = collected
             .push_row(row, key_bytes, options.max_bytes, &mut held)
-            .map_err(Failure::Sqlite)?;
+            .map_err(CollectError::Sqlite)?;
         if bytes + row_bytes > options.max_bytes {
             collected.truncated = true;
             if collected.rows > 0 {
@@ -98,7 +98,7 @@ pub(super) fn collect(
             // A row that does not fit into any reply would stop the paging here permanently.
             row_bytes = collected
                 .cut_only_row(key_bytes, options.max_bytes - bytes)
-                .map_err(Failure::Ours)?;
+                .map_err(CollectError::Ours)?;
         }
         bytes += row_bytes;
         collected.rows += 1;
@@ -126,7 +126,7 @@ impl Collected {
                 }
                 value => self.push(value, max_bytes),
             };
-            held.hold(self.text.capacity() + self.cells.capacity() * size_of::<Cell>())?;
+            held.hold(self.text.capacity() + self.cells.capacity() * size_of::<ReplyCell>())?;
         }
         Ok(bytes)
     }
@@ -136,15 +136,15 @@ impl Collected {
         let before = self.text.len();
         match value {
             ValueRef::Integer(integer) => {
-                self.cells.push(Cell::Integer(integer));
+                self.cells.push(ReplyCell::Integer(integer));
                 return integer_bytes(integer);
             }
             ValueRef::Real(real) if real.is_finite() => {
-                self.cells.push(Cell::Real(real));
+                self.cells.push(ReplyCell::Real(real));
                 return real_bytes(real);
             }
             ValueRef::Null | ValueRef::Real(_) => {
-                self.cells.push(Cell::Null);
+                self.cells.push(ReplyCell::Null);
                 return NULL_BYTES;
             }
             ValueRef::Text(bytes) => {
@@ -160,7 +160,7 @@ impl Collected {
                     .push_str(&hex(&bytes[..bytes.len().min(max_bytes / 2 + 2)]));
             }
         }
-        self.cells.push(Cell::Text(self.text.len() - before));
+        self.cells.push(ReplyCell::Text(self.text.len() - before));
         string_bytes(&self.text[before..])
     }
 
@@ -170,7 +170,7 @@ impl Collected {
         let bytes = cut_to_fit(&mut values, key_bytes, max_bytes)?;
         self.text.clear();
         for (cell, value) in self.cells.iter_mut().zip(&values) {
-            if let (Cell::Text(length), Value::String(text)) = (cell, value) {
+            if let (ReplyCell::Text(length), Value::String(text)) = (cell, value) {
                 *length = text.len();
                 self.text.push_str(text);
             }
@@ -182,10 +182,10 @@ impl Collected {
     fn values(&self) -> impl Iterator<Item = Value> {
         let mut position = 0;
         self.cells.iter().map(move |cell| match *cell {
-            Cell::Null => Value::Null,
-            Cell::Integer(integer) => integer.into(),
-            Cell::Real(real) => Number::from_f64(real).map_or(Value::Null, Value::Number),
-            Cell::Text(length) => {
+            ReplyCell::Null => Value::Null,
+            ReplyCell::Integer(integer) => integer.into(),
+            ReplyCell::Real(real) => Number::from_f64(real).map_or(Value::Null, Value::Number),
+            ReplyCell::Text(length) => {
                 let start = position;
                 position += length;
                 self.text[start..position].into()

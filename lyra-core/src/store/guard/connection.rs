@@ -1,14 +1,14 @@
 //! A guarded connection: opened read-only, hardened, and limited to reading.
 
 use super::authorizer::{Authorizer, Phase};
-use super::budget::Budget;
+use super::budget::QueryBudget;
 use super::policy::GuardPolicy;
 use super::request::{SchemaSnapshot, TempView};
 use super::table::{Allowlist, MODULES};
 use super::{full_text, functions, limits, schema, temp_files};
 use crate::error::{Error, Result};
 use crate::store::database::SqliteResultExt;
-use crate::store::database::{FileStamp, Reading, Source};
+use crate::store::database::{DatabaseFile, FileStamp, ReadConnection};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ffi};
 use std::ffi::CString;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct GuardedConnection {
     pub(super) connection: Connection,
-    pub(super) budget: Arc<Budget>,
+    pub(super) budget: Arc<QueryBudget>,
     pub(super) authorizer: Arc<Authorizer>,
     pub(super) schema: Arc<SchemaSnapshot>,
     pub(super) policy: Arc<GuardPolicy>,
@@ -31,17 +31,17 @@ impl GuardedConnection {
     /// Opens the file and locks the connection down. The order matters: the guard's own work (views,
     /// schema, FTS5's first access to its tables) comes before the authorizer is installed.
     pub(super) fn open(
-        source: &Source,
+        source: &DatabaseFile,
         views: &[TempView],
         policy: &Arc<GuardPolicy>,
     ) -> Result<Self> {
         temp_files::register()?;
-        let Reading {
+        let ReadConnection {
             mut connection,
             stamp,
         } = source.open_through(Some(temp_files::VFS))?;
         connection.busy_timeout(limits::BUSY_TIMEOUT).db()?;
-        let budget = Arc::new(Budget::new());
+        let budget = Arc::new(QueryBudget::new());
         functions::register(&connection, &budget, source)?;
         full_text::register(&connection, &budget)?;
         policy.register_functions(&connection)?;

@@ -29,7 +29,7 @@ fn nothing_of_a_foreign_corpus_writes() {
     let mut files = Vec::new();
     find_sql(Path::new(&folder), &mut files);
     assert!(!files.is_empty(), "no .sql file in {folder}");
-    let mut lab = Lab::open();
+    let mut lab = GuardLab::open();
     for file in &files {
         let text = String::from_utf8_lossy(&std::fs::read(file).unwrap()).into_owned();
         // The whole file as well: most files contain several statements, and the splitting misreads
@@ -49,7 +49,7 @@ fn nothing_of_a_foreign_corpus_writes() {
     eprintln!("accepted, by their first words: {:?}", lab.accepted);
 }
 
-struct Lab {
+struct GuardLab {
     folder: tempfile::TempDir,
     guard: QueryGuard,
     watcher: Connection,
@@ -61,7 +61,7 @@ struct Lab {
     accepted: BTreeMap<String, usize>,
 }
 
-impl Lab {
+impl GuardLab {
     #[allow(clippy::disallowed_methods, reason = "it only watches the file")]
     fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@
     reason = "FTS5 takes auxiliary functions only through its C interface"
 )]
 
-use super::budget::Budget;
+use super::budget::QueryBudget;
 use super::heap::Held;
 use super::limits::VALUE_BYTES;
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ const STEPS_PER_CHECK: usize = 1_024;
 type Code = c_int;
 
 /// Replaces both functions on a connection.
-pub(super) fn register(connection: &Connection, budget: &Arc<Budget>) -> Result<()> {
+pub(super) fn register(connection: &Connection, budget: &Arc<QueryBudget>) -> Result<()> {
     let api = interface(connection)?;
     create(api, c"snippet", budget, snippet_entry)?;
     create(api, c"highlight", budget, highlight_entry)
@@ -59,7 +59,7 @@ fn interface(connection: &Connection) -> Result<*mut ffi::fts5_api> {
 }
 
 /// Called only by FTS5, as an auxiliary function.
-type Entry = unsafe extern "C" fn(
+type AuxiliaryFunction = unsafe extern "C" fn(
     *const ffi::Fts5ExtensionApi,
     *mut ffi::Fts5Context,
     *mut ffi::sqlite3_context,
@@ -67,7 +67,12 @@ type Entry = unsafe extern "C" fn(
     *mut *mut ffi::sqlite3_value,
 );
 
-fn create(api: *mut ffi::fts5_api, name: &CStr, budget: &Arc<Budget>, entry: Entry) -> Result<()> {
+fn create(
+    api: *mut ffi::fts5_api,
+    name: &CStr,
+    budget: &Arc<QueryBudget>,
+    entry: AuxiliaryFunction,
+) -> Result<()> {
     let data = Arc::into_raw(Arc::clone(budget))
         .cast_mut()
         .cast::<c_void>();
@@ -92,7 +97,7 @@ fn create(api: *mut ffi::fts5_api, name: &CStr, budget: &Arc<Budget>, entry: Ent
 /// `data` is the pointer that [`create`] passed to FTS5, and this is its last use.
 unsafe extern "C" fn release_budget(data: *mut c_void) {
     // SAFETY: `data` is what `create` made with Arc::into_raw, and FTS5 releases it once.
-    drop(unsafe { Arc::from_raw(data.cast_const().cast::<Budget>()) });
+    drop(unsafe { Arc::from_raw(data.cast_const().cast::<QueryBudget>()) });
 }
 
 /// # Safety
@@ -121,7 +126,7 @@ unsafe extern "C" fn highlight_entry(
     unsafe { answer(api, context, result, count, values, highlight) }
 }
 
-type Body = fn(&Row<'_>, &[*mut ffi::sqlite3_value]) -> std::result::Result<Vec<u8>, Code>;
+type Body = fn(&MatchedRow<'_>, &[*mut ffi::sqlite3_value]) -> std::result::Result<Vec<u8>, Code>;
 
 /// Runs one of the functions and passes its text or its error to SQLite.
 ///
@@ -147,10 +152,10 @@ unsafe fn answer(
         };
         let budget = api
             .xUserData
-            .map(|data| &*data(context).cast_const().cast::<Budget>());
+            .map(|data| &*data(context).cast_const().cast::<QueryBudget>());
         catch_unwind(AssertUnwindSafe(|| match budget {
             Some(budget) => body(
-                &Row {
+                &MatchedRow {
                     api,
                     context,
                     budget,
@@ -179,7 +184,7 @@ unsafe fn answer(
 /// `snippet(table, column, open, close, ellipsis, tokens)`: the part of the text that contains the most
 /// phrases of the query. A column below 0 stands for the best column.
 fn snippet(
-    row: &Row<'_>,
+    row: &MatchedRow<'_>,
     values: &[*mut ffi::sqlite3_value],
 ) -> std::result::Result<Vec<u8>, Code> {
     let &[column, open, close, ellipsis, size] = values else {
@@ -230,7 +235,7 @@ fn snippet(
 
 /// `highlight(table, column, open, close)`: the whole text with the matches marked.
 fn highlight(
-    row: &Row<'_>,
+    row: &MatchedRow<'_>,
     values: &[*mut ffi::sqlite3_value],
 ) -> std::result::Result<Vec<u8>, Code> {
     let &[column, open, close] = values else {
@@ -356,14 +361,14 @@ fn mark(
 }
 
 /// The row for which FTS5 calls the function.
-struct Row<'a> {
+struct MatchedRow<'a> {
     api: &'a ffi::Fts5ExtensionApi,
     context: *mut ffi::Fts5Context,
-    budget: &'a Budget,
+    budget: &'a QueryBudget,
     held: RefCell<Held>,
 }
 
-impl<'a> Row<'a> {
+impl<'a> MatchedRow<'a> {
     fn hold(&self, bytes: usize) -> std::result::Result<(), Code> {
         let held = self.held.borrow_mut().hold_more(bytes);
         held.map_err(|_| ffi::SQLITE_NOMEM)
@@ -525,7 +530,7 @@ struct TokenReader<'a> {
     window: Range<usize>,
     next: usize,
     tokens: Vec<Range<usize>>,
-    budget: &'a Budget,
+    budget: &'a QueryBudget,
     late: bool,
 }
 
@@ -549,7 +554,7 @@ impl TokenReader<'_> {
 }
 
 /// # Safety
-/// Called by the tokenizer with the reader that `Row::tokens` passed to it.
+/// Called by the tokenizer with the reader that `MatchedRow::tokens` passed to it.
 unsafe extern "C" fn read_token(
     reader: *mut c_void,
     flags: c_int,
@@ -561,7 +566,7 @@ unsafe extern "C" fn read_token(
     if flags & ffi::FTS5_TOKEN_COLOCATED != 0 {
         return ffi::SQLITE_OK;
     }
-    // SAFETY: `reader` is the one that `Row::tokens` passed in, and nothing else uses it while
+    // SAFETY: `reader` is the one that `MatchedRow::tokens` passed in, and nothing else uses it while
     // the tokenizer runs.
     unsafe { (*reader.cast::<TokenReader<'_>>()).read(start, end) }
 }

@@ -1,14 +1,14 @@
 //! SQL functions of the guard's connections: mathematics, statistics, REGEXP, slices of page texts. The
 //! bundled SQLite lacks the first three.
 
-use super::budget::{Budget, interrupted};
+use super::budget::{QueryBudget, interrupted};
 use super::heap::{self, Held};
 use super::limits::{BUSY_TIMEOUT, PATTERN_BYTES, VALUE_BYTES};
 use super::scalar::{PURE, read_arguments, scalar, wrong};
 use super::text_functions;
 use crate::error::Result;
 use crate::store::database::SqliteResultExt;
-use crate::store::database::{Reading, Source};
+use crate::store::database::{DatabaseFile, ReadConnection};
 use regex::bytes::{Regex, RegexBuilder};
 use rusqlite::functions::{Aggregate, Context};
 use rusqlite::types::{Value, ValueRef};
@@ -35,8 +35,8 @@ const SLICE_CHARACTERS: i64 = (VALUE_BYTES / 4) as i64;
 /// Registers all functions on a connection.
 pub(super) fn register(
     connection: &Connection,
-    budget: &Arc<Budget>,
-    database: &Source,
+    budget: &Arc<QueryBudget>,
+    database: &DatabaseFile,
 ) -> Result<()> {
     mathematics(connection).db()?;
     statistics(connection).db()?;
@@ -135,13 +135,13 @@ struct Percentile {
 }
 
 #[derive(Default)]
-struct Collected {
+struct CollectedValues {
     values: Vec<f64>,
     rank: Option<f64>,
     held: Held,
 }
 
-impl Collected {
+impl CollectedValues {
     fn push(&mut self, value: f64) -> rusqlite::Result<()> {
         let Self { values, held, .. } = self;
         if values.len() >= MAX_COLLECTED {
@@ -159,15 +159,19 @@ impl Collected {
     }
 }
 
-impl Aggregate<Collected, Option<f64>> for Percentile {
-    fn init(&self, _: &mut Context<'_>) -> rusqlite::Result<Collected> {
-        Ok(Collected {
+impl Aggregate<CollectedValues, Option<f64>> for Percentile {
+    fn init(&self, _: &mut Context<'_>) -> rusqlite::Result<CollectedValues> {
+        Ok(CollectedValues {
             rank: self.fixed,
-            ..Collected::default()
+            ..CollectedValues::default()
         })
     }
 
-    fn step(&self, context: &mut Context<'_>, collected: &mut Collected) -> rusqlite::Result<()> {
+    fn step(
+        &self,
+        context: &mut Context<'_>,
+        collected: &mut CollectedValues,
+    ) -> rusqlite::Result<()> {
         read_arguments(context)?;
         if self.fixed.is_none() {
             let rank = number(context.get_raw(1)).filter(|p| (0.0..=100.0).contains(p));
@@ -186,9 +190,9 @@ impl Aggregate<Collected, Option<f64>> for Percentile {
     fn finalize(
         &self,
         _: &mut Context<'_>,
-        collected: Option<Collected>,
+        collected: Option<CollectedValues>,
     ) -> rusqlite::Result<Option<f64>> {
-        let Collected {
+        let CollectedValues {
             mut values, rank, ..
         } = collected.unwrap_or_default();
         let (Some(rank), Some(last)) = (rank, values.len().checked_sub(1)) else {
@@ -250,7 +254,7 @@ impl Aggregate<Moments, Option<f64>> for Spread {
 }
 
 /// `text REGEXP pattern`, which SQLite turns into `regexp(pattern, text)`.
-fn regexp(connection: &Connection, budget: &Arc<Budget>) -> rusqlite::Result<()> {
+fn regexp(connection: &Connection, budget: &Arc<QueryBudget>) -> rusqlite::Result<()> {
     let budget = Arc::clone(budget);
     scalar(connection, "regexp", 2, move |context: &Context<'_>| {
         let Some(text) = text_functions::bytes_of(context.get_raw(1)) else {
@@ -260,18 +264,18 @@ fn regexp(connection: &Connection, budget: &Arc<Budget>) -> rusqlite::Result<()>
             return Ok(None);
         }
         budget.charge(text.len())?;
-        let compiled: Arc<Compiled> = context.get_or_create_aux(0, compile_regex)?;
+        let compiled: Arc<CompiledRegex> = context.get_or_create_aux(0, compile_regex)?;
         Ok(Some(compiled.regex.is_match(&text)))
     })
 }
 
 /// A compiled pattern that SQLite keeps for all rows.
-struct Compiled {
+struct CompiledRegex {
     regex: Regex,
     _held: Held,
 }
 
-fn compile_regex(pattern: ValueRef<'_>) -> rusqlite::Result<Compiled> {
+fn compile_regex(pattern: ValueRef<'_>) -> rusqlite::Result<CompiledRegex> {
     let pattern = pattern
         .as_str()
         .map_err(|_| wrong("REGEXP takes its pattern as text"))?;
@@ -287,7 +291,7 @@ fn compile_regex(pattern: ValueRef<'_>) -> rusqlite::Result<Compiled> {
         .dfa_size_limit(REGEX_CACHE_BYTES)
         .build()
         .map_err(|e| wrong(format!("REGEXP pattern: {e}")))?;
-    Ok(Compiled { regex, _held: held })
+    Ok(CompiledRegex { regex, _held: held })
 }
 
 /// `page_text_slice(page_id, version, start, length)`: characters of a page's text, however long the
@@ -297,8 +301,8 @@ fn compile_regex(pattern: ValueRef<'_>) -> rusqlite::Result<Compiled> {
 /// a page never changes, so it does not matter that this connection may see a later state of the file.
 fn page_text_slice(
     connection: &Connection,
-    budget: &Arc<Budget>,
-    database: &Source,
+    budget: &Arc<QueryBudget>,
+    database: &DatabaseFile,
 ) -> rusqlite::Result<()> {
     let texts = PageTexts {
         database: database.clone(),
@@ -337,8 +341,8 @@ fn page_text_slice(
 
 /// The separate connection of `page_text_slice`, opened at the first call.
 struct PageTexts {
-    database: Source,
-    reading: Mutex<Option<Reading>>,
+    database: DatabaseFile,
+    reading: Mutex<Option<ReadConnection>>,
 }
 
 impl PageTexts {

@@ -33,7 +33,7 @@ const LARGE: c_int = 4_096;
 
 /// The counters of the query that this thread runs.
 #[derive(Clone, Copy)]
-struct Account {
+struct HeapAccount {
     used: i64,
     deadline: Instant,
     allocations: u32,
@@ -55,7 +55,7 @@ pub(super) enum HeapSpent {
 
 thread_local! {
     /// None while no query runs on this thread: everything is allowed and nothing is counted.
-    static ACCOUNT: Cell<Option<Account>> = const { Cell::new(None) };
+    static ACCOUNT: Cell<Option<HeapAccount>> = const { Cell::new(None) };
 }
 
 /// SQLite's own allocator, which this layer calls.
@@ -111,7 +111,7 @@ pub(super) struct Metering(());
 
 impl Metering {
     pub(super) fn start(deadline: Instant) -> Self {
-        let account = Account {
+        let account = HeapAccount {
             used: 0,
             deadline,
             allocations: 0,
@@ -150,7 +150,7 @@ pub(super) fn read_value<T>(read: impl FnOnce() -> rusqlite::Result<T>) -> rusql
 
 fn set_admitted(is_admitted: bool) {
     if let Some(account) = ACCOUNT.get() {
-        ACCOUNT.set(Some(Account {
+        ACCOUNT.set(Some(HeapAccount {
             is_admitted,
             ..account
         }));

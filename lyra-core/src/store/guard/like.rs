@@ -3,8 +3,8 @@
 
 /// A compiled pattern: pieces between the wildcards for any text.
 #[derive(Debug)]
-pub(super) struct Pattern {
-    pieces: Vec<Piece>,
+pub(super) struct LikePattern {
+    pieces: Vec<PatternPiece>,
     /// Whether ASCII letters match in either case: LIKE does, GLOB does not.
     ignore_case: bool,
     /// The last piece is invalid (an escape without a character, a class without an end) and matches
@@ -14,14 +14,14 @@ pub(super) struct Pattern {
 
 /// A run of tokens, each of which matches one character.
 #[derive(Debug, Default)]
-struct Piece {
-    tokens: Vec<Token>,
+struct PatternPiece {
+    tokens: Vec<PatternToken>,
     /// The bytes of the piece, if it has no wildcards.
     literal: Option<Vec<u8>>,
 }
 
 #[derive(Debug)]
-enum Token {
+enum PatternToken {
     Character(u32),
     Any,
     Class {
@@ -37,7 +37,7 @@ pub(super) struct Late;
 /// Comparisons between two checks of the deadline: about a millisecond.
 const WORK_PER_CHECK: usize = 400_000;
 
-impl Pattern {
+impl LikePattern {
     /// `%` is any text, `_` any character, and `escape` makes the next one literal.
     pub(super) fn like(pattern: &[u8], escape: Option<char>) -> Self {
         let mut pieces = vec![Vec::new()];
@@ -46,15 +46,15 @@ impl Pattern {
         while let Some(character) = characters.next() {
             if escape.is_some_and(|e| e as u32 == character) {
                 match characters.next() {
-                    Some(literal) => push(&mut pieces, Token::Character(fold(literal))),
+                    Some(literal) => push(&mut pieces, PatternToken::Character(fold(literal))),
                     None => broken = true,
                 }
             } else if character == u32::from(b'%') {
                 pieces.push(Vec::new());
             } else if character == u32::from(b'_') {
-                push(&mut pieces, Token::Any);
+                push(&mut pieces, PatternToken::Any);
             } else {
-                push(&mut pieces, Token::Character(fold(character)));
+                push(&mut pieces, PatternToken::Character(fold(character)));
             }
         }
         Self::new(pieces, true, broken)
@@ -68,21 +68,21 @@ impl Pattern {
         while let Some(character) = characters.next() {
             match u8::try_from(character) {
                 Ok(b'*') => pieces.push(Vec::new()),
-                Ok(b'?') => push(&mut pieces, Token::Any),
+                Ok(b'?') => push(&mut pieces, PatternToken::Any),
                 Ok(b'[') => match class(&mut characters) {
                     Some(token) => push(&mut pieces, token),
                     None => broken = true,
                 },
-                _ => push(&mut pieces, Token::Character(character)),
+                _ => push(&mut pieces, PatternToken::Character(character)),
             }
         }
         Self::new(pieces, false, broken)
     }
 
-    fn new(pieces: Vec<Vec<Token>>, ignore_case: bool, broken: bool) -> Self {
+    fn new(pieces: Vec<Vec<PatternToken>>, ignore_case: bool, broken: bool) -> Self {
         let pieces = pieces
             .into_iter()
-            .map(|tokens| Piece {
+            .map(|tokens| PatternPiece {
                 literal: literal_of(&tokens),
                 tokens,
             })
@@ -124,7 +124,7 @@ impl Pattern {
     /// The end of the leftmost match of a piece at or after `position`.
     fn find(
         &self,
-        piece: &Piece,
+        piece: &PatternPiece,
         text: &[u8],
         mut position: usize,
         work: &mut usize,
@@ -170,7 +170,7 @@ impl Pattern {
     }
 
     /// The end of a piece that begins at `position`.
-    fn piece_at(&self, piece: &Piece, text: &[u8], mut position: usize) -> Option<usize> {
+    fn piece_at(&self, piece: &PatternPiece, text: &[u8], mut position: usize) -> Option<usize> {
         if let Some(literal) = &piece.literal {
             let window = text.get(position..position + literal.len())?;
             let equal = if self.ignore_case {
@@ -193,12 +193,12 @@ impl Pattern {
         Some(position)
     }
 
-    fn token_matches(&self, token: &Token, character: u32) -> bool {
+    fn token_matches(&self, token: &PatternToken, character: u32) -> bool {
         match token {
-            Token::Any => true,
-            Token::Character(expected) if self.ignore_case => fold(character) == *expected,
-            Token::Character(expected) => character == *expected,
-            Token::Class { ranges, negated } => {
+            PatternToken::Any => true,
+            PatternToken::Character(expected) if self.ignore_case => fold(character) == *expected,
+            PatternToken::Character(expected) => character == *expected,
+            PatternToken::Class { ranges, negated } => {
                 ranges
                     .iter()
                     .any(|(low, high)| (*low..=*high).contains(&character))
@@ -209,7 +209,7 @@ impl Pattern {
 
     /// Whether the text from `position` on ends with a piece: it must have as many characters as the
     /// piece has tokens.
-    fn ends_with(&self, piece: &Piece, text: &[u8], position: usize) -> bool {
+    fn ends_with(&self, piece: &PatternPiece, text: &[u8], position: usize) -> bool {
         let mut start = text.len();
         for _ in &piece.tokens {
             if start <= position {
@@ -224,19 +224,19 @@ impl Pattern {
     }
 }
 
-fn push(pieces: &mut [Vec<Token>], token: Token) {
+fn push(pieces: &mut [Vec<PatternToken>], token: PatternToken) {
     if let Some(piece) = pieces.last_mut() {
         piece.push(token);
     }
 }
 
 /// The bytes of a piece without wildcards.
-fn literal_of(tokens: &[Token]) -> Option<Vec<u8>> {
+fn literal_of(tokens: &[PatternToken]) -> Option<Vec<u8>> {
     let mut literal = String::new();
     for token in tokens {
         match token {
-            Token::Character(character) => literal.push(char::from_u32(*character)?),
-            Token::Any | Token::Class { .. } => return None,
+            PatternToken::Character(character) => literal.push(char::from_u32(*character)?),
+            PatternToken::Any | PatternToken::Class { .. } => return None,
         }
     }
     Some(literal.into_bytes())
@@ -244,7 +244,7 @@ fn literal_of(tokens: &[Token]) -> Option<Vec<u8>> {
 
 /// Reads a class after its `[`: a leading `^` negates, a leading `]` is a member, and `-` between
 /// two members is a range.
-fn class(characters: &mut Characters<'_>) -> Option<Token> {
+fn class(characters: &mut Characters<'_>) -> Option<PatternToken> {
     let mut ranges = Vec::new();
     let mut current = characters.next()?;
     let negated = current == u32::from(b'^');
@@ -270,7 +270,7 @@ fn class(characters: &mut Characters<'_>) -> Option<Token> {
         }
         current = characters.next()?;
     }
-    Some(Token::Class { ranges, negated })
+    Some(PatternToken::Class { ranges, negated })
 }
 
 /// The characters of a pattern. Invalid UTF-8 is decoded as SQLite does: a lead byte and all
@@ -337,7 +337,7 @@ mod tests {
     use proptest::prelude::*;
     use rusqlite::{Connection, params};
 
-    fn is(pattern: &Pattern, text: &str) -> bool {
+    fn is(pattern: &LikePattern, text: &str) -> bool {
         pattern.matches(text.as_bytes(), || false).unwrap()
     }
 
@@ -377,12 +377,12 @@ mod tests {
             ("%ab%ab", "xab", false, false),
         ] {
             assert_eq!(
-                is(&Pattern::like(pattern.as_bytes(), None), text),
+                is(&LikePattern::like(pattern.as_bytes(), None), text),
                 like,
                 "{pattern} {text}"
             );
             assert_eq!(
-                is(&Pattern::glob(pattern.as_bytes()), text),
+                is(&LikePattern::glob(pattern.as_bytes()), text),
                 glob,
                 "{pattern} {text}"
             );
@@ -398,7 +398,7 @@ mod tests {
             asked.set(asked.get() + 1);
             asked.get() > 3
         };
-        let matched = Pattern::like(pattern.as_bytes(), None).matches(text.as_bytes(), late);
+        let matched = LikePattern::like(pattern.as_bytes(), None).matches(text.as_bytes(), late);
         assert!(matched.is_err());
         assert_eq!(asked.get(), 4, "it ends where it is late first");
     }
@@ -410,13 +410,13 @@ mod tests {
 
         #[test]
         fn like_is_sqlites(text in TEXT, pattern in TEXT) {
-            let ours = is(&Pattern::like(pattern.as_bytes(), None), &text);
+            let ours = is(&LikePattern::like(pattern.as_bytes(), None), &text);
             prop_assert_eq!(ours, sqlite("SELECT ?1 LIKE ?2", &text, &pattern, None));
         }
 
         #[test]
         fn glob_is_sqlites(text in TEXT, pattern in TEXT) {
-            let ours = is(&Pattern::glob(pattern.as_bytes()), &text);
+            let ours = is(&LikePattern::glob(pattern.as_bytes()), &text);
             prop_assert_eq!(ours, sqlite("SELECT ?1 GLOB ?2", &text, &pattern, None));
         }
 
@@ -426,7 +426,7 @@ mod tests {
             pattern in TEXT,
             escape in prop::sample::select(vec!['-', '%', '_', 'a', 'é']),
         ) {
-            let ours = is(&Pattern::like(pattern.as_bytes(), Some(escape)), &text);
+            let ours = is(&LikePattern::like(pattern.as_bytes(), Some(escape)), &text);
             let theirs = sqlite("SELECT ?1 LIKE ?2 ESCAPE ?3", &text, &pattern, Some(escape));
             prop_assert_eq!(ours, theirs);
         }

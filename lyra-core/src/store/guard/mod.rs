@@ -49,7 +49,7 @@ pub use request::{
 };
 
 use crate::error::Result;
-use crate::store::database::Source;
+use crate::store::database::DatabaseFile;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -81,7 +81,7 @@ impl QueryGuard {
     /// [`ErrorKind::Storage`](crate::ErrorKind::Storage) if the file cannot be read;
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) names a view that does not work.
     pub fn open(db_path: &Path, temp_views: Vec<TempView>) -> Result<Self> {
-        Self::over(&Source::writable(db_path), temp_views)
+        Self::over(&DatabaseFile::writable(db_path), temp_views)
     }
 
     /// Opens a guard over any SQLite database: queries can read only what the policy names.
@@ -111,13 +111,13 @@ impl QueryGuard {
         policy: GuardPolicy,
         temp_views: Vec<TempView>,
     ) -> Result<Self> {
-        let file = Source::writable(db_path);
+        let file = DatabaseFile::writable(db_path);
         let (workers, schema) = WorkerPool::open(file, temp_views, Arc::new(policy))?;
         Ok(Self { workers, schema })
     }
 
     /// The same, for the engine's own file.
-    pub(crate) fn over(source: &Source, temp_views: Vec<TempView>) -> Result<Self> {
+    pub(crate) fn over(source: &DatabaseFile, temp_views: Vec<TempView>) -> Result<Self> {
         let (workers, schema) =
             WorkerPool::open(source.clone(), temp_views, GuardPolicy::of_graph())?;
         Ok(Self { workers, schema })

@@ -47,10 +47,10 @@ pub(super) struct PolicyTable {
 struct PolicyFunction {
     name: String,
     arguments: u8,
-    call: Call,
+    call: ScalarFunction,
 }
 
-type Call = Arc<dyn Fn(&[Value]) -> std::result::Result<Value, String> + Send + Sync>;
+type ScalarFunction = Arc<dyn Fn(&[Value]) -> std::result::Result<Value, String> + Send + Sync>;
 
 impl fmt::Debug for GuardPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

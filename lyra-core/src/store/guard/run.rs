@@ -2,7 +2,7 @@
 
 use super::authorizer::{Denial, Phase};
 use super::budget::{BRIEF_STEPS, Spent};
-use super::collect::{self, Collected, Failure};
+use super::collect::{self, CollectError, Collected};
 use super::connection::GuardedConnection;
 use super::heap::{HeapSpent, Metering};
 use super::hint::{self, rejected};
@@ -160,8 +160,8 @@ fn step(
         &request.options,
     );
     collected.map_err(|failure| match failure {
-        Failure::Sqlite(error) => explain_failure(guarded, request, error),
-        Failure::Ours(error) => error,
+        CollectError::Sqlite(error) => explain_failure(guarded, request, error),
+        CollectError::Ours(error) => error,
     })
 }
 
@@ -344,12 +344,12 @@ mod tests {
     use super::super::fixture;
     use super::*;
     use crate::error::ErrorKind;
-    use crate::store::database::Source;
+    use crate::store::database::DatabaseFile;
 
     #[test]
     fn only_short_queries_without_slow_steps_are_answered_on_the_callers_thread() {
         let mut guarded = GuardedConnection::open(
-            &Source::writable(fixture::shared()),
+            &DatabaseFile::writable(fixture::shared()),
             &[],
             &crate::store::guard::GuardPolicy::of_graph(),
         )
@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_query_is_said_at_once() {
         let mut guarded = GuardedConnection::open(
-            &Source::writable(fixture::shared()),
+            &DatabaseFile::writable(fixture::shared()),
             &[],
             &crate::store::guard::GuardPolicy::of_graph(),
         )

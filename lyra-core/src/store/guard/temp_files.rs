@@ -27,7 +27,7 @@ pub(super) const QUOTA_BYTES: i64 = 64 << 20;
 
 /// Current and maximum size of this thread's temporary files.
 #[derive(Debug, Clone, Copy)]
-struct Account {
+struct TempFileAccount {
     used: i64,
     /// None while no query runs on this thread: nothing is refused.
     deadline: Option<Instant>,
@@ -37,8 +37,8 @@ struct Account {
 
 thread_local! {
     /// A guarded connection stays on one thread, and so do its files.
-    static ACCOUNT: Cell<Account> =
-        const { Cell::new(Account { used: 0, deadline: None, over: false }) };
+    static ACCOUNT: Cell<TempFileAccount> =
+        const { Cell::new(TempFileAccount { used: 0, deadline: None, over: false }) };
 }
 
 /// Applies the quota and the deadline to one query on this thread, until it is dropped.
@@ -66,7 +66,7 @@ impl Drop for Quota {
     }
 }
 
-fn change(how: impl FnOnce(&mut Account)) {
+fn change(how: impl FnOnce(&mut TempFileAccount)) {
     let mut account = ACCOUNT.get();
     how(&mut account);
     ACCOUNT.set(account);

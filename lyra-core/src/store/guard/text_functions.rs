@@ -2,9 +2,9 @@
 //! deadline. One call of SQLite's functions on 250 kB runs for seconds, and nothing can stop SQLite
 //! inside a function.
 
-use super::budget::{Budget, interrupted};
+use super::budget::{QueryBudget, interrupted};
 use super::heap::Held;
-use super::like::Pattern;
+use super::like::LikePattern;
 use super::limits::{PATTERN_BYTES, VALUE_BYTES};
 use super::scalar::{scalar, wrong};
 use rusqlite::functions::Context;
@@ -15,8 +15,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Replaces the functions on a connection.
-pub(super) fn register(connection: &Connection, budget: &Arc<Budget>) -> Result<()> {
-    type Function = fn(&Context<'_>, &Budget) -> Result<Value>;
+pub(super) fn register(connection: &Connection, budget: &Arc<QueryBudget>) -> Result<()> {
+    type Function = fn(&Context<'_>, &QueryBudget) -> Result<Value>;
     let functions: [(&str, i32, Function); 10] = [
         ("instr", 2, instr),
         ("replace", 3, replace),
@@ -145,7 +145,7 @@ fn widen(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| char::from(*byte)).collect()
 }
 
-fn instr(context: &Context<'_>, _: &Budget) -> Result<Value> {
+fn instr(context: &Context<'_>, _: &QueryBudget) -> Result<Value> {
     let (haystack, needle) = (context.get_raw(0), context.get_raw(1));
     let by_bytes = matches!((haystack, needle), (ValueRef::Blob(_), ValueRef::Blob(_)));
     let (Some(haystack), Some(needle)) = (bytes_of(haystack), bytes_of(needle)) else {
@@ -168,7 +168,7 @@ fn instr(context: &Context<'_>, _: &Budget) -> Result<Value> {
     Ok(Value::Integer(before as i64 + 1))
 }
 
-fn replace(context: &Context<'_>, _: &Budget) -> Result<Value> {
+fn replace(context: &Context<'_>, _: &QueryBudget) -> Result<Value> {
     let (Some(text), Some(from)) = (bytes_of(context.get_raw(0)), bytes_of(context.get_raw(1)))
     else {
         return Ok(Value::Null);
@@ -220,7 +220,7 @@ fn trim(context: &Context<'_>, left: bool, right: bool) -> Result<Value> {
 
 /// `unhex(x, ignored)`: null unless the text consists of hexadecimal pairs with ignored characters
 /// between them.
-fn unhex(context: &Context<'_>, _: &Budget) -> Result<Value> {
+fn unhex(context: &Context<'_>, _: &QueryBudget) -> Result<Value> {
     let (Some(text), Some(ignored)) = (bytes_of(context.get_raw(0)), bytes_of(context.get_raw(1)))
     else {
         return Ok(Value::Null);
@@ -244,7 +244,7 @@ fn unhex(context: &Context<'_>, _: &Budget) -> Result<Value> {
 }
 
 /// RFC 7396 over plain JSON; unlike SQLite's function it does not accept JSON5 and JSONB.
-fn json_patch(context: &Context<'_>, _: &Budget) -> Result<Value> {
+fn json_patch(context: &Context<'_>, _: &QueryBudget) -> Result<Value> {
     let (Some(target), Some(patch)) = (bytes_of(context.get_raw(0)), bytes_of(context.get_raw(1)))
     else {
         return Ok(Value::Null);
@@ -278,7 +278,7 @@ fn merge(target: &mut serde_json::Value, patch: serde_json::Value) {
     object.retain(|key, _| !removed.contains(key));
 }
 
-fn like(context: &Context<'_>, budget: &Budget) -> Result<Value> {
+fn like(context: &Context<'_>, budget: &QueryBudget) -> Result<Value> {
     let escape = match context.len() {
         3 => match bytes_of(context.get_raw(2)) {
             Some(escape) => Some(single_character(&escape)?),
@@ -286,11 +286,13 @@ fn like(context: &Context<'_>, budget: &Budget) -> Result<Value> {
         },
         _ => None,
     };
-    run_pattern(context, budget, escape, Pattern::like)
+    run_pattern(context, budget, escape, LikePattern::like)
 }
 
-fn glob(context: &Context<'_>, budget: &Budget) -> Result<Value> {
-    run_pattern(context, budget, None, |pattern, _| Pattern::glob(pattern))
+fn glob(context: &Context<'_>, budget: &QueryBudget) -> Result<Value> {
+    run_pattern(context, budget, None, |pattern, _| {
+        LikePattern::glob(pattern)
+    })
 }
 
 fn single_character(escape: &[u8]) -> Result<char> {
@@ -303,8 +305,8 @@ fn single_character(escape: &[u8]) -> Result<char> {
 }
 
 /// A pattern with the escape character that it was compiled for.
-struct Compiled {
-    pattern: Pattern,
+struct CompiledLike {
+    pattern: LikePattern,
     escape: Option<char>,
     _held: Held,
 }
@@ -315,9 +317,9 @@ const PATTERN_HELD: usize = 64 * PATTERN_BYTES;
 
 fn run_pattern(
     context: &Context<'_>,
-    budget: &Budget,
+    budget: &QueryBudget,
     escape: Option<char>,
-    compile: fn(&[u8], Option<char>) -> Pattern,
+    compile: fn(&[u8], Option<char>) -> LikePattern,
 ) -> Result<Value> {
     let (Some(pattern), Some(text)) = (bytes_of(context.get_raw(0)), bytes_of(context.get_raw(1)))
     else {
@@ -330,14 +332,14 @@ fn run_pattern(
     }
     // SQLite keeps data of a constant argument for all rows; the escape may still differ.
     let kept = context
-        .get_aux::<Compiled>(0)?
+        .get_aux::<CompiledLike>(0)?
         .filter(|kept| kept.escape == escape);
     let compiled = match kept {
         Some(kept) => kept,
         None => {
             let mut held = Held::default();
             held.hold(PATTERN_HELD)?;
-            let compiled = Compiled {
+            let compiled = CompiledLike {
                 pattern: compile(&pattern, escape),
                 escape,
                 _held: held,
@@ -363,7 +365,7 @@ mod tests {
 
     fn ours() -> Connection {
         let connection = bare();
-        register(&connection, &Arc::new(Budget::new())).unwrap();
+        register(&connection, &Arc::new(QueryBudget::new())).unwrap();
         connection
     }
 

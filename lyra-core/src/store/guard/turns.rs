@@ -29,12 +29,12 @@ type Ticket = (Instant, u64);
 /// The places of one guard.
 #[derive(Debug)]
 pub(super) struct Turns {
-    state: Mutex<State>,
+    state: Mutex<TurnQueue>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
+struct TurnQueue {
     whole_free: usize,
     slice_free: bool,
     abandoned: usize,
@@ -66,7 +66,7 @@ pub(super) struct Turn<'a> {
 impl Turns {
     pub(super) fn new() -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(TurnQueue {
                 whole_free: WHOLE,
                 slice_free: true,
                 abandoned: 0,
@@ -137,12 +137,12 @@ impl Turns {
     }
 
     /// The counts are changed in single steps, so a panic elsewhere leaves them consistent.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TurnQueue> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl TurnQueue {
     /// Takes a place for the ticket if there is one: for all of its time, or until the returned time.
     fn place_for(&mut self, ticket: &Ticket) -> Option<Option<Instant>> {
         if self.abandoned >= MAX_ABANDONED {

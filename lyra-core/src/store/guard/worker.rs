@@ -37,8 +37,8 @@ const STACK_BYTES: usize = 16 << 20;
 
 /// The parameters for opening a connection.
 #[derive(Debug)]
-struct Source {
-    file: database::Source,
+struct ConnectionSource {
+    file: database::DatabaseFile,
     views: Vec<TempView>,
     policy: Arc<GuardPolicy>,
 }
@@ -46,8 +46,8 @@ struct Source {
 /// The workers of one guard.
 pub(super) struct WorkerPool {
     turns: Arc<Turns>,
-    idle: Mutex<Vec<Worker>>,
-    source: Arc<Source>,
+    idle: Mutex<Vec<QueryWorker>>,
+    source: Arc<ConnectionSource>,
 }
 
 impl fmt::Debug for WorkerPool {
@@ -58,40 +58,40 @@ impl fmt::Debug for WorkerPool {
     }
 }
 
-struct Worker {
+struct QueryWorker {
     /// Moved to its thread while a query runs.
     guarded: Box<GuardedConnection>,
-    line: Line,
+    line: WorkerChannel,
 }
 
 /// The channel to a worker's thread.
-struct Line {
-    jobs: Sender<Job>,
+struct WorkerChannel {
+    jobs: Sender<QueryJob>,
     interrupt: InterruptHandle,
     left_behind: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
-struct Job {
+struct QueryJob {
     guarded: Box<GuardedConnection>,
     request: SqlRequest,
     end: Instant,
-    reply: SyncSender<Answer>,
+    reply: SyncSender<QueryAnswer>,
 }
 
-type Answer = (Box<GuardedConnection>, Result<Collected>);
+type QueryAnswer = (Box<GuardedConnection>, Result<Collected>);
 
 impl WorkerPool {
     /// Starts the first worker, so that a file or a view that cannot be opened is reported at once.
     pub(super) fn open(
-        file: database::Source,
+        file: database::DatabaseFile,
         views: Vec<TempView>,
         policy: Arc<GuardPolicy>,
     ) -> Result<(Self, SchemaSnapshot)> {
         let pool = Self {
             turns: Arc::new(Turns::new()),
             idle: Mutex::default(),
-            source: Arc::new(Source {
+            source: Arc::new(ConnectionSource {
                 file,
                 views,
                 policy,
@@ -139,7 +139,7 @@ impl WorkerPool {
     /// Runs a query until `end`, and abandons it at the deadline.
     fn run(
         &self,
-        Worker { mut guarded, line }: Worker,
+        QueryWorker { mut guarded, line }: QueryWorker,
         request: &SqlRequest,
         had_slice: bool,
         (end, deadline): (Instant, Instant),
@@ -150,11 +150,11 @@ impl WorkerPool {
             && let Some(result) = run::run_briefly(&mut guarded, request, end)
         {
             let unchanged = guarded.stamp.check();
-            self.give_back(Worker { guarded, line });
+            self.give_back(QueryWorker { guarded, line });
             return told(unchanged, result, request);
         }
         let (reply, answer) = sync_channel(1);
-        let job = Job {
+        let job = QueryJob {
             guarded,
             request: request.clone(),
             end,
@@ -164,7 +164,7 @@ impl WorkerPool {
         match wait(&answer, &line.interrupt, (end, deadline), is_unwanted) {
             Ok((guarded, result)) => {
                 let unchanged = guarded.stamp.check();
-                self.give_back(Worker { guarded, line });
+                self.give_back(QueryWorker { guarded, line });
                 told(unchanged, result, request)
             }
             Err(RecvTimeoutError::Timeout) => {
@@ -181,7 +181,7 @@ impl WorkerPool {
 
     /// An idle worker, or a new one if there is none or the file has changed under a connection that
     /// does not detect it.
-    fn worker(&self) -> Result<Worker> {
+    fn worker(&self) -> Result<QueryWorker> {
         let idle = self.idle().pop();
         match idle {
             Some(worker) if worker.guarded.stamp.holds() => Ok(worker),
@@ -189,15 +189,15 @@ impl WorkerPool {
         }
     }
 
-    fn give_back(&self, worker: Worker) {
+    fn give_back(&self, worker: QueryWorker) {
         self.idle().push(worker);
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Worker>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<QueryWorker>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn spawn(&self) -> Result<Worker> {
+    fn spawn(&self) -> Result<QueryWorker> {
         let (jobs, inbox) = channel();
         let (opened, ready) = sync_channel(1);
         let source = Arc::clone(&self.source);
@@ -213,21 +213,21 @@ impl WorkerPool {
             .map_err(|e| Error::internal("a query thread could not be started").with_source(e))?;
         let guarded = ready.recv().map_err(|_| worker_died())??;
         let interrupt = guarded.connection.get_interrupt_handle();
-        let line = Line {
+        let line = WorkerChannel {
             jobs,
             interrupt,
             left_behind,
             thread,
         };
-        Ok(Worker { guarded, line })
+        Ok(QueryWorker { guarded, line })
     }
 }
 
 impl Drop for WorkerPool {
     fn drop(&mut self) {
         let idle = std::mem::take(&mut *self.idle());
-        for Worker { line, .. } in idle {
-            let Line { jobs, thread, .. } = line;
+        for QueryWorker { line, .. } in idle {
+            let WorkerChannel { jobs, thread, .. } = line;
             drop(jobs);
             // The result of a worker that panicked is not needed.
             let _ = thread.join();
@@ -253,7 +253,12 @@ impl Drop for Leaving {
 type Opened = Result<Box<GuardedConnection>>;
 
 /// The main function of a worker thread.
-fn work(source: &Source, opened: &SyncSender<Opened>, inbox: &Receiver<Job>, leaving: Leaving) {
+fn work(
+    source: &ConnectionSource,
+    opened: &SyncSender<Opened>,
+    inbox: &Receiver<QueryJob>,
+    leaving: Leaving,
+) {
     // Declared first and dropped last, so that the connection is closed before the worker is no longer
     // counted.
     let _leaving = leaving;
@@ -261,7 +266,7 @@ fn work(source: &Source, opened: &SyncSender<Opened>, inbox: &Receiver<Job>, lea
     // The receiver waits until it has arrived, so sending cannot fail.
     let _ = opened.send(guarded.map(Box::new));
     while let Ok(job) = inbox.recv() {
-        let Job {
+        let QueryJob {
             mut guarded,
             request,
             end,
@@ -277,11 +282,11 @@ fn work(source: &Source, opened: &SyncSender<Opened>, inbox: &Receiver<Job>, lea
 /// Waits for an answer until `end`, or until it is no longer wanted; then interrupts until it arrives or
 /// the grace period after the deadline is over.
 fn wait(
-    answer: &Receiver<Answer>,
+    answer: &Receiver<QueryAnswer>,
     interrupt: &InterruptHandle,
     (mut end, mut deadline): (Instant, Instant),
     is_unwanted: &dyn Fn() -> bool,
-) -> std::result::Result<Answer, RecvTimeoutError> {
+) -> std::result::Result<QueryAnswer, RecvTimeoutError> {
     loop {
         let left = end.saturating_duration_since(Instant::now());
         let patience = if left.is_zero() {

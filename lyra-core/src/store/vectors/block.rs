@@ -12,7 +12,7 @@ pub(super) const CHUNK_GROUPS: usize = 128;
 /// Four dimensions of sixteen rows, a byte each, offset by 128; row r has bytes 4r to 4r+3.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
-pub(super) struct Line(pub(super) [u8; BLOCK_ROWS * GROUP]);
+pub(super) struct CacheLine(pub(super) [u8; BLOCK_ROWS * GROUP]);
 
 /// Sixteen floats, one for each row of a block.
 pub(super) type Lanes = [f32; BLOCK_ROWS];

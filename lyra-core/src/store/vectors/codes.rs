@@ -5,7 +5,7 @@
 //! y⟩ + s·⟨q, u⟩, and by the Cauchy–Schwarz inequality the last two are at most |r|·|y| and |s·q|·|u|.
 //! Each byte is rounded to the nearest value, so |r| ≤ |x| ≤ 1 and |s·q| ≤ 2.
 
-use super::block::{BLOCK_ROWS, CHUNK_GROUPS, GROUP, Lanes, Line};
+use super::block::{BLOCK_ROWS, CHUNK_GROUPS, CacheLine, GROUP, Lanes};
 use super::memory::prefer_large_pages;
 
 /// Longer vectors get no byte copy: their sums would not fit into 32 bits.
@@ -24,14 +24,14 @@ const ROUNDING: f32 = 4e-6;
 /// Adding and subtracting this number rounds a float of less than 2^22 to an integer.
 const ROUNDER: f32 = 12_582_912.0;
 
-const ZERO_LINE: Line = Line([128; BLOCK_ROWS * GROUP]);
+const ZERO_LINE: CacheLine = CacheLine([128; BLOCK_ROWS * GROUP]);
 
 /// The bytes of all rows in blocks of sixteen, with the scale and residual of each row.
 #[derive(Debug, Clone)]
 pub(super) struct Codes {
     /// Number of lines in a block.
     groups: usize,
-    lines: Vec<Line>,
+    lines: Vec<CacheLine>,
     scales: Vec<Lanes>,
     errors: Vec<Lanes>,
 }
@@ -97,7 +97,7 @@ impl Codes {
 
     /// The lines of each block.
     #[inline(always)]
-    pub(super) fn blocks(&self) -> impl Iterator<Item = &[Line]> {
+    pub(super) fn blocks(&self) -> impl Iterator<Item = &[CacheLine]> {
         self.lines.chunks_exact(self.groups.max(1))
     }
 
@@ -108,7 +108,7 @@ impl Codes {
     }
 
     /// Every line, in order.
-    pub(super) fn lines(&self) -> &[Line] {
+    pub(super) fn lines(&self) -> &[CacheLine] {
         &self.lines
     }
 }

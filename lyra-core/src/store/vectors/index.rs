@@ -1,6 +1,6 @@
 //! Exact nearest neighbours: a first pass over bytes with proven bounds, then exact scores.
 
-use super::block::{BLOCK_ROWS, Line};
+use super::block::{BLOCK_ROWS, CacheLine};
 use super::codes::{ByteQuery, Codes, MAX_DIMENSION};
 use super::kernel::{FirstPass, Tier};
 use super::memory::prefer_large_pages;
@@ -215,7 +215,7 @@ impl ExactIndex {
     /// The bytes that a first pass reads, in cache lines: sixteen rows per block, four dimensions per
     /// line.
     pub fn first_pass_copy(&self) -> impl ExactSizeIterator<Item = &[u8; 64]> {
-        self.codes.lines().iter().map(|Line(bytes)| bytes)
+        self.codes.lines().iter().map(|CacheLine(bytes)| bytes)
     }
 
     /// Cosine of the query with one row; 0 if their lengths differ.

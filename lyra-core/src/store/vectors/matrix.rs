@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Identifies the vectors that a matrix holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(super) struct MatrixKey {
     pub(super) target: EmbeddingTarget,
     pub(super) model_id: String,
     /// Vectors of another length are not compared.
@@ -26,12 +26,12 @@ pub(super) struct Key {
 /// only deleted, so equal stamps mean equal rows, and the later of two states is the one with the higher
 /// number or, with the same number, fewer rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct TableStamp {
     highest: i64,
     rows: i64,
 }
 
-impl Stamp {
+impl TableStamp {
     /// The state in a reader's snapshot.
     pub(super) fn read(reader: &Reader<'_>) -> Result<Self> {
         reader.db.one(
@@ -62,7 +62,7 @@ pub(super) struct Matrix {
     row_of: HashMap<Arc<str>, usize>,
     /// Ids whose vector has another length or a non-finite value.
     misfits: HashSet<Arc<str>>,
-    stamp: Stamp,
+    stamp: TableStamp,
     /// Set while rows are updated; stays set if the update is interrupted.
     unfinished: bool,
     /// Increases with every change of a row's position or vector.
@@ -86,14 +86,14 @@ impl Matrix {
             seqs: Vec::new(),
             row_of: HashMap::new(),
             misfits: HashSet::new(),
-            stamp: Stamp::default(),
+            stamp: TableStamp::default(),
             unfinished: false,
             generation: 0,
         }
     }
 
     /// The state of the table that the matrix holds; none if unknown.
-    pub(super) fn stamp(&self) -> Option<Stamp> {
+    pub(super) fn stamp(&self) -> Option<TableStamp> {
         (!self.unfinished).then_some(self.stamp)
     }
 
@@ -110,7 +110,12 @@ impl Matrix {
     }
 
     /// Updates the rows to the state of the reader's snapshot, which is a later one.
-    pub(super) fn catch_up(&mut self, reader: &Reader<'_>, key: &Key, stamp: Stamp) -> Result<()> {
+    pub(super) fn catch_up(
+        &mut self,
+        reader: &Reader<'_>,
+        key: &MatrixKey,
+        stamp: TableStamp,
+    ) -> Result<()> {
         if self.unfinished {
             self.clear();
         }
@@ -128,12 +133,17 @@ impl Matrix {
         Ok(())
     }
 
-    fn load_new(&mut self, reader: &Reader<'_>, key: &Key, stamp: Stamp) -> Result<Arrivals> {
+    fn load_new(
+        &mut self,
+        reader: &Reader<'_>,
+        key: &MatrixKey,
+        stamp: TableStamp,
+    ) -> Result<Arrivals> {
         let mut arrivals = Arrivals::default();
         if stamp.highest == self.stamp.highest {
             return Ok(arrivals);
         }
-        if self.stamp == Stamp::default() {
+        if self.stamp == TableStamp::default() {
             self.reserve(reader, key)?;
         }
         let mut statement = reader
@@ -163,7 +173,7 @@ impl Matrix {
         Ok(arrivals)
     }
 
-    fn reserve(&mut self, reader: &Reader<'_>, key: &Key) -> Result<()> {
+    fn reserve(&mut self, reader: &Reader<'_>, key: &MatrixKey) -> Result<()> {
         let rows: usize = reader.db.one(
             "SELECT count(*) FROM embeddings WHERE target_type = ?1 AND model_id = ?2",
             params![key.target, key.model_id],
@@ -204,7 +214,7 @@ impl Matrix {
     }
 
     /// Removes the rows that the table no longer has.
-    fn drop_missing(&mut self, reader: &Reader<'_>, key: &Key) -> Result<()> {
+    fn drop_missing(&mut self, reader: &Reader<'_>, key: &MatrixKey) -> Result<()> {
         let mut statement = reader
             .db
             .prepare_cached(
@@ -314,7 +324,7 @@ pub(super) mod tests {
 
     #[test]
     fn stamps_are_in_the_order_of_time() {
-        let stamp = |highest, rows| Stamp { highest, rows };
+        let stamp = |highest, rows| TableStamp { highest, rows };
         let in_time = [
             stamp(0, 0),
             stamp(3, 3),

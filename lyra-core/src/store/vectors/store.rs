@@ -1,6 +1,6 @@
 //! The matrices in memory, and the checks that they are current.
 
-use super::matrix::{Key, Matrix, Stamp};
+use super::matrix::{Matrix, MatrixKey, TableStamp};
 use super::scope::Scope;
 use crate::error::Result;
 use crate::ports::EmbedderInfo;
@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 /// Vectors are replaced by `INSERT OR REPLACE`; an `UPDATE` of `embedding_blob` is not detected.
 #[derive(Debug, Default)]
 pub struct VectorStore {
-    matrices: Mutex<HashMap<Key, Arc<RwLock<Matrix>>>>,
-    looks: Mutex<HashMap<i64, Look>>,
+    matrices: Mutex<HashMap<MatrixKey, Arc<RwLock<Matrix>>>>,
+    looks: Mutex<HashMap<i64, ConnectionState>>,
     /// When the vectors were last used.
     used: Mutex<Option<Instant>>,
 }
@@ -36,15 +36,15 @@ pub struct VectorStore {
 /// Connections that only read commit nothing themselves, so the same version on the same connection
 /// means the same content.
 #[derive(Debug, Default)]
-struct Look {
+struct ConnectionState {
     data_version: i64,
-    current: HashMap<Key, Stamp>,
+    current: HashMap<MatrixKey, TableStamp>,
     scopes: HashMap<ScopeKey, Arc<Scope>>,
     /// The latest state of each matrix that the connection has used, in any version.
-    latest: HashMap<Key, Stamp>,
+    latest: HashMap<MatrixKey, TableStamp>,
 }
 
-type ScopeKey = (Key, Option<String>);
+type ScopeKey = (MatrixKey, Option<String>);
 
 /// Maximum number of scopes kept for a connection. A scope takes one bit per row: 64 of them for a
 /// million rows are 8 MB.
@@ -100,7 +100,7 @@ impl VectorStore {
         model: &EmbedderInfo,
         work: impl FnOnce(&Matrix, &Scopes<'_, '_>) -> Result<T>,
     ) -> Result<T> {
-        let key = Key {
+        let key = MatrixKey {
             target,
             model_id: model.model_id.clone(),
             dimension: model.dimension,
@@ -114,7 +114,7 @@ impl VectorStore {
         if !reader.db.is_readonly(MAIN_DB).db()? {
             // A transaction may be rolled back, so its state is not shared with others.
             let mut matrix = Matrix::new(key.dimension);
-            matrix.catch_up(reader, &key, Stamp::read(reader)?)?;
+            matrix.catch_up(reader, &key, TableStamp::read(reader)?)?;
             return work(&matrix, &scopes);
         }
         let connection = connection_id(reader.db)?;
@@ -151,11 +151,11 @@ impl VectorStore {
     fn note_stamp(
         &self,
         reader: &Reader<'_>,
-        key: &Key,
+        key: &MatrixKey,
         shared: &RwLock<Matrix>,
         (connection, data_version): (i64, i64),
-    ) -> Result<Stamp> {
-        let stamp = Stamp::read(reader)?;
+    ) -> Result<TableStamp> {
+        let stamp = TableStamp::read(reader)?;
         let mut looks = self.look(connection, data_version);
         let look = looks.entry(connection).or_default();
         look.current.insert(key.clone(), stamp);
@@ -176,7 +176,7 @@ impl VectorStore {
         Ok(stamp)
     }
 
-    fn note_served(&self, key: &Key, connection: i64, stamp: Option<Stamp>) {
+    fn note_served(&self, key: &MatrixKey, connection: i64, stamp: Option<TableStamp>) {
         let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(look), Some(stamp)) = (looks.get_mut(&connection), stamp) {
             look.latest.insert(key.clone(), stamp);
@@ -184,7 +184,11 @@ impl VectorStore {
     }
 
     /// The table of looks, with only the entries of this connection in this version.
-    fn look(&self, connection: i64, data_version: i64) -> MutexGuard<'_, HashMap<i64, Look>> {
+    fn look(
+        &self,
+        connection: i64,
+        data_version: i64,
+    ) -> MutexGuard<'_, HashMap<i64, ConnectionState>> {
         let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
         if looks.len() >= LOOKS && !looks.contains_key(&connection) {
             looks.clear();
@@ -198,7 +202,7 @@ impl VectorStore {
         looks
     }
 
-    fn matrix(&self, key: &Key) -> Arc<RwLock<Matrix>> {
+    fn matrix(&self, key: &MatrixKey) -> Arc<RwLock<Matrix>> {
         let mut matrices = self.matrices.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(matrix) = matrices.get(key) {
             return Arc::clone(matrix);
@@ -213,7 +217,7 @@ impl VectorStore {
 pub(super) struct Scopes<'s, 'r> {
     store: &'s VectorStore,
     reader: &'s Reader<'r>,
-    key: &'s Key,
+    key: &'s MatrixKey,
     /// The connection and its data version; none if nothing may be kept.
     look: Option<(i64, i64)>,
 }

@@ -8,10 +8,10 @@ use minijinja::Environment;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::header::{self, Column, Fault, Header};
+use super::header::{self, Column, Header, TemplateFault};
 use super::params::{CURRENT_YEAR, TASK_ID, ViewParameter, ViewParams, suggestion};
 use super::render::{RenderedView, environment, given, render_body, used, written_out};
-use super::scan::{Mark, scan};
+use super::scan::{SqlMark, scan};
 use crate::error::{Error, Result};
 
 /// Extension of template files.
@@ -208,7 +208,7 @@ impl ViewCatalog {
     /// Adds one file; nothing changes if it is not a valid view.
     pub(crate) fn add_file(&mut self, file: &Path) -> std::result::Result<(), BrokenView> {
         let name = view_name(file).unwrap_or_default();
-        let broken = |fault: Fault| BrokenView {
+        let broken = |fault: TemplateFault| BrokenView {
             name: name.to_owned(),
             file: file.to_owned(),
             line: Some(fault.line),
@@ -216,22 +216,22 @@ impl ViewCatalog {
         };
         let bytes = std::fs::read(file).map_err(|e| BrokenView {
             line: None,
-            ..broken(Fault::new(1, format!("cannot be read: {e}")))
+            ..broken(TemplateFault::new(1, format!("cannot be read: {e}")))
         })?;
         let source = String::from_utf8(bytes).map_err(|e| {
             let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
             let line = 1 + good.iter().filter(|b| **b == b'\n').count();
-            broken(Fault::new(line, "the text is not UTF-8"))
+            broken(TemplateFault::new(line, "the text is not UTF-8"))
         })?;
         let source = source.trim_start_matches('\u{feff}').replace("\r\n", "\n");
         self.add(name, &source).map_err(broken)
     }
 
-    fn add(&mut self, name: &str, source: &str) -> Result<(), Fault> {
+    fn add(&mut self, name: &str, source: &str) -> Result<(), TemplateFault> {
         if !(name.starts_with("v_") && header::is_name(name)) {
             // A stored view takes precedence over a table of the same name, so a name without the prefix
             // could hide a table.
-            return Err(Fault::new(
+            return Err(TemplateFault::new(
                 1,
                 format!("the name {name:?} must start with v_ and hold only a-z, 0-9 and _"),
             ));
@@ -241,7 +241,7 @@ impl ViewCatalog {
                 "{} bytes is too long: the limit is {MAX_TEMPLATE_BYTES}",
                 source.len()
             );
-            return Err(Fault::new(1, reason));
+            return Err(TemplateFault::new(1, reason));
         }
         let header = header::parse(source)?;
         let body = &source[header.body_start..];
@@ -280,8 +280,8 @@ impl ViewCatalog {
         name: &str,
         body: &str,
         header: &Header,
-    ) -> Result<Option<Unscoped>, Fault> {
-        let in_file = |fault: Fault| Fault {
+    ) -> Result<Option<Unscoped>, TemplateFault> {
+        let in_file = |fault: TemplateFault| TemplateFault {
             line: fault.line + header.body_line - 1,
             ..fault
         };
@@ -294,11 +294,11 @@ impl ViewCatalog {
                 .collect();
             let sql = render_body(&self.env, name, body, &chosen).map_err(in_file)?;
             let first = scan(&sql).into_iter().next().map(|f| f.mark);
-            let is_query = matches!(&first, Some(Mark::Word(word))
+            let is_query = matches!(&first, Some(SqlMark::Word(word))
                 if ["select", "with"].contains(&word.to_lowercase().as_str()));
             if !is_query {
                 let blank = body.lines().take_while(|l| l.trim().is_empty()).count();
-                return Err(Fault::new(
+                return Err(TemplateFault::new(
                     header.body_line + blank,
                     "the SQL must start with SELECT or WITH",
                 ));
@@ -377,24 +377,31 @@ impl ViewCatalog {
 }
 
 /// Checks that the header cannot make: the parameters in the SQL, and that it is one statement.
-fn check_text(body: &str, header: &Header) -> Result<(), Fault> {
+fn check_text(body: &str, header: &Header) -> Result<(), TemplateFault> {
     if header.parameters.len() > MAX_PARAMETERS {
-        return Err(Fault::new(
+        return Err(TemplateFault::new(
             1,
             format!("more than {MAX_PARAMETERS} parameters"),
         ));
     }
     for found in scan(body) {
         let reason = match found.mark {
-            Mark::Parameter(name) if header.parameters.iter().any(|p| p.name == name) => continue,
-            Mark::Word(_) => continue,
-            Mark::Parameter(name) => format!("the header does not declare the parameter :{name}"),
-            Mark::ForeignParameter(c) => {
+            SqlMark::Parameter(name) if header.parameters.iter().any(|p| p.name == name) => {
+                continue;
+            }
+            SqlMark::Word(_) => continue,
+            SqlMark::Parameter(name) => {
+                format!("the header does not declare the parameter :{name}")
+            }
+            SqlMark::ForeignParameter(c) => {
                 format!("parameters are written :name, not with {c:?}")
             }
-            Mark::Semicolon => "one statement only, without a semicolon".to_owned(),
+            SqlMark::Semicolon => "one statement only, without a semicolon".to_owned(),
         };
-        return Err(Fault::new(header.body_line + found.line - 1, reason));
+        return Err(TemplateFault::new(
+            header.body_line + found.line - 1,
+            reason,
+        ));
     }
     Ok(())
 }

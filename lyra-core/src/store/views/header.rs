@@ -31,12 +31,12 @@ pub(super) struct Header {
 
 /// An error in a template, and its line (counted from 1).
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct TemplateFault {
     pub(super) line: usize,
     pub(super) reason: String,
 }
 
-impl Fault {
+impl TemplateFault {
     pub(super) fn new(line: usize, reason: impl Into<String>) -> Self {
         Self {
             line,
@@ -59,7 +59,7 @@ pub(super) struct Column {
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]
-enum Section {
+enum HeaderSection {
     #[default]
     Description,
     Parameters,
@@ -68,8 +68,8 @@ enum Section {
 }
 
 /// Parses the header of `source`.
-pub(super) fn parse(source: &str) -> Result<Header, Fault> {
-    let mut block = Block::default();
+pub(super) fn parse(source: &str) -> Result<Header, TemplateFault> {
+    let mut block = HeaderBlock::default();
     let (mut body_start, mut body_line) = (0, 1);
     for (index, line) in source.split_inclusive('\n').enumerate() {
         let Some(comment) = line.strip_prefix("--") else {
@@ -77,18 +77,18 @@ pub(super) fn parse(source: &str) -> Result<Header, Fault> {
         };
         block
             .read(index + 1, comment)
-            .map_err(|reason| Fault::new(index + 1, reason))?;
+            .map_err(|reason| TemplateFault::new(index + 1, reason))?;
         body_start += line.len();
         body_line = index + 2;
     }
     if block.description.is_empty() {
         let reason = "the file must start with a comment (--) that says what it answers";
-        return Err(Fault::new(1, reason));
+        return Err(TemplateFault::new(1, reason));
     }
     let (parameters, columns) = split_entries(block.entries)?;
     if columns.is_empty() {
         let reason = "the header has no \"-- Columns:\" with at least one column";
-        return Err(Fault::new(body_line, reason));
+        return Err(TemplateFault::new(body_line, reason));
     }
     Ok(Header {
         description: block.description.join(" "),
@@ -102,31 +102,33 @@ pub(super) fn parse(source: &str) -> Result<Header, Fault> {
 
 /// The part of a header that has been read so far.
 #[derive(Default)]
-struct Block {
-    section: Section,
+struct HeaderBlock {
+    section: HeaderSection,
     description: Vec<String>,
     /// Line, section and text of each entry; the text is parsed at the end.
-    entries: Vec<(usize, Section, String)>,
+    entries: Vec<(usize, HeaderSection, String)>,
     order: Option<String>,
 }
 
-impl Block {
+impl HeaderBlock {
     /// Reads one line without its `--`.
     fn read(&mut self, line: usize, comment: &str) -> Result<(), String> {
         let text = comment.trim();
         let indent = comment.len() - comment.trim_start().len();
         match (text, self.section) {
             ("", _) => {}
-            ("Parameters:", Section::Description) => self.section = Section::Parameters,
-            ("Columns:", Section::Description | Section::Parameters) => {
-                self.section = Section::Columns;
+            ("Parameters:", HeaderSection::Description) => self.section = HeaderSection::Parameters,
+            ("Columns:", HeaderSection::Description | HeaderSection::Parameters) => {
+                self.section = HeaderSection::Columns;
             }
-            (text, Section::Columns) if text.starts_with("Order:") => {
-                self.section = Section::Order;
+            (text, HeaderSection::Columns) if text.starts_with("Order:") => {
+                self.section = HeaderSection::Order;
                 self.order = text.strip_prefix("Order:").map(|o| o.trim().to_owned());
             }
-            (text, Section::Description) => self.description.push(text.to_owned()),
-            (text, Section::Order) => return Err(format!("nothing may follow Order: {text:?}")),
+            (text, HeaderSection::Description) => self.description.push(text.to_owned()),
+            (text, HeaderSection::Order) => {
+                return Err(format!("nothing may follow Order: {text:?}"));
+            }
             (text, section) if indent <= ENTRY_INDENT => {
                 self.entries.push((line, section, text.to_owned()));
             }
@@ -146,13 +148,15 @@ impl Block {
     }
 }
 
-type Entries = (Vec<ViewParameter>, Vec<Column>);
+type HeaderEntries = (Vec<ViewParameter>, Vec<Column>);
 
-fn split_entries(entries: Vec<(usize, Section, String)>) -> Result<Entries, Fault> {
+fn split_entries(
+    entries: Vec<(usize, HeaderSection, String)>,
+) -> Result<HeaderEntries, TemplateFault> {
     let mut parameters: Vec<ViewParameter> = Vec::new();
     let mut columns: Vec<Column> = Vec::new();
     for (line, section, text) in entries {
-        let fault = |reason: String| Fault::new(line, reason);
+        let fault = |reason: String| TemplateFault::new(line, reason);
         let name_end = text.find([' ', ':']).unwrap_or(text.len());
         let (name, rest) = text.split_at(name_end);
         if !is_name(name) {
@@ -160,7 +164,7 @@ fn split_entries(entries: Vec<(usize, Section, String)>) -> Result<Entries, Faul
                 "{name:?} is not a name: use a-z, 0-9 and _, a letter first"
             )));
         }
-        if section == Section::Columns {
+        if section == HeaderSection::Columns {
             if columns.iter().any(|other| other.name == name) {
                 return Err(fault(format!("the column {name:?} appears twice")));
             }

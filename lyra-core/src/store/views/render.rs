@@ -11,9 +11,9 @@ use minijinja::{
 };
 use serde_json::{Map, Value};
 
-use super::header::Fault;
+use super::header::TemplateFault;
 use super::params::{CURRENT_YEAR, ViewParameter};
-use super::scan::{Mark, scan};
+use super::scan::{SqlMark, scan};
 
 /// A view as SQL that can run by itself or inside `WITH x AS (…)`.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,7 +69,7 @@ pub(super) fn render_body(
     name: &str,
     body: &str,
     given: &BTreeMap<&str, bool>,
-) -> Result<String, Fault> {
+) -> Result<String, TemplateFault> {
     let context: BTreeMap<String, Variable> = given
         .iter()
         .map(|(name, given)| ((*name).to_owned(), Variable::from_object(Given(*given))))
@@ -80,7 +80,7 @@ pub(super) fn render_body(
             let reason = e
                 .detail()
                 .map_or_else(|| e.kind().to_string(), str::to_owned);
-            Fault::new(e.line().unwrap_or(1), reason)
+            TemplateFault::new(e.line().unwrap_or(1), reason)
         })?;
     let mut sql = sql.trim().to_owned();
     // A comment at the very end would hide the bracket that closes `WITH x AS (…)`.
@@ -109,7 +109,7 @@ pub(super) fn given<'a>(
 pub(super) fn used(sql: &str, mut values: Map<String, Value>) -> Map<String, Value> {
     let mut bindings = Map::new();
     for found in scan(sql) {
-        if let Mark::Parameter(name) = found.mark
+        if let SqlMark::Parameter(name) = found.mark
             && let Some(value) = values.remove(&name)
         {
             bindings.insert(name, value);
@@ -125,7 +125,7 @@ pub(super) fn written_out(sql: &str, defaults: &Map<String, Value>, current_year
     let mut text = String::with_capacity(sql.len());
     let mut copied = 0;
     for found in scan(sql) {
-        let Mark::Parameter(name) = found.mark else {
+        let SqlMark::Parameter(name) = found.mark else {
             continue;
         };
         text.push_str(&sql[copied..found.span.start]);
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn render(body: &str, given: &[(&str, bool)]) -> Result<String, Fault> {
+    fn render(body: &str, given: &[(&str, bool)]) -> Result<String, TemplateFault> {
         render_body(
             &environment(),
             "v_x",

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// An element found in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum SqlMark {
     /// A parameter `:name`; the name without its colon.
     Parameter(String),
     /// A parameter in a style that views do not use: `?`, `@name`, `$name`, `#name`.
@@ -18,10 +18,10 @@ pub(super) enum Mark {
     Word(String),
 }
 
-/// A [`Mark`] with its position.
+/// A [`SqlMark`] with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) mark: Mark,
+pub(super) struct LocatedMark {
+    pub(super) mark: SqlMark,
     /// Byte range of the mark in the text.
     pub(super) span: Range<usize>,
     /// Line, counted from 1.
@@ -42,22 +42,22 @@ const SKIPPED: [(&str, &str); 9] = [
 ];
 
 /// All marks of `text`, first to last.
-pub(super) fn scan(text: &str) -> Vec<Found> {
+pub(super) fn scan(text: &str) -> Vec<LocatedMark> {
     let mut found = Vec::new();
     let (mut at, mut line) = (0, 1);
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
         let end = at + extent(rest, c);
         let mark = match c {
-            ':' if end > at + 1 => Some(Mark::Parameter(text[at + 1..end].to_owned())),
-            '?' => Some(Mark::ForeignParameter(c)),
-            '@' | '$' | '#' if end > at + 1 => Some(Mark::ForeignParameter(c)),
-            ';' => Some(Mark::Semicolon),
-            _ if is_word(c) => Some(Mark::Word(rest[..end - at].to_owned())),
+            ':' if end > at + 1 => Some(SqlMark::Parameter(text[at + 1..end].to_owned())),
+            '?' => Some(SqlMark::ForeignParameter(c)),
+            '@' | '$' | '#' if end > at + 1 => Some(SqlMark::ForeignParameter(c)),
+            ';' => Some(SqlMark::Semicolon),
+            _ if is_word(c) => Some(SqlMark::Word(rest[..end - at].to_owned())),
             _ => None,
         };
         if let Some(mark) = mark {
-            found.push(Found {
+            found.push(LocatedMark {
                 mark,
                 span: at..end,
                 line,
@@ -103,10 +103,10 @@ mod tests {
         scan(text)
             .into_iter()
             .filter_map(|f| match f.mark {
-                Mark::Parameter(name) => Some(format!(":{name}@{}", f.line)),
-                Mark::ForeignParameter(c) => Some(format!("{c}@{}", f.line)),
-                Mark::Semicolon => Some(format!(";@{}", f.line)),
-                Mark::Word(_) => None,
+                SqlMark::Parameter(name) => Some(format!(":{name}@{}", f.line)),
+                SqlMark::ForeignParameter(c) => Some(format!("{c}@{}", f.line)),
+                SqlMark::Semicolon => Some(format!(";@{}", f.line)),
+                SqlMark::Word(_) => None,
             })
             .collect()
     }
@@ -138,7 +138,7 @@ mod tests {
         let found = scan(text);
         let parameter = found
             .iter()
-            .find(|f| matches!(f.mark, Mark::Parameter(_)))
+            .find(|f| matches!(f.mark, SqlMark::Parameter(_)))
             .unwrap();
         assert_eq!(&text[parameter.span.clone()], ":year");
     }

@@ -29,7 +29,7 @@ use url::Url;
 
 /// How often a service may be queried.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Pace {
+pub(crate) struct ServicePace {
     pub(crate) per_second: f64,
     pub(crate) burst: u32,
     /// Maximum number of concurrent requests.
@@ -50,7 +50,7 @@ pub(crate) enum KeyPlace {
 pub(crate) struct Service {
     pub(crate) name: &'static str,
     pub(crate) base: Url,
-    pub(crate) pace: Pace,
+    pub(crate) pace: ServicePace,
     pub(crate) key: Option<ApiKey>,
     pub(crate) key_place: KeyPlace,
     /// Whether it requires a key.
@@ -80,7 +80,7 @@ struct Pacing {
 
 /// One request.
 #[derive(Debug, Clone, Copy)]
-enum Call<'a> {
+enum ApiCall<'a> {
     /// A resource that may not exist, with the requested media type.
     Get(&'a str),
     /// A query in JSON, which always gets a reply.
@@ -153,19 +153,19 @@ impl ApiClient {
         query: &[(&str, &str)],
         accept: &str,
     ) -> Result<Option<Vec<u8>>> {
-        self.call(&self.address(path, query), Call::Get(accept))
+        self.call(&self.address(path, query), ApiCall::Get(accept))
             .await
     }
 
     /// The reply to JSON sent to `path` below the base address.
     pub(crate) async fn post(&self, path: &[&str], body: &str) -> Result<Vec<u8>> {
         let reply = self
-            .call(&self.address(path, &[]), Call::Post(body))
+            .call(&self.address(path, &[]), ApiCall::Post(body))
             .await?;
         reply.ok_or_else(|| self.bad_reply("there is no reply"))
     }
 
-    async fn call(&self, url: &Url, call: Call<'_>) -> Result<Option<Vec<u8>>> {
+    async fn call(&self, url: &Url, call: ApiCall<'_>) -> Result<Option<Vec<u8>>> {
         if self.service.key_required && self.service.key.is_none() {
             return Err(self.error(&Trouble::new(ProviderFailure::BadKey, "it needs a key")));
         }
@@ -282,7 +282,7 @@ impl ApiClient {
         &self,
         url: &Url,
         with_key: bool,
-        call: Call<'_>,
+        call: ApiCall<'_>,
     ) -> std::result::Result<Option<Vec<u8>>, Trouble> {
         let mut url = url.clone();
         let key = self.service.key.as_ref().filter(|_| with_key);
@@ -291,8 +291,8 @@ impl ApiClient {
         }
         let json = "application/json";
         let mut request = match call {
-            Call::Get(accept) => self.client.get(url).header(ACCEPT, accept),
-            Call::Post(body) => self
+            ApiCall::Get(accept) => self.client.get(url).header(ACCEPT, accept),
+            ApiCall::Post(body) => self
                 .client
                 .post(url)
                 .header(ACCEPT, json)
@@ -308,7 +308,7 @@ impl ApiClient {
             return self.body(response).await.map(Some);
         }
         let is_missing = matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE);
-        if is_missing && matches!(call, Call::Get(_)) {
+        if is_missing && matches!(call, ApiCall::Get(_)) {
             return Ok(None);
         }
         Err(self.refusal(status, response).await)

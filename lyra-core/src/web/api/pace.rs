@@ -64,12 +64,12 @@ pub(super) struct Breaker {
     opens_after: u32,
     rest: Duration,
     failures: u32,
-    state: State,
+    state: BreakerState,
     last: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum State {
+enum BreakerState {
     Closed,
     Open { until: Instant },
     Probing { since: Instant },
@@ -81,7 +81,7 @@ impl Breaker {
             opens_after: opens_after.max(1),
             rest,
             failures: 0,
-            state: State::Closed,
+            state: BreakerState::Closed,
             last: String::new(),
         }
     }
@@ -89,13 +89,13 @@ impl Breaker {
     /// Whether a request may be sent now; otherwise the remaining pause and the last failure.
     pub(super) fn admit(&mut self, now: Instant) -> Result<(), (Duration, &str)> {
         let wait = match self.state {
-            State::Closed => return Ok(()),
-            State::Open { until } => until.saturating_duration_since(now),
+            BreakerState::Closed => return Ok(()),
+            BreakerState::Open { until } => until.saturating_duration_since(now),
             // A probe whose caller gave up never reports; after a pause another one may be sent.
-            State::Probing { since } => (since + self.rest).saturating_duration_since(now),
+            BreakerState::Probing { since } => (since + self.rest).saturating_duration_since(now),
         };
         if wait.is_zero() {
-            self.state = State::Probing { since: now };
+            self.state = BreakerState::Probing { since: now };
             return Ok(());
         }
         Err((wait, &self.last))
@@ -103,17 +103,17 @@ impl Breaker {
 
     pub(super) fn succeeded(&mut self) {
         self.failures = 0;
-        self.state = State::Closed;
+        self.state = BreakerState::Closed;
     }
 
     pub(super) fn failed(&mut self, now: Instant, why: &str) {
         self.failures = self.failures.saturating_add(1);
         why.clone_into(&mut self.last);
-        let was_probe = matches!(self.state, State::Probing { .. });
+        let was_probe = matches!(self.state, BreakerState::Probing { .. });
         if was_probe || self.failures >= self.opens_after {
             let rounds = self.failures.saturating_sub(self.opens_after);
             let until = now + cooldown(rounds, self.rest);
-            self.state = State::Open { until };
+            self.state = BreakerState::Open { until };
         }
     }
 }

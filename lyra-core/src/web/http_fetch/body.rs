@@ -42,7 +42,7 @@ impl Patience {
 
 /// Limits on reading a body.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct BodyLimits {
     /// Maximum size after decompression, in bytes.
     pub(super) bytes: usize,
     /// Whether a longer body is cut; otherwise it is an error.
@@ -53,8 +53,8 @@ pub(super) struct Limits {
 
 /// The decoded body. The size is counted during decompression, so that a small file that unpacks
 /// endlessly is stopped at the limit, like one that never ends.
-pub(super) async fn read(url: &Url, mut response: Response, limits: Limits) -> Result<Vec<u8>> {
-    let Limits { bytes, cut, idle } = limits;
+pub(super) async fn read(url: &Url, mut response: Response, limits: BodyLimits) -> Result<Vec<u8>> {
+    let BodyLimits { bytes, cut, idle } = limits;
     let too_large = || Err(failed(url, &format!("larger than {bytes} bytes")));
     let announced = response.content_length().unwrap_or(0);
     if !cut && usize::try_from(announced).is_ok_and(|length| length > bytes) {

@@ -84,7 +84,7 @@ pub(super) fn detect(
     mitigated: Option<&str>,
     body: &[u8],
 ) -> Option<&'static str> {
-    let page = Page::read(&String::from_utf8_lossy(&body[..body.len().min(WINDOW)]));
+    let page = PageParts::read(&String::from_utf8_lossy(&body[..body.len().min(WINDOW)]));
     let widget = widget(&page);
     if mitigated == Some("challenge") {
         return Some(widget.unwrap_or("cloudflare"));
@@ -119,7 +119,7 @@ pub(super) fn detect(
 /// Cloudflare's challenge of 2015 to 2021: a form that sends the result of a computation in the
 /// browser. Its target and the names of its fields have changed; each name occurs only in that
 /// form.
-fn has_challenge_form(page: &Page) -> bool {
+fn has_challenge_form(page: &PageParts) -> bool {
     page.tags.lines().any(|tag| {
         let has = |marks: &[&str]| marks.iter().any(|mark| tag.contains(mark));
         match tag.split(|c: char| !c.is_ascii_alphanumeric()).next() {
@@ -133,7 +133,7 @@ fn has_challenge_form(page: &Page) -> bool {
 }
 
 /// A widget that a human has to complete.
-fn widget(page: &Page) -> Option<&'static str> {
+fn widget(page: &PageParts) -> Option<&'static str> {
     if page.tags_have(&["h-captcha", "hcaptcha.com"]) {
         Some("hcaptcha")
     } else if page.tags_have(&["cf-turnstile", "challenges.cloudflare.com/turnstile"]) {
@@ -155,7 +155,7 @@ fn widget(page: &Page) -> Option<&'static str> {
 }
 
 /// A page that asks to wait while the browser is checked.
-fn waiting_room(page: &Page) -> Option<&'static str> {
+fn waiting_room(page: &PageParts) -> Option<&'static str> {
     let says = |phrases: &[&str]| phrases.iter().any(|p| page.text.contains(p));
     if page.tags_have(&[
         "_incapsula_resource",
@@ -196,7 +196,7 @@ fn has_ray_id(text: &str) -> bool {
 
 /// A form that asks for a password, on a page that requires signing in; or a page with only a few
 /// words that say so.
-fn login(page: &Page) -> Option<&'static str> {
+fn login(page: &PageParts) -> Option<&'static str> {
     if !page.has_password_field {
         let says = |phrase: &&str| page.text.contains(*phrase);
         let is_all = page.visible <= GATE_TEXT && LOGIN_WALLS.iter().any(says);
@@ -229,7 +229,7 @@ fn login(page: &Page) -> Option<&'static str> {
 
 /// A page that contains only the question whether cookies may be set, or the statement that they
 /// are required.
-fn cookie_wall(page: &Page) -> Option<&'static str> {
+fn cookie_wall(page: &PageParts) -> Option<&'static str> {
     if page.visible > GATE_TEXT {
         return None;
     }
@@ -256,7 +256,7 @@ fn cookie_wall(page: &Page) -> Option<&'static str> {
 
 /// The parts of a page that matter here, in lower case.
 #[derive(Debug, Default)]
-struct Page {
+struct PageParts {
     title: String,
     /// The visible text, with its original white space.
     text: String,
@@ -272,7 +272,7 @@ struct Page {
 /// Elements whose content is invisible, or code.
 const UNSEEN: &[&str] = &["script", "style", "noscript", "template", "svg", "title"];
 
-impl Page {
+impl PageParts {
     /// Reads the page in one pass, in time linear in its length.
     fn read(html: &str) -> Self {
         let html = html.to_lowercase();

@@ -32,7 +32,7 @@ use crate::web::retry::{Dice, is_transient, retry_after};
 use crate::web::services::Backoff;
 use body::{Patience, check_type};
 use connect::{client_builder, failed, text_header};
-use pace::{Pace, Turn};
+use pace::{Pace, SitePermit};
 use request::{Web, redirect_of};
 use reqwest::header::{CONTENT_TYPE, ETAG, HeaderMap, LAST_MODIFIED};
 use reqwest::{ClientBuilder, Response, StatusCode};
@@ -106,7 +106,7 @@ impl HttpFetcher {
 
     /// Waits for permission to request `url`; a turn that is already held for the same site is
     /// reused.
-    async fn admit(&self, url: &Url, turn: Option<Turn>) -> Result<Turn> {
+    async fn admit(&self, url: &Url, turn: Option<SitePermit>) -> Result<SitePermit> {
         let options = &self.web.options;
         self.web.check(url)?;
         let delay = if options.obey_robots {
@@ -133,7 +133,7 @@ impl HttpFetcher {
         start: &Url,
         request: &FetchRequest,
         patience: &mut Patience,
-    ) -> Result<(Url, Response, Turn)> {
+    ) -> Result<(Url, Response, SitePermit)> {
         let mut url = start.clone();
         let mut turn = None;
         for _ in 0..=self.web.options.max_redirects {

@@ -26,7 +26,7 @@ struct Site {
 
 /// The permission to visit a site; released when it is dropped.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct SitePermit {
     pub(super) site: String,
     _place: OwnedSemaphorePermit,
 }
@@ -45,7 +45,7 @@ impl Pace {
         site: &str,
         interval: Duration,
         patience: Duration,
-    ) -> Result<Turn> {
+    ) -> Result<SitePermit> {
         let too_busy = || {
             Error::new(
                 ErrorKind::Timeout,
@@ -66,7 +66,7 @@ impl Pace {
             }
             tokio::time::sleep_until(moment).await;
         }
-        Ok(Turn {
+        Ok(SitePermit {
             site: site.to_owned(),
             _place: place,
         })

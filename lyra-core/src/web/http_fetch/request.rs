@@ -1,6 +1,6 @@
 //! A single request: what is sent, how much of the reply is read, and where a redirect leads.
 
-use super::body::Limits;
+use super::body::BodyLimits;
 use super::challenge;
 use super::connect::{failed, network_error, text_header};
 use super::options::HttpOptions;
@@ -50,9 +50,9 @@ impl Web {
         get.send().await.map_err(|e| network_error(url, &e))
     }
 
-    pub(super) fn limits(&self, status: StatusCode) -> Limits {
+    pub(super) fn limits(&self, status: StatusCode) -> BodyLimits {
         let is_document = status.is_success();
-        Limits {
+        BodyLimits {
             bytes: if is_document {
                 self.options.max_bytes
             } else {

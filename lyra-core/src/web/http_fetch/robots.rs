@@ -1,6 +1,6 @@
 //! `robots.txt` by RFC 9309: fetched once a day for each origin, and obeyed for every redirect.
 
-use super::body::{self, Limits, Patience};
+use super::body::{self, BodyLimits, Patience};
 use super::connect::PRODUCT;
 use super::fresh;
 use super::request::{Web, redirect_of};
@@ -42,10 +42,10 @@ pub(super) struct RobotsCache {
 }
 
 /// One caller fetches while the others wait for the result.
-type Origin = tokio::sync::Mutex<Option<Known>>;
+type Origin = tokio::sync::Mutex<Option<CachedRules>>;
 
 #[derive(Debug)]
-struct Known {
+struct CachedRules {
     rules: Rules,
     until: Instant,
 }
@@ -67,7 +67,7 @@ impl RobotsCache {
             Some(known) => known.rules.clone(),
             None => {
                 let (rules, life) = fetch(web, url).await?;
-                *known = Some(Known {
+                *known = Some(CachedRules {
                     rules: rules.clone(),
                     until: Instant::now() + life,
                 });
@@ -142,7 +142,7 @@ async fn fetch(web: &Web, page: &Url) -> Result<(Rules, Duration)> {
         if !status.is_success() {
             return Ok((read(AccessResult::Unavailable), life));
         }
-        let limits = Limits {
+        let limits = BodyLimits {
             // One byte more tells the parser that the last line was cut.
             bytes: BYTE_LIMIT + 1,
             cut: true,

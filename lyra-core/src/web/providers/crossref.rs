@@ -108,7 +108,7 @@ impl SearchProvider for Crossref {
 }
 
 /// One page of a search.
-pub(super) struct Page {
+pub(super) struct CrossrefPage {
     pub(super) hits: Vec<SearchHit>,
     /// Number of entries, including unusable ones.
     items: usize,
@@ -116,14 +116,14 @@ pub(super) struct Page {
 }
 
 /// `None` if this is not a page of works.
-pub(super) fn read_list(reply: &Value, before: usize) -> Option<Page> {
+pub(super) fn read_list(reply: &Value, before: usize) -> Option<CrossrefPage> {
     let items = at(reply, &["message", "items"])?.as_array()?;
     let mut hits: Vec<SearchHit> = Vec::new();
     for work in items {
         hits.extend(record(work, before + hits.len() + 1));
     }
     let total = int(reply, &["message", "total-results"]);
-    Some(Page {
+    Some(CrossrefPage {
         hits,
         items: items.len(),
         total: total.and_then(|n| usize::try_from(n).ok()).unwrap_or(0),

@@ -13,7 +13,7 @@ mod semantic_scholar;
 #[cfg(test)]
 mod tests;
 
-use super::api::{ApiClient, KeyPlace, Pace, Service};
+use super::api::{ApiClient, KeyPlace, Service, ServicePace};
 use super::services::{ProviderKind, ProvidersConfig};
 use crate::error::{Error, Result};
 use crate::ports::{Clock, SearchProvider};
@@ -22,7 +22,7 @@ use url::Url;
 
 impl ProviderKind {
     /// The rate limits of the services, or slightly less.
-    fn pace(self) -> Pace {
+    fn pace(self) -> ServicePace {
         let (per_second, burst, at_once) = match self {
             Self::OpenAlex => (8.0, 8, 4),
             Self::Crossref | Self::EuropePmc => (5.0, 5, 3),
@@ -30,7 +30,7 @@ impl ProviderKind {
             Self::Arxiv => (1.0 / 3.0, 1, 1),
             Self::Searxng => (2.0, 4, 2),
         };
-        Pace {
+        ServicePace {
             per_second,
             burst,
             at_once,

@@ -6,8 +6,8 @@ mod settings;
 
 use super::folder::ModelFolder;
 use super::folder::SAME_MODEL;
-use super::graph::{Declared, Row};
-use super::model::{Model, OnnxOptions, batches};
+use super::graph::{Declared, TokenRow};
+use super::model::{OnnxModel, OnnxOptions, batches};
 use super::tokens;
 use crate::error::{Error, ErrorKind, Result};
 use crate::models::unit_vector::normalise;
@@ -36,7 +36,7 @@ pub struct OnnxEmbedder {
 struct Encoder {
     info: EmbedderInfo,
     settings: Settings,
-    model: Model,
+    model: OnnxModel,
     output: Output,
 }
 
@@ -66,7 +66,7 @@ impl OnnxEmbedder {
         let settings = Settings::read(&folder)?;
         let text = settings.text(folder.max_tokens);
         let choose = |outputs: &[Declared]| output_of(outputs, &settings);
-        let (mut model, output) = Model::open(options, folder, &text, choose)?;
+        let (mut model, output) = OnnxModel::open(options, folder, &text, choose)?;
         cut_off(&mut model)?;
         let mut encoder = Encoder {
             info: EmbedderInfo {
@@ -118,7 +118,10 @@ impl Encoder {
         let mut vectors = vec![vec![0.0; self.info.dimension]; texts.len()];
         let lengths: Vec<usize> = rows.iter().map(Vec::len).collect();
         for batch in batches(&lengths, self.model.graph.max_batch()) {
-            let of_batch: Vec<Row<'_>> = batch.iter().map(|&at| Row::single(&rows[at])).collect();
+            let of_batch: Vec<TokenRow<'_>> = batch
+                .iter()
+                .map(|&at| TokenRow::single(&rows[at]))
+                .collect();
             let made = self.run(&of_batch)?;
             for (at, mut vector) in batch.into_iter().zip(made) {
                 self.finish(&mut vector)?;
@@ -148,7 +151,7 @@ impl Encoder {
     }
 
     /// One vector per row, not yet normalised.
-    fn run(&self, rows: &[Row<'_>]) -> Result<Vec<Vec<f32>>> {
+    fn run(&self, rows: &[TokenRow<'_>]) -> Result<Vec<Vec<f32>>> {
         let graph = &self.model.graph;
         let width = graph.width(rows);
         graph.run(rows, |shape, values| match (self.output, shape) {
@@ -203,7 +206,7 @@ impl Encoder {
         }
         let dimension_of = |row: &[u32]| -> Result<usize> {
             let vectors = self
-                .run(&[Row::single(row)])
+                .run(&[TokenRow::single(row)])
                 .map_err(|e| e.context(&place))?;
             Ok(vectors.first().map_or(0, Vec::len))
         };
@@ -221,7 +224,7 @@ impl Encoder {
 }
 
 /// Makes the tokenizer truncate texts at the model's limit.
-fn cut_off(model: &mut Model) -> Result<()> {
+fn cut_off(model: &mut OnnxModel) -> Result<()> {
     let limit = model.max_tokens;
     let special = model
         .tokenizer

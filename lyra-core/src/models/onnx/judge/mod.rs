@@ -5,8 +5,8 @@ mod labels;
 mod pair;
 
 use super::folder::ModelFolder;
-use super::graph::{Declared, Row};
-use super::model::{Model, OnnxOptions, batches};
+use super::graph::{Declared, TokenRow};
+use super::model::{OnnxModel, OnnxOptions, batches};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{StanceJudge, StancePair, Verdict};
 use labels::{CROSS_ENCODER, Labels};
@@ -36,7 +36,7 @@ pub struct OnnxStanceJudge {
 }
 
 struct Classifier {
-    model: Model,
+    model: OnnxModel,
     labels: Labels,
     /// Maximum number of tokens of a pair, without special ones.
     room: usize,
@@ -59,7 +59,7 @@ impl OnnxStanceJudge {
         let folder = ModelFolder::read(&options.model, options.file.as_deref())?;
         let labels = Labels::read(&folder)?;
         let settings = format!("pairs|{}|{labels:?}", folder.max_tokens);
-        let (model, ()) = Model::open(options, folder, &settings, scores_of)?;
+        let (model, ()) = OnnxModel::open(options, folder, &settings, scores_of)?;
         let room = pair::room(&model)?;
         let classifier = Classifier {
             model,
@@ -106,10 +106,10 @@ impl Classifier {
         for pair in pairs {
             rows.push(pair::encode(&self.model.tokenizer, pair, self.room)?);
         }
-        let lengths: Vec<usize> = rows.iter().map(pair::Tokens::len).collect();
+        let lengths: Vec<usize> = rows.iter().map(pair::PairTokens::len).collect();
         let mut judged: Vec<(usize, Verdict)> = Vec::with_capacity(pairs.len());
         for batch in batches(&lengths, self.model.graph.max_batch()) {
-            let of_batch: Vec<Row<'_>> = batch.iter().map(|&at| rows[at].row()).collect();
+            let of_batch: Vec<TokenRow<'_>> = batch.iter().map(|&at| rows[at].row()).collect();
             for (at, scores) in batch.into_iter().zip(self.run(&of_batch)?) {
                 judged.push((at, self.verdict(scores)?));
             }
@@ -129,7 +129,7 @@ impl Classifier {
     }
 
     /// The scores of each row, in the model's order.
-    fn run(&self, rows: &[Row<'_>]) -> Result<Vec<[f32; 3]>> {
+    fn run(&self, rows: &[TokenRow<'_>]) -> Result<Vec<[f32; 3]>> {
         self.model.graph.run(rows, |shape, values| {
             let (scores, rest) = values.as_chunks::<3>();
             let fits = shape == [rows.len(), 3] && rest.is_empty();
@@ -144,7 +144,7 @@ impl Classifier {
         let named = |e: Error| e.context(&place);
         self.judge(&[probe]).map_err(named)?;
         let greatest = [self.model.greatest_token()];
-        self.run(&[Row::single(&greatest)]).map_err(named)?;
+        self.run(&[TokenRow::single(&greatest)]).map_err(named)?;
         Ok(())
     }
 }

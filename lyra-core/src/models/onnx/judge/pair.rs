@@ -1,21 +1,21 @@
 //! A premise and a hypothesis as one row of tokens, joined by the tokenizer's template for pairs.
 
-use super::super::graph::Row;
-use super::super::model::Model;
+use super::super::graph::TokenRow;
+use super::super::model::OnnxModel;
 use super::super::tokens;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::StancePair;
 use tokenizers::{Encoding, PostProcessor, Tokenizer, TruncationDirection};
 
 /// A pair's tokens.
-pub(super) struct Tokens {
+pub(super) struct PairTokens {
     ids: Vec<u32>,
     types: Vec<u32>,
 }
 
-impl Tokens {
-    pub(super) fn row(&self) -> Row<'_> {
-        Row::pair(&self.ids, &self.types)
+impl PairTokens {
+    pub(super) fn row(&self) -> TokenRow<'_> {
+        TokenRow::pair(&self.ids, &self.types)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -24,7 +24,7 @@ impl Tokens {
 }
 
 /// Maximum number of tokens of a pair, without the special ones of the template.
-pub(super) fn room(model: &Model) -> Result<usize> {
+pub(super) fn room(model: &OnnxModel) -> Result<usize> {
     let template = model.tokenizer.get_post_processor();
     let special = template.map_or(0, |template| template.added_tokens(true));
     if special == 0 {
@@ -45,7 +45,7 @@ pub(super) fn room(model: &Model) -> Result<usize> {
 }
 
 /// Tokenizes a pair, truncated to the available space.
-pub(super) fn encode(tokenizer: &Tokenizer, pair: &StancePair, room: usize) -> Result<Tokens> {
+pub(super) fn encode(tokenizer: &Tokenizer, pair: &StancePair, room: usize) -> Result<PairTokens> {
     let cut = |text: &str| -> Result<Encoding> {
         let encoding = tokenizer.encode_fast(text.trim(), false);
         encoding.map_err(|e| tokens::failed(&e))
@@ -57,7 +57,7 @@ pub(super) fn encode(tokenizer: &Tokenizer, pair: &StancePair, room: usize) -> R
     let whole = tokenizer
         .post_process(premise, Some(hypothesis), true)
         .map_err(|e| tokens::failed(&e))?;
-    Ok(Tokens {
+    Ok(PairTokens {
         ids: whole.get_ids().to_vec(),
         types: whole.get_type_ids().to_vec(),
     })

@@ -21,8 +21,8 @@ fn described(mut hit: SearchHit, title: &str, author: &str, year: i64) -> Search
     hit
 }
 
-fn answer(place: usize, engine: &str, hits: Vec<SearchHit>) -> Answer {
-    Answer {
+fn answer(place: usize, engine: &str, hits: Vec<SearchHit>) -> ProviderAnswer {
+    ProviderAnswer {
         place: (0, place),
         engine: engine.to_owned(),
         hits,
@@ -303,7 +303,7 @@ proptest! {
         lists in prop::collection::vec(prop::collection::vec(some_hit(), 0..6), 1..5),
         shuffle in any::<u64>(),
     ) {
-        let answers: Vec<Answer> = lists
+        let answers: Vec<ProviderAnswer> = lists
             .into_iter()
             .enumerate()
             .map(|(place, hits)| answer(place, &format!("engine{place}"), hits))

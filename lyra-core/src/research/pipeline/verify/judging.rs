@@ -1,7 +1,7 @@
 //! The judge's verdicts on pairs, and how they are stored.
 
 use super::direct::{Asked, weighed};
-use super::questions::{Question, silence};
+use super::questions::{StanceQuestion, silence};
 use crate::error::Result;
 use crate::ports::{StanceJudge, StancePair, Verdict};
 use crate::store::model::{EdgeRecord, NodeKind};
@@ -34,7 +34,7 @@ pub(super) async fn judged_by(
 
 /// The edge for a verdict, with its calibrated confidence.
 pub(super) fn edge_of(
-    question: &Question,
+    question: &StanceQuestion,
     judge_id: &str,
     (verdict, calibrated): (&Verdict, f64),
 ) -> EdgeRecord {

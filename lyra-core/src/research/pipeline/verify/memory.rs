@@ -12,7 +12,7 @@ const TASKS: usize = 8;
 
 /// One verification of a task: its settings, and what it covered.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct PastVerification {
     pub(super) model_id: String,
     pub(super) judge_id: String,
     pub(super) rules: DomainRules,
@@ -22,7 +22,7 @@ pub(super) struct Look {
 
 /// The last complete verification of each task.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct VerificationCache(Arc<Mutex<HashMap<String, Arc<Look>>>>);
+pub(crate) struct VerificationCache(Arc<Mutex<HashMap<String, Arc<PastVerification>>>>);
 
 impl VerificationCache {
     /// The last verification, if it used the same settings as one would now.
@@ -32,14 +32,14 @@ impl VerificationCache {
         model_id: &str,
         judge_id: &str,
         rules: &DomainRules,
-    ) -> Option<Arc<Look>> {
+    ) -> Option<Arc<PastVerification>> {
         let looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let look = looks.get(task_id)?;
         let same = look.model_id == model_id && look.judge_id == judge_id && look.rules == *rules;
         same.then(|| Arc::clone(look))
     }
 
-    pub(super) fn remember(&self, task_id: &str, look: Look) {
+    pub(super) fn remember(&self, task_id: &str, look: PastVerification) {
         let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if looks.len() >= TASKS && !looks.contains_key(task_id) {
             looks.clear();

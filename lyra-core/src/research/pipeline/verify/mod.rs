@@ -17,10 +17,10 @@ use crate::store::model::Relation;
 pub use candidate_pair::CandidatePair;
 pub(crate) use direct::{Asked, Side};
 use judging::{BATCH, edge_of, judged_by, probabilities_json};
-use memory::Look;
+use memory::PastVerification;
 pub(crate) use memory::VerificationCache;
 pub use pairs::{CandidatePairs, JudgeRequest, judge_pairs};
-use questions::Question;
+use questions::StanceQuestion;
 use serde::Serialize;
 use sources::{Subject, candidate, subjects};
 
@@ -92,7 +92,7 @@ impl Pipeline {
                 w.settle_screening(task_id)
             })?;
         }
-        let look = Look {
+        let look = PastVerification {
             model_id: model_id.clone(),
             judge_id: judge_id.to_owned(),
             rules,
@@ -153,7 +153,7 @@ impl Pipeline {
     fn record(
         &self,
         w: &Writer<'_>,
-        question: &Question,
+        question: &StanceQuestion,
         (verdict, calibrated): (&Verdict, f64),
         cause_id: Option<&str>,
         report: &mut VerifyReport,
@@ -192,7 +192,11 @@ impl Pipeline {
 }
 
 /// Whether the claim is still adopted and the fragment's domain still not blocked.
-fn still_wanted(reader: &Reader<'_>, question: &Question, rules: &DomainRules) -> Result<bool> {
+fn still_wanted(
+    reader: &Reader<'_>,
+    question: &StanceQuestion,
+    rules: &DomainRules,
+) -> Result<bool> {
     let is_free = || -> Result<bool> {
         Ok(rules.is_empty() || !candidate(reader, &question.fragment_id)?.is_blocked(rules))
     };

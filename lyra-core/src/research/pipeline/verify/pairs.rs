@@ -3,7 +3,7 @@
 use super::super::stages::Pipeline;
 use super::candidate_pair::CandidatePair;
 use super::judging::{BATCH, edge_of, judged_by, probabilities_json};
-use super::questions::Question;
+use super::questions::StanceQuestion;
 use super::sources::{Subject, subjects};
 use crate::error::{Error, Result};
 use crate::ports::{StanceJudge, StancePair, Verdict};
@@ -76,7 +76,7 @@ pub async fn judge_pairs(
         let questions: Vec<StancePair> = pairs.iter().map(CandidatePair::question).collect();
         let verdicts = judged_by(judge, &questions, |at| pairs[at].asked()).await?;
         for (pair, verdict) in pairs.iter().zip(verdicts) {
-            match Question::of_pair(pair) {
+            match StanceQuestion::of_pair(pair) {
                 None => records.push(stance_record(pair, &verdict, how)),
                 Some(question) => {
                     let verdict = question.held(verdict);
@@ -108,7 +108,7 @@ fn stance_record(
 
 fn verdict_records(
     pair: &CandidatePair,
-    question: &Question,
+    question: &StanceQuestion,
     verdict: &Verdict,
     how: &JudgeRequest,
 ) -> Result<Vec<Map<String, Value>>> {
@@ -229,7 +229,8 @@ impl CandidatePairs {
             let questions = pipeline.questions(r, &claims, &self.members)?;
             without_verdicts(r, questions)
         })?;
-        self.ready.extend(made.into_iter().map(Question::into_pair));
+        self.ready
+            .extend(made.into_iter().map(StanceQuestion::into_pair));
         Ok(!claims.is_empty())
     }
 
@@ -246,7 +247,10 @@ impl CandidatePairs {
 
 /// Omits pairs that have a verdict: adding records keeps existing edges, so a verdict of another
 /// judge could not replace them.
-fn without_verdicts(reader: &Reader<'_>, questions: Vec<Question>) -> Result<Vec<Question>> {
+fn without_verdicts(
+    reader: &Reader<'_>,
+    questions: Vec<StanceQuestion>,
+) -> Result<Vec<StanceQuestion>> {
     let mut kept = Vec::with_capacity(questions.len());
     for question in questions {
         if !reader.has_verdict(&question.fragment_id, &question.claim_id)? {

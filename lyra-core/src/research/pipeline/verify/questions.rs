@@ -2,8 +2,8 @@
 
 use super::super::stages::{Pipeline, PremiseChooser};
 use super::candidate_pair::CandidatePair;
-use super::memory::Look;
-use super::sources::{Candidate, Subject, candidate};
+use super::memory::PastVerification;
+use super::sources::{CandidateFragment, Subject, candidate};
 use crate::error::Result;
 use crate::ports::{StancePair, Verdict};
 use crate::store::graph::{DomainRules, Reader};
@@ -25,7 +25,7 @@ const OVERSAMPLING: usize = 2;
 const FEWEST: usize = 3;
 
 /// A pair to be judged.
-pub(super) struct Question {
+pub(super) struct StanceQuestion {
     pub(super) claim_id: String,
     pub(super) fragment_id: String,
     pub(super) pair: StancePair,
@@ -39,7 +39,7 @@ pub(super) struct Question {
     quote: Option<Range<usize>>,
 }
 
-impl Question {
+impl StanceQuestion {
     /// Converts the question to a value that can be sent elsewhere.
     pub(super) fn into_pair(self) -> CandidatePair {
         let StancePair {
@@ -106,7 +106,7 @@ impl Pipeline {
         reader: &Reader<'_>,
         subjects: &'s [Subject],
         members: &HashSet<String>,
-        last: Option<Arc<Look>>,
+        last: Option<Arc<PastVerification>>,
     ) -> Result<Vec<&'s Subject>> {
         let Some(last) = last else {
             return Ok(subjects.iter().collect());
@@ -140,7 +140,7 @@ impl Pipeline {
         reader: &Reader<'_>,
         batch: &[&Subject],
         members: &HashSet<String>,
-    ) -> Result<Vec<Question>> {
+    ) -> Result<Vec<StanceQuestion>> {
         let rules = reader.domain_rules()?;
         let mut questions = Vec::new();
         // Claims are in the order in which documents were read, so the claims of one document are adjacent.
@@ -186,7 +186,7 @@ impl Pipeline {
         subject: &Subject,
         others: &HashSet<String>,
         rules: &DomainRules,
-    ) -> Result<Vec<Candidate>> {
+    ) -> Result<Vec<CandidateFragment>> {
         let model = self.reading.embedder.info();
         let claim = [subject.claim_id.as_str()];
         let vectors = reader.vectors_of(EmbeddingTarget::Claim, &claim, &model.model_id)?;
@@ -232,13 +232,17 @@ fn letters(text: &str) -> String {
 /// The question to a judge that reads passages: the whole fragment, with the headings above it. The
 /// built-in judge mistakes another size of the same effect, or the same effect in another
 /// population, for a contradiction, so it is asked about the finding alone.
-fn passage_question(subject: &Subject, candidate: &Candidate, is_builtin: bool) -> Question {
+fn passage_question(
+    subject: &Subject,
+    candidate: &CandidateFragment,
+    is_builtin: bool,
+) -> StanceQuestion {
     let claim = match is_builtin {
         true => without_measures(&subject.text),
         false => Cow::Borrowed(subject.text.as_str()),
     };
     let headings = missing_headings(&candidate.text, &candidate.headings(), &claim);
-    Question {
+    StanceQuestion {
         claim_id: subject.claim_id.clone(),
         fragment_id: candidate.fragment_id.clone(),
         pair: StancePair {
@@ -256,8 +260,8 @@ fn passage_question(subject: &Subject, candidate: &Candidate, is_builtin: bool) 
 fn sentence_question(
     choose_premise: PremiseChooser,
     subject: &Subject,
-    candidate: &Candidate,
-) -> Question {
+    candidate: &CandidateFragment,
+) -> StanceQuestion {
     let mut spans = choose_premise(&candidate.text, &subject.text, PREMISE_SENTENCES);
     let deciding = spans.first().cloned();
     spans.sort_by_key(|span| span.start);
@@ -273,7 +277,7 @@ fn sentence_question(
             missing_headings(&passage, &candidate.headings(), &subject.text) + &passage
         }
     };
-    Question {
+    StanceQuestion {
         claim_id: subject.claim_id.clone(),
         fragment_id: candidate.fragment_id.clone(),
         pair: StancePair::new(premise, &subject.text),

@@ -18,7 +18,7 @@ pub(super) struct Subject {
 }
 
 /// A fragment that may be relevant to a claim.
-pub(super) struct Candidate {
+pub(super) struct CandidateFragment {
     pub(super) fragment_id: String,
     pub(super) text: String,
     pub(super) char_start: Option<i64>,
@@ -35,7 +35,7 @@ pub(super) struct Candidate {
 impl Subject {
     /// Whether the candidate is from a page or a work in which the claim was found; such evidence
     /// is not independent.
-    pub(super) fn is_from(&self, candidate: &Candidate) -> bool {
+    pub(super) fn is_from(&self, candidate: &CandidateFragment) -> bool {
         let work = candidate.work_id.as_ref();
         self.pages.contains(&candidate.page_id) || work.is_some_and(|w| self.works.contains(w))
     }
@@ -56,7 +56,7 @@ impl Subject {
     }
 }
 
-impl Candidate {
+impl CandidateFragment {
     pub(super) fn headings(&self) -> Vec<&str> {
         self.headings.iter().map(String::as_str).collect()
     }
@@ -124,11 +124,11 @@ impl UnjudgedClaim {
     }
 }
 
-pub(super) fn candidate(reader: &Reader<'_>, fragment_id: &str) -> Result<Candidate> {
+pub(super) fn candidate(reader: &Reader<'_>, fragment_id: &str) -> Result<CandidateFragment> {
     let source = reader.passage_source(fragment_id)?;
     let mut headings: Vec<String> = source.title.into_iter().chain(source.heading).collect();
     headings.dedup();
-    Ok(Candidate {
+    Ok(CandidateFragment {
         fragment_id: source.fragment_id,
         text: source.text,
         char_start: source.char_start,

@@ -13,7 +13,7 @@ const VERIFY: &str = "verify_nli";
 const CITE: &str = "citation_graph";
 
 #[derive(Debug, Clone)]
-struct Job {
+struct ExpectedJob {
     task: usize,
     kind: &'static str,
     /// The page of a target.
@@ -33,7 +33,7 @@ struct Job {
 }
 
 #[derive(Debug, Clone)]
-struct Item {
+struct ExpectedItem {
     task: usize,
     page: usize,
     job: usize,
@@ -42,7 +42,7 @@ struct Item {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Task {
+struct ExpectedTask {
     status: &'static str,
     /// The scope of the last stop.
     only_targets: bool,
@@ -51,9 +51,9 @@ struct Task {
 /// The expected state of jobs, items and tasks.
 pub(super) struct Model {
     now: i64,
-    tasks: [Task; TASKS],
-    jobs: Vec<Job>,
-    items: Vec<Item>,
+    tasks: [ExpectedTask; TASKS],
+    jobs: Vec<ExpectedJob>,
+    items: Vec<ExpectedItem>,
     /// For each place, its worker and the job that the worker holds.
     pub(super) places: [(u64, Option<usize>); WORKERS],
     blocked: [bool; DOMAINS],
@@ -74,7 +74,7 @@ impl Model {
     pub(super) fn new() -> Self {
         Self {
             now: 0,
-            tasks: [Task {
+            tasks: [ExpectedTask {
                 status: "created",
                 only_targets: false,
             }; TASKS],
@@ -103,7 +103,7 @@ impl Model {
             Op::Resolve(which, about, action) => self.resolve(which, about, action),
             Op::Expire => {
                 self.now += DAY_MS + 1;
-                let late = |item: &Item, now| item.expires_at <= now;
+                let late = |item: &ExpectedItem, now| item.expires_at <= now;
                 let late: Vec<usize> = self.open_items(|item| late(item, self.now));
                 self.close(&late, "expired");
                 for item in late {
@@ -120,7 +120,7 @@ impl Model {
     }
 
     fn add(&mut self, task: usize, kind: &'static str, page: usize, priority: i64) -> bool {
-        let is_twin = |job: &Job| {
+        let is_twin = |job: &ExpectedJob| {
             job.task == task
                 && job.kind == kind
                 && match kind {
@@ -133,7 +133,7 @@ impl Model {
         if self.jobs.iter().any(is_twin) {
             return false;
         }
-        self.jobs.push(Job {
+        self.jobs.push(ExpectedJob {
             task,
             kind,
             page,
@@ -155,7 +155,7 @@ impl Model {
         let is_new = !self.blocked[domain_of(page)] && self.add(task, TARGET, page, priority);
         let mut jobs = self.jobs.iter();
         let is_unfinished =
-            |job: &Job| job.task == task && matches!(job.state, "queued" | "running");
+            |job: &ExpectedJob| job.task == task && matches!(job.state, "queued" | "running");
         if is_new || jobs.any(is_unfinished) {
             self.tasks[task].status = "exploring";
         }
@@ -167,7 +167,8 @@ impl Model {
         }
         // Of the jobs that follow targets, only one of each kind runs at a time.
         let is_taken = |kind: &str| {
-            let runs = |job: &Job| job.task == task && job.kind == kind && job.state == "running";
+            let runs =
+                |job: &ExpectedJob| job.task == task && job.kind == kind && job.state == "running";
             kind != TARGET && self.jobs.iter().any(runs)
         };
         let may_run = |n: &usize| {
@@ -205,7 +206,7 @@ impl Model {
         if !is_ours {
             return self.release(place, number);
         }
-        let Job {
+        let ExpectedJob {
             task, kind, page, ..
         } = self.jobs[number].clone();
         let (pages, is_blocked) = if kind == TARGET {
@@ -230,10 +231,10 @@ impl Model {
     }
 
     fn ask(&mut self, task: usize, page: usize, job: usize) {
-        let is_asked = |item: &Item| (item.task, item.page, item.job) == (task, page, job);
+        let is_asked = |item: &ExpectedItem| (item.task, item.page, item.job) == (task, page, job);
         if self.open_items(is_asked).is_empty() {
             let expires_at = self.now + DAY_MS;
-            self.items.push(Item {
+            self.items.push(ExpectedItem {
                 task,
                 page,
                 job,
@@ -244,7 +245,7 @@ impl Model {
     }
 
     fn follow(&mut self, number: usize) {
-        let Job { task, kind, .. } = self.jobs[number].clone();
+        let ExpectedJob { task, kind, .. } = self.jobs[number].clone();
         if kind == TARGET {
             for (next, priority) in [(VERIFY, 45), (CITE, 50)] {
                 if !self.is_stopped(task, next) {
@@ -269,8 +270,8 @@ impl Model {
 
     /// A task fails if all its targets failed.
     fn note_failure(&mut self, number: usize) {
-        let Job { task, kind, .. } = self.jobs[number].clone();
-        let may_come_to_something = |job: &Job| {
+        let ExpectedJob { task, kind, .. } = self.jobs[number].clone();
+        let may_come_to_something = |job: &ExpectedJob| {
             job.task == task && job.kind == TARGET && !matches!(job.state, "failed" | "cancelled")
         };
         let is_hopeless = !self.jobs.iter().any(may_come_to_something);
@@ -321,9 +322,9 @@ impl Model {
         }
         // There is only one queued follow-up of each kind, regardless of its origin: the oldest.
         for number in 0..self.jobs.len() {
-            let Job { task, kind, .. } = self.jobs[number];
+            let ExpectedJob { task, kind, .. } = self.jobs[number];
             let is_like_it =
-                |job: &Job| job.task == task && job.kind == kind && job.state == "queued";
+                |job: &ExpectedJob| job.task == task && job.kind == kind && job.state == "queued";
             let has_elder = self.jobs[..number].iter().any(is_like_it);
             if kind != TARGET && self.jobs[number].state == "queued" && has_elder {
                 self.jobs[number].state = "cancelled";
@@ -332,7 +333,7 @@ impl Model {
     }
 
     fn stop(&mut self, task: usize, takes_running: bool, only_targets: bool) {
-        self.tasks[task] = Task {
+        self.tasks[task] = ExpectedTask {
             status: "paused",
             only_targets,
         };
@@ -350,7 +351,7 @@ impl Model {
         }
     }
 
-    fn open_items(&self, is_meant: impl Fn(&Item) -> bool) -> Vec<usize> {
+    fn open_items(&self, is_meant: impl Fn(&ExpectedItem) -> bool) -> Vec<usize> {
         let is_open = |n: &usize| self.items[*n].status == "pending" && is_meant(&self.items[*n]);
         (0..self.items.len()).filter(is_open).collect()
     }
@@ -383,7 +384,7 @@ impl Model {
         let is_opened = action < 2;
         self.close(&meant, if is_opened { "completed" } else { "skipped" });
         for item in meant {
-            let Item {
+            let ExpectedItem {
                 task, page, job, ..
             } = self.items[item].clone();
             if !is_opened || self.blocked[domain_of(page)] {
@@ -441,8 +442,9 @@ impl Model {
             let _ = write!(text, " page {} {};", item.page, item.status);
         }
         let pending = |kind: &str, states: &[&str]| {
-            let is_pending =
-                |job: &Job| job.task == task && job.kind == kind && states.contains(&job.state);
+            let is_pending = |job: &ExpectedJob| {
+                job.task == task && job.kind == kind && states.contains(&job.state)
+            };
             self.jobs.iter().any(is_pending)
         };
         let drained = !pending(TARGET, &["queued", "running", "awaiting_auth"]);
@@ -466,15 +468,16 @@ impl Model {
         }
         for task in 0..TASKS {
             for kind in [VERIFY, CITE] {
-                let waits =
-                    |job: &&Job| job.task == task && job.kind == kind && job.state == "queued";
+                let waits = |job: &&ExpectedJob| {
+                    job.task == task && job.kind == kind && job.state == "queued"
+                };
                 let waiting = self.jobs.iter().filter(waits).count();
                 if waiting > 1 {
                     return Err(format!("{waiting} jobs {kind} wait in task {task}"));
                 }
             }
         }
-        let waits_in_vain = |(number, job): (usize, &Job)| {
+        let waits_in_vain = |(number, job): (usize, &ExpectedJob)| {
             job.state == "awaiting_auth" && self.open_items(|item| item.job == number).is_empty()
         };
         match self.jobs.iter().enumerate().any(waits_in_vain) {
@@ -485,13 +488,13 @@ impl Model {
 
     /// Whether nothing is queued, running, or waiting for a human.
     pub(super) fn is_at_rest(&self) -> bool {
-        let is_over = |job: &Job| matches!(job.state, "completed" | "failed" | "cancelled");
+        let is_over = |job: &ExpectedJob| matches!(job.state, "completed" | "failed" | "cancelled");
         self.jobs.iter().all(is_over) && self.open_items(|_| true).is_empty()
     }
 
     /// Pages of a task that were requested at any time.
     pub(super) fn wanted(&self, task: usize) -> Vec<usize> {
-        let of_task = |job: &&Job| job.task == task && job.kind == TARGET;
+        let of_task = |job: &&ExpectedJob| job.task == task && job.kind == TARGET;
         self.jobs
             .iter()
             .filter(of_task)

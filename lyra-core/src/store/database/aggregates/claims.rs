@@ -1,8 +1,8 @@
 //! Updates the counts of claims: compares each claim's current evidence with its last count.
 
 use super::deltas::Deltas;
-use super::lookup::{Page, Places};
-use super::snapshot::{Bearing, Evidence, Snapshot, Summary};
+use super::lookup::{Places, PublishedPage};
+use super::snapshot::{Bearing, EvidenceEdge, Snapshot, Summary};
 use crate::error::{Error, Result};
 use crate::store::confidence::{IndependentEvidence, Testimony, independent_evidence};
 use crate::store::database::{SqliteResultExt, Statements};
@@ -88,7 +88,11 @@ impl<'c> ClaimCounter<'c> {
     }
 
     /// The evidence of a claim, and the pages to which the snapshot's numbers refer.
-    fn snapshot(&mut self, claim_seq: i64, claim: &ClaimRow) -> Result<(Snapshot, Vec<Rc<Page>>)> {
+    fn snapshot(
+        &mut self,
+        claim_seq: i64,
+        claim: &ClaimRow,
+    ) -> Result<(Snapshot, Vec<Rc<PublishedPage>>)> {
         let mut snapshot = Snapshot {
             task_id: claim.task_id.clone(),
             is_adopted: claim.is_adopted,
@@ -132,9 +136,12 @@ impl<'c> ClaimCounter<'c> {
                 });
                 (fragment, at)
             });
-            snapshot
-                .evidence
-                .push(Evidence(row.get(0).db()?, bearing, row.get(3).db()?, at));
+            snapshot.evidence.push(EvidenceEdge(
+                row.get(0).db()?,
+                bearing,
+                row.get(3).db()?,
+                at,
+            ));
         }
         Ok((snapshot, pages))
     }
@@ -222,7 +229,7 @@ impl<'c> ClaimCounter<'c> {
 
 /// The verdicts that decide (support or refute), grouped by independent source. A missing fragment
 /// counts as its own source.
-fn independent(snapshot: &Snapshot, pages: &[Rc<Page>]) -> IndependentEvidence {
+fn independent(snapshot: &Snapshot, pages: &[Rc<PublishedPage>]) -> IndependentEvidence {
     let decided = snapshot
         .evidence
         .iter()

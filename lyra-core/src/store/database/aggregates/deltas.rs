@@ -1,7 +1,7 @@
 //! Changes of the sums over many claims, and how they are written.
 
 use super::lookup::shared;
-use super::snapshot::{Bearing, Evidence, Snapshot, UNDATED};
+use super::snapshot::{Bearing, EvidenceEdge, Snapshot, UNDATED};
 use crate::error::Result;
 use crate::store::database::SqliteResultExt;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -26,8 +26,8 @@ pub(super) struct Deltas {
     fragments: ByKey<(Rc<str>, i64), 1>,
     /// The year of each fragment, if the evidence of a counted claim contains it.
     fragment_years: HashMap<i64, i64>,
-    gone: Vec<Row>,
-    come: Vec<Row>,
+    gone: Vec<EvidenceRow>,
+    come: Vec<EvidenceRow>,
 }
 
 impl Deltas {
@@ -60,7 +60,7 @@ impl Deltas {
     ) {
         let rows = |snapshot: Option<&Snapshot>| -> HashSet<(String, u64, bool)> {
             let edges = |s: &Snapshot| -> Vec<_> {
-                let row = |e: &Evidence| (e.0.clone(), order_of(e.2).to_bits(), s.is_adopted);
+                let row = |e: &EvidenceEdge| (e.0.clone(), order_of(e.2).to_bits(), s.is_adopted);
                 s.verdicts().map(row).collect()
             };
             snapshot.map(edges).into_iter().flatten().collect()
@@ -80,7 +80,7 @@ impl Deltas {
                 if !stay.is_empty() && stay.contains(&row) {
                     continue;
                 }
-                let row = Row {
+                let row = EvidenceRow {
                     task: Rc::clone(&task),
                     confidence,
                     edge: row.0,
@@ -163,8 +163,8 @@ impl Deltas {
 
     fn apply_evidence(&mut self, db: &Connection) -> Result<()> {
         // Sorted, so that adjacent rows of the table are written consecutively.
-        self.gone.sort_unstable_by(Row::order);
-        self.come.sort_unstable_by(Row::order);
+        self.gone.sort_unstable_by(EvidenceRow::order);
+        self.come.sort_unstable_by(EvidenceRow::order);
         let mut delete = db
             .prepare_cached(
                 "DELETE FROM stat_evidence
@@ -196,7 +196,7 @@ impl Deltas {
 
 /// A row of `stat_evidence`.
 #[derive(Debug)]
-struct Row {
+struct EvidenceRow {
     task: Rc<str>,
     confidence: f64,
     edge: String,
@@ -204,7 +204,7 @@ struct Row {
     is_adopted: bool,
 }
 
-impl Row {
+impl EvidenceRow {
     fn order(a: &Self, b: &Self) -> Ordering {
         (a.task.cmp(&b.task))
             .then(b.confidence.total_cmp(&a.confidence))

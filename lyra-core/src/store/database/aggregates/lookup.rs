@@ -14,7 +14,7 @@ const PAGES: usize = 500_000;
 
 /// A page with data of its publication.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct PublishedPage {
     pub(super) id: Rc<str>,
     pub(super) year: Option<i64>,
     /// The source of the page's evidence: the publication or, if none is known, the page; for a
@@ -29,8 +29,8 @@ pub(super) struct Page {
 #[derive(Debug)]
 pub(super) struct Places<'c> {
     db: &'c Connection,
-    fragments: HashMap<i64, Option<Rc<Page>>>,
-    pages: HashMap<Rc<str>, Rc<Page>>,
+    fragments: HashMap<i64, Option<Rc<PublishedPage>>>,
+    pages: HashMap<Rc<str>, Rc<PublishedPage>>,
     sites: HashSet<Rc<str>>,
 }
 
@@ -45,7 +45,7 @@ impl<'c> Places<'c> {
     }
 
     /// The page of a fragment, if there is one.
-    pub(super) fn of_fragment(&mut self, fragment_seq: i64) -> Result<Option<Rc<Page>>> {
+    pub(super) fn of_fragment(&mut self, fragment_seq: i64) -> Result<Option<Rc<PublishedPage>>> {
         if let Some(page) = self.fragments.get(&fragment_seq) {
             return Ok(page.clone());
         }
@@ -64,7 +64,7 @@ impl<'c> Places<'c> {
         Ok(page)
     }
 
-    fn of_page(&mut self, page_id: String) -> Result<Option<Rc<Page>>> {
+    fn of_page(&mut self, page_id: String) -> Result<Option<Rc<PublishedPage>>> {
         if let Some(page) = self.pages.get(page_id.as_str()) {
             return Ok(Some(Rc::clone(page)));
         }
@@ -81,7 +81,7 @@ impl<'c> Places<'c> {
                    LEFT JOIN works AS v ON v.canonical_id = o.canonical_id
                  WHERE p.id = ?1", [&*id], |r| {
                 let source = r.get_ref(1)?.as_str()?;
-                Ok(Page {
+                Ok(PublishedPage {
                     id: Rc::clone(&id),
                     year: r.get(0)?,
                     source: match source == &*id {

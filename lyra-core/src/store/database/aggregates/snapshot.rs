@@ -25,7 +25,7 @@ pub(super) enum Bearing {
 
 /// An edge from a fragment to the claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Evidence(
+pub(super) struct EvidenceEdge(
     pub(super) String,
     pub(super) Bearing,
     pub(super) Option<f64>,
@@ -44,7 +44,7 @@ pub(super) struct Snapshot {
     #[serde(rename = "c")]
     pub(super) confidence: Option<f64>,
     #[serde(rename = "e")]
-    pub(super) evidence: Vec<Evidence>,
+    pub(super) evidence: Vec<EvidenceEdge>,
     /// The pages that the fragments stand on, with the year of their publication.
     #[serde(rename = "p")]
     pub(super) pages: Vec<(String, Option<i64>)>,
@@ -52,12 +52,12 @@ pub(super) struct Snapshot {
 
 impl Snapshot {
     /// The verdicts: all edges except origins.
-    pub(super) fn verdicts(&self) -> impl Iterator<Item = &Evidence> {
+    pub(super) fn verdicts(&self) -> impl Iterator<Item = &EvidenceEdge> {
         self.evidence.iter().filter(|e| e.1 != Bearing::Origin)
     }
 
     /// The verdicts whose fragment is known, with the fragment and the year of its page.
-    pub(super) fn located(&self) -> impl Iterator<Item = (&Evidence, i64, usize, Option<i64>)> {
+    pub(super) fn located(&self) -> impl Iterator<Item = (&EvidenceEdge, i64, usize, Option<i64>)> {
         self.verdicts().filter_map(|edge| {
             let (fragment, page) = edge.3?;
             Some((edge, fragment, page, self.year_of(page)))
@@ -217,7 +217,7 @@ pub(super) struct Summary {
 }
 
 /// A missing confidence counts as evidence of confidence 0.
-fn strength(edge: &Evidence) -> f64 {
+fn strength(edge: &EvidenceEdge) -> f64 {
     edge.2.unwrap_or(0.0)
 }
 
@@ -245,7 +245,8 @@ mod tests {
     use super::*;
 
     fn snapshot() -> Snapshot {
-        let edge = |id: &str, bearing, confidence, at| Evidence(id.into(), bearing, confidence, at);
+        let edge =
+            |id: &str, bearing, confidence, at| EvidenceEdge(id.into(), bearing, confidence, at);
         Snapshot {
             task_id: "t".into(),
             is_adopted: true,

@@ -1,8 +1,8 @@
 //! Batches of lines: one thread reads and stores while another parses the next batch.
 
 use super::checks;
-use super::fields::Record;
-use super::line::{Refusal, Row, parse};
+use super::fields::LineType;
+use super::line::{LineRow, RefusedLine, parse};
 use crate::store::database::{Tokens, run_in_parallel};
 use std::ops::Range;
 
@@ -21,10 +21,10 @@ pub(super) struct Batch {
 
 /// A line with its number: its row, or the reason why it has none.
 #[derive(Debug)]
-pub(super) struct Parsed<'a> {
+pub(super) struct ParsedLine<'a> {
     pub(super) number: u64,
     pub(super) line: &'a str,
-    pub(super) row: Result<Row<'a>, Refusal>,
+    pub(super) row: Result<LineRow<'a>, RefusedLine>,
     /// The tokens for the full-text index.
     pub(super) words: Vec<Tokens>,
 }
@@ -50,7 +50,7 @@ impl Batch {
     }
 
     /// The rows of the lines. `now` replaces missing times.
-    fn parse<'a>(&'a self, now: &'a str) -> Vec<Parsed<'a>> {
+    fn parse<'a>(&'a self, now: &'a str) -> Vec<ParsedLine<'a>> {
         let parsed = |(number, line): &'a (u64, Result<Range<usize>, String>)| {
             let text = line.as_ref().map_err(Clone::clone).and_then(|range| {
                 std::str::from_utf8(&self.bytes[range.clone()])
@@ -58,10 +58,10 @@ impl Batch {
             });
             let (line, row) = match text {
                 Ok(line) => (line, prepare(line, now)),
-                Err(reason) => ("", Err(Refusal::unnamed(reason))),
+                Err(reason) => ("", Err(RefusedLine::unnamed(reason))),
             };
             let words = row.as_ref().map(words_of).unwrap_or_default();
-            Parsed {
+            ParsedLine {
                 number: *number,
                 line,
                 row,
@@ -73,21 +73,21 @@ impl Batch {
 }
 
 /// Parses a line into a row, and computes everything that depends on the line alone.
-pub(super) fn prepare<'a>(line: &'a str, now: &'a str) -> Result<Row<'a>, Refusal> {
+pub(super) fn prepare<'a>(line: &'a str, now: &'a str) -> Result<LineRow<'a>, RefusedLine> {
     let mut row = parse(line, now)?;
     match checks::complete(&mut row) {
         Ok(()) => Ok(row),
-        Err(reason) => Err(Refusal {
+        Err(reason) => Err(RefusedLine {
             reason,
             names: row.single_key(),
         }),
     }
 }
 
-fn words_of(row: &Row<'_>) -> Vec<Tokens> {
+fn words_of(row: &LineRow<'_>) -> Vec<Tokens> {
     let columns: &[&str] = match row.table.record {
-        Record::Fragment => &["text_content", "heading_context"],
-        Record::Claim => &["claim_text"],
+        LineType::Fragment => &["text_content", "heading_context"],
+        LineType::Claim => &["claim_text"],
         _ => &[],
     };
     let texts = columns
@@ -101,7 +101,7 @@ pub(super) fn parse_during<'a, T>(
     batch: &'a Batch,
     now: &'a str,
     work: impl FnOnce() -> T,
-) -> (Vec<Parsed<'a>>, T) {
+) -> (Vec<ParsedLine<'a>>, T) {
     if batch.bytes.len() <= FEW_BYTES {
         return (batch.parse(now), work());
     }

@@ -1,8 +1,8 @@
 //! Constraints between the fields of a line, and between a line and existing rows.
 
-use super::fields::{Absent, Field, Record, Table};
+use super::fields::{Absent, Field, LineType, Table};
 use super::json::shown;
-use super::line::{Cell, Row};
+use super::line::{Cell, LineRow};
 use super::page_text::{PageText, first_difference};
 use crate::security::injection;
 use crate::store::graph::AGENT_PREFIX;
@@ -20,9 +20,9 @@ pub(in crate::store::graph) struct Quote {
 }
 
 /// Computes the columns that follow from others, and checks those that depend on one another.
-pub(super) fn complete(row: &mut Row<'_>) -> Result<(), String> {
+pub(super) fn complete(row: &mut LineRow<'_>) -> Result<(), String> {
     match row.table.record {
-        Record::Page => {
+        LineType::Page => {
             if *row.get("domain") == Cell::Null
                 && let Some(domain) = domain_of(row.text("url"))
             {
@@ -30,31 +30,31 @@ pub(super) fn complete(row: &mut Row<'_>) -> Result<(), String> {
             }
             Ok(())
         }
-        Record::PageText => hash(row, "text"),
-        Record::Fragment => {
+        LineType::PageText => hash(row, "text"),
+        LineType::Fragment => {
             span(row, "char_start", "char_end")?;
             flag(row);
             hash(row, "text_content")
         }
-        Record::Edge => edge(row),
-        Record::Embedding => embedding(row),
+        LineType::Edge => edge(row),
+        LineType::Embedding => embedding(row),
         _ => Ok(()),
     }
 }
 
 /// The tables and fields of the rows that this row refers to.
-pub(super) fn references(row: &Row<'_>) -> Vec<(&'static Table, &'static str)> {
+pub(super) fn references(row: &LineRow<'_>) -> Vec<(&'static Table, &'static str)> {
     let end = |kind: &str| match kind {
-        "fragment" => Record::Fragment.table(),
-        "page" => Record::Page.table(),
-        _ => Record::Claim.table(),
+        "fragment" => LineType::Fragment.table(),
+        "page" => LineType::Page.table(),
+        _ => LineType::Claim.table(),
     };
     match row.table.record {
-        Record::Edge => vec![
+        LineType::Edge => vec![
             (end(row.text("source_type")), "source_id"),
             (end(row.text("target_type")), "target_id"),
         ],
-        Record::Embedding => vec![(end(row.text("target_type")), "target_id")],
+        LineType::Embedding => vec![(end(row.text("target_type")), "target_id")],
         _ => {
             let fields = row.table.fields.iter();
             fields
@@ -64,7 +64,7 @@ pub(super) fn references(row: &Row<'_>) -> Vec<(&'static Table, &'static str)> {
     }
 }
 
-fn hash(row: &mut Row<'_>, column: &str) -> Result<(), String> {
+fn hash(row: &mut LineRow<'_>, column: &str) -> Result<(), String> {
     let hash = sha256_hex(row.text(column).as_bytes());
     match row.get("text_hash").as_text() {
         Some(given) if given != hash => Err(format!(
@@ -79,7 +79,7 @@ fn hash(row: &mut Row<'_>, column: &str) -> Result<(), String> {
 }
 
 /// A span has both ends or neither, and is not empty.
-fn span(row: &Row<'_>, start: &str, end: &str) -> Result<(), String> {
+fn span(row: &LineRow<'_>, start: &str, end: &str) -> Result<(), String> {
     match (row.int(start), row.int(end)) {
         (Some(from), Some(to)) if from >= to => Err(format!(
             "field {end:?}: {to} is not greater than {start} {from}"
@@ -90,7 +90,7 @@ fn span(row: &Row<'_>, start: &str, end: &str) -> Result<(), String> {
     }
 }
 
-fn edge(row: &mut Row<'_>) -> Result<(), String> {
+fn edge(row: &mut LineRow<'_>) -> Result<(), String> {
     span(row, "quote_start", "quote_end")?;
     let relation: Relation = row
         .text("relation")
@@ -133,7 +133,7 @@ pub(in crate::store::graph) const fn ends_of(relation: Relation) -> (NodeKind, N
     }
 }
 
-fn embedding(row: &mut Row<'_>) -> Result<(), String> {
+fn embedding(row: &mut LineRow<'_>) -> Result<(), String> {
     let Cell::Blob(bytes) = row.get("embedding_blob") else {
         return Ok(());
     };
@@ -165,7 +165,7 @@ fn domain_of(address: &str) -> Option<String> {
 
 /// Adds the names of instruction-like patterns found in the text to those that the line gives, so that
 /// an import cannot bypass the scan that all other input passes through.
-fn flag(row: &mut Row<'_>) {
+fn flag(row: &mut LineRow<'_>) {
     let found = injection::scan(row.text("text_content"));
     if found.is_empty() {
         return;
@@ -182,7 +182,11 @@ fn flag(row: &mut Row<'_>) {
 }
 
 /// Checks the offsets of a fragment, or computes them if the line leaves them out.
-pub(super) fn place(row: &mut Row<'_>, text: &PageText<'_>, version: i64) -> Result<(), String> {
+pub(super) fn place(
+    row: &mut LineRow<'_>,
+    text: &PageText<'_>,
+    version: i64,
+) -> Result<(), String> {
     let quote = row.text("text_content");
     match row.int("char_start").zip(row.int("char_end")) {
         Some((start, end)) => matches(quote, Quote { start, end }, text)?,
@@ -258,10 +262,10 @@ pub(super) fn inside(quote: Quote, from: i64, to: i64) -> Result<(), String> {
 /// keep the stored value. Within one file they must agree, or the greater value is taken; otherwise the
 /// result would depend on the order of the lines.
 pub(super) fn compare(
-    row: &Row<'_>,
+    row: &LineRow<'_>,
     stored: &rusqlite::Row<'_>,
     was_before: bool,
-) -> Result<Vec<usize>, super::failure::Failure> {
+) -> Result<Vec<usize>, super::failure::LineFailure> {
     let column = |name: &str| row.table.fields.iter().position(|f| f.name == name);
     let value = |place: usize| stored.get_ref(place + 1);
     // A stored verdict of a human or an agent outranks a model's verdict in the file.
@@ -287,7 +291,7 @@ pub(super) fn compare(
                 fills.push(place);
             }
         } else if !(was_before && (field.stored_stays || (corrected && is_verdict(field)))) {
-            return Err(super::failure::Failure::Line(format!(
+            return Err(super::failure::LineFailure::Line(format!(
                 "field {:?}: {} already exists with another {}",
                 field.name,
                 row.label(),

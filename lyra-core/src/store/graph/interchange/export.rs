@@ -1,6 +1,6 @@
 //! Rows → JSON lines, in an order that depends only on the rows.
 
-use super::fields::{Kind, Record, TABLES, Table};
+use super::fields::{Kind, LineType, TABLES, Table};
 use super::reports::ExportReport;
 use super::resources;
 use super::vector::push_hex;
@@ -124,13 +124,13 @@ pub(super) fn each_row_by(
     let columns = table.columns();
     let Table { name, scope, .. } = table;
     let (derived, told) = match table.record {
-        Record::Resource => (resources::derived("TRUE"), resources::NOT_DERIVED),
+        LineType::Resource => (resources::derived("TRUE"), resources::NOT_DERIVED),
         _ => ("no_more AS (SELECT 1)".to_owned(), "TRUE"),
     };
     // The decisions that set these verdicts aside are exported too, and the import applies them.
     let edges = format!("(SELECT * FROM edges UNION ALL SELECT * FROM ({SCREENED_OUT}))");
     let name = match table.record {
-        Record::Edge => edges.as_str(),
+        LineType::Edge => edges.as_str(),
         _ => name,
     };
     let sql = match task_id {

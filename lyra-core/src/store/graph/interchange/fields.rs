@@ -13,7 +13,7 @@ use crate::store::model::{
 
 /// A type of line, in the order in which lines are written: rows come after the rows that they refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Record {
+pub(super) enum LineType {
     Task,
     Work,
     WorkAuthor,
@@ -32,7 +32,7 @@ pub(super) enum Record {
     Screening,
 }
 
-impl Record {
+impl LineType {
     /// Its position in the writing order, and in arrays with one element per type.
     pub(super) const fn index(self) -> usize {
         self as usize
@@ -96,7 +96,7 @@ pub(super) struct Field {
     /// Other accepted names.
     pub(super) aliases: &'static [&'static str],
     /// The type of row whose id it holds.
-    pub(super) refers: Option<Record>,
+    pub(super) refers: Option<LineType>,
     /// The value changes during the life of a row: a row that existed before the import keeps its value.
     pub(super) stored_stays: bool,
     /// A row without a value takes that of the line.
@@ -135,7 +135,7 @@ impl Field {
         self.fills().stays()
     }
 
-    const fn to(mut self, record: Record) -> Self {
+    const fn to(mut self, record: LineType) -> Self {
         self.refers = Some(record);
         self
     }
@@ -149,7 +149,7 @@ impl Field {
 /// One type of line, corresponding to one table.
 #[derive(Debug)]
 pub(super) struct Table {
-    pub(super) record: Record,
+    pub(super) record: LineType,
     /// The value of `type`.
     pub(super) tag: &'static str,
     pub(super) name: &'static str,
@@ -211,7 +211,7 @@ const fn made(name: &'static str) -> Field {
 /// The table itself. SPEC section 2 has the columns; the schema has their SQL types.
 pub(super) static TABLES: [Table; 16] = [
     Table {
-        record: Record::Task,
+        record: LineType::Task,
         tag: "task",
         name: "tasks",
         key: &["id"],
@@ -234,7 +234,7 @@ pub(super) static TABLES: [Table; 16] = [
         ],
     },
     Table {
-        record: Record::Work,
+        record: LineType::Work,
         tag: "work",
         name: "works",
         key: &["canonical_id"],
@@ -258,14 +258,14 @@ pub(super) static TABLES: [Table; 16] = [
         ],
     },
     Table {
-        record: Record::WorkAuthor,
+        record: LineType::WorkAuthor,
         tag: "work_author",
         name: "work_authors",
         key: &["canonical_id", "position"],
         order: "canonical_id, position",
         scope: "canonical_id IN scope_works",
         fields: &[
-            required("canonical_id", Kind::Id).to(Record::Work),
+            required("canonical_id", Kind::Id).to(LineType::Work),
             required("position", COUNT),
             // For two author lists in different orders, taking the greater name at each position would
             // name one author twice.
@@ -275,14 +275,14 @@ pub(super) static TABLES: [Table; 16] = [
         ],
     },
     Table {
-        record: Record::WorkIdentifier,
+        record: LineType::WorkIdentifier,
         tag: "work_identifier",
         name: "work_identifiers",
         key: &["provider", "provider_paper_id"],
         order: "canonical_id, provider, provider_paper_id",
         scope: "canonical_id IN scope_works",
         fields: &[
-            required("canonical_id", Kind::Id).to(Record::Work),
+            required("canonical_id", Kind::Id).to(LineType::Work),
             required("provider", Kind::Id),
             required("provider_paper_id", Kind::Id),
             text("doi").described(),
@@ -292,7 +292,7 @@ pub(super) static TABLES: [Table; 16] = [
         ],
     },
     Table {
-        record: Record::Page,
+        record: LineType::Page,
         tag: "page",
         name: "pages",
         key: &["id"],
@@ -310,7 +310,9 @@ pub(super) static TABLES: [Table; 16] = [
             text("content_type").fills().stays(),
             text("content_hash").fills().stays(),
             optional("content_length", COUNT).fills().stays(),
-            optional("canonical_id", Kind::Id).to(Record::Work).fills(),
+            optional("canonical_id", Kind::Id)
+                .to(LineType::Work)
+                .fills(),
             text("language").fills(),
             optional("fetched_at", Kind::Time).fills().stays(),
             text("etag").fills().stays(),
@@ -322,14 +324,14 @@ pub(super) static TABLES: [Table; 16] = [
         ],
     },
     Table {
-        record: Record::PageText,
+        record: LineType::PageText,
         tag: "page_text",
         name: "page_texts",
         key: &["page_id", "version"],
         order: "page_id, version",
         scope: "page_id IN scope_pages",
         fields: &[
-            required("page_id", Kind::Id).to(Record::Page),
+            required("page_id", Kind::Id).to(LineType::Page),
             Field::new("version", Kind::Int(1, i64::MAX), Absent::Int(1)),
             required("text", Kind::LongText),
             text("text_hash"),
@@ -337,7 +339,7 @@ pub(super) static TABLES: [Table; 16] = [
         ],
     },
     Table {
-        record: Record::PageReference,
+        record: LineType::PageReference,
         tag: "page_reference",
         name: "page_references",
         key: &["page_id", "position"],
@@ -345,7 +347,7 @@ pub(super) static TABLES: [Table; 16] = [
         scope: "page_id IN scope_pages",
         // A page that was read again since has the list of its newer text.
         fields: &[
-            required("page_id", Kind::Id).to(Record::Page),
+            required("page_id", Kind::Id).to(LineType::Page),
             required("position", COUNT),
             text("doi").stays(),
             text("url").stays(),
@@ -355,7 +357,7 @@ pub(super) static TABLES: [Table; 16] = [
         ],
     },
     Table {
-        record: Record::Resource,
+        record: LineType::Resource,
         tag: "resource",
         name: "resource_index",
         key: &["identifier_type", "identifier_value"],
@@ -365,12 +367,12 @@ pub(super) static TABLES: [Table; 16] = [
         fields: &[
             required("identifier_type", Kind::OneOf(one_of_identifiers)),
             required("identifier_value", Kind::Filled),
-            required("page_id", Kind::Id).to(Record::Page).stays(),
+            required("page_id", Kind::Id).to(LineType::Page).stays(),
             Field::new("status", Kind::OneOf(one_of_states), Absent::Text("known")).stays(),
         ],
     },
     Table {
-        record: Record::Fragment,
+        record: LineType::Fragment,
         tag: "fragment",
         name: "fragments",
         key: &["id"],
@@ -379,7 +381,7 @@ pub(super) static TABLES: [Table; 16] = [
         scope: "id IN scope_fragments",
         fields: &[
             required("id", Kind::Id),
-            required("page_id", Kind::Id).to(Record::Page),
+            required("page_id", Kind::Id).to(LineType::Page),
             optional("page_version", Kind::Int(1, i64::MAX)).fills(),
             Field::new(
                 "fragment_type",
@@ -398,7 +400,7 @@ pub(super) static TABLES: [Table; 16] = [
         ],
     },
     Table {
-        record: Record::Claim,
+        record: LineType::Claim,
         tag: "claim",
         name: "claims",
         key: &["id"],
@@ -406,7 +408,7 @@ pub(super) static TABLES: [Table; 16] = [
         scope: "id IN scope_claims",
         fields: &[
             required("id", Kind::Id),
-            required("task_id", Kind::Id).to(Record::Task),
+            required("task_id", Kind::Id).to(LineType::Task),
             required("claim_text", Kind::Filled),
             Field::new(
                 "claim_type",
@@ -431,7 +433,7 @@ pub(super) static TABLES: [Table; 16] = [
         ],
     },
     Table {
-        record: Record::HypothesisStance,
+        record: LineType::HypothesisStance,
         tag: "hypothesis_stance",
         name: "hypothesis_stances",
         key: &["claim_id"],
@@ -439,8 +441,8 @@ pub(super) static TABLES: [Table; 16] = [
         scope: "claim_id IN scope_claims",
         // A verdict that another judge has given here since is newer.
         fields: &[
-            required("claim_id", Kind::Id).to(Record::Claim),
-            required("task_id", Kind::Id).to(Record::Task),
+            required("claim_id", Kind::Id).to(LineType::Claim),
+            required("task_id", Kind::Id).to(LineType::Task),
             required("relation", Kind::OneOf(one_of_verdicts)).stays(),
             required("confidence", Kind::Unit).stays(),
             required("judge_id", Kind::Id).stays(),
@@ -448,7 +450,7 @@ pub(super) static TABLES: [Table; 16] = [
         ],
     },
     Table {
-        record: Record::Verdict,
+        record: LineType::Verdict,
         tag: "verdict",
         name: "nli_verdicts",
         key: &["claim_id", "fragment_id", "judge_id"],
@@ -456,8 +458,8 @@ pub(super) static TABLES: [Table; 16] = [
         scope: "claim_id IN scope_claims AND fragment_id IN scope_fragments",
         // A verdict that the same judge has given here since is newer.
         fields: &[
-            required("fragment_id", Kind::Id).to(Record::Fragment),
-            required("claim_id", Kind::Id).to(Record::Claim),
+            required("fragment_id", Kind::Id).to(LineType::Fragment),
+            required("claim_id", Kind::Id).to(LineType::Claim),
             required("judge_id", Kind::Id),
             required("relation", Kind::OneOf(one_of_verdicts)).stays(),
             required("confidence", Kind::Unit).stays(),
@@ -470,7 +472,7 @@ pub(super) static TABLES: [Table; 16] = [
         ],
     },
     Table {
-        record: Record::Edge,
+        record: LineType::Edge,
         tag: "edge",
         name: "edges",
         key: &["id"],
@@ -501,7 +503,7 @@ pub(super) static TABLES: [Table; 16] = [
         ],
     },
     Table {
-        record: Record::Embedding,
+        record: LineType::Embedding,
         tag: "embedding",
         name: "embeddings",
         key: &["id"],
@@ -519,24 +521,24 @@ pub(super) static TABLES: [Table; 16] = [
         ],
     },
     Table {
-        record: Record::TaskPage,
+        record: LineType::TaskPage,
         tag: "task_page",
         name: "task_pages",
         key: &["task_id", "page_id"],
         order: "task_id, page_id",
         scope: "task_id = ?1",
         fields: &[
-            required("task_id", Kind::Id).to(Record::Task),
-            required("page_id", Kind::Id).to(Record::Page),
+            required("task_id", Kind::Id).to(LineType::Task),
+            required("page_id", Kind::Id).to(LineType::Page),
             required("reason", Kind::OneOf(one_of::<TaskPageReason>)).stays(),
             Field::new("depth", COUNT, Absent::Int(0)).stays(),
             optional("source_page_id", Kind::Id)
-                .to(Record::Page)
+                .to(LineType::Page)
                 .stays(),
         ],
     },
     Table {
-        record: Record::Screening,
+        record: LineType::Screening,
         tag: "screening",
         name: "screenings",
         key: &["id"],
@@ -544,7 +546,7 @@ pub(super) static TABLES: [Table; 16] = [
         scope: "task_id = ?1",
         fields: &[
             required("id", Kind::Id),
-            required("task_id", Kind::Id).to(Record::Task),
+            required("task_id", Kind::Id).to(LineType::Task),
             required("url", Kind::Filled),
             optional("page_id", Kind::Id),
             optional("work_id", Kind::Id),

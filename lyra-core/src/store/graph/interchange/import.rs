@@ -4,12 +4,12 @@
 //! without being held in memory. A line that comes too early is kept until the end of the file. Nothing
 //! is committed unless every line is valid.
 
-use super::batch::{Batch, Parsed, parse_during, prepare};
+use super::batch::{Batch, ParsedLine, parse_during, prepare};
 use super::checks::{self, Quote};
-use super::failure::Failure;
-use super::fields::{Record, TABLES, Table};
+use super::failure::LineFailure;
+use super::fields::{LineType, TABLES, Table};
 use super::known::KnownIds;
-use super::line::{Cell, Refusal, Row};
+use super::line::{Cell, LineRow, RefusedLine};
 use super::lines::{Lines, Problems};
 use super::page_text::TextCache;
 use super::reports::ImportReport;
@@ -55,7 +55,7 @@ pub(super) fn import_row_by_row(
 }
 
 /// The outcome of a line.
-pub(super) enum Outcome {
+pub(super) enum LineOutcome {
     Inserted,
     Updated,
     Skipped,
@@ -66,11 +66,11 @@ pub(super) enum Outcome {
 pub(super) struct Import<'t> {
     pub(super) transaction: &'t Transaction<'t>,
     now: &'t str,
-    pub(super) statements: Vec<Statements<'t>>,
+    pub(super) statements: Vec<TableStatements<'t>>,
     /// Rows above this number were inserted by this import, for each table.
     pub(super) last_old_row: Vec<i64>,
     report: ImportReport,
-    waiting: Vec<(Record, u64, String)>,
+    waiting: Vec<(LineType, u64, String)>,
     problems: Problems,
     /// Ids that a refused line would have defined: lines that refer to them are not reported.
     refused: HashSet<(&'static str, String)>,
@@ -88,7 +88,7 @@ pub(super) struct Import<'t> {
 /// old ones.
 pub(in crate::store::graph) const MANY_ROWS: usize = 4_096;
 
-pub(super) struct Statements<'t> {
+pub(super) struct TableStatements<'t> {
     insert: CachedStatement<'t>,
     /// The row number and every column of the row with the same key.
     pub(super) find: CachedStatement<'t>,
@@ -98,14 +98,14 @@ pub(super) struct Statements<'t> {
     index: Option<CachedStatement<'t>>,
 }
 
-impl<'t> Statements<'t> {
+impl<'t> TableStatements<'t> {
     fn new(transaction: &'t Transaction<'t>, table: &Table) -> Result<Self> {
         let columns = table.columns();
         let marks = vec!["?"; table.fields.len()].join(", ");
         let key: Vec<String> = table.key.iter().map(|k| format!("{k} = ?")).collect();
         // For edges as in Writer::add_edge; other tables have foreign keys, whose violation requires a
         // rollback.
-        let or_fail = if table.record == Record::Edge {
+        let or_fail = if table.record == LineType::Edge {
             "OR FAIL"
         } else {
             ""
@@ -121,10 +121,10 @@ impl<'t> Statements<'t> {
         );
         let exists = format!("SELECT 1 FROM {} WHERE {} = ?", table.name, table.key[0]);
         let index = match table.record {
-            Record::Fragment => Some(
+            LineType::Fragment => Some(
                 "INSERT INTO fragments_fts (rowid, text_content, heading_context) VALUES (?, ?, ?)",
             ),
-            Record::Claim => Some("INSERT INTO claims_fts (rowid, claim_text) VALUES (?, ?)"),
+            LineType::Claim => Some("INSERT INTO claims_fts (rowid, claim_text) VALUES (?, ?)"),
             _ => None,
         };
         Ok(Self {
@@ -152,7 +152,7 @@ impl<'t> Import<'t> {
             now,
             statements: TABLES
                 .iter()
-                .map(|t| Statements::new(transaction, t))
+                .map(|t| TableStatements::new(transaction, t))
                 .collect::<Result<_>>()?,
             last_old_row,
             report: ImportReport::default(),
@@ -189,8 +189,8 @@ impl<'t> Import<'t> {
         &mut self,
         lines: &mut Lines<impl BufRead>,
         batch: &'b mut Batch,
-        parsed: Vec<Parsed<'_>>,
-    ) -> Result<Vec<Parsed<'b>>>
+        parsed: Vec<ParsedLine<'_>>,
+    ) -> Result<Vec<ParsedLine<'b>>>
     where
         't: 'b,
     {
@@ -214,8 +214,8 @@ impl<'t> Import<'t> {
         Ok(Vec::new())
     }
 
-    fn store_all(&mut self, parsed: Vec<Parsed<'_>>) -> Result<()> {
-        for Parsed {
+    fn store_all(&mut self, parsed: Vec<ParsedLine<'_>>) -> Result<()> {
+        for ParsedLine {
             number,
             line,
             row,
@@ -237,7 +237,7 @@ impl<'t> Import<'t> {
     fn finish(mut self) -> Result<ImportReport> {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.sort_by_key(|(record, number, _)| (*record, *number));
-        let after_fragments = waiting.partition_point(|(record, ..)| *record <= Record::Fragment);
+        let after_fragments = waiting.partition_point(|(record, ..)| *record <= LineType::Fragment);
         for (_, number, line) in &waiting[..after_fragments] {
             self.line(*number, line, prepare(line, self.now), true)?;
         }
@@ -247,7 +247,7 @@ impl<'t> Import<'t> {
         }
         self.problems.into_result()?;
         if self.report.total_inserted > 0 {
-            resources::derive(self.transaction, self.last_old_row[Record::Page.index()])?;
+            resources::derive(self.transaction, self.last_old_row[LineType::Page.index()])?;
             near_duplicates::refresh(self.transaction)?;
             self.transaction
                 .execute(
@@ -270,7 +270,7 @@ impl<'t> Import<'t> {
         &mut self,
         number: u64,
         line: &str,
-        row: Result<Row<'_>, Refusal>,
+        row: Result<LineRow<'_>, RefusedLine>,
         at_end: bool,
     ) -> Result<()> {
         if self.problems.full() {
@@ -287,38 +287,43 @@ impl<'t> Import<'t> {
         };
         let tag = row.table.tag;
         match self.store(&mut row, number, at_end) {
-            Ok(Outcome::Inserted) => {
+            Ok(LineOutcome::Inserted) => {
                 *self.report.inserted.entry(tag.to_owned()).or_default() += 1;
                 self.report.total_inserted += 1;
             }
-            Ok(Outcome::Updated) => {
+            Ok(LineOutcome::Updated) => {
                 *self.report.updated.entry(tag.to_owned()).or_default() += 1;
             }
-            Ok(Outcome::Skipped) => {
+            Ok(LineOutcome::Skipped) => {
                 *self.report.skipped.entry(tag.to_owned()).or_default() += 1;
             }
-            Ok(Outcome::TooEarly) if at_end => {
+            Ok(LineOutcome::TooEarly) if at_end => {
                 return Err(Error::internal(format!("line {number} is still too early")));
             }
-            Ok(Outcome::TooEarly) => {
+            Ok(LineOutcome::TooEarly) => {
                 self.waiting
                     .push((row.table.record, number, line.to_owned()));
             }
-            Err(Failure::Line(reason)) => {
+            Err(LineFailure::Line(reason)) => {
                 self.remember_refused(&row);
                 self.problems.add(number, reason);
             }
-            Err(Failure::Fatal(error)) => return Err(error.context(format!("line {number}"))),
+            Err(LineFailure::Fatal(error)) => return Err(error.context(format!("line {number}"))),
         }
         Ok(())
     }
 
-    fn remember_refused(&mut self, row: &Row<'_>) {
+    fn remember_refused(&mut self, row: &LineRow<'_>) {
         self.refused
             .extend(row.single_key().map(|(table, id)| (table.name, id)));
     }
 
-    fn store(&mut self, row: &mut Row<'_>, number: u64, at_end: bool) -> Result<Outcome, Failure> {
+    fn store(
+        &mut self,
+        row: &mut LineRow<'_>,
+        number: u64,
+        at_end: bool,
+    ) -> Result<LineOutcome, LineFailure> {
         if at_end {
             match self.missing(row)? {
                 None => {}
@@ -326,10 +331,10 @@ impl<'t> Import<'t> {
                     // The line that defines it was refused with a reason; repeating that for each line
                     // that refers to it would hide the reason.
                     self.remember_refused(row);
-                    return Ok(Outcome::Skipped);
+                    return Ok(LineOutcome::Skipped);
                 }
                 Some((table, id, field)) => {
-                    return Err(Failure::Line(format!(
+                    return Err(LineFailure::Line(format!(
                         "field {field:?}: there is no {} {}, neither here nor in the graph",
                         table.tag,
                         super::json::shown(&id)
@@ -338,42 +343,42 @@ impl<'t> Import<'t> {
             }
         }
         let ready = match row.table.record {
-            Record::Fragment => self.place_fragment(row, at_end)?,
-            Record::Edge => self.edge_fits(row, at_end)?,
-            Record::Embedding => self.missing(row)?.is_none(),
+            LineType::Fragment => self.place_fragment(row, at_end)?,
+            LineType::Edge => self.edge_fits(row, at_end)?,
+            LineType::Embedding => self.missing(row)?.is_none(),
             _ => true,
         };
         if !ready {
-            return Ok(Outcome::TooEarly);
+            return Ok(LineOutcome::TooEarly);
         }
         match self.insert(row) {
             Ok(Some(rowid)) => {
-                if row.table.record == Record::Fragment && *row.get("char_start") == Cell::Null {
+                if row.table.record == LineType::Fragment && *row.get("char_start") == Cell::Null {
                     self.lines_without_text.insert(rowid, number);
                 }
-                Ok(Outcome::Inserted)
+                Ok(LineOutcome::Inserted)
             }
             Ok(None) => self.merge(row),
-            Err(error) if lacks_parent(&error) && !at_end => Ok(Outcome::TooEarly),
+            Err(error) if lacks_parent(&error) && !at_end => Ok(LineOutcome::TooEarly),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Inserts and indexes the row; returns its number, or none if a unique value is taken.
-    pub(super) fn insert(&mut self, row: &Row<'_>) -> rusqlite::Result<Option<i64>> {
+    pub(super) fn insert(&mut self, row: &LineRow<'_>) -> rusqlite::Result<Option<i64>> {
         let statements = &mut self.statements[row.table.record.index()];
         if statements.insert.execute(params_from_iter(&row.cells))? == 0 {
             return Ok(None);
         }
         let rowid = self.transaction.last_insert_rowid();
-        if let (Record::Page | Record::Fragment | Record::Claim, [key]) =
+        if let (LineType::Page | LineType::Fragment | LineType::Claim, [key]) =
             (row.table.record, row.table.key)
         {
             self.known.add(row.table.record, row.text(key));
         }
         if let Some(index) = &mut statements.index {
             match row.table.record {
-                Record::Claim => index.execute(params![rowid, row.get("claim_text")])?,
+                LineType::Claim => index.execute(params![rowid, row.get("claim_text")])?,
                 _ => {
                     let (text, heading) = (row.get("text_content"), row.get("heading_context"));
                     index.execute(params![rowid, text, heading])?
@@ -386,7 +391,7 @@ impl<'t> Import<'t> {
     /// A missing row that the line refers to: its table, its id, and the field.
     fn missing(
         &mut self,
-        row: &Row<'_>,
+        row: &LineRow<'_>,
     ) -> rusqlite::Result<Option<(&'static Table, String, &'static str)>> {
         for (table, field) in checks::references(row) {
             let Some(id) = row.get(field).as_text() else {
@@ -407,7 +412,7 @@ impl<'t> Import<'t> {
 
     /// Checks the fragment against the text of its page, and computes its offsets if the line leaves
     /// them out. Returns false if the text may still come.
-    fn place_fragment(&mut self, row: &mut Row<'_>, at_end: bool) -> Result<bool, Failure> {
+    fn place_fragment(&mut self, row: &mut LineRow<'_>, at_end: bool) -> Result<bool, LineFailure> {
         let page_id = row.text("page_id");
         let version = row.int("page_version").unwrap_or(1);
         let Some(text) = self.texts.get(self.transaction, page_id, version)? else {
@@ -415,7 +420,7 @@ impl<'t> Import<'t> {
             return match (wants_text, at_end) {
                 (false, _) => Ok(true),
                 (true, false) => Ok(false),
-                (true, true) => Err(Failure::Line(format!(
+                (true, true) => Err(LineFailure::Line(format!(
                     "field \"page_version\": page {page_id} has no text of version {version} in \
                      the file or the database, so the quote cannot be checked"
                 ))),
@@ -442,7 +447,7 @@ impl<'t> Import<'t> {
             )
             .db()?;
         let without: Vec<(i64, String, String, i64, String)> = statement
-            .query_map([self.last_old_row[Record::PageText.index()]], |r| {
+            .query_map([self.last_old_row[LineType::PageText.index()]], |r| {
                 Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?))
             })
             .db()?
@@ -476,7 +481,7 @@ impl<'t> Import<'t> {
     }
 
     /// Whether both ends of the edge exist, with the quote inside the fragment.
-    fn edge_fits(&mut self, row: &Row<'_>, at_end: bool) -> Result<bool, Failure> {
+    fn edge_fits(&mut self, row: &LineRow<'_>, at_end: bool) -> Result<bool, LineFailure> {
         let Some((start, end)) = row.int("quote_start").zip(row.int("quote_end")) else {
             return Ok(self.missing(row)?.is_none());
         };
@@ -488,7 +493,7 @@ impl<'t> Import<'t> {
         match span {
             Some((Some(from), Some(to))) => checks::inside(Quote { start, end }, from, to)?,
             Some(_) if at_end => {
-                return Err(Failure::Line(format!(
+                return Err(LineFailure::Line(format!(
                     "field \"quote_start\": fragment {} has no offsets that a quote could lie in",
                     row.text("source_id")
                 )));

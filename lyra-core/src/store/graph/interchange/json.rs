@@ -61,7 +61,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut entries = Vec::with_capacity(16);
-                while let Some((Key(name), value)) = map.next_entry()? {
+                while let Some((FieldName(name), value)) = map.next_entry()? {
                     // No type has this many fields, so a line with 64 different fields is invalid.
                     if entries.len() >= 64 {
                         return Err(A::Error::custom("more than 64 fields"));
@@ -76,9 +76,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
 }
 
 /// The name of a field, borrowed if it has no escapes.
-struct Key<'a>(Cow<'a, str>);
+struct FieldName<'a>(Cow<'a, str>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for FieldName<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Json::deserialize(deserializer)? {
             Json::Text(name) => Ok(Self(name)),

@@ -1,6 +1,6 @@
 //! Ids that are known to exist, so that the ends of an edge need not be looked up each time.
 
-use super::fields::{Record, TABLES};
+use super::fields::{LineType, TABLES};
 use std::collections::HashSet;
 
 /// A bounded set of row ids. An import does not delete rows with ids, except edges, which nothing refers
@@ -20,12 +20,12 @@ impl KnownIds {
     const OVERHEAD: usize = 64;
 
     /// Whether the row is known to exist. If not, it may still exist.
-    pub(super) fn holds(&self, record: Record, id: &str) -> bool {
+    pub(super) fn holds(&self, record: LineType, id: &str) -> bool {
         self.ids[record.index()].contains(id)
     }
 
     /// Adds a row, if there is room.
-    pub(super) fn add(&mut self, record: Record, id: &str) {
+    pub(super) fn add(&mut self, record: LineType, id: &str) {
         let weight = id.len() + Self::OVERHEAD;
         if self.weight + weight <= Self::MAX_WEIGHT && self.ids[record.index()].insert(id.into()) {
             self.weight += weight;
@@ -40,14 +40,14 @@ mod tests {
     #[test]
     fn ids_of_one_table_are_none_of_another_and_there_is_an_end() {
         let mut known = KnownIds::default();
-        known.add(Record::Page, "a");
-        assert!(known.holds(Record::Page, "a") && !known.holds(Record::Claim, "a"));
+        known.add(LineType::Page, "a");
+        assert!(known.holds(LineType::Page, "a") && !known.holds(LineType::Claim, "a"));
         let long = "x".repeat(1_024);
         for n in 0..100_000 {
-            known.add(Record::Claim, &format!("{n}{long}"));
+            known.add(LineType::Claim, &format!("{n}{long}"));
         }
         assert!(known.weight <= KnownIds::MAX_WEIGHT);
-        assert!(known.holds(Record::Claim, &format!("0{long}")));
-        assert!(!known.holds(Record::Claim, &format!("99999{long}")));
+        assert!(known.holds(LineType::Claim, &format!("0{long}")));
+        assert!(!known.holds(LineType::Claim, &format!("99999{long}")));
     }
 }

@@ -20,7 +20,7 @@ pub(super) enum Cell<'a> {
 
 /// A well-formed line: one cell for each field of its table.
 #[derive(Debug)]
-pub(super) struct Row<'a> {
+pub(super) struct LineRow<'a> {
     pub(super) table: &'static Table,
     pub(super) cells: Vec<Cell<'a>>,
     /// Bit n: the line gives field n, so its default is not used.
@@ -29,12 +29,12 @@ pub(super) struct Row<'a> {
 
 /// Why a line is refused, and the id that it would have defined, if it could be read.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct RefusedLine {
     pub(super) reason: String,
     pub(super) names: Option<(&'static Table, String)>,
 }
 
-impl Refusal {
+impl RefusedLine {
     /// A refusal of a line whose id is unknown.
     pub(super) fn unnamed(reason: String) -> Self {
         Self {
@@ -45,10 +45,10 @@ impl Refusal {
 }
 
 /// Parses a line. `now` replaces missing times.
-pub(super) fn parse<'a>(line: &'a str, now: &'a str) -> Result<Row<'a>, Refusal> {
+pub(super) fn parse<'a>(line: &'a str, now: &'a str) -> Result<LineRow<'a>, RefusedLine> {
     let Entries(entries) =
-        serde_json::from_str(line).map_err(|e| Refusal::unnamed(json_problem(line, &e)))?;
-    let table = table_of(&entries).map_err(Refusal::unnamed)?;
+        serde_json::from_str(line).map_err(|e| RefusedLine::unnamed(json_problem(line, &e)))?;
+    let table = table_of(&entries).map_err(RefusedLine::unnamed)?;
     let key = table.key[0];
     let names = |entries: &[(Cow<'a, str>, Json<'a>)]| {
         entries.iter().find_map(|(name, value)| match value {
@@ -61,7 +61,7 @@ pub(super) fn parse<'a>(line: &'a str, now: &'a str) -> Result<Row<'a>, Refusal>
     } else {
         None
     };
-    fill(table, entries, now).map_err(|reason| Refusal {
+    fill(table, entries, now).map_err(|reason| RefusedLine {
         reason,
         names: defined,
     })
@@ -71,7 +71,7 @@ fn fill<'a>(
     table: &'static Table,
     entries: Vec<(Cow<'a, str>, Json<'a>)>,
     now: &'a str,
-) -> Result<Row<'a>, String> {
+) -> Result<LineRow<'a>, String> {
     let mut cells: Vec<Cell<'a>> = vec![Cell::Null; table.fields.len()];
     let (mut seen, mut given) = (0_u32, 0_u32);
     for (name, value) in entries {
@@ -113,7 +113,7 @@ fn fill<'a>(
             Absent::Text(text) => Cell::Text(Cow::Borrowed(text)),
         };
     }
-    Ok(Row {
+    Ok(LineRow {
         table,
         cells,
         given,
@@ -304,7 +304,7 @@ fn json_problem(line: &str, error: &serde_json::Error) -> String {
     format!("column {column}: not JSON: {message}")
 }
 
-impl<'a> Row<'a> {
+impl<'a> LineRow<'a> {
     fn place(&self, name: &str) -> Option<usize> {
         self.table.fields.iter().position(|f| f.name == name)
     }

@@ -1,16 +1,16 @@
 //! Lines whose rows, or equivalent rows, already exist.
 
 use super::checks;
-use super::failure::Failure;
-use super::fields::Record;
-use super::import::{Import, Outcome, lacks_parent};
-use super::line::{Cell, Row};
+use super::failure::LineFailure;
+use super::fields::LineType;
+use super::import::{Import, LineOutcome, lacks_parent};
+use super::line::{Cell, LineRow};
 use crate::error::Error;
 use rusqlite::{params, params_from_iter};
 
 impl Import<'_> {
     /// Handles a line whose row, or an equivalent row, already exists.
-    pub(super) fn merge(&mut self, row: &Row<'_>) -> Result<Outcome, Failure> {
+    pub(super) fn merge(&mut self, row: &LineRow<'_>) -> Result<LineOutcome, LineFailure> {
         let last_old_row = self.last_old_row[row.table.record.index()];
         let keys: Vec<&Cell<'_>> = row.table.key.iter().map(|k| row.get(k)).collect();
         let find = &mut self.statements[row.table.record.index()].find;
@@ -23,7 +23,7 @@ impl Import<'_> {
         let fills = checks::compare(row, stored, was_before)?;
         drop(rows);
         if fills.is_empty() {
-            return Ok(Outcome::Skipped);
+            return Ok(LineOutcome::Skipped);
         }
         let columns: Vec<String> = fills
             .iter()
@@ -43,27 +43,31 @@ impl Import<'_> {
             .prepare_cached(&sql)?
             .execute(params_from_iter(values))
         {
-            Ok(_) => Ok(Outcome::Updated),
-            Err(error) if lacks_parent(&error) => Ok(Outcome::TooEarly),
+            Ok(_) => Ok(LineOutcome::Updated),
+            Err(error) if lacks_parent(&error) => Ok(LineOutcome::TooEarly),
             Err(error) => Err(error.into()),
         }
     }
 
     /// The same for an equivalent row with another id.
-    fn merge_twin(&mut self, row: &Row<'_>, last_old_row: i64) -> Result<Outcome, Failure> {
+    fn merge_twin(
+        &mut self,
+        row: &LineRow<'_>,
+        last_old_row: i64,
+    ) -> Result<LineOutcome, LineFailure> {
         match row.table.record {
-            Record::Page => {
+            LineType::Page => {
                 let id: String = self
                     .transaction
                     .prepare_cached("SELECT id FROM pages WHERE url = ?")?
                     .query_row([row.get("url")], |r| r.get(0))?;
-                Err(Failure::Line(format!(
+                Err(LineFailure::Line(format!(
                     "field \"url\": that address already belongs to page {id}; two pages cannot have \
                      one address"
                 )))
             }
-            Record::Edge => self.merge_edge_twin(row, last_old_row),
-            Record::Embedding => self.merge_vector_twin(row, last_old_row),
+            LineType::Edge => self.merge_edge_twin(row, last_old_row),
+            LineType::Embedding => self.merge_vector_twin(row, last_old_row),
             _ => Err(Error::internal(format!("{} met no row of its key", row.label())).into()),
         }
     }
@@ -71,7 +75,11 @@ impl Import<'_> {
     /// A pair has one origin, one verdict and one citation. An edge that existed before the import
     /// stays; of two in the file, the one that a human corrected is kept, then the one with the lower
     /// id, so that the order of the lines does not matter.
-    fn merge_edge_twin(&mut self, row: &Row<'_>, last_old_row: i64) -> Result<Outcome, Failure> {
+    fn merge_edge_twin(
+        &mut self,
+        row: &LineRow<'_>,
+        last_old_row: i64,
+    ) -> Result<LineOutcome, LineFailure> {
         // The conditions of the unique indexes, which exist even when all other indexes of edges are
         // dropped.
         let class = match row.text("relation") {
@@ -102,11 +110,15 @@ impl Import<'_> {
                 .execute([rowid])?;
             self.insert(row)?;
         }
-        Ok(Outcome::Skipped)
+        Ok(LineOutcome::Skipped)
     }
 
     /// A target has one vector per model.
-    fn merge_vector_twin(&mut self, row: &Row<'_>, last_old_row: i64) -> Result<Outcome, Failure> {
+    fn merge_vector_twin(
+        &mut self,
+        row: &LineRow<'_>,
+        last_old_row: i64,
+    ) -> Result<LineOutcome, LineFailure> {
         let key = params![
             row.get("target_type"),
             row.get("target_id"),
@@ -120,7 +132,7 @@ impl Import<'_> {
             )?
             .query_row(key, |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?;
         if *row.get("embedding_blob") != Cell::Blob(blob) {
-            return Err(Failure::Line(format!(
+            return Err(LineFailure::Line(format!(
                 "field \"embedding_blob\": {} {} has another vector of model {} already, as {id}",
                 row.text("target_type"),
                 row.text("target_id"),
@@ -132,6 +144,6 @@ impl Import<'_> {
                 .prepare_cached("UPDATE embeddings SET id = ?1 WHERE seq = ?2")?
                 .execute(params![row.get("id"), seq])?;
         }
-        Ok(Outcome::Skipped)
+        Ok(LineOutcome::Skipped)
     }
 }

@@ -274,14 +274,14 @@ const BAD: &[(&str, &[&str])] = &[
         r#"{"type":"fragment","id":"a","page_id":"p","text_content":"ab","char_start":5,"char_end":7}"#,
         &[
             r#"field "text_content": differs from characters 5..7"#,
-            "part at character 1",
+            "first at character 1",
             r#"the page has "a" and the fragment "b""#,
         ],
     ),
     (
         r#"{"type":"fragment","id":"a","page_id":"p","text_content":"血糖値🙂","char_start":0,"char_end":5}"#,
         &[
-            "part at character 4",
+            "first at character 4",
             r#"the page has " " and the fragment """#,
         ],
     ),

@@ -61,7 +61,7 @@ fn ranges_that_overlap_become_one() {
 fn table(text: &str, replaced: bool) -> Connection {
     let connection = Connection::open_in_memory().unwrap();
     if replaced {
-        register(&connection, &Arc::new(Budget::new())).unwrap();
+        register(&connection, &Arc::new(QueryBudget::new())).unwrap();
     }
     connection
         .execute_batch("CREATE VIRTUAL TABLE t USING fts5 (a, b)")

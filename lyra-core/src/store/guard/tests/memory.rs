@@ -4,7 +4,7 @@ use super::super::connection::GuardedConnection;
 use super::super::heap::injection::{Fail, asked, fail};
 use super::super::{budget::Spent, run as running};
 use super::*;
-use crate::store::database::Source;
+use crate::store::database::DatabaseFile;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An aggregate reports lack of memory only at its last row, and this one has none: the query must end
@@ -209,7 +209,7 @@ fn statements() -> Vec<String> {
 fn every_allocation_may_fail_in_a_process_of_its_own() {
     assert!(QueryGuard::cap_memory());
     let panics = count_panics();
-    let source = Source::writable(fixture::shared());
+    let source = DatabaseFile::writable(fixture::shared());
     let mut guarded = GuardedConnection::open(
         &source,
         &fixture::views(),

@@ -1,6 +1,6 @@
 //! The first pass over the byte copies, which finds the rows that may be among the best.
 
-use super::super::block::{BLOCK_ROWS, Lanes, Line};
+use super::super::block::{BLOCK_ROWS, CacheLine, Lanes};
 use super::super::codes::{ByteQuery, Codes};
 use super::super::rows::RowSet;
 
@@ -70,7 +70,7 @@ impl<'a> FirstPass<'a> {
     /// The loop that every tier compiles with its own instructions. `dots` sums the products of a
     /// block's bytes with the query's integers.
     #[inline(always)]
-    pub(super) fn run(&mut self, dots: impl Fn(&[Line], &ByteQuery) -> Lanes) {
+    pub(super) fn run(&mut self, dots: impl Fn(&[CacheLine], &ByteQuery) -> Lanes) {
         let (codes, query) = (self.codes, self.query);
         let mut threshold = self.lower_bounds.threshold();
         for (block, lines) in codes.blocks().enumerate() {

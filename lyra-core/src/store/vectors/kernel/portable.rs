@@ -1,6 +1,6 @@
 //! The loops in portable Rust, used on every processor and as the reference for the others.
 
-use super::super::block::{BLOCK_ROWS, CHUNK_GROUPS, GROUP, Lanes, Line};
+use super::super::block::{BLOCK_ROWS, CHUNK_GROUPS, CacheLine, GROUP, Lanes};
 use super::first_pass::FirstPass;
 use crate::store::vectors::codes::ByteQuery;
 
@@ -35,7 +35,7 @@ pub(super) fn first_pass(pass: &mut FirstPass<'_>) {
 }
 
 /// The products of a block's bytes with the query's integers, summed for each row.
-fn dots(lines: &[Line], query: &ByteQuery) -> Lanes {
+fn dots(lines: &[CacheLine], query: &ByteQuery) -> Lanes {
     let mut totals: Lanes = [0.0; BLOCK_ROWS];
     let chunks = query.words().chunks(CHUNK_GROUPS);
     for (lines, words) in lines.chunks(CHUNK_GROUPS).zip(chunks) {

@@ -1,6 +1,6 @@
 //! The loops for x86-64 with AVX-512 VNNI, and with AVX2.
 
-use super::super::block::{CHUNK_GROUPS, Lanes, Line};
+use super::super::block::{CHUNK_GROUPS, CacheLine, Lanes};
 use super::first_pass::FirstPass;
 use super::portable;
 use crate::store::vectors::codes::ByteQuery;
@@ -33,7 +33,7 @@ pub(super) fn first_pass_avx2(pass: &mut FirstPass<'_>) {
 /// query has sixteen bits per value: its high and low bytes are summed separately.
 #[target_feature(enable = "avx512f,avx512vnni")]
 #[inline]
-fn dots_avx512(lines: &[Line], query: &ByteQuery) -> Lanes {
+fn dots_avx512(lines: &[CacheLine], query: &ByteQuery) -> Lanes {
     let zero = _mm512_setzero_si512();
     let mut high = [zero; 2];
     let mut low = [zero; 2];
@@ -65,11 +65,11 @@ fn dots_avx512(lines: &[Line], query: &ByteQuery) -> Lanes {
 #[target_feature(enable = "avx512f")]
 #[inline]
 #[allow(unsafe_code, reason = "loads go through pointers")]
-fn load_512(line: &Line) -> __m512i {
-    let start: *const Line = line;
+fn load_512(line: &CacheLine) -> __m512i {
+    let start: *const CacheLine = line;
     // A prefetch hint reads nothing, so its address may be beyond the matrix.
     _mm_prefetch::<_MM_HINT_T0>(start.cast::<i8>().wrapping_add(PREFETCH_BYTES));
-    // SAFETY: a `Line` is 64 bytes, aligned to 64.
+    // SAFETY: a `CacheLine` is 64 bytes, aligned to 64.
     unsafe { _mm512_load_si512(start.cast()) }
 }
 
@@ -87,7 +87,7 @@ fn store_512(values: __m512) -> Lanes {
 /// groups at a time: a longer sum would overflow.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn dots_avx2(lines: &[Line], query: &ByteQuery) -> Lanes {
+fn dots_avx2(lines: &[CacheLine], query: &ByteQuery) -> Lanes {
     let mut totals = [_mm256_setzero_ps(); 2];
     let chunks = query.wide_words().chunks(CHUNK_GROUPS);
     let chunks = lines.chunks(CHUNK_GROUPS).zip(chunks);
@@ -117,7 +117,7 @@ fn dots_avx2(lines: &[Line], query: &ByteQuery) -> Lanes {
 #[target_feature(enable = "avx2")]
 #[inline]
 #[allow(unsafe_code, reason = "loads go through pointers")]
-fn quarters(line: &Line) -> [__m128i; 4] {
+fn quarters(line: &CacheLine) -> [__m128i; 4] {
     let start: *const __m128i = line.0.as_ptr().cast();
     // SAFETY: the four loads cover the 64 bytes of the line, which is aligned to 64.
     unsafe {

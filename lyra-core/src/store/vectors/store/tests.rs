@@ -51,13 +51,13 @@ fn both(store: &VectorStore, reader: &Reader<'_>, target: EmbeddingTarget) -> [C
     let held = store
         .with_matrix(reader, target, &model("m"), |m, _| Ok(m.contents()))
         .unwrap();
-    let key = Key {
+    let key = MatrixKey {
         target,
         model_id: "m".into(),
         dimension: 3,
     };
     let mut anew = Matrix::new(3);
-    let stamp = Stamp::read(reader).unwrap();
+    let stamp = TableStamp::read(reader).unwrap();
     anew.catch_up(reader, &key, stamp).unwrap();
     [held, anew.contents()]
 }

@@ -12,7 +12,7 @@ mod tokens;
 mod translate;
 
 use super::catalog::ViewCatalog;
-use super::header::Fault;
+use super::header::TemplateFault;
 use super::params::{CURRENT_YEAR, ParameterType, ViewParameter};
 use super::render::{literal, render_body};
 use crate::error::{Error, Result};
@@ -138,7 +138,7 @@ fn macro_body(
     name: &str,
     body: &str,
     parameters: &[ViewParameter],
-) -> std::result::Result<String, Fault> {
+) -> std::result::Result<String, TemplateFault> {
     let body = conditions::asked_at_run_time(body, parameters);
     let variants = variants(env, name, &body, parameters)?;
     let guarded = variants.iter().map(|(sql, guards)| {
@@ -148,7 +148,7 @@ fn macro_body(
             _ => format!("SELECT * FROM (\n{sql}\n) WHERE {}", guards.join(" OR ")),
         })
     });
-    let guarded: Vec<String> = guarded.collect::<std::result::Result<_, Fault>>()?;
+    let guarded: Vec<String> = guarded.collect::<std::result::Result<_, TemplateFault>>()?;
     Ok(guarded.join("\nUNION ALL\n"))
 }
 
@@ -159,7 +159,7 @@ fn variants(
     name: &str,
     body: &str,
     parameters: &[ViewParameter],
-) -> std::result::Result<Vec<(String, Vec<String>)>, Fault> {
+) -> std::result::Result<Vec<(String, Vec<String>)>, TemplateFault> {
     let render = |chosen: &BTreeMap<&str, bool>| render_body(env, name, body, chosen);
     let mut deciding: Vec<&ViewParameter> = Vec::new();
     let all = |given: bool| parameters.iter().map(move |p| (p.name.as_str(), given));

@@ -4,7 +4,7 @@ use super::super::scan::extent;
 
 /// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SqlTokenKind {
     /// A keyword, a name or a function.
     Word,
     Number,
@@ -16,24 +16,24 @@ pub(super) enum Kind {
 
 /// A token, with the preceding whitespace.
 #[derive(Debug, Clone)]
-pub(super) struct Token {
+pub(super) struct SqlToken {
     pub(super) before: String,
     pub(super) text: String,
-    pub(super) kind: Kind,
+    pub(super) kind: SqlTokenKind,
 }
 
-impl Token {
+impl SqlToken {
     pub(super) fn is_word(&self, word: &str) -> bool {
-        self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
+        self.kind == SqlTokenKind::Word && self.text.eq_ignore_ascii_case(word)
     }
 
     pub(super) fn is_sign(&self, sign: &str) -> bool {
-        self.kind == Kind::Other && self.text == sign
+        self.kind == SqlTokenKind::Other && self.text == sign
     }
 }
 
 /// The tokens of `sql`; comments are left out.
-pub(super) fn tokens(sql: &str) -> Vec<Token> {
+pub(super) fn tokens(sql: &str) -> Vec<SqlToken> {
     let mut tokens = Vec::new();
     let (mut before, mut at) = (String::new(), 0);
     while let Some(first) = sql[at..].chars().next() {
@@ -57,12 +57,12 @@ pub(super) fn tokens(sql: &str) -> Vec<Token> {
                 before.push(c);
                 continue;
             }
-            '0'..='9' => Kind::Number,
-            ':' if length > 1 => Kind::Parameter,
-            c if c == '_' || c.is_alphabetic() => Kind::Word,
-            _ => Kind::Other,
+            '0'..='9' => SqlTokenKind::Number,
+            ':' if length > 1 => SqlTokenKind::Parameter,
+            c if c == '_' || c.is_alphabetic() => SqlTokenKind::Word,
+            _ => SqlTokenKind::Other,
         };
-        tokens.push(Token {
+        tokens.push(SqlToken {
             before: std::mem::take(&mut before),
             text: text.to_owned(),
             kind,
@@ -77,13 +77,13 @@ fn number_length(text: &str) -> usize {
 }
 
 /// The text of tokens.
-pub(super) fn text_of(tokens: &[Token]) -> String {
+pub(super) fn text_of(tokens: &[SqlToken]) -> String {
     let parts = tokens.iter().flat_map(|t| [t.before.as_str(), &t.text]);
     parts.collect()
 }
 
 /// The position of the bracket that closes the one at `open`; the end if it is not closed.
-pub(super) fn closing(tokens: &[Token], open: usize) -> usize {
+pub(super) fn closing(tokens: &[SqlToken], open: usize) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate().skip(open) {
         if token.is_sign("(") {

@@ -13,12 +13,12 @@
 //! | `c.seq`, `s.claim_seq` | `c.id`, `s.claim_id`: row numbers are not exported |
 //! | `:name` | `name`, a parameter of the macro |
 
-use super::super::header::Fault;
+use super::super::header::TemplateFault;
 use super::super::params::{CURRENT_YEAR, ViewParameter};
-use super::tokens::{Kind, Token, closing, text_of, tokens};
+use super::tokens::{SqlToken, SqlTokenKind, closing, text_of, tokens};
 
 /// Translates the SELECT of a view.
-pub(super) fn translated(sql: &str, parameters: &[ViewParameter]) -> Result<String, Fault> {
+pub(super) fn translated(sql: &str, parameters: &[ViewParameter]) -> Result<String, TemplateFault> {
     let mut tokens = tokens(sql);
     refuse_hidden_columns(&tokens, parameters)?;
     numbers(&mut tokens);
@@ -34,10 +34,13 @@ pub(super) fn translated(sql: &str, parameters: &[ViewParameter]) -> Result<Stri
 
 /// In a macro, an unqualified name that equals a parameter refers to the parameter, so columns must be
 /// qualified.
-fn refuse_hidden_columns(tokens: &[Token], parameters: &[ViewParameter]) -> Result<(), Fault> {
+fn refuse_hidden_columns(
+    tokens: &[SqlToken],
+    parameters: &[ViewParameter],
+) -> Result<(), TemplateFault> {
     for (at, token) in tokens.iter().enumerate() {
         let is_parameter =
-            token.kind == Kind::Word && parameters.iter().any(|p| token.is_word(&p.name));
+            token.kind == SqlTokenKind::Word && parameters.iter().any(|p| token.is_word(&p.name));
         let before = at.checked_sub(1).map(|before| &tokens[before]);
         let is_safe = before.is_some_and(|t| t.is_sign(".") || t.is_word("AS"));
         if is_parameter && !is_safe {
@@ -49,15 +52,15 @@ fn refuse_hidden_columns(tokens: &[Token], parameters: &[ViewParameter]) -> Resu
                 "the column {0:?} has the name of a parameter; write the table before it: t.{0}",
                 token.text
             );
-            return Err(Fault::new(line, reason));
+            return Err(TemplateFault::new(line, reason));
         }
     }
     Ok(())
 }
 
-fn numbers(tokens: &mut [Token]) {
+fn numbers(tokens: &mut [SqlToken]) {
     for token in tokens {
-        let is_decimal = token.kind == Kind::Number
+        let is_decimal = token.kind == SqlTokenKind::Number
             && token.text.contains('.')
             && !token.text.contains(['e', 'E']);
         if is_decimal {
@@ -66,7 +69,7 @@ fn numbers(tokens: &mut [Token]) {
     }
 }
 
-fn names(tokens: &mut [Token]) {
+fn names(tokens: &mut [SqlToken]) {
     for at in 0..tokens.len() {
         let after_dot = at > 0 && tokens[at - 1].is_sign(".");
         if tokens[at].is_word("claim_seq") {
@@ -77,7 +80,7 @@ fn names(tokens: &mut [Token]) {
     }
 }
 
-fn without_hints(tokens: &mut Vec<Token>) {
+fn without_hints(tokens: &mut Vec<SqlToken>) {
     while let Some(at) =
         (1..tokens.len()).find(|at| tokens[at - 1].is_word("INDEXED") && tokens[*at].is_word("BY"))
     {
@@ -85,7 +88,7 @@ fn without_hints(tokens: &mut Vec<Token>) {
     }
 }
 
-fn joins(tokens: &mut Vec<Token>) {
+fn joins(tokens: &mut Vec<SqlToken>) {
     let ends = [
         "JOIN", "LEFT", "CROSS", "WHERE", "GROUP", "ORDER", "UNION", "LIMIT",
     ];
@@ -115,7 +118,7 @@ fn joins(tokens: &mut Vec<Token>) {
     }
 }
 
-fn functions(tokens: &mut [Token]) {
+fn functions(tokens: &mut [SqlToken]) {
     for at in 0..tokens.len() {
         if !tokens.get(at + 1).is_some_and(|t| t.is_sign("(")) {
             continue;
@@ -134,7 +137,7 @@ fn functions(tokens: &mut [Token]) {
 }
 
 /// The commas between `from` and `to` that are not inside nested brackets.
-fn commas(tokens: &[Token], from: usize, to: usize) -> impl Iterator<Item = usize> {
+fn commas(tokens: &[SqlToken], from: usize, to: usize) -> impl Iterator<Item = usize> {
     let mut depth = 0_i32;
     (from..to).filter(move |at| {
         depth += i32::from(tokens[*at].is_sign("(")) - i32::from(tokens[*at].is_sign(")"));
@@ -142,7 +145,7 @@ fn commas(tokens: &[Token], from: usize, to: usize) -> impl Iterator<Item = usiz
     })
 }
 
-fn json(tokens: &mut Vec<Token>) {
+fn json(tokens: &mut Vec<SqlToken>) {
     let mut at = 0;
     while at + 1 < tokens.len() {
         at += 1;
@@ -163,16 +166,16 @@ fn json(tokens: &mut Vec<Token>) {
         let end = (end + 1).min(tokens.len());
         tokens.insert(
             end,
-            Token {
+            SqlToken {
                 before: String::new(),
                 text: after.to_owned(),
-                kind: Kind::Other,
+                kind: SqlTokenKind::Other,
             },
         );
     }
 }
 
-fn orders(tokens: &mut [Token]) {
+fn orders(tokens: &mut [SqlToken]) {
     let mut notes: Vec<(usize, &str)> = Vec::new();
     for at in 1..tokens.len() {
         if tokens[at - 1].is_word("ORDER") && tokens[at].is_word("BY") {
@@ -185,7 +188,7 @@ fn orders(tokens: &mut [Token]) {
 }
 
 /// The last token of each term of an ORDER BY, with the position of its nulls.
-fn order_terms(tokens: &[Token], from: usize) -> Vec<(usize, &'static str)> {
+fn order_terms(tokens: &[SqlToken], from: usize) -> Vec<(usize, &'static str)> {
     let ends = ["LIMIT", "ROWS", "RANGE", "GROUPS", "UNION"];
     let (mut terms, mut at) = (Vec::new(), from);
     let mut end_term = |last: usize| {
@@ -210,8 +213,11 @@ fn order_terms(tokens: &[Token], from: usize) -> Vec<(usize, &'static str)> {
     terms
 }
 
-fn given(tokens: &mut [Token]) {
-    for token in tokens.iter_mut().filter(|t| t.kind == Kind::Parameter) {
+fn given(tokens: &mut [SqlToken]) {
+    for token in tokens
+        .iter_mut()
+        .filter(|t| t.kind == SqlTokenKind::Parameter)
+    {
         let name = token.text.trim_start_matches(':').to_owned();
         token.text = match name == CURRENT_YEAR {
             true => format!("coalesce({name}, lyra_year())"),

@@ -19,7 +19,7 @@ pub(crate) enum ColumnType {
 
 /// One column of a [`FlatTable`](super::FlatTable).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Column {
+pub(crate) struct FlatColumn {
     pub(crate) name: &'static str,
     pub(crate) holds: ColumnType,
     pub(crate) nullable: bool,

@@ -1,26 +1,26 @@
 //! Tables that are derived from the others and read by the views.
 
-use super::columns::{Column, ColumnType};
+use super::columns::{ColumnType, FlatColumn};
 
 /// A table that an export adds and an import ignores.
 pub(super) struct Derived {
     pub(super) name: &'static str,
-    pub(super) columns: &'static [Column],
+    pub(super) columns: &'static [FlatColumn],
     /// A table, a view or a SELECT in parentheses.
     pub(super) from: &'static str,
     pub(super) order: &'static str,
 }
 
-const fn of(name: &'static str, holds: ColumnType) -> Column {
-    Column {
+const fn of(name: &'static str, holds: ColumnType) -> FlatColumn {
+    FlatColumn {
         name,
         holds,
         nullable: false,
     }
 }
 
-const fn maybe(name: &'static str, holds: ColumnType) -> Column {
-    Column {
+const fn maybe(name: &'static str, holds: ColumnType) -> FlatColumn {
+    FlatColumn {
         name,
         holds,
         nullable: true,

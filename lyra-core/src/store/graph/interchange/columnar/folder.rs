@@ -1,6 +1,6 @@
 //! The folder of an export: created atomically, and distinguished from other folders.
 
-use super::super::fields::{Record, Table};
+use super::super::fields::{LineType, Table};
 use super::layout::{EXTENSION, SCRIPT, SUMS, task_of, unwritable};
 use super::tables::{FlatTable, TASK_ID, flat_tables};
 use crate::error::{Error, Result};
@@ -71,7 +71,7 @@ fn named(prefix: &'static str, suffix: &'static str) -> tempfile::Builder<'stati
 
 /// One file with rows of a table of the JSONL format.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct PartFile {
     pub(super) table: &'static Table,
     pub(super) path: PathBuf,
     /// Its path inside the folder, for messages.
@@ -81,7 +81,7 @@ pub(super) struct Part {
 }
 
 /// The meaning of a name in the folder.
-enum Entry {
+enum FolderEntry {
     /// A file with rows.
     Rows,
     /// A folder with the rows of a task, or of no task.
@@ -91,9 +91,9 @@ enum Entry {
 }
 
 /// The files that an import reads, in table order.
-pub(super) fn parts(dir: &Path) -> Result<Vec<Part>> {
+pub(super) fn parts(dir: &Path) -> Result<Vec<PartFile>> {
     let tables = flat_tables();
-    let mut parts: Vec<(Record, Part)> = Vec::new();
+    let mut parts: Vec<(LineType, PartFile)> = Vec::new();
     let mut known = false;
     for entry in entries(dir)? {
         let name = entry.file_name();
@@ -121,14 +121,14 @@ pub(super) fn parts(dir: &Path) -> Result<Vec<Part>> {
     Ok(parts.into_iter().map(|(_, part)| part).collect())
 }
 
-fn parts_of(table: &'static Table, folder: &Path) -> Result<Vec<Part>> {
+fn parts_of(table: &'static Table, folder: &Path) -> Result<Vec<PartFile>> {
     let has_task = table.fields.iter().any(|field| field.name == TASK_ID);
     let mut parts = Vec::new();
     let mut add = |path: PathBuf, task_id: Option<String>| {
         let names = path.strip_prefix(folder).unwrap_or(&path);
         let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
         let label = format!("{}/{}", table.name, names.join("/"));
-        parts.push(Part {
+        parts.push(PartFile {
             table,
             path,
             label,
@@ -137,13 +137,13 @@ fn parts_of(table: &'static Table, folder: &Path) -> Result<Vec<Part>> {
     };
     for entry in entries(folder)? {
         match kind_of(&entry, has_task)? {
-            Entry::Ignored => {}
-            Entry::Rows => add(entry.path(), None),
-            Entry::Task(task_id) => {
+            FolderEntry::Ignored => {}
+            FolderEntry::Rows => add(entry.path(), None),
+            FolderEntry::Task(task_id) => {
                 for inner in entries(&entry.path())? {
                     match kind_of(&inner, false)? {
-                        Entry::Rows => add(inner.path(), task_id.clone()),
-                        Entry::Ignored | Entry::Task(_) => {}
+                        FolderEntry::Rows => add(inner.path(), task_id.clone()),
+                        FolderEntry::Ignored | FolderEntry::Task(_) => {}
                     }
                 }
             }
@@ -152,17 +152,17 @@ fn parts_of(table: &'static Table, folder: &Path) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-fn kind_of(entry: &DirEntry, has_task: bool) -> Result<Entry> {
+fn kind_of(entry: &DirEntry, has_task: bool) -> Result<FolderEntry> {
     let (path, name) = (entry.path(), entry.file_name());
     if is_ignored(&name) {
-        return Ok(Entry::Ignored);
+        return Ok(FolderEntry::Ignored);
     }
     if path.is_file() && path.extension() == Some(OsStr::new(EXTENSION)) {
-        return Ok(Entry::Rows);
+        return Ok(FolderEntry::Rows);
     }
     let task = name.to_str().and_then(task_of);
     match task.filter(|_| has_task && path.is_dir()) {
-        Some(task_id) => Ok(Entry::Task(task_id)),
+        Some(task_id) => Ok(FolderEntry::Task(task_id)),
         None if has_task => Err(unknown(&path, "files *.parquet and folders task_id=…")),
         None => Err(unknown(&path, "files *.parquet")),
     }
@@ -200,9 +200,9 @@ fn refuse_foreign(dir: &Path) -> Result<()> {
 fn foreign_in(folder: &Path, has_task: bool) -> Result<Option<PathBuf>> {
     for entry in entries(folder)? {
         let foreign = match kind_of(&entry, has_task) {
-            Ok(Entry::Rows) => None,
-            Ok(Entry::Task(_)) => foreign_in(&entry.path(), false)?,
-            Ok(Entry::Ignored) | Err(_) => Some(entry.path()),
+            Ok(FolderEntry::Rows) => None,
+            Ok(FolderEntry::Task(_)) => foreign_in(&entry.path(), false)?,
+            Ok(FolderEntry::Ignored) | Err(_) => Some(entry.path()),
         };
         if foreign.is_some() {
             return Ok(foreign);

@@ -1,6 +1,6 @@
 //! The names of folders and files, and the Arrow schema of a table.
 
-use super::columns::{Column, ColumnType};
+use super::columns::{ColumnType, FlatColumn};
 use super::tables::{FlatTable, TASK_ID};
 use crate::error::{Error, ErrorKind, Result};
 use arrow_schema::{DataType, Field, Schema};
@@ -64,7 +64,7 @@ pub(super) fn schema(table: &FlatTable, partitioned: bool, dimension: Option<i32
     )
 }
 
-fn field(column: &Column, dimension: Option<i32>) -> Field {
+fn field(column: &FlatColumn, dimension: Option<i32>) -> Field {
     let data_type = match column.holds {
         ColumnType::Text => DataType::Utf8,
         ColumnType::Choice => {

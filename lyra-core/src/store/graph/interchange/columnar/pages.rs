@@ -41,14 +41,14 @@ pub(super) fn count_values(file: &File, column: &ColumnChunkMetaData, rows: u64)
 }
 
 #[derive(Debug, Default, PartialEq)]
-struct Head {
+struct PageHeader {
     stored: u64,
     unpacked: u64,
     values: u64,
     is_dictionary: bool,
 }
 
-impl Head {
+impl PageHeader {
     fn check(&self, compression: Compression) -> Result<()> {
         let most = match compression {
             Compression::UNCOMPRESSED => MOST_PAGE_BYTES,
@@ -82,11 +82,11 @@ impl Heads<BufReader<File>> {
 }
 
 impl<R: Read + Seek> Heads<R> {
-    fn next(&mut self) -> Result<Option<Head>> {
+    fn next(&mut self) -> Result<Option<PageHeader>> {
         if self.left == 0 {
             return Ok(None);
         }
-        let mut fields = Fields::default();
+        let mut fields = HeaderFields::default();
         self.structure(&[], &mut fields)?;
         let head = fields.head()?;
         self.skip(head.stored)?;
@@ -94,7 +94,7 @@ impl<R: Read + Seek> Heads<R> {
     }
 
     /// Reads the fields of a structure; `path` holds the numbers of the enclosing fields.
-    fn structure(&mut self, path: &[u64], fields: &mut Fields) -> Result<()> {
+    fn structure(&mut self, path: &[u64], fields: &mut HeaderFields) -> Result<()> {
         let mut number = 0;
         loop {
             let [byte] = self.read()?;
@@ -114,7 +114,7 @@ impl<R: Read + Seek> Heads<R> {
         }
     }
 
-    fn value(&mut self, kind: u8, path: &[u64], fields: &mut Fields) -> Result<()> {
+    fn value(&mut self, kind: u8, path: &[u64], fields: &mut HeaderFields) -> Result<()> {
         match kind {
             // The value of a boolean is encoded in its type.
             1 | 2 => Ok(()),
@@ -167,14 +167,14 @@ impl<R: Read + Seek> Heads<R> {
 
 /// The relevant fields of a header, by their numbers in the format's definition.
 #[derive(Default)]
-struct Fields {
+struct HeaderFields {
     unpacked: Option<u64>,
     stored: Option<u64>,
     values: Option<u64>,
     is_dictionary: bool,
 }
 
-impl Fields {
+impl HeaderFields {
     fn note(&mut self, path: &[u64], value: i64) -> Result<()> {
         let field = match path {
             [2] => &mut self.unpacked,
@@ -191,8 +191,8 @@ impl Fields {
         }
     }
 
-    fn head(&self) -> Result<Head> {
-        Ok(Head {
+    fn head(&self) -> Result<PageHeader> {
+        Ok(PageHeader {
             stored: self.stored.ok_or_else(unsound)?,
             unpacked: self.unpacked.ok_or_else(unsound)?,
             // An index page has no values.
@@ -235,7 +235,7 @@ mod tests {
     fn the_pages_of_a_column_one_by_one() {
         let bytes = [page(&[20], 10), page(&[0xa0, 1], 4)].concat();
         let mut heads = heads(&bytes);
-        let head = |stored, unpacked| Head {
+        let head = |stored, unpacked| PageHeader {
             stored,
             unpacked,
             values: 1,
@@ -270,13 +270,13 @@ mod tests {
 
     #[test]
     fn a_page_states_no_more_than_it_can_hold() {
-        let dictionary = |stored, unpacked, values| Head {
+        let dictionary = |stored, unpacked, values| PageHeader {
             stored,
             unpacked,
             values,
             is_dictionary: true,
         };
-        let snappy = |head: Head| head.check(Compression::SNAPPY);
+        let snappy = |head: PageHeader| head.check(Compression::SNAPPY);
         assert!(snappy(dictionary(100, 2_200, 550)).is_ok());
         assert!(snappy(dictionary(100, 2_201, 550)).is_err());
         assert!(snappy(dictionary(100, 90, 91)).is_err());

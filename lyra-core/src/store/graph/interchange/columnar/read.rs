@@ -6,7 +6,7 @@ use super::super::import::import_jsonl;
 use super::super::lines::ImportProblems;
 use super::super::reports::ImportReport;
 use super::super::vector::push_hex;
-use super::folder::{Part, parts};
+use super::folder::{PartFile, parts};
 use super::tables::TASK_ID;
 use super::{bounds, sums};
 use crate::error::{Error, Result};
@@ -50,7 +50,7 @@ pub(crate) fn import_parquet(db: &Database, now: &str, dir: &Path) -> Result<Imp
 }
 
 /// Opens a file and checks its columns.
-fn open(part: &Part) -> Result<ParquetRecordBatchReader> {
+fn open(part: &PartFile) -> Result<ParquetRecordBatchReader> {
     let file = File::open(&part.path).map_err(|e| unreadable(part, e))?;
     // Use the Parquet types, regardless of which program wrote the file and of its own type system.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
@@ -65,7 +65,10 @@ fn open(part: &Part) -> Result<ParquetRecordBatchReader> {
 }
 
 /// Converts panics into errors: some damaged files make the library panic.
-fn without_panic<T>(part: &Part, work: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T> {
+fn without_panic<T>(
+    part: &PartFile,
+    work: impl FnOnce() -> parquet::errors::Result<T>,
+) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(done) => done.map_err(|e| unreadable(part, e)),
         Err(_) => Err(unreadable(
@@ -75,7 +78,7 @@ fn without_panic<T>(part: &Part, work: impl FnOnce() -> parquet::errors::Result<
     }
 }
 
-fn check_columns(part: &Part, schema: &Schema) -> Result<()> {
+fn check_columns(part: &PartFile, schema: &Schema) -> Result<()> {
     for column in schema.fields() {
         let place = part.table.position(column.name());
         let Some(field) = place.map(|place| &part.table.fields[place]) else {
@@ -100,7 +103,7 @@ fn check_columns(part: &Part, schema: &Schema) -> Result<()> {
     Ok(())
 }
 
-fn check_compression(part: &Part, metadata: &ParquetMetaData) -> Result<()> {
+fn check_compression(part: &PartFile, metadata: &ParquetMetaData) -> Result<()> {
     let groups = metadata.row_groups().iter();
     let mut used = groups.flat_map(|group| group.columns().iter().map(|c| c.compression()));
     let unread = used.find(|c| !matches!(c, Compression::UNCOMPRESSED | Compression::SNAPPY));
@@ -142,7 +145,7 @@ fn expected(kind: Kind) -> &'static str {
 }
 
 /// The values of one column of a batch.
-enum Values {
+enum ColumnValues {
     Nothing,
     Text(StringArray),
     Flag(BooleanArray),
@@ -162,7 +165,7 @@ macro_rules! numbers {
     };
 }
 
-impl Values {
+impl ColumnValues {
     /// The values of an array whose type [`fits`].
     fn of(array: &ArrayRef) -> Self {
         let whole: Vec<i64> = match array.data_type() {
@@ -235,8 +238,8 @@ fn push_vector(out: &mut Vec<u8>, values: &ArrayRef) {
 /// The rows of all files as lines.
 struct RowLines {
     /// Files still to be read, in reverse order.
-    waiting: Vec<Part>,
-    open: Option<(Part, ParquetRecordBatchReader)>,
+    waiting: Vec<PartFile>,
+    open: Option<(PartFile, ParquetRecordBatchReader)>,
     /// The lines of the last batch.
     bytes: Vec<u8>,
     at: usize,
@@ -247,7 +250,7 @@ struct RowLines {
 }
 
 impl RowLines {
-    fn new(mut parts: Vec<Part>) -> Self {
+    fn new(mut parts: Vec<PartFile>) -> Self {
         parts.reverse();
         Self {
             waiting: parts,
@@ -334,13 +337,13 @@ impl BufRead for RowLines {
 }
 
 /// Converts the rows of a batch to lines.
-fn push_lines(out: &mut Vec<u8>, part: &Part, batch: &RecordBatch) -> Result<()> {
+fn push_lines(out: &mut Vec<u8>, part: &PartFile, batch: &RecordBatch) -> Result<()> {
     let schema = batch.schema();
-    let columns: Vec<(&str, Values)> = schema
+    let columns: Vec<(&str, ColumnValues)> = schema
         .fields()
         .iter()
         .zip(batch.columns())
-        .map(|(field, array)| (field.name().as_str(), Values::of(array)))
+        .map(|(field, array)| (field.name().as_str(), ColumnValues::of(array)))
         .collect();
     // A table that another program partitioned may also contain the task as a column.
     let inside = columns.iter().any(|(name, _)| *name == TASK_ID);
@@ -356,7 +359,7 @@ fn push_line(
     out: &mut Vec<u8>,
     table: &Table,
     task_id: Option<&str>,
-    columns: &[(&str, Values)],
+    columns: &[(&str, ColumnValues)],
     row: usize,
 ) -> serde_json::Result<()> {
     out.extend_from_slice(b"{\"type\":");
@@ -375,7 +378,7 @@ fn push_line(
     Ok(())
 }
 
-fn unreadable(part: &Part, error: impl std::error::Error + Send + Sync + 'static) -> Error {
+fn unreadable(part: &PartFile, error: impl std::error::Error + Send + Sync + 'static) -> Error {
     let message = format!("{} is not a valid Parquet file: {error}", part.label);
     Error::invalid(message)
         .with_hint("nothing was written; export the graph again")

@@ -1,7 +1,7 @@
 //! The checksums of an export, in the format of `sha256sum --check`: a damaged file may still be valid
 //! Parquet.
 
-use super::folder::{Part, entries};
+use super::folder::{PartFile, entries};
 use super::layout::{SUMS, unwritable};
 use crate::error::{Error, Result};
 use crate::store::text::hash::hex;
@@ -33,7 +33,7 @@ fn add(folder: &Path, inside: &str, lines: &mut String) -> Result<()> {
 }
 
 /// Compares the files to be read with their checksums, if there are any.
-pub(super) fn check(dir: &Path, parts: &[Part]) -> Result<()> {
+pub(super) fn check(dir: &Path, parts: &[PartFile]) -> Result<()> {
     let place = dir.join(SUMS);
     if !place.exists() {
         return Ok(());

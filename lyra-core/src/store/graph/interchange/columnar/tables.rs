@@ -1,7 +1,7 @@
 //! The tables of a folder.
 
-use super::super::fields::{Absent, Field, Kind, Record, TABLES, Table};
-use super::columns::{Column, ColumnType};
+use super::super::fields::{Absent, Field, Kind, LineType, TABLES, Table};
+use super::columns::{ColumnType, FlatColumn};
 use super::derived::DERIVED;
 
 /// The column by which a table may be partitioned.
@@ -15,7 +15,7 @@ pub(super) const TASK_ID: &str = "task_id";
 )]
 pub(crate) struct FlatTable {
     pub(crate) name: &'static str,
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<FlatColumn>,
     /// The table of the JSONL format; none for a derived table, which an import ignores.
     pub(super) record: Option<&'static Table>,
     /// SELECT of its columns, without ORDER BY; `None` for tables with a record.
@@ -37,7 +37,7 @@ impl FlatTable {
             from: "",
             order: match table.record {
                 // A file holds the vectors of one model.
-                Record::Embedding => "model_id, dimension, id",
+                LineType::Embedding => "model_id, dimension, id",
                 _ => table.order,
             },
         }
@@ -57,7 +57,7 @@ pub(crate) fn flat_tables() -> Vec<FlatTable> {
     records.chain(derived).collect()
 }
 
-fn column_of(field: &Field) -> Column {
+fn column_of(field: &Field) -> FlatColumn {
     let holds = match field.kind {
         Kind::Id | Kind::Text | Kind::Filled | Kind::LongText | Kind::Time => ColumnType::Text,
         Kind::JsonObject | Kind::JsonArray => ColumnType::Text,
@@ -67,7 +67,7 @@ fn column_of(field: &Field) -> Column {
         Kind::Flag => ColumnType::Flag,
         Kind::Vector => ColumnType::Vector,
     };
-    Column {
+    FlatColumn {
         // A list of numbers is not a blob; the import accepts both names.
         name: match field.kind {
             Kind::Vector => "vector",
