@@ -21,7 +21,7 @@ use rusqlite::InterruptHandle;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,10 @@ const BETWEEN_INTERRUPTS: Duration = Duration::from_millis(2);
 /// reserved, and memory is allocated as it is used.
 const STACK_BYTES: usize = 16 << 20;
 
+/// How long a query waits for an idle worker before it opens a connection, which takes longer than most
+/// queries run.
+const PATIENCE: Duration = Duration::from_millis(5);
+
 /// The parameters for opening a connection.
 #[derive(Debug)]
 struct ConnectionSource {
@@ -47,6 +51,8 @@ struct ConnectionSource {
 pub(super) struct WorkerPool {
     turns: Arc<Turns>,
     idle: Mutex<Vec<QueryWorker>>,
+    /// Notified when a worker becomes idle.
+    returned: Condvar,
     source: Arc<ConnectionSource>,
 }
 
@@ -91,6 +97,7 @@ impl WorkerPool {
         let pool = Self {
             turns: Arc::new(Turns::new()),
             idle: Mutex::default(),
+            returned: Condvar::new(),
             source: Arc::new(ConnectionSource {
                 file,
                 views,
@@ -182,7 +189,11 @@ impl WorkerPool {
     /// An idle worker, or a new one if there is none or the file has changed under a connection that
     /// does not detect it.
     fn worker(&self) -> Result<QueryWorker> {
-        let idle = self.idle().pop();
+        let idle = self.idle();
+        let waited = self
+            .returned
+            .wait_timeout_while(idle, PATIENCE, |idle| idle.is_empty());
+        let idle = waited.unwrap_or_else(PoisonError::into_inner).0.pop();
         match idle {
             Some(worker) if worker.guarded.stamp.holds() => Ok(worker),
             _ => self.spawn(),
@@ -191,6 +202,7 @@ impl WorkerPool {
 
     fn give_back(&self, worker: QueryWorker) {
         self.idle().push(worker);
+        self.returned.notify_one();
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<QueryWorker>> {
