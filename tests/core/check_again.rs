@@ -271,6 +271,8 @@ async fn the_section_that_a_link_names_is_read_first() {
     };
     engine.check(&draft("wards.md"), &|_| {}).await.unwrap();
     assert!(heard("night work") && !heard("undisturbed"));
+    // The nearest sentence says it, so only that is judged, alone and with the next one.
+    assert_eq!(asked.lock().unwrap().len(), 2);
     engine
         .check(&draft("wards.md#day-work-rest"), &|_| {})
         .await

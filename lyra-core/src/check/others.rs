@@ -14,8 +14,10 @@ use crate::error::Result;
 use crate::research::pipeline::Pipeline;
 use crate::store::graph::{Reader, StoredFragment};
 use crate::store::model::Relation;
+use crate::store::text::{is_cjk, ranking_terms};
 use crate::store::vectors::{Ranking, SearchMode};
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Fragments considered for a sentence.
@@ -25,6 +27,9 @@ const SOURCES: usize = 3;
 /// Minimum confidence with which another source contests a sentence. It must also name most of what
 /// the sentence names: a false alarm costs a reader more than a missed one.
 const CONTESTS_FROM: f64 = 0.6;
+/// Number of a claim's words that are searched for in all texts. A fragment that names most of a claim holds
+/// some of its rarest words, and a search for its common words reads nearly every fragment.
+const RAREST_WORDS: usize = 8;
 /// The minimum share of the sentence's words.
 const SPEAKS_OF_THE_SAME: f64 = 0.6;
 /// Minimum confidence to suggest a source for a sentence without a citation.
@@ -34,6 +39,8 @@ const SAYS_IT_FROM: f64 = 0.5;
 #[derive(Clone)]
 struct Search {
     claim: StatedClaim,
+    /// Its rarest words.
+    words: String,
     /// The works that it cites.
     cited: HashSet<String>,
 }
@@ -56,6 +63,7 @@ impl Check<'_> {
             let cited = items[claim.item].sources().into_iter();
             Search {
                 claim: claim.clone(),
+                words: rarest_words(&claim.text, &self.texts),
                 cited: cited.map(|at| self.sources.work(at).to_owned()).collect(),
             }
         });
@@ -92,7 +100,7 @@ impl Search {
         sources: &Sources,
     ) -> Result<Vec<Question>> {
         let mut questions = Vec::new();
-        for source in related(pipeline, reader, sources, &self.claim)? {
+        for source in related(pipeline, reader, sources, (&self.words, &self.claim.vector))? {
             let at = sources.place(&source.source.page_id);
             if at.is_some_and(|at| self.cited.contains(sources.work(at))) {
                 continue;
@@ -117,17 +125,37 @@ impl Search {
     }
 }
 
+/// The words of a claim that are rarest in the cited texts, in their order; longer ones first among equals.
+fn rarest_words(claim: &str, texts: &HashMap<usize, Arc<SourceText>>) -> String {
+    if claim.chars().any(is_cjk) {
+        return claim.to_owned();
+    }
+    let mut words = Vec::new();
+    for (place, word) in claim.split(|c: char| !c.is_alphanumeric()).enumerate() {
+        let terms = ranking_terms(word);
+        let held = |term: &String| -> usize { texts.values().map(|text| text.holding(term)).sum() };
+        if let Some(held) = terms.iter().map(held).max() {
+            words.push((held, Reverse(word.len()), place, word));
+        }
+    }
+    words.sort_unstable();
+    words.truncate(RAREST_WORDS);
+    words.sort_unstable_by_key(|(_, _, place, _)| *place);
+    let words: Vec<&str> = words.into_iter().map(|(_, _, _, word)| word).collect();
+    words.join(" ")
+}
+
 /// The sources with the fragments closest to a statement, one per work, best first. A text is split
 /// into sentences on demand.
 pub(super) fn related<'s>(
     pipeline: &Pipeline,
     reader: &Reader<'_>,
     sources: &'s Sources,
-    claim: &StatedClaim,
+    (words, vector): (&str, &[f32]),
 ) -> Result<impl Iterator<Item = SourceText> + use<'s>> {
     let ranking = Ranking {
-        query: &claim.text,
-        vector: &claim.vector,
+        query: words,
+        vector,
         members: sources.members.as_ref(),
         mode: SearchMode::Hybrid,
         limit: FRAGMENTS,

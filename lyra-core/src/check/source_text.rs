@@ -111,6 +111,11 @@ impl SourceText {
         }
     }
 
+    /// The number of sentences that contain a term.
+    pub(super) fn holding(&self, term: &str) -> usize {
+        self.holders.get(term).copied().unwrap_or(0)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.sentences.is_empty()
     }
@@ -123,7 +128,7 @@ impl SourceText {
         let mut weights: Vec<(String, f64)> = wanted
             .into_iter()
             .map(|term| {
-                let held = self.holders.get(&term).copied().unwrap_or(0) as f64;
+                let held = self.holding(&term) as f64;
                 let weight = ((1.0 + all) / (1.0 + held)).ln() + 1.0;
                 (term, weight)
             })

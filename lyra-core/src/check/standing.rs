@@ -110,7 +110,7 @@ pub(crate) async fn standing(pipeline: &Pipeline, request: &StandingRequest) -> 
         if answer.sources_searched == 0 {
             return Ok(());
         }
-        for source in related(pipeline, reader, &sources, &claim)? {
+        for source in related(pipeline, reader, &sources, (&claim.text, &claim.vector))? {
             if asked.len() == MOST_SOURCES {
                 break;
             }
