@@ -194,7 +194,6 @@ impl<'s> Sources<'s> {
         })
     }
 
-    #[cfg(feature = "http")]
     pub(super) fn real(&self, name: &str) -> Result<Option<f64>> {
         self.read(name, "a number", |value| match value {
             Value::Words(words) => words.first()?.to_str()?.trim().parse().ok(),
