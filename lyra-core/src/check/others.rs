@@ -222,3 +222,31 @@ fn suggest(item: &mut Item, heard: &[Heard]) {
         uncited.evidence = Some(evidence);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_is_searched_by_words_that_are_rare_in_the_cited_texts() {
+        let claim =
+            "In adults the effect of an unusually cheap treatment was larger after twelve months";
+        let longest = rarest_words(claim, &HashMap::new());
+        assert_eq!(longest.split(' ').count(), RAREST_WORDS);
+        assert!(longest.contains("unusually"), "{longest}");
+        let fragment = StoredFragment {
+            id: "frag_a".to_owned(),
+            page_id: "p_a".to_owned(),
+            fragment_type: crate::store::model::FragmentType::Paragraph,
+            text: "Unusually warm days. Unusually cold nights.".to_owned(),
+            heading: None,
+            char_start: Some(0),
+        };
+        let source = crate::store::graph::CitableSource::default();
+        let text = SourceText::of(&source, fragment.text.clone(), vec![fragment]);
+        let rarest = rarest_words(claim, &HashMap::from([(0, Arc::new(text))]));
+        assert!(!rarest.contains("unusually"), "{rarest}");
+        let japanese = "薬は血糖値を下げる";
+        assert_eq!(rarest_words(japanese, &HashMap::new()), japanese);
+    }
+}

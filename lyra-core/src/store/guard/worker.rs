@@ -118,20 +118,18 @@ impl WorkerPool {
         asked_at: Instant,
         is_unwanted: &dyn Fn() -> bool,
     ) -> Result<SqlReply> {
-        let mut deadline = asked_at + request.options.timeout();
+        let deadline = asked_at + request.options.timeout();
         let mut had_slice = false;
         loop {
             let turn = self
                 .turns
                 .wait(deadline, had_slice, is_unwanted)
                 .map_err(|why| no_turn(why, request))?;
-            let end = turn.slice_end.map_or(deadline, |end| end.min(deadline));
-            // Opening the first connection takes longer than most queries, so it has separate time.
             let opening = Instant::now();
             let worker = self.worker()?;
-            let opened = opening.elapsed();
-            deadline += opened;
-            let end = end + opened;
+            // Opening a connection takes longer than a slice, so the slice begins afterwards.
+            let slice_end = turn.slice_end.map(|end| end + opening.elapsed());
+            let end = slice_end.map_or(deadline, |end| end.min(deadline));
             let reply = self.run(worker, request, had_slice, (end, deadline), is_unwanted);
             drop(turn);
             match reply {
