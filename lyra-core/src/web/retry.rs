@@ -2,6 +2,7 @@
 //! services, embedding servers and language models.
 
 use super::services::Backoff;
+use fastrand::Rng;
 use jiff::fmt::rfc2822;
 use reqwest::StatusCode;
 use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
@@ -47,35 +48,14 @@ impl Backoff {
 
     /// The wait before the retry with this number: between half of the maximum and all of it, so
     /// that clients that failed together do not retry together; at least what the server requests.
-    pub(crate) fn wait(&self, attempt: u32, wanted: Option<Duration>, dice: &mut Dice) -> Duration {
-        let wait = self.ceiling(attempt).mul_f64(0.5 + dice.roll() / 2.0);
+    pub(crate) fn wait(
+        &self,
+        attempt: u32,
+        wanted: Option<Duration>,
+        random: &mut Rng,
+    ) -> Duration {
+        let wait = self.ceiling(attempt).mul_f64(0.5 + random.f64() / 2.0);
         wait.max(wanted.unwrap_or_default())
-    }
-}
-
-/// Pseudo-random numbers from a seed (splitmix64; Steele, Lea, Flood 2014).
-#[derive(Debug)]
-pub(crate) struct Dice(u64);
-
-impl Dice {
-    pub(crate) fn new(seed: Option<u64>) -> Self {
-        // Without a seed and without system randomness, all clients wait equally long, which is
-        // acceptable.
-        Self(seed.unwrap_or_else(|| getrandom::u64().unwrap_or(0)))
-    }
-
-    /// A number in 0..1.
-    #[allow(
-        clippy::cast_precision_loss,
-        reason = "53 bits are what an f64 holds exactly"
-    )]
-    pub(crate) fn roll(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        (z >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
@@ -156,12 +136,12 @@ mod tests {
             let second = Duration::from_secs(1);
             let backoff = Backoff { base: second, max: 60 * second };
             let wanted = wanted.map(Duration::from_secs);
-            let wait = backoff.wait(attempt, wanted, &mut Dice::new(Some(seed)));
+            let wait = backoff.wait(attempt, wanted, &mut Rng::with_seed(seed));
             let ceiling = backoff.ceiling(attempt);
             prop_assert!(ceiling <= 60 * second && wait >= ceiling / 2);
             prop_assert!(wait >= wanted.unwrap_or_default());
             prop_assert!(wait <= ceiling.max(wanted.unwrap_or_default()));
-            let again = backoff.wait(attempt, wanted, &mut Dice::new(Some(seed)));
+            let again = backoff.wait(attempt, wanted, &mut Rng::with_seed(seed));
             prop_assert_eq!(wait, again);
         }
     }

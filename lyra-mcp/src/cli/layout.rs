@@ -1,31 +1,14 @@
 //! Text layout on a terminal: widths, wrapping, columns.
 
 use lyra_core::security::display::is_harmful;
-
-/// Number of columns of a character: two for Chinese, Japanese and Korean, none for combining
-/// marks.
-fn char_width(c: char) -> usize {
-    match u32::from(c) {
-        // The last range holds the style markers.
-        0x0300..=0x036F | 0x200B..=0x200F | 0x20D0..=0x20FF | 0xFE00..=0xFE0F | 0xFDD0..=0xFDEF => {
-            0
-        }
-        0x1100..=0x115F
-        | 0x2E80..=0xA4CF
-        | 0xAC00..=0xD7A3
-        | 0xF900..=0xFAFF
-        | 0xFE30..=0xFE6F
-        | 0xFF00..=0xFF60
-        | 0xFFE0..=0xFFE6
-        | 0x1F300..=0x1FAFF
-        | 0x20000..=0x3FFFD => 2,
-        _ => 1,
-    }
-}
+use textwrap::core::Word;
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
+use unicode_linebreak::linebreaks;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Number of columns of `text`.
 pub(super) fn width(text: &str) -> usize {
-    text.chars().map(char_width).sum()
+    text.width()
 }
 
 /// Text from a document on one line, without harmful characters.
@@ -43,7 +26,7 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
     let mut taken = 0;
     let mut kept = String::new();
     for c in text.chars() {
-        taken += char_width(c);
+        taken += c.width().unwrap_or(0);
         if taken >= columns {
             break;
         }
@@ -52,76 +35,38 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// `text` in lines of at most `columns`, broken at spaces and between wide characters.
+/// `text` in lines of at most `columns`, broken where Unicode allows it (UAX #14), or within a word
+/// that is longer than a line.
 pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
-    let columns = columns.max(2);
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    let mut used = 0;
-    for piece in pieces(text) {
-        let size = width(piece.trim_end());
-        if used > 0 && used + size > columns {
-            lines.push(std::mem::take(&mut line).trim_end().to_owned());
-            used = 0;
-        }
-        // A word longer than a line is broken at the end of the line.
-        for c in piece.chars() {
-            if used + char_width(c) > columns && !c.is_whitespace() {
-                lines.push(std::mem::take(&mut line).trim_end().to_owned());
-                used = 0;
-            }
-            if !(used == 0 && c.is_whitespace()) {
-                line.push(c);
-                used += char_width(c);
-            }
-        }
-    }
-    if !line.trim().is_empty() {
-        lines.push(line.trim_end().to_owned());
-    }
+    let options = Options::new(columns.max(2))
+        .word_separator(WordSeparator::Custom(pieces))
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    let lines = textwrap::wrap(text.trim(), options).into_iter();
     lines
+        .map(|line| line.into_owned())
+        .filter(|line| !line.is_empty())
+        .collect()
 }
 
-/// The pieces between which a line may be broken: words with the following space, wide characters.
-fn pieces(text: &str) -> Vec<&str> {
-    let mut pieces = Vec::new();
+/// The pieces between which a line may be broken: an address or a DOI without a space is kept whole.
+fn pieces(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    let is_wide = |c: Option<char>| c.and_then(char::width) == Some(2);
+    let breaks = linebreaks(line).map(|(end, _)| end);
+    let breaks = breaks.filter(move |end| {
+        let (before, after) = line.split_at(*end);
+        let last = before.chars().next_back();
+        last.is_none_or(char::is_whitespace)
+            || is_wide(last)
+            || after.is_empty()
+            || is_wide(after.chars().next())
+    });
     let mut start = 0;
-    let mut last: Option<char> = None;
-    for (at, c) in text.char_indices() {
-        let breaks = last.is_some_and(|last| {
-            (last.is_whitespace() && !c.is_whitespace())
-                || (char_width(last) == 2 && !closes(c))
-                || (char_width(c) == 2 && !closes(c) && !last.is_whitespace())
-        });
-        if breaks && at > start {
-            pieces.push(&text[start..at]);
-            start = at;
-        }
-        last = Some(c);
-    }
-    pieces.push(&text[start..]);
-    pieces
-}
-
-/// Punctuation that must not begin a line.
-fn closes(c: char) -> bool {
-    matches!(
-        c,
-        '。' | '、'
-            | '）'
-            | '」'
-            | '』'
-            | '，'
-            | '．'
-            | '：'
-            | '；'
-            | ')'
-            | '.'
-            | ','
-            | ';'
-            | ':'
-            | '%'
-    ) || c.is_whitespace()
+    Box::new(breaks.map(move |end| {
+        let piece = Word::from(&line[start..end]);
+        start = end;
+        piece
+    }))
 }
 
 /// Two texts next to each other, each `columns` wide, with a vertical rule between them.

@@ -3,7 +3,6 @@
 use super::atom::xml;
 use super::parts::{FlowBox, total};
 use super::text::{BOXES, shortened};
-use crate::store::text::is_cjk;
 
 const WIDTH: usize = 860;
 /// Left edges of the two columns of boxes, and the width of a box.
@@ -114,39 +113,12 @@ fn drawn(flow: &[FlowBox], name: &str, words: &str) -> Drawn {
     for (what, records) in total(flow, name).map(shortened).unwrap_or_default() {
         let told = format!("{what} (n = {records})");
         lines.extend(
-            wrapped(&told, LETTERS)
+            textwrap::wrap(&told, LETTERS)
                 .into_iter()
-                .map(|line| (line, false)),
+                .map(|line| (line.into_owned(), false)),
         );
     }
     Drawn { lines }
-}
-
-/// Wraps text into lines of at most this many letters, at spaces, or inside words that are longer.
-fn wrapped(text: &str, letters: usize) -> Vec<String> {
-    let width = |c: char| if is_cjk(c) { 2 } else { 1 };
-    let (mut lines, mut line, mut used) = (Vec::new(), String::new(), 0);
-    for word in text.split_whitespace() {
-        let needed: usize = word.chars().map(width).sum();
-        if used > 0 && used + 1 + needed.min(letters) > letters {
-            lines.push(std::mem::take(&mut line));
-            used = 0;
-        }
-        if used > 0 {
-            line.push(' ');
-            used += 1;
-        }
-        for c in word.chars() {
-            if used + width(c) > letters {
-                lines.push(std::mem::take(&mut line));
-                used = 0;
-            }
-            line.push(c);
-            used += width(c);
-        }
-    }
-    lines.push(line);
-    lines
 }
 
 fn put(body: &mut String, one: &Drawn, x: usize, y: usize, height: usize) {

@@ -14,9 +14,10 @@ use crate::security::quoting::quoted;
 use crate::store::text::hash::sha256_hex;
 use crate::web::ApiKey;
 use crate::web::api::{Endpoint, complaint};
-use crate::web::retry::{Dice, is_transient, retry_after};
+use crate::web::retry::{is_transient, retry_after};
 use crate::web::services::Backoff;
 use crate::web::web_client;
+use fastrand::Rng;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, StatusCode, redirect};
 use std::time::Duration;
@@ -208,7 +209,7 @@ impl HttpEmbedder {
                 base: FIRST_PAUSE,
                 max: self.options.longest_pause,
             };
-            let pause = backoff.wait(failures - 1, failure.wanted_pause, &mut Dice::new(None));
+            let pause = backoff.wait(failures - 1, failure.wanted_pause, &mut Rng::new());
             if pause > self.options.longest_pause {
                 return Err(failure.error);
             }

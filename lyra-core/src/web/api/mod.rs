@@ -9,7 +9,7 @@ mod endpoint;
 mod pace;
 
 use super::ApiKey;
-use super::retry::{Dice, is_transient, retry_after};
+use super::retry::{is_transient, retry_after};
 use super::services::ApiOptions;
 use super::web_client;
 pub(crate) use complaint::complaint;
@@ -18,6 +18,7 @@ pub(crate) use endpoint::Endpoint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ports::{Clock, ProviderFailure};
 use crate::security::quoting::quoted;
+use fastrand::Rng;
 use pace::{Breaker, TokenBucket};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Client, Response, StatusCode, redirect};
@@ -75,7 +76,7 @@ pub(crate) struct ApiClient {
 struct Pacing {
     bucket: TokenBucket,
     breaker: Breaker,
-    dice: Dice,
+    random: Rng,
 }
 
 /// One request.
@@ -118,7 +119,7 @@ impl ApiClient {
             pacing: Mutex::new(Pacing {
                 bucket: TokenBucket::new(service.pace.per_second, service.pace.burst, now),
                 breaker: Breaker::new(options.opens_after, options.rest),
-                dice: Dice::new(options.seed),
+                random: options.seed.map_or_else(Rng::new, Rng::with_seed),
             }),
             key_refused: AtomicBool::new(false),
             service,
@@ -214,8 +215,8 @@ impl ApiClient {
         if !is_passing || attempt >= self.options.attempts {
             return None;
         }
-        let dice = &mut self.pacing().dice;
-        let wait = self.options.backoff.wait(attempt - 1, trouble.wait, dice);
+        let random = &mut self.pacing().random;
+        let wait = self.options.backoff.wait(attempt - 1, trouble.wait, random);
         (begun.elapsed() + wait <= self.options.patience).then_some(wait)
     }
 

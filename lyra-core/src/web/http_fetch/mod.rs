@@ -28,10 +28,11 @@ use crate::ports::{FetchRequest, FetchedDocument, Fetcher, SiteSession, Validato
 use crate::security::url_policy::{check_url, is_public};
 use crate::store::model::DocumentMeta;
 use crate::store::text::url::registrable_domain;
-use crate::web::retry::{Dice, is_transient, retry_after};
+use crate::web::retry::{is_transient, retry_after};
 use crate::web::services::Backoff;
 use body::{Patience, check_type};
 use connect::{client_builder, failed, text_header};
+use fastrand::Rng;
 use pace::{Pace, SitePermit};
 use request::{Web, redirect_of};
 use reqwest::header::{CONTENT_TYPE, ETAG, HeaderMap, LAST_MODIFIED};
@@ -273,7 +274,7 @@ impl Fetcher for HttpFetcher {
                 base: options.retry_base,
                 max: LONGEST_BACKOFF,
             };
-            tokio::time::sleep(backoff.wait(tried, wait, &mut Dice::new(None))).await;
+            tokio::time::sleep(backoff.wait(tried, wait, &mut Rng::new())).await;
         }
         Err(Error::internal("retries have no end"))
     }
