@@ -33,7 +33,7 @@ impl Scores {
 
 /// The better of both methods, and its scores on held-out outcomes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
+pub struct FittedCalibration {
     /// The calibration, fitted to all outcomes.
     pub calibration: Calibration,
     /// Scores of the calibration in force, on the same outcomes.
@@ -45,7 +45,7 @@ pub struct Candidate {
     pub bins: Vec<ReliabilityBin>,
 }
 
-impl Candidate {
+impl FittedCalibration {
     /// Whether it does better than the calibration in force.
     pub fn is_better(&self) -> bool {
         self.after.brier < self.before.brier
@@ -70,7 +70,7 @@ pub fn rated(outcomes: &[Outcome], calibration: &Calibration) -> Vec<(f64, bool)
 /// # Errors
 ///
 /// `Calibration`, from the fits; does not occur if there are [enough](is_enough) outcomes.
-pub fn choose(outcomes: &[Outcome], in_force: &Calibration) -> Result<Candidate> {
+pub fn choose(outcomes: &[Outcome], in_force: &Calibration) -> Result<FittedCalibration> {
     let temperature = held_out(outcomes, fit_temperature)?;
     let platt = held_out(outcomes, fit_platt)?;
     let (fit, unseen): (Fit, _) = if brier_score(&platt) < brier_score(&temperature) {
@@ -78,7 +78,7 @@ pub fn choose(outcomes: &[Outcome], in_force: &Calibration) -> Result<Candidate>
     } else {
         (fit_temperature, temperature)
     };
-    Ok(Candidate {
+    Ok(FittedCalibration {
         calibration: fit(outcomes)?,
         before: Scores::of(&rated(outcomes, in_force)),
         after: Scores::of(&unseen),

@@ -23,7 +23,9 @@ mod scores;
 
 pub use beta::{ClaimConfidence, claim_confidence};
 pub use calibration::{Calibration, Outcome, fit_platt, fit_temperature};
-pub use held_out::{Candidate, MIN_OF_EACH, MIN_OUTCOMES, Scores, choose, is_enough, rated};
+pub use held_out::{
+    FittedCalibration, MIN_OF_EACH, MIN_OUTCOMES, Scores, choose, is_enough, rated,
+};
 pub use independence::{IndependentEvidence, Testimony, independent_evidence};
 /// A side on the hypothesis with a lower confidence is called possible. On sets of documents that
 /// the network was not trained on, 72 % of the 54 sides above it are right, and 43 % of the 195 that are

@@ -4,7 +4,8 @@
 use super::handles::{Reader, Writer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::confidence::{
-    Calibration, Candidate, MIN_OF_EACH, MIN_OUTCOMES, Outcome, Scores, choose, is_enough, rated,
+    Calibration, FittedCalibration, MIN_OF_EACH, MIN_OUTCOMES, Outcome, Scores, choose, is_enough,
+    rated,
 };
 use crate::store::database::Statements;
 use crate::store::model::random_id;
@@ -93,7 +94,7 @@ pub struct CalibrationFit {
     /// Whether it is in force now.
     pub is_active: bool,
     /// The fitted calibration and its scores.
-    pub candidate: Candidate,
+    pub candidate: FittedCalibration,
 }
 
 impl Reader<'_> {
@@ -307,7 +308,7 @@ impl Writer<'_> {
         source: &str,
         version: i64,
         samples: i64,
-        candidate: &Candidate,
+        candidate: &FittedCalibration,
     ) -> Result<()> {
         self.db
             .run("INSERT INTO calibration_evaluations (id, source, version, samples, brier_before, brier_after,

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// The result of a check of the whole graph.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct VerifyReport {
+pub struct IntegrityReport {
     /// Whether there are no violations. Unverifiable rows are not violations.
     pub ok: bool,
     /// Number of rows that each check examined.
@@ -57,8 +57,8 @@ const NO_CHECKSUM: &str =
 ///
 /// # Errors
 /// Only if the database cannot be read at all; damage is reported in the result.
-pub(crate) fn verify(db: &Database) -> Result<VerifyReport> {
-    let mut report = VerifyReport::default();
+pub(crate) fn verify(db: &Database) -> Result<IntegrityReport> {
+    let mut report = IntegrityReport::default();
     // A separate connection: a pooled one may cache the layout of a full-text index from before the
     // latest commit, and the integrity check of FTS5 is the only FTS5 method that does not check whether
     // this cache is current. It would report corruption that does not exist.
@@ -256,7 +256,7 @@ const CHECKS: &[RowCheck] = &[
     },
 ];
 
-impl VerifyReport {
+impl IntegrityReport {
     /// Runs a check. If damage to the file stops it, this is reported as a violation and not as an
     /// error.
     fn attempt(

@@ -3,7 +3,7 @@
 use super::*;
 use crate::store::graph::interchange::testing;
 
-fn failing(report: &VerifyReport) -> Vec<(&str, &str, &str)> {
+fn failing(report: &IntegrityReport) -> Vec<(&str, &str, &str)> {
     report
         .violations
         .iter()
@@ -251,7 +251,7 @@ fn a_change_of_any_column_is_named() {
 }
 
 /// The report while one value is changed; the value is restored afterwards.
-fn with_change(db: &Database, table: &str, column: &str, damaged: &str) -> VerifyReport {
+fn with_change(db: &Database, table: &str, column: &str, damaged: &str) -> IntegrityReport {
     let first = format!("rowid = (SELECT min(rowid) FROM {table})");
     let kept: rusqlite::types::Value = db
         .read(|c| {
